@@ -11,8 +11,8 @@ export GIT_OPTIONAL_LOCKS = 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath)
 SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 
-# testrun runs go test, shows progress and says at the end what did not run and why.
-TESTRUN = go run ./internal/testrun
+# internal/test/run runs go test, shows progress and says at the end what did not run and why.
+TESTRUN = go run ./internal/test/run
 
 .PHONY: fmt lint test test-all race gen bench bench-peers bench-check bench-test soak soak-short fuzz cover ci generated counterpart plugin
 
@@ -65,12 +65,12 @@ bench-test:
 
 # soak-short runs every gate of soak, and all that is known to be wrong, in the short form; it writes nothing.
 soak-short:
-	go run ./internal/soak -short $(FLAGS)
+	go run ./internal/test/soak -short $(FLAGS)
 
 # soak runs the long form of the tests about lost power, kills and faults, some
-# eleven minutes, and writes docs/reliability.md; FLAGS are those of internal/soak: FLAGS="-only kills".
+# eleven minutes, and writes docs/reliability.md; FLAGS are those of internal/test/soak: FLAGS="-only kills".
 soak:
-	go run ./internal/soak $(FLAGS)
+	go run ./internal/test/soak $(FLAGS)
 
 # fuzz runs every fuzz target for FUZZTIME.
 fuzz:

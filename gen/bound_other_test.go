@@ -5,7 +5,7 @@ package gen_test
 import (
 	"testing"
 
-	"github.com/grapnel-go/grapnel/internal/needs"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // bound needs a system on which a process can give up a right of its user.

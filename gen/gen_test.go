@@ -19,8 +19,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/internal/needs"
-	"github.com/grapnel-go/grapnel/internal/testmodule"
+	"github.com/grapnel-go/grapnel/internal/test/gomod"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 var update = flag.Bool("update", false, "write what comes out into the scenarios")
@@ -108,7 +108,7 @@ func newModule(t testing.TB, scenarios ...*scenario) string {
 
 func newModuleNamed(t testing.TB, name string, scenarios ...*scenario) string {
 	t.Helper()
-	dir := testmodule.New(t, name, nil)
+	dir := gomod.New(t, name, nil)
 	for _, s := range scenarios {
 		for _, f := range s.archive.Files {
 			if !strings.HasPrefix(f.Name, "want/") {
@@ -121,12 +121,12 @@ func newModuleNamed(t testing.TB, name string, scenarios ...*scenario) string {
 
 func write(t testing.TB, dir, name, text string) {
 	t.Helper()
-	testmodule.Write(t, dir, name, text)
+	gomod.Write(t, dir, name, text)
 }
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	return testmodule.Read(t, dir, name)
+	return gomod.Read(t, dir, name)
 }
 
 func command(ctx context.Context, dir, name string, args ...string) (string, error) {
@@ -138,7 +138,7 @@ func command(ctx context.Context, dir, name string, args ...string) (string, err
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	for key, value := range testmodule.Environ() {
+	for key, value := range gomod.Environ() {
 		if err := os.Setenv(key, value); err != nil {
 			panic(err)
 		}

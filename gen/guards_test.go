@@ -17,8 +17,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen/load"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/origin"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // later is one change of the base module after it was generated for.

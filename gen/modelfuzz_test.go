@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/internal/needs"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 var (
@@ -79,11 +79,11 @@ type method struct {
 	point                 bool
 }
 
-// memberMethods returns the methods of difftest.Member as methods that forward to it.
+// memberMethods returns the methods of differential.Member as methods that forward to it.
 func memberMethods(t *testing.T) []method {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "../internal/difftest/member.go", nil, 0)
+	file, err := parser.ParseFile(fset, "../internal/test/differential/member.go", nil, 0)
 	require.NoError(t, err)
 	var out []method
 	for _, d := range file.Decls {
@@ -154,7 +154,7 @@ func (p *randomPackage) source(name string) string {
 		p.composite(fmt.Sprintf("C%d", i))
 	}
 	last := p.composites[len(p.composites)-1]
-	p.printf("\n// Compare runs one random program on both kinds of composite.\nfunc Compare(seed uint64) string {\n\treturn compare(seed, %#v, func(mk maker) difftest.Facade { return New%s(mk).Compose() }, func(mk maker) (difftest.Facade, error) { return composite.New(New%s(mk)) })\n}\n", append(p.tools, "nobody", "all"), last, last)
+	p.printf("\n// Compare runs one random program on both kinds of composite.\nfunc Compare(seed uint64) string {\n\treturn compare(seed, %#v, func(mk maker) differential.Facade { return New%s(mk).Compose() }, func(mk maker) (differential.Facade, error) { return composite.New(New%s(mk)) })\n}\n", append(p.tools, "nobody", "all"), last, last)
 	p.printf("%s", randomTail)
 	return p.out.String()
 }
@@ -205,7 +205,7 @@ func (p *randomPackage) composite(name string) {
 		seen[plainType]++
 		var words []string
 		prefix := ""
-		if len(tools) > 0 && (seen[plainType] > 1 || strings.Contains(typ, "difftest") || strings.HasPrefix(plainType, "C") || p.chance(3)) {
+		if len(tools) > 0 && (seen[plainType] > 1 || strings.Contains(typ, "differential") || strings.HasPrefix(plainType, "C") || p.chance(3)) {
 			prefix = strings.ToLower(name) + field + "_"
 			words = append(words, "prefix="+prefix)
 		}
@@ -267,10 +267,10 @@ func (p *randomPackage) member(field string) (typ, value string, points, tools [
 	case k == 1:
 		return "hook.Hook", fmt.Sprintf("&mk(%q).Member", field), nil, nil
 	case k == 2:
-		return "*difftest.Notes", fmt.Sprintf("&difftest.Notes{Member: mk(%q).Member}", field), everything, []string{"add"}
+		return "*differential.Notes", fmt.Sprintf("&differential.Notes{Member: mk(%q).Member}", field), everything, []string{"add"}
 	case k == 3:
 		p.late++ // two owners of one tool that is known at run time are an error of their own
-		return "*difftest.Late", fmt.Sprintf("&difftest.Late{Member: mk(%q).Member, Names: []string{\"late%d\"}}", field, p.late), nil, nil
+		return "*differential.Late", fmt.Sprintf("&differential.Late{Member: mk(%q).Member, Names: []string{\"late%d\"}}", field, p.late), nil, nil
 	case k <= 5 && len(p.composites) > 0:
 		nested := p.composites[p.r.IntN(len(p.composites))]
 		made := fmt.Sprintf("New%s(mk.in(%q))", nested, field)
@@ -302,7 +302,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/internal/difftest"
+	"github.com/grapnel-go/grapnel/internal/test/differential"
 )
 
 var _ message.JSON
@@ -310,7 +310,7 @@ var _ message.JSON
 // Base is what every type embeds, at some depth.
 type Base struct {
 	hook.Nop
-	M *difftest.Member
+	M *differential.Member
 }
 
 // Input is the input of every tool.
@@ -323,7 +323,7 @@ type Input struct {
 const randomTail = `
 // made is what one member is like.
 type made struct {
-	difftest.Member
+	differential.Member
 	Absent bool
 }
 
@@ -332,38 +332,38 @@ type maker func(name string) *made
 func (mk maker) in(field string) maker { return func(name string) *made { return mk(field + "." + name) } }
 
 // makerOf makes members that do, by their names, the same at every call with one seed.
-func makerOf(seed uint64, log *difftest.Log) maker {
+func makerOf(seed uint64, log *differential.Log) maker {
 	return func(name string) *made {
 		sum := seed
 		for _, c := range []byte(name) {
 			sum = sum*31 + uint64(c)
 		}
 		r := rand.New(rand.NewPCG(sum, 1))
-		m := &made{difftest.Member{Name: name, Log: log, Say: r.IntN(30), Do: map[hook.Point]difftest.Mode{}}, r.IntN(3) == 0}
+		m := &made{differential.Member{Name: name, Log: log, Say: r.IntN(30), Do: map[hook.Point]differential.Mode{}}, r.IntN(3) == 0}
 		for p := range point.All() {
 			if r.IntN(4) == 0 {
-				m.Do[p] = []difftest.Mode{difftest.Answers, difftest.Answers, difftest.Fails, difftest.Panics}[r.IntN(4)]
+				m.Do[p] = []differential.Mode{differential.Answers, differential.Answers, differential.Fails, differential.Panics}[r.IntN(4)]
 			}
 		}
 		return m
 	}
 }
 
-func compare(seed uint64, args []string, generated func(maker) difftest.Facade, dynamic func(maker) (difftest.Facade, error)) string {
-	a := difftest.World{Log: new(difftest.Log), Host: new(difftest.Recorder)}
-	b := difftest.World{Log: new(difftest.Log), Host: new(difftest.Recorder)}
+func compare(seed uint64, args []string, generated func(maker) differential.Facade, dynamic func(maker) (differential.Facade, error)) string {
+	a := differential.World{Log: new(differential.Log), Host: new(differential.Recorder)}
+	b := differential.World{Log: new(differential.Log), Host: new(differential.Recorder)}
 	var err error
 	if b.F, err = dynamic(makerOf(seed, b.Log)); err != nil {
 		return err.Error()
 	}
 	a.F = generated(makerOf(seed, a.Log))
-	r, ops := rand.New(rand.NewPCG(seed, 2)), difftest.Ops()
+	r, ops := rand.New(rand.NewPCG(seed, 2)), differential.Ops()
 	for range 20 {
 		o, arg := ops[r.IntN(len(ops))], args[r.IntN(len(args))]
 		if !o.In(a.F.Points()) {
 			continue
 		}
-		if s := difftest.Differ(o, arg, b, a); s != "" {
+		if s := differential.Differ(o, arg, b, a); s != "" {
 			return s
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/allocs"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

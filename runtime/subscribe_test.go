@@ -17,13 +17,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
-// figure is a line that internal/soak reads.
+// figure is a line that internal/test/soak reads.
 func figure(t *testing.T, name string, value any, unit string) {
 	t.Helper()
 	t.Logf("FIGURE %s=%v %s", name, value, unit)

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/grapnel-go/grapnel/internal/testmodule"
+	"github.com/grapnel-go/grapnel/internal/test/gomod"
 )
 
 // Module is a module with generated code, in which all generators have run once.
@@ -44,7 +44,7 @@ func New(tb testing.TB, packages int) *Module {
 			files[name+"/"+file] = strings.ReplaceAll(text, "PACKAGE", name)
 		}
 	}
-	m := &Module{dir: testmodule.New(tb, "example.test/notes", files), packages: packages, tools: map[string]string{}, want: map[string][]byte{}}
+	m := &Module{dir: gomod.New(tb, "example.test/notes", files), packages: packages, tools: map[string]string{}, want: map[string][]byte{}}
 	for _, g := range Generators() {
 		path, err := exec.CommandContext(tb.Context(), "go", "tool", "-n", g.tool).Output()
 		if err != nil {
@@ -55,7 +55,7 @@ func New(tb testing.TB, packages int) *Module {
 			tb.Fatal(err)
 		}
 		for _, file := range m.outputs(g) {
-			m.want[file] = []byte(testmodule.Read(tb, m.dir, file))
+			m.want[file] = []byte(gomod.Read(tb, m.dir, file))
 		}
 	}
 	for _, command := range []string{"vet", "build"} {
@@ -153,7 +153,7 @@ func (m *Module) do(ctx context.Context, program string, args ...string) (cpu ti
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = m.dir
 	cmd.Env = os.Environ()
-	for key, value := range testmodule.Environ() {
+	for key, value := range gomod.Environ() {
 		cmd.Env = append(cmd.Env, key+"="+value)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {

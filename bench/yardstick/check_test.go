@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 			says: []string{"turn: 512 tools (against 1): ≤ 1.1× ratio of bytes, seen 2.31×\n    no reason written"}},
 		{name: "more than the reason explains", results: fixed().set(oneCall, bytesPerOp, 12000).set(oneCall64, bytesPerOp, 12000).set(oneCall512, bytesPerOp, 12000), bad: 1,
 			says: []string{"bytes of that turn: ≤ 2,200 B, seen 12 kB\n    no reason written"}},
-		{name: "an allocation of silent deciders", results: fixed().set("benchcomp.EightDeciders/generated", allocs, 1), bad: 1,
+		{name: "an allocation of silent deciders", results: fixed().set("composites.EightDeciders/generated", allocs, 1), bad: 1,
 			says: []string{"eight silent deciders, isolated: ≤ 0 allocations, seen 1\n    no reason written"}},
 		{name: "fewer times fewer than the best peer", results: fixed().set("bench.Turn/tools=512/langchaingo", allocs, 90), bad: 1,
 			says: []string{"turn, 512 tools, against the best peer: ≥ 4× fewer allocations, seen 3.75×\n    no reason written"}},
@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 // A time that is missed without a reason is said, too.
 func TestCheckWithoutReason(t *testing.T) {
 	var out strings.Builder
-	table := []row{{what: "deciders", bench: "benchcomp.EightDeciders/generated", limit: "benchcomp.EightDeciders/limit", budget: []bound{{of: ratio, limit: 1.6}}}}
+	table := []row{{what: "deciders", bench: "composites.EightDeciders/generated", limit: "composites.EightDeciders/limit", budget: []bound{{of: ratio, limit: 1.6}}}}
 	assert.Zero(t, fixed().check(table, &out))
 	assert.Contains(t, out.String(), "deciders: ≤ 1.6×, seen 5×\n    no reason written")
 }

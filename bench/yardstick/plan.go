@@ -82,7 +82,7 @@ func units() []unit {
 		{dir: "composite", names: "DispatchAll", time: "50ms", count: "20x", rounds: many},
 		{dir: "composite/args", names: "ThreeFields", time: "20ms", count: "2000x", rounds: many},
 		{dir: "runtime", names: "Turn Deltas", time: "50ms", count: "1000x", rounds: many},
-		{dir: "internal/benchcomp", names: "Whole EightDeciders ThreeWraps DeltasToFour", time: "50ms", count: "1000x", rounds: many},
+		{dir: "internal/test/composites", names: "Whole EightDeciders ThreeWraps DeltasToFour", time: "50ms", count: "1000x", rounds: many},
 		{dir: "runtime", names: "Agents Register", time: "10000x", count: "10000x", rounds: 5},
 		{dir: "runtime/provider/openai", names: "Decode", time: "50ms", count: "50x", rounds: many},
 		{dir: "runtime/store/sqlite", names: "DurableTurns DurableCalls", time: "200ms", rounds: 5},

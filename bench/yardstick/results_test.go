@@ -63,7 +63,7 @@ func fixed() *Results {
 		}
 	}
 	r.Benchmarks = append(r.Benchmarks, b(oneCall, 20e3, 3900, 24), b(handTurn1, 10e3, 3000, 16), b(oneCall512, 20e3, 3900, 24), b(oneCall64, 20e3, 3900, 24),
-		b("benchcomp.EightDeciders/generated", 50, 0, 0), b("benchcomp.EightDeciders/limit", 10, 0, 0))
+		b("composites.EightDeciders/generated", 50, 0, 0), b("composites.EightDeciders/limit", 10, 0, 0))
 	return r
 }
 

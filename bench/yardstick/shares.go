@@ -18,7 +18,7 @@ type profiled struct{ unit, name, title string }
 var profiles = []profiled{
 	{"runtime", "runtime.Turn/tools=1/calls=1/history=1", "one subsystem, 1 call"},
 	{"runtime", "runtime.Turn/tools=1/calls=8/history=1", "one subsystem, 8 calls"},
-	{"internal/benchcomp", "benchcomp.Whole/calls=1", "all of the daemon, 1 call"},
+	{"internal/test/composites", "composites.Whole/calls=1", "all of the daemon, 1 call"},
 }
 
 // The classes of what takes time.
@@ -46,7 +46,7 @@ const ours = "github.com/grapnel-go/grapnel/"
 // runtime does for a function, its allocations above all, is part of that function.
 var prefixes = map[string]string{
 	"runtime_test.(*loop)": classModel, "runtime_test.newLoop": classModel, "runtime_test.says": classModel,
-	"internal/benchcomp_test.(*caller)": classModel, "internal/benchcomp_test.newCaller": classModel, "internal/benchcomp_test.stream": classModel,
+	"internal/test/composites_test.(*caller)": classModel, "internal/test/composites_test.newCaller": classModel, "internal/test/composites_test.stream": classModel,
 	"runtime/provider": classModel, "runtime/model.go": classModel, "runtime/attempt.go": classModel, "hook/message/model.go": classModel,
 
 	"runtime/store": classStore, "runtime/history": classStore, "runtime/journal.go": classStore, "runtime/lease.go": classStore,
@@ -57,11 +57,11 @@ var prefixes = map[string]string{
 
 	"runtime/failure.go": classHooks, "runtime/contribute.go": classHooks, "runtime/contribution": classHooks,
 	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/daemon": classHooks,
-	"internal/benchcomp/": classHooks, "internal/benchcomp.": classHooks, "hook/decision": classHooks,
+	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decision": classHooks,
 
 	"composite/dispatch.go": classTools, "composite/args": classTools, "runtime/execute.go": classTools, "runtime/calls.go": classTools,
 	"runtime/result.go": classTools, "runtime/tools.go": classTools, "runtime/repair.go": classTools, "runtime_test.(*fast).Dispatch": classTools,
-	"runtime_test.fastRun": classTools, "internal/benchcomp.(*Whole).Dispatch": classTools, "internal/benchcomp.(*Free)": classTools, "hook/tool.go": classTools,
+	"runtime_test.fastRun": classTools, "internal/test/composites.(*Whole).Dispatch": classTools, "internal/test/composites.(*Free)": classTools, "hook/tool.go": classTools,
 
 	"runtime/turn.go": classLoop, "runtime/step.go": classLoop, "runtime/ending.go": classLoop, "runtime/spend.go": classLoop,
 	"runtime/session.go": classLoop, "runtime/steer.go": classLoop, "runtime/conversation.go": classLoop, "runtime/prompt.go": classLoop, "runtime/": classLoop,

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/ttytest"
+	"github.com/grapnel-go/grapnel/internal/test/tty"
 )
 
 const chatModel = `rules:
@@ -52,7 +52,7 @@ const chatModel = `rules:
 
 // talker is the real program at a terminal.
 type talker struct {
-	*ttytest.Terminal
+	*tty.Terminal
 	t      *testing.T
 	dir    string
 	cmd    *exec.Cmd
@@ -79,7 +79,7 @@ func chatAt(t *testing.T, dir string, columns, rows int, env ...string) *talker 
 	t.Helper()
 	path, err := exec.LookPath("grapnel")
 	require.NoError(t, err)
-	w := &talker{Terminal: ttytest.Open(t, columns, rows), t: t, dir: dir}
+	w := &talker{Terminal: tty.Open(t, columns, rows), t: t, dir: dir}
 	w.before = w.Mode()
 	w.cmd = exec.Command(path, "chat", "--model", "script:talk.yaml")
 	w.cmd.Dir = dir
@@ -150,7 +150,7 @@ func TestChatAtATerminal(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(w.dir, "started"))
 		return err == nil
-	}, ttytest.Patience, 5*time.Millisecond)
+	}, tty.Patience, 5*time.Millisecond)
 	stopped := w.reads("\x03")
 	assert.Contains(t, stopped, "· stopping; what has finished is kept")
 	assert.Contains(t, stopped, "✗ 2 bash")

@@ -12,8 +12,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/internal/allocs"
-	"github.com/grapnel-go/grapnel/internal/needs"
+	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // BenchmarkLongConversation runs 10,000 turns of one conversation through the daemon's

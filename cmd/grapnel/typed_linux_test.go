@@ -18,7 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/editor"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
-	"github.com/grapnel-go/grapnel/internal/ttytest"
+	"github.com/grapnel-go/grapnel/internal/test/tty"
 )
 
 // trials is how often each thing is tried.
@@ -69,7 +69,7 @@ func grapnelHasty() {
 
 // typist is a program at a terminal, and the terminal.
 type typist struct {
-	*ttytest.Terminal
+	*tty.Terminal
 	dir string
 	cmd *exec.Cmd
 }
@@ -89,7 +89,7 @@ func programAt(t *testing.T, dir, program string, args ...string) *typist {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	require.NoError(t, err)
-	w := &typist{Terminal: ttytest.Open(t, 150, 400), dir: dir}
+	w := &typist{Terminal: tty.Open(t, 150, 400), dir: dir}
 	w.cmd = exec.Command(path, args...)
 	w.cmd.Dir = dir
 	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GRAPNEL_HOME=" + filepath.Join(dir, ".state"), "XDG_RUNTIME_DIR=" + dir, "TERM=xterm"}

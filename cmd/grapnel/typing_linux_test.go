@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/grapnel-go/grapnel/internal/ttytest"
+	"github.com/grapnel-go/grapnel/internal/test/tty"
 )
 
 // waits is the end of a screen on which the program waits for an answer.
@@ -24,7 +24,7 @@ func typing(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: typing FILE COMMAND ARGUMENT…")
 	}
-	master, tty, err := ttytest.Pair()
+	master, slave, err := tty.Pair()
 	ts.Check(err)
 	defer func() { _ = master.Close() }()
 	path, err := lookPath(args[1], ts.Getenv("PATH"))
@@ -37,10 +37,10 @@ func typing(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, &out, &errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, &out, &errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	ts.Check(cmd.Start())
-	ts.Check(tty.Close())
+	ts.Check(slave.Close())
 	shown := answer(master, ts.ReadFile(args[0]))
 	err = cmd.Wait()
 	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("WORK"), ".tty"), []byte(shown), 0o600))

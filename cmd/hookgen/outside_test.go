@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/needs"
-	"github.com/grapnel-go/grapnel/internal/testmodule"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
+	"github.com/grapnel-go/grapnel/internal/test/gomod"
 )
 
 // outside is a copy of testdata/outside, the module of somebody else, which uses this one from where it is.
@@ -21,13 +21,13 @@ type outside struct{ source, dir string }
 
 func newOutside(t *testing.T) *outside {
 	t.Helper()
-	root := testmodule.Root(t)
+	root := gomod.Root(t)
 	o := &outside{filepath.Join(root, "testdata", "outside"), t.TempDir()}
 	require.NoError(t, os.CopyFS(o.dir, os.DirFS(o.source)))
-	mod := testmodule.Read(t, o.dir, "go.mod")
+	mod := gomod.Read(t, o.dir, "go.mod")
 	require.Contains(t, mod, " => ../..\n")
-	testmodule.Write(t, o.dir, "go.mod", strings.Replace(mod, " => ../..\n", " => "+root+"\n", 1))
-	testmodule.Write(t, o.dir, "go.sum", testmodule.Read(t, o.dir, "go.sum")+testmodule.Read(t, root, "go.sum"))
+	gomod.Write(t, o.dir, "go.mod", strings.Replace(mod, " => ../..\n", " => "+root+"\n", 1))
+	gomod.Write(t, o.dir, "go.sum", gomod.Read(t, o.dir, "go.sum")+gomod.Read(t, root, "go.sum"))
 	return o
 }
 
@@ -65,7 +65,7 @@ func (o *outside) refresh(t *testing.T) {
 	require.NoError(t, err, text)
 	require.NoError(t, fs.WalkDir(os.DirFS(o.dir), ".", func(path string, _ fs.DirEntry, err error) error {
 		if base := filepath.Base(path); base == "hook_gen.go" || base == "descriptor.txt" {
-			testmodule.Write(t, o.source, path, testmodule.Read(t, o.dir, path))
+			gomod.Write(t, o.source, path, gomod.Read(t, o.dir, path))
 		}
 		return err
 	}))
@@ -75,7 +75,7 @@ func (o *outside) refresh(t *testing.T) {
 // a stranger would do it, and need nothing internal.
 func TestOutside(t *testing.T) {
 	needs.Time(t)
-	for key, value := range testmodule.Environ() {
+	for key, value := range gomod.Environ() {
 		t.Setenv(key, value)
 	}
 	o := newOutside(t)
@@ -92,7 +92,7 @@ func TestOutside(t *testing.T) {
 	assert.Empty(t, o.internals(t))
 
 	const spell = "github.com/grapnel-go/grapnel/internal/spell"
-	testmodule.Write(t, o.dir, "bad/bad.go", "// Package bad is what nobody outside can build.\npackage bad\n\nimport _ \""+spell+"\"\n")
+	gomod.Write(t, o.dir, "bad/bad.go", "// Package bad is what nobody outside can build.\npackage bad\n\nimport _ \""+spell+"\"\n")
 	text, err := o.command(t, "build", "./bad")
 	assert.Error(t, err)
 	assert.Contains(t, text, "use of internal package "+spell+" not allowed")

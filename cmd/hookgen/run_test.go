@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/needs"
-	"github.com/grapnel-go/grapnel/internal/testmodule"
+	"github.com/grapnel-go/grapnel/internal/test/gomod"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // program is a package with one subsystem; DIRECTIVE stands above its method.
@@ -37,8 +37,8 @@ func (p *P) Do(ctx context.Context) error { return nil }
 // newModule makes a module beside this one that uses it, with the package.
 func newModule(t *testing.T, directive string) string {
 	t.Helper()
-	dir := testmodule.New(t, "example.com/p", map[string]string{"p.go": strings.Replace(program, "DIRECTIVE", directive, 1)})
-	for key, value := range testmodule.Environ() {
+	dir := gomod.New(t, "example.com/p", map[string]string{"p.go": strings.Replace(program, "DIRECTIVE", directive, 1)})
+	for key, value := range gomod.Environ() {
 		t.Setenv(key, value)
 	}
 	return dir

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
 
-	"github.com/grapnel-go/grapnel/internal/needs"
-	"github.com/grapnel-go/grapnel/internal/testmodule"
+	"github.com/grapnel-go/grapnel/internal/test/gomod"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 var update = flag.Bool("update", false, "write what comes out into the test data and the guide")
@@ -87,14 +87,14 @@ func newWalk(t *testing.T) *walk {
 			files[f.Name] = string(f.Data)
 		}
 	}
-	return &walk{archive, testmodule.New(t, "example.com/harbour", files)}
+	return &walk{archive, gomod.New(t, "example.com/harbour", files)}
 }
 
 // A new user's module generates and runs, every mistake of the walk is told so that the message alone mends it, and the guide
 // shows the walk as it goes.
 func TestWalk(t *testing.T) {
 	needs.Time(t)
-	for key, value := range testmodule.Environ() {
+	for key, value := range gomod.Environ() {
 		t.Setenv(key, value)
 	}
 	w := newWalk(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/schema"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/testmodule"
+	"github.com/grapnel-go/grapnel/internal/test/gomod"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -30,7 +30,7 @@ const golden = "testdata/notes_hook_gen.go.golden"
 // module makes a module out of testdata/module, with the dependencies of this one, and generates in it.
 func module(t *testing.T) string {
 	t.Helper()
-	dir := testmodule.New(t, "example.com/try", nil)
+	dir := gomod.New(t, "example.com/try", nil)
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/module")))
 	result, err := gen.Run(t.Context(), gen.Options{Dir: dir})
 	require.NoError(t, err)

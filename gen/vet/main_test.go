@@ -15,13 +15,13 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/vet"
-	"github.com/grapnel-go/grapnel/internal/testmodule"
+	"github.com/grapnel-go/grapnel/internal/test/gomod"
 )
 
 const module = "example.com/test"
 
 func TestMain(m *testing.M) {
-	for key, value := range testmodule.Environ() {
+	for key, value := range gomod.Environ() {
 		if err := os.Setenv(key, value); err != nil {
 			panic(err)
 		}
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // newModule makes a module beside this one that uses it, without a network, and puts the files of archives into directories of it.
 func newModule(t *testing.T, archives map[string]*txtar.Archive) string {
 	t.Helper()
-	dir := testmodule.New(t, module, nil)
+	dir := gomod.New(t, module, nil)
 	for name, a := range archives {
 		for _, f := range a.Files {
 			if !strings.HasPrefix(f.Name, "want/") {
@@ -45,12 +45,12 @@ func newModule(t *testing.T, archives map[string]*txtar.Archive) string {
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	testmodule.Write(t, dir, name, text)
+	gomod.Write(t, dir, name, text)
 }
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	return testmodule.Read(t, dir, name)
+	return gomod.Read(t, dir, name)
 }
 
 // archives reads the txtar files that match.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/internal/needs"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // trimmed: this test is compiled with -trimpath, so that most of the analyzer is in the build cache that way.

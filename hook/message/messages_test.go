@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/allocs"
 )
 
 // everyMessage is one message of each form, and one with all fields.

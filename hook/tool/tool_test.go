@@ -17,7 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/tool"
-	"github.com/grapnel-go/grapnel/internal/schematest"
+	"github.com/grapnel-go/grapnel/internal/test/schemas"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -296,8 +296,8 @@ func first(d message.Tool, _ message.ToolResult) message.Tool { return d }
 // Sets stand beside generated tools: every call reaches its owner, and a name with two owners is refused when the runtime opens.
 func TestBesideGenerated(t *testing.T) {
 	t.Parallel()
-	b := &schematest.Beside{
-		Moved: &schematest.Moved{}, Extra: tool.Set(nothing("one")), Mine: tool.Set(nothing("moved_nothing"), nothing("one")),
+	b := &schemas.Beside{
+		Moved: &schemas.Moved{}, Extra: tool.Set(nothing("one")), Mine: tool.Set(nothing("moved_nothing"), nothing("one")),
 		More: []hook.Hook{nil, tool.Set(nothing("two"))},
 	}
 	c := b.Compose()
@@ -312,24 +312,24 @@ func TestBesideGenerated(t *testing.T) {
 
 func TestNamesWithTwoOwners(t *testing.T) {
 	t.Parallel()
-	moved := &schematest.Moved{}
+	moved := &schemas.Moved{}
 	tests := map[string]struct {
 		hook hook.Hook
 		want []string
 	}{
-		"a generated one and a set": {&schematest.Beside{Moved: moved, Extra: tool.Set(nothing("free"), nothing("moved_nothing"))},
-			[]string{`schematest.Beside: tool "moved_nothing" is provided by both Moved and Extra; give one of the fields a prefix, or the tool another name`}},
-		"two sets": {&schematest.Beside{Moved: moved, Extra: tool.Set(nothing("my_a")), Mine: tool.Set(nothing("a"))},
+		"a generated one and a set": {&schemas.Beside{Moved: moved, Extra: tool.Set(nothing("free"), nothing("moved_nothing"))},
+			[]string{`schemas.Beside: tool "moved_nothing" is provided by both Moved and Extra; give one of the fields a prefix, or the tool another name`}},
+		"two sets": {&schemas.Beside{Moved: moved, Extra: tool.Set(nothing("my_a")), Mine: tool.Set(nothing("a"))},
 			[]string{`tool "my_a" is provided by both Extra and Mine`}},
-		"two of a group": {&schematest.Beside{Moved: moved, More: []hook.Hook{tool.Set(nothing("a")), tool.Set(nothing("b"), nothing("a"))}},
+		"two of a group": {&schemas.Beside{Moved: moved, More: []hook.Hook{tool.Set(nothing("a")), tool.Set(nothing("b"), nothing("a"))}},
 			[]string{`tool "a" is provided by both More[0] and More[1]`}},
-		"one below": {&schematest.Beside{Moved: moved, Extra: &schematest.Beside{Moved: moved, Extra: tool.Set(nothing("a"))}, More: []hook.Hook{tool.Set(nothing("a"))}},
+		"one below": {&schemas.Beside{Moved: moved, Extra: &schemas.Beside{Moved: moved, Extra: tool.Set(nothing("a"))}, More: []hook.Hook{tool.Set(nothing("a"))}},
 			[]string{`tool "a" is provided by both Extra.Extra and More[0]`}},
-		"both below": {&schematest.Beside{Moved: moved, Mine: &schematest.Beside{Moved: moved, Extra: tool.Set(nothing("moved_nothing"))}},
-			[]string{`Mine: schematest.Beside: tool "moved_nothing" is provided by both Moved and Extra`}},
-		"a reserved name": {&schematest.Beside{Moved: moved, Extra: tool.Set(nothing("final_answer"))},
+		"both below": {&schemas.Beside{Moved: moved, Mine: &schemas.Beside{Moved: moved, Extra: tool.Set(nothing("moved_nothing"))}},
+			[]string{`Mine: schemas.Beside: tool "moved_nothing" is provided by both Moved and Extra`}},
+		"a reserved name": {&schemas.Beside{Moved: moved, Extra: tool.Set(nothing("final_answer"))},
 			[]string{`tool "final_answer" of Extra: the runtime reserves that name`}},
-		"two at once": {&schematest.Beside{Moved: moved, Extra: tool.Set(nothing("moved_nothing"), nothing("multi_tool_use"))},
+		"two at once": {&schemas.Beside{Moved: moved, Extra: tool.Set(nothing("moved_nothing"), nothing("multi_tool_use"))},
 			[]string{"moved_nothing", "multi_tool_use"}},
 	}
 	for name, tt := range tests {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/test/allocs"
 )
 
 // TestStalledReadersShareABigAnswer: readers that take nothing cost next to nothing

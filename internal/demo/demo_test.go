@@ -14,7 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/node"
+	"github.com/grapnel-go/grapnel/internal/test/node"
 )
 
 // TestMain is the demo's server when a test starts it again as one.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/editor"
-	"github.com/grapnel-go/grapnel/internal/ttytest"
+	"github.com/grapnel-go/grapnel/internal/test/tty"
 )
 
 type result struct {
@@ -23,14 +23,14 @@ type result struct {
 
 // desk is an editor at a terminal.
 type desk struct {
-	*ttytest.Terminal
+	*tty.Terminal
 	t    *testing.T
 	ed   *editor.Editor
 	dumb bool
 }
 
 func sit(t *testing.T, columns, rows int, o *editor.Options) *desk {
-	term := ttytest.Open(t, columns, rows)
+	term := tty.Open(t, columns, rows)
 	ed, err := editor.New(term.TTY(), term.TTY(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, ed.Close()) })

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/privatedir"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // For the child that runs as an ordinary user: another user's directory, and a sticky

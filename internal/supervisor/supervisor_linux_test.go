@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 var kills = flag.Int("supervisor.n", 10, "how often TestAKilledProgramLeavesNoProcess kills a program")

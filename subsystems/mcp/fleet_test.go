@@ -19,7 +19,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/node"
+	"github.com/grapnel-go/grapnel/internal/test/node"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/node"
+	"github.com/grapnel-go/grapnel/internal/test/node"
 )
 
 // The bundled skills pass a validator that nobody here wrote.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/strictwire"
+	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 )
 
 // OpenAI refuses the schema of an object without properties, which is what a tool

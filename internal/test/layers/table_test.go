@@ -1,0 +1,212 @@
+package layers
+
+import "strings"
+
+// layer says what the packages that match may import: a table of what is
+// allowed, so that a new package needs a row and a reason.
+type layer struct {
+	// pkgs is a pattern: "hook" is this package, "gen/..." it and all below,
+	// "subsystems/*/..." each below subsystems for itself: what one has below
+	// itself is its own, its siblings are not.
+	pkgs string
+	// may are patterns of packages of this module, besides the package's own tree
+	// for a pattern with "*".
+	may []string
+	// generated are patterns that generated files may import in addition.
+	generated []string
+	// outside are prefixes of import paths beyond the standard library; "*" is any.
+	outside []string
+	reason  string
+}
+
+// heavy are the libraries that only the packages named may import, whatever
+// their row says.
+var heavy = map[string][]string{
+	"github.com/spf13/cobra":      {"cmd/grapnel"},
+	"modernc.org/sqlite":          {"internal/sqlitedb", "internal/test/powercut"},
+	"github.com/dave/jennifer":    {"gen/emit"},
+	"mvdan.cc/sh":                 {"subsystems/policy/shell"},
+	"golang.org/x/tools":          {"gen/load", "gen/scaffold", "gen/vet", "cmd/hookvet", "hookvet/golangci"},
+	"github.com/stretchr/testify": {"runtime/store/storetest"},
+}
+
+// leaf are the packages that every layer but the contract and its kit may import:
+// they import the standard library only, and there are few of them.
+var leaf = []string{"internal/character", "internal/conffile", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell"}
+
+// harness is what only tests and the programs that run them import.
+const harness = "internal/test/..."
+
+// layers is read from the top; the first row that matches counts.
+var layers = []layer{
+	{pkgs: "hook/message", reason: "what goes to and from a model, for providers and stores that need nothing else"},
+	{pkgs: "hook", may: []string{"hook/message"}, reason: "the contract: whoever implements it must get nothing else with it"},
+	{pkgs: "hook/event", may: []string{"hook"}, reason: "constants of the contract"},
+	{pkgs: "hook/point", may: []string{"hook"}, reason: "follows from the points of the contract"},
+	{pkgs: "hook/hooktest", may: []string{"hook", "composite", "internal/origin"},
+		reason: "used by the tests of every subsystem, also by those of other modules"},
+	{pkgs: "hook/tool", may: []string{"hook", "composite", "composite/args", "internal/argrules"}, outside: []string{"github.com/google/jsonschema-go"},
+		reason: "for embedders, beside the contract: whoever implements that does not get this"},
+	{pkgs: "composite/plan", reason: "pure data, read by the generator and at run time"},
+	{pkgs: "composite/plan/picture", may: []string{"composite/plan"},
+		reason: "shows any plan, the generator's and one that was made at run time; nobody pays who does not look"},
+	{pkgs: "composite/args", may: []string{"hook"}, reason: "what generated decoding calls, and nothing it does not"},
+	{pkgs: "composite/guard", may: []string{"hook"}, reason: "what generated code embeds, and nobody calls"},
+	{pkgs: "composite/states", may: []string{"hook"}, reason: "looks at a hook once, when it is opened; nothing that is called in a turn"},
+	{pkgs: "composite/view", may: []string{"hook"}, reason: "writes down what an observer is told, and reads it back: values only"},
+	{pkgs: "composite", may: []string{"hook", "composite/..."}, outside: []string{"github.com/sourcegraph/conc"},
+		reason: "linked into every program that has a composite"},
+	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan", "composite/plan/picture", "internal/argrules", "internal/origin"},
+		outside: []string{"golang.org/x/tools", "github.com/dave/jennifer", "golang.org/x/text/width"},
+		reason:  "the generator reads hook and subsystems as source; linking them would make it depend on its own output"},
+	{pkgs: "cmd/hookvet", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools"},
+		reason: "the analyzer with the driver that go vet wants"},
+	{pkgs: "hookvet/golangci", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools", "github.com/golangci/plugin-module-register"},
+		reason: "the analyzer with what golangci-lint wants"},
+	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "gen/reference", "gen/schema", "gen/vet", "composite/plan", "composite/plan/picture"},
+		outside: []string{"github.com/aymanbagabas/go-udiff"},
+		reason:  "flags, exit codes and manuals; with hook linked in, the generator could not be built while hook's generated file is missing"},
+	{pkgs: "runtime/history", may: []string{"hook"}, reason: "a rule book: whoever reads or writes a history can hold it to it"},
+	{pkgs: "runtime/contribution", may: []string{"hook"}, reason: "how contributions are merged and cut, as functions of values"},
+	{pkgs: "runtime/job", may: []string{"hook", "runtime/store"}, reason: "does queued jobs over any store that keeps them"},
+	{pkgs: "runtime/lane", may: nil, reason: "runs what nobody waits for, in order; knows nothing of hooks"},
+	{pkgs: "runtime", may: []string{"hook", "composite/...", "runtime/contribution", "runtime/history", "runtime/job", "runtime/lane", "runtime/provider", "runtime/store", "runtime/store/mem", "runtime/internal/..."},
+		outside: []string{"github.com/oklog/ulid", "github.com/sourcegraph/conc"},
+		reason:  "the embedder's package: one hook and nothing of any subsystem, database or command line"},
+	{pkgs: "runtime/internal/human", may: []string{"hook"}, reason: "what waits for a person, whoever asks and however people are reached"},
+	{pkgs: "runtime/internal/abandoned", reason: "counts what nobody waits for any more; knows nothing of hooks and tools"},
+	{pkgs: "runtime/internal/bound", may: []string{"hook"}, reason: "cuts results and arguments to a size, as functions of values"},
+	{pkgs: "runtime/internal/keyed", reason: "locks by name, for exclusive tools and for agents that are looked for"},
+	{pkgs: "runtime/internal/toolrun", may: []string{"hook", "composite", "runtime/internal/abandoned", "runtime/internal/keyed"}, outside: []string{"github.com/sourcegraph/conc"},
+		reason: "runs tool calls without a runtime: its tests need none"},
+	{pkgs: "runtime/provider", may: []string{"hook"}, reason: "an interface that adapters outside implement"},
+	{pkgs: "runtime/provider/...", may: []string{"hook", "runtime/provider", "internal/yamldoc"}, outside: []string{"*"},
+		reason: "one adapter per package brings its vendor's library to those who import it"},
+	{pkgs: "runtime/store", may: []string{"hook"}, reason: "an interface that stores outside implement"},
+	{pkgs: "runtime/internal/durable", may: []string{"hook", "runtime/history", "runtime/store", "runtime/internal/stream"}, outside: []string{"github.com/sourcegraph/conc"},
+		reason: "leases, what was read, and the journal: knows no turn"},
+	{pkgs: "runtime/internal/drive", may: []string{"hook"}, reason: "a goroutine that its owner can abandon; knows no turn"},
+	{pkgs: "runtime/internal/stream", may: []string{"hook", "composite", "runtime/store"}, reason: "events: numbered, delivered, kept and followed; knows no turn"},
+	{pkgs: "runtime/store/codec", may: []string{"hook"}, outside: []string{"github.com/go-json-experiment/json"},
+		reason: "messages as JSON, once for every store and every file"},
+	{pkgs: "runtime/store/jsonl", may: []string{"hook", "runtime/history", "runtime/store", "runtime/store/codec"}, outside: []string{"github.com/go-json-experiment/json"},
+		reason: "a file format over any store"},
+	{pkgs: "runtime/store/search", may: []string{"hook"},
+		reason: "what may be found and shown is one decision for every store"},
+	{pkgs: "runtime/store/sqlite", may: []string{"hook", "runtime/store/...", "internal/sqlitedb"}, outside: []string{"*"},
+		reason: "the one store that brings a database"},
+	{pkgs: "runtime/store/...", may: []string{"hook", "runtime/store", "runtime/store/search"}, outside: []string{"github.com/stretchr/testify", "github.com/oklog/ulid"},
+		reason: "small stores and the test that all of them pass"},
+	{pkgs: "subsystems/*/...", may: []string{"hook", "composite/args", "internal/sqlitedb", "internal/supervisor", "internal/yamldoc"}, generated: []string{"composite/..."},
+		outside: []string{"*"},
+		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
+	{pkgs: "internal/aliases", reason: "a dictionary: names, and nothing that they name"},
+	{pkgs: "internal/pointgen", may: []string{"gen/directive"}, reason: "writes what the points of package hook imply; it reads them as source, because it writes a part of hook"},
+	{pkgs: "internal/pointdoc", may: []string{"hook", "composite/plan", "composite/plan/picture", "internal/aliases"}, reason: "for tests: writes the manual of the points"},
+	{pkgs: "internal/argrules", reason: "what a struct of arguments may have, for the generator and for hook/tool"},
+	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
+	{pkgs: "internal/character", reason: "one answer to where a text may be cut, for results and for contributions"},
+	{pkgs: "internal/quote", reason: "one way to write a string of JSON, for requests and for results"},
+	{pkgs: "internal/screen", reason: "one way to a person's terminal, for everything that writes to one"},
+	{pkgs: "internal/screen/screentest", reason: "for tests"},
+	{pkgs: "internal/origin", reason: "what generated code says of its sources, for the generator and for the kit, whose users get nothing else with it"},
+	{pkgs: "internal/stdout", outside: []string{"golang.org/x/sys/unix"}, reason: "one answer to an output that nobody reads, below package screen"},
+	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
+	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
+	{pkgs: "internal/supervisor", outside: []string{"golang.org/x/sys/unix"},
+		reason: "starts commands for every subsystem and for embedders; its process starts early, before heavier packages are initialised"},
+	{pkgs: "internal/conffile", reason: "one bounded way to read what configures the program, for every layer"},
+	{pkgs: "internal/peer", reason: "one answer to who is at the other end of a socket, for the daemon and its clients"},
+	{pkgs: "internal/privatedir", reason: "one check of who can get at a directory, for the socket and for the state"},
+	{pkgs: "internal/yamldoc", outside: []string{"go.yaml.in/yaml"}, reason: "one bounded way to read YAML and frontmatter: agents, skills, scripts"},
+	{pkgs: "internal/agentfile", may: []string{"hook", "internal/yamldoc"}, outside: []string{"go.yaml.in/yaml", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"},
+		reason: "a file format, and whether a schema in it is one"},
+	{pkgs: "internal/terminal", may: []string{"hook", "subsystems/approval"}, outside: []string{"github.com/mattn/go-isatty", "github.com/aymanbagabas/go-udiff"},
+		reason: "shows what happens, and asks the person who sees it"},
+	{pkgs: "internal/editor", outside: []string{"golang.org/x/sys/unix", "golang.org/x/term", "golang.org/x/text/width"},
+		reason: "a line that a person types; it knows nothing of agents"},
+	{pkgs: "internal/chat", may: []string{"hook", "runtime", "runtime/store", "subsystems/skills", "internal/..."}, outside: []string{"github.com/oklog/ulid"},
+		reason: "a conversation at the terminal over the daemon's parts"},
+	{pkgs: "internal/test/composites", may: []string{"hook", "internal/daemon"}, generated: []string{"composite/...", "subsystems/...", "internal/terminal"},
+		reason: "for benchmarks: composites as the generator writes them"},
+	{pkgs: "internal/test/differential", may: []string{"hook", "composite"}, generated: []string{"composite/..."}, reason: "for tests"},
+	{pkgs: "internal/test/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
+	{pkgs: "internal/test/strictwire", may: []string{"hook", "runtime/provider", "runtime/provider/openai"}, reason: "for tests and evidence"},
+	{pkgs: "internal/test/tty", outside: []string{"golang.org/x/sys/unix", "golang.org/x/text/width"}, reason: "for tests"},
+	{pkgs: "internal/test/...", may: []string{"hook", "internal/test/needs"}, generated: []string{"composite/..."}, reason: "for tests; only they and each other import these"},
+	{pkgs: "internal/daemon", may: []string{"hook", "composite", "composite/plan", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
+		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
+		reason:  "the one place where subsystems and runtime meet"},
+	{pkgs: "internal/api/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more"},
+	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "internal/api/wire"},
+		outside: []string{"github.com/go-json-experiment/json", "github.com/oklog/ulid"},
+		reason:  "serves any runtime: what is composed in it is internal/daemon's business"},
+	{pkgs: "internal/client", may: []string{"hook", "composite/plan", "internal/api/wire"},
+		reason: "a client must not bring the server with it"},
+	{pkgs: "internal/explain", may: []string{"hook", "composite/plan", "runtime/store"},
+		reason: "works on what any store has kept, over any plan"},
+	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
+		reason: "drives the daemon's parts as a user would"},
+	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "composite/plan/picture", "subsystems/approval", "subsystems/memory", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid", "golang.org/x/text/width"},
+		reason: "the command line over internal/daemon"},
+	{pkgs: "examples/*/...", may: []string{"hook", "runtime", "runtime/provider/script"}, generated: []string{"composite/..."},
+		reason: "what a program outside this module can do, with the standard library"},
+}
+
+// allowed are the exceptions from a rule, by place, each with its reason.
+var allowed = map[string]map[string]string{
+	"conffile": {
+		"internal/sqlitedb/create.go os.Open":            "a directory, to sync it",
+		"internal/sqlitedb/held.go os.Open":              "the first 108 bytes of a regular file",
+		"internal/supervisor/child_linux.go os.ReadFile": "what the kernel says of a process",
+		"subsystems/approval/sync_unix.go os.Open":       "a directory, to sync it",
+	},
+	"function-length": {},
+	"file-length":     {},
+	"no-options":      {},
+	"no-init": {
+		"internal/supervisor/child_unix.go": "the supervisor of commands is this program again, and must not run its main function",
+		"hookvet/golangci/golangci.go":      "golangci-lint knows a plug-in only by what importing it does",
+	},
+	"terminal": {
+		"cmd/grapnel/main.go main":               "gives the program what package screen writes to",
+		"internal/terminal/gate.go Write":        "lies below package screen: it holds back what was made safe already",
+		"internal/terminal/gate.go Open":         "lies below package screen",
+		"internal/supervisor/child_unix.go init": "runs before main and says in its own words why it cannot",
+	},
+	"goleak": {
+		"runtime/store/storetest": "runs inside the tests of each store and waits there for what it starts",
+	},
+}
+
+// matches reports whether the pattern covers the package.
+func matches(pattern, pkg string) bool {
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		if root, each := strings.CutSuffix(tree, "/*"); each {
+			return strings.HasPrefix(pkg, root+"/")
+		}
+		return pkg == tree || strings.HasPrefix(pkg, tree+"/")
+	}
+	return pkg == pattern
+}
+
+// own reports whether to lies in the tree of the one package under a pattern
+// with "*" that from belongs to.
+func (l layer) own(from, to string) bool {
+	root, each := strings.CutSuffix(l.pkgs, "/*/...")
+	if !each {
+		return false
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(from, root+"/"), "/")
+	tree := root + "/" + name
+	return to == tree || strings.HasPrefix(to, tree+"/")
+}
+
+func layerOf(pkg string) (layer, bool) {
+	for _, l := range layers {
+		if matches(l.pkgs, pkg) {
+			return l, true
+		}
+	}
+	return layer{}, false
+}

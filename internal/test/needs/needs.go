@@ -1,0 +1,71 @@
+// Package needs skips a test that needs what the machine lacks. It is for tests
+// only, and the one place that skips: a skip says its reason in one line, which
+// internal/test/run collects. Where CI is "true", nothing may be missing and the
+// test fails instead.
+package needs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A skip that begins with Missing names what the machine lacks. One that begins
+// with Long is of a test that -short leaves out.
+const (
+	Missing = "SKIPPED: "
+	Long    = "LONG: "
+)
+
+// Program returns the path of a program in PATH.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Lacking(t, name+" is not in PATH")
+	}
+	return path
+}
+
+// CGO needs a C compiler and cgo, without which the race detector does not work
+// either.
+func CGO(t testing.TB) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", "CGO_ENABLED", "CC").Output()
+	if err != nil {
+		t.Fatalf("go env: %v", err)
+	}
+	enabled, compiler, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	words := strings.Fields(compiler)
+	if len(words) > 0 {
+		_, err = exec.LookPath(words[0])
+	}
+	switch {
+	case len(words) == 0 || err != nil:
+		Lacking(t, fmt.Sprintf("there is no C compiler (%s) for cgo and the race detector", compiler))
+	case enabled != "1":
+		Lacking(t, "cgo is off (CGO_ENABLED=0)")
+	}
+}
+
+// Lacking skips the test because the machine lacks something, which reason says
+// in one line: "git is not in PATH". In CI the test fails.
+func Lacking(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s; in CI nothing may be missing", reason)
+	}
+	t.Skip(Missing + reason)
+}
+
+// Time skips a test that mostly waits, for the go command or a disk, where go
+// test runs with -short: in make test, and in the round with the race detector,
+// which sees nothing in such a test.
+func Time(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip(Long + t.Name())
+	}
+}

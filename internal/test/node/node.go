@@ -1,0 +1,59 @@
+// Package node finds the programs of the pinned npm packages in testdata/node,
+// against which tests run what nobody here wrote. It is for tests only.
+package node
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/grapnel-go/grapnel/internal/test/needs"
+)
+
+// Require returns the path of an installed program, "mcp-server-everything". It
+// can be started as it is; it finds node in PATH. Without Node or the packages
+// the test is skipped as package needs does it.
+func Require(t testing.TB, program string) string {
+	t.Helper()
+	path, err := find(program)
+	if err != nil {
+		needs.Lacking(t, err.Error())
+	}
+	return path
+}
+
+func find(program string) (string, error) {
+	if _, err := exec.LookPath("node"); err != nil {
+		return "", errors.New("node (20 or later) is not in PATH")
+	}
+	root, err := root()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, "testdata", "node")
+	path := filepath.Join(dir, "node_modules", ".bin", program)
+	if _, err := os.Stat(path); err != nil {
+		return "", errors.New("the npm packages of testdata/node are not installed; run: npm ci --ignore-scripts --prefix testdata/node")
+	}
+	return path, nil
+}
+
+// root is the directory of go.mod. Tests run in the directory of their package.
+func root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("there is no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}

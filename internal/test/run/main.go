@@ -1,0 +1,136 @@
+// Command testrun runs go test and tells a person what matters: each package as
+// it ends, the output of what failed, and at the end one line for each thing that
+// the machine lacks, and for the long tests that -short left out. Its arguments
+// are those of go test:
+//
+//	go run ./internal/test/run -short ./...
+//
+// It ends with 1 if a test failed, and where CI is "true" also if one was skipped
+// for another reason than -short. With -v it prints what the tests print as well.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := test(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "testrun:", err)
+		os.Exit(1)
+	}
+}
+
+// quiet is how long nothing may be printed before a line says what is going on.
+const quiet = 15 * time.Second
+
+// test runs go test with these arguments and prints to out what became of it.
+func test(ctx context.Context, args []string, out io.Writer) error {
+	r := newReport(out, packages(ctx, args))
+	r.verbose = slices.Contains(args, "-v")
+	cmd := exec.CommandContext(ctx, "go", goTest(args)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go test then ends the tests as well
+	cmd.WaitDelay = 10 * time.Second
+	cmd.Stderr = out
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	r.follow(lines(stdout))
+	err = cmd.Wait()
+	r.summarize()
+	if err != nil {
+		return fmt.Errorf("go test: %w", err)
+	}
+	if os.Getenv("CI") == "true" && len(r.missing) > 0 {
+		return errors.New("tests were skipped, which in CI is a failure")
+	}
+	return nil
+}
+
+// goTest returns the arguments of the go command. -C has to be the first.
+func goTest(args []string) []string {
+	at := 0
+	if len(args) > 1 && args[0] == "-C" {
+		at = 2
+	}
+	return slices.Concat([]string{"test"}, args[:at], []string{"-json"}, args[at:])
+}
+
+// packages returns how many packages the arguments name, or 0 if that is not
+// known: it is only for show.
+func packages(ctx context.Context, args []string) int {
+	list := []string{"list"}
+	if len(args) > 1 && args[0] == "-C" {
+		list = append(list, args[:2]...)
+	}
+	for _, a := range args {
+		if strings.HasPrefix(a, ".") {
+			list = append(list, a)
+		}
+	}
+	text, err := exec.CommandContext(ctx, "go", list...).Output()
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(text), "\n")
+}
+
+// lines sends every line of a reader and closes the channel at its end.
+func lines(in io.Reader) <-chan string {
+	out := make(chan string)
+	go func() {
+		defer close(out)
+		r := bufio.NewReader(in)
+		for {
+			line, err := r.ReadString('\n')
+			if line != "" {
+				out <- line
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// follow reads the events of go test -json to their end.
+func (r *report) follow(lines <-chan string) {
+	tick := time.NewTicker(quiet)
+	defer tick.Stop()
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				return
+			}
+			var e event
+			if json.Unmarshal([]byte(line), &e) != nil {
+				fmt.Fprint(r.out, line)
+				continue
+			}
+			if r.take(e) {
+				tick.Reset(quiet)
+			}
+		case <-tick.C:
+			r.progress()
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+// gate is a test that shows something, by many runs of it.
+type gate struct {
+	name string
+	// shows is one sentence of the page: what cannot happen.
+	shows string
+	// pkg and tests are which tests to run: a directory, and alternatives of names
+	// as in -run.
+	pkg, tests string
+	// long are the flags of the test's binary that make it do more than in go test.
+	long []string
+	// bad says, for each figure that begins with "bad.", without that, what the gate
+	// found of whom. All of them must be there and not be zero.
+	bad map[string]string
+	// noBad says why there are none.
+	noBad string
+}
+
+// gates are run in this order; together they take some eleven minutes on two busy
+// processors.
+var gates = []gate{
+	{
+		name: "power cuts",
+		shows: "Whatever a store on SQLite has acknowledged — messages, journal, lease, events, a compaction, a fork, a new conversation, a memory — is there " +
+			"after a loss of power, byte for byte and whole; the file is sound and can be used, also if the power fails again during recovery. " +
+			"The power is cut before operations of the disk, evenly over a recorded trace; what had not been synced is lost, reordered or torn.",
+		pkg: "./internal/test/powercut", tests: "TestPowerCuts|TestPowerCutsOfMemories|TestPowerCutsFindWhoLoses",
+		long: []string{"-powercut.n", "1500"},
+		bad: map[string]string{
+			"no-sync":       "a disk that reports syncs and does none",
+			"one-sync-less": "a disk that leaves out one of them",
+			"late-commit":   "a store that acknowledges before it commits",
+		},
+	},
+	{
+		name: "kills",
+		shows: "Whatever a store on SQLite has acknowledged is there after its process was killed, and whole. " +
+			"Four conversations are appended to when the kill comes.",
+		pkg: "./runtime/store/sqlite", tests: "TestAKillLosesNothingThatWasAcknowledged|TestKillsFindWhoAcknowledgesTooEarly",
+		long: []string{"-kills", "500"},
+		bad:  map[string]string{"late-commit": "a store that acknowledges before it commits"},
+	},
+	{
+		name: "damaged files",
+		shows: "A store on SQLite whose file was emptied, cut off, deleted from beside its log, or has pages full of zeros or garbage is never silently less: it is refused " +
+			"with what to do and left as it is, its search index is made anew, or what is missing comes as an error. Who says that nothing was changed, or that a check found no damage, is right.",
+		pkg: "./runtime/store/sqlite", tests: "TestDamageIsNeverSilent|TestDamageFindsWhoBeginsAnew",
+		long: []string{"-damaged.n", "1500"},
+		bad: map[string]string{
+			"anew":  "a program that begins anew where it cannot go on",
+			"sure":  "a program that says unlooked that nothing else is damaged",
+			"hasty": "a program whose look at a file changes it",
+		},
+	},
+	{
+		name: "kills within a turn",
+		shows: "Whatever a program that runs agents has told of — that a turn has begun, a result, an answer — is there after it was killed. The " +
+			"program that goes on with its turns runs no tool twice that must not, and takes no reply that was cut off for a whole one. Four conversations run turns with calls when the kill comes, nearly " +
+			"always within a turn; the test prints after which event.",
+		pkg: "./internal/test/kills", tests: "TestKills|TestTheGateCatchesWhatIsBad",
+		long: []string{"-kills.n", "500"},
+		bad: map[string]string{
+			"late-commit":   "a store that acknowledges before it commits",
+			"no-journal":    "a runtime that does not write down what it is about to do",
+			"early-start":   "a runtime that says that a turn begins before it has stored the input",
+			"half-is-whole": "a recovery that takes a reply that was cut off for a whole one",
+		},
+	},
+	{
+		name: "processes of a killed program",
+		shows: "No process of a command is left when the program that started it is killed, in whatever way it was started: in the background, in another " +
+			"session, forked twice, or deaf to signals.",
+		pkg: "./internal/supervisor", tests: "TestAKilledProgramLeavesNoProcess|TestKilledProgramsFindWhoStartsDirectly",
+		long: []string{"-supervisor.n", "500"},
+		bad:  map[string]string{"direct": "a program that starts commands as its own children"},
+	},
+	{
+		name: "subscribers",
+		shows: "A subscriber that reads nothing slows no turn and no other subscriber: 1 is stalled and 100 read 100,000 events. What it missed is " +
+			"counted exactly, and where events are kept a reader finds every one of them.",
+		pkg: "./runtime", tests: "TestASlowSubscriberSlowsNobody|TestASubscriberCostsATurnNoTime|TestSubscribersCostAnEventOneAllocation",
+		long: []string{"-subscribed", "100000"},
+		bad: map[string]string{
+			"blocking": "a subscriber that is waited for",
+			"dropping": "a subscriber that loses events and does not say so",
+		},
+	},
+	{
+		name: "bombs",
+		shows: "Outputs of 100 MB, 10,000 tools, a million events of one tool, progress without end and arguments of depth 100,000 stay under a bound " +
+			"of memory, each in a process of its own, and the turn ends.",
+		pkg: "./runtime", tests: "TestBombs",
+		long: []string{"-bombs", "1000000"},
+		bad:  map[string]string{"unbounded": "a subscriber that keeps every event"},
+	},
+	{
+		name: "model bombs",
+		shows: "A model server that sends more than anybody wants (text, reasoning, arguments, calls, names, events, comments, gzip, errors, headers) is cut " +
+			"off at a limit that the error names; nothing of a reply that was cut is kept or run. A process of its own for each takes at most 8 times what the " +
+			"reply may have, and afterwards 3 times what is kept of it, also where 50 MB are wanted.",
+		pkg: "./internal/test/modelbombs", tests: "TestModelBombs|TestTheBoundsFindRepliesThatNothingBounds",
+		bad: map[string]string{"unbounded": "a collector without a bound"},
+	},
+	{
+		name: "bombs in the place of configuration",
+		shows: "A link to /dev/zero or to standard input, a pipe, a sparse file of 1 GB and 100,000 brackets in the place of a file of configuration " +
+			"are refused soon, and cost less than 64 MiB, each in a process of its own.",
+		pkg: "./internal/conffile", tests: "TestBombs",
+		bad: map[string]string{"naive": "a reader that opens and reads what there is"},
+	},
+	{
+		name: "fault-injected turns",
+		shows: "Random conversations in which models, tools, hooks, stores and people fail in some 90 ways: every result of a tool that ended in time is in " +
+			"the history with its own bytes, once and in its place; everything that begins ends; AfterTool and AfterTurn come once; nothing hangs and no " +
+			"goroutine is left; two strict servers refuse no request.",
+		pkg: "./internal/test/faults", tests: "TestFaultInjectedTurns",
+		long:  []string{"-faults.turns", "75000"},
+		noBad: "what is checked of results is shown to find who loses them by the gates behind this one",
+	},
+	{
+		name: "cancels",
+		shows: "Turns are cancelled at random moments: the result of every tool that has ended, or ends in the grace period, is in the history, and all other " +
+			"calls are marked.",
+		pkg: "./internal/test/faults", tests: "TestCancels|TestCancelsFindWhoCommitsAllOrNothing",
+		long: []string{"-faults.cancels", "20000"},
+		bad:  map[string]string{"all-or-nothing": "a loop that commits a step only when all of its calls have ended"},
+	},
+	{
+		name: "crashes behind every write",
+		shows: "The process dies behind every write of eleven conversations, and the process that recovers behind every write of its own: the history is valid " +
+			"and has everything that was done and said, nothing is done twice that must not, and the log tells of every result and every end once.",
+		pkg: "./internal/test/faults", tests: "TestCrashAfterEveryJournalStep|TestCrashesFindWhoWritesTooLate",
+		bad: map[string]string{
+			"late-journal":       "a store that writes down what is about to happen when it has happened",
+			"results-at-the-end": "a store that keeps results only with the whole step",
+		},
+	},
+	{
+		name: "arguments",
+		shows: "A model sends arguments of all kinds: nothing runs and the model is told why, with the schema; or hooks, approval, events, the tool and the " +
+			"history have the same canonical bytes, and they mean to every reader what the tool was given.",
+		pkg: "./internal/test/faults", tests: "TestArgumentsAreIdenticalForAll|TestArgumentsFindTheNaiveDecoder",
+		long: []string{"-faults.args", "250000"},
+		bad:  map[string]string{"naive-decoder": "a tool that reads its arguments with encoding/json"},
+	},
+	{
+		name: "terminal",
+		shows: "Random texts of escapes, bidirectional, invisible and broken characters act on no terminal, in an answer, in a question and in JSON, however they are " +
+			"cut.",
+		pkg: "./internal/screen", tests: "TestNothingRandomActsOnATerminal|TestTheCheckFindsTheRawPath",
+		long: []string{"-screen.n", "500000"},
+		bad:  map[string]string{"raw": "a program that writes what it was told"},
+	},
+	{
+		name: "typed ahead",
+		shows: "What a person has typed before a question is no answer to it: in run, ask and chat, one yes while the model thinks and a second yes at the first of " +
+			"two questions approve nothing.",
+		pkg: "./cmd/grapnel", tests: "TestWhatWasTypedBeforeAQuestionIsNoAnswer|TestTheVariantThatTakesWhatWasTypedIsFound",
+		long: []string{"-typed.trials", "100"},
+		bad:  map[string]string{"hasty": "a program that reads on where it was"},
+	},
+	{
+		name:  "agents come and go",
+		shows: "Agents are registered and unregistered while turns of theirs run: as often the one as the other, never within a turn, and nothing is left.",
+		pkg:   "./internal/test/faults", tests: "TestAgentsComeAndGoDuringTurns",
+		long:  []string{"-faults.agents", "10000"},
+		noBad: "the hooks' own counts are compared",
+	},
+}

@@ -1,0 +1,127 @@
+// Command soak runs the long form of the tests that show what a loss of power, a
+// kill or a fault cannot do, and writes the page that says what came of them. Run
+// it from the root of the module:
+//
+//	go run ./internal/test/soak [-short [-write]] [-only regexp] [-page docs/reliability.md]
+//
+// Each of these tests is a gate, a row of the table in gates.go. A gate prints
+// its figures with t.Log, each as a line
+//
+//	FIGURE name=value unit
+//
+// A figure whose name begins with "bad." is what the same gate found of something
+// that is known to be wrong: it must be there, and not zero, or the gate has shown
+// nothing. A gate that did not run is skipped, which is no success: the program
+// ends with 1.
+//
+// With -short every gate, and everything known to be wrong, does as little as in
+// go test; a gate may then take 30 seconds and fails beyond twice that. No page is
+// written then; with -write as well, gates that have had no long run get a line
+// that says so. With -only the other gates keep their lines of the page.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := soak(ctx, parse(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+// shortTime is what a gate may take in its short form; beyond twice that it fails.
+const shortTime = 30 * time.Second
+
+// options are the flags.
+type options struct {
+	short, write bool
+	only, page   string
+}
+
+func parse() options {
+	var o options
+	flag.BoolVar(&o.short, "short", false, "do as little as go test does, and write no page")
+	flag.BoolVar(&o.write, "write", false, "with -short: write the lines of gates that have had no long run")
+	flag.StringVar(&o.only, "only", "", "run only the gates whose name matches; the others keep their lines of the page")
+	flag.StringVar(&o.page, "page", "docs/reliability.md", "the page to write")
+	flag.Parse()
+	return o
+}
+
+func soak(ctx context.Context, o options, out io.Writer) error {
+	match, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "grapnel-soak-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t := trial{short: o.short, out: out, dir: dir, built: map[string]string{}}
+	results := t.tryAll(ctx, match)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(results) == 0 {
+		return fmt.Errorf("no gate is named %q", o.only)
+	}
+	if !o.short || o.write {
+		if err := record(ctx, o, results); err != nil {
+			return err
+		}
+	}
+	var bad []error
+	for _, r := range results {
+		if r.verdict != passed {
+			bad = append(bad, fmt.Errorf("%s: %s: %s", r.gate.name, r.verdict, r.why))
+		}
+	}
+	return errors.Join(bad...)
+}
+
+// record writes the page.
+func record(ctx context.Context, o options, results []result) error {
+	old, err := os.ReadFile(o.page)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	commit, err := head(ctx)
+	if err != nil {
+		return err
+	}
+	r := run{results: results, short: o.short, machine: machine(), commit: commit, now: time.Now()}
+	return os.WriteFile(o.page, []byte(writePage(gates, r, string(old))), 0o644)
+}
+
+// head names the commit that is tried, and says if there are changes beside it.
+func head(ctx context.Context) (string, error) {
+	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=10", "HEAD").Output()
+	if err != nil {
+		return "", fmt.Errorf("the page names the commit: git rev-parse: %w", err)
+	}
+	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", "*.go", "go.mod").Output()
+	if err != nil {
+		return "", fmt.Errorf("the page names the commit: git status: %w", err)
+	}
+	name := strings.TrimSpace(string(commit))
+	if len(changes) > 0 {
+		name += " with changes"
+	}
+	return name, nil
+}

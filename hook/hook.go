@@ -26,14 +26,14 @@ type Hook interface {
 	// agent has at least one of the hook's tools or the hook has no tools at all.
 	// Under a prefix, cfg.ToolName gives the public name of a tool.
 	//
-	//hook:point facade concat
+	//hook:point facade join
 	SystemPrompt(cfg *AgentConfig) string
 
 	// OnBuildAgent may change the configuration before the agent is registered:
 	// each hook gets what the one before it returned. It may do I/O. An error
 	// ends the registration.
 	//
-	//hook:point facade chain
+	//hook:point facade fold
 	OnBuildAgent(ctx context.Context, cfg AgentConfig) (AgentConfig, error)
 
 	// OnRegisterAgent opens the time in which the agent can be looked up; the
@@ -42,14 +42,14 @@ type Hook interface {
 	// with that error. cfg stays valid and unchanged until OnUnregisterAgent,
 	// which gets the same pointer.
 	//
-	//hook:point facade register
+	//hook:point facade each bracket
 	OnRegisterAgent(ctx context.Context, cfg *AgentConfig) error
 
 	// OnUnregisterAgent closes that time, in reverse order, after the last turn
 	// in flight has ended. It is called exactly once for each OnRegisterAgent
 	// that returned nil.
 	//
-	//hook:point facade unregister
+	//hook:point facade each reverse bracket
 	OnUnregisterAgent(ctx context.Context, cfg *AgentConfig)
 
 	// Preprocess may rewrite the user's input or expand it to several messages
@@ -66,7 +66,7 @@ type Hook interface {
 	// the prompt's <scope> block. The zero Scope means "all of my tools, no
 	// line"; an empty, non-nil list means none. Names are local names.
 	//
-	//hook:point facade scope
+	//hook:point facade union
 	ScopedTools(cfg *AgentConfig) Scope
 
 	// Dispatch binds a call to a tool of this hook: it decodes and validates the
@@ -75,14 +75,14 @@ type Hook interface {
 	// called several times for one call, because rewritten arguments are bound
 	// again.
 	//
-	//hook:point facade route
+	//hook:point facade first
 	Dispatch(ctx context.Context, call *ToolCall) (Invocation, bool)
 
 	// OnEvent observes. It cannot fail, change anything or block; it is called
 	// in order within one conversation, on the loop's goroutine, so its time is
 	// the turn's time.
 	//
-	//hook:point facade fanout
+	//hook:point facade each
 	OnEvent(ctx context.Context, ev Event)
 }
 

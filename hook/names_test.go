@@ -77,7 +77,7 @@ func stringsOf(files []*ast.File) map[string][]string {
 func TestNames(t *testing.T) {
 	var sb strings.Builder
 	for p, info := range point.All() {
-		fmt.Fprintf(&sb, "Point %d %s %s %s reverse=%t closed=%t\n", p, info.Name, info.Kind, info.Combine, info.Reverse, info.Closed)
+		fmt.Fprintf(&sb, "Point %d %s %s %s reverse=%t bracket=%t closed=%t\n", p, info.Name, info.Kind, info.Combine, info.Reverse, info.Bracket, info.Closed)
 	}
 	consts := stringsOf(sources(t))
 	for _, typ := range []string{"EventKind", "Outcome", "FailureKind", "StopReason", "Answer", "Role", "BlockKind", "Trust", "FinishReason", "ToolChoiceMode",

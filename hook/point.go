@@ -23,7 +23,7 @@ import (
 // registered. h stays valid until OnClose has returned. An error ends the start:
 // those opened before are closed in reverse order.
 //
-//hook:point observe open failclosed
+//hook:point observe each bracket failclosed
 type OnOpen interface {
 	OnOpen(ctx context.Context, h Host) error
 }
@@ -55,7 +55,7 @@ type BeforeTurn interface {
 // with [Turn.Contributed]. Called once a turn, before all other contributions.
 // Open: the turn goes on without them; closed: it is rejected.
 //
-//hook:point contribute collect failopen
+//hook:point contribute union failopen
 type TurnPolicy interface {
 	TurnPolicy(ctx context.Context, turn *Turn) ([]Policy, error)
 }
@@ -64,7 +64,7 @@ type TurnPolicy interface {
 // beside the history, labelled and never stored. Called once a turn, after the
 // policies are merged. Open: the turn goes on without them.
 //
-//hook:point contribute collect failopen
+//hook:point contribute union failopen
 type TurnContext interface {
 	TurnContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
 }
@@ -74,7 +74,7 @@ type TurnContext interface {
 // of an earlier one takes its place. Called once a turn. Open: the turn goes on
 // without them.
 //
-//hook:point contribute collect failopen
+//hook:point contribute union failopen
 type RefineContext interface {
 	RefineContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
 }
@@ -83,7 +83,7 @@ type RefineContext interface {
 // hidden, some added. Names are public ones. Called once a turn. Open: the turn
 // goes on without them.
 //
-//hook:point contribute collect failopen
+//hook:point contribute union failopen
 type TurnTools interface {
 	TurnTools(ctx context.Context, turn *Turn) ([]ToolChange, error)
 }
@@ -92,7 +92,7 @@ type TurnTools interface {
 // the agent's own. Called once a turn, last of the contributions. Open: the turn
 // goes on without them.
 //
-//hook:point contribute collect failopen
+//hook:point contribute union failopen
 type PromptSections interface {
 	PromptSections(ctx context.Context, turn *Turn) ([]PromptSection, error)
 }
@@ -262,7 +262,7 @@ type OnTurnError interface {
 // AfterTurn observes how a turn ended. Called exactly once for every turn that
 // began, inner hook first; ctx is not the turn's and still alive.
 //
-//hook:point observe fanout reverse failopen
+//hook:point observe each reverse failopen
 type AfterTurn interface {
 	AfterTurn(ctx context.Context, turn *Turn, outcome TurnOutcome)
 }
@@ -279,7 +279,7 @@ type BeforeCompaction interface {
 // AfterCompaction observes what a compaction did. Called once for every one that
 // took effect, inner hook first.
 //
-//hook:point observe fanout reverse failopen
+//hook:point observe each reverse failopen
 type AfterCompaction interface {
 	AfterCompaction(ctx context.Context, conversation *Conversation, compacted Compacted)
 }
@@ -287,7 +287,7 @@ type AfterCompaction interface {
 // OnSessionEnd observes the end of a session, with its totals. Called exactly once
 // for every session that began, inner hook first; ctx is alive.
 //
-//hook:point observe fanout reverse failopen
+//hook:point observe each reverse failopen
 type OnSessionEnd interface {
 	OnSessionEnd(ctx context.Context, session *Session)
 }
@@ -295,7 +295,7 @@ type OnSessionEnd interface {
 // OnClose is called once when the process ends, after the last agent is
 // unregistered, inner hook first. All are called; the errors are joined.
 //
-//hook:point observe close reverse failopen
+//hook:point observe each reverse bracket failopen
 type OnClose interface {
 	OnClose(ctx context.Context) error
 }

@@ -60,10 +60,10 @@ func TestPlan(t *testing.T) {
 2    In     *p.Inner          p.go:23:2
 2.1    One  *p.P      do      p.go:32:2
 
-SCOPE      POINT     RULE           CALLED, IN ORDER
-agent      Schema    facade union   Two, In.One
-tool call  Dispatch  facade route   Two | In.One
-any time   OnEvent   facade fanout  written by hand
+SCOPE      POINT     RULE          CALLED, IN ORDER
+agent      Schema    facade union  Two, In.One
+tool call  Dispatch  facade first  Two | In.One
+any time   OnEvent   facade each   written by hand
 
 `, stdout[:strings.Index(stdout, "nobody acts at:")])
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"), "a plan needs no generated code and writes none")

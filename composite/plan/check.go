@@ -96,7 +96,7 @@ func checkRewriters(specs []Spec, order []int) []Problem {
 	for _, i := range order {
 		s := specs[i]
 		for _, p := range s.Points {
-			if s.Options.Excludes(p.Name) || p.Kind != "rewrite" && p.Combine != "fold" {
+			if s.Options.Excludes(p.Name) || !p.rewrites() {
 				continue
 			}
 			j, some := last[p.Name]

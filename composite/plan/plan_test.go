@@ -25,21 +25,21 @@ func spec(t *testing.T, name, tag string, tools ...string) plan.Spec {
 // points are some of each kind; those of package hook have no contributor yet.
 var points = []plan.Point{
 	{Name: "Schema", Kind: "facade", Combine: "union"},
-	{Name: "SystemPrompt", Kind: "facade", Combine: "concat", Place: "AgentConfig"},
-	{Name: "OnRegisterAgent", Kind: "facade", Combine: "register", Place: "AgentConfig"},
-	{Name: "OnUnregisterAgent", Kind: "facade", Combine: "unregister", Place: "AgentConfig"},
+	{Name: "SystemPrompt", Kind: "facade", Combine: "join", Place: "AgentConfig"},
+	{Name: "OnRegisterAgent", Kind: "facade", Combine: "each", Bracket: true, Place: "AgentConfig"},
+	{Name: "OnUnregisterAgent", Kind: "facade", Combine: "each", Bracket: true, Reverse: true, Place: "AgentConfig"},
 	{Name: "Preprocess", Kind: "facade", Combine: "fold", Place: "Turn"},
-	{Name: "Dispatch", Kind: "facade", Combine: "route", Place: "ToolCall"},
-	{Name: "OnEvent", Kind: "facade", Combine: "fanout", Place: "Event"},
+	{Name: "Dispatch", Kind: "facade", Combine: "first", Place: "ToolCall"},
+	{Name: "OnEvent", Kind: "facade", Combine: "each", Place: "Event"},
 	{Name: "TurnContext", Kind: "contribute", Combine: "union", Place: "Turn"},
 	{Name: "RewriteArgs", Kind: "rewrite", Combine: "fold", Closed: true, Place: "ToolCall"},
 	{Name: "RewriteReply", Kind: "rewrite", Combine: "fold", Closed: true, Place: "Step"},
 	{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true, Place: "ToolCall"},
 	{Name: "OnModelError", Kind: "decide", Combine: "first", Place: "Step"},
 	{Name: "WrapTool", Kind: "wrap", Combine: "nest", Closed: true, Place: "ToolCall"},
-	{Name: "AfterTurn", Kind: "observe", Combine: "fanout", Place: "Turn"},
-	{Name: "OnOpen", Kind: "observe", Combine: "open", Closed: true},
-	{Name: "OnClose", Kind: "observe", Combine: "close"},
+	{Name: "AfterTurn", Kind: "observe", Combine: "each", Place: "Turn"},
+	{Name: "OnOpen", Kind: "observe", Combine: "each", Bracket: true, Closed: true},
+	{Name: "OnClose", Kind: "observe", Combine: "each", Bracket: true, Reverse: true},
 }
 
 // pick returns the points with these names.

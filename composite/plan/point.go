@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -17,6 +16,8 @@ type Point struct {
 	Combine string
 	// Reverse: the last hook comes first.
 	Reverse bool
+	// Bracket: the point is one end of a pair, as OnOpen and OnClose are.
+	Bracket bool
 	// Closed is the default fail policy.
 	Closed bool
 	// Place is the type of package hook that says what the point is about, such as
@@ -42,9 +43,9 @@ func (p Point) timeout() string {
 		return cancels
 	}
 	switch p.Combine {
-	case "chain", "fold":
+	case "fold":
 		return abandons
-	case "register", "unregister", "fanout":
+	case "each":
 		return cancels
 	}
 	return ""
@@ -61,8 +62,11 @@ func (p Point) answers() bool { return p.Abandons() || p.Kind == "wrap" }
 // narrows tells whether match= applies at the point. What tools a hook owns, and
 // what is said about them, does not depend on single calls.
 func (p Point) narrows() bool {
-	return !slices.Contains([]string{"union", "concat", "scope", "route"}, p.Combine)
+	return p.Kind != "facade" || p.Combine == "fold" || p.Combine == "each"
 }
+
+// rewrites tells whether hooks at the point may change the same value. At OnBuildAgent each reads a section of its own.
+func (p Point) rewrites() bool { return p.Combine == "fold" && p.Place != "AgentConfig" }
 
 // pairs are the points of which a hook that has both cannot lack one: what is
 // opened is closed, what is offered is run.
@@ -76,7 +80,7 @@ func (p Point) illegal(word string) (why, fix string) {
 	case "timeout":
 		switch {
 		case p.timeout() != "":
-		case p.Combine == "route":
+		case p.Kind == "facade" && p.Combine == "first":
 			return p.Name + " only binds a call and must not block", "bound the tool itself: //hook:tool timeout=30s"
 		default:
 			return p.Name + " gets no context that could end", "drop it"
@@ -86,7 +90,7 @@ func (p Point) illegal(word string) (why, fix string) {
 			return "nothing takes the place of an answer at " + p.Name + ": " + afterFailure(p), "drop it"
 		}
 	case "record", "background":
-		if p.Kind != "observe" || p.Combine != "fanout" {
+		if p.Kind != "observe" || p.Bracket {
 			return fmt.Sprintf("%s is waited for, because %s", p.Name, awaited(p)), "only points that observe can go on without their hooks: drop it"
 		}
 	case "parallel":
@@ -115,13 +119,13 @@ func (p Point) Allows() []string {
 }
 
 func afterFailure(p Point) string {
-	switch p.Combine {
-	case "fanout", "unregister":
-		return "a failure is reported and the others are told all the same"
-	case "close":
-		return "all are closed and the errors are joined"
-	case "open", "register":
+	switch {
+	case p.Bracket && !p.Reverse:
 		return "a failure ends the start, and what was opened is closed"
+	case p.Bracket && p.Kind == "observe":
+		return "all are closed and the errors are joined"
+	case p.Combine == "each":
+		return "a failure is reported and the others are told all the same"
 	}
 	return "a failure refuses the agent"
 }

@@ -73,7 +73,7 @@ func back(t *testing.T, p hook.Point, j hook.Job) *told {
 func TestEveryObservingPointHasAView(t *testing.T) {
 	var want hook.PointSet
 	for p, info := range point.All() {
-		if info.Kind == "observe" && info.Combine == "fanout" {
+		if info.Kind == "observe" && !info.Bracket {
 			want = want.With(point.Set(p))
 		}
 	}

@@ -86,9 +86,11 @@ type Point struct {
 	// Kind is facade, contribute, rewrite, decide, wrap or observe.
 	Kind string `option:"…word" oneof:"facade contribute rewrite decide wrap observe"`
 	// Combine is the rule by which the answers of several hooks become one.
-	Combine string `option:"…word" oneof:"union concat chain register unregister fold scope route fanout gate judge first nest open close collect"`
+	Combine string `option:"…word" oneof:"union join fold gate judge first nest each"`
 	// Reverse: the last hook comes first.
 	Reverse bool `option:"reverse"`
+	// Bracket: the point is one end of a pair, as OnOpen and OnClose are; who was called at the one is called at the other.
+	Bracket bool `option:"bracket"`
 	// FailClosed: a hook's own failure counts as a denial.
 	FailClosed bool `option:"failclosed"`
 	// Answer takes the place of a decider's that failed closed: deny. Without it such a decider has no opinion.

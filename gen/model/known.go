@@ -26,8 +26,8 @@ type Declared struct {
 
 // DeclaredPoint is a [Point] without its signature.
 type DeclaredPoint struct {
-	Name, Kind, Combine     string
-	Reverse, Closed, Facade bool
+	Name, Kind, Combine              string
+	Reverse, Bracket, Closed, Facade bool
 }
 
 // DeclaredSubsystem is a [Subsystem]: its type's name, its typed tools by name and by constant, the points, and the names of the
@@ -52,7 +52,7 @@ func (m *Model) Declared(p *Package) Declared {
 	var d Declared
 	if p.Declares || aliases(p.Types) {
 		for _, pt := range m.Points {
-			d.Points = append(d.Points, DeclaredPoint{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Closed, pt.Facade})
+			d.Points = append(d.Points, DeclaredPoint{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Bracket, pt.Closed, pt.Facade})
 		}
 	}
 	for _, s := range p.Subsystems {
@@ -105,7 +105,7 @@ func NewKnowing(source Source, hook *types.Package, d Declared) *Model {
 		}
 		if f := methodOf(of, known.Name); f != nil {
 			m.Points = append(m.Points, &Point{
-				Name: known.Name, Kind: known.Kind, Combine: known.Combine, Reverse: known.Reverse, Closed: known.Closed,
+				Name: known.Name, Kind: known.Kind, Combine: known.Combine, Reverse: known.Reverse, Bracket: known.Bracket, Closed: known.Closed,
 				Facade: known.Facade, Pkg: hook.Path(), Signature: f.Signature(), Pos: f.Pos(),
 			})
 		}

@@ -16,7 +16,8 @@ import (
 // Point is a method of hook.Hook or a one-method interface beside it, as its declaration says.
 type Point struct {
 	Name, Kind, Combine string
-	Reverse, Closed     bool
+	Reverse, Bracket    bool
+	Closed              bool
 	// Facade: a method of hook.Hook itself.
 	Facade bool
 	// Pkg is the path of the package that declares it.
@@ -53,7 +54,7 @@ func (m *Model) readPoints(p *Package) {
 
 func (m *Model) point(p *Package, d directive.Found) *Point {
 	pt := &Point{
-		Kind: d.Point.Kind, Combine: d.Point.Combine, Reverse: d.Point.Reverse || d.Point.Combine == "unregister",
+		Kind: d.Point.Kind, Combine: d.Point.Combine, Reverse: d.Point.Reverse, Bracket: d.Point.Bracket,
 		Closed: d.Point.FailClosed,
 	}
 	var name *ast.Ident
@@ -126,7 +127,7 @@ func (p *Point) Place() string {
 
 // Planned is the point as the planner knows it.
 func (p *Point) Planned() plan.Point {
-	return plan.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Closed: p.Closed, Place: p.Place()}
+	return plan.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Bracket: p.Bracket, Closed: p.Closed, Place: p.Place()}
 }
 
 // planned are all points as the planner knows them.

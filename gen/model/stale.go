@@ -20,7 +20,7 @@ func (m *Model) findLacking(out *Member) {
 		if out.Points[p.Name] {
 			continue
 		}
-		if out.Nested != nil && (p.Facade || p.Combine == "close" && out.Points["OnOpen"]) {
+		if out.Nested != nil && (p.Facade || p.Bracket && p.Reverse && out.Points["OnOpen"]) {
 			continue // it is generated in any case, and the composite's Rev guards what it does
 		}
 		s := m.lookup(out.Type, p.Name)

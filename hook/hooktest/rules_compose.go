@@ -141,7 +141,7 @@ func list(of []string) string {
 func once() []hook.Point {
 	var out []hook.Point
 	for p, info := range point.All() {
-		if info.Combine == "judge" || info.Combine == "fanout" && info.Reverse || info.Combine == "close" {
+		if info.Combine == "judge" || info.Kind == "observe" && info.Reverse {
 			out = append(out, p)
 		}
 	}

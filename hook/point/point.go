@@ -17,10 +17,12 @@ type Info struct {
 	Name string
 	// Kind is facade, contribute, rewrite, decide, wrap or observe.
 	Kind string
-	// Combine is the rule by which the answers of several hooks become one.
+	// Combine is the rule by which the answers of several hooks become one: union, join, fold, gate, judge, first, nest or each.
 	Combine string
 	// Reverse: the last hook comes first.
 	Reverse bool
+	// Bracket: the point is one end of a pair, as OnOpen and OnClose are.
+	Bracket bool
 	// Closed is the default fail policy.
 	Closed bool
 	// Place is the name of the type that says what the point is about, ToolCall or

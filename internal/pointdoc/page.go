@@ -100,7 +100,7 @@ func (s *Source) summary(info point.Info) string {
 	rules := map[string]string{
 		"gate": "in order, and the first that blocks ends it", "judge": "all of them, and the most severe answer wins",
 		"first": "in order, and the first answer counts", "fold": "each on what the one before left", "nest": "each around those behind it",
-		"collect": "and what they add is put one behind the other", "fanout": "all of them",
+		"union": "and what they add is put one behind the other", "join": "and what they say is joined", "each": "all of them",
 	}
 	order := "outermost first"
 	if info.Reverse {
@@ -108,12 +108,10 @@ func (s *Source) summary(info point.Info) string {
 	}
 	rule := rules[info.Combine]
 	switch {
-	case info.Kind == "facade" && rule == "":
-		return fmt.Sprintf("A method of `hook.Hook`, combined by the rule **%s**.", info.Combine)
 	case info.Kind == "facade":
 		return fmt.Sprintf("A method of `hook.Hook`, combined by the rule **%s**: %s, %s.", info.Combine, order, rule)
-	case rule == "":
-		return fmt.Sprintf("Kind **%s**, rule **%s**, %s.", info.Kind, info.Combine, order)
+	case info.Bracket:
+		return fmt.Sprintf("Kind **%s**, rule **%s**: hooks are called %s, %s.", info.Kind, info.Combine, order, rule)
 	}
 	policy := "open: as if the hook were not there"
 	switch {

@@ -72,7 +72,8 @@ func withoutUnused(src []byte) []byte {
 // point is a point with its method.
 type point struct {
 	Name, Kind, Combine string
-	Reverse, Closed     bool
+	// Bracket: one end of a pair.
+	Reverse, Bracket, Closed bool
 	// Failed is the answer in place of a decider's that failed closed; "" for none.
 	Failed string
 	// Facade: a method of hook.Hook itself.
@@ -105,7 +106,7 @@ func (p point) Iface() string {
 // Walk is the function of the point's kind; "" if its methods are written by hand.
 func (p point) Walk() string {
 	switch {
-	case p.Facade, p.Kind == "wrap", p.Combine == "open", p.Combine == "close":
+	case p.Facade, p.Kind == "wrap", p.Bracket:
 		return ""
 	}
 	return p.Kind
@@ -239,7 +240,7 @@ func declared(d directive.Found) (point, bool) {
 	}
 	p := method(field.Type.(*ast.FuncType))
 	p.Name, p.Kind, p.Combine, p.Facade = field.Names[0].Name, d.Point.Kind, d.Point.Combine, facade
-	p.Reverse, p.Closed = d.Point.Reverse || d.Point.Combine == "unregister", d.Point.FailClosed
+	p.Reverse, p.Bracket, p.Closed = d.Point.Reverse, d.Point.Bracket, d.Point.FailClosed
 	p.Failed = d.Point.Answer
 	return p, true
 }

@@ -116,7 +116,7 @@ func (d *course) point(name string, x float64) {
 
 func (d *course) fails(p Point) string {
 	switch {
-	case p.Kind == "facade", p.Combine == "open", p.Combine == "close":
+	case p.Kind == "facade", p.Bracket:
 		return ""
 	case slices.Contains(d.o.Silent, p.Name):
 		return "failing says nothing"

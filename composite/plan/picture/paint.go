@@ -104,7 +104,7 @@ func (p *painter) row(r *row, at labels) {
 	p.line(at.fails, y, start, smallFont, "muted", r.at.fails())
 	k := kindOf(r.at.Kind)
 	centre := r.y + rowHeight/2
-	if len(r.marks) > 1 && r.at.Combine != "route" {
+	if len(r.marks) > 1 && !r.at.byTool() {
 		line, heads := direction(r.marks, centre)
 		p.path("way "+k.name, line)
 		p.path("way2 "+k.name, heads)

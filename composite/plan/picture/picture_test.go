@@ -268,7 +268,7 @@ func ExampleRender() {
 		{Field: "Notes", Type: "*notes.Notes", Points: []plan.Point{{Name: "Dispatch"}, {Name: "AfterTool"}}, Tools: []string{"add", "list"}},
 	})
 	v := picture.New(picture.Source{Plan: p, Points: []picture.Point{
-		{Name: "Dispatch", Kind: "facade", Combine: "route"},
+		{Name: "Dispatch", Kind: "facade", Combine: "first"},
 		{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true},
 		{Name: "AfterTool", Kind: "decide", Combine: "judge", Reverse: true, Closed: true},
 	}})
@@ -282,7 +282,7 @@ func ExampleRender() {
 	// 2  Notes  *notes.Notes  add list
 	//
 	// SCOPE      POINT       RULE                   ON FAILURE  CALLED, IN ORDER
-	// tool call  Dispatch    facade route                       Notes
+	// tool call  Dispatch    facade first                       Notes
 	// tool call  BeforeTool  decide gate            closed      Guard
 	// tool call  AfterTool   decide judge, reverse  closed      Notes, Guard
 }
@@ -292,7 +292,7 @@ func ExampleNew() {
 		{Field: "Guard", Points: []plan.PointUse{{Name: "OnClose"}}},
 		{Field: "Notes", Points: []plan.PointUse{{Name: "OnClose"}}},
 	}}
-	v := picture.New(picture.Source{Plan: p, Points: []picture.Point{{Name: "OnClose", Kind: "observe", Combine: "close", Reverse: true}}})
+	v := picture.New(picture.Source{Plan: p, Points: []picture.Point{{Name: "OnClose", Kind: "observe", Combine: "each", Bracket: true, Reverse: true}}})
 	for _, c := range v.Points[0].Calls {
 		fmt.Println(c.Order, c.Member)
 	}

@@ -147,7 +147,7 @@ func titled(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // shownRule is the rule of a point as the picture has it.
 func (a *At) shownRule() string {
 	s := a.Kind + " · " + a.Combine
-	if a.Combine == "route" {
+	if a.byTool() {
 		s += " by tool"
 	}
 	if a.Reverse {

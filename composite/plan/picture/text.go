@@ -105,7 +105,7 @@ func (a *At) order(text, sign func(string) string, or string) string {
 		parts = append(parts, s)
 	}
 	sep := ", "
-	if a.Combine == "route" {
+	if a.byTool() {
 		sep = or
 	}
 	line := strings.Join(parts, sep)

@@ -24,11 +24,16 @@ type Point struct {
 	Combine string `json:"combine"`
 	// Reverse: the last member comes first.
 	Reverse bool `json:"reverse,omitzero"`
+	// Bracket: the point is one end of a pair, as OnOpen and OnClose are.
+	Bracket bool `json:"bracket,omitzero"`
 	// Closed is the default fail policy; it says nothing at points of the facade.
 	Closed bool `json:"closed,omitzero"`
 	// Place is the name of the type that says what the point is about, "Turn".
 	Place string `json:"place,omitzero"`
 }
+
+// byTool reports whether the owner of the tool is called, and nobody else.
+func (p Point) byTool() bool { return p.Kind == "facade" && p.Combine == "first" }
 
 // Source is what a view is made from.
 type Source struct {
@@ -236,7 +241,7 @@ func calls(p Point, all []leaf, doubt bool) []Call {
 			continue
 		}
 		c := Call{Member: l.Path, Maybe: l.open() || !listed, Use: use}
-		if p.Combine == "route" && !l.Dynamic {
+		if p.byTool() && !l.Dynamic {
 			c.Order = 1
 			out = slices.Insert(out, static, c)
 			static++

@@ -109,7 +109,7 @@ func contributed[T any](all []T, err error) asked {
 func points() []hook.Point {
 	var out []hook.Point
 	for p, info := range point.All() {
-		if info.Kind != "facade" && info.Kind != "wrap" && info.Combine != "open" && info.Combine != "close" {
+		if info.Kind != "facade" && info.Kind != "wrap" && !info.Bracket {
 			out = append(out, p)
 		}
 	}

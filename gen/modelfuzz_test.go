@@ -83,10 +83,14 @@ type method struct {
 func memberMethods(t *testing.T) []method {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "../internal/test/differential/member.go", nil, 0)
-	require.NoError(t, err)
+	var decls []ast.Decl
+	for _, name := range []string{"member.go", "point_gen.go"} {
+		file, err := parser.ParseFile(fset, "../internal/test/differential/"+name, nil, 0)
+		require.NoError(t, err)
+		decls = append(decls, file.Decls...)
+	}
 	var out []method
-	for _, d := range file.Decls {
+	for _, d := range decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Recv == nil || !f.Name.IsExported() {
 			continue

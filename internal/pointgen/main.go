@@ -83,6 +83,14 @@ type point struct {
 	Results []string
 	// Place is the name of the type that says what the point is about; "" for none.
 	Place string
+	// Answers are the constructors of a decision, in the order of their declaration.
+	Answers []answer
+}
+
+// answer is a constructor of a decision: its name and the types of its parameters.
+type answer struct {
+	Name   string
+	Params []string
 }
 
 // param is a parameter behind the context.
@@ -195,9 +203,12 @@ func read(dir string) ([]point, error) {
 	if err != nil {
 		return nil, err
 	}
-	fset, interfaces := token.NewFileSet(), map[string]bool{}
+	fset, interfaces, answers := token.NewFileSet(), map[string]bool{}, map[string][]answer{}
 	var facade, beside []point
 	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
 		f, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
@@ -216,17 +227,41 @@ func read(dir string) ([]point, error) {
 			}
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if t, ok := n.(*ast.TypeSpec); ok {
-				_, interfaces["hook."+t.Name.Name] = t.Type.(*ast.InterfaceType)
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				_, interfaces["hook."+n.Name.Name] = n.Type.(*ast.InterfaceType)
+			case *ast.FuncDecl:
+				if of, a := constructed(n); of != "" {
+					answers[of] = append(answers[of], a)
+				}
 			}
 			return true
 		})
 	}
 	all := append(facade, beside...)
-	for i := range all {
-		all[i].Place = all[i].place(interfaces)
+	for i, p := range all {
+		all[i].Place = p.place(interfaces)
+		if p.Kind == "decide" {
+			all[i].Answers = answers[p.Results[0]]
+		}
 	}
 	return all, nil
+}
+
+// constructed returns the type of which the function returns a value, and how it is called; "" for methods and what is not exported.
+func constructed(f *ast.FuncDecl) (of string, a answer) {
+	if f.Recv != nil || !f.Name.IsExported() || f.Type.TypeParams != nil {
+		return "", a
+	}
+	m := method(f.Type)
+	if len(m.Results) != 1 {
+		return "", a
+	}
+	a.Name = f.Name.Name
+	for _, q := range m.Params {
+		a.Params = append(a.Params, q.Type)
+	}
+	return m.Results[0], a
 }
 
 // declared returns the point that the directive declares.

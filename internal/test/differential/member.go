@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -11,7 +12,10 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/points"
 )
+
+//go:generate go run ../../pointgen differential ../../../hook
 
 // Log is what the members did, in order. It is safe for concurrent use.
 type Log struct {
@@ -73,6 +77,62 @@ func (m *Member) at(p hook.Point, detail any) (bool, error) {
 		panic(m.Name + " panics")
 	}
 	return false, nil
+}
+
+// decided is called at a point that decides.
+func decided[D points.Decision](m *Member, p hook.Point, shown ...any) (none D, err error) {
+	yes, err := m.at(p, detail(shown))
+	if !yes {
+		return none, err
+	}
+	all := points.Answers(p, m.Name, m.Say)
+	return all[m.Say%len(all)].(D), nil
+}
+
+// contributed is called at a point that contributes.
+func contributed[T any](m *Member, p hook.Point) ([]T, error) {
+	yes, err := m.at(p, "")
+	if !yes {
+		return nil, err
+	}
+	return []T{contribution[T](m.Name, m.Say), contribution[T](m.Name, 0)}[:1+m.Say%2], nil
+}
+
+// contribution returns one with the name as its texts and the weight.
+func contribution[T any](name string, weight int) (out T) {
+	v := reflect.ValueOf(&out).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case f.Type() == reflect.TypeFor[string]() && v.Type().Field(i).Name != "By":
+			f.SetString(name)
+		case v.Type().Field(i).Name == "Weight":
+			f.SetInt(int64(weight))
+		}
+	}
+	return out
+}
+
+// rewritten is called at a point that rewrites.
+func rewritten[T any](m *Member, p hook.Point, v T) (T, error) {
+	text, err := m.mark(p, points.Text(v))
+	return points.WithText(v, text), err
+}
+
+// observed is called at a point that observes.
+func (m *Member) observed(p hook.Point, shown ...any) {
+	if _, err := m.at(p, detail(shown)); err != nil {
+		panic(err)
+	}
+}
+
+// detail is the text of the last that has one.
+func detail(shown []any) string {
+	for _, v := range slices.Backward(shown) {
+		if text := points.Text(v); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // mark appends the member's name where the table says so. What a failure returns
@@ -157,33 +217,6 @@ func (m *Member) OnClose(context.Context) error {
 	return err
 }
 
-// RewriteArgs implements hook.RewriteArgs.
-func (m *Member) RewriteArgs(_ context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) {
-	s, err := m.mark(point.RewriteArgs, string(args))
-	return message.JSON(s), err
-}
-
-// BeforeTool implements hook.BeforeTool.
-func (m *Member) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	yes, err := m.at(point.BeforeTool, call.Name())
-	if !yes {
-		return hook.ToolDecision{}, err
-	}
-	return []hook.ToolDecision{
-		hook.AskTool("ask " + m.Name), hook.DenyTool("deny " + m.Name), hook.StopTool("stop " + m.Name),
-		hook.AnswerTool(message.TextResult(m.Name)), hook.NarrowTool(hook.Grant{Root: "/" + m.Name, MaxOutput: 10 + m.Say}),
-	}[m.Say%5], nil
-}
-
-// Approve implements hook.Approve.
-func (m *Member) Approve(_ context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	yes, err := m.at(point.Approve, asked.Verdict().By)
-	if !yes {
-		return hook.ApprovalDecision{}, err
-	}
-	return []hook.ApprovalDecision{hook.ApproveCall(), hook.RefuseCall(m.Name), hook.ModifyCall(message.JSON(m.Name))}[m.Say%3], nil
-}
-
 // WrapTool implements hook.WrapTool. It panics before or after the rest.
 func (m *Member) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	if m.Say%2 == 0 {
@@ -198,37 +231,6 @@ func (m *Member) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.To
 		}
 	}
 	return message.TextResult(r.Text() + "<" + m.Name)
-}
-
-// RewriteResult implements hook.RewriteResult.
-func (m *Member) RewriteResult(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
-	s, err := m.mark(point.RewriteResult, r.Text())
-	return message.TextResult(s), err
-}
-
-// AfterTool implements hook.AfterTool.
-func (m *Member) AfterTool(_ context.Context, _ *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	yes, err := m.at(point.AfterTool, o.Outcome)
-	if !yes {
-		return hook.OutcomeDecision{}, err
-	}
-	return []hook.OutcomeDecision{hook.StopOutcome(m.Name), hook.WithholdOutcome(m.Name), hook.ContextOutcome(m.Name)}[m.Say%3], nil
-}
-
-// RewriteRequest implements hook.RewriteRequest.
-func (m *Member) RewriteRequest(_ context.Context, _ *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
-	var err error
-	req.System, err = m.mark(point.RewriteRequest, req.System)
-	return req, err
-}
-
-// BeforeModel implements hook.BeforeModel.
-func (m *Member) BeforeModel(_ context.Context, _ *hook.Step, req message.ModelRequest) (hook.ModelDecision, error) {
-	yes, err := m.at(point.BeforeModel, req.System)
-	if !yes {
-		return hook.ModelDecision{}, err
-	}
-	return []hook.ModelDecision{hook.StopModel(m.Name), hook.RejectModel(m.Name), hook.RespondModel(message.ModelReply{Model: m.Name})}[m.Say%3], nil
 }
 
 // WrapModel implements hook.WrapModel. It panics when called or while it streams.
@@ -251,28 +253,5 @@ func (m *Member) WrapModel(ctx context.Context, _ *hook.Step, _ message.ModelReq
 				}
 			}
 		}
-	}
-}
-
-// RewriteReply implements hook.RewriteReply.
-func (m *Member) RewriteReply(_ context.Context, _ *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
-	var err error
-	reply.Model, err = m.mark(point.RewriteReply, reply.Model)
-	return reply, err
-}
-
-// AfterModel implements hook.AfterModel.
-func (m *Member) AfterModel(_ context.Context, _ *hook.Step, reply message.ModelReply) (hook.ReplyDecision, error) {
-	yes, err := m.at(point.AfterModel, reply.Model)
-	if !yes {
-		return hook.ReplyDecision{}, err
-	}
-	return []hook.ReplyDecision{hook.StopReply(m.Name), hook.RejectReply(m.Name), hook.RetryReply(m.Name)}[m.Say%3], nil
-}
-
-// AfterTurn implements hook.AfterTurn.
-func (m *Member) AfterTurn(_ context.Context, t *hook.Turn, _ hook.TurnOutcome) {
-	if _, err := m.at(point.AfterTurn, t.ID()); err != nil {
-		panic(err)
 	}
 }

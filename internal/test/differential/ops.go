@@ -3,17 +3,68 @@ package differential
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/points"
 )
 
 // Ops are all calls that there are.
 func Ops() []Op {
-	return slices.Concat(agentOps(), turnOps(), sessionOps(), contributedOps(), stepOps(), toolOps(), modelOps())
+	return slices.Concat(agentOps(), turnOps(), askedOps(), wrapOps())
+}
+
+// askedOps are the calls at the points that one question does for.
+func askedOps() []Op {
+	var out []Op
+	for p, info := range point.All() {
+		if info.Kind == "facade" || info.Kind == "wrap" || info.Bracket {
+			continue
+		}
+		out = append(out, Op{info.Name, func(w World, arg string) string {
+			return written(points.Ask(context.Background(), w.F, p, points.Places(w.Host, arg, arg)...))
+		}})
+	}
+	return out
+}
+
+// written is an answer with everything that hooks and runtime can see of it.
+func written(v any, err error) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case points.Decision:
+		return show(v.Verdict(), err, payloads(v)...)
+	}
+	if text := points.Text(v); text != "" {
+		return fmt.Sprint(text, err, failure(err))
+	}
+	return fmt.Sprintf("%+v %v%s", v, err, failure(err))
+}
+
+// payloads are what the accessors of a decision return.
+func payloads(d points.Decision) (out []any) {
+	v := reflect.ValueOf(d)
+	for i := range v.NumMethod() {
+		if m := v.Type().Method(i); m.Type.NumIn() != 1 || m.Type.NumOut() != 1 || m.Name == "Verdict" {
+			continue
+		}
+		switch got := v.Method(i).Call(nil)[0].Interface().(type) {
+		case interface{ Slice() []string }:
+			out = append(out, got.Slice())
+		case message.ModelReply:
+			out = append(out, got.Model)
+		case message.ToolResult:
+			out = append(out, got.Text())
+		default:
+			out = append(out, got)
+		}
+	}
+	return append(out, d.Verdict().Stop)
 }
 
 // agentOps are the calls about agents and prompts.
@@ -77,11 +128,6 @@ func turnOps() []Op {
 			err := w.F.(hook.OnClose).OnClose(context.Background())
 			return fmt.Sprint(err, failure(err))
 		}},
-		{"AfterTurn", func(w World, _ string) string {
-			_, turn, _ := w.places()
-			w.F.(hook.AfterTurn).AfterTurn(context.Background(), turn, hook.TurnOutcome{})
-			return ""
-		}},
 		{"Points", func(w World, _ string) string { return fmt.Sprint(w.F.Points()) }},
 		{"Ready", func(w World, _ string) string { return fmt.Sprint(w.F.Ready() == nil) }},
 		{"Members", func(w World, _ string) string {
@@ -94,8 +140,8 @@ func turnOps() []Op {
 	}
 }
 
-// toolOps are the calls about one tool call.
-func toolOps() []Op {
+// wrapOps are the calls that run something: a tool, by itself or within wraps, and a model within wraps.
+func wrapOps() []Op {
 	return []Op{
 		{"Dispatch", func(w World, arg string) string {
 			inv, ok := w.F.Dispatch(context.Background(), w.call(arg))
@@ -106,45 +152,9 @@ func toolOps() []Op {
 			done := w.F.DispatchAll(context.Background(), []composite.Call{call}, nil, nil)
 			return fmt.Sprint(inv.Args(), done[0].Result.Text(), done[0].Outcome)
 		}},
-		{"RewriteArgs", func(w World, arg string) string {
-			out, err := w.F.(hook.RewriteArgs).RewriteArgs(context.Background(), w.call(arg), message.JSON(arg))
-			return fmt.Sprint(out, err, failure(err))
-		}},
-		{"BeforeTool", func(w World, arg string) string {
-			d, err := w.F.(hook.BeforeTool).BeforeTool(context.Background(), w.call(arg))
-			return show(d.Verdict(), err, d.Grant(), d.Result().Text())
-		}},
-		{"Approve", func(w World, arg string) string {
-			d, err := w.F.(hook.Approve).Approve(context.Background(), w.call(arg), hook.AskTool("?"))
-			return show(d.Verdict(), err, d.Args())
-		}},
 		{"WrapTool", func(w World, arg string) string {
 			r := w.F.(hook.WrapTool).WrapTool(context.Background(), w.call(arg), hook.NewToolNext(chain{w.Log}, 0))
 			return fmt.Sprint(r.Text(), r.Failure)
-		}},
-		{"RewriteResult", func(w World, arg string) string {
-			out, err := w.F.(hook.RewriteResult).RewriteResult(context.Background(), w.call(arg), message.TextResult(arg))
-			return fmt.Sprint(out.Text(), err, failure(err))
-		}},
-		{"AfterTool", func(w World, arg string) string {
-			d, err := w.F.(hook.AfterTool).AfterTool(context.Background(), w.call(arg), hook.ToolOutcome{Outcome: hook.OutcomeExecuted})
-			return show(d.Verdict(), err, d.Context().Slice())
-		}},
-	}
-}
-
-// modelOps are the calls about one request to the model.
-func modelOps() []Op {
-	return []Op{
-		{"RewriteRequest", func(w World, arg string) string {
-			_, _, step := w.places()
-			out, err := w.F.(hook.RewriteRequest).RewriteRequest(context.Background(), step, message.ModelRequest{System: arg})
-			return fmt.Sprint(out.System, err, failure(err))
-		}},
-		{"BeforeModel", func(w World, arg string) string {
-			_, _, step := w.places()
-			d, err := w.F.(hook.BeforeModel).BeforeModel(context.Background(), step, message.ModelRequest{System: arg})
-			return show(d.Verdict(), err, d.Reply().Model)
 		}},
 		{"WrapModel", func(w World, arg string) string {
 			_, _, step := w.places()
@@ -156,16 +166,6 @@ func modelOps() []Op {
 				}
 			}
 			return fmt.Sprint(out)
-		}},
-		{"RewriteReply", func(w World, arg string) string {
-			_, _, step := w.places()
-			out, err := w.F.(hook.RewriteReply).RewriteReply(context.Background(), step, message.ModelReply{Model: arg})
-			return fmt.Sprint(out.Model, err, failure(err))
-		}},
-		{"AfterModel", func(w World, arg string) string {
-			_, _, step := w.places()
-			d, err := w.F.(hook.AfterModel).AfterModel(context.Background(), step, message.ModelReply{Model: arg})
-			return show(d.Verdict(), err)
 		}},
 	}
 }

@@ -77,9 +77,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	switch args[0] {
-	case "peers":
-		return peers(ctx, o, out)
-	case "check":
+	case "peers", "check":
+		if _, err := command(ctx, ".", "go", "generate", "./routes"); err != nil {
+			return err
+		}
+		if args[0] == "peers" {
+			return peers(ctx, o, out)
+		}
 		return check(ctx, o, out)
 	case "page":
 		return renderPage(o.pageDir())

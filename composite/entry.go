@@ -75,4 +75,4 @@ func (m *member) writes(p hook.Point) bool {
 }
 
 // none is the value of a point that has only a place.
-type none struct{}
+type none = struct{}

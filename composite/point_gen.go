@@ -220,7 +220,7 @@ func (c *Composite) OnTurnError(ctx context.Context, turn *hook.Turn, outcome ho
 
 // AfterTurn implements [hook.AfterTurn].
 func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	observe(ctx, c, point.AfterTurn, c.entries.afterTurn, turn, outcome, hook.AfterTurn.AfterTurn, view.AfterTurn)
+	observe(ctx, c, point.AfterTurn, c.entries.afterTurn, turn, outcome, hook.AfterTurn.AfterTurn, view.Of)
 }
 
 // BeforeCompaction implements [hook.BeforeCompaction]. The error is always nil.
@@ -230,12 +230,12 @@ func (c *Composite) BeforeCompaction(ctx context.Context, conversation *hook.Con
 
 // AfterCompaction implements [hook.AfterCompaction].
 func (c *Composite) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
-	observe(ctx, c, point.AfterCompaction, c.entries.afterCompaction, conversation, compacted, hook.AfterCompaction.AfterCompaction, view.AfterCompaction)
+	observe(ctx, c, point.AfterCompaction, c.entries.afterCompaction, conversation, compacted, hook.AfterCompaction.AfterCompaction, view.Of)
 }
 
 // OnSessionEnd implements [hook.OnSessionEnd].
 func (c *Composite) OnSessionEnd(ctx context.Context, session *hook.Session) {
 	observe(ctx, c, point.OnSessionEnd, c.entries.onSessionEnd, session, none{}, func(h hook.OnSessionEnd, ctx context.Context, session *hook.Session, _ none) {
 		h.OnSessionEnd(ctx, session)
-	}, func(session *hook.Session, _ none) hook.Job { return view.OnSessionEnd(session) })
+	}, view.Of)
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/points"
 )
 
 // witness is a hook at every point that there is. It answers nothing and keeps
 // account of what it was shown: for every point the parts of its views, and whether
 // they ever said anything.
 type witness struct {
+	points.Hook
 	*toolbox
 	mu sync.Mutex
 	// fired counts the calls of each point, and spoke has every part that was seen,
@@ -25,7 +27,12 @@ type witness struct {
 }
 
 func newWitness() *witness {
-	return &witness{fired: map[hook.Point]int{}, spoke: map[string]bool{}}
+	w := &witness{fired: map[hook.Point]int{}, spoke: map[string]bool{}}
+	w.Do = func(_ context.Context, p hook.Point, shown ...any) (any, error) {
+		w.saw(p, shown...)
+		return nil, nil
+	}
+	return w
 }
 
 // saw takes down a call of the point and what it was shown.
@@ -184,73 +191,13 @@ func (w *witness) OnOpen(_ context.Context, h hook.Host) error {
 	w.saw(point.OnOpen, struct{ Host hook.Host }{h})
 	return nil
 }
-func (w *witness) OnSessionStart(_ context.Context, s *hook.Session) (d hook.SessionDecision, err error) {
-	w.saw(point.OnSessionStart, s)
-	return
-}
-func (w *witness) BeforeTurn(_ context.Context, t *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
-	w.saw(point.BeforeTurn, t, in)
-	return
-}
-func (w *witness) TurnPolicy(_ context.Context, t *hook.Turn) ([]hook.Policy, error) {
-	w.saw(point.TurnPolicy, t)
-	return nil, nil
-}
-func (w *witness) TurnContext(_ context.Context, t *hook.Turn) ([]hook.ContextBlock, error) {
-	w.saw(point.TurnContext, t)
-	return nil, nil
-}
-func (w *witness) RefineContext(_ context.Context, t *hook.Turn) ([]hook.ContextBlock, error) {
-	w.saw(point.RefineContext, t)
-	return nil, nil
-}
-func (w *witness) TurnTools(_ context.Context, t *hook.Turn) ([]hook.ToolChange, error) {
-	w.saw(point.TurnTools, t)
-	return nil, nil
-}
-func (w *witness) PromptSections(_ context.Context, t *hook.Turn) ([]hook.PromptSection, error) {
-	w.saw(point.PromptSections, t)
-	return nil, nil
-}
-func (w *witness) BeforeStep(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
-	w.saw(point.BeforeStep, s)
-	return
-}
-func (w *witness) RewriteRequest(_ context.Context, s *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
-	w.saw(point.RewriteRequest, s, req)
-	return req, nil
-}
-func (w *witness) BeforeModel(_ context.Context, s *hook.Step, req message.ModelRequest) (d hook.ModelDecision, err error) {
-	w.saw(point.BeforeModel, s, req)
-	return
-}
-func (w *witness) WrapModel(ctx context.Context, s *hook.Step, req message.ModelRequest, next hook.ModelNext) message.ModelStream {
-	w.saw(point.WrapModel, s, req)
-	return next.Stream(ctx)
-}
-func (w *witness) OnModelError(_ context.Context, s *hook.Step, f message.ModelFailure) (d hook.FailureDecision, err error) {
-	w.saw(point.OnModelError, s, f)
-	return
-}
 func (w *witness) RewriteReply(_ context.Context, s *hook.Step, r message.ModelReply) (message.ModelReply, error) {
 	w.saw(point.RewriteReply, s, r)
 	w.shown("RewriteReply", struct{ Text, Reasoning string }{r.Text(), r.Reasoning()})
 	return r, nil
 }
-func (w *witness) AfterModel(_ context.Context, s *hook.Step, r message.ModelReply) (d hook.ReplyDecision, err error) {
-	w.saw(point.AfterModel, s, r)
-	return
-}
 func (w *witness) OnInvalidTool(_ context.Context, s *hook.Step, in hook.InvalidCall) (d hook.RepairDecision, err error) {
 	w.saw(point.OnInvalidTool, s, in, in.Call)
-	return
-}
-func (w *witness) RewriteArgs(_ context.Context, c *hook.ToolCall, args message.JSON) (message.JSON, error) {
-	w.saw(point.RewriteArgs, c, args)
-	return args, nil
-}
-func (w *witness) BeforeTool(_ context.Context, c *hook.ToolCall) (d hook.ToolDecision, err error) {
-	w.saw(point.BeforeTool, c)
 	return
 }
 func (w *witness) Approve(_ context.Context, c *hook.ToolCall, asked hook.ToolDecision) (d hook.ApprovalDecision, err error) {
@@ -262,31 +209,11 @@ func (w *witness) Approve(_ context.Context, c *hook.ToolCall, asked hook.ToolDe
 	}{v.Kind, v.Reason, v.By, asked.Grant()})
 	return
 }
-func (w *witness) WrapTool(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) message.ToolResult {
-	w.saw(point.WrapTool, c)
-	return next.Run(ctx)
-}
-func (w *witness) RewriteResult(_ context.Context, c *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
-	w.saw(point.RewriteResult, c, r)
-	return r, nil
-}
-func (w *witness) AfterTool(_ context.Context, c *hook.ToolCall, o hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
-	w.saw(point.AfterTool, c, o)
-	return
-}
 func (w *witness) AfterStep(_ context.Context, s *hook.Step, o hook.StepOutcome) (d hook.StepDecision, err error) {
 	w.saw(point.AfterStep, s, o)
 	for _, end := range o.Calls.All() {
 		w.shown("AfterStep", end)
 	}
-	return
-}
-func (w *witness) OnStop(_ context.Context, t *hook.Turn, s hook.Stopping) (d hook.StopDecision, err error) {
-	w.saw(point.OnStop, t, s)
-	return
-}
-func (w *witness) OnTurnError(_ context.Context, t *hook.Turn, o hook.TurnOutcome) (d hook.RecoverDecision, err error) {
-	w.saw(point.OnTurnError, t, o)
 	return
 }
 func (w *witness) AfterTurn(_ context.Context, t *hook.Turn, o hook.TurnOutcome) {
@@ -295,12 +222,3 @@ func (w *witness) AfterTurn(_ context.Context, t *hook.Turn, o hook.TurnOutcome)
 		w.shown("AfterTurn", s)
 	}
 }
-func (w *witness) BeforeCompaction(_ context.Context, c *hook.Conversation, v hook.Compaction) (d hook.CompactionDecision, err error) {
-	w.saw(point.BeforeCompaction, c, v)
-	return
-}
-func (w *witness) AfterCompaction(_ context.Context, c *hook.Conversation, v hook.Compacted) {
-	w.saw(point.AfterCompaction, c, v)
-}
-func (w *witness) OnSessionEnd(_ context.Context, s *hook.Session) { w.saw(point.OnSessionEnd, s) }
-func (w *witness) OnClose(context.Context) error                   { w.saw(point.OnClose); return nil }

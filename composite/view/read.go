@@ -7,7 +7,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Reader has what a view does not.
@@ -20,58 +19,53 @@ type Reader struct {
 	Host hook.Host
 }
 
-// Read reads a view back. Tell tells it to a hook, and reports whether the hook has
-// the point.
-func (r Reader) Read(p hook.Point, written message.JSON) (tell func(context.Context, hook.Hook) bool, err error) {
-	switch p {
-	case point.AfterTurn:
-		v, err := read[turnView](p, written)
-		if err != nil {
-			return nil, err
-		}
-		turn, outcome := r.turn(v), v.Outcome.outcome()
-		return func(ctx context.Context, h hook.Hook) bool {
-			o, ok := h.(hook.AfterTurn)
-			if ok {
-				o.AfterTurn(ctx, turn, outcome)
-			}
-			return ok
-		}, nil
-	case point.AfterCompaction:
-		v, err := read[compactedView](p, written)
-		if err != nil {
-			return nil, err
-		}
-		conversation := r.conversation(v.Conversation)
-		return func(ctx context.Context, h hook.Hook) bool {
-			o, ok := h.(hook.AfterCompaction)
-			if ok {
-				o.AfterCompaction(ctx, conversation, v.Compacted)
-			}
-			return ok
-		}, nil
-	case point.OnSessionEnd:
-		v, err := read[sessionView](p, written)
-		if err != nil {
-			return nil, err
-		}
-		session := v.Session.session(r.conversation(v.Conversation))
-		return func(ctx context.Context, h hook.Hook) bool {
-			o, ok := h.(hook.OnSessionEnd)
-			if ok {
-				o.OnSessionEnd(ctx, session)
-			}
-			return ok
-		}, nil
+// reads reads a view back for the observer that call calls.
+func reads[H any, P Place, V any](r Reader, p hook.Point, text message.JSON, call func(context.Context, H, P, V)) (func(context.Context, hook.Hook) bool, error) {
+	var w written
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return nil, unreadable(p, err)
 	}
-	return nil, unreadable(p, errNoView)
+	value, err := valueOf[V](w)
+	if err != nil {
+		return nil, unreadable(p, err)
+	}
+	place := placeOf[P](r, w)
+	return func(ctx context.Context, h hook.Hook) bool {
+		o, ok := h.(H)
+		if ok {
+			call(ctx, o, place, value)
+		}
+		return ok
+	}, nil
 }
 
-func read[T any](p hook.Point, written message.JSON) (v T, err error) {
-	if err := json.Unmarshal([]byte(written), &v); err != nil {
-		return v, unreadable(p, err)
+func placeOf[P Place](r Reader, w written) (place P) {
+	switch p := any(&place).(type) {
+	case **hook.Conversation:
+		*p = r.conversation(w.Conversation)
+	case **hook.Session:
+		*p = w.Session.session(r.conversation(w.Conversation))
+	case **hook.Turn:
+		*p = r.turn(w)
+	case **hook.Step:
+		*p = hook.NewStep(r.turn(w), w.Step, w.Model)
 	}
-	return v, nil
+	return place
+}
+
+func valueOf[V any](w written) (value V, err error) {
+	switch v := any(&value).(type) {
+	case *hook.TurnOutcome:
+		*v = w.Outcome.outcome()
+	case *hook.Compacted:
+		*v = w.Compacted
+	case *struct{}:
+	default:
+		if err := json.Unmarshal(w.Value, &value); err != nil {
+			return value, err
+		}
+	}
+	return value, nil
 }
 
 func (r Reader) conversation(w writtenConversation) *hook.Conversation {
@@ -87,7 +81,7 @@ func (w *writtenSession) session(c *hook.Conversation) *hook.Session {
 	return s
 }
 
-func (r Reader) turn(v turnView) *hook.Turn {
+func (r Reader) turn(v written) *hook.Turn {
 	c := r.conversation(v.Conversation)
 	turn, teller := hook.NewTurn(hook.TurnData{
 		Conversation: c, Session: v.Session.session(c), ID: v.ID, Number: v.Number, Depth: v.Depth, Started: v.Started,

@@ -10,6 +10,8 @@
 // context.Canceled or context.DeadlineExceeded, and of a hook's failure its place.
 package view
 
+//go:generate go run ../../internal/pointgen view ../../hook
+
 import (
 	"encoding/json"
 	"errors"
@@ -18,67 +20,91 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// Points are those of which there is a view.
-func Points() hook.PointSet {
-	return point.Set(point.AfterTurn, point.AfterCompaction, point.OnSessionEnd)
+// Place is where something can be observed in the background.
+type Place interface {
+	*hook.Conversation | *hook.Session | *hook.Turn | *hook.Step
 }
 
-// AfterTurn writes the view of [hook.AfterTurn] as a job that is done once a turn.
-func AfterTurn(turn *hook.Turn, outcome hook.TurnOutcome) hook.Job {
-	return job(turn.ID(), turnView{
-		Conversation: conversationOf(turn.Conversation()), Session: sessionOf(turn.Session()),
-		ID: turn.ID(), Number: turn.Number(), Depth: turn.Depth(), Started: turn.Started(), Elapsed: turn.Elapsed(),
-		Input: turn.Input().Messages, Limits: turn.Limits(), Standing: standingOf(turn.Standing()), Outcome: outcomeOf(outcome),
-	})
+// Of writes what an observer is shown as a job that is done once for the session or the turn, or once more each time
+// at a conversation and a step, which have no id.
+func Of[P Place, V any](place P, value V) hook.Job {
+	var w written
+	key := w.place(place)
+	switch v := any(value).(type) {
+	case hook.TurnOutcome:
+		w.Outcome = outcomeOf(v)
+	case hook.Compacted:
+		w.Compacted = v
+	case struct{}:
+	default:
+		w.Value, w.failed = json.Marshal(v)
+	}
+	return w.job(key)
 }
 
-// AfterCompaction writes the view of [hook.AfterCompaction] as a job that is done once
-// for what the compaction did.
-func AfterCompaction(conversation *hook.Conversation, compacted hook.Compacted) hook.Job {
-	return job("", compactedView{Conversation: conversationOf(conversation), Compacted: compacted})
-}
-
-// OnSessionEnd writes the view of [hook.OnSessionEnd] as a job that is done once a
-// session.
-func OnSessionEnd(session *hook.Session) hook.Job {
-	return job(session.ID(), sessionView{Conversation: conversationOf(session.Conversation()), Session: sessionOf(session)})
+// place writes the place with those around it, and returns its id.
+func (w *written) place(place any) (id string) {
+	switch p := place.(type) {
+	case *hook.Conversation:
+		w.Conversation = conversationOf(p)
+	case *hook.Session:
+		w.Conversation, w.Session = conversationOf(p.Conversation()), sessionOf(p)
+		return p.ID()
+	case *hook.Turn:
+		w.Conversation, w.Session, w.writtenTurn = conversationOf(p.Conversation()), sessionOf(p.Session()), turnOf(p)
+		return p.ID()
+	case *hook.Step:
+		w.place(p.Turn())
+		w.Step, w.Model = p.Number(), p.Model()
+	}
+	return ""
 }
 
 // job is the view as the payload of a job. Without an id of what it is about the key
 // is empty. What cannot be written has no payload.
-func job[T any](id string, v T) hook.Job {
-	data, err := json.Marshal(v)
-	if err != nil {
+func (w *written) job(id string) hook.Job {
+	data, err := json.Marshal(w)
+	if err != nil || w.failed != nil {
 		return hook.Job{Key: id}
 	}
 	return hook.Job{Key: id, Payload: message.JSON(data)}
 }
 
-type turnView struct {
-	Conversation writtenConversation           `json:"conversation"`
-	Session      *writtenSession               `json:"session,omitzero"`
-	ID           string                        `json:"id"`
-	Number       int                           `json:"number"`
-	Depth        int                           `json:"depth,omitzero"`
-	Started      time.Time                     `json:"started"`
-	Elapsed      time.Duration                 `json:"elapsed,omitzero"`
-	Input        message.List[message.Message] `json:"input"`
-	Limits       hook.Limits                   `json:"limits,omitzero"`
-	Standing     writtenStanding               `json:"standing"`
-	Outcome      writtenOutcome                `json:"outcome"`
+// written is what an observer was shown: the place with those around it, and the value.
+type written struct {
+	Conversation writtenConversation `json:"conversation"`
+	Session      *writtenSession     `json:"session,omitzero"`
+	writtenTurn
+	// Step is the number of the step, Model what it asks.
+	Step  int    `json:"step,omitzero"`
+	Model string `json:"model,omitzero"`
+
+	Outcome   writtenOutcome `json:"outcome,omitzero"`
+	Compacted hook.Compacted `json:"compacted,omitzero"`
+	// Value is any other value.
+	Value json.RawMessage `json:"value,omitzero"`
+	// failed: the value cannot be written.
+	failed error
 }
 
-type compactedView struct {
-	Conversation writtenConversation `json:"conversation"`
-	Compacted    hook.Compacted      `json:"compacted"`
+type writtenTurn struct {
+	ID       string                        `json:"id,omitzero"`
+	Number   int                           `json:"number,omitzero"`
+	Depth    int                           `json:"depth,omitzero"`
+	Started  time.Time                     `json:"started,omitzero"`
+	Elapsed  time.Duration                 `json:"elapsed,omitzero"`
+	Input    message.List[message.Message] `json:"input,omitzero"`
+	Limits   hook.Limits                   `json:"limits,omitzero"`
+	Standing writtenStanding               `json:"standing,omitzero"`
 }
 
-type sessionView struct {
-	Conversation writtenConversation `json:"conversation"`
-	Session      *writtenSession     `json:"session"`
+func turnOf(t *hook.Turn) writtenTurn {
+	return writtenTurn{
+		ID: t.ID(), Number: t.Number(), Depth: t.Depth(), Started: t.Started(), Elapsed: t.Elapsed(),
+		Input: t.Input().Messages, Limits: t.Limits(), Standing: standingOf(t.Standing()),
+	}
 }
 
 type writtenConversation struct {

@@ -104,7 +104,7 @@ func TestATurnIsReadBackAsItWas(t *testing.T) {
 		Stop: hook.StopError, Signals: signals, Message: message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("bye"))},
 		Usage: message.Usage{Input: 1, Output: 2}, Steps: 2, Calls: 1, Cost: 3, Duration: time.Second, Err: failure,
 	}
-	j := view.AfterTurn(turn, outcome)
+	j := view.Of(turn, outcome)
 	assert.Equal(t, "t1", j.Key)
 	assert.NotContains(t, string(j.Payload), "CANARY")
 	o := back(t, point.AfterTurn, j)
@@ -131,20 +131,20 @@ func TestATurnIsReadBackAsItWas(t *testing.T) {
 
 func TestTheOthersAreReadBackAsTheyWere(t *testing.T) {
 	s := session()
-	j := view.OnSessionEnd(s)
+	j := view.Of(s, struct{}{})
 	assert.Equal(t, "s1", j.Key)
 	got := back(t, point.OnSessionEnd, j).session
 	assert.Equal(t, []any{"s1", s.Totals(), "c1", agent}, []any{got.ID(), got.Totals(), got.Conversation().ID(), got.Agent()})
 
 	done := hook.Compacted{Removed: 3, Summary: "they talked", Before: 100, After: 10}
-	j = view.AfterCompaction(s.Conversation(), done)
+	j = view.Of(s.Conversation(), done)
 	assert.Empty(t, j.Key, "a compaction has no id")
 	o := back(t, point.AfterCompaction, j)
 	assert.Equal(t, done, o.compacted)
 	assert.Equal(t, "c1", o.conversation.ID())
 
 	turn, _ := hook.NewTurn(hook.TurnData{Conversation: s.Conversation(), ID: "t"})
-	o = back(t, point.AfterTurn, view.AfterTurn(turn, hook.TurnOutcome{Stop: hook.StopCompleted}))
+	o = back(t, point.AfterTurn, view.Of(turn, hook.TurnOutcome{Stop: hook.StopCompleted}))
 	assert.Nil(t, o.turn.Session())
 	assert.Equal(t, hook.TurnOutcome{Stop: hook.StopCompleted}, o.outcome)
 }

@@ -80,18 +80,35 @@ func (m *member) called(p hook.Point) error {
 	return nil
 }
 
-// decided is called at a point that decides, and has the severe answer of its decision.
-func decided[D any](m *member, p hook.Point) (none D, err error) {
+// decided is called at a point that decides; answers are those that its decision has. The severe one is the first of those that
+// hold back most.
+func decided[D verdict](m *member, p hook.Point, answers ...D) (severest D, err error) {
 	if err := m.called(p); err != nil || m.does != severe || m.only != 0 && m.only != p {
-		return none, err
+		return severest, err
 	}
-	return oneOf[D](severest()), nil
+	for _, d := range answers {
+		if d.Verdict().Kind.Outweighs(severest.Verdict().Kind) {
+			severest = d
+		}
+	}
+	return severest, nil
+}
+
+// part is what an answer of the member has in it.
+func part[T any]() (t T) {
+	switch p := any(&t).(type) {
+	case *string:
+		*p = reason
+	case *hook.StopReason:
+		*p = hook.StopStepsLimit
+	}
+	return t
 }
 
 // contributions are what the member contributes.
 func contributions[T any](m *member) []T { return []T{oneOf[T](kinds(m.name))} }
 
-// oneOf is the value of the type. A decision or contribution that is new belongs into the lists below.
+// oneOf is the value of the type. A contribution that is new belongs into the list below.
 func oneOf[T any](all []any) T {
 	for _, v := range all {
 		if t, ok := v.(T); ok {
@@ -99,15 +116,6 @@ func oneOf[T any](all []any) T {
 		}
 	}
 	panic(fmt.Sprintf("hooktest: %T is in no list of member.go", *new(T)))
-}
-
-// severest has of each decision the answer that holds back most.
-func severest() []any {
-	return []any{
-		hook.RejectSession(reason), hook.RejectTurn(reason), hook.StopStep(hook.StopStepsLimit, reason), hook.StopModel(reason),
-		hook.RetryFailure(0), hook.StopReply(reason), hook.RetryInvalid(reason), hook.StopTool(reason), hook.RefuseCall(reason),
-		hook.StopOutcome(reason), hook.ContinueTurn(reason), hook.RecoverTurn(reason), hook.SkipCompaction(reason),
-	}
 }
 
 // kinds has one contribution of each kind.

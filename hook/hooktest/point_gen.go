@@ -4,6 +4,7 @@ package hooktest
 
 import (
 	"context"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -99,12 +100,12 @@ func asked() []asker {
 
 // OnSessionStart implements hook.OnSessionStart.
 func (m *member) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
-	return decided[hook.SessionDecision](m, point.OnSessionStart)
+	return decided(m, point.OnSessionStart, hook.RejectSession(part[string]()), hook.ContextSession(part[string]()))
 }
 
 // BeforeTurn implements hook.BeforeTurn.
 func (m *member) BeforeTurn(ctx context.Context, turn *hook.Turn, in message.Input) (hook.TurnDecision, error) {
-	return decided[hook.TurnDecision](m, point.BeforeTurn)
+	return decided(m, point.BeforeTurn, hook.RejectTurn(part[string]()), hook.RespondTurn(part[string]()))
 }
 
 // TurnPolicy implements hook.TurnPolicy.
@@ -134,7 +135,7 @@ func (m *member) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.Pr
 
 // BeforeStep implements hook.BeforeStep.
 func (m *member) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
-	return decided[hook.StepDecision](m, point.BeforeStep)
+	return decided(m, point.BeforeStep, hook.StopStep(part[hook.StopReason](), part[string]()))
 }
 
 // RewriteRequest implements hook.RewriteRequest.
@@ -144,12 +145,12 @@ func (m *member) RewriteRequest(ctx context.Context, step *hook.Step, req messag
 
 // BeforeModel implements hook.BeforeModel.
 func (m *member) BeforeModel(ctx context.Context, step *hook.Step, req message.ModelRequest) (hook.ModelDecision, error) {
-	return decided[hook.ModelDecision](m, point.BeforeModel)
+	return decided(m, point.BeforeModel, hook.StopModel(part[string]()), hook.RejectModel(part[string]()), hook.RespondModel(part[message.ModelReply]()))
 }
 
 // OnModelError implements hook.OnModelError.
 func (m *member) OnModelError(ctx context.Context, step *hook.Step, failure message.ModelFailure) (hook.FailureDecision, error) {
-	return decided[hook.FailureDecision](m, point.OnModelError)
+	return decided(m, point.OnModelError, hook.RetryFailure(part[time.Duration]()), hook.FallbackFailure(part[string]()), hook.RespondFailure(part[message.ModelReply]()))
 }
 
 // RewriteReply implements hook.RewriteReply.
@@ -159,12 +160,12 @@ func (m *member) RewriteReply(ctx context.Context, step *hook.Step, reply messag
 
 // AfterModel implements hook.AfterModel.
 func (m *member) AfterModel(ctx context.Context, step *hook.Step, reply message.ModelReply) (hook.ReplyDecision, error) {
-	return decided[hook.ReplyDecision](m, point.AfterModel)
+	return decided(m, point.AfterModel, hook.StopReply(part[string]()), hook.RejectReply(part[string]()), hook.RetryReply(part[string]()))
 }
 
 // OnInvalidTool implements hook.OnInvalidTool.
 func (m *member) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
-	return decided[hook.RepairDecision](m, point.OnInvalidTool)
+	return decided(m, point.OnInvalidTool, hook.RepairArgs(part[message.JSON]()), hook.RenameTool(part[string]()), hook.RetryInvalid(part[string]()))
 }
 
 // RewriteArgs implements hook.RewriteArgs.
@@ -174,12 +175,12 @@ func (m *member) RewriteArgs(ctx context.Context, call *hook.ToolCall, args mess
 
 // BeforeTool implements hook.BeforeTool.
 func (m *member) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	return decided[hook.ToolDecision](m, point.BeforeTool)
+	return decided(m, point.BeforeTool, hook.StopTool(part[string]()), hook.DenyTool(part[string]()), hook.AskTool(part[string]()), hook.AnswerTool(part[message.ToolResult]()), hook.NarrowTool(part[hook.Grant]()))
 }
 
 // Approve implements hook.Approve.
 func (m *member) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	return decided[hook.ApprovalDecision](m, point.Approve)
+	return decided(m, point.Approve, hook.ApproveCall(), hook.RefuseCall(part[string]()), hook.ModifyCall(part[message.JSON]()))
 }
 
 // RewriteResult implements hook.RewriteResult.
@@ -189,22 +190,22 @@ func (m *member) RewriteResult(ctx context.Context, call *hook.ToolCall, result 
 
 // AfterTool implements hook.AfterTool.
 func (m *member) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	return decided[hook.OutcomeDecision](m, point.AfterTool)
+	return decided(m, point.AfterTool, hook.StopOutcome(part[string]()), hook.WithholdOutcome(part[string]()), hook.ContextOutcome(part[string]()))
 }
 
 // AfterStep implements hook.AfterStep.
 func (m *member) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
-	return decided[hook.StepDecision](m, point.AfterStep)
+	return decided(m, point.AfterStep, hook.StopStep(part[hook.StopReason](), part[string]()))
 }
 
 // OnStop implements hook.OnStop.
 func (m *member) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
-	return decided[hook.StopDecision](m, point.OnStop)
+	return decided(m, point.OnStop, hook.ContinueTurn(part[string]()))
 }
 
 // OnTurnError implements hook.OnTurnError.
 func (m *member) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
-	return decided[hook.RecoverDecision](m, point.OnTurnError)
+	return decided(m, point.OnTurnError, hook.RecoverTurn(part[string]()))
 }
 
 // AfterTurn implements hook.AfterTurn.
@@ -214,7 +215,7 @@ func (m *member) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.Tu
 
 // BeforeCompaction implements hook.BeforeCompaction.
 func (m *member) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
-	return decided[hook.CompactionDecision](m, point.BeforeCompaction)
+	return decided(m, point.BeforeCompaction, hook.SkipCompaction(part[string]()), hook.HintCompaction(part[string]()), hook.SupplyCompaction(part[string]()))
 }
 
 // AfterCompaction implements hook.AfterCompaction.

@@ -54,7 +54,11 @@ func (s *Source) ordered() []declared {
 		}
 		names = append(names, scope.After...)
 	}
-	for _, scope := range picture.Lifecycle() {
+	var points []picture.Point
+	for _, info := range point.All() {
+		points = append(points, picture.Point(info))
+	}
+	for _, scope := range picture.Lifecycle(points) {
 		walk(scope)
 	}
 	out := slices.Clone(s.points)

@@ -164,18 +164,18 @@ func (p point) Args() string {
 	for _, q := range p.Params {
 		out = append(out, q.Name)
 	}
-	if p.bare() {
+	if p.Bare() {
 		out = append(out, "none{}")
 	}
 	return strings.Join(out, ", ")
 }
 
-// bare reports whether the walk hands on a value, and the point has none.
-func (p point) bare() bool { return len(p.Params) == 1 && p.Kind != "contribute" }
+// Bare reports whether the walk hands on a value, and the point has none.
+func (p point) Bare() bool { return len(p.Params) == 1 && p.Kind != "contribute" }
 
 // Call is what calls a member: the method expression.
 func (p point) Call() string {
-	if !p.bare() {
+	if !p.Bare() {
 		return p.Iface() + "." + p.Name
 	}
 	at := p.Params[0]
@@ -188,13 +188,10 @@ func (p point) Call() string {
 
 // View is what an observer that is told in the background is handed.
 func (p point) View() string {
-	switch {
-	case p.Kind != "observe":
+	if p.Kind != "observe" || p.Bracket {
 		return ""
-	case p.bare():
-		return fmt.Sprintf(", func(%s %s, _ none) hook.Job { return view.%s(%[1]s) }", p.Params[0].Name, p.Params[0].Type, p.Name)
 	}
-	return ", view." + p.Name
+	return ", view.Of"
 }
 
 // read returns the points that package hook declares: the methods of Hook, then the interfaces beside it.

@@ -24,7 +24,7 @@ func Course(o Courses) []byte {
 	d := &course{o: o}
 	d.y = d.lines(margin, margin, start, titleFont, "ink", []string{"The course of a turn"})
 	d.y = d.lines(margin, d.y+2, start, bodyFont, "muted", []string{"Each point in the order in which the runtime calls it, from top to bottom, and the scopes around it."}) + 10
-	for _, s := range Lifecycle() {
+	for _, s := range Lifecycle(o.Points) {
 		d.scope(s, 0)
 		d.y += 12
 	}

@@ -15,39 +15,60 @@ type Scope struct {
 	After  []string
 }
 
-// Lifecycle returns the points of the contract in the order in which the runtime
-// calls them. A point that is not in it is shown at the end. It is written down
-// here because the declarations of the points say how each is called, not when.
-func Lifecycle() []*Scope {
-	call := &Scope{
-		Name: "tool call", Each: "once for each call of the step",
-		Before: []string{"Dispatch", "OnInvalidTool", "RewriteArgs", "BeforeTool", "Approve", "WrapTool", "RewriteResult", "AfterTool"},
+// Lifecycle returns the points in the order in which the runtime calls them. A point is in the scope of its place, in the order
+// of the declarations: those behind a point of the scope inside come after that scope. When the methods of hook.Hook are called is
+// written down here. A point without a place that is no end of a bracket is in no scope.
+func Lifecycle(points []Point) []*Scope {
+	around := []*Scope{ // outermost first
+		{Name: "process", Each: "from its start to its end"},
+		{Name: "agent", Each: "from its registration to its end", Before: []string{"OnBuildAgent", "Schema", "ScopedTools", "SystemPrompt", "OnRegisterAgent"}},
+		{Name: "session", Each: "from a client's coming to its going"},
+		{Name: "turn", Each: "from a message to its answer", Before: []string{"Preprocess"}},
+		{Name: "step", Each: "once for each request to the model"},
+		{Name: "tool call", Each: "once for each call of the step", Before: []string{"Dispatch"}},
 	}
-	step := &Scope{
-		Name: "step", Each: "once for each request to the model",
-		Before: []string{"BeforeStep", "RewriteRequest", "BeforeModel", "WrapModel", "OnModelError", "RewriteReply", "AfterModel"},
-		Inside: call,
-		After:  []string{"AfterStep"},
+	around[1].After = []string{"OnUnregisterAgent"}
+	for i := range len(around) - 1 {
+		around[i].Inside = around[i+1]
 	}
-	turn := &Scope{
-		Name: "turn", Each: "from a message to its answer",
-		Before: []string{"Preprocess", "BeforeTurn", "TurnPolicy", "TurnContext", "RefineContext", "TurnTools", "PromptSections"},
-		Inside: step,
-		After:  []string{"OnStop", "OnTurnError", "AfterTurn"},
+	inside := 0
+	for _, p := range points {
+		i := p.scope()
+		if i < 0 {
+			continue
+		}
+		if inside = max(inside, i); i < inside {
+			around[i].After = append(around[i].After, p.Name)
+		} else {
+			around[i].Before = append(around[i].Before, p.Name)
+		}
 	}
-	session := &Scope{
-		Name: "session", Each: "from a client's coming to its going",
-		Before: []string{"OnSessionStart"}, Inside: turn, After: []string{"BeforeCompaction", "AfterCompaction", "OnSessionEnd"},
+	return []*Scope{around[0], {Name: "any time", Each: "for every event", Before: []string{"OnEvent"}}}
+}
+
+// scope is the index of the point's scope in Lifecycle, -1 for none and for the methods of hook.Hook.
+func (p Point) scope() int {
+	if p.Kind == "facade" {
+		return -1
 	}
-	agent := &Scope{
-		Name: "agent", Each: "from its registration to its end",
-		Before: []string{"OnBuildAgent", "Schema", "ScopedTools", "SystemPrompt", "OnRegisterAgent"},
-		Inside: session, After: []string{"OnUnregisterAgent"},
+	if p.Name == "OnInvalidTool" { // its place is the step, as the call could not be bound
+		return 5
 	}
-	return []*Scope{
-		{Name: "process", Each: "from its start to its end", Before: []string{"OnOpen"}, Inside: agent, After: []string{"OnClose"}},
-		{Name: "any time", Each: "for every event", Before: []string{"OnEvent"}},
+	switch p.Place {
+	case "":
+		if p.Bracket {
+			return 0
+		}
+	case "Session", "Conversation":
+		return 2
+	case "Turn":
+		return 3
+	case "Step":
+		return 4
+	case "ToolCall":
+		return 5
 	}
+	return -1
 }
 
 // elsewhere is the scope of points that the lifecycle does not know.
@@ -80,7 +101,7 @@ func (s *Scope) stops(around []*Scope) []stop {
 func ordered(points []Point) []stop {
 	var out []stop
 	var all []stop
-	for _, s := range Lifecycle() {
+	for _, s := range Lifecycle(points) {
 		all = append(all, s.stops(nil)...)
 	}
 	for _, s := range all {

@@ -64,14 +64,14 @@ func TestLifecycle(t *testing.T) {
 			walk(s.Inside)
 		}
 	}
-	for _, s := range picture.Lifecycle() {
+	for _, s := range picture.Lifecycle(points()) {
 		walk(s)
 	}
 	for p, n := range seen {
 		assert.Equal(t, 1, n, p)
 	}
 	for _, p := range points() {
-		assert.Contains(t, seen, p.Name, "say in Lifecycle when the runtime calls %s", p.Name)
+		assert.Contains(t, seen, p.Name, "%s is in no scope: what is its place?", p.Name)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestRunTime(t *testing.T) {
 
 func TestUnknownPointsComeLast(t *testing.T) {
 	s := picture.Source{
-		Points: []picture.Point{{Name: "OnNew", Kind: "observe"}, {Name: "OnOld", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}},
+		Points: []picture.Point{{Name: "OnNew", Kind: "observe"}, {Name: "OnOld", Kind: "observe"}, {Name: "OnOpen", Kind: "observe", Bracket: true}},
 		Plan:   &plan.Plan{Type: "a.A", Members: []plan.Member{{Field: "X", Points: use("OnNew", "OnOpen")}}},
 	}
 	v := picture.New(s)
@@ -268,9 +268,9 @@ func ExampleRender() {
 		{Field: "Notes", Type: "*notes.Notes", Points: []plan.Point{{Name: "Dispatch"}, {Name: "AfterTool"}}, Tools: []string{"add", "list"}},
 	})
 	v := picture.New(picture.Source{Plan: p, Points: []picture.Point{
-		{Name: "Dispatch", Kind: "facade", Combine: "first"},
-		{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true},
-		{Name: "AfterTool", Kind: "decide", Combine: "judge", Reverse: true, Closed: true},
+		{Name: "Dispatch", Kind: "facade", Combine: "first", Place: "ToolCall"},
+		{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true, Place: "ToolCall"},
+		{Name: "AfterTool", Kind: "decide", Combine: "judge", Reverse: true, Closed: true, Place: "ToolCall"},
 	}})
 	text, _ := picture.Render(picture.Text, v)
 	fmt.Print(string(text))

@@ -13,42 +13,20 @@ import (
 )
 
 // occur are the faults that have to have occurred, whatever the number of turns.
-var occur = []string{
-	"tool ok", "tool fail", "tool panic", "tool goexit", "tool goexit_limited", "tool hang", "tool hang_limited",
-	"tool deaf", "tool deaf_limited", "tool big", "tool garbled", "tool child",
-	"duplicate id", "empty id", "unusable id", "unknown tool", "malformed args", "ambiguous args", "truncated args", "no args",
-	"provider error", "provider EOF", "provider hang", "provider panic", "provider breaks the rules", "provider says nothing",
-	"Preprocess panic", "Preprocess error", "Preprocess answer",
-	"RewriteRequest panic", "RewriteRequest error", "RewriteRequest hang", "RewriteRequest ignores ctx", "RewriteRequest answer",
-	"BeforeModel panic", "BeforeModel error", "BeforeModel hang", "BeforeModel ignores ctx", "BeforeModel answer",
-	"WrapModel panic", "WrapModel error", "WrapModel answer",
-	"OnModelError panic", "OnModelError error", "OnModelError hang", "OnModelError ignores ctx",
-	"OnModelError retry", "OnModelError fallback", "OnModelError respond",
-	"OnInvalidTool panic", "OnInvalidTool error", "OnInvalidTool hang", "OnInvalidTool ignores ctx",
-	"OnInvalidTool repair", "OnInvalidTool rename", "OnInvalidTool retry",
-	"RewriteReply panic", "RewriteReply error", "RewriteReply hang", "RewriteReply ignores ctx", "RewriteReply answer",
-	"AfterModel panic", "AfterModel error", "AfterModel hang", "AfterModel ignores ctx", "AfterModel retry", "AfterModel answer",
-	"Dispatch panic",
-	"RewriteArgs panic", "RewriteArgs error", "RewriteArgs hang", "RewriteArgs ignores ctx", "RewriteArgs answer",
-	"BeforeTool panic", "BeforeTool error", "BeforeTool hang", "BeforeTool ignores ctx", "BeforeTool answer", "BeforeTool ask",
-	"Approve refuse", "Approve modify",
-	"WrapTool panic", "WrapTool panic behind the tool", "WrapTool answer", "WrapTool retry",
-	"RewriteResult panic", "RewriteResult error", "RewriteResult hang", "RewriteResult ignores ctx", "RewriteResult answer",
-	"AfterTool panic", "AfterTool error", "AfterTool hang", "AfterTool ignores ctx", "AfterTool withhold", "AfterTool stop",
-	"OnSessionStart panic", "OnSessionStart error", "OnSessionStart hang", "OnSessionStart ignores ctx", "OnSessionStart answer",
-	"BeforeTurn panic", "BeforeTurn error", "BeforeTurn hang", "BeforeTurn ignores ctx", "BeforeTurn answer",
-	"TurnPolicy panic", "TurnPolicy error", "TurnPolicy hang", "TurnPolicy ignores ctx", "TurnPolicy answer",
-	"TurnContext panic", "TurnContext error", "TurnContext hang", "TurnContext ignores ctx", "TurnContext answer",
-	"RefineContext panic", "RefineContext error", "RefineContext hang", "RefineContext ignores ctx", "RefineContext answer",
-	"TurnTools panic", "TurnTools error", "TurnTools hang", "TurnTools ignores ctx", "TurnTools answer",
-	"PromptSections panic", "PromptSections error", "PromptSections hang", "PromptSections ignores ctx", "PromptSections answer",
-	"BeforeStep panic", "BeforeStep error", "BeforeStep hang", "BeforeStep ignores ctx", "BeforeStep answer",
-	"AfterStep panic", "AfterStep error", "AfterStep hang", "AfterStep ignores ctx", "AfterStep answer",
-	"OnStop panic", "OnStop error", "OnStop hang", "OnStop ignores ctx", "OnStop answer",
-	"OnTurnError panic", "OnTurnError error", "OnTurnError hang", "OnTurnError ignores ctx", "OnTurnError answer",
-	"OnSessionEnd panic", "AfterTurn panic", "OnEvent panic",
-	"cancel by context", "cancel by Stop", "cancel by Close", "steering", "queued message", "guest",
-	"store append fails", "store note fails", "lease lost",
+func occur() []string {
+	return append(faults(),
+		"tool ok", "tool fail", "tool panic", "tool goexit", "tool goexit_limited", "tool hang", "tool hang_limited",
+		"tool deaf", "tool deaf_limited", "tool big", "tool garbled", "tool child",
+		"duplicate id", "empty id", "unusable id", "unknown tool", "malformed args", "ambiguous args", "truncated args", "no args",
+		"provider error", "provider EOF", "provider hang", "provider panic", "provider breaks the rules", "provider says nothing",
+		"WrapModel panic", "WrapModel error", "WrapModel answer", "Dispatch panic", "OnEvent panic",
+		"OnModelError retry", "OnModelError fallback", "OnModelError respond",
+		"OnInvalidTool repair", "OnInvalidTool rename", "OnInvalidTool retry",
+		"AfterModel retry", "BeforeTool ask", "Approve refuse", "Approve modify", "AfterTool withhold", "AfterTool stop",
+		"WrapTool panic", "WrapTool panic behind the tool", "WrapTool answer", "WrapTool retry",
+		"cancel by context", "cancel by Stop", "cancel by Close", "steering", "queued message", "guest",
+		"store append fails", "store note fails", "lease lost",
+	)
 }
 
 const (
@@ -62,7 +40,7 @@ const (
 func (c *counts) missing() (out []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range occur {
+	for _, name := range occur() {
 		if c.n[name] == 0 {
 			out = append(out, name)
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/points"
 )
 
 var errHook = errors.New("the hook is broken")
@@ -24,11 +26,14 @@ type rig struct {
 // hookTime is how long a hook may take where it decides or rewrites.
 const hookTime = 300 * time.Millisecond
 
-// bounded are the points at which the composite waits no longer than that.
-var bounded = []string{
-	"RewriteRequest", "BeforeModel", "OnModelError", "RewriteReply", "AfterModel", "OnInvalidTool", "RewriteArgs", "BeforeTool", "Approve", "RewriteResult", "AfterTool",
-	"OnSessionStart", "BeforeTurn", "TurnPolicy", "TurnContext", "RefineContext", "TurnTools", "PromptSections",
-	"BeforeStep", "AfterStep", "OnStop", "OnTurnError",
+// isBounded reports whether the composite waits no longer than that at the point.
+func isBounded(name string) bool {
+	for _, info := range point.All() {
+		if info.Name == name {
+			return info.Kind == "decide" || info.Kind == "rewrite" || info.Kind == "contribute"
+		}
+	}
+	return false
 }
 
 func newRig() (*rig, error) {
@@ -39,10 +44,14 @@ func newRig() (*rig, error) {
 		return nil, err
 	}
 	var o plan.Options
-	for _, name := range bounded {
-		o.Points = append(o.Points, plan.PointUse{Name: name, Timeout: plan.Duration(hookTime)})
+	for _, info := range point.All() {
+		if isBounded(info.Name) {
+			o.Points = append(o.Points, plan.PointUse{Name: info.Name, Timeout: plan.Duration(hookTime)})
+		}
 	}
-	if c, err = c.With("Chaos", &chaos{rig: r}, o); err != nil {
+	all := &chaos{rig: r}
+	all.Do = all.meet
+	if c, err = c.With("Chaos", all, o); err != nil {
 		return nil, err
 	}
 	if c, err = c.With("Quiet", &quiet{rig: r}, plan.Options{}); err != nil {
@@ -90,7 +99,7 @@ func callKey(call *hook.ToolCall) string { return call.Step().Turn().ID() + "/" 
 
 // chaos has faults at every point.
 type chaos struct {
-	hook.Nop
+	points.Hook
 	rig *rig
 }
 
@@ -141,15 +150,6 @@ func (w *world) misbehaves(ctx context.Context, point, id string, answers, n int
 		return d.IntN(answers), nil
 	}
 	return -1, nil
-}
-
-func isBounded(point string) bool {
-	for _, name := range bounded {
-		if name == point {
-			return true
-		}
-	}
-	return false
 }
 
 func stepID(s *hook.Step) string { return fmt.Sprintf("%s.%d", s.Turn().ID(), s.Number()) }
@@ -350,11 +350,6 @@ func (c *chaos) AfterTool(ctx context.Context, call *hook.ToolCall, _ hook.ToolO
 		return hook.StopOutcome("enough"), err
 	}
 	return hook.OutcomeDecision{}, err
-}
-
-// AfterTurn implements hook.AfterTurn.
-func (c *chaos) AfterTurn(ctx context.Context, t *hook.Turn, _ hook.TurnOutcome) {
-	_, _ = c.rig.w.misbehave(ctx, "AfterTurn", t.ID(), 0)
 }
 
 // OnEvent implements hook.Hook.

@@ -31,7 +31,7 @@ type set struct {
 
 func drawSet(r *rand.Rand) set {
 	all := []string{"A", "B", "C", "D", "E", "F"}
-	s := set{point: points()[r.IntN(len(points()))], mode: map[string]differential.Mode{}, say: map[string]int{}}
+	s := set{point: subjects()[r.IntN(len(subjects()))], mode: map[string]differential.Mode{}, say: map[string]int{}}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	s.names = all[:2+r.IntN(5)]
 	slices.Sort(s.names)
@@ -175,7 +175,7 @@ func says(m member) string {
 // missing are the pairs of answers that never stood beside each other.
 func missing(pairs map[string]bool) []string {
 	var out []string
-	for _, p := range points() {
+	for _, p := range subjects() {
 		if point.InfoOf(p).Kind != "decide" {
 			continue
 		}

@@ -142,7 +142,7 @@ func (w *witness) disturb(p hook.Point) {
 // law twice.
 var trouble = func() []hook.Point {
 	out := []hook.Point{point.Preprocess}
-	for _, p := range points() {
+	for _, p := range subjects() {
 		if p != point.BeforeCompaction && p != point.AfterCompaction {
 			out = append(out, p)
 		}

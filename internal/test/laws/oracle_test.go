@@ -3,13 +3,13 @@ package laws_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/hooktest"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/points"
 )
 
 // asked is a hook's or a composite's answer at a point, whatever its kind.
@@ -23,90 +23,30 @@ type asked struct {
 
 // ask calls the point of h. start is what a rewriter is given.
 func ask(h hook.Hook, p hook.Point, start string) asked {
-	ctx, turn := context.Background(), hooktest.Turn(nil, start)
-	step := hooktest.Step(turn)
-	call := hooktest.Call(step, "tool", `{}`)
-	conv := turn.Conversation()
-	session, _ := hook.NewSession(hook.SessionData{Conversation: conv, ID: "s"})
-	decided := func(d interface{ Verdict() hook.Verdict }, err error) asked {
-		return asked{Verdict: d.Verdict(), err: err}
+	v, err := points.Ask(context.Background(), h, p, points.Places(nil, "tool", start)...)
+	switch point.InfoOf(p).Kind {
+	case "decide":
+		return asked{Verdict: v.(points.Decision).Verdict(), err: err}
+	case "rewrite":
+		return asked{value: points.Text(v), err: err}
+	case "contribute":
+		return contributed(v, err)
 	}
-	rewritten := func(v string, err error) asked { return asked{value: v, err: err} }
-	switch p {
-	case point.OnSessionStart:
-		return decided(h.(hook.OnSessionStart).OnSessionStart(ctx, session))
-	case point.BeforeTurn:
-		return decided(h.(hook.BeforeTurn).BeforeTurn(ctx, turn, turn.Input()))
-	case point.BeforeStep:
-		return decided(h.(hook.BeforeStep).BeforeStep(ctx, step))
-	case point.BeforeModel:
-		return decided(h.(hook.BeforeModel).BeforeModel(ctx, step, message.ModelRequest{}))
-	case point.BeforeTool:
-		return decided(h.(hook.BeforeTool).BeforeTool(ctx, call))
-	case point.BeforeCompaction:
-		return decided(h.(hook.BeforeCompaction).BeforeCompaction(ctx, conv, hook.Compaction{}))
-	case point.AfterModel:
-		return decided(h.(hook.AfterModel).AfterModel(ctx, step, message.ModelReply{}))
-	case point.AfterTool:
-		return decided(h.(hook.AfterTool).AfterTool(ctx, call, hook.ToolOutcome{}))
-	case point.AfterStep:
-		return decided(h.(hook.AfterStep).AfterStep(ctx, step, hook.StepOutcome{}))
-	case point.OnModelError:
-		return decided(h.(hook.OnModelError).OnModelError(ctx, step, message.ModelFailure{}))
-	case point.OnInvalidTool:
-		return decided(h.(hook.OnInvalidTool).OnInvalidTool(ctx, step, hook.InvalidCall{}))
-	case point.Approve:
-		return decided(h.(hook.Approve).Approve(ctx, call, hook.AskTool("?")))
-	case point.OnStop:
-		return decided(h.(hook.OnStop).OnStop(ctx, turn, hook.Stopping{}))
-	case point.OnTurnError:
-		return decided(h.(hook.OnTurnError).OnTurnError(ctx, turn, hook.TurnOutcome{}))
-	case point.RewriteRequest:
-		v, err := h.(hook.RewriteRequest).RewriteRequest(ctx, step, message.ModelRequest{System: start})
-		return rewritten(v.System, err)
-	case point.RewriteReply:
-		v, err := h.(hook.RewriteReply).RewriteReply(ctx, step, message.ModelReply{Model: start})
-		return rewritten(v.Model, err)
-	case point.RewriteArgs:
-		v, err := h.(hook.RewriteArgs).RewriteArgs(ctx, call, message.JSON(start))
-		return rewritten(string(v), err)
-	case point.RewriteResult:
-		v, err := h.(hook.RewriteResult).RewriteResult(ctx, call, message.TextResult(start))
-		return rewritten(v.Text(), err)
-	case point.TurnPolicy:
-		return contributed(h.(hook.TurnPolicy).TurnPolicy(ctx, turn))
-	case point.TurnContext:
-		return contributed(h.(hook.TurnContext).TurnContext(ctx, turn))
-	case point.RefineContext:
-		return contributed(h.(hook.RefineContext).RefineContext(ctx, turn))
-	case point.TurnTools:
-		return contributed(h.(hook.TurnTools).TurnTools(ctx, turn))
-	case point.PromptSections:
-		return contributed(h.(hook.PromptSections).PromptSections(ctx, turn))
-	case point.AfterTurn:
-		h.(hook.AfterTurn).AfterTurn(ctx, turn, hook.TurnOutcome{})
-	case point.AfterCompaction:
-		h.(hook.AfterCompaction).AfterCompaction(ctx, conv, hook.Compacted{})
-	case point.OnSessionEnd:
-		h.(hook.OnSessionEnd).OnSessionEnd(ctx, session)
-	default:
-		panic(fmt.Sprintf("the laws do not know how to ask %s", p))
-	}
-	return asked{}
+	return asked{err: err}
 }
 
 // contributed writes what was added with the paths of who added it taken out.
-func contributed[T any](all []T, err error) asked {
+func contributed(all any, err error) asked {
 	out := asked{err: err}
-	for _, item := range all {
+	for _, item := range reflect.ValueOf(all).Seq2() {
 		out.items = append(out.items, fmt.Sprintf("%+v", item))
 	}
 	return out
 }
 
-// points are those that the laws are about: all beside Hook's own methods, but for
+// subjects are the points that the laws are about: all beside Hook's own methods, but for
 // wraps, which have tests of their own, and the brackets of the process.
-func points() []hook.Point {
+func subjects() []hook.Point {
 	var out []hook.Point
 	for p, info := range point.All() {
 		if info.Kind != "facade" && info.Kind != "wrap" && !info.Bracket {
@@ -132,21 +72,19 @@ const (
 	row4 = "deny/reject/skip"
 )
 
-// closedAs is what law 4 puts in the place of a failed decider's answer.
+// closedAs is what law 4 puts in the place of a failed decider's answer: it refuses as its point can, or else stops. What cannot
+// do either has no opinion.
 func closedAs(p hook.Point) hook.Answer {
-	switch p {
-	case point.OnSessionStart, point.BeforeTurn, point.BeforeModel, point.AfterModel:
-		return hook.AnswerReject
-	case point.BeforeStep, point.AfterStep:
-		return hook.AnswerStop
-	case point.BeforeTool:
-		return hook.AnswerDeny
-	case point.AfterTool:
-		return hook.AnswerWithhold
-	case point.Approve:
-		return hook.AnswerRefuse
+	out := hook.AnswerNone
+	for _, a := range points.Answers(p, "", 0) {
+		switch kind := a.Verdict().Kind; kind {
+		case hook.AnswerReject, hook.AnswerDeny, hook.AnswerRefuse, hook.AnswerWithhold:
+			return kind
+		case hook.AnswerStop:
+			out = kind
+		}
 	}
-	return hook.AnswerNone
+	return out
 }
 
 // member is one hook of a random set as the oracle sees it.

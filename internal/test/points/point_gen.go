@@ -194,131 +194,131 @@ func Answers(p hook.Point, name string, n int) []Decision {
 }
 
 // OnSessionStart implements hook.OnSessionStart.
-func (h *Hook) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+func (h Hook) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
 	return answered(*new(hook.SessionDecision))(h.do(ctx, point.OnSessionStart, session))
 }
 
 // BeforeTurn implements hook.BeforeTurn.
-func (h *Hook) BeforeTurn(ctx context.Context, turn *hook.Turn, in message.Input) (hook.TurnDecision, error) {
+func (h Hook) BeforeTurn(ctx context.Context, turn *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 	return answered(*new(hook.TurnDecision))(h.do(ctx, point.BeforeTurn, turn, in))
 }
 
 // TurnPolicy implements hook.TurnPolicy.
-func (h *Hook) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+func (h Hook) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
 	return answered(*new([]hook.Policy))(h.do(ctx, point.TurnPolicy, turn))
 }
 
 // TurnContext implements hook.TurnContext.
-func (h *Hook) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+func (h Hook) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
 	return answered(*new([]hook.ContextBlock))(h.do(ctx, point.TurnContext, turn))
 }
 
 // RefineContext implements hook.RefineContext.
-func (h *Hook) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+func (h Hook) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
 	return answered(*new([]hook.ContextBlock))(h.do(ctx, point.RefineContext, turn))
 }
 
 // TurnTools implements hook.TurnTools.
-func (h *Hook) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+func (h Hook) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
 	return answered(*new([]hook.ToolChange))(h.do(ctx, point.TurnTools, turn))
 }
 
 // PromptSections implements hook.PromptSections.
-func (h *Hook) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+func (h Hook) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
 	return answered(*new([]hook.PromptSection))(h.do(ctx, point.PromptSections, turn))
 }
 
 // BeforeStep implements hook.BeforeStep.
-func (h *Hook) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+func (h Hook) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
 	return answered(*new(hook.StepDecision))(h.do(ctx, point.BeforeStep, step))
 }
 
 // RewriteRequest implements hook.RewriteRequest.
-func (h *Hook) RewriteRequest(ctx context.Context, step *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
+func (h Hook) RewriteRequest(ctx context.Context, step *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	return answered(req)(h.do(ctx, point.RewriteRequest, step, req))
 }
 
 // BeforeModel implements hook.BeforeModel.
-func (h *Hook) BeforeModel(ctx context.Context, step *hook.Step, req message.ModelRequest) (hook.ModelDecision, error) {
+func (h Hook) BeforeModel(ctx context.Context, step *hook.Step, req message.ModelRequest) (hook.ModelDecision, error) {
 	return answered(*new(hook.ModelDecision))(h.do(ctx, point.BeforeModel, step, req))
 }
 
 // OnModelError implements hook.OnModelError.
-func (h *Hook) OnModelError(ctx context.Context, step *hook.Step, failure message.ModelFailure) (hook.FailureDecision, error) {
+func (h Hook) OnModelError(ctx context.Context, step *hook.Step, failure message.ModelFailure) (hook.FailureDecision, error) {
 	return answered(*new(hook.FailureDecision))(h.do(ctx, point.OnModelError, step, failure))
 }
 
 // RewriteReply implements hook.RewriteReply.
-func (h *Hook) RewriteReply(ctx context.Context, step *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
+func (h Hook) RewriteReply(ctx context.Context, step *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
 	return answered(reply)(h.do(ctx, point.RewriteReply, step, reply))
 }
 
 // AfterModel implements hook.AfterModel.
-func (h *Hook) AfterModel(ctx context.Context, step *hook.Step, reply message.ModelReply) (hook.ReplyDecision, error) {
+func (h Hook) AfterModel(ctx context.Context, step *hook.Step, reply message.ModelReply) (hook.ReplyDecision, error) {
 	return answered(*new(hook.ReplyDecision))(h.do(ctx, point.AfterModel, step, reply))
 }
 
 // OnInvalidTool implements hook.OnInvalidTool.
-func (h *Hook) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+func (h Hook) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
 	return answered(*new(hook.RepairDecision))(h.do(ctx, point.OnInvalidTool, step, invalid))
 }
 
 // RewriteArgs implements hook.RewriteArgs.
-func (h *Hook) RewriteArgs(ctx context.Context, call *hook.ToolCall, args message.JSON) (message.JSON, error) {
+func (h Hook) RewriteArgs(ctx context.Context, call *hook.ToolCall, args message.JSON) (message.JSON, error) {
 	return answered(args)(h.do(ctx, point.RewriteArgs, call, args))
 }
 
 // BeforeTool implements hook.BeforeTool.
-func (h *Hook) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+func (h Hook) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 	return answered(*new(hook.ToolDecision))(h.do(ctx, point.BeforeTool, call))
 }
 
 // Approve implements hook.Approve.
-func (h *Hook) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+func (h Hook) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
 	return answered(*new(hook.ApprovalDecision))(h.do(ctx, point.Approve, call, asked))
 }
 
 // RewriteResult implements hook.RewriteResult.
-func (h *Hook) RewriteResult(ctx context.Context, call *hook.ToolCall, result message.ToolResult) (message.ToolResult, error) {
+func (h Hook) RewriteResult(ctx context.Context, call *hook.ToolCall, result message.ToolResult) (message.ToolResult, error) {
 	return answered(result)(h.do(ctx, point.RewriteResult, call, result))
 }
 
 // AfterTool implements hook.AfterTool.
-func (h *Hook) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
+func (h Hook) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
 	return answered(*new(hook.OutcomeDecision))(h.do(ctx, point.AfterTool, call, outcome))
 }
 
 // AfterStep implements hook.AfterStep.
-func (h *Hook) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+func (h Hook) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	return answered(*new(hook.StepDecision))(h.do(ctx, point.AfterStep, step, outcome))
 }
 
 // OnStop implements hook.OnStop.
-func (h *Hook) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+func (h Hook) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
 	return answered(*new(hook.StopDecision))(h.do(ctx, point.OnStop, turn, stopping))
 }
 
 // OnTurnError implements hook.OnTurnError.
-func (h *Hook) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+func (h Hook) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
 	return answered(*new(hook.RecoverDecision))(h.do(ctx, point.OnTurnError, turn, outcome))
 }
 
 // AfterTurn implements hook.AfterTurn.
-func (h *Hook) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
+func (h Hook) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
 	_, _ = h.do(ctx, point.AfterTurn, turn, outcome)
 }
 
 // BeforeCompaction implements hook.BeforeCompaction.
-func (h *Hook) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+func (h Hook) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
 	return answered(*new(hook.CompactionDecision))(h.do(ctx, point.BeforeCompaction, conversation, compaction))
 }
 
 // AfterCompaction implements hook.AfterCompaction.
-func (h *Hook) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+func (h Hook) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
 	_, _ = h.do(ctx, point.AfterCompaction, conversation, compacted)
 }
 
 // OnSessionEnd implements hook.OnSessionEnd.
-func (h *Hook) OnSessionEnd(ctx context.Context, session *hook.Session) {
+func (h Hook) OnSessionEnd(ctx context.Context, session *hook.Session) {
 	_, _ = h.do(ctx, point.OnSessionEnd, session)
 }

@@ -26,9 +26,9 @@ type Hook struct {
 	Do func(ctx context.Context, p hook.Point, shown ...any) (any, error)
 }
 
-var _ All = (*Hook)(nil)
+var _ All = Hook{}
 
-func (h *Hook) do(ctx context.Context, p hook.Point, shown ...any) (any, error) {
+func (h Hook) do(ctx context.Context, p hook.Point, shown ...any) (any, error) {
 	if h.Do == nil {
 		return nil, nil
 	}
@@ -46,25 +46,25 @@ func answered[T any](none T) func(v any, err error) (T, error) {
 }
 
 // OnOpen implements hook.OnOpen.
-func (h *Hook) OnOpen(ctx context.Context, host hook.Host) error {
+func (h Hook) OnOpen(ctx context.Context, host hook.Host) error {
 	_, err := h.do(ctx, point.OnOpen, host)
 	return err
 }
 
 // OnClose implements hook.OnClose.
-func (h *Hook) OnClose(ctx context.Context) error {
+func (h Hook) OnClose(ctx context.Context) error {
 	_, err := h.do(ctx, point.OnClose)
 	return err
 }
 
 // WrapModel implements hook.WrapModel.
-func (h *Hook) WrapModel(ctx context.Context, step *hook.Step, req message.ModelRequest, next hook.ModelNext) message.ModelStream {
+func (h Hook) WrapModel(ctx context.Context, step *hook.Step, req message.ModelRequest, next hook.ModelNext) message.ModelStream {
 	_, _ = h.do(ctx, point.WrapModel, step, req)
 	return next.Stream(ctx)
 }
 
 // WrapTool implements hook.WrapTool.
-func (h *Hook) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
+func (h Hook) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	_, _ = h.do(ctx, point.WrapTool, call)
 	return next.Run(ctx)
 }

@@ -115,7 +115,7 @@ func contribution[T any](name string, weight int) (out T) {
 // rewritten is called at a point that rewrites.
 func rewritten[T any](m *Member, p hook.Point, v T) (T, error) {
 	text, err := m.mark(p, points.Text(v))
-	return points.WithText(v, text), err
+	return points.SetText(v, text), err
 }
 
 // observed is called at a point that observes.

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxFile     = 600 // lines
-	maxFunction = 80  // lines
+	maxFunction = 63  // lines
 	maxChain    = 6   // imports from a package down to one that imports none of the module
 )
 
@@ -33,6 +33,7 @@ var rules = []rule{
 	{"heavy", "a library that weighs megabytes belongs to one package", findHeavy},
 	{"conffile", "configuration may be a pipe, a device, a link or without end: only one reader bounds it", each(findReaders)},
 	{"testify", "one way to write a check", findTestify},
+	{"leaves", "a leaf can be taken out or used alone: only the assembly, programs and tests know it", findLeafImports},
 	{"chain", "a change at the bottom must not travel far", findChains},
 	{"package-name", "a package is named after what it has, not after its being shared", findNames},
 	{"no-init", "nothing happens before main", each(findInit)},
@@ -186,17 +187,17 @@ func findTestify(files []file) []finding {
 	return out
 }
 
-// floor is the package, or the one with which it counts as one: the contract is hook with message, event and point; a package counts
-// with its internal rooms.
+// floor is the package, or the one with which it counts as one: the contract is hook with message, event and point, composite has
+// plan, args and the markers of guard, and a package has its internal rooms.
 func floor(pkg string) string {
-	if house, _, ok := strings.Cut(pkg, "/internal/"); ok {
-		return house
-	}
 	switch pkg {
 	case "hook/message", "hook/event", "hook/point":
 		return "hook"
+	case "composite/plan", "composite/args", "composite/guard":
+		return "composite"
 	}
-	return pkg
+	room, _, _ := strings.Cut(pkg+"/", "/internal/")
+	return strings.TrimSuffix(room, "/")
 }
 
 func findChains(files []file) []finding {
@@ -233,6 +234,29 @@ func findChains(files []file) []finding {
 		if c := chain(pkg); len(c)-1 > maxChain {
 			out = append(out, finding{"chain", pkg, fmt.Sprintf("%d imports deep: %s", len(c)-1, strings.Join(c, " > "))})
 		}
+	}
+	return out
+}
+
+// findLeafImports finds who imports a leaf of subsystems, runtime/provider or runtime/store and is neither a part of it nor the
+// assembly, a program or a test.
+func findLeafImports(files []file) []finding {
+	found := map[string]bool{}
+	for _, f := range files {
+		if f.test || slices.ContainsFunc([]string{"internal/app", "internal/daemon", "cmd/...", "examples/...", harness}, func(p string) bool { return matches(p, f.pkg) }) {
+			continue
+		}
+		own, me := leafOf(f.pkg)
+		for _, path := range f.imports() {
+			to, _ := inside(path)
+			if family, name := leafOf(to); family != "" && (family != own || name != me) {
+				found[f.pkg+" "+to] = true
+			}
+		}
+	}
+	var out []finding
+	for _, where := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, finding{"leaves", where, "imports a leaf"})
 	}
 	return out
 }

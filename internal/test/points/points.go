@@ -143,8 +143,8 @@ func Text(v any) string {
 	return ""
 }
 
-// WithText returns a value of a rewriter with another text. It panics if the type has none.
-func WithText[T any](v T, text string) T {
+// SetText returns a value of a rewriter with another text. It panics if the type has none.
+func SetText[T any](v T, text string) T {
 	switch p := any(&v).(type) {
 	case *message.Input:
 		*p = message.TextInput(text)
@@ -157,7 +157,7 @@ func WithText[T any](v T, text string) T {
 	case *message.ToolResult:
 		*p = message.TextResult(text)
 	default:
-		panic(fmt.Sprintf("points: WithText does not know %T", v))
+		panic(fmt.Sprintf("points: SetText does not know %T", v))
 	}
 	return v
 }

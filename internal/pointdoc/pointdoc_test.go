@@ -57,7 +57,8 @@ func TestEveryPointHasAPage(t *testing.T) {
 			assert.Contains(t, page, "| "+a+" |")
 		}
 	}
-	assert.Equal(t, []string{"OnModelError", "OnInvalidTool", "OnStop", "OnTurnError", "BeforeCompaction"}, s.Silent())
+	assert.Subset(t, s.Silent(), []string{"OnModelError", "OnInvalidTool", "OnStop", "OnTurnError", "BeforeCompaction"})
+	assert.NotContains(t, s.Silent(), "BeforeTool")
 	assert.Equal(t, []string{"stop", "deny", "ask", "answer", "narrow"}, answers["BeforeTool"])
 }
 

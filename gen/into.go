@@ -37,7 +37,7 @@ type refusal struct{ notes []diag.Note }
 func (r *refusal) Error() string { return r.notes[0].Message }
 
 func refuse(format string, args ...any) *refusal {
-	return &refusal{[]diag.Note{{Message: fmt.Sprintf(format, args...)}}}
+	return &refusal{[]diag.Note{diag.Remark(fmt.Sprintf(format, args...))}}
 }
 
 // findInto finds the file of the composite that the option names.
@@ -198,8 +198,8 @@ func (n *newcomer) newly(wrong []diag.Problem) ([]diag.Problem, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(wrong, func(p diag.Problem) bool {
-		return filepath.Base(p.Pos.Filename) != load.Output &&
-			slices.ContainsFunc(before.Errors, func(e types.Error) bool { return p.Message == broken(e.Msg) })
+		return p.Cause == diag.DraftBroken && filepath.Base(p.Pos.Filename) != load.Output &&
+			slices.ContainsFunc(before.Errors, func(e types.Error) bool { return p.Facts[0] == e.Msg })
 	}), nil
 }
 
@@ -246,7 +246,7 @@ func refusedBy(problems []diag.Problem) error {
 	no := &refusal{}
 	for _, p := range problems {
 		if p.Severity == diag.Error {
-			no.notes = append(no.notes, diag.Note{Pos: p.Pos, Message: p.Message + " (" + p.Code + ")"})
+			no.notes = append(no.notes, diag.Quoting(p))
 		}
 	}
 	return no
@@ -272,10 +272,7 @@ func (n *newcomer) byHand(notes []diag.Note) diag.Problem {
 	j := n.into
 	pos := j.pos
 	pos.Filename = n.relative(j.file)
-	return diag.Problem{
-		Code: "HG061", Pos: pos, Notes: notes,
-		Message: fmt.Sprintf("could not add the field for %s to %s", n.sub.Name, j.insertion.Struct),
-		Fix: fmt.Sprintf("add the line yourself, with the import %q, and run hookgen:  %s",
-			j.insertion.Path, j.insertion.Line()),
-	}
+	p := diag.New(diag.FieldNotAdded, pos, n.sub.Name, j.insertion.Struct, j.insertion.Path, j.insertion.Line())
+	p.Notes = notes
+	return p
 }

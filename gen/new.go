@@ -274,11 +274,17 @@ func (n *newcomer) noContract(err error) error {
 	case !strings.Contains(string(n.module.Text), modulePath):
 		return fmt.Errorf("module %s does not require %s yet; run these two commands, then this one again:"+
 			"\n\tgo get %s\n\tgo get -tool %s\n(%w)", n.module.Path, modulePath, modulePath, toolPath, err)
-	case strings.Contains(err.Error(), "-mod=vendor"):
+	case n.vendored():
 		return fmt.Errorf("what nothing imports yet is not vendored; run this command with GOFLAGS=-mod=mod, and then go mod vendor\n(%w)", err)
 	}
 	return fmt.Errorf("module %s requires %s, but the go command does not find it; go list %s says why\n(%w)",
 		n.module.Path, modulePath, load.HookPath, err)
+}
+
+// vendored tells whether the go command looks for packages in the vendor directory.
+func (n *newcomer) vendored() bool {
+	_, err := os.Stat(filepath.Join(n.module.Dir, "vendor", "modules.txt"))
+	return err == nil
 }
 
 // kindOf is the kind of a file that a subsystem is begun with.

@@ -43,10 +43,10 @@ func (n *newcomer) about(p diag.Problem) error {
 		if t, ok := n.sub.At(f.Text, p.Pos.Line); ok {
 			return fmt.Errorf("%s cannot be the name of a tool of %s: %s (%s); choose another, "+
 				"and write //hook:tool name=%s above its method if the tool is to be called so",
-				scaffold.Quote(t.Asked), n.sub.Name, p.Message, p.Code, t.Name)
+				scaffold.Quote(t.Asked), n.sub.Name, p.Message(), p.Code, t.Name)
 		}
 	}
-	return fmt.Errorf("%s cannot be written: %s (%s)", n.sub.Name, p.Message, p.Code)
+	return fmt.Errorf("%s cannot be written: %s (%s)", n.sub.Name, p.Message(), p.Code)
 }
 
 // check type-checks the subsystem, its test and the composite's package with their generated files, bodies included.
@@ -67,15 +67,8 @@ func (n *newcomer) check() ([]diag.Problem, error) {
 		}
 		problems = append(problems, p.Syntax...)
 		for _, e := range p.Errors {
-			problems = append(problems, diag.Problem{
-				Code: "HG099", Pos: checker.Position(e.Pos), Message: broken(e.Msg), Fix: "please report this with the command",
-			})
+			problems = append(problems, diag.New(diag.DraftBroken, checker.Position(e.Pos), path, e.Msg))
 		}
 	}
 	return diag.Sort(problems), nil
-}
-
-// broken is the message of code that does not compile.
-func broken(why string) string {
-	return "internal error: what would be written does not compile: " + why + "; nothing was written"
 }

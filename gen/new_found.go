@@ -1,7 +1,6 @@
 package gen
 
 import (
-	"fmt"
 	"go/token"
 	"maps"
 	"path/filepath"
@@ -25,12 +24,9 @@ func (n *newcomer) found(there map[string][]byte) (NewResult, error) {
 	at := n.sub.Find(sources)
 	switch {
 	case !at.Type.IsValid():
-		result.Problems = []diag.Problem{{
-			Code: "HG060", Pos: token.Position{Filename: n.relative(own), Line: 1},
-			Message: fmt.Sprintf("this file is here already, and package %s declares no type %s; hookgen new never overwrites",
-				n.sub.Name, n.sub.Type),
-			Fix: "choose another name, or another directory with -dir",
-		}}
+		result.Problems = []diag.Problem{
+			diag.New(diag.PackageExists, token.Position{Filename: n.relative(own), Line: 1}, n.sub.Type, n.sub.Name),
+		}
 	case len(at.Missing) > 0:
 		problem, err := n.missing(at)
 		if err != nil {
@@ -39,7 +35,7 @@ func (n *newcomer) found(there map[string][]byte) (NewResult, error) {
 		result.Problems = []diag.Problem{problem}
 	case n.into != nil:
 		if has, _ := n.into.insertion.HasField(n.into.old); !has {
-			result.Problems = []diag.Problem{n.byHand([]diag.Note{{Message: n.sub.Name + " is here already, so nothing was changed"}})}
+			result.Problems = []diag.Problem{n.byHand([]diag.Note{diag.Unchanged(n.sub.Name)})}
 		}
 	}
 	result.Whole = len(result.Problems) == 0
@@ -58,10 +54,5 @@ func (n *newcomer) missing(at scaffold.Found) (diag.Problem, error) {
 	}
 	pos := at.Type
 	pos.Filename = n.relative(pos.Filename)
-	return diag.Problem{
-		Code: "HG060", Pos: pos,
-		Message: fmt.Sprintf("%s is here already and has no %s; hookgen new never changes what is there",
-			n.sub.Type, strings.Join(names, ", ")),
-		Fix: "take it out of -tools, or add this and run hookgen:\n" + strings.ReplaceAll(code, "\t", "    "),
-	}, nil
+	return diag.New(diag.ToolsMissing, pos, n.sub.Type, strings.Join(names, ", "), strings.ReplaceAll(code, "\t", "    ")), nil
 }

@@ -416,9 +416,15 @@ func TestNewWithoutRequirement(t *testing.T) {
 	assert.ErrorContains(t, err, "\n\tgo get github.com/grapnel-go/grapnel\n\tgo get -tool github.com/grapnel-go/grapnel/cmd/hookgen\n")
 	assert.Len(t, tree(t, dir), 2)
 
-	dir = newModule(t) // it requires the contract, and does not have it
+	dir = t.TempDir() // it requires the contract, and does not have it
+	write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n\nrequire github.com/grapnel-go/grapnel v0.0.1\n")
+	t.Setenv("GOPROXY", "off")
+	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
+	assert.ErrorContains(t, err, "go list github.com/grapnel-go/grapnel/hook says why\n")
+
+	dir = newModule(t) // it has the contract, but not in its vendor directory
 	write(t, dir, "vendor/modules.txt", "")
 	t.Setenv("GOFLAGS", "-mod=vendor")
 	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
-	assert.ErrorContains(t, err, "go list github.com/grapnel-go/grapnel/hook says why\n")
+	assert.ErrorContains(t, err, "run this command with GOFLAGS=-mod=mod, and then go mod vendor\n")
 }

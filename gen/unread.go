@@ -35,14 +35,8 @@ func (r *run) unread() []diag.Problem {
 
 func (r *run) notRead(file load.Unread, verb string, pos token.Position) diag.Problem {
 	pos.Filename = relative(r.dir, file.Name)
-	p := diag.Problem{
-		Code: "HG019", Pos: pos, Message: "//hook:" + verb + " stands in a test, but code is generated for the package without its tests",
-		Fix: "move the declaration into a file that is no test, or join hooks in the test with composite.New",
+	if file.Test {
+		return diag.New(diag.DirectiveInTest, pos, verb)
 	}
-	if !file.Test {
-		p.Severity = diag.Warning
-		p.Message = "//hook:" + verb + " is not read: build constraints exclude the file"
-		p.Fix = "run hookgen with the -tags that include it, move it into a file without constraints, or put //hook:ignore HG019 into the file"
-	}
-	return p
+	return diag.New(diag.DirectiveExcluded, pos, verb)
 }

@@ -48,7 +48,7 @@ func (r *run) verify(ctx context.Context, output map[string][]byte, changes []Ch
 		}
 		for _, e := range p.Errors {
 			pos := outputLine(r.dir, checker.Fset.PositionFor(e.Pos, false))
-			if filepath.Base(pos.Filename) != load.Output || strings.Contains(e.Msg, "declared and not used") && e.Soft {
+			if filepath.Base(pos.Filename) != load.Output {
 				continue
 			}
 			problems = append(problems, internal(pos, e.Msg, output[path]))
@@ -60,13 +60,9 @@ func (r *run) verify(ctx context.Context, output map[string][]byte, changes []Ch
 // internal is the problem of generated code that does not compile. Its place is in a text that is on no disk, so it stands in the
 // message, and the line below it.
 func internal(pos token.Position, message string, text []byte) diag.Problem {
-	p := diag.Problem{
-		Code:    "HG099",
-		Message: fmt.Sprintf("internal error: generated code does not compile: %v: %s; nothing was written", pos, message),
-		Fix:     "please report this with the declarations of the package",
-	}
+	p := diag.New(diag.OutputBroken, token.Position{}, pos.String(), message)
 	if lines := strings.Split(string(text), "\n"); pos.Line <= len(lines) {
-		p.Notes = []diag.Note{{Message: strings.TrimSpace(lines[pos.Line-1])}}
+		p.Notes = []diag.Note{diag.Remark(strings.TrimSpace(lines[pos.Line-1]))}
 	}
 	return p
 }

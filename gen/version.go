@@ -1,7 +1,7 @@
 package gen
 
 import (
-	"fmt"
+	"go/token"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/load"
@@ -28,9 +28,7 @@ func (r *run) oldContract() *diag.Problem {
 	if p.Module.Replace != nil {
 		version += " => " + p.Module.Replace.Path
 	}
-	return &diag.Problem{
-		Code: "HG002", Message: fmt.Sprintf("the module uses %s %s, which does not have composite.%s: hookgen needs a newer one", p.Module.Path, version, handshake),
-		Notes: []diag.Note{{Message: "generated code would not compile: " + load.HookPath + " and hookgen are of one version"}},
-		Fix:   "go get " + p.Module.Path + "@latest",
-	}
+	problem := diag.New(diag.OldContract, token.Position{}, p.Module.Path, version, handshake)
+	problem.Notes = []diag.Note{diag.OneVersion(load.HookPath)}
+	return &problem
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen"
+	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
-// A Grapnel without the constant that generated code names is too old, and nothing is read with it.
+// A Grapnel without the constant that generated code names is too old (HG002), and nothing is read with it.
 func TestOldContract(t *testing.T) {
 	t.Parallel()
 	old, dir := t.TempDir(), t.TempDir()
@@ -22,14 +23,15 @@ func TestOldContract(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, result.Problems, 1)
 	p := result.Problems[0]
-	assert.Equal(t, "HG002", p.Code)
-	assert.Contains(t, p.Message, "the module uses github.com/grapnel-go/grapnel v0.0.1 => "+old+", which does not have composite.GenVersion2")
-	assert.Equal(t, "go get github.com/grapnel-go/grapnel@latest", p.Fix)
+	assert.Equal(t, diag.OldContract, p.Cause)
+	assert.Equal(t, "github.com/grapnel-go/grapnel", p.Subject)
+	assert.Equal(t, []string{"v0.0.1 => " + old, "GenVersion2"}, p.Facts)
+	assert.Equal(t, "go get github.com/grapnel-go/grapnel@latest", p.Fix())
 
 	write(t, old, "composite/composite.go", "package composite\n\nconst GenVersion2 = 2\n")
 	result, err = gen.Run(t.Context(), gen.Options{Dir: dir})
 	for _, p := range result.Problems {
-		assert.NotEqual(t, "HG002", p.Code)
+		assert.NotEqual(t, diag.OldContract, p.Cause)
 	}
 	_ = err // a contract without points is no contract, but of the right version
 }

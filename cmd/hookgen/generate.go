@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"go/token"
 	"io"
 	"os"
 	"slices"
@@ -152,22 +153,18 @@ func (g generation) tell(w io.Writer, result gen.Result) {
 	}
 }
 
-// regenerate is how a file becomes what it should be, with a go:generate line and without.
-const regenerate = `run "go tool hookgen ./...", or "go generate ./..." where a go:generate line does the same`
-
 // checkProblems says what a check has found.
 func checkProblems(changes []gen.Change) []diag.Problem {
 	var out []diag.Problem
 	for _, c := range changes {
-		p := diag.Problem{Code: "HG070", Message: "is out of date", Fix: regenerate}
+		cause := diag.OutputStale
 		switch c.Kind {
 		case gen.Missing:
-			p.Code, p.Message = "HG071", "is missing"
+			cause = diag.OutputMissing
 		case gen.Orphaned:
-			p.Code, p.Message, p.Fix = "HG072", "was generated, but nothing generates it any more", "delete it, or "+regenerate
+			cause = diag.OutputOrphaned
 		}
-		p.Pos.Filename, p.Pos.Line = c.Path, 1
-		out = append(out, p)
+		out = append(out, diag.New(cause, token.Position{Filename: c.Path, Line: 1}, c.Path))
 	}
 	return out
 }

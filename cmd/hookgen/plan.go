@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"go/token"
 	"io"
 	"io/fs"
 	"os"
@@ -123,14 +124,11 @@ func (p planning) write(text []byte, stderr io.Writer) (int, error) {
 	case !p.options.Check:
 		return well, gen.WriteFile(name, text)
 	}
-	change := gen.Change{Path: p.file, Kind: gen.Stale}
+	cause := diag.PictureStale
 	if err != nil {
-		change.Kind = gen.Missing
+		cause = diag.PictureMissing
 	}
-	problems := checkProblems([]gen.Change{change})
-	for i := range problems {
-		problems[i].Fix = `run the same command without -check, or "go generate ./..." without HOOKGEN_CHECK`
-	}
+	problems := []diag.Problem{diag.New(cause, token.Position{Filename: p.file, Line: 1}, p.file)}
 	printer := diag.Printer{Format: diag.Text, Source: diag.Files(p.options.Dir)}
 	return differs, printer.Print(stderr, problems)
 }

@@ -28,7 +28,7 @@ func checkPolicies(s Spec) []Problem {
 		}
 		p := Problem{Code: "HG044", Fields: []string{s.Field}, Word: word}
 		p.Message = fmt.Sprintf("%s on %s does nothing: %s has no %s", what, s.Field, s.Type, point)
-		if p.Fix = closestPoint(point, s.Points); len(s.Points) == 0 {
+		if _, p.Fix = closestPoint(point, s.Points); len(s.Points) == 0 {
 			p.Fix = "drop it"
 		}
 		out = append(out, p)

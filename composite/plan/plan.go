@@ -96,6 +96,10 @@ type Problem struct {
 	Fix string
 	// Word is the word of the first field's tag that it is about; "" for none.
 	Word string
+	// Meant is the word that was probably meant in its place; "" if none is near.
+	Meant string
+	// Tool is the public name of the tool that two fields have; "" for none.
+	Tool string
 	// Ref is the name of a field that the tag names and that is none of the specs;
 	// "" for none. See [Idle].
 	Ref string

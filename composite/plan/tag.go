@@ -120,7 +120,9 @@ func (t *parser) parse(tag string) {
 		case isPoint:
 			t.point(strings.TrimSpace(name), text)
 		case i > 0:
-			t.problems = append(t.problems, problem("%q stands after a point but names none; write Point: option", part))
+			p := problem("%q stands after a point but names none; write Point: option", part)
+			p.Word = part
+			t.problems = append(t.problems, p)
 		default:
 			t.field(part)
 		}
@@ -281,29 +283,31 @@ func (o Options) zero() bool {
 
 func unknownWord(word string, known []string) Problem {
 	p := problem("unknown word %q", word)
+	p.Word, p.Meant = word, spell.Closest(word, known)
 	p.Fix = "the words are " + strings.Join(known, ", ")
-	if near := spell.Closest(word, known); near != "" {
-		p.Fix = fmt.Sprintf("did you mean %q?", near)
+	if p.Meant != "" {
+		p.Fix = fmt.Sprintf("did you mean %q?", p.Meant)
 	}
 	return p
 }
 
 func unknownPoint(name string, points []Point) Problem {
 	p := problem("unknown point %q", name)
-	p.Fix = closestPoint(name, points)
+	p.Word = name
+	p.Meant, p.Fix = closestPoint(name, points)
 	return p
 }
 
-// closestPoint says which point may have been meant.
-func closestPoint(name string, points []Point) string {
+// closestPoint returns the point that was probably meant, "" if none is near, and the fix that names it or all points.
+func closestPoint(name string, points []Point) (meant, fix string) {
 	var known []string
 	for _, p := range points {
 		known = append(known, p.Name)
 	}
-	if near := spell.Closest(name, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+	if meant = spell.Closest(name, known); meant != "" {
+		return meant, fmt.Sprintf("did you mean %q?", meant)
 	}
-	return "the points are " + strings.Join(known, ", ")
+	return "", "the points are " + strings.Join(known, ", ")
 }
 
 func problem(format string, args ...any) Problem {

@@ -59,12 +59,12 @@ func (o *ownership) take(i int, name string) {
 		o.problems = append(o.problems, Problem{Code: "HG020", Fields: []string{s.Field},
 			Message: fmt.Sprintf("%s has the tool %q twice", s.Field, name), Fix: "give one of the two another name"})
 	case f.Type != s.Type:
-		o.problems = append(o.problems, Problem{Code: "HG020", Fields: []string{f.Field, s.Field},
+		o.problems = append(o.problems, Problem{Code: "HG020", Fields: []string{f.Field, s.Field}, Tool: name,
 			Message: fmt.Sprintf("tool %q is provided by both %s and %s", name, f.Field, s.Field),
 			Fix:     "give one of them a prefix:  " + prefixed(s)})
 	case !o.same[pair]:
 		o.same[pair] = true
-		o.problems = append(o.problems, Problem{Code: "HG029", Fields: []string{f.Field, s.Field},
+		o.problems = append(o.problems, Problem{Code: "HG029", Fields: []string{f.Field, s.Field}, Tool: name,
 			Message: fmt.Sprintf("two fields of type %s need different prefixes: %s and %s both have the tool %q", s.Type, f.Field, s.Field, name),
 			Fix:     prefixed(s)})
 	}
@@ -82,7 +82,7 @@ func (o *ownership) shadowed(i int) {
 			continue
 		}
 		f := o.specs[first]
-		o.problems = append(o.problems, Problem{Code: "HG021", Fields: []string{s.Field, f.Field},
+		o.problems = append(o.problems, Problem{Code: "HG021", Fields: []string{s.Field, f.Field}, Tool: name,
 			Message: fmt.Sprintf("tool %q of %s is never called: %s has it too and is asked before %s, which is dynamic", name, s.Field, f.Field, s.Field),
 			Fix:     "give one of them a prefix:  " + prefixed(s)})
 	}

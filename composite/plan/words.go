@@ -158,7 +158,9 @@ func setOrder(o *Options, value string) *Problem {
 	n, err := strconv.Atoi(value)
 	switch {
 	case err != nil:
-		return one(problem("order wants a number, got %q", value))
+		p := problem("order wants a number, got %q", value)
+		p.Word = value
+		return &p
 	case o.Order != nil:
 		return one(twice("order", "the field", strconv.Itoa(*o.Order), value))
 	}

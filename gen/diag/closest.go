@@ -13,3 +13,9 @@ func DidYouMean(word string, candidates []string, quote string) string {
 
 // Closest returns the candidate that word was most likely meant to be, or "".
 func Closest(word string, candidates []string) string { return spell.Closest(word, candidates) }
+
+// MeantName is the remedy for a name that nothing declares, where another one is near.
+func MeantName(name string) string { return "did you mean " + name + "?" }
+
+// MendImport is the remedy for a package that could not be imported.
+const MendImport = "mend the import, or add the module that has it:  go get …"

@@ -33,26 +33,74 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Problem is one finding. Code is one of the table of [Explain]; Pos is exact to the column; Message says what and why in one
-// line, lower case, without a full stop; Fix is what to write instead, ready to copy, or "".
+// Problem is one finding, as data: its text is made of these fields by [Problem.Message] and [Problem.Fix]. Make one with [New].
 type Problem struct {
+	Cause Cause
+	// Code is the cause's, one of the table of [Explain]. The causes that quote the planner bring the planner's code.
 	Code     string
 	Severity Severity
-	Pos      token.Position
+	// Pos is exact to the column.
+	Pos token.Position
 	// End is behind the last byte of what is wrong, in the file of Pos; zero where nobody knows. [Locate] fills it in.
-	End     token.Position
-	Message string
-	Notes   []Note
-	Fix     string
+	End token.Position
+	// Subject is the type, field, tool or file that the problem is about.
+	Subject string
+	// Method is the method or point of the subject that the problem is about; "" for none.
+	Method string
+	// Facts are the other words that the text of the cause needs, in the order of its table.
+	Facts []string
+	// Remedy takes the place of the cause's fix where other errors suggest a better one; "" elsewhere.
+	Remedy string
+	Notes  []Note
 	// Edits do what Fix says, where that is a change of text that needs no thought; nil elsewhere.
 	Edits []Edit
 }
 
-// Note is a further place that belongs to a problem: the other party of a conflict, the declaration that decides.
-// A zero position is allowed and printed as no place.
-type Note struct {
-	Pos     token.Position
-	Message string
+// New returns the problem with the code and the severity of its cause. Facts are written as fmt.Sprint writes them.
+func New(cause Cause, pos token.Position, subject string, facts ...any) Problem {
+	t := texts[cause]
+	p := Problem{Cause: cause, Code: t.code, Severity: t.severity, Pos: pos, Subject: subject}
+	for _, f := range facts {
+		p.Facts = append(p.Facts, fmt.Sprint(f))
+	}
+	return p
+}
+
+// Of returns the problem as one of a method of its subject.
+func (p Problem) Of(method string) Problem {
+	p.Method = method
+	return p
+}
+
+// Message says what is wrong and why, in one line, lower case, without a full stop.
+func (p Problem) Message() string { return p.fill(texts[p.Cause].message) }
+
+// Fix says what to write instead, ready to copy; "" if the message says it.
+func (p Problem) Fix() string {
+	if p.Remedy != "" {
+		return p.Remedy
+	}
+	return p.fill(texts[p.Cause].fix)
+}
+
+// fill puts the subject, the method and the facts into a text of the table, which refers to them by number.
+func (p Problem) fill(text string) string {
+	args := []any{p.Subject, p.Method}
+	for _, f := range p.Facts {
+		args = append(args, f)
+	}
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	return fmt.Sprintf(text, args...)
+}
+
+// Same tells whether two problems say the same of the same place.
+func (p Problem) Same(o Problem) bool { return p.Pos == o.Pos && compareText(p, o) == 0 }
+
+func compareText(a, b Problem) int {
+	return cmp.Or(strings.Compare(a.Code, b.Code), cmp.Compare(a.Cause, b.Cause), strings.Compare(a.Subject, b.Subject),
+		strings.Compare(a.Method, b.Method), slices.Compare(a.Facts, b.Facts))
 }
 
 // Edit replaces the text from Pos up to End, which are in one file and have valid offsets.
@@ -65,7 +113,7 @@ type Edit struct {
 func (p Problem) Error() string { return p.line() }
 
 func (p Problem) line() string {
-	return fmt.Sprintf("%s%s %s: %s", place(p.Pos), p.Severity, p.Code, visible(p.Message))
+	return fmt.Sprintf("%s%s %s: %s", place(p.Pos), p.Severity, p.Code, visible(p.Message()))
 }
 
 func place(pos token.Position) string {
@@ -96,12 +144,8 @@ func (p Problem) Moved(f func(token.Position) token.Position) Problem {
 // Sort orders problems by file, line, column and code, and removes the ones that are said twice.
 func Sort(problems []Problem) []Problem {
 	sorted := slices.Clone(problems)
-	slices.SortStableFunc(sorted, func(a, b Problem) int {
-		return cmp.Or(comparePos(a.Pos, b.Pos), strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message))
-	})
-	return slices.CompactFunc(sorted, func(a, b Problem) bool {
-		return a.Pos == b.Pos && a.Code == b.Code && a.Message == b.Message
-	})
+	slices.SortStableFunc(sorted, func(a, b Problem) int { return cmp.Or(comparePos(a.Pos, b.Pos), compareText(a, b)) })
+	return slices.CompactFunc(sorted, Problem.Same)
 }
 
 func comparePos(a, b token.Position) int {

@@ -20,13 +20,20 @@ func at(file string, line, column int) token.Position {
 	return token.Position{Filename: file, Line: line, Column: column}
 }
 
+// problem is one with these texts: of the planner, which makes its own.
+func problem(code string, pos token.Position, message, fix string) diag.Problem {
+	p := diag.New(diag.Planner, pos, "", message, fix)
+	p.Code = code
+	return p
+}
+
 func TestSort(t *testing.T) {
 	problems := []diag.Problem{
-		{Code: "HG013", Pos: at("b.go", 1, 1), Message: "x"},
-		{Code: "HG012", Pos: at("a.go", 10, 2), Message: "x"},
-		{Code: "HG020", Pos: at("a.go", 9, 2), Message: "x"},
-		{Code: "HG012", Pos: at("a.go", 10, 2), Message: "x"},
-		{Code: "HG010", Pos: at("a.go", 10, 2), Message: "x"},
+		problem("HG013", at("b.go", 1, 1), "x", ""),
+		problem("HG012", at("a.go", 10, 2), "x", ""),
+		problem("HG020", at("a.go", 9, 2), "x", ""),
+		problem("HG012", at("a.go", 10, 2), "x", ""),
+		problem("HG010", at("a.go", 10, 2), "x", ""),
 	}
 	var got []string
 	for _, p := range diag.Sort(problems) {
@@ -37,11 +44,11 @@ func TestSort(t *testing.T) {
 
 func TestPrint(t *testing.T) {
 	var out bytes.Buffer
-	diag.Print(&out, []diag.Problem{
-		{Code: "HG020", Pos: at("d/d.go", 21, 2), Message: "two owners", Fix: "a prefix",
-			Notes: []diag.Note{{Pos: at("o/o.go", 64, 14), Message: "here"}, {Message: "nowhere"}}},
-		{Code: "HG031", Severity: diag.Warning, Message: "no doc"},
-	})
+	owners := problem("HG020", at("d/d.go", 21, 2), "two owners", "a prefix")
+	owners.Notes = []diag.Note{{Pos: at("o/o.go", 64, 14), Message: "here"}, {Message: "nowhere"}}
+	undescribed := problem("HG031", token.Position{}, "no doc", "")
+	undescribed.Severity = diag.Warning
+	diag.Print(&out, []diag.Problem{owners, undescribed})
 	assert.Equal(t, "d/d.go:21:2: error HG020: two owners\n\to/o.go:64:14: here\n\tnowhere\n\tfix: a prefix\nwarning HG031: no doc\n", out.String())
 	assert.True(t, diag.HasErrors([]diag.Problem{{Severity: diag.Warning}, {}}))
 	assert.False(t, diag.HasErrors([]diag.Problem{{Severity: diag.Warning}}))
@@ -89,7 +96,7 @@ func TestExcerpt(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := diag.Problem{Code: "HG010", Pos: at("p.go", 1, strings.Index(tt.line, tt.word)+1), Message: "m"}
+			p := problem("HG010", at("p.go", 1, strings.Index(tt.line, tt.word)+1), "m", "")
 			got := printed(t, diag.Text, tt.line+"\nnext\n", p)
 			head := p.Error() + "\n"
 			assert.Equal(t, head+tt.want+"more: hookgen explain HG010\n", got)
@@ -100,7 +107,7 @@ func TestExcerpt(t *testing.T) {
 // Where a place cannot be read, there is no excerpt and no end.
 func TestExcerptOfNothing(t *testing.T) {
 	for _, pos := range []token.Position{{}, at("q.go", 1, 1), at("p.go", 3, 1), at("p.go", 1, 11), {Filename: "p.go", Line: 1}} {
-		p := diag.Problem{Code: "HG010", Pos: pos, Message: "m"}
+		p := problem("HG010", pos, "m", "")
 		assert.Equal(t, p.Error()+"\nmore: hookgen explain HG010\n", printed(t, diag.Text, "package p", p))
 		assert.Zero(t, diag.Locate([]diag.Problem{p}, file("package p"))[0].End)
 	}
@@ -108,7 +115,8 @@ func TestExcerptOfNothing(t *testing.T) {
 
 // An end that is known counts, also on another line.
 func TestEnd(t *testing.T) {
-	p := diag.Problem{Code: "HG010", Pos: at("p.go", 1, 1), End: at("p.go", 1, 6), Message: "m"}
+	p := problem("HG010", at("p.go", 1, 1), "m", "")
+	p.End = at("p.go", 1, 6)
 	assert.Contains(t, printed(t, diag.Text, "a + b + c", p), "\t  | ^~~~~\n")
 	p.Pos = at("p.go", 1, 10)
 	p.End = token.Position{}
@@ -119,10 +127,8 @@ func TestEnd(t *testing.T) {
 
 // What a source says in a name stays on its line and cannot steer a terminal or give commands to a workflow.
 func TestHostileText(t *testing.T) {
-	p := diag.Problem{
-		Code: "HG010", Pos: at("p\n::error.go", 1, 1), Message: "x\n::error::fake\x1b[2J\u202e%0A", Fix: "one\ntwo\r",
-		Notes: []diag.Note{{Message: "n\nerror"}},
-	}
+	p := problem("HG010", at("p\n::error.go", 1, 1), "x\n::error::fake\x1b[2J\u202e%0A", "one\ntwo\r")
+	p.Notes = []diag.Note{{Message: "n\nerror"}}
 	want := "p\\x0a::error.go:1:1: error HG010: x\\x0a::error::fake\\x1b[2J\\u202e%0A\n\tn\\x0aerror\n\tfix: one\n\t\ttwo\\x0d\n"
 	assert.Equal(t, want+"more: hookgen explain HG010\n", printed(t, diag.Text, "", p))
 	assert.Equal(t, "::error file=p%0A%3A%3Aerror.go,line=1,col=1,title=HG010::x\\x0a::error::fake\\x1b[2J\\u202e%250A%0An\\x0aerror%0Afix: one%0A\t\ttwo\\x0d\n",
@@ -131,21 +137,24 @@ func TestHostileText(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	p := diag.Problem{
-		Code: "HG009", Severity: diag.Warning, Pos: at("p.go", 1, 5), Message: "<m>", Fix: "f",
-		Notes: []diag.Note{{Pos: at("q.go", 2, 3), Message: "n"}, {Message: "o"}},
-		Edits: []diag.Edit{{Pos: at("p.go", 1, 5), End: at("p.go", 1, 6), Text: "b"}},
-	}
+	p := problem("HG009", at("p.go", 1, 5), "<m>", "f")
+	p.Severity = diag.Warning
+	p.Notes = []diag.Note{{Pos: at("q.go", 2, 3), Message: "n"}, {Message: "o"}}
+	p.Edits = []diag.Edit{{Pos: at("p.go", 1, 5), End: at("p.go", 1, 6), Text: "b"}}
+	empty := problem("HG001", token.Position{}, "", "")
+	empty.Severity = diag.Info
 	assert.Equal(t, `{"code":"HG009","severity":"warning","pos":{"file":"p.go","line":1,"column":5},"end":{"file":"p.go","line":1,"column":6},`+
 		`"message":"<m>","notes":[{"pos":{"file":"q.go","line":2,"column":3},"message":"n"},{"message":"o"}],`+
 		`"fix":{"message":"f","edits":[{"pos":{"file":"p.go","line":1,"column":5},"end":{"file":"p.go","line":1,"column":6},"text":"b"}]}}`+"\n"+
-		`{"code":"HG001","severity":"info","message":""}`+"\n", printed(t, diag.JSON, "var a", p, diag.Problem{Code: "HG001", Severity: diag.Info}))
+		`{"code":"HG001","severity":"info","message":""}`+"\n", printed(t, diag.JSON, "var a", p, empty))
 }
 
 func TestGitHub(t *testing.T) {
-	assert.Equal(t, "::notice title=HG050::a, b: 100%25\n::warning file=a%2Cb%25.go,line=1,title=HG013::m\n", printed(t, diag.GitHub, "",
-		diag.Problem{Code: "HG050", Severity: diag.Info, Message: "a, b: 100%"},
-		diag.Problem{Code: "HG013", Severity: diag.Warning, Pos: token.Position{Filename: "a,b%.go"}, Message: "m"}))
+	info := problem("HG050", token.Position{}, "a, b: 100%", "")
+	info.Severity = diag.Info
+	warning := problem("HG013", token.Position{Filename: "a,b%.go"}, "m", "")
+	warning.Severity = diag.Warning
+	assert.Equal(t, "::notice title=HG050::a, b: 100%25\n::warning file=a%2Cb%25.go,line=1,title=HG013::m\n", printed(t, diag.GitHub, "", info, warning))
 }
 
 func TestStrict(t *testing.T) {
@@ -183,4 +192,28 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	}
 	_, ok := diag.Explain("HG000")
 	assert.False(t, ok)
+}
+
+// A problem is data: its text follows from its cause, and every cause has one.
+func TestEveryCauseHasAText(t *testing.T) {
+	for cause := diag.Planner; cause <= diag.UnlistedNames; cause++ {
+		p := diag.New(cause, token.Position{}, "Subject", "1", "2", "3", "4", "5").Of("Method")
+		assert.NotEmpty(t, p.Message(), "cause %d", cause)
+		for _, text := range []string{p.Message(), p.Fix()} {
+			assert.NotContains(t, text, "%!", "cause %d", cause)
+		}
+		_, explained := diag.PageOf(p.Code)
+		assert.Equal(t, explained, cause > diag.PlannerOptions, "cause %d has the code %q", cause, p.Code)
+	}
+}
+
+// Two problems are the same if their data are.
+func TestSame(t *testing.T) {
+	p := diag.New(diag.HiddenPoint, at("p.go", 1, 1), "T").Of("OnEvent")
+	assert.True(t, p.Same(diag.New(diag.HiddenPoint, at("p.go", 1, 1), "T").Of("OnEvent")))
+	assert.False(t, p.Same(p.Of("OnClose")))
+	assert.False(t, p.Same(diag.New(diag.HiddenPoint, at("p.go", 2, 1), "T").Of("OnEvent")))
+	assert.Equal(t, "field OnEvent of T hides the point of the same name", p.Message())
+	p.Remedy = "another"
+	assert.Equal(t, "another", p.Fix())
 }

@@ -27,12 +27,12 @@ func github(sb *strings.Builder, p Problem) {
 		}
 	}
 	property("title", p.Code)
-	message := visible(p.Message)
+	message := visible(p.Message())
 	for _, n := range p.Notes {
 		message += "\n" + place(n.Pos) + visible(n.Message)
 	}
-	if p.Fix != "" {
-		message += "\nfix: " + fix(p.Fix)
+	if p.Fix() != "" {
+		message += "\nfix: " + fix(p.Fix())
 	}
 	fmt.Fprintf(sb, "::%s %s::%s\n", kind, strings.Join(properties, ","),
 		strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(message))
@@ -71,12 +71,12 @@ type (
 
 // object writes a problem as one line of JSON.
 func object(sb *strings.Builder, p Problem) {
-	out := jsonProblem{Code: p.Code, Severity: p.Severity.String(), Pos: at(p.Pos), End: at(p.End), Message: p.Message}
+	out := jsonProblem{Code: p.Code, Severity: p.Severity.String(), Pos: at(p.Pos), End: at(p.End), Message: p.Message()}
 	for _, n := range p.Notes {
 		out.Notes = append(out.Notes, jsonNote{at(n.Pos), n.Message})
 	}
-	if p.Fix != "" || p.Edits != nil {
-		out.Fix = &jsonFix{Message: p.Fix}
+	if p.Fix() != "" || p.Edits != nil {
+		out.Fix = &jsonFix{Message: p.Fix()}
 		for _, e := range p.Edits {
 			out.Fix.Edits = append(out.Fix.Edits, jsonEdit{at(e.Pos), at(e.End), e.Text})
 		}

@@ -63,8 +63,8 @@ func (p *Printer) text(sb *strings.Builder, problem Problem, lines *sources) {
 	for _, n := range problem.Notes {
 		fmt.Fprintf(sb, "\t%s%s\n", place(n.Pos), visible(n.Message))
 	}
-	if problem.Fix != "" {
-		fmt.Fprintf(sb, "\tfix: %s\n", fix(problem.Fix))
+	if problem.Fix() != "" {
+		fmt.Fprintf(sb, "\tfix: %s\n", fix(problem.Fix()))
 	}
 }
 

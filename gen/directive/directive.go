@@ -183,15 +183,12 @@ func (s *scanner) exclusive() {
 		if f.Verb == "composite" {
 			kept[i] = f // what is wrong with a composite is said too
 		}
-		p := problem{code: "HG008", pos: f.Pos, fix: "delete one of them", message: "//hook:" + f.Verb + " stands twice above one declaration"}
+		p := problem{cause: diag.RepeatedDirective, pos: f.Pos, verb: f.Verb}
 		if first.Verb != f.Verb {
-			p.message = "//hook:" + first.Verb + " and //hook:" + f.Verb + " exclude each other: a composite has the tools of its members"
-			p.fix = "declare the tools on a type of their own, and make that a field of the composite"
+			p.cause, p.facts = diag.ExclusiveDirectives, []any{first.Verb}
 		}
 		s.add(p)
-		s.problems[len(s.problems)-1].Notes = []diag.Note{
-			{Pos: s.fset.PositionFor(first.Pos, false), Message: "the first stands here"},
-		}
+		s.problems[len(s.problems)-1].Notes = []diag.Note{diag.FirstStandsHere(s.fset.PositionFor(first.Pos, false))}
 	}
 	s.found = kept
 }
@@ -206,7 +203,7 @@ func excludes(a, b string) bool {
 }
 
 func (s *scanner) add(p problem) {
-	out := diag.Problem{Code: p.code, Pos: s.fset.PositionFor(p.pos, false), Message: p.message, Fix: p.fix}
+	out := diag.New(p.cause, s.fset.PositionFor(p.pos, false), p.verb, p.facts...)
 	if p.end.IsValid() {
 		out.End = s.fset.PositionFor(p.end, false)
 	}
@@ -220,10 +217,11 @@ func (s *scanner) add(p problem) {
 
 // problem is a diag.Problem whose places are not yet resolved.
 type problem struct {
-	code    string
-	pos     token.Pos
-	message string
-	fix     string
+	cause diag.Cause
+	pos   token.Pos
+	// verb is the directive that is wrong, or the comment that is none.
+	verb  string
+	facts []any
 	// end is behind what is wrong, where that is known.
 	end  token.Pos
 	edit edit

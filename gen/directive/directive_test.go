@@ -190,7 +190,7 @@ func FuzzScan(f *testing.F) {
 		}
 		_, problems := directive.Scan(fset, file)
 		for _, p := range problems {
-			assert.NotEmpty(t, p.Message)
+			assert.NotEmpty(t, p.Message())
 			assert.True(t, p.Pos.IsValid())
 			for _, e := range p.Edits {
 				assert.True(t, e.Pos.Offset >= 0 && e.Pos.Offset <= e.End.Offset && e.End.Offset <= len(src))

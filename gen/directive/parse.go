@@ -1,7 +1,6 @@
 package directive
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"reflect"
@@ -30,10 +29,7 @@ func parse(line ast.Directive) (Directive, []problem) {
 	}
 	args, err := line.ParseArgs()
 	if err != nil {
-		return d, []problem{{
-			code: "HG008", pos: line.ArgsPos, end: line.End(), message: fmt.Sprintf("the options of //hook:%s cannot be read: %v", v.name, err),
-			fix: "close every quote, and put a blank behind it",
-		}}
+		return d, []problem{{cause: diag.UnreadableOptions, pos: line.ArgsPos, end: line.End(), verb: v.name, facts: []any{err}}}
 	}
 	d.Args = args
 	o := options{verb: v.name, line: line, into: target, seen: map[string]bool{}}
@@ -50,19 +46,14 @@ func takesRest(into reflect.Value) bool {
 }
 
 func unknownVerb(line ast.Directive) problem {
-	p := problem{
-		code: "HG005", pos: line.Slash,
-		message: fmt.Sprintf("unknown directive //hook:%s", line.Name),
-		fix:     "use one of: " + strings.Join(Verbs(), ", "),
-	}
+	p := problem{cause: diag.UnknownDirective, pos: line.Slash, verb: line.Name, facts: []any{strings.Join(Verbs(), ", ")}}
 	word, rest := line.Name, ""
 	if i := strings.IndexFunc(line.Name, func(r rune) bool { return r < 'a' || r > 'z' }); i > 0 {
 		word, rest = line.Name[:i], strings.Trim(line.Name[i:], ",;:()=-./ ")
 	}
 	if c := spell.Closest(word, Verbs()); c != "" {
 		words := strings.TrimSpace(c + " " + rest)
-		p.message += fmt.Sprintf("; did you mean //hook:%s?", words)
-		p.fix = strings.TrimSpace("//hook:" + words + " " + line.Args)
+		p.cause, p.facts = diag.MisspeltDirective, []any{words, strings.TrimSpace("//hook:" + words + " " + line.Args)}
 		p.edit = edit{line.Slash + token.Pos(len("//hook:")), len(line.Name), words}
 	}
 	return p
@@ -81,7 +72,7 @@ func (o *options) word(a ast.DirectiveArg) {
 	key, value, hasValue := strings.Cut(a.Arg, "=")
 	if field, ok := o.named(key); ok {
 		if o.seen[key] {
-			o.bad(a, fmt.Sprintf("option %s of //hook:%s is given twice", key, o.verb), "delete one of them")
+			o.bad(diag.RepeatedOption, a, key)
 			return
 		}
 		o.seen[key] = true
@@ -91,21 +82,25 @@ func (o *options) word(a ast.DirectiveArg) {
 	if !hasValue && o.positional(a) {
 		return
 	}
+	o.unknown(a, key)
+}
+
+// unknown reports a word that is no option, with the one that was probably meant.
+func (o *options) unknown(a ast.DirectiveArg, key string) {
 	names := o.names()
-	var edit edit
-	fix := fmt.Sprintf("//hook:%s takes no options", o.verb)
-	if len(names) > 0 {
-		fix = "use one of: " + strings.Join(names, ", ")
-	}
-	if c := spell.Closest(key, names); c != "" {
-		edit = o.replace(a, key, c)
-		fix = "//hook:" + o.verb + " " + o.line.Args
-		if at := int(a.Pos - o.line.ArgsPos); at >= 0 && at+len(key) <= len(o.line.Args) && o.line.Args[at:at+len(key)] == key {
-			fix = "//hook:" + o.verb + " " + o.line.Args[:at] + c + o.line.Args[at+len(key):]
+	meant := spell.Closest(key, names)
+	switch {
+	case len(names) == 0:
+		o.bad(diag.UnexpectedOption, a, key)
+	case meant == "":
+		o.bad(diag.UnknownOption, a, key, strings.Join(names, ", "))
+	default:
+		args := o.line.Args
+		if at := int(a.Pos - o.line.ArgsPos); at >= 0 && at+len(key) <= len(args) && args[at:at+len(key)] == key {
+			args = args[:at] + meant + args[at+len(key):]
 		}
+		o.bad(diag.MisspeltOption, a, key, meant, "//hook:"+o.verb+" "+args).edit = o.replace(a, key, meant)
 	}
-	o.bad(a, fmt.Sprintf("unknown option %q of //hook:%s%s", key, o.verb, diag.DidYouMean(key, names, `"`)), fix)
-	o.problems[len(o.problems)-1].edit = edit
 }
 
 func (o *options) named(key string) (reflect.Value, bool) {
@@ -135,29 +130,28 @@ func (o *options) names() []string {
 func (o *options) set(a ast.DirectiveArg, field reflect.Value, key, value string, hasValue bool) {
 	if field.Kind() == reflect.Bool {
 		if hasValue {
-			o.bad(a, fmt.Sprintf("option %s of //hook:%s takes no value", key, o.verb), key)
-			o.problems[len(o.problems)-1].edit = o.replace(a, a.Arg, key)
+			o.bad(diag.UnwantedValue, a, key).edit = o.replace(a, a.Arg, key)
 			return
 		}
 		field.SetBool(true)
 		return
 	}
 	if value == "" {
-		o.bad(a, fmt.Sprintf("option %s of //hook:%s wants a value", key, o.verb), key+"=…")
+		o.bad(diag.MissingValue, a, key)
 		return
 	}
 	switch field.Interface().(type) {
 	case time.Duration:
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 {
-			o.bad(a, fmt.Sprintf("option %s wants a positive duration, got %q", key, value), key+"=30s")
+			o.bad(diag.NoDuration, a, key, value)
 			return
 		}
 		field.SetInt(int64(d))
 	case int:
 		n, err := strconv.Atoi(value)
 		if err != nil || n <= 0 {
-			o.bad(a, fmt.Sprintf("option %s wants a positive number, got %q", key, value), key+"=65536")
+			o.bad(diag.NoNumber, a, key, value)
 			return
 		}
 		field.SetInt(int64(n))
@@ -198,11 +192,9 @@ func (o *options) missing(line ast.Directive) {
 		f := o.into.Type().Field(i)
 		name := f.Tag.Get("option")
 		if strings.HasPrefix(name, "…") && o.into.Field(i).IsZero() {
-			p := problem{code: "HG008", pos: line.Slash, message: fmt.Sprintf("//hook:%s wants %s", o.verb, strings.ToLower(f.Name))}
+			p := problem{cause: diag.MissingArgument, pos: line.Slash, verb: o.verb, facts: []any{strings.ToLower(f.Name), f.Tag.Get("example")}}
 			if words := strings.Fields(f.Tag.Get("oneof")); len(words) > 0 {
-				p.fix = "add one of: " + strings.Join(words, ", ")
-			} else {
-				p.fix = fmt.Sprintf("//hook:%s %s", o.verb, f.Tag.Get("example"))
+				p.cause, p.facts[1] = diag.MissingWord, strings.Join(words, ", ")
 			}
 			o.problems = append(o.problems, p)
 			return
@@ -218,8 +210,10 @@ func (o *options) replace(a ast.DirectiveArg, old, text string) edit {
 	return edit{a.Pos, len(old), text}
 }
 
-func (o *options) bad(a ast.DirectiveArg, message, fix string) {
-	o.problems = append(o.problems, problem{code: "HG008", pos: a.Pos, end: o.end(a), message: message, fix: fix})
+// bad reports an option. The result is valid until the next one is reported.
+func (o *options) bad(cause diag.Cause, a ast.DirectiveArg, facts ...any) *problem {
+	o.problems = append(o.problems, problem{cause: cause, pos: a.Pos, end: o.end(a), verb: o.verb, facts: facts})
+	return &o.problems[len(o.problems)-1]
 }
 
 // end is behind an option as it is written, quotes included.

@@ -1,13 +1,13 @@
 package directive
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
@@ -113,25 +113,20 @@ func misplaced(d Directive, got Place, want []Place) problem {
 	for _, p := range want {
 		places = append(places, string(p))
 	}
-	where := "on " + string(got)
-	fix := fmt.Sprintf("move it to the last line of the doc comment of %s, or delete it", want[0])
+	cause := diag.Misplaced
 	switch got {
 	case Elsewhere:
-		where = "here, where it is part of no doc comment"
+		cause = diag.MisplacedNowhere
 	case Inside:
-		where = "inside a function"
-		fix = "declare what it is about outside of functions, or delete it"
+		cause = diag.MisplacedInFunction
 	case Group:
-		fix = "move it into the parentheses, above the one that is meant"
+		cause = diag.MisplacedOnGroup
 	case Member:
 		if d.Verb == "enum" || d.Verb == "tools" || d.Verb == "subsystem" {
-			fix = fmt.Sprintf("move it above the type of the field, which is %s, or delete it", want[0])
+			cause = diag.MisplacedOnField
 		}
 	}
-	return problem{
-		code: "HG007", pos: d.Pos, fix: fix,
-		message: fmt.Sprintf("//hook:%s has no effect %s; it belongs above %s", d.Verb, where, strings.Join(places, " or ")),
-	}
+	return problem{cause: cause, pos: d.Pos, verb: d.Verb, facts: []any{got, strings.Join(places, " or "), want[0]}}
 }
 
 // miss matches what somebody who wanted a directive may have written instead.
@@ -141,46 +136,44 @@ var miss = regexp.MustCompile(`^(?://|/\*)(\s*[+@]?\s*)([hH][oO][oO][kK])\s*:\s*
 func nearMiss(c *ast.Comment) (problem, bool) {
 	if d, ok := ast.ParseDirective(c.Slash, c.Text); ok {
 		if _, known := verbOf(d.Name); known && slices.Contains([]string{"hooks", "hookgen"}, d.Tool) {
-			return instead(c, fmt.Sprintf("//%s:%s is no directive of hookgen: they begin with //hook:", d.Tool, d.Name), d.Name+" "+d.Args), true
+			return instead(diag.OtherPrefix, c, "//"+d.Tool+":"+d.Name, d.Name+" "+d.Args), true
 		}
 		return problem{}, false
 	}
 	m := miss.FindStringSubmatch(c.Text)
 	if m == nil || spell.Closest(m[3], Verbs()) == "" {
 		if strings.HasPrefix(c.Text, "//hook:") {
-			return problem{
-				code: "HG005", pos: c.Slash, message: fmt.Sprintf("%q names no directive", strings.TrimSpace(c.Text)),
-				fix: "use one of: " + strings.Join(Verbs(), ", ") + "; for prose put a blank behind //",
-			}, true
+			return problem{cause: diag.NoDirective, pos: c.Slash, verb: strings.TrimSpace(c.Text), facts: []any{strings.Join(Verbs(), ", ")}}, true
 		}
 		return problem{}, false
 	}
 	written := strings.TrimSuffix(m[0], m[4])
 	args, _, _ := strings.Cut(c.Text[len(written):], "\n")
 	args = strings.TrimSpace(strings.TrimSuffix(args, "*/"))
-	return instead(c, fmt.Sprintf("%q is a plain comment: %s", strings.TrimSpace(written), whyPlain(c.Text, m)), strings.ToLower(m[3])+" "+args), true
+	return instead(whyPlain(c.Text, m), c, strings.TrimSpace(written), strings.ToLower(m[3])+" "+args, strings.TrimSpace(m[1])), true
 }
 
 // instead is the problem of a comment that should be the directive with these words.
-func instead(c *ast.Comment, message, words string) problem {
+func instead(cause diag.Cause, c *ast.Comment, written, words string, facts ...any) problem {
 	want := strings.TrimSpace("//hook:" + words)
-	p := problem{code: "HG006", pos: c.Slash, message: message, fix: want}
+	p := problem{cause: cause, pos: c.Slash, verb: written, facts: append([]any{want}, facts...)}
 	if !strings.Contains(c.Text, "\n") {
 		p.edit = edit{c.Slash, len(c.Text), want}
 	}
 	return p
 }
 
-func whyPlain(text string, m []string) string {
+// whyPlain says why a comment that matches miss is no directive; m are the submatches.
+func whyPlain(text string, m []string) diag.Cause {
 	switch {
 	case strings.HasPrefix(text, "/*"):
-		return "a directive is a // comment"
+		return diag.PlainBlock
 	case strings.ContainsAny(m[1], "+@"):
-		return "remove the " + strings.TrimSpace(m[1]) + " after //"
+		return diag.PlainSign
 	case m[1] != "":
-		return "remove the blank after //"
+		return diag.PlainBlank
 	case m[2] != "hook" || m[3] != strings.ToLower(m[3]):
-		return "a directive is written in lower case"
+		return diag.PlainCase
 	}
-	return "there is no blank beside the colon"
+	return diag.PlainColon
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/grapnel-go/grapnel/gen/model"
+	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
 const guardPath = "github.com/grapnel-go/grapnel/composite/guard"
@@ -22,7 +23,7 @@ func (w *weld) guards() {
 		"these lines does not compile, the code has changed since: "+again).Line().
 		Const().Id("_").Op("=").Qual(compositePath, "GenVersion2"))
 	defs := []jen.Code{jen.Id("_").Qual(hookPath, "Hook").Op("=").Parens(w.self()).Parens(jen.Nil())}
-	if under := w.c.Named.Underlying(); model.Valid(under) {
+	if under := w.c.Named.Underlying(); schema.Invalid(under) == nil {
 		defs = append(defs, jen.Id("_").Add(w.f.Type(under)).Op("=").Add(identifier(w.c.Name)).Add(typeArguments(w.c.Named.TypeParams())).Values())
 	}
 	var members []jen.Code

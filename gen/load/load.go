@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"go/token"
 	"path/filepath"
 	"runtime"
@@ -102,10 +101,7 @@ func (l *Listing) setRoots(roots []*packages.Package, patterns []string) []diag.
 		case !writable(p) && many:
 			continue
 		case !writable(p):
-			problems = append(problems, diag.Problem{
-				Code: "HG042", Message: fmt.Sprintf("package %s is not in the main module: its %s cannot be written from here", p.PkgPath, Output),
-				Fix: "run hookgen in the module of the package",
-			})
+			problems = append(problems, diag.New(diag.OtherModule, token.Position{}, p.PkgPath, Output))
 		default:
 			l.Roots = append(l.Roots, p)
 		}
@@ -127,9 +123,7 @@ func wrongPatterns(patterns []string) []diag.Problem {
 			if filepath.Dir(p) == "." {
 				dir = "."
 			}
-			problems = append(problems, diag.Problem{
-				Code: "HG004", Message: fmt.Sprintf("hookgen wants packages, not files: %q", p), Fix: "hookgen " + dir,
-			})
+			problems = append(problems, diag.New(diag.FileAsPackage, token.Position{}, p, dir))
 		}
 	}
 	return problems

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/load"
 )
 
@@ -86,7 +87,8 @@ func TestWrongGo(t *testing.T) {
 			require.Equal(t, tt.wrong, p != nil)
 			if p != nil {
 				assert.Equal(t, "HG001", p.Code)
-				assert.Contains(t, p.Message, "hookgen was built with "+tt.built+", but the module is built with "+tt.uses)
+				assert.Equal(t, diag.OldGo, p.Cause)
+				assert.Equal(t, []string{tt.built, tt.uses}, p.Facts)
 			}
 		})
 	}
@@ -122,7 +124,7 @@ func TestPatterns(t *testing.T) {
 			}
 			require.Len(t, problems, 1)
 			assert.Equal(t, "error "+tt.want, problems[0].Error())
-			assert.Equal(t, tt.fix, problems[0].Fix)
+			assert.Equal(t, tt.fix, problems[0].Fix())
 		})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,47 +18,40 @@ import (
 
 // noPackage is the problem of a pattern that matches nothing.
 func (l *Listing) noPackage(pattern, why string) diag.Problem {
-	p := diag.Problem{
-		Code: "HG003", Message: "pattern " + quoted(pattern) + " matches no package",
-		Notes: []diag.Note{{Message: why}}, Fix: "name a package of this module, as in ./daemon or ./...",
-	}
+	p := diag.New(diag.NoPackage, token.Position{}, pattern)
 	head, rest := strings.TrimSuffix(pattern, "/..."), ""
 	if head != pattern {
 		rest = "/..."
 	}
 	dirs := l.directories()
 	if near := diag.Closest(path.Clean(head), dirs); near != "" {
-		near = "./" + near + rest
-		p.Message += "; did you mean " + quoted(near) + "?"
-		p.Fix = "hookgen " + near
+		p = diag.New(diag.MisspeltPackage, token.Position{}, pattern, "./"+near+rest)
 	}
+	p.Notes = []diag.Note{diag.Remark(why)}
 	return p
 }
 
 // nothing is the problem of patterns that match nothing at all. The go command is asked once more: listing with errors loses what
 // it says of a go.mod that it cannot use.
 func (l *Listing) nothing(ctx context.Context, patterns []string) diag.Problem {
-	p := diag.Problem{
-		Code: "HG003", Message: fmt.Sprintf("no package in %s matches %s", l.dir, strings.Join(patterns, " ")),
-		Fix: "see what the go command says:  go list " + strings.Join(patterns, " "),
+	problem := func(cause diag.Cause) diag.Problem {
+		return diag.New(cause, token.Position{}, strings.Join(patterns, " "), l.dir)
 	}
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, l.flags, []string{"--"}, patterns)...)
 	cmd.Dir, cmd.Stderr = l.dir, &said
 	if err := cmd.Run(); err == nil || said.Len() == 0 {
-		return p
+		return problem(diag.NoPackages)
+	}
+	p := problem(diag.GoListFails)
+	if strings.Contains(said.String(), "go mod tidy") {
+		p = problem(diag.Untidy)
 	}
 	for line := range strings.Lines(strings.TrimSpace(said.String())) {
-		p.Notes = append(p.Notes, diag.Note{Message: strings.TrimSpace(line)})
-	}
-	p.Fix = "mend what the go command says"
-	if strings.Contains(said.String(), "go mod tidy") {
-		p.Fix = "go mod tidy"
+		p.Notes = append(p.Notes, diag.Remark(strings.TrimSpace(line)))
 	}
 	return p
 }
-
-func quoted(s string) string { return `"` + s + `"` }
 
 // maxDirectories is how many directories are looked at for a suggestion.
 const maxDirectories = 5000

@@ -12,12 +12,12 @@ import (
 func syntaxProblems(l *Listing, name string, text []byte, err error) []diag.Problem {
 	list, ok := err.(scanner.ErrorList)
 	if !ok {
-		return []diag.Problem{{Code: "HG010", Pos: l.position(token.Position{Filename: name, Line: 1, Column: 1}), Message: err.Error()}}
+		return []diag.Problem{diag.New(diag.Unparsable, l.position(token.Position{Filename: name, Line: 1, Column: 1}), name, err)}
 	}
 	list.RemoveMultiples()
 	var out []diag.Problem
 	for _, e := range list {
-		out = append(out, diag.Problem{Code: "HG010", Pos: l.position(placeIn(name, text, e.Pos.Offset)), Message: "the file cannot be parsed: " + e.Msg})
+		out = append(out, diag.New(diag.Unparsable, l.position(placeIn(name, text, e.Pos.Offset)), name, e.Msg))
 	}
 	return out
 }

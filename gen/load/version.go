@@ -3,7 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"go/token"
 	"go/version"
 	"os/exec"
 	"strings"
@@ -36,9 +36,6 @@ func WrongGo(built, uses string) *diag.Problem {
 	if mine == "" || theirs == "" || version.Compare(mine, theirs) >= 0 {
 		return nil
 	}
-	return &diag.Problem{
-		Code:    "HG001",
-		Message: fmt.Sprintf("hookgen was built with %s, but the module is built with %s", built, uses),
-		Fix:     `run it as "go tool hookgen", which builds it with the module's Go, or install it anew`,
-	}
+	p := diag.New(diag.OldGo, token.Position{}, "", built, uses)
+	return &p
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -156,7 +155,7 @@ func (m *Model) Resolve(c *Composite) {
 		}
 	}
 	if len(c.Members) == 0 && len(m.problems) == before {
-		m.add("HG011", c.Pos, "add a field of a type that implements hook.Hook", "%s has no subsystems: no field is a hook", c.Name)
+		m.add(diag.NoMembers, c.Pos, c.Name)
 	}
 	m.plan(c)
 	m.uncalled(c)
@@ -211,17 +210,10 @@ func (m *Model) uncalled(c *Composite) {
 			continue
 		}
 		if called["compose"+p.Name] {
-			m.Add(diag.Problem{
-				Code: "HG050", Severity: diag.Info, Pos: m.Position(declaredMethod(c.Named, p.Name).Pos()),
-				Message: fmt.Sprintf("%s is written by hand, so compose%s is generated instead and called from there", p.Name, p.Name),
-			})
+			m.addMethod(diag.ComposeCalled, declaredMethod(c.Named, p.Name).Pos(), c.Name, p.Name)
 			continue
 		}
-		m.Add(diag.Problem{
-			Code: "HG051", Severity: diag.Warning, Pos: m.Position(declaredMethod(c.Named, p.Name).Pos()),
-			Message: fmt.Sprintf("%s is written by hand and does not call compose%s, so no member of %s is asked", p.Name, p.Name, c.Name),
-			Fix:     fmt.Sprintf("call %s.compose%s in it, or put //hook:ignore HG051 above it", c.Receiver, p.Name),
-		})
+		m.addMethod(diag.ComposeNotCalled, declaredMethod(c.Named, p.Name).Pos(), c.Name, p.Name, c.Receiver)
 	}
 }
 
@@ -324,24 +316,22 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 	if (p.Code == "HG044" || p.Code == "HG045") && m.unsettled(first.Type) {
 		return // it may be true no longer when that is mended
 	}
-	out := diag.Problem{Code: p.Code, Pos: m.Position(first.Pos), Message: p.Message, Fix: p.Fix}
-	if p.Warning {
-		out.Severity = diag.Warning
-	}
-	if p.Word != "" {
-		out.Pos = m.Position(m.tagPos(c, first.Pos, p.Word))
-	}
 	for _, field := range p.Fields {
 		t := find(field).Type
-		out.Fix = strings.ReplaceAll(out.Fix, m.short(t), m.relative(t, c.Pkg.Types))
+		p.Fix = strings.ReplaceAll(p.Fix, m.short(t), m.relative(t, c.Pkg.Types))
 	}
+	pos := first.Pos
+	if p.Word != "" {
+		pos = m.tagPos(c, first.Pos, p.Word)
+	}
+	out := m.quote(diag.Planner, pos, c.Name+"."+first.Field, p)
 	for _, field := range p.Fields[1:] {
 		if o := find(field); o.Pos != find(p.Fields[0]).Pos {
-			out.Notes = append(out.Notes, diag.Note{Pos: m.Position(o.Pos), Message: field + " is declared here"})
+			out.Notes = append(out.Notes, diag.DeclaredHere(m.Position(o.Pos), field))
 		}
 	}
-	if len(p.Fields) == 2 && (p.Code == "HG020" || p.Code == "HG021" || p.Code == "HG029") {
-		out.Notes = append(out.Notes, m.declarations(find(p.Fields[0]), find(p.Fields[1]), p.Message)...)
+	if p.Tool != "" {
+		out.Notes = append(out.Notes, m.declarations(find(p.Fields[0]), find(p.Fields[1]), p.Tool)...)
 	}
 	m.Add(out)
 }
@@ -353,29 +343,25 @@ func (m *Model) unsettled(t types.Type) bool {
 	if named == nil {
 		return false
 	}
-	receiver := m.short(named.Origin()) + ")."
-	if named.TypeParams().Len() > 0 {
-		receiver, _, _ = strings.Cut(receiver, "[")
-	}
 	dir := path.Dir(m.Position(named.Obj().Pos()).Filename)
 	return slices.ContainsFunc(m.problems, func(p diag.Problem) bool {
-		switch p.Code {
-		case "HG010":
-			return path.Dir(p.Pos.Filename) == dir && strings.HasPrefix(p.Message, "the file cannot be parsed")
-		case "HG012", "HG013":
-			return strings.HasPrefix(strings.TrimLeft(p.Message, "(*"), receiver)
+		switch p.Cause {
+		case diag.Unparsable:
+			return path.Dir(p.Pos.Filename) == dir
+		case diag.WrongSignature, diag.LooksLikePoint:
+			return p.Subject == m.typeName(named)
 		}
 		return false
 	})
 }
 
-// declarations are the places where two members declare the tool that a message names.
-func (m *Model) declarations(a, b *Member, message string) []diag.Note {
+// declarations are the places where two members declare a tool.
+func (m *Model) declarations(a, b *Member, tool string) []diag.Note {
 	var notes []diag.Note
 	for _, member := range []*Member{a, b} {
 		for _, t := range slices.Concat(member.Tools, member.Late) {
-			if t.Pos.IsValid() && strings.Contains(message, `"`+member.Tag.Prefix+t.Local()+`"`) {
-				notes = append(notes, diag.Note{Pos: m.Position(t.Pos), Message: member.Field + " declares it here"})
+			if t.Pos.IsValid() && member.Tag.Prefix+t.Local() == tool {
+				notes = append(notes, diag.DeclaresIt(m.Position(t.Pos), member.Field))
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -41,11 +40,10 @@ func (m *Model) defaults(s *Subsystem) {
 		}
 	}
 	for _, p := range problems {
-		code := p.Code
-		if code == "HG009" {
-			code = "HG008"
+		if p.Code == "HG009" {
+			p.Code = "HG008"
 		}
-		m.add(code, s.argPos(cmp.Or(p.Word, firstQuoted(p.Message))), p.Fix, "//hook:subsystem of %s: %s", s.Name, p.Message)
+		m.Add(m.quote(diag.PlannerOptions, s.argPos(p.Word), s.Name, p))
 	}
 	if len(problems) == 0 {
 		s.Defaults = d
@@ -75,8 +73,7 @@ func (m *Model) qualified(s *Subsystem, arg ast.DirectiveArg, list string) []str
 			continue
 		}
 		if _, ok := scope.Lookup(ref).(*types.TypeName); !ok {
-			m.add("HG008", arg.Pos, "name a type of this package, or one with its package's name: skills.Skills",
-				"//hook:subsystem of %s: there is no type %s%s", s.Name, ref, diag.DidYouMean(ref, scope.Names(), ""))
+			m.add(diag.UnknownType, arg.Pos, s.Name, ref, diag.DidYouMean(ref, scope.Names(), ""))
 			continue
 		}
 		refs = append(refs, s.Pkg.Types.Name()+"."+ref)

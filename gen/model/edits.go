@@ -17,16 +17,6 @@ func (m *Model) edit(from, to token.Pos, text string) []diag.Edit {
 	return []diag.Edit{{Pos: m.Position(from), End: m.Position(to), Text: text}}
 }
 
-var suggested = regexp.MustCompile(`^did you mean "([^"]+)"\?$`)
-
-// meant is the word that a fix suggests, or "".
-func meant(fix string) string {
-	if found := suggested.FindStringSubmatch(fix); found != nil {
-		return found[1]
-	}
-	return ""
-}
-
 // respell replaces a word in the tag of a field, if it stands there once.
 func (m *Model) respell(c *Composite, field token.Pos, word, want string) []diag.Edit {
 	tag := tagOf(c, field)

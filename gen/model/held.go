@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
 // maxHeld is how deep hooks are looked for in a field.
@@ -33,7 +34,7 @@ func (m *Model) holds(c *Composite, out *Member) bool {
 
 // field reports a problem of a field.
 func (m *Model) field(out *Member, p plan.Problem) {
-	m.add(p.Code, out.Pos, p.Fix, "field %s: %s", out.Field, p.Message)
+	m.Add(m.quote(diag.PlannerField, out.Pos, out.Field, p))
 }
 
 // held returns what a value of the type has inside that looks like a hook, or "".

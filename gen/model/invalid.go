@@ -5,117 +5,104 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
-// invalidIn returns the invalid type that t is made of, or nil. It does not look into the definitions of named types: only what
-// is written here must be valid.
-func invalidIn(t types.Type) types.Type {
-	switch t := t.(type) {
-	case *types.Basic:
-		if t.Kind() == types.Invalid {
-			return t
-		}
-	case *types.Pointer:
-		return invalidIn(t.Elem())
-	case *types.Slice:
-		return invalidIn(t.Elem())
-	case *types.Array:
-		return invalidIn(t.Elem())
-	case *types.Map:
-		return firstOf(invalidIn(t.Key()), invalidIn(t.Elem()))
-	case *types.Chan:
-		return invalidIn(t.Elem())
-	case *types.Named:
-		for arg := range t.TypeArgs().Types() {
-			if bad := invalidIn(arg); bad != nil {
-				return bad
-			}
-		}
-	case *types.Signature:
-		return firstOf(invalidInAll(t.Params()), invalidInAll(t.Results()))
-	case *types.Struct:
-		for f := range t.Fields() {
-			if bad := invalidIn(f.Type()); bad != nil {
-				return bad
-			}
-		}
-	}
-	return nil
+// invalid reports something whose type does not type-check.
+func (m *Model) invalid(cause diag.Cause, pos token.Pos, subject, method string) {
+	m.once(diag.New(cause, m.Position(pos), subject).Of(method))
 }
 
-func invalidInAll(vars *types.Tuple) types.Type {
-	for v := range vars.Variables() {
-		if bad := invalidIn(v.Type()); bad != nil {
-			return bad
-		}
-	}
-	return nil
-}
-
-func firstOf(a, b types.Type) types.Type {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-// invalid reports something that does not type-check.
-func (m *Model) invalid(pos token.Pos, what string, _ types.Type) {
-	m.once(diag.Problem{Code: "HG010", Pos: m.Position(pos), Message: what + " has a type that is not valid"})
-}
-
-// reasons are what the checker says about the line of a place, else about the imports of the file, and what may have been meant.
-func (m *Model) reasons(at token.Position) (notes []diag.Note, fix string) {
+// explain gives a problem of a type that does not type-check what the checker says: about the line of the problem, else about the
+// imports of the file.
+func (m *Model) explain(p *diag.Problem) {
 	var imports []diag.Note
+	onlyUndeclared := true
 	for _, path := range slices.Sorted(maps.Keys(m.packages)) {
-		p := m.packages[path]
-		for _, e := range p.Errors {
+		pkg := m.packages[path]
+		for _, e := range pkg.Errors {
 			where := m.Position(e.Pos)
+			if where.Filename != p.Pos.Filename {
+				continue
+			}
+			note := diag.Note{Pos: where, Message: e.Msg}
+			name, scope := undeclaredAt(pkg, e.Pos)
 			switch {
-			case where.Filename != at.Filename:
-			case where.Line == at.Line:
-				notes = append(notes, diag.Note{Pos: where, Message: e.Msg})
-				if fix == "" {
-					fix = nameMeant(p.Types, e.Msg)
+			case where.Line == p.Pos.Line:
+				p.Notes = append(p.Notes, note)
+				onlyUndeclared = onlyUndeclared && name != ""
+				if near := nearName(name, scope, pkg.Types); near != "" && p.Remedy == "" {
+					p.Remedy = diag.MeantName(near)
 				}
-			case strings.HasPrefix(e.Msg, "could not import"):
-				imports = append(imports, diag.Note{Pos: where, Message: e.Msg})
+			case isImport(pkg, e.Pos):
+				imports = append(imports, note)
 			}
 		}
 	}
-	if fix == "" && !slices.ContainsFunc(notes, func(n diag.Note) bool { return !strings.HasPrefix(n.Message, "undefined: ") }) {
-		if imports != nil {
-			fix = "mend the import, or add the module that has it:  go get …"
-		}
-		return append(notes, imports...), fix
+	if p.Remedy != "" || !onlyUndeclared {
+		return
 	}
-	return notes, fix
+	p.Notes = append(p.Notes, imports...)
+	if imports != nil {
+		p.Remedy = diag.MendImport
+	}
 }
 
-var undefined = regexp.MustCompile(`^undefined: (?:(\w+)\.)?(\w+)$`)
+// isImport tells whether an import declaration stands at a place.
+func isImport(p *Package, pos token.Pos) bool {
+	for _, f := range p.Files {
+		for _, s := range f.Imports {
+			if s.Pos() <= pos && pos < s.End() {
+				return true
+			}
+		}
+	}
+	return false
+}
 
-// nameMeant suggests a name for one that the checker does not know; "" if none is near.
-func nameMeant(pkg *types.Package, message string) string {
-	found := undefined.FindStringSubmatch(message)
-	if found == nil || pkg == nil {
+// undeclaredAt returns the name at a place if nothing declares it, and the package that should: p itself, or the imported one, which
+// is nil if it could not be imported.
+func undeclaredAt(p *Package, pos token.Pos) (name string, scope *types.Package) {
+	for _, f := range p.Files {
+		if pos < f.FileStart || f.FileEnd <= pos {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && n.Sel.Pos() == pos && p.Info.Uses[n.Sel] == nil {
+					if imported, ok := p.Info.Uses[x].(*types.PkgName); ok {
+						name, scope = n.Sel.Name, imported.Imported()
+					}
+					return false
+				}
+			case *ast.Ident:
+				if n.Pos() == pos && p.Info.Uses[n] == nil && p.Info.Defs[n] == nil {
+					name, scope = n.Name, p.Types
+				}
+			}
+			return true
+		})
+	}
+	return name, scope
+}
+
+// nearName returns the name that a package declares and that a name was probably meant to be, with the package in front where it is
+// another one; "" if none is near.
+func nearName(name string, scope, from *types.Package) string {
+	if name == "" || scope == nil {
 		return ""
 	}
-	prefix, names := "", pkg.Scope().Names()
-	if found[1] != "" {
-		i := slices.IndexFunc(pkg.Imports(), func(p *types.Package) bool { return p.Name() == found[1] })
-		if i < 0 {
-			return ""
-		}
-		prefix, names = found[1]+".", pkg.Imports()[i].Scope().Names()
+	names, prefix := scope.Scope().Names(), ""
+	if scope != from {
+		prefix = scope.Name() + "."
 		names = slices.DeleteFunc(names, func(name string) bool { return !token.IsExported(name) })
 	}
-	if near := diag.Closest(found[2], names); near != "" {
-		return "did you mean " + prefix + near + "?"
+	if near := diag.Closest(name, names); near != "" {
+		return prefix + near
 	}
 	return ""
 }
@@ -127,10 +114,10 @@ func (m *Model) invalidEmbedded(t types.Type) {
 		return
 	}
 	for f := range st.Fields() {
-		switch bad := invalidIn(f.Type()); {
+		switch {
 		case !f.Embedded():
-		case bad != nil:
-			m.invalid(f.Pos(), "embedded field "+f.Name(), bad)
+		case schema.Invalid(f.Type()) != nil:
+			m.invalid(diag.InvalidEmbedded, f.Pos(), f.Name(), "")
 		default:
 			m.invalidEmbedded(f.Type())
 		}

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/types"
@@ -65,13 +64,9 @@ func (m *Model) unlisted(out *Member, named *types.Named) {
 			if d.Tool == nil || !ok || receiverName(decl) != named.Obj().Name() {
 				continue
 			}
-			m.Add(diag.Problem{
-				Code: "HG025", Pos: m.Position(out.Pos),
-				Message: fmt.Sprintf("%s has //hook:tool methods, but package %s has no list of them that this hookgen reads",
-					m.short(named), named.Obj().Pkg().Path()),
-				Notes: []diag.Note{{Pos: m.Position(d.Pos), Message: "a tool is declared here"}},
-				Fix:   "run hookgen in that module, or require another version of it, or tag the field `hook:\"dynamic\"`",
-			})
+			p := diag.New(diag.UnlistedTools, m.Position(out.Pos), m.short(named), named.Obj().Pkg().Path())
+			p.Notes = []diag.Note{diag.ToolDeclaredHere(m.Position(d.Pos))}
+			m.Add(p)
 			return
 		}
 	}

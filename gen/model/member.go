@@ -1,8 +1,6 @@
 package model
 
 import (
-	"cmp"
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
 // member returns the field as a member, or nil if it takes no part or is wrong.
@@ -23,10 +22,10 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	if !ok || options.Ignore {
 		return nil
 	}
-	if bad := invalidIn(v.Type()); bad != nil && m.ofC(c, v) && !tagged {
-		return nil
-	} else if bad != nil {
-		m.invalid(v.Pos(), "field "+v.Name(), bad)
+	if schema.Invalid(v.Type()) != nil {
+		if tagged || !m.ofC(c, v) {
+			m.invalid(diag.InvalidField, v.Pos(), v.Name(), "")
+		}
 		return nil
 	}
 	if isType(v.Type(), m.hookPkg.Path(), "Nop") {
@@ -41,7 +40,7 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 		out.Dynamic, out.Tools, out.Late = false, nil, nil
 	}
 	if options.Optional && !out.Nilable {
-		m.add("HG009", m.tagPos(c, v.Pos(), "optional"), "drop optional, or use a pointer", "optional on %s: a value of type %s is never nil", v.Name(), m.relative(v.Type(), c.Pkg.Types))
+		m.add(diag.MisusedOptional, m.tagPos(c, v.Pos(), "optional"), v.Name(), m.relative(v.Type(), c.Pkg.Types))
 	}
 	return out
 }
@@ -51,7 +50,7 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	t := types.Unalias(out.Type)
 	if p, ok := types.Unalias(pointee(t)).(*types.TypeParam); ok {
 		if i, ok := p.Underlying().(*types.Interface); ok && m.hookMethods(i) || tagged {
-			m.add("HG040", out.Pos, out.Field+" hook.Hook", "field %s has the type parameter %s as its type: which points it has cannot be known", out.Field, p)
+			m.add(diag.ParameterField, out.Pos, out.Field, p)
 		}
 		return false
 	}
@@ -80,8 +79,7 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	}
 	whole, embeds := m.composes(t)
 	if embeds != nil {
-		m.add("HG018", out.Pos, "write a field name in front of "+embeds.Obj().Name()+" there, or make "+m.short(embeds)+" the field",
-			"%s embeds the composite %s, and what else it has would be left out", m.relative(out.Type, c.Pkg.Types), m.short(embeds))
+		m.add(diag.EmbeddedComposite, out.Pos, m.short(embeds), m.relative(out.Type, c.Pkg.Types), embeds.Obj().Name())
 		return false
 	}
 	if whole || types.IsInterface(t) {
@@ -139,7 +137,7 @@ func (m *Model) inItself(out *Member, nested *Composite) bool {
 	if nested.state != resolving {
 		return false
 	}
-	m.add("HG026", out.Pos, "take one of them out", "composite %s is nested in itself through field %s", nested.Name, out.Field)
+	m.add(diag.NestedInItself, out.Pos, nested.Name, out.Field)
 	return true
 }
 
@@ -300,44 +298,32 @@ func (m *Model) sourceTools(out *Member, s *Subsystem) {
 
 // options reads the hook tag of a field.
 func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
+	field := c.Name + "." + v.Name()
 	if p, bad := plan.BadTag(string(tag)); bad {
-		m.add(p.Code, m.tagPos(c, v.Pos(), "hook"), p.Fix, "%s on %s.%s", p.Message, c.Name, v.Name())
+		m.Add(m.quote(diag.PlannerTagForm, m.tagPos(c, v.Pos(), "hook"), field, p))
 		return plan.Options{}, false
 	}
 	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
 		if p, near := plan.NearKey(key[1]); near {
-			m.Add(diag.Problem{
-				Code: p.Code, Pos: m.Position(m.tagPos(c, v.Pos(), key[1])), Fix: p.Fix, Edits: m.respell(c, v.Pos(), key[1], "hook"),
-				Message: fmt.Sprintf("%s of %s.%s; did you mean \"hook\"?", p.Message, c.Name, v.Name()),
-			})
+			out := m.quote(diag.PlannerTagKey, m.tagPos(c, v.Pos(), key[1]), field, p)
+			out.Edits = m.respell(c, v.Pos(), key[1], "hook")
+			m.Add(out)
 		}
 	}
 	options, problems := plan.ParseTag(text, m.planned())
 	for _, p := range problems {
-		word := cmp.Or(p.Word, firstQuoted(p.Message))
-		message := fmt.Sprintf("%s.%s: %s", c.Name, v.Name(), p.Message)
+		cause := diag.PlannerPolicy
 		if p.Code == "HG009" {
-			message = fmt.Sprintf("%s in the hook tag of %s.%s", p.Message, c.Name, v.Name())
+			cause = diag.PlannerTag
 		}
-		m.Add(diag.Problem{
-			Code: p.Code, Pos: m.Position(m.tagPos(c, v.Pos(), word)), Message: message, Fix: p.Fix,
-			Edits: m.respell(c, v.Pos(), word, meant(p.Fix)),
-		})
+		out := m.quote(cause, m.tagPos(c, v.Pos(), p.Word), field, p)
+		out.Edits = m.respell(c, v.Pos(), p.Word, p.Meant)
+		m.Add(out)
 	}
 	return options, len(problems) == 0
 }
 
-var (
-	tagKey = regexp.MustCompile(`([A-Za-z]+):"`)
-	inside = regexp.MustCompile(`"([^"]+)"`)
-)
-
-func firstQuoted(message string) string {
-	if found := inside.FindStringSubmatch(message); found != nil {
-		return found[1]
-	}
-	return ""
-}
+var tagKey = regexp.MustCompile(`([A-Za-z]+):"`)
 
 // tagPos is the place of a word in the tag of the field whose name stands at a place, else of the tag.
 func (m *Model) tagPos(c *Composite, field token.Pos, word string) token.Pos {

@@ -1,13 +1,13 @@
 package model
 
 import (
-	"fmt"
 	"go/token"
 	"go/types"
 	"slices"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
 // analysis is which points a type overrides.
@@ -52,11 +52,12 @@ func (m *Model) nilNop(t types.Type) {
 	if v == nil {
 		return
 	}
-	p := plan.NilNop(m.short(declaredType(owner)))
-	out := diag.Problem{Code: p.Code, Pos: m.Position(v.Pos()), Message: p.Message, Fix: p.Fix, Edits: m.dropStar(v)}
+	typ, cause := m.short(declaredType(owner)), diag.PointerToNop
 	if named := namedOf(owner); named == nil || m.sourceOf(named) == nil {
-		out.Fix = "wrap it in a type that has all methods, or have it mended where it is declared"
+		cause = diag.ForeignPointerToNop
 	}
+	out := m.quote(cause, v.Pos(), typ, plan.NilNop(typ))
+	out.Edits = m.dropStar(v)
 	m.once(out)
 }
 
@@ -120,10 +121,8 @@ func (m *Model) find(t types.Type, p *Point) finding {
 	case s.generated:
 		return finding{has: true}
 	case s.v != nil:
-		return finding{has: true, problem: &diag.Problem{
-			Code: "HG015", Pos: m.Position(s.v.Pos()), Message: fmt.Sprintf("field %s of %s hides the point of the same name", p.Name, m.short(declaredType(t))),
-			Fix: "give the field another name",
-		}}
+		hidden := diag.New(diag.HiddenPoint, m.Position(s.v.Pos()), m.short(declaredType(t))).Of(p.Name)
+		return finding{has: true, problem: &hidden}
 	case s.fn != nil:
 		return m.method(t, p, s.fn)
 	}
@@ -134,22 +133,18 @@ func (m *Model) method(t types.Type, p *Point, f *types.Func) finding {
 	if recv := f.Signature().Recv(); recv != nil && isType(recv.Type(), m.hookPkg.Path(), "Nop") {
 		return finding{has: true, nop: true}
 	}
-	if bad := invalidIn(f.Signature()); bad != nil {
-		m.invalid(f.Pos(), "the signature of "+f.Name(), bad)
+	if schema.Invalid(f.Signature()) != nil {
+		m.invalid(diag.InvalidSignature, f.Pos(), m.short(declaredType(t)), f.Name())
 		return finding{has: true}
 	}
 	if types.Identical(f.Signature(), p.Signature) {
 		return finding{has: true}
 	}
-	misfit := plan.Misfit(m.short(f.Origin().Signature().Recv().Type()), p.Name, p.Facade)
-	return finding{has: true, speaks: m.speaksOfHooks(f.Signature()), problem: &diag.Problem{
-		Code: misfit.Code, Pos: m.Position(f.Pos()), Message: misfit.Message, Fix: misfit.Fix,
-		Notes: []diag.Note{
-			{Message: "have " + m.relative(f.Signature(), f.Pkg())},
-			{Message: "want " + m.relative(p.Signature, nil)},
-		},
-		Edits: m.resign(f, p.Signature),
-	}}
+	recv := f.Origin().Signature().Recv().Type()
+	wrong := m.quote(diag.WrongSignature, f.Pos(), m.typeName(recv), plan.Misfit(m.short(recv), p.Name, p.Facade)).Of(p.Name)
+	wrong.Notes = diag.HaveWant(m.relative(f.Signature(), f.Pkg()), m.relative(p.Signature, nil))
+	wrong.Edits = m.resign(f, p.Signature)
+	return finding{has: true, speaks: m.speaksOfHooks(f.Signature()), problem: &wrong}
 }
 
 // ambiguous reports a point that two embedded fields promote.
@@ -161,11 +156,8 @@ func (m *Model) ambiguous(t types.Type, p *Point, index []int) *diag.Problem {
 			pos = st.Field(index[0]).Pos()
 		}
 	}
-	return &diag.Problem{
-		Code: "HG014", Pos: m.Position(pos),
-		Message: fmt.Sprintf("%s of %s is ambiguous: two embedded fields have it at the same depth", p.Name, m.short(declaredType(t))),
-		Fix:     fmt.Sprintf("declare %s on the type itself, or drop one of the fields", p.Name),
-	}
+	out := diag.New(diag.AmbiguousPoint, m.Position(pos), m.short(declaredType(t))).Of(p.Name)
+	return &out
 }
 
 // pointee is what a pointer points to, or the type itself: a problem of a type is the same for both.
@@ -186,10 +178,21 @@ func declaredType(t types.Type) types.Type {
 
 func (m *Model) short(t types.Type) string { return types.TypeString(t, (*types.Package).Name) }
 
+// typeName is the name of the type that t is or points to, without type parameters: notes.Notes.
+func (m *Model) typeName(t types.Type) string {
+	named := namedOf(t)
+	if named == nil {
+		return m.short(t)
+	}
+	if named.Obj().Pkg() == nil {
+		return named.Obj().Name()
+	}
+	return named.Obj().Pkg().Name() + "." + named.Obj().Name()
+}
+
 // once notes a problem of a type, however many fields have that type.
 func (m *Model) once(p diag.Problem) {
-	same := func(o diag.Problem) bool { return o.Code == p.Code && o.Pos == p.Pos && o.Message == p.Message }
-	if !slices.ContainsFunc(m.problems, same) {
+	if !slices.ContainsFunc(m.problems, p.Same) {
 		m.Add(p)
 	}
 }
@@ -203,11 +206,10 @@ func (m *Model) nearMisses(t types.Type) {
 			continue
 		}
 		if p := m.nearest(f); p != nil {
-			near := plan.Near(m.short(f.Origin().Signature().Recv().Type()), f.Name(), p.Name)
-			m.once(diag.Problem{
-				Code: near.Code, Pos: m.Position(f.Pos()), Message: near.Message, Fix: near.Fix + ", or put //hook:ignore HG013 above it",
-				Edits: m.rename(f, p),
-			})
+			recv := f.Origin().Signature().Recv().Type()
+			near := m.quote(diag.LooksLikePoint, f.Pos(), m.typeName(recv), plan.Near(m.short(recv), f.Name(), p.Name)).Of(f.Name())
+			near.Edits = m.rename(f, p)
+			m.once(near)
 		}
 	}
 }

@@ -125,14 +125,28 @@ func (m *Model) Problems() []diag.Problem { return diag.Sort(m.problems) }
 // Position resolves a position.
 func (m *Model) Position(pos token.Pos) token.Position { return m.source.Position(pos) }
 
-func (m *Model) add(code string, pos token.Pos, fix, format string, args ...any) {
-	m.Add(diag.Problem{Code: code, Pos: m.Position(pos), Message: fmt.Sprintf(format, args...), Fix: fix})
+func (m *Model) add(cause diag.Cause, pos token.Pos, subject string, facts ...any) {
+	m.Add(diag.New(cause, m.Position(pos), subject, facts...))
+}
+
+func (m *Model) addMethod(cause diag.Cause, pos token.Pos, subject, method string, facts ...any) {
+	m.Add(diag.New(cause, m.Position(pos), subject, facts...).Of(method))
+}
+
+// quote returns a problem of the planner, which makes its own text, at a place.
+func (m *Model) quote(cause diag.Cause, pos token.Pos, subject string, p plan.Problem) diag.Problem {
+	out := diag.New(cause, m.Position(pos), subject, p.Message, p.Fix)
+	out.Code = p.Code
+	if p.Warning {
+		out.Severity = diag.Warning
+	}
+	return out
 }
 
 // Add notes a problem, unless a directive silences it.
 func (m *Model) Add(p diag.Problem) {
 	if p.Code == "HG010" && p.Notes == nil {
-		p.Notes, p.Fix = m.reasons(p.Pos)
+		m.explain(&p)
 	}
 	if !m.ignores[ignoreKey{p.Code, p.Pos.Filename, p.Pos.Line}] {
 		m.problems = append(m.problems, p)
@@ -210,10 +224,8 @@ func (m *Model) ignore(f directive.Found) {
 	}
 	for i, code := range f.Ignore.Codes {
 		if !slices.Contains(ignorable(), code) {
-			m.problems = append(m.problems, diag.Problem{
-				Code: "HG008", Pos: m.Position(f.Args[i].Pos), Message: code + " cannot be ignored" + diag.DidYouMean(code, ignorable(), ""),
-				Fix: "these can: " + strings.Join(ignorable(), ", "),
-			})
+			m.problems = append(m.problems, diag.New(diag.NotIgnorable, m.Position(f.Args[i].Pos), code,
+				diag.DidYouMean(code, ignorable(), ""), strings.Join(ignorable(), ", ")))
 			continue
 		}
 		for line := from.Line; line <= max(last, from.Line+1); line++ {
@@ -249,7 +261,7 @@ func (m *Model) declareType(p *Package, f directive.Found) {
 	}
 	spec, ok := f.Node.(*ast.TypeSpec)
 	if f.Point != nil && !p.Declares {
-		m.add("HG007", f.Pos, "delete it", "//hook:point declares a point of package hook and has no effect elsewhere")
+		m.add(diag.PointElsewhere, f.Pos, p.Path)
 	}
 	if !ok {
 		return
@@ -284,7 +296,7 @@ func (m *Model) declareType(p *Package, f directive.Found) {
 func (m *Model) checkNames(f directive.Found) {
 	for i, name := range f.Tools.Names {
 		if !validTool.MatchString(name) {
-			m.add("HG022", f.Args[i].Pos, "use 1 to 64 letters, digits, _ or -", "tool name %q is not valid: want %s", name, validTool)
+			m.add(diag.BadListedName, f.Args[i].Pos, name, validTool)
 		}
 	}
 }
@@ -294,8 +306,7 @@ func (m *Model) named(name *types.TypeName, f directive.Found) *types.Named {
 	named, ok := name.Type().(*types.Named)
 	switch {
 	case !ok || name.IsAlias():
-		m.add("HG040", f.Pos, "put the directive above the type itself",
-			"//hook:%s on %s: methods cannot be generated for an alias", f.Verb, name.Name())
+		m.add(diag.AliasTarget, f.Pos, name.Name(), f.Verb)
 		return nil
 	case named.TypeParams().Len() > 0 && !m.usableParams(named, f):
 		return nil
@@ -307,8 +318,7 @@ func (m *Model) named(name *types.TypeName, f directive.Found) *types.Named {
 func (m *Model) usableParams(named *types.Named, f directive.Found) bool {
 	for p := range named.TypeParams().TypeParams() {
 		if name := p.Obj().Name(); name == "_" || !ast.IsExported(name) {
-			m.add("HG040", p.Obj().Pos(), "give it a name with a capital letter",
-				"//hook:%s on %s: type parameter %s has a name that parameters and variables may have", f.Verb, named.Obj().Name(), name)
+			m.add(diag.LowercaseParameter, p.Obj().Pos(), named.Obj().Name(), f.Verb, name)
 			return false
 		}
 	}

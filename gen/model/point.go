@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
 )
 
@@ -71,7 +72,7 @@ func (m *Model) point(p *Package, d directive.Found) *Point {
 		}
 	}
 	if name == nil || pt.Signature == nil {
-		m.add("HG007", d.Pos, "declare an interface with one method of its own name", "//hook:point wants a one-method interface or a method of Hook")
+		m.add(diag.PointShape, d.Pos, p.Path)
 		return nil
 	}
 	pt.Name, pt.Pos, pt.Pkg = name.Name, name.Pos(), p.Path
@@ -103,7 +104,7 @@ func (m *Model) checkFacade(p *Package) {
 	}
 	for f := range i.Methods() {
 		if !slices.ContainsFunc(m.Points, func(pt *Point) bool { return pt.Name == f.Name() }) {
-			m.add("HG008", f.Pos(), "//hook:point facade …", "method %s of Hook has no //hook:point", f.Name())
+			m.addMethod(diag.MissingPoint, f.Pos(), "Hook", f.Name())
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"go/types"
 	"slices"
 
@@ -19,8 +18,7 @@ func (m *Model) promotes(c *Composite, v *types.Var) {
 			continue
 		}
 		if found := m.find(v.Type(), p); found.has && !found.nop && found.problem == nil {
-			m.add("HG018", v.Pos(), "give the field a name, or declare "+p.Name+" on "+c.Name,
-				"the embedded field %s takes no part, but its %s is a point that %s then has too", v.Name(), p.Name, c.Name)
+			m.addMethod(diag.PromotedPoint, v.Pos(), c.Name, p.Name, v.Name())
 		}
 	}
 }
@@ -34,12 +32,9 @@ func (m *Model) copies(c *Composite, own *types.Func) {
 		if _, ok := types.Unalias(member.Type).(*types.Pointer); ok || member.Kind != Direct || !m.hasPointerMethods(member) {
 			continue
 		}
-		m.Add(diag.Problem{
-			Code: "HG054", Severity: diag.Warning, Pos: m.Position(own.Pos()),
-			Message: fmt.Sprintf("%s has %s as a value, so it acts on a copy of %s, whose methods want a pointer", own.Name(), c.Name, member.Field),
-			Notes:   []diag.Note{{Pos: m.Position(member.Pos), Message: member.Field + " is a value"}},
-			Fix:     fmt.Sprintf("func (%s *%s) %s, or make %s a pointer", c.Receiver, c.Name, own.Name(), member.Field),
-		})
+		p := diag.New(diag.CopiedMembers, m.Position(own.Pos()), c.Name, member.Field, c.Receiver).Of(own.Name())
+		p.Notes = []diag.Note{diag.IsValue(m.Position(member.Pos), member.Field)}
+		m.Add(p)
 		return
 	}
 }

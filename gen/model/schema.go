@@ -1,13 +1,14 @@
 package model
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"regexp"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
 	"github.com/grapnel-go/grapnel/gen/schema"
 )
@@ -130,16 +131,10 @@ func embeddedName(e ast.Expr) *ast.Ident {
 	return nil
 }
 
-var keywordMeant = regexp.MustCompile(`keyword "([^"]+)".*did you mean "([^"]+)"`)
-
 // checkSchema refuses a //hook:schema that generated code could not keep to, and one above a type that does not decode itself.
 func (m *Model) checkSchema(p *Package, f directive.Found) {
 	if _, err := schema.Shape(f.Schema.JSON); err != nil {
-		fix := `write it as  //hook:schema {"type":"string"}`
-		if found := keywordMeant.FindStringSubmatch(err.Error()); found != nil && strings.Count(f.Schema.JSON, `"`+found[1]+`":`) == 1 {
-			fix = "//hook:schema " + strings.Replace(f.Schema.JSON, `"`+found[1]+`":`, `"`+found[2]+`":`, 1)
-		}
-		m.add("HG048", f.Pos, fix, "the schema %v", err)
+		m.badSchema(f, err)
 		return
 	}
 	spec, ok := f.Node.(*ast.TypeSpec)
@@ -152,7 +147,18 @@ func (m *Model) checkSchema(p *Package, f directive.Found) {
 	}
 	p.schemas[name] = f.Schema.JSON
 	if !schema.SelfDecoding(name.Type()) {
-		m.add("HG048", f.Pos, "delete it, or write UnmarshalJSON or UnmarshalText",
-			"//hook:schema on %s has no effect: the type does not decode itself", name.Name())
+		m.add(diag.UnusedSchema, f.Pos, name.Name())
 	}
+}
+
+// badSchema reports a schema that cannot be used, with the one that was probably meant.
+func (m *Model) badSchema(f directive.Found, err error) {
+	if unknown, ok := errors.AsType[*schema.UnknownKeyword](err); ok && unknown.Meant != "" {
+		key := `"` + unknown.Keyword + `":`
+		if strings.Count(f.Schema.JSON, key) == 1 {
+			m.add(diag.MisspeltKeyword, f.Pos, "", err, strings.Replace(f.Schema.JSON, key, `"`+unknown.Meant+`":`, 1))
+			return
+		}
+	}
+	m.add(diag.BadSchema, f.Pos, "", err)
 }

@@ -1,10 +1,5 @@
 package model
 
-import "go/types"
-
-// Valid tells whether a type that is written somewhere type-checks.
-func Valid(t types.Type) bool { return invalidIn(t) == nil }
-
 // Lacks tells whether generated code can assert that a direct member does not have the point: neither its type nor what is
 // generated for it has a method of that name, but for hook.Nop's. depth is how many fields lie between the type and the one that
 // is embedded there, 0 if there is no method at all.

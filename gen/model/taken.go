@@ -13,10 +13,7 @@ import (
 func (m *Model) checkNamesOf(p *Package) {
 	tools := slices.ContainsFunc(p.Subsystems, func(s *Subsystem) bool { return len(s.Tools) > 0 })
 	if p.Foreign != "" && (tools || len(p.Composites) > 0 || slices.ContainsFunc(p.Subsystems, (*Subsystem).HasDefaults)) {
-		m.Add(diag.Problem{
-			Code: "HG052", Pos: m.InFile(p.Foreign), Message: load.Output + " exists but was not written by hookgen",
-			Fix: "move it to another file",
-		})
+		m.Add(diag.New(diag.ForeignOutput, m.InFile(p.Foreign), load.Output))
 	}
 	first := map[string]*Tool{}
 	for _, s := range p.Subsystems {
@@ -29,12 +26,9 @@ func (m *Model) checkNamesOf(p *Package) {
 			case before.Name == t.Name:
 				t.Shared = true
 			case s.Tool(before.Name) != before: // within one subsystem it is a duplicate tool
-				m.Add(diag.Problem{
-					Code: "HG053", Pos: m.Position(t.Pos),
-					Message: "the tools " + before.Name + " and " + t.Name + " both need the constant " + t.Const,
-					Notes:   []diag.Note{{Pos: m.Position(before.Pos), Message: before.Name + " is declared here"}},
-					Fix:     "give one of them another name:  //hook:tool name=…",
-				})
+				shared := diag.New(diag.ConstantShared, m.Position(t.Pos), t.Name, before.Name, t.Const)
+				shared.Notes = []diag.Note{diag.DeclaredHere(m.Position(before.Pos), before.Name)}
+				m.Add(shared)
 			}
 		}
 	}
@@ -57,8 +51,7 @@ func (m *Model) freeConstants(p *Package, s *Subsystem, tools map[string]*Tool) 
 	for _, name := range []string{s.RevName(), s.ManifestName()} {
 		m.free(p, name)
 		if t := tools[name]; t != nil {
-			m.add("HG053", t.Pos, "give the tool another name:  //hook:tool name=…",
-				"tool %s needs the constant %s, which is generated for %s", t.Name, name, s.Name)
+			m.add(diag.ConstantTaken, t.Pos, t.Name, name, s.Name)
 		}
 	}
 }
@@ -68,8 +61,7 @@ func (m *Model) checkNamesOfComposite(p *Package, c *Composite) {
 	m.free(p, c.RevName())
 	for _, s := range p.Subsystems {
 		if s.Named == c.Named && len(s.Tools) > 0 {
-			m.add("HG053", s.Tools[0].Pos, "declare the tool on a subsystem of its own, and make that a field of "+c.Name,
-				"%s is a composite: its tools are those of its members, so it cannot have %s itself", c.Name, s.Tools[0].Name)
+			m.add(diag.CompositeTool, s.Tools[0].Pos, c.Name, s.Tools[0].Name)
 		}
 	}
 	m.freeMembers(c.Named, func(name string) bool {
@@ -77,7 +69,7 @@ func (m *Model) checkNamesOfComposite(p *Package, c *Composite) {
 		return name == "Compose" || name == "DispatchAll" || pt != nil && pt.Facade
 	})
 	if own := declaredMethod(c.Named, "Compose"); own != nil {
-		m.add("HG053", own.Pos(), "give it another name", "method Compose of %s is written by hand, but it is generated for every composite", c.Name)
+		m.addMethod(diag.ComposeTaken, own.Pos(), c.Name, "Compose")
 	}
 	for _, pt := range m.Points {
 		own := declaredMethod(c.Named, pt.Name)
@@ -99,8 +91,7 @@ func (m *Model) freeMembers(named *types.Named, generated func(name string) bool
 	}
 	for f := range st.Fields() {
 		if generated(f.Name()) {
-			m.add("HG053", f.Pos(), "give the field another name",
-				"field %s of %s has the name of a method that is generated", f.Name(), named.Obj().Name())
+			m.add(diag.FieldTaken, f.Pos(), named.Obj().Name(), f.Name())
 		}
 	}
 }
@@ -108,11 +99,11 @@ func (m *Model) freeMembers(named *types.Named, generated func(name string) bool
 // free reports a name that the output declares and the package has.
 func (m *Model) free(p *Package, name string) {
 	if obj := p.Types.Scope().Lookup(name); obj != nil {
-		m.add("HG053", obj.Pos(), "give it another name", "%s is declared here, but the generated file declares it", name)
+		m.add(diag.NameTaken, obj.Pos(), name)
 	}
 	for file := range p.Types.Scope().Children() {
 		if obj := file.Lookup(name); obj != nil {
-			m.add("HG053", obj.Pos(), "give the import another name", "%s is imported here, but the generated file declares it", name)
+			m.add(diag.ImportTaken, obj.Pos(), name)
 		}
 	}
 }

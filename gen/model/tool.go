@@ -24,7 +24,7 @@ func (m *Model) declareTool(p *Package, f directive.Found) {
 	}
 	named := receiverType(method)
 	if named == nil {
-		m.invalid(decl.Name.Pos(), "the receiver of "+decl.Name.Name, nil)
+		m.invalid(diag.InvalidReceiver, decl.Name.Pos(), "", decl.Name.Name)
 		return
 	}
 	if named.TypeParams().Len() > 0 && (!m.usableParams(named, f) || m.parametric(method)) {
@@ -46,14 +46,13 @@ func (m *Model) declareTool(p *Package, f directive.Found) {
 func (m *Model) parametric(method *types.Func) bool {
 	for i, v := range slices.Collect(method.Signature().Params().Variables()) {
 		if i > 0 && schema.Parametric(v.Type()) {
-			m.add("HG041", v.Pos(), "take what all instances have in common, and convert it in the method; or declare a type around one instance that has the tool",
-				"the arguments of %s depend on a type parameter, so their schema cannot be written", method.Name())
+			m.addMethod(diag.ParametricInput, v.Pos(), receiverType(method).Obj().Name(), method.Name())
 			return true
 		}
 	}
 	for p := range method.Signature().RecvTypeParams().TypeParams() {
 		if p.Obj().Name() == "_" {
-			m.add("HG040", method.Pos(), "name the type parameters of the receiver", "the receiver of %s has a type parameter without a name", method.Name())
+			m.addMethod(diag.NamelessParameter, method.Pos(), receiverType(method).Obj().Name(), method.Name())
 			return true
 		}
 	}
@@ -85,50 +84,38 @@ func (m *Model) checkSubsystem(s *Subsystem) {
 	s.Points = m.names(a.points)
 	composite := slices.ContainsFunc(s.Pkg.Composites, func(c *Composite) bool { return c.Named == s.Named })
 	if !a.hook && !composite {
-		m.add("HG012", s.Pos, "embed hook.Nop in it", "%s is declared a subsystem, but is no hook.Hook: it does not have %s",
-			s.Name, strings.Join(a.missing, ", "))
+		m.add(diag.SubsystemNoHook, s.Pos, s.Name, strings.Join(a.missing, ", "))
 	}
 	m.defaults(s)
 	if len(s.Tools) == 0 {
 		return
 	}
 	if s.Options.Dynamic || len(s.Names) > 0 {
-		m.add("HG008", s.Pos, "drop it, or write Schema and Dispatch by hand and drop //hook:tool",
-			"%s has //hook:tool methods, so its tools are static and its Dispatch is generated; dynamic and //hook:tools say otherwise", s.Name)
+		m.add(diag.MixedTools, s.Pos, s.Name)
 	}
 	for _, name := range []string{"Schema", "Dispatch"} {
 		if own := declaredMethod(s.Named, name); own != nil {
-			m.add("HG053", own.Pos(), "delete it, or drop //hook:tool and list the tools in //hook:tools",
-				"%s of %s is written by hand, but its //hook:tool methods generate it", name, s.Name)
+			m.addMethod(diag.MethodTaken, own.Pos(), s.Name, name)
 		}
 	}
 }
 
 func (m *Model) checkTool(s *Subsystem, t *Tool, before []*Tool) {
 	if !validTool.MatchString(t.Name) {
-		m.add("HG022", t.Pos, "//hook:tool name=…", "tool name %q is not valid: want %s", t.Name, validTool)
+		m.add(diag.BadToolName, t.Pos, t.Name, validTool)
 		return
 	}
 	i := slices.IndexFunc(before, func(o *Tool) bool { return o.Name == t.Name || o.Const == t.Const })
 	if i >= 0 {
 		o := before[i]
-		m.Add(diag.Problem{
-			Code: "HG020", Pos: m.Position(t.Pos),
-			Message: "tool " + quoted(t.Name) + " is provided by both " + s.Name + "." + o.Method.Name() + " and " + s.Name + "." + t.Method.Name(),
-			Notes:   []diag.Note{{Pos: m.Position(o.Pos), Message: o.Method.Name() + " declares it here"}},
-			Fix:     "give one of them another name:  //hook:tool name=…",
-		})
+		p := diag.New(diag.DuplicateTool, m.Position(t.Pos), t.Name, s.Name+"."+o.Method.Name(), s.Name+"."+t.Method.Name())
+		p.Notes = []diag.Note{diag.DeclaresIt(m.Position(o.Pos), o.Method.Name())}
+		m.Add(p)
 	}
 	if t.Doc == "" {
-		m.Add(diag.Problem{
-			Code: "HG031", Severity: diag.Warning, Pos: m.Position(t.Pos),
-			Message: "tool " + t.Name + " has no doc comment: the model sees no description",
-			Fix:     "say in a comment above " + t.Method.Name() + " what the tool does",
-		})
+		m.addMethod(diag.UndescribedTool, t.Pos, t.Name, t.Method.Name())
 	}
 }
-
-func quoted(s string) string { return `"` + s + `"` }
 
 // declaredMethod returns the method that the type itself declares, or nil.
 func declaredMethod(named *types.Named, name string) *types.Func {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"go/token"
 	"go/types"
 	"strings"
@@ -19,15 +18,10 @@ type builder struct {
 	problems []diag.Problem
 }
 
-func (b *builder) report(code string, severity diag.Severity, pos token.Pos, format string, args ...any) *diag.Problem {
-	b.problems = append(b.problems, diag.Problem{
-		Code: code, Severity: severity, Pos: b.src.Position(pos), Message: fmt.Sprintf(format, args...),
-	})
+// report notes a problem. The result is valid until the next one is noted.
+func (b *builder) report(cause diag.Cause, pos token.Pos, subject string, facts ...any) *diag.Problem {
+	b.problems = append(b.problems, diag.New(cause, b.src.Position(pos), subject, facts...))
 	return &b.problems[len(b.problems)-1]
-}
-
-func (b *builder) errorf(code string, pos token.Pos, format string, args ...any) *diag.Problem {
-	return b.report(code, diag.Error, pos, format, args...)
 }
 
 // name writes a type as the generated package would.
@@ -52,7 +46,7 @@ func (b *builder) object(t types.Type, pos token.Pos) *Object {
 		}
 	}
 	if len(b.open) > argrules.MaxDepth {
-		b.errorf("HG036", pos, "%s lies more than %d objects deep: models lose track, make the input flatter", b.name(t), argrules.MaxDepth)
+		b.report(diag.InputTooDeep, pos, b.name(t), argrules.MaxDepth)
 		return nil
 	}
 	b.open = append(b.open, t)
@@ -65,7 +59,7 @@ func (b *builder) object(t types.Type, pos token.Pos) *Object {
 		}
 	}
 	if len(o.Fields) > argrules.MaxFields {
-		b.errorf("HG034", pos, "%s has %d fields, a tool input has at most %d", b.name(t), len(o.Fields), argrules.MaxFields)
+		b.report(diag.TooManyFields, pos, b.name(t), len(o.Fields), argrules.MaxFields)
 		return nil
 	}
 	return o
@@ -76,8 +70,7 @@ func (b *builder) recursion(cycle []types.Type, pos token.Pos) {
 	for _, t := range append(cycle[:len(cycle):len(cycle)], cycle[0]) {
 		path = append(path, b.name(t))
 	}
-	p := b.errorf("HG036", pos, "type %s refers to itself (%s): tool inputs must be finite", path[0], strings.Join(path, " -> "))
-	p.Fix = "use json.RawMessage for the field, or leave it out with `json:\"-\"`"
+	b.report(diag.RecursiveInput, pos, path[0], strings.Join(path, " -> "))
 }
 
 // field reads one field of owner.
@@ -100,8 +93,7 @@ func (b *builder) field(owner types.Type, c candidate) *Field {
 		f.Doc = v.describes()
 	}
 	if f.Doc == "" && (b.src.Ours == nil || b.src.Ours(c.v)) {
-		b.report("HG032", diag.Warning, c.v.Pos(), "field %s of %s has no description", c.v.Name(), b.name(owner)).
-			Fix = "say in a comment above the field what the model is to put there"
+		b.report(diag.UndescribedField, c.v.Pos(), b.name(owner), c.v.Name())
 	}
 	if !ok {
 		return nil
@@ -118,7 +110,7 @@ func (b *builder) quote(v *Value, field *types.Var) bool {
 			return true
 		}
 	}
-	b.errorf("HG033", field.Pos(), "json option string is for numbers and booleans, %s is %s", field.Name(), b.name(field.Type()))
+	b.report(diag.QuotedKind, field.Pos(), field.Name(), b.name(field.Type()))
 	return false
 }
 
@@ -130,21 +122,20 @@ func (b *builder) value(t types.Type, field *types.Var, owner types.Type) *Value
 			return nil
 		}
 		if v.Pointer {
-			b.errorf("HG034", field.Pos(), "field %s of %s: a pointer to a pointer cannot be in a tool input", field.Name(), b.name(owner))
+			b.report(diag.PointerToPointer, field.Pos(), b.name(owner), field.Name())
 			return nil
 		}
 		v.Pointer = true
 		return v
 	}
 	t = types.Unalias(t)
-	if why := b.unnameable(t); why != "" {
-		b.errorf("HG034", field.Pos(), "field %s of %s: generated code of %s cannot name %s, which is %s", field.Name(), b.name(owner), b.pkg.Name(), b.name(t), why).
-			Fix = "use a type that this package can name"
+	if cause, bad := b.unnameable(t); bad {
+		b.report(cause, field.Pos(), b.name(owner), field.Name(), b.pkg.Name(), b.name(t))
 		return nil
 	}
 	if v := special(t); v != nil {
 		if v.Kind == Any || v.Kind == Raw || v.Kind == JSON {
-			b.report("HG037", diag.Warning, field.Pos(), "field %s is %s: the model may send anything", field.Name(), b.name(t))
+			b.report(diag.AnyInput, field.Pos(), field.Name(), b.name(t))
 		}
 		return v
 	}
@@ -166,11 +157,11 @@ func (b *builder) value(t types.Type, field *types.Var, owner types.Type) *Value
 			return b.elem(Map, t, u.Elem(), field, owner)
 		}
 	}
-	p := b.errorf("HG034", field.Pos(), "field %s of %s: %s cannot be in a tool input", field.Name(), b.name(owner), b.name(t))
-	p.Fix = "leave it out with `json:\"-\"`, or use strings, numbers, structs, slices, maps from strings"
+	cause := diag.ImpossibleInput
 	if _, ok := t.Underlying().(*types.Array); ok {
-		p.Fix = "use a slice, with minitems= and maxitems= in the tag"
+		cause = diag.ImpossibleArray
 	}
+	b.report(cause, field.Pos(), b.name(owner), field.Name(), b.name(t))
 	return nil
 }
 
@@ -185,10 +176,10 @@ func (b *builder) basic(t types.Type, u *types.Basic, field *types.Var, owner ty
 	v := &Value{Type: t}
 	switch ok := v.basic(u); {
 	case u.Kind() == types.Invalid:
-		b.errorf("HG010", field.Pos(), "field %s of %s has a type that is not valid", field.Name(), b.name(owner))
+		b.report(diag.InvalidInput, field.Pos(), b.name(owner), field.Name())
 		return nil
 	case !ok || u.Kind() == types.Uintptr:
-		b.errorf("HG034", field.Pos(), "field %s of %s: %s cannot be in a tool input", field.Name(), b.name(owner), b.name(t))
+		b.report(diag.ImpossibleBasic, field.Pos(), b.name(owner), field.Name(), b.name(t))
 		return nil
 	}
 	v.Enum = b.constants(v)

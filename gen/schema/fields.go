@@ -66,12 +66,12 @@ func (c candidate) beats(o candidate) bool {
 }
 
 func (b *builder) twice(t types.Type, first, second candidate) {
-	what := "have the JSON name"
+	cause := diag.DuplicateJSONName
 	if first.name != second.name {
-		what = "have JSON names that differ only in case:"
+		cause = diag.SimilarJSONName
 	}
-	p := b.errorf("HG038", second.v.Pos(), "two fields of %s %s %q (%s and %s)", b.name(t), what, second.name, first.v.Name(), second.v.Name())
-	p.Notes = append(p.Notes, diag.Note{Pos: b.src.Position(first.v.Pos()), Message: first.v.Name() + " is declared here"})
+	p := b.report(cause, second.v.Pos(), b.name(t), second.name, first.v.Name(), second.v.Name())
+	p.Notes = append(p.Notes, diag.DeclaredHere(b.src.Position(first.v.Pos()), first.v.Name()))
 }
 
 func (b *builder) collect(t types.Type, through []*types.Var) []candidate {
@@ -97,11 +97,9 @@ func (b *builder) collect(t types.Type, through []*types.Var) []candidate {
 			_, hooked := tag.Lookup("hook")
 			switch {
 			case tagged || hooked:
-				b.errorf("HG039", v.Pos(), "unexported field %s of %s has a %s tag and is never filled", v.Name(), b.name(t), either(tagged, "json", "hook")).
-					Fix = "begin its name with a capital letter, or drop the tag"
+				b.report(diag.TaggedUnexported, v.Pos(), b.name(t), v.Name(), either(tagged, "json", "hook"))
 			case through == nil && !exports(s):
-				b.errorf("HG039", v.Pos(), "field %s of %s is unexported, as all of its fields are: none is ever filled", v.Name(), b.name(t)).
-					Fix = "begin its name with a capital letter, or let the tool take no arguments"
+				b.report(diag.AllUnexported, v.Pos(), b.name(t), v.Name())
 			}
 			continue
 		}
@@ -139,8 +137,7 @@ func (b *builder) embedded(owner types.Type, v *types.Var) bool {
 	t := types.Unalias(v.Type())
 	if p, ok := t.(*types.Pointer); ok {
 		if _, ok := p.Elem().Underlying().(*types.Struct); ok {
-			b.errorf("HG034", v.Pos(), "field %s of %s: a struct embedded by pointer cannot be in a tool input", v.Name(), b.name(owner)).
-				Fix = "embed it by value, or give it a name"
+			b.report(diag.EmbeddedPointer, v.Pos(), b.name(owner), v.Name())
 			return true
 		}
 		return false
@@ -162,7 +159,7 @@ func (b *builder) jsonOptions(v *types.Var, text string) (jsonOptions, bool) {
 			out.quoted = true
 		case "":
 		default:
-			b.errorf("HG033", v.Pos(), "unknown json option %q of field %s%s", word, v.Name(),
+			b.report(diag.UnknownJSONOption, v.Pos(), v.Name(), word,
 				diag.DidYouMean(word, []string{"omitempty", "omitzero", "string"}, `"`))
 			return out, false
 		}
@@ -174,6 +171,6 @@ func (b *builder) validName(v *types.Var, name string) bool {
 	if argrules.ValidName(name) {
 		return true
 	}
-	b.errorf("HG033", v.Pos(), "JSON name %q of field %s is not valid: want %s, what all providers take", name, v.Name(), argrules.NamePattern)
+	b.report(diag.BadJSONName, v.Pos(), v.Name(), name, argrules.NamePattern)
 	return false
 }

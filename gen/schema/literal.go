@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/internal/argrules"
 	"github.com/grapnel-go/grapnel/internal/format"
 )
@@ -87,7 +88,7 @@ func mapRunes(s string) []string {
 func (c *constraint) count(w argrules.Word) *int {
 	n, err := strconv.Atoi(w.Value)
 	if err != nil || n < 0 {
-		c.refuse("%s of %s: %q is no count of at least 0", w.Key, c.field.Name(), w.Value).Fix = w.Key + "=80"
+		c.refuse(diag.NoCount, w.Key, w.Value)
 		return nil
 	}
 	return &n
@@ -95,7 +96,7 @@ func (c *constraint) count(w argrules.Word) *int {
 
 func (c *constraint) number(w argrules.Word) string {
 	if msg := numberProblem(c.v, w.Value); msg != "" {
-		c.refuse("%s of %s: %s", w.Key, c.field.Name(), msg).Fix = fmt.Sprintf("write a number that %s has, as in %s=10", c.b.name(c.v.Type), w.Key)
+		c.refuse(diag.BadLimit, w.Key, msg, c.b.name(c.v.Type))
 		return ""
 	}
 	return w.Value
@@ -146,10 +147,9 @@ func intRange(v *Value) (least, most *big.Int) {
 
 func (c *constraint) pattern(text string) string {
 	if _, err := regexp.Compile(text); err != nil {
-		c.refuse("pattern of %s: %v", c.field.Name(), err)
+		c.refuse(diag.BadPattern, err)
 	} else if bad := argrules.GoOnly(text); bad != "" {
-		c.refuse("pattern of %s: %s means something else in the regular expressions of JSON Schema, or nothing", c.field.Name(), bad).
-			Fix = "write it with ^, $, classes such as [a-z], \\d, \\w, and (?:…)"
+		c.refuse(diag.GoOnlyPattern, bad)
 	}
 	return text
 }
@@ -159,17 +159,17 @@ func (c *constraint) enum(w argrules.Word) {
 	for _, text := range strings.Split(w.Value, "|") {
 		lit, msg := parseLiteral(c.v, text)
 		if msg != "" {
-			c.refuse("enum of %s: %s", c.field.Name(), msg)
+			c.refuse(diag.BadEnum, msg)
 			return
 		}
 		if slices.ContainsFunc(out, func(o Literal) bool { return o.JSON == lit.JSON }) {
-			c.refuse("enum of %s: %s stands twice", c.field.Name(), lit.JSON)
+			c.refuse(diag.RepeatedEnum, lit.JSON)
 			return
 		}
 		if len(c.v.Enum) > 0 {
 			i := slices.IndexFunc(c.v.Enum, func(o Literal) bool { return o.JSON == lit.JSON })
 			if i < 0 {
-				c.refuse("enum of %s: %s is no constant of %s", c.field.Name(), lit.JSON, c.b.name(c.v.Type))
+				c.refuse(diag.EnumNoConstant, lit.JSON, c.b.name(c.v.Type))
 				return
 			}
 			lit = c.v.Enum[i]
@@ -216,11 +216,12 @@ func (c *constraint) given(w argrules.Word) {
 	if msg == "" {
 		msg = unfit(c.f.Value, lit, w.Value)
 	}
-	if msg == "" && w.Key == "default" && c.f.Value.Pointer {
-		msg = "a pointer has none: nil says that nothing was given"
-	}
-	if msg != "" {
-		c.refuse("%s of %s: %s", w.Key, c.field.Name(), msg)
+	switch {
+	case msg != "":
+		c.refuse(diag.BadExample, w.Key, msg)
+		return
+	case w.Key == "default" && c.f.Value.Pointer:
+		c.refuse(diag.DefaultOnPointer, w.Key)
 		return
 	}
 	if w.Key == "example" {
@@ -259,7 +260,7 @@ func (c *constraint) order() {
 	case l.Min != "" && l.Max != "" && less(l.Max, l.Min),
 		l.MinLen != nil && l.MaxLen != nil && *l.MaxLen < *l.MinLen,
 		list.MinItems != nil && list.MaxItems != nil && *list.MaxItems < *list.MinItems:
-		c.refuse("the limits of %s leave no value: the least is more than the most", c.field.Name())
+		c.refuse(diag.CrossedLimits)
 	default:
 		c.members()
 	}
@@ -269,7 +270,7 @@ func (c *constraint) order() {
 func (c *constraint) members() {
 	for _, lit := range c.v.Enum {
 		if msg := unfit(c.v, lit, plainText(lit)); msg != "" {
-			c.refuse("enum of %s: %s", c.field.Name(), msg)
+			c.refuse(diag.BadEnum, msg)
 			return
 		}
 	}

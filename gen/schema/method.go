@@ -2,7 +2,6 @@ package schema
 
 import (
 	"go/types"
-	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 )
@@ -33,15 +32,14 @@ func NewMethod(pkg *types.Package, fn *types.Func, src Source) (*Method, []diag.
 	sig := fn.Signature()
 	m := &Method{}
 	have := b.name(types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic()))
-	if strings.Contains(have, "invalid type") {
-		b.errorf("HG010", fn.Pos(), "the signature of %s has a type that is not valid", fn.Name())
+	if Invalid(sig) != nil {
+		b.report(diag.InvalidSignature, fn.Pos(), have).Method = fn.Name()
 		return nil, b.problems
 	}
 	in, ok := m.params(sig)
 	if !ok || !m.results(sig) {
-		p := b.errorf("HG030", fn.Pos(), "(%s).%s cannot be a tool: its signature is none of a tool's", b.name(sig.Recv().Type()), fn.Name())
-		p.Notes = []diag.Note{{Message: "have " + have}, {Message: "want " + forms}}
-		p.Fix = "change the signature, or drop //hook:tool"
+		p := b.report(diag.NoToolSignature, fn.Pos(), b.name(sig.Recv().Type()))
+		p.Method, p.Notes = fn.Name(), diag.HaveWant(have, forms)
 		return nil, b.problems
 	}
 	if in != nil {

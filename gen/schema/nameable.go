@@ -3,30 +3,31 @@ package schema
 import (
 	"go/types"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
-// unnameable says why the generated package cannot write the type, or "".
-func (b *builder) unnameable(t types.Type) string {
+// unnameable says why the generated package cannot write the type; bad is false if it can.
+func (b *builder) unnameable(t types.Type) (why diag.Cause, bad bool) {
 	n, ok := t.(*types.Named)
 	if !ok || n.Obj().Pkg() == nil {
-		return ""
+		return 0, false
 	}
 	for arg := range n.TypeArgs().Types() {
-		if why := b.unnameable(types.Unalias(arg)); why != "" {
-			return why
+		if why, bad := b.unnameable(types.Unalias(arg)); bad {
+			return why, true
 		}
 	}
 	switch p := n.Obj().Pkg(); {
 	case p.Path() == b.pkg.Path():
-		return ""
 	case !n.Obj().Exported():
-		return "not exported by its package"
+		return diag.UnexportedType, true
 	case p.Name() == "main":
-		return "declared in a program"
+		return diag.ProgramType, true
 	case !importable(p.Path(), b.pkg.Path()):
-		return "internal to another part of its module"
+		return diag.InternalType, true
 	}
-	return ""
+	return 0, false
 }
 
 // importable reports whether the package from may import the path, by the rule about internal.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
@@ -129,11 +130,10 @@ func (w *outputs) refuse(t types.Type, where string) *Value {
 		place = where + " of " + place
 	}
 	if b, ok := t.(*types.Basic); ok && b.Kind() == types.Invalid {
-		w.b.errorf("HG010", w.fn.Pos(), "%s has a type that is not valid", place)
+		w.b.report(diag.InvalidResult, w.fn.Pos(), place)
 		return nil
 	}
-	w.b.errorf("HG034", w.fn.Pos(), "%s: %s cannot be written as JSON, so every call would fail", place, w.b.name(t)).
-		Fix = "leave it out with `json:\"-\"`, or return something else"
+	w.b.report(diag.ImpossibleResult, w.fn.Pos(), place, w.b.name(t))
 	return nil
 }
 

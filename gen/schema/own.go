@@ -17,8 +17,7 @@ func (b *builder) own(t types.Type, method string, field *types.Var, owner types
 	case text == "" && method == "UnmarshalText":
 		return &Value{Kind: OwnText, Type: t}
 	case text == "":
-		b.errorf("HG035", field.Pos(), "field %s of %s: %s has its own %s, so its JSON is not known here", field.Name(), b.name(owner), b.name(t), method).
-			Fix = `say above the field, or above the type, what it reads:  //hook:schema {"type":"string"}`
+		b.report(diag.FieldDecodesItself, field.Pos(), b.name(owner), field.Name(), b.name(t)).Method = method
 		return nil
 	}
 	shape, err := Shape(text)
@@ -29,8 +28,7 @@ func (b *builder) own(t types.Type, method string, field *types.Var, owner types
 		return &Value{Kind: Own, Type: t, Shape: shape}
 	}
 	if shape.Kind != String || shape.Pointer {
-		b.errorf("HG048", field.Pos(), "field %s of %s: %s has an UnmarshalText, which reads strings, and //hook:schema says something else",
-			field.Name(), b.name(owner), b.name(t)).Fix = `//hook:schema {"type":"string"}`
+		b.report(diag.SchemaNoString, field.Pos(), b.name(owner), field.Name(), b.name(t))
 		return nil
 	}
 	return &Value{Kind: OwnText, Type: t, Doc: shape.Doc, Enum: shape.Enum, Limits: shape.Limits}
@@ -72,8 +70,7 @@ func (b *builder) undescribable(field *types.Var, owner types.Type) {
 	if special(t) == nil && decodesItself(t) != "" || b.described(field) == "" {
 		return
 	}
-	b.errorf("HG048", field.Pos(), "//hook:schema above field %s of %s has no effect: %s does not decode itself", field.Name(), b.name(owner), b.name(t)).
-		Fix = "delete the directive; what the tag hook says is the schema's"
+	b.report(diag.UnusedFieldSchema, field.Pos(), b.name(owner), field.Name(), b.name(t))
 }
 
 // SelfDecoding reports whether a type has the UnmarshalJSON or UnmarshalText that //hook:schema speaks about, or the way back.
@@ -82,7 +79,6 @@ func SelfDecoding(t types.Type) bool { return decodesItself(t) != "" || encodesI
 // input reports an input type that decodes itself: its method would never be called.
 func (b *builder) input(t types.Type, fn *types.Func) {
 	if own := decodesItself(t); own != "" {
-		b.report("HG035", diag.Error, fn.Pos(), "the input %s of %s has its own %s, which generated code does not call", b.name(t), fn.Name(), own).
-			Fix = "give the method a struct without it; a field may be of such a type"
+		b.report(diag.InputDecodesItself, fn.Pos(), b.name(t), fn.Name()).Method = own
 	}
 }

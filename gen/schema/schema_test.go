@@ -72,7 +72,7 @@ func errorsOf(problems []diag.Problem) []string {
 	var out []string
 	for _, p := range problems {
 		if p.Severity == diag.Error {
-			out = append(out, fmt.Sprintf("%d: %s: %s", p.Pos.Line, p.Code, p.Message))
+			out = append(out, fmt.Sprintf("%d: %s: %s", p.Pos.Line, p.Code, p.Message()))
 		}
 	}
 	return out

@@ -21,6 +21,22 @@ import (
 // additionalProperties false, or additionalProperties as the schema of all members.
 func Shape(text string) (*Value, error) { return readShape([]byte(text), "", 0) }
 
+// UnknownKeyword is the error of [Shape] for a keyword that generated code does not check.
+type UnknownKeyword struct {
+	// Path is the part of the schema that has the keyword; "" for the schema itself.
+	Path string
+	// Keyword is the one in the text, Meant the one that was probably meant; "" if none is near.
+	Keyword, Meant string
+}
+
+func (e *UnknownKeyword) Error() string {
+	text := fmt.Sprintf("has the keyword %q, which generated code does not check", e.Keyword)
+	if e.Meant != "" {
+		text += fmt.Sprintf("; did you mean %q?", e.Meant)
+	}
+	return strings.TrimSpace(e.Path + " " + text)
+}
+
 // keywords are those of a schema, with the type that they are about; "" is every type.
 var keywords = []struct{ name, about string }{
 	{"type", ""}, {"description", ""}, {"enum", ""},
@@ -181,7 +197,7 @@ func (s *shaper) keyword(m member) error {
 		for _, k := range keywords {
 			names = append(names, k.name)
 		}
-		return s.errorf("has the keyword %q, which generated code does not check%s", m.name, diag.DidYouMean(m.name, names, `"`))
+		return &UnknownKeyword{Path: s.path, Keyword: m.name, Meant: diag.Closest(m.name, names)}
 	}
 	v := s.out
 	if about := keywords[i].about; about != "" {

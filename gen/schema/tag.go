@@ -68,13 +68,13 @@ func (b *builder) constrain(f *Field, field *types.Var, tag string) bool {
 	}
 	list, err := argrules.Split(tag)
 	if err != nil {
-		c.refuse("hook tag of %s: %v", field.Name(), err)
+		c.refuse(diag.BadInputTag, err)
 		return false
 	}
 	seen := map[string]bool{}
 	for _, w := range list {
 		if seen[w.Key] {
-			c.refuse("%s stands twice in the tag of %s", w.Key, field.Name())
+			c.refuse(diag.RepeatedConstraint, w.Key)
 		}
 		seen[w.Key] = true
 		c.key = w.Key
@@ -89,10 +89,10 @@ func (b *builder) constrain(f *Field, field *types.Var, tag string) bool {
 	}
 	c.key = ""
 	if seen["required"] && seen["default"] {
-		c.refuse("field %s is required, so its default is never used", field.Name())
+		c.refuse(diag.UnusedDefault)
 	}
 	if seen["open"] && seen["enum"] {
-		c.refuse("open and enum of %s say opposite things: use one of them", field.Name())
+		c.refuse(diag.OpenAndEnum)
 	}
 	c.order()
 	return c.ok
@@ -109,7 +109,15 @@ type constraint struct {
 	ok  bool
 }
 
-func (c *constraint) refuse(format string, args ...any) *diag.Problem {
+// refuse reports a word of the tag that does not fit the field.
+func (c *constraint) refuse(cause diag.Cause, facts ...any) {
+	c.report(cause, c.field.Name(), facts...)
+}
+
+// refuseWord reports a word that fits no field: fields that share a tag have one problem.
+func (c *constraint) refuseWord(cause diag.Cause, facts ...any) { c.report(cause, "", facts...) }
+
+func (c *constraint) report(cause diag.Cause, subject string, facts ...any) {
 	c.ok = false
 	pos := token.NoPos
 	if c.b.src.Word != nil && c.key != "" {
@@ -118,7 +126,7 @@ func (c *constraint) refuse(format string, args ...any) *diag.Problem {
 	if !pos.IsValid() {
 		pos = c.field.Pos()
 	}
-	return c.b.errorf("HG033", pos, format, args...)
+	c.b.report(cause, pos, subject, facts...)
 }
 
 func (c *constraint) word(w argrules.Word) {
@@ -128,13 +136,14 @@ func (c *constraint) word(w argrules.Word) {
 		for _, k := range terms {
 			names = append(names, k.name)
 		}
-		p := c.refuse("unknown constraint %q%s", w.Key, diag.DidYouMean(ours(w.Key), names, `"`))
-		p.Fix = "the words are " + strings.Join(names, ", ")
-		if near := diag.Closest(ours(w.Key), names); near != "" {
-			p.Fix = near
-			if w.HasValue {
-				p.Fix += "=" + w.Value
-			}
+		meant := diag.Closest(ours(w.Key), names)
+		switch {
+		case meant == "":
+			c.refuseWord(diag.UnknownConstraint, w.Key, strings.Join(names, ", "))
+		case w.HasValue:
+			c.refuseWord(diag.MisspeltConstraint, w.Key, meant, meant+"="+w.Value)
+		default:
+			c.refuseWord(diag.MisspeltConstraint, w.Key, meant, meant)
 		}
 		return
 	}
@@ -145,15 +154,13 @@ func (c *constraint) word(w argrules.Word) {
 	}
 	switch {
 	case known.value && w.Value == "" && w.Key != "default" && w.Key != "example":
-		c.refuse("constraint %s wants a value: %s=…", w.Key, w.Key)
+		c.refuseWord(diag.ConstraintNoValue, w.Key)
 	case !known.value && w.HasValue:
-		c.refuse("constraint %s takes no value", w.Key)
+		c.refuseWord(diag.ConstraintValue, w.Key)
 	case known.kinds != nil && !slices.Contains(known.kinds, kind):
-		c.refuse("%s is for %s, %s is %s", w.Key, known.what, c.field.Name(), c.b.name(c.field.Type())).
-			Fix = "drop it"
+		c.refuse(diag.ConstraintKind, w.Key, known.what, c.b.name(c.field.Type()))
 	case c.v.Quoted && (w.Key == "min" || w.Key == "max" || w.Key == "enum"):
-		c.refuse("%s is for numbers, %s is written in quotes, which no schema can bound", w.Key, c.field.Name()).
-			Fix = "drop the json option string, or check the value in the method"
+		c.refuse(diag.ConstraintOnQuoted, w.Key)
 	default:
 		c.set(w)
 	}
@@ -181,7 +188,7 @@ func (c *constraint) set(w argrules.Word) {
 		}
 	case "open":
 		if len(c.v.Enum) == 0 {
-			c.refuse("open is for types with constants, %s is %s", c.field.Name(), c.b.name(c.field.Type()))
+			c.refuse(diag.OpenNoConstants, c.b.name(c.field.Type()))
 		}
 		c.v.Enum = nil
 	case "minlen":
@@ -201,10 +208,10 @@ func (c *constraint) set(w argrules.Word) {
 	case "format":
 		l.Format = w.Value
 		if !slices.Contains(Formats(), w.Value) {
-			p := c.refuse("unknown format %q%s", w.Value, diag.DidYouMean(w.Value, Formats(), `"`))
-			p.Fix = "the formats are " + strings.Join(Formats(), ", ")
-			if near := diag.Closest(w.Value, Formats()); near != "" {
-				p.Fix = "format=" + near
+			if meant := diag.Closest(w.Value, Formats()); meant != "" {
+				c.refuseWord(diag.MisspeltFormat, w.Value, meant)
+			} else {
+				c.refuseWord(diag.UnknownFormat, w.Value, strings.Join(Formats(), ", "))
 			}
 		}
 	case "enum":

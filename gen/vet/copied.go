@@ -99,8 +99,7 @@ func (u *misuser) copiedType(at ast.Expr, t types.Type, how string) {
 		return
 	}
 	if field := inValue(c); field != "" {
-		u.add("HG082", diag.Error, at.Pos(), "use a *"+c.Name, "%s is %s: the copy has its own %s, and what the one is told the other does not know",
-			c.Name, how, field)
+		u.add(diag.CopiedComposite, at.Pos(), c.Name, how, field)
 	}
 }
 
@@ -148,8 +147,7 @@ func (u *misuser) literals(f *ast.File) {
 		}
 		for _, member := range c.Members {
 			if member.Nilable && !member.Tag.Optional && member.Kind != model.Group && !given[member.Field] && !u.sets(c, member.Field) {
-				u.add("HG083", diag.Error, lit.Pos(), member.Field+": …, or tag the field `hook:\"optional\"`",
-					"%s is made without %s, which is not optional: Ready fails", c.Name, member.Field)
+				u.add(diag.MissingMember, lit.Pos(), c.Name, member.Field)
 			}
 		}
 		return true

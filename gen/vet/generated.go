@@ -3,7 +3,6 @@ package vet
 import (
 	"go/ast"
 	"go/constant"
-	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen/model"
 )
 
-const regenerate = `run "go generate ./...", or "go tool hookgen ./..."`
-
 // generated compares what is generated with what would be. It says nothing while something is wrong with the declarations: then
 // nothing can be generated.
 func (u *misuser) generated() {
@@ -25,18 +22,18 @@ func (u *misuser) generated() {
 	for _, c := range u.p.Composites {
 		switch {
 		case u.constant(c.RevName()) == nil:
-			u.add("HG080", diag.Error, c.Pos, regenerate, "%s is marked //hook:composite, but has no generated methods", c.Name)
+			u.add(diag.NoGeneratedMethods, c.Pos, c.Name)
 		case !u.has(c.RevName(), constant.MakeInt64(int64(c.Rev))) || !u.planned(c):
-			u.stale(c.Pos, c.Name, "fields, tags, points or tools")
+			u.add(diag.StaleComposite, c.Pos, c.Name, load.Output)
 		}
 	}
 	for _, s := range u.p.Subsystems {
 		switch {
 		case len(s.Tools) == 0:
 		case u.constant(s.RevName()) == nil:
-			u.add("HG080", diag.Error, s.Pos, regenerate, "%s has //hook:tool methods, but no generated Schema and Dispatch", s.Name)
+			u.add(diag.NoGeneratedTools, s.Pos, s.Name)
 		case !u.has(s.RevName(), constant.MakeInt64(int64(s.Rev()))) || !u.named(s):
-			u.stale(s.Pos, s.Name, "points or tools")
+			u.add(diag.StaleSubsystem, s.Pos, s.Name, load.Output)
 		}
 	}
 }
@@ -80,8 +77,4 @@ func (u *misuser) planned(c *model.Composite) bool {
 		}
 	}
 	return false
-}
-
-func (u *misuser) stale(pos token.Pos, name, what string) {
-	u.add("HG081", diag.Error, pos, regenerate, "%s of this package is out of date: the %s of %s have changed since", load.Output, what, name)
 }

@@ -76,22 +76,20 @@ func (u *misuser) kept(h called) {
 			}
 			for i, e := range n.Rhs {
 				if obj := u.holds(e, passing); obj != nil && stays(n.Lhs[i]) {
-					u.keeps(e.Pos(), h, obj, "stores")
+					u.keeps(diag.KeptStored, e.Pos(), h, obj)
 				}
 			}
 		case *ast.SendStmt:
 			if obj := u.holds(n.Value, passing); obj != nil && stays(n.Chan) {
-				u.keeps(n.Value.Pos(), h, obj, "sends")
+				u.keeps(diag.KeptSent, n.Value.Pos(), h, obj)
 			}
 		}
 		return true
 	})
 }
 
-func (u *misuser) keeps(pos token.Pos, h called, obj *types.Var, verb string) {
-	u.add("HG084", diag.Error, pos, "keep what is needed of it, such as its ID",
-		"%s %s its %s where it stays after the return: it belongs to one call, and holds on to the history of the conversation",
-		h.decl.Name.Name, verb, types.TypeString(obj.Type(), (*types.Package).Name))
+func (u *misuser) keeps(cause diag.Cause, pos token.Pos, h called, obj *types.Var) {
+	u.addMethod(cause, pos, types.TypeString(obj.Type(), (*types.Package).Name), h.decl.Name.Name)
 }
 
 // passing are the parameters that are only lent to a method.
@@ -186,9 +184,7 @@ func (u *misuser) reenters(h called) {
 		}
 		for _, member := range c.Members {
 			if typeName(member.Type) == h.of && member.Has(sel.Sel.Name) {
-				u.add("HG087", diag.Error, call.Pos(), "ask the runtime through the Host of the place, or call the other member itself",
-					"%s calls %s of %s, of which it is the member %s: the composite calls it again",
-					h.decl.Name.Name, sel.Sel.Name, c.Name, member.Field)
+				u.addMethod(diag.ReenteredComposite, call.Pos(), c.Name, h.decl.Name.Name, sel.Sel.Name, member.Field)
 				return
 			}
 		}
@@ -214,27 +210,25 @@ func (u *misuser) waits(h called) {
 		case *ast.FuncLit, *ast.GoStmt:
 			return false
 		case *ast.SelectStmt:
-			u.waitsIn(n)
+			u.waitsIn(h, n)
 			return false
 		case *ast.SendStmt:
-			u.sends(n)
+			u.sends(h, n)
 		case *ast.CallExpr:
 			if fn := u.callee(n); fn != nil && fn.FullName() == "time.Sleep" {
-				u.add("HG086", diag.Warning, n.Pos(), "do it on a goroutine of the subsystem's own",
-					"OnEvent sleeps, and the conversation waits for it")
+				u.addMethod(diag.SleepingObserver, n.Pos(), h.of, "OnEvent")
 			}
 		}
 		return true
 	})
 }
 
-func (u *misuser) sends(n *ast.SendStmt) {
-	u.add("HG086", diag.Warning, n.Pos(), "select { case "+types.ExprString(n.Chan)+" <- …: default: }, or case <-ctx.Done():",
-		"OnEvent sends on a channel without a way out, and the conversation waits until somebody receives")
+func (u *misuser) sends(h called, n *ast.SendStmt) {
+	u.addMethod(diag.BlockingSend, n.Pos(), h.of, "OnEvent", types.ExprString(n.Chan))
 }
 
 // waitsIn reports a select that has sends and no way out.
-func (u *misuser) waitsIn(s *ast.SelectStmt) {
+func (u *misuser) waitsIn(h called, s *ast.SelectStmt) {
 	out := false
 	for _, c := range s.Body.List {
 		clause := c.(*ast.CommClause)
@@ -244,7 +238,7 @@ func (u *misuser) waitsIn(s *ast.SelectStmt) {
 	}
 	for _, c := range s.Body.List {
 		if send, ok := c.(*ast.CommClause).Comm.(*ast.SendStmt); ok && !out {
-			u.sends(send)
+			u.sends(h, send)
 		}
 	}
 }

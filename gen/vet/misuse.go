@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -44,8 +43,12 @@ func (s *source) written() []*ast.File {
 	return append(s.pkg.Files[:len(s.pkg.Files):len(s.pkg.Files)], s.tests...)
 }
 
-func (u *misuser) add(code string, severity diag.Severity, pos token.Pos, fix, format string, args ...any) {
-	u.m.Add(diag.Problem{Code: code, Severity: severity, Pos: u.Position(pos), Message: fmt.Sprintf(format, args...), Fix: fix})
+func (u *misuser) add(cause diag.Cause, pos token.Pos, subject string, facts ...any) {
+	u.addMethod(cause, pos, subject, "", facts...)
+}
+
+func (u *misuser) addMethod(cause diag.Cause, pos token.Pos, subject, method string, facts ...any) {
+	u.m.Add(diag.New(cause, u.Position(pos), subject, facts...).Of(method))
 }
 
 // typeName identifies a named type, or what a pointer points to, across the two checks of one package; "" is a type without a name.

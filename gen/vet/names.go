@@ -29,8 +29,7 @@ func (u *misuser) calls(f *ast.File) {
 				return
 			}
 			want := constant.StringVal(name.value)
-			u.add("HG085", diag.Error, name.at.Pos(), "use the generated constant of the tool's name",
-				"%s has no tool %q, so Dispatch answers that it is not its own%s", types.TypeString(u.typeOf(sel.X), types.RelativeTo(u.pass.Pkg)),
+			u.add(diag.UnknownTool, name.at.Pos(), types.TypeString(u.typeOf(sel.X), types.RelativeTo(u.pass.Pkg)),
 				want, diag.DidYouMean(want, tools, `"`))
 		})
 	}
@@ -160,8 +159,7 @@ func (u *misuser) declared() {
 			if name == "" || u.composites[name] != nil || u.said(name) {
 				continue
 			}
-			u.add("HG088", diag.Info, decl.Name.Pos(), "//hook:tools NAMES above the type, or //hook:subsystem dynamic if they really are known only then",
-				"the tools of %s are known only at run time, so a composite asks it for every name that no other member has", types.TypeString(fn.Signature().Recv().Type(), (*types.Package).Name))
+			u.add(diag.UnlistedNames, decl.Name.Pos(), types.TypeString(fn.Signature().Recv().Type(), (*types.Package).Name))
 		}
 	}
 }

@@ -41,14 +41,14 @@ func (s *source) here(p diag.Problem, pos token.Pos) diag.Problem {
 	if s.pos(p.Pos).IsValid() {
 		return p
 	}
-	p.Notes = append(p.Notes[:len(p.Notes):len(p.Notes)], diag.Note{Pos: p.Pos, Message: "it is declared here"})
+	p.Notes = append(p.Notes[:len(p.Notes):len(p.Notes)], diag.ItIsDeclaredHere(p.Pos))
 	p.Pos, p.End, p.Edits = s.Position(pos), token.Position{}, nil
 	return p
 }
 
 // diagnostic is a problem as go vet and linters show it: one line of text, so that what the notes and the fix say is in it.
 func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
-	d := analysis.Diagnostic{Pos: s.pos(p.Pos), End: s.pos(p.End), Category: p.Code, Message: p.Code + ": " + p.Message}
+	d := analysis.Diagnostic{Pos: s.pos(p.Pos), End: s.pos(p.End), Category: p.Code, Message: p.Code + ": " + p.Message()}
 	for _, n := range p.Notes {
 		if !n.Pos.IsValid() {
 			d.Message += "; " + n.Message
@@ -56,11 +56,11 @@ func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
 			d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: n.Message})
 		}
 	}
-	if p.Fix != "" {
-		d.Message += "; fix: " + strings.Join(strings.Fields(p.Fix), " ")
+	if fix := p.Fix(); fix != "" {
+		d.Message += "; fix: " + strings.Join(strings.Fields(fix), " ")
 	}
 	if edits := s.edits(p.Edits); edits != nil {
-		d.SuggestedFixes = []analysis.SuggestedFix{{Message: p.Fix, TextEdits: edits}}
+		d.SuggestedFixes = []analysis.SuggestedFix{{Message: p.Fix(), TextEdits: edits}}
 	}
 	return d
 }

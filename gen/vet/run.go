@@ -159,7 +159,7 @@ func (d *driver) unreadable(p *packages.Package) {
 		}
 		last = pos
 		head, _, _ := strings.Cut(strings.TrimSpace(e.Msg), "\n")
-		d.add(diag.Problem{Code: "HG010", Pos: pos, Message: "the file cannot be parsed: " + head})
+		d.add(diag.New(diag.Unparsable, pos, pos.Filename, head))
 	}
 }
 

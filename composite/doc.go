@@ -36,4 +36,4 @@
 // use as its members.
 package composite
 
-//go:generate go run ../internal/pointgen composite ../hook
+//go:generate go run ../gen/internal/pointgen composite ../hook

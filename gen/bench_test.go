@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen"
-	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
 // BenchmarkRun generates for modules of 1, 10 and 100 packages: cold is an empty tree, in which nothing is generated yet, warm one that

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
 // near is a line of a scenario that is almost what a code is about, and that the code does not stand at. Every code that a scenario
@@ -70,9 +70,9 @@ var near = []struct{ code, scenario, line string }{
 
 // elsewhere are the codes that no scenario can produce, with the test that does; it speaks of the code.
 var elsewhere = []struct{ codes, file, test string }{
-	{"HG001", "load/load_test.go", "TestWrongGo"},
+	{"HG001", "internal/load/load_test.go", "TestWrongGo"},
 	{"HG002", "version_test.go", "TestOldContract"},
-	{"HG003 HG004", "load/load_test.go", "TestPatterns"},
+	{"HG003 HG004", "internal/load/load_test.go", "TestPatterns"},
 	{"HG025 HG042", "loading_test.go", "TestOtherModule"},
 	{"HG055 HG056", "../composite/layered_test.go", "TestLayersThatCannotBeLaid"},
 	{"HG060 HG061", "new_test.go", "TestNew"},

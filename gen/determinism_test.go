@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/grapnel-go/grapnel/gen"
-	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
 // shuffled returns a scenario whose files are written in the order of chance. Those that generated code does not name and whose

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/directive"
-	"github.com/grapnel-go/grapnel/gen/load"
-	"github.com/grapnel-go/grapnel/gen/model"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/directive"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
+	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
 // Options of one run. The zero value generates for the packages below the working directory.
@@ -48,7 +48,7 @@ const (
 // Result is what a run has found and done.
 type Result struct {
 	// Problems are sorted by position. With an error among them nothing was written.
-	Problems []diag.Problem
+	Problems []Problem
 	// Changes are the files that were written or deleted, or would have been under Check.
 	Changes []Change
 	// Texts are what the files of Changes should hold, by path; an orphaned file has none.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen"
-	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 

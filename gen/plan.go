@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/model"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
 // Plans returns the plans of the composites in the packages, as their source has them, with the places of all fields; nothing is
@@ -59,9 +59,6 @@ func (r *run) places(to map[string]string, c *model.Composite, path string) {
 		}
 	}
 }
-
-// WriteFile writes a file so that a reader sees the old text or the new one.
-func WriteFile(name string, text []byte) error { return replace(name, text) }
 
 // place is file:line:column, the file from the directory of the run where it lies below it.
 func (r *run) place(pos token.Pos) string {

@@ -5,9 +5,9 @@ import (
 	"go/token"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/directive"
-	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/directive"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
 // unread reports directives in files that are not read: tests, and what build constraints exclude. A test file is a mistake; a file

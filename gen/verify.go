@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
 // verify type-checks every package whose generated file changes together with that file, bodies included. What does not compile

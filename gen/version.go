@@ -3,8 +3,8 @@ package gen
 import (
 	"go/token"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
 // compositePath is the import path of what generated code calls, handshake the constant that every generated file names.

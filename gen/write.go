@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
 // compare returns the files of the roots that are not what they should be. What stands in the way of one is a problem.

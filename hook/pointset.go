@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-//go:generate go run ../internal/pointgen hook .
+//go:generate go run ../gen/internal/pointgen hook .
 
 // Point names a method of [Hook] or a point beside it. Package point has the constants.
 type Point uint8

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // The exit statuses.
@@ -76,8 +76,12 @@ func unknownCommand(word string) string {
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
+	meant := ""
+	if near := spell.Closest(word, names); near != "" {
+		meant = fmt.Sprintf("; did you mean %q?", near)
+	}
 	return fmt.Sprintf("hookgen: unknown command %q%s\n\tthe commands are %s; a package is written ./%s\n",
-		word, diag.DidYouMean(word, names, `"`), strings.Join(names, ", "), word)
+		word, meant, strings.Join(names, ", "), word)
 }
 
 // help prints all commands, or what one says of itself.

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"go/token"
 	"io"
 	"os"
 	"slices"
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/gen"
-	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
 // newFlags returns the flags of a command, which say what they are on stderr.
@@ -42,7 +40,7 @@ type generation struct {
 	options gen.Options
 	diff    bool
 	verbose bool
-	format  diag.Format
+	format  gen.Format
 }
 
 // generate writes the generated files, or compares them.
@@ -52,17 +50,16 @@ func generate(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return status
 	}
 	result, err := gen.Run(ctx, g.options)
-	problems := g.shown(result)
-	differing := g.options.Check && len(result.Changes) > 0 && !diag.HasErrors(result.Problems)
+	problems := result.Problems
+	differing := g.options.Check && len(result.Changes) > 0 && !gen.HasErrors(result.Problems)
 	if differing {
-		problems = diag.Sort(append(problems, checkProblems(result.Changes)...))
+		problems = result.Differences()
 	}
 	out := stderr
-	if g.format != diag.Text {
+	if g.format != gen.Text {
 		out = stdout // for a program that reads it
 	}
-	printer := diag.Printer{Format: g.format, Source: diag.Files(g.options.Dir)}
-	if err := errors.Join(err, printer.Print(out, problems)); err != nil {
+	if err := errors.Join(err, gen.Print(out, g.format, g.options.Dir, g.shown(problems))); err != nil {
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)
 		return failed
 	}
@@ -70,7 +67,7 @@ func generate(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		g.tell(stderr, result)
 	}
 	switch {
-	case diag.HasErrors(result.Problems):
+	case gen.HasErrors(result.Problems):
 		return failed
 	case !differing:
 		return well
@@ -92,16 +89,16 @@ func generationOf(args []string, stderr io.Writer) (g generation, status int, ok
 	flags.BoolVar(&g.diff, "diff", false, "like -check, and print what would change as unified diffs")
 	flags.BoolVar(&g.options.Strict, "strict", false, "warnings are errors")
 	flags.BoolVar(&g.verbose, "v", false, "say what is read and written, and what is merely worth knowing")
-	format := flags.String("format", string(diag.Text), "how problems are written: text, github or json")
+	format := flags.String("format", string(gen.Text), "how problems are written: text, github or json")
 	asJSON := flags.Bool("json", false, "the same as -format=json")
 	if status, ok := parse(flags, args); !ok {
 		return g, status, false
 	}
-	g.format = diag.Format(*format)
+	g.format = gen.Format(*format)
 	if *asJSON {
-		g.format = diag.JSON
+		g.format = gen.JSON
 	}
-	if !slices.Contains(diag.Formats(), g.format) {
+	if !slices.Contains(gen.Formats(), g.format) {
 		fmt.Fprintf(stderr, "hookgen: there is no -format=%s; the formats are text, github, json\n", *format)
 		return g, failed, false
 	}
@@ -128,11 +125,9 @@ func checkByEnvironment() (bool, error) {
 	return check, nil
 }
 
-// shown are the problems of a run that are printed.
-func (g generation) shown(result gen.Result) []diag.Problem {
-	return slices.DeleteFunc(slices.Clone(result.Problems), func(p diag.Problem) bool {
-		return p.Severity == diag.Info && !g.verbose
-	})
+// shown returns the problems that are printed.
+func (g generation) shown(problems []gen.Problem) []gen.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p gen.Problem) bool { return p.Severity == gen.Info && !g.verbose })
 }
 
 // tell says what was read and written.
@@ -151,20 +146,4 @@ func (g generation) tell(w io.Writer, result gen.Result) {
 		}
 		fmt.Fprintf(w, "hookgen: %s %s\n", verb, c.Path)
 	}
-}
-
-// checkProblems says what a check has found.
-func checkProblems(changes []gen.Change) []diag.Problem {
-	var out []diag.Problem
-	for _, c := range changes {
-		cause := diag.OutputStale
-		switch c.Kind {
-		case gen.Missing:
-			cause = diag.OutputMissing
-		case gen.Orphaned:
-			cause = diag.OutputOrphaned
-		}
-		out = append(out, diag.New(cause, token.Position{Filename: c.Path, Line: 1}, c.Path))
-	}
-	return out
 }

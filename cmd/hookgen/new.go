@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/gen"
-	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
 // scaffold writes the first version of a subsystem.
@@ -19,8 +18,7 @@ func scaffold(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return status
 	}
 	result, err := gen.New(ctx, o)
-	printer := diag.Printer{Source: diag.Files(o.Dir)}
-	if err = errors.Join(err, printer.Print(stderr, result.Problems)); err != nil {
+	if err = errors.Join(err, gen.Print(stderr, gen.Text, o.Dir, result.Problems)); err != nil {
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)
 		return failed
 	}
@@ -29,7 +27,7 @@ func scaffold(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return differs
 	}
 	told(stdout, result)
-	if diag.HasErrors(result.Problems) {
+	if gen.HasErrors(result.Problems) {
 		return failed
 	}
 	return well

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/gomod"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // outside is a copy of testdata/outside, the module of somebody else, which uses this one from where it is.

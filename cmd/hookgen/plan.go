@@ -1,22 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"go/token"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
 	"github.com/grapnel-go/grapnel/gen"
-	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
 // planning is what the flags of plan say.
@@ -34,12 +28,11 @@ func showPlan(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return status
 	}
 	views, problems, err := gen.Plans(ctx, p.options)
-	printer := diag.Printer{Format: diag.Text, Source: diag.Files(p.options.Dir)}
-	problems = slices.DeleteFunc(problems, func(p diag.Problem) bool { return p.Severity == diag.Info }) // the plan itself shows it
-	if err := errors.Join(err, printer.Print(stderr, problems)); err != nil {
+	problems = slices.DeleteFunc(problems, func(p gen.Problem) bool { return p.Severity == gen.Info }) // the plan itself shows it
+	if err := errors.Join(err, gen.Print(stderr, gen.Text, p.options.Dir, problems)); err != nil {
 		return say(stderr, err)
 	}
-	if diag.HasErrors(problems) {
+	if gen.HasErrors(problems) {
 		return failed
 	}
 	if len(views) == 0 {
@@ -111,24 +104,12 @@ func (p *planning) settle(format string, flags *flag.FlagSet) (err error) {
 
 // write writes the file if it has another text, or says so where it must not.
 func (p planning) write(text []byte, stderr io.Writer) (int, error) {
-	name := p.file
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(p.options.Dir, name)
-	}
-	have, err := os.ReadFile(name)
-	switch {
-	case err == nil && bytes.Equal(have, text):
-		return well, nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return failed, err
-	case !p.options.Check:
-		return well, gen.WriteFile(name, text)
-	}
-	cause := diag.PictureStale
+	problems, err := gen.WritePicture(p.options.Dir, p.file, text, p.options.Check)
 	if err != nil {
-		cause = diag.PictureMissing
+		return failed, err
 	}
-	problems := []diag.Problem{diag.New(cause, token.Position{Filename: p.file, Line: 1}, p.file)}
-	printer := diag.Printer{Format: diag.Text, Source: diag.Files(p.options.Dir)}
-	return differs, printer.Print(stderr, problems)
+	if len(problems) == 0 {
+		return well, nil
+	}
+	return differs, gen.Print(stderr, gen.Text, p.options.Dir, problems)
 }

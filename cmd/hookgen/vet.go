@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/vet"
 )
 
@@ -27,11 +27,11 @@ func vetPackages(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	if err == nil && *fix {
 		problems, err = vet.Fix(o.Dir, problems)
 	}
-	printer, out := diag.Printer{Format: diag.Text, Source: diag.Files(o.Dir)}, stderr
+	format, out := gen.Text, stderr
 	if *asJSON {
-		printer.Format, out = diag.JSON, stdout // for a program that reads it
+		format, out = gen.JSON, stdout // for a program that reads it
 	}
-	if err := errors.Join(err, printer.Print(out, diag.Locate(problems, printer.Source))); err != nil {
+	if err := errors.Join(err, gen.Print(out, format, o.Dir, problems)); err != nil {
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)
 		return failed
 	}
@@ -40,7 +40,7 @@ func vetPackages(ctx context.Context, args []string, stdout, stderr io.Writer) i
 		switch {
 		case p.Pos.Filename == "": // about the command line, such as a pattern without packages
 			return failed
-		case p.Severity != diag.Info:
+		case p.Severity != gen.Info:
 			status = differs
 		}
 	}

@@ -11,7 +11,7 @@
 // that one, and the outer type is Unchanged no longer.
 package guard
 
-//go:generate go run ../../internal/pointgen guard ../../hook
+//go:generate go run ../../gen/internal/pointgen guard ../../hook
 
 // Marker is the result of the methods of this package.
 type Marker struct{}

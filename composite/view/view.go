@@ -10,7 +10,7 @@
 // context.Canceled or context.DeadlineExceeded, and of a hook's failure its place.
 package view
 
-//go:generate go run ../../internal/pointgen view ../../hook
+//go:generate go run ../../gen/internal/pointgen view ../../hook
 
 import (
 	"encoding/json"

@@ -5,8 +5,8 @@ import (
 	"go/token"
 	"go/types"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/model"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
 // copies reports values of composites that are copied although a member lies in them as a value: then there are two members, and

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
 // Fix changes files as the edits of the problems say, and returns the problems that are left: those without edits, and those whose

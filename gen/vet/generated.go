@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/emit"
-	"github.com/grapnel-go/grapnel/gen/load"
-	"github.com/grapnel-go/grapnel/gen/model"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/emit"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
+	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
 // generated compares what is generated with what would be. It says nothing while something is wrong with the declarations: then

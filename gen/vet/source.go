@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 
-	"github.com/grapnel-go/grapnel/gen/load"
-	"github.com/grapnel-go/grapnel/gen/model"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
+	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
 // source gives a model the one package of a pass, as hookgen sees it: without generated files and tests.

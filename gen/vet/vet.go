@@ -2,7 +2,7 @@
 // say, with the same codes at the same places, and on top of that what only a look into function bodies shows: code that uses a
 // composite or a hook in a way that compiles and does not work.
 //
-// The analyzer feeds gen/model from one pass. The package itself is read without its generated file, as hookgen reads it; what the
+// The analyzer feeds gen/internal/model from one pass. The package itself is read without its generated file, as hookgen reads it; what the
 // directives of the packages that it imports say, and which points package hook declares, travels as a fact of each package. So it
 // gives the same answers where the imports are export data only. Problems are reported for the package whose files have them, and
 // never in generated files.
@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/gen/emit"
-	"github.com/grapnel-go/grapnel/gen/load"
-	"github.com/grapnel-go/grapnel/gen/model"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/emit"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
+	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
 const doc = `report hooks that hookgen would refuse, and hooks that are misused

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 	"golang.org/x/tools/txtar"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
 	"github.com/grapnel-go/grapnel/gen/vet"
 )
 

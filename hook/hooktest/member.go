@@ -1,6 +1,6 @@
 package hooktest
 
-//go:generate go run ../../internal/pointgen hooktest ..
+//go:generate go run ../../gen/internal/pointgen hooktest ..
 
 import (
 	"context"

@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-//go:generate go run ../../internal/pointgen point ..
+//go:generate go run ../../gen/internal/pointgen point ..
 
 // Info is what the declaration of a point says.
 type Info struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/golangci/golangci-lint/v2/pkg/commands"
 	"github.com/golangci/golangci-lint/v2/pkg/exitcodes"
 
-	_ "github.com/grapnel-go/grapnel/hookvet/golangci"
+	_ "github.com/grapnel-go/grapnel/gen/hookvet/golangci"
 )
 
 func main() {

@@ -131,7 +131,7 @@ var unbounded = map[string][]string{
 // no part of it: the generator, what is for tests, and programs for contributors.
 var bounded = []string{
 	"internal/conffile", "internal/yamldoc", "gen/...", "cmd/hookgen", "cmd/hookvet", "bench/...", "hook/hooktest",
-	"internal/origin", "internal/pointgen", "internal/test/...",
+	"internal/origin", "gen/internal/pointgen", "internal/test/...",
 }
 
 func findReaders(f file) []finding {

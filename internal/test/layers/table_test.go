@@ -24,9 +24,9 @@ type layer struct {
 var heavy = map[string][]string{
 	"github.com/spf13/cobra":      {"cmd/grapnel"},
 	"modernc.org/sqlite":          {"internal/sqlitedb", "internal/test/powercut"},
-	"github.com/dave/jennifer":    {"gen/emit"},
+	"github.com/dave/jennifer":    {"gen/internal/emit"},
 	"mvdan.cc/sh":                 {"subsystems/policy/shell"},
-	"golang.org/x/tools":          {"gen/load", "gen/scaffold", "gen/vet", "cmd/hookvet", "hookvet/golangci"},
+	"golang.org/x/tools":          {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
 	"github.com/stretchr/testify": {"runtime/store/storetest"},
 }
 
@@ -56,14 +56,15 @@ var layers = []layer{
 	{pkgs: "composite/view", may: []string{"hook"}, reason: "writes down what an observer is told, and reads it back: values only"},
 	{pkgs: "composite", may: []string{"hook", "composite/..."}, outside: []string{"github.com/sourcegraph/conc"},
 		reason: "linked into every program that has a composite"},
+	{pkgs: "gen/hookvet/golangci", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools", "github.com/golangci/plugin-module-register"},
+		reason: "the analyzer with what golangci-lint wants"},
+	{pkgs: "gen/internal/pointgen", may: []string{"gen/internal/directive"}, reason: "writes what the points of package hook imply; it reads them as source, because it writes a part of hook"},
 	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan", "composite/plan/picture", "internal/argrules", "internal/origin"},
 		outside: []string{"golang.org/x/tools", "github.com/dave/jennifer", "golang.org/x/text/width"},
 		reason:  "the generator reads hook and subsystems as source; linking them would make it depend on its own output"},
 	{pkgs: "cmd/hookvet", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools"},
 		reason: "the analyzer with the driver that go vet wants"},
-	{pkgs: "hookvet/golangci", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools", "github.com/golangci/plugin-module-register"},
-		reason: "the analyzer with what golangci-lint wants"},
-	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "gen/reference", "gen/schema", "gen/vet", "composite/plan", "composite/plan/picture"},
+	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/vet", "composite/plan/picture"},
 		outside: []string{"github.com/aymanbagabas/go-udiff"},
 		reason:  "flags, exit codes and manuals; with hook linked in, the generator could not be built while hook's generated file is missing"},
 	{pkgs: "runtime/history", may: []string{"hook"}, reason: "a rule book: whoever reads or writes a history can hold it to it"},
@@ -101,7 +102,6 @@ var layers = []layer{
 		outside: []string{"*"},
 		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
 	{pkgs: "internal/aliases", reason: "a dictionary: names, and nothing that they name"},
-	{pkgs: "internal/pointgen", may: []string{"gen/directive"}, reason: "writes what the points of package hook imply; it reads them as source, because it writes a part of hook"},
 	{pkgs: "internal/pointdoc", may: []string{"hook", "composite/plan", "composite/plan/picture", "internal/aliases"}, reason: "for tests: writes the manual of the points"},
 	{pkgs: "internal/argrules", reason: "what a struct of arguments may have, for the generator and for hook/tool"},
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
@@ -166,7 +166,7 @@ var allowed = map[string]map[string]string{
 	"no-options":      {},
 	"no-init": {
 		"internal/supervisor/child_unix.go": "the supervisor of commands is this program again, and must not run its main function",
-		"hookvet/golangci/golangci.go":      "golangci-lint knows a plug-in only by what importing it does",
+		"gen/hookvet/golangci/golangci.go":  "golangci-lint knows a plug-in only by what importing it does",
 	},
 	"terminal": {
 		"cmd/grapnel/main.go main":               "gives the program what package screen writes to",

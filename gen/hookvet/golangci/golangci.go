@@ -1,0 +1,67 @@
+// Package golangci makes hookvet a linter of golangci-lint, which runs in most editors. golangci-lint has no plug-ins at run time:
+// a program of one's own is built that has this package in it, by "golangci-lint custom" with this .custom-gcl.yml:
+//
+//	version: v2.15.0
+//	plugins:
+//	  - module: github.com/grapnel-go/grapnel
+//	    import: github.com/grapnel-go/grapnel/gen/hookvet/golangci
+//	    version: v0.1.0
+//
+// And in .golangci.yml:
+//
+//	linters:
+//	  enable: [hookvet]
+//	  settings:
+//	    custom:
+//	      hookvet:
+//	        type: module
+//	        settings: {info: false}
+package golangci
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/golangci/plugin-module-register/register"
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/grapnel-go/grapnel/gen/vet"
+)
+
+// Name is the linter's in the configuration of golangci-lint.
+const Name = "hookvet"
+
+// init is what golangci-lint's plug-ins are: importing the package is all that the built program does.
+func init() { register.Plugin(Name, New) }
+
+// Settings are the linter's in .golangci.yml.
+type Settings struct {
+	// Info reports what is merely worth knowing, too.
+	Info bool `json:"info"`
+}
+
+// New makes the linter. conf is the decoded YAML of its settings, nil for none; an unknown key is an error.
+func New(conf any) (register.LinterPlugin, error) {
+	s := Settings{}
+	if conf != nil {
+		var err error
+		if s, err = register.DecodeSettings[Settings](conf); err != nil {
+			return nil, fmt.Errorf("settings of %s: %w", Name, err)
+		}
+	}
+	return linter{s}, nil
+}
+
+type linter struct{ settings Settings }
+
+// BuildAnalyzers implements register.LinterPlugin.
+func (l linter) BuildAnalyzers() ([]*analysis.Analyzer, error) {
+	a := vet.New()
+	if err := a.Flags.Set("info", strconv.FormatBool(l.settings.Info)); err != nil {
+		return nil, err
+	}
+	return []*analysis.Analyzer{a}, nil
+}
+
+// GetLoadMode implements register.LinterPlugin.
+func (linter) GetLoadMode() string { return register.LoadModeTypesInfo }

@@ -1,0 +1,226 @@
+package directive
+
+import (
+	"go/ast"
+	"go/token"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/internal/spell"
+)
+
+// parse reads verb and options of a line that is a directive for hook.
+func parse(line ast.Directive) (Directive, []problem) {
+	d := Directive{Verb: line.Name, Pos: line.Slash}
+	v, ok := verbOf(line.Name)
+	if !ok {
+		return d, []problem{unknownVerb(line)}
+	}
+	target := v.target(&d)
+	if takesRest(target) {
+		target.Field(0).SetString(strings.TrimSpace(line.Args))
+		o := options{verb: v.name, line: line, into: target}
+		o.missing(line)
+		return d, o.problems
+	}
+	args, err := line.ParseArgs()
+	if err != nil {
+		return d, []problem{{cause: diag.UnreadableOptions, pos: line.ArgsPos, end: line.End(), verb: v.name, facts: []any{err}}}
+	}
+	d.Args = args
+	o := options{verb: v.name, line: line, into: target, seen: map[string]bool{}}
+	for _, a := range args {
+		o.word(a)
+	}
+	o.missing(line)
+	return d, o.problems
+}
+
+// takesRest reports whether the directive has one argument: all that follows it on the line.
+func takesRest(into reflect.Value) bool {
+	return into.NumField() == 1 && into.Type().Field(0).Tag.Get("option") == "…rest"
+}
+
+func unknownVerb(line ast.Directive) problem {
+	p := problem{cause: diag.UnknownDirective, pos: line.Slash, verb: line.Name, facts: []any{strings.Join(Verbs(), ", ")}}
+	word, rest := line.Name, ""
+	if i := strings.IndexFunc(line.Name, func(r rune) bool { return r < 'a' || r > 'z' }); i > 0 {
+		word, rest = line.Name[:i], strings.Trim(line.Name[i:], ",;:()=-./ ")
+	}
+	if c := spell.Closest(word, Verbs()); c != "" {
+		words := strings.TrimSpace(c + " " + rest)
+		p.cause, p.facts = diag.MisspeltDirective, []any{words, strings.TrimSpace("//hook:" + words + " " + line.Args)}
+		p.edit = edit{line.Slash + token.Pos(len("//hook:")), len(line.Name), words}
+	}
+	return p
+}
+
+// options fills a grammar struct from words.
+type options struct {
+	verb     string
+	line     ast.Directive
+	into     reflect.Value
+	seen     map[string]bool
+	problems []problem
+}
+
+func (o *options) word(a ast.DirectiveArg) {
+	key, value, hasValue := strings.Cut(a.Arg, "=")
+	if field, ok := o.named(key); ok {
+		if o.seen[key] {
+			o.bad(diag.RepeatedOption, a, key)
+			return
+		}
+		o.seen[key] = true
+		o.set(a, field, key, value, hasValue)
+		return
+	}
+	if !hasValue && o.positional(a) {
+		return
+	}
+	o.unknown(a, key)
+}
+
+// unknown reports a word that is no option, with the one that was probably meant.
+func (o *options) unknown(a ast.DirectiveArg, key string) {
+	names := o.names()
+	meant := spell.Closest(key, names)
+	switch {
+	case len(names) == 0:
+		o.bad(diag.UnexpectedOption, a, key)
+	case meant == "":
+		o.bad(diag.UnknownOption, a, key, strings.Join(names, ", "))
+	default:
+		args := o.line.Args
+		if at := int(a.Pos - o.line.ArgsPos); at >= 0 && at+len(key) <= len(args) && args[at:at+len(key)] == key {
+			args = args[:at] + meant + args[at+len(key):]
+		}
+		o.bad(diag.MisspeltOption, a, key, meant, "//hook:"+o.verb+" "+args).edit = o.replace(a, key, meant)
+	}
+}
+
+func (o *options) named(key string) (reflect.Value, bool) {
+	for i := range o.into.NumField() {
+		if o.into.Type().Field(i).Tag.Get("option") == key && !strings.HasPrefix(key, "…") {
+			return o.into.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// names are the options that are valid here, and the words of the next free place.
+func (o *options) names() []string {
+	var names []string
+	for i := range o.into.NumField() {
+		tag := o.into.Type().Field(i).Tag
+		switch name := tag.Get("option"); {
+		case !strings.HasPrefix(name, "…"):
+			names = append(names, name)
+		case name == "…word" && o.into.Field(i).String() == "":
+			return append(names, strings.Fields(tag.Get("oneof"))...)
+		}
+	}
+	return names
+}
+
+func (o *options) set(a ast.DirectiveArg, field reflect.Value, key, value string, hasValue bool) {
+	if field.Kind() == reflect.Bool {
+		if hasValue {
+			o.bad(diag.UnwantedValue, a, key).edit = o.replace(a, a.Arg, key)
+			return
+		}
+		field.SetBool(true)
+		return
+	}
+	if value == "" {
+		o.bad(diag.MissingValue, a, key)
+		return
+	}
+	switch field.Interface().(type) {
+	case time.Duration:
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			o.bad(diag.NoDuration, a, key, value)
+			return
+		}
+		field.SetInt(int64(d))
+	case int:
+		n, err := strconv.Atoi(value)
+		if err != nil || n <= 0 {
+			o.bad(diag.NoNumber, a, key, value)
+			return
+		}
+		field.SetInt(int64(n))
+	case []string:
+		field.Set(reflect.ValueOf(strings.Split(value, ",")))
+	default:
+		field.SetString(value)
+	}
+}
+
+// positional stores a word that is no option in the first place that takes it.
+func (o *options) positional(a ast.DirectiveArg) bool {
+	for i := range o.into.NumField() {
+		field, tag := o.into.Field(i), o.into.Type().Field(i).Tag
+		switch tag.Get("option") {
+		case "…args":
+			field.Set(reflect.Append(field, reflect.ValueOf(a.Arg)))
+			return true
+		case "…word":
+			if field.String() == "" && slices.Contains(strings.Fields(tag.Get("oneof")), a.Arg) {
+				field.SetString(a.Arg)
+				return true
+			}
+			if field.String() == "" {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// missing reports the places that need a word and got none.
+func (o *options) missing(line ast.Directive) {
+	if len(o.problems) > 0 {
+		return
+	}
+	for i := range o.into.NumField() {
+		f := o.into.Type().Field(i)
+		name := f.Tag.Get("option")
+		if strings.HasPrefix(name, "…") && o.into.Field(i).IsZero() {
+			p := problem{cause: diag.MissingArgument, pos: line.Slash, verb: o.verb, facts: []any{strings.ToLower(f.Name), f.Tag.Get("example")}}
+			if words := strings.Fields(f.Tag.Get("oneof")); len(words) > 0 {
+				p.cause, p.facts[1] = diag.MissingWord, strings.Join(words, ", ")
+			}
+			o.problems = append(o.problems, p)
+			return
+		}
+	}
+}
+
+// replace is the edit of the beginning of a word, if the word is written as it is meant: without quotes.
+func (o *options) replace(a ast.DirectiveArg, old, text string) edit {
+	if at := int(a.Pos - o.line.ArgsPos); at < 0 || at > len(o.line.Args) || !strings.HasPrefix(o.line.Args[at:], a.Arg) {
+		return edit{}
+	}
+	return edit{a.Pos, len(old), text}
+}
+
+// bad reports an option. The result is valid until the next one is reported.
+func (o *options) bad(cause diag.Cause, a ast.DirectiveArg, facts ...any) *problem {
+	o.problems = append(o.problems, problem{cause: cause, pos: a.Pos, end: o.end(a), verb: o.verb, facts: facts})
+	return &o.problems[len(o.problems)-1]
+}
+
+// end is behind an option as it is written, quotes included.
+func (o *options) end(a ast.DirectiveArg) token.Pos {
+	text := o.line.Args[a.Pos-o.line.ArgsPos:]
+	if quoted, err := strconv.QuotedPrefix(text); err == nil {
+		return a.Pos + token.Pos(len(quoted))
+	}
+	return a.Pos + token.Pos(len(a.Arg))
+}

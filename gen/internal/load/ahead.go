@@ -1,0 +1,126 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+)
+
+// List finds the packages of the patterns and lists, beside that, what the packages of the module that have to do with hooks seem to
+// import of others. It only spares time: [Listing.Ensure] lists what was not foreseen.
+func List(ctx context.Context, dir string, patterns []string, flags ...string) (*Listing, []diag.Problem, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	wait := ahead(ctx, newListing(dir, flags))
+	l, problems, err := Find(ctx, dir, patterns, flags...)
+	if err != nil || l == nil {
+		cancel()
+	}
+	roots := wait()
+	cancel()
+	if l == nil {
+		return nil, problems, err
+	}
+	packages.Visit(roots, nil, l.note)
+	for _, p := range roots {
+		l.tried[p.PkgPath] = true
+	}
+	return l, problems, err
+}
+
+// ahead starts to list what is foreseen; the returned function waits for it. Errors are left to whoever needs what is missing then.
+func ahead(ctx context.Context, l *Listing) (wait func() []*packages.Package) {
+	done := make(chan []*packages.Package, 1)
+	go func() {
+		var roots []*packages.Package
+		if paths := l.foreseen(); len(paths) > 0 {
+			roots, _ = l.ask(ctx, exported, paths)
+		}
+		done <- roots
+	}()
+	return func() []*packages.Package { return <-done }
+}
+
+// foreseen are packages of the standard library and of modules that go.mod names, from the imports of files whose package speaks of
+// hooks or is imported by such a one. No build constraint is looked at, so these may be too many.
+func (l *Listing) foreseen() []string {
+	m, err := FindModule(l.dir)
+	if err != nil || len(l.contract()) == 0 {
+		return nil
+	}
+	dirs, todo := l.survey(m)
+	var out []string
+	seen := map[string]bool{}
+	for todo = append(todo, l.contract()...); len(todo) > 0; {
+		name := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		switch {
+		case name == m.Path || strings.HasPrefix(name, m.Path+"/"):
+			todo = append(todo, dirs[name]...)
+		case importable.MatchString(name) && !wide(name) && m.has(name):
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// survey returns what the directories of a module import, by the import path that they have, and those of them that speak of hooks.
+func (l *Listing) survey(m Module) (dirs map[string][]string, hooks []string) {
+	dirs = map[string][]string{}
+	seen := 0
+	_ = filepath.WalkDir(m.Dir, func(name string, d os.DirEntry, err error) error { // what cannot be read is not foreseen
+		switch {
+		case err != nil || seen > maxDirectories:
+			return fs.SkipAll
+		case d.IsDir() && name != m.Dir && (leftOut(d.Name()) || isModule(name)):
+			return fs.SkipDir
+		case d.IsDir():
+			seen++
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			text, err := os.ReadFile(name)
+			rel, relErr := filepath.Rel(m.Dir, filepath.Dir(name))
+			if err != nil || relErr != nil || Own(name, text) {
+				return nil
+			}
+			at := path.Join(m.Path, filepath.ToSlash(rel))
+			dirs[at] = append(dirs[at], importsOf(name, text)...)
+			if bytes.Contains(text, []byte("//hook:")) {
+				hooks = append(hooks, at)
+			}
+		}
+		return nil
+	})
+	return dirs, hooks
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+// has tells whether a package is of the standard library or of a module that go.mod names, so that nobody goes looking for it.
+func (m Module) has(name string) bool {
+	if first, _, _ := strings.Cut(name, "/"); !strings.Contains(first, ".") {
+		return true
+	}
+	words := strings.Fields(string(m.Text))
+	for ; name != "."; name = path.Dir(name) {
+		if slices.Contains(words, name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,88 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+)
+
+// noPackage is the problem of a pattern that matches nothing.
+func (l *Listing) noPackage(pattern, why string) diag.Problem {
+	p := diag.New(diag.NoPackage, token.Position{}, pattern)
+	head, rest := strings.TrimSuffix(pattern, "/..."), ""
+	if head != pattern {
+		rest = "/..."
+	}
+	dirs := l.directories()
+	if near := diag.Closest(path.Clean(head), dirs); near != "" {
+		p = diag.New(diag.MisspeltPackage, token.Position{}, pattern, "./"+near+rest)
+	}
+	p.Notes = []diag.Note{diag.Remark(why)}
+	return p
+}
+
+// nothing is the problem of patterns that match nothing at all. The go command is asked once more: listing with errors loses what
+// it says of a go.mod that it cannot use.
+func (l *Listing) nothing(ctx context.Context, patterns []string) diag.Problem {
+	problem := func(cause diag.Cause) diag.Problem {
+		return diag.New(cause, token.Position{}, strings.Join(patterns, " "), l.dir)
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, l.flags, []string{"--"}, patterns)...)
+	cmd.Dir, cmd.Stderr = l.dir, &said
+	if err := cmd.Run(); err == nil || said.Len() == 0 {
+		return problem(diag.NoPackages)
+	}
+	p := problem(diag.GoListFails)
+	if strings.Contains(said.String(), "go mod tidy") {
+		p = problem(diag.Untidy)
+	}
+	for line := range strings.Lines(strings.TrimSpace(said.String())) {
+		p.Notes = append(p.Notes, diag.Remark(strings.TrimSpace(line)))
+	}
+	return p
+}
+
+// maxDirectories is how many directories are looked at for a suggestion.
+const maxDirectories = 5000
+
+// directories are those of the module with Go files, relative to the directory of the run and below it.
+func (l *Listing) directories() []string {
+	var out []string
+	seen := 0
+	err := filepath.WalkDir(l.dir, func(name string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil || seen > maxDirectories:
+			return fs.SkipAll
+		case d.IsDir() && name != l.dir && leftOut(d.Name()):
+			return fs.SkipDir
+		case d.IsDir():
+			seen++
+		case strings.HasSuffix(name, ".go"):
+			rel, err := filepath.Rel(l.dir, filepath.Dir(name))
+			if rel = filepath.ToSlash(rel); err == nil && (len(out) == 0 || out[len(out)-1] != rel) {
+				out = append(out, rel)
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // only a suggestion is lost
+	}
+	return out
+}
+
+// leftOut tells whether the go command does not look into a directory of this name.
+func leftOut(name string) bool {
+	return name == "vendor" || name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+}

@@ -1,0 +1,183 @@
+package model
+
+import (
+	"go/types"
+	"maps"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/gen/internal/directive"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
+)
+
+// Declared is what the directives of a package say, for who has the types of the package and not its source. It is data that
+// encoding/gob can write. What the types say themselves, such as the fields of a composite with their tags, is not in it.
+type Declared struct {
+	// Points are those of package hook, in the model's order. A package with aliases says them too: who has types of package hook by
+	// way of aliases alone is not told what that package declared.
+	Points     []DeclaredPoint
+	Subsystems []DeclaredSubsystem
+	Composites []DeclaredComposite
+	// Open are the types with //hook:enum open.
+	Open []string
+	// Schemas are the texts of //hook:schema, by the type's name.
+	Schemas map[string]string
+}
+
+// DeclaredPoint is a [Point] without its signature.
+type DeclaredPoint struct {
+	Name, Kind, Combine              string
+	Reverse, Bracket, Closed, Facade bool
+}
+
+// DeclaredSubsystem is a [Subsystem]: its type's name, its typed tools by name and by constant, the points, and the names of the
+// tools that are written by hand.
+type DeclaredSubsystem struct {
+	Name                string
+	Dynamic             bool
+	Tools, Consts       []string
+	Points, HandWritten []string
+	// Defaults are what its options say about the fields of its type, as plan.Defaults writes it.
+	Defaults string
+}
+
+// DeclaredComposite is a [Composite]: its type's name and the points that its author wrote.
+type DeclaredComposite struct {
+	Name string
+	Own  []string
+}
+
+// Declared returns what importers of the package need to know.
+func (m *Model) Declared(p *Package) Declared {
+	var d Declared
+	if p.Declares || aliases(p.Types) {
+		for _, pt := range m.Points {
+			d.Points = append(d.Points, DeclaredPoint{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Bracket, pt.Closed, pt.Facade})
+		}
+	}
+	for _, s := range p.Subsystems {
+		out := DeclaredSubsystem{Name: s.Name, Dynamic: s.Options.Dynamic, Points: s.Points, HandWritten: s.Names, Defaults: s.Defaults.String()}
+		for _, t := range s.Tools {
+			out.Tools, out.Consts = append(out.Tools, t.Name), append(out.Consts, t.Const)
+		}
+		d.Subsystems = append(d.Subsystems, out)
+	}
+	for _, c := range p.Composites {
+		d.Composites = append(d.Composites, DeclaredComposite{c.Name, slices.Sorted(maps.Keys(c.Own))})
+	}
+	for t, e := range p.enums {
+		if e.Open {
+			d.Open = append(d.Open, t.Name())
+		}
+	}
+	slices.Sort(d.Open)
+	for t, text := range p.schemas {
+		if d.Schemas == nil {
+			d.Schemas = map[string]string{}
+		}
+		d.Schemas[t.Name()] = text
+	}
+	return d
+}
+
+// aliases tells whether a package declares one.
+func aliases(t *types.Package) bool {
+	return slices.ContainsFunc(t.Scope().Names(), func(name string) bool {
+		obj, ok := t.Scope().Lookup(name).(*types.TypeName)
+		return ok && obj.IsAlias()
+	})
+}
+
+// Empty tells whether there is nothing to know.
+func (d Declared) Empty() bool {
+	return len(d.Points)+len(d.Subsystems)+len(d.Composites)+len(d.Open)+len(d.Schemas) == 0
+}
+
+// NewKnowing makes a model for which package hook is not read: d is what was found in its source.
+func NewKnowing(source Source, hook *types.Package, d Declared) *Model {
+	m := empty(source)
+	m.hookPkg = hook
+	facade, _ := hook.Scope().Lookup("Hook").(*types.TypeName)
+	for _, known := range d.Points {
+		of, _ := hook.Scope().Lookup(known.Name).(*types.TypeName)
+		if known.Facade {
+			of = facade
+		}
+		if f := methodOf(of, known.Name); f != nil {
+			m.Points = append(m.Points, &Point{
+				Name: known.Name, Kind: known.Kind, Combine: known.Combine, Reverse: known.Reverse, Bracket: known.Bracket, Closed: known.Closed,
+				Facade: known.Facade, Pkg: hook.Path(), Signature: f.Signature(), Pos: f.Pos(),
+			})
+		}
+	}
+	return m
+}
+
+// methodOf returns the method of an interface, or nil.
+func methodOf(of *types.TypeName, name string) *types.Func {
+	if of == nil {
+		return nil
+	}
+	i, ok := of.Type().Underlying().(*types.Interface)
+	if !ok {
+		return nil
+	}
+	for f := range i.Methods() {
+		if f.Name() == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Know adds a package of the main module of which only the types are there, and what its directives said.
+func (m *Model) Know(t *types.Package, d Declared) {
+	p := &Package{
+		Package: &load.Package{Path: t.Path(), Name: t.Name(), Types: t}, known: true,
+		enums: map[*types.TypeName]directive.Enum{}, schemas: map[*types.TypeName]string{},
+	}
+	for _, known := range d.Subsystems {
+		named := namedIn(t, known.Name)
+		if named == nil {
+			continue
+		}
+		s := &Subsystem{
+			Pkg: p, Named: named, Name: known.Name, Pos: named.Obj().Pos(), Options: directive.Subsystem{Dynamic: known.Dynamic},
+			Points: known.Points, Names: known.HandWritten,
+		}
+		s.Defaults, _ = plan.ParseDefaults(known.Defaults, m.planned()) // what is wrong with it was said where it is declared
+		for i, name := range known.Tools {
+			s.Tools = append(s.Tools, &Tool{Name: name, Const: known.Consts[i], Pos: s.Pos})
+		}
+		p.Subsystems = append(p.Subsystems, s)
+	}
+	for _, known := range d.Composites {
+		if named := namedIn(t, known.Name); named != nil {
+			c := &Composite{Pkg: p, Named: named, Name: known.Name, Pos: named.Obj().Pos(), Own: map[string]bool{}}
+			for _, name := range known.Own {
+				c.Own[name] = true
+			}
+			p.Composites = append(p.Composites, c)
+		}
+	}
+	for _, name := range d.Open {
+		if obj, ok := t.Scope().Lookup(name).(*types.TypeName); ok {
+			p.enums[obj] = directive.Enum{Open: true}
+		}
+	}
+	for name, text := range d.Schemas {
+		if obj, ok := t.Scope().Lookup(name).(*types.TypeName); ok {
+			p.schemas[obj] = text
+		}
+	}
+	m.packages[t.Path()] = p
+}
+
+func namedIn(t *types.Package, name string) *types.Named {
+	obj, ok := t.Scope().Lookup(name).(*types.TypeName)
+	if !ok {
+		return nil
+	}
+	named, _ := obj.Type().(*types.Named)
+	return named
+}

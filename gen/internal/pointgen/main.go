@@ -1,0 +1,329 @@
+// Command pointgen writes what the declarations of points in package hook imply: point_gen.go in hook, hook/point, hook/hooktest,
+// composite and composite/guard. go generate runs it there, in the directory of the package that its argument names.
+package main
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"log"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"github.com/grapnel-go/grapnel/gen/internal/directive"
+)
+
+//go:embed *.tmpl
+var templates embed.FS
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 3 {
+		log.Fatal("pointgen: run it as pointgen PACKAGE HOOK: the name of a template, and the directory of package hook")
+	}
+	src, err := generate(os.Args[1], os.Args[2])
+	if err == nil {
+		err = os.WriteFile("point_gen.go", src, 0o644)
+	}
+	if err != nil {
+		log.Fatal("pointgen: ", err)
+	}
+}
+
+// generate returns the source of point_gen.go for the package of this name; dir is that
+// of package hook.
+func generate(name, dir string) ([]byte, error) {
+	points, err := read(dir)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.ParseFS(templates, name+".tmpl")
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := t.Execute(&text, points); err != nil {
+		return nil, err
+	}
+	return format.Source(withoutUnused(text.Bytes()))
+}
+
+var imported = regexp.MustCompile(`(?m)^\t"(?:[^"]*/)?(\w+)"\n`)
+
+// withoutUnused leaves out the imports that a template has for points that there are not.
+func withoutUnused(src []byte) []byte {
+	return imported.ReplaceAllFunc(src, func(line []byte) []byte {
+		if name := imported.FindSubmatch(line)[1]; !bytes.Contains(src, append(slices.Clone(name), '.')) {
+			return nil
+		}
+		return line
+	})
+}
+
+// point is a point with its method.
+type point struct {
+	Name, Kind, Combine string
+	// Bracket: one end of a pair.
+	Reverse, Bracket, Closed bool
+	// Failed is the answer in place of a decider's that failed closed; "" for none.
+	Failed string
+	// Facade: a method of hook.Hook itself.
+	Facade bool
+	Params []param
+	// Results are the types of the results.
+	Results []string
+	// Place is the name of the type that says what the point is about; "" for none.
+	Place string
+	// Answers are the constructors of a decision, in the order of their declaration.
+	Answers []answer
+}
+
+// answer is a constructor of a decision: its name and the types of its parameters.
+type answer struct {
+	Name   string
+	Params []string
+}
+
+// param is a parameter behind the context.
+type param struct{ Name, Type string }
+
+// Field is the name of the point's list.
+func (p point) Field() string {
+	name := []rune(p.Name)
+	name[0] = unicode.ToLower(name[0])
+	return string(name)
+}
+
+// Iface is the interface that has the method.
+func (p point) Iface() string {
+	if p.Facade {
+		return "hook.Hook"
+	}
+	return "hook." + p.Name
+}
+
+// Walk is the function of the point's kind; "" if its methods are written by hand.
+func (p point) Walk() string {
+	switch {
+	case p.Facade, p.Kind == "wrap", p.Bracket:
+		return ""
+	}
+	return p.Kind
+}
+
+// Nil reports whether the error is always nil.
+func (p point) Nil() bool { return p.Kind == "decide" }
+
+// Signature are the parameters with their names.
+func (p point) Signature() string {
+	out := []string{"ctx context.Context"}
+	for _, q := range p.Params {
+		out = append(out, q.Name+" "+q.Type)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Returns are the results as a signature has them.
+func (p point) Returns() string {
+	switch len(p.Results) {
+	case 0:
+		return ""
+	case 1:
+		return p.Results[0]
+	}
+	return "(" + strings.Join(p.Results, ", ") + ")"
+}
+
+// Names are the names of the parameters, the context's first.
+func (p point) Names() string {
+	out := []string{"ctx"}
+	for _, q := range p.Params {
+		out = append(out, q.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Last is the name of the last parameter: the value that a rewriter gets and returns.
+func (p point) Last() string { return p.Params[len(p.Params)-1].Name }
+
+// Element is the type of what a contributor returns a list of.
+func (p point) Element() string { return strings.TrimPrefix(p.Results[0], "[]") }
+
+// Args are the place and the value that the walk hands on. A contributor has no value.
+func (p point) Args() string {
+	var out []string
+	for _, q := range p.Params {
+		out = append(out, q.Name)
+	}
+	if p.Bare() {
+		out = append(out, "none{}")
+	}
+	return strings.Join(out, ", ")
+}
+
+// Bare reports whether the walk hands on a value, and the point has none.
+func (p point) Bare() bool { return len(p.Params) == 1 && p.Kind != "contribute" }
+
+// Call is what calls a member: the method expression.
+func (p point) Call() string {
+	if !p.Bare() {
+		return p.Iface() + "." + p.Name
+	}
+	at := p.Params[0]
+	body := "h." + p.Name + "(ctx, " + at.Name + ")"
+	if p.Results != nil {
+		body = "return " + body
+	}
+	return fmt.Sprintf("func(h %s, ctx context.Context, %s %s, _ none) %s { %s }", p.Iface(), at.Name, at.Type, p.Returns(), body)
+}
+
+// View is what an observer that is told in the background is handed.
+func (p point) View() string {
+	if p.Kind != "observe" || p.Bracket {
+		return ""
+	}
+	return ", view.Of"
+}
+
+// read returns the points that package hook declares: the methods of Hook, then the interfaces beside it.
+func read(dir string) ([]point, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	fset, interfaces, answers := token.NewFileSet(), map[string]bool{}, map[string][]answer{}
+	var facade, beside []point
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		found, problems := directive.Scan(fset, f)
+		if len(problems) > 0 {
+			return nil, fmt.Errorf("%v: %s", problems[0].Pos, problems[0].Message())
+		}
+		for _, d := range found {
+			switch p, ok := declared(d); {
+			case !ok:
+			case p.Facade:
+				facade = append(facade, p)
+			default:
+				beside = append(beside, p)
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				_, interfaces["hook."+n.Name.Name] = n.Type.(*ast.InterfaceType)
+			case *ast.FuncDecl:
+				if of, a := constructed(n); of != "" {
+					answers[of] = append(answers[of], a)
+				}
+			}
+			return true
+		})
+	}
+	all := append(facade, beside...)
+	for i, p := range all {
+		all[i].Place = p.place(interfaces)
+		if p.Kind == "decide" {
+			all[i].Answers = answers[p.Results[0]]
+		}
+	}
+	return all, nil
+}
+
+// constructed returns the type of which the function returns a value, and how it is called; "" for methods and what is not exported.
+func constructed(f *ast.FuncDecl) (of string, a answer) {
+	if f.Recv != nil || !f.Name.IsExported() || f.Type.TypeParams != nil {
+		return "", a
+	}
+	m := method(f.Type)
+	if len(m.Results) != 1 {
+		return "", a
+	}
+	a.Name = f.Name.Name
+	for _, q := range m.Params {
+		a.Params = append(a.Params, q.Type)
+	}
+	return m.Results[0], a
+}
+
+// declared returns the point that the directive declares.
+func declared(d directive.Found) (point, bool) {
+	if d.Point == nil {
+		return point{}, false
+	}
+	field, facade := d.Node.(*ast.Field)
+	if t, ok := d.Node.(*ast.TypeSpec); ok {
+		field = t.Type.(*ast.InterfaceType).Methods.List[0]
+	}
+	p := method(field.Type.(*ast.FuncType))
+	p.Name, p.Kind, p.Combine, p.Facade = field.Names[0].Name, d.Point.Kind, d.Point.Combine, facade
+	p.Reverse, p.Bracket, p.Closed = d.Point.Reverse, d.Point.Bracket, d.Point.FailClosed
+	p.Failed = d.Point.Answer
+	return p, true
+}
+
+// place is the name of the first parameter's type, unless that is an interface, which says what a hook may do and not where it is.
+func (p point) place(interfaces map[string]bool) string {
+	if len(p.Params) == 0 {
+		return ""
+	}
+	name, ok := strings.CutPrefix(strings.TrimPrefix(p.Params[0].Type, "*"), "hook.")
+	if !ok || interfaces["hook."+name] {
+		return ""
+	}
+	return name
+}
+
+func method(t *ast.FuncType) point {
+	var p point
+	for _, f := range t.Params.List {
+		for _, n := range f.Names {
+			if typ := qualified(f.Type); typ != "context.Context" {
+				p.Params = append(p.Params, param{n.Name, typ})
+			}
+		}
+	}
+	if t.Results != nil {
+		for _, f := range t.Results.List {
+			p.Results = append(p.Results, qualified(f.Type))
+		}
+	}
+	return p
+}
+
+// qualified is the type as other packages write it.
+func qualified(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		if e.IsExported() {
+			return "hook." + e.Name
+		}
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.X.(*ast.Ident).Name + "." + e.Sel.Name
+	case *ast.StarExpr:
+		return "*" + qualified(e.X)
+	case *ast.ArrayType:
+		return "[]" + qualified(e.Elt)
+	case *ast.Ellipsis:
+		return "..." + qualified(e.Elt)
+	case *ast.IndexExpr:
+		return qualified(e.X) + "[" + qualified(e.Index) + "]"
+	}
+	return fmt.Sprintf("/* %T */", e)
+}

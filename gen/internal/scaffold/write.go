@@ -1,0 +1,170 @@
+package scaffold
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/gen/internal/load"
+)
+
+// product is one file that is to be written.
+type product struct {
+	name string // absolute
+	text []byte
+	what FileKind
+	// old is what the file has now; nil if it must not exist.
+	old []byte
+}
+
+// products are all files, in the order in which they are written: those that others depend on come first, the composite's own last.
+func (b *builder) products() ([]product, error) {
+	var out []product
+	for _, f := range b.files {
+		out = append(out, product{name: filepath.Join(b.dir, filepath.FromSlash(f.Name)), text: f.Text, what: kindOf(f.Name)})
+	}
+	if text := b.output[b.path]; text != nil {
+		out = append(out, product{name: filepath.Join(b.dir, load.Output), text: text, what: Generated})
+	}
+	if b.into == nil {
+		return out, nil
+	}
+	p := product{name: filepath.Join(b.into.dir, load.Output), text: b.output[b.into.path], what: Generated}
+	old, err := os.ReadFile(p.name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	p.old = old
+	return append(out, p, product{name: b.into.file, text: b.into.text, what: Changed, old: b.into.old}), nil
+}
+
+// write writes all files or none.
+func (b *builder) write(ctx context.Context, problems []diag.Problem) (Result, error) {
+	result := b.result()
+	result.Problems = problems
+	all, err := b.products()
+	if err != nil {
+		return Result{}, err
+	}
+	for _, p := range all {
+		result.Written = append(result.Written, Written{b.relative(p.name), p.what})
+	}
+	if b.into != nil {
+		result.Composite, result.Field = b.into.insertion.Struct, b.into.insertion.Field
+	}
+	if b.o.Check {
+		return result, nil
+	}
+	root, err := os.OpenRoot(b.module.Dir)
+	if err != nil {
+		return Result{}, err
+	}
+	defer root.Close()
+	w := &writer{root: root}
+	for _, p := range all {
+		rel, err := filepath.Rel(b.module.Dir, p.name)
+		if err == nil {
+			err = w.put(rel, p)
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return Result{}, errors.Join(fmt.Errorf("nothing was written: %w", err), w.undo())
+		}
+	}
+	return result, nil
+}
+
+// writer writes files below the module's directory, which no symbolic link leads out of, and can take that back.
+type writer struct {
+	root *os.Root
+	back []func() error
+}
+
+func (w *writer) put(name string, p product) error {
+	if p.old != nil {
+		return w.replace(name, p)
+	}
+	if err := w.mkdir(filepath.Dir(name)); err != nil {
+		return err
+	}
+	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	w.back = append(w.back, func() error { return w.root.Remove(name) })
+	_, err = f.Write(p.text)
+	return errors.Join(err, f.Close())
+}
+
+// mkdir makes the directories that are missing.
+func (w *writer) mkdir(name string) error {
+	info, err := w.root.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s is no directory", filepath.ToSlash(name))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := w.mkdir(filepath.Dir(name)); err != nil {
+		return err
+	}
+	if err := w.root.Mkdir(name, 0o755); err != nil {
+		return err
+	}
+	w.back = append(w.back, func() error { return w.root.Remove(name) })
+	return nil
+}
+
+// replace changes a file that is still what it was when it was read, so that a reader sees the old text or the new one.
+func (w *writer) replace(name string, p product) error {
+	now, err := w.root.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, p.old) {
+		return fmt.Errorf("%s was changed by somebody else meanwhile", filepath.ToSlash(name))
+	}
+	if bytes.Equal(p.old, p.text) {
+		return nil
+	}
+	if err := w.rename(name, p.text); err != nil {
+		return err
+	}
+	w.back = append(w.back, func() error { return w.rename(name, p.old) })
+	return nil
+}
+
+func (w *writer) rename(name string, text []byte) error {
+	info, err := w.root.Stat(name)
+	if err != nil {
+		return err
+	}
+	next := filepath.Join(filepath.Dir(name), ".hookgen-"+filepath.Base(name))
+	f, err := w.root.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = w.root.Rename(next, name)
+	}
+	if err != nil {
+		return errors.Join(err, w.root.Remove(next))
+	}
+	return nil
+}
+
+// undo takes everything back, the last first.
+func (w *writer) undo() error {
+	var all error
+	for i := len(w.back) - 1; i >= 0; i-- {
+		all = errors.Join(all, w.back[i]())
+	}
+	return all
+}

@@ -1,0 +1,141 @@
+// Package schema turns the Go type of a tool's input into the model that schema, decoder and validation are generated from, and
+// into the JSON Schema itself. It is pure: types in, a tree and problems out.
+//
+// The schemas keep to what every provider takes: an object at the top, properties in the order of the fields,
+// additionalProperties false, everything inlined.
+package schema
+
+import (
+	"go/token"
+	"go/types"
+
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
+)
+
+// Kind is how a value is written in JSON and read from it.
+type Kind int
+
+// The kinds of value.
+const (
+	String   Kind = iota + 1
+	Int           // Value.Bits, 0 for int
+	Uint          // Value.Bits, 0 for uint
+	Float         // Value.Bits
+	Bool          //
+	Bytes         // []byte as base64
+	Time          // time.Time as RFC 3339
+	Duration      // time.Duration as a string, 1m30s
+	JSON          // message.JSON: any value, as canonical text
+	Raw           // json.RawMessage: the same as bytes
+	Any           // any
+	Struct        // Value.Struct
+	List          // a slice of Value.Elem
+	Map           // a map of strings to Value.Elem
+	OwnText       // a string that the type's UnmarshalText reads
+	Own           // what the type's UnmarshalJSON reads, of the form Value.Shape
+	Union         // one of Value.Forms; only in a Shape
+)
+
+// Object is a JSON object that is made of a Go struct.
+type Object struct {
+	// Type is the struct, named or not, never a pointer.
+	Type   types.Type
+	Fields []*Field
+
+	// While a shape is read: what its keywords said.
+	closed   bool
+	required []string
+}
+
+// Field is one member of an object.
+type Field struct {
+	// Go is how the field is reached from the struct: "Title", "Base.Title".
+	Go string
+	// Name is the member's name in JSON.
+	Name string
+	// Doc is the description, on one line per paragraph.
+	Doc      string
+	Required bool
+	// Default and Example are nil where there is none.
+	Default, Example *Literal
+	Value            *Value
+	Pos              token.Position
+}
+
+// NullIsAbsent tells whether null in the place of the value counts as not given: it
+// does for optional fields, unless the Go value can tell the two apart.
+func (f *Field) NullIsAbsent() bool {
+	if f.Required {
+		return false
+	}
+	v := f.Value
+	own := v.Kind == Own && (v.Shape.Pointer || v.Shape.Kind == Any)
+	return v.Pointer || v.Kind != JSON && v.Kind != Raw && !own
+}
+
+// Value is the type of a field, of an element or of what a pointer points to.
+type Value struct {
+	Kind Kind
+	// Type is the Go type without the pointer.
+	Type types.Type
+	// Pointer: the Go value is a pointer to Type, and nil is null.
+	Pointer bool
+	Bits    int
+	// Quoted: the tag says ",string": a number or boolean in quotes.
+	Quoted bool
+	Struct *Object
+	Elem   *Value
+	// Shape is what //hook:schema says about a type that decodes itself. Its parts have the Go types that they are checked as.
+	Shape *Value
+	// Forms are the alternatives of a Union, one for each JSON type.
+	Forms []*Value
+	// Doc is the description that a shape brings; a field's comes first.
+	Doc string
+	// Enum is not empty if only these values are allowed.
+	Enum []Literal
+	Limits
+}
+
+// Limits are what the tag of a field demands of its value; nil and "" demand nothing. Those of a list's elements stand at Elem.
+type Limits struct {
+	// Min and Max are numbers as JSON and Go write them.
+	Min, Max string
+	// MinLen and MaxLen count characters.
+	MinLen, MaxLen *int
+	// MinItems and MaxItems count elements of a list.
+	MinItems, MaxItems *int
+	Pattern, Format    string
+}
+
+// Literal is one value, as JSON writes it and as Go does.
+type Literal struct {
+	JSON string
+	// Go is an untyped constant: a number, a quoted string, true or false. A duration is in nanoseconds.
+	Go string
+	// Const is the constant that has the value, where it may be named from the package that is generated.
+	Const *types.Const
+}
+
+// Source is what types alone do not tell. Position must be set; the others may be nil.
+type Source struct {
+	Position func(token.Pos) token.Position
+	// Doc returns the comment of a struct field, as it stands.
+	Doc func(*types.Var) string
+	// Ours reports whether a field or type is declared in the module that is generated, where it can be given a comment; nil is
+	// everywhere.
+	Ours func(types.Object) bool
+	// Word returns where a word of the tag of a struct field stands; nil, and no position, is the field's own place.
+	Word func(v *types.Var, word string) token.Pos
+	// Open reports whether values other than a type's constants are allowed.
+	Open func(*types.TypeName) bool
+	// Schema returns the text of //hook:schema above a field or type; "" if there is none.
+	Schema func(types.Object) string
+}
+
+// New returns the model of the struct t, which the generated code of pkg decodes. Where a problem is an error, what belongs to it
+// is missing from the model.
+func New(pkg *types.Package, t types.Type, src Source) (*Object, []diag.Problem) {
+	b := &builder{pkg: pkg, src: src}
+	o := b.object(t, token.NoPos)
+	return o, diag.Sort(b.problems)
+}

@@ -15,8 +15,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
-// emit writes the generated files in memory, for the roots and for the packages of the module that these depend on. Everything is
-// read and judged before the first line is written.
+// emit generates the files in memory, for the roots and for the packages of the module that they import. It checks all declarations
+// first.
 func (r *run) emit() (map[string][]byte, error) {
 	packages := r.model.Packages()
 	sets := map[string][]emit.Toolset{}
@@ -43,7 +43,7 @@ func internalError(path string, err error) error {
 	return fmt.Errorf("HG099: internal error, nothing was written: %s: %w", path, err)
 }
 
-// render writes and formats the files, as many at once as there are processors: it is a third of the work.
+// render formats the files in parallel: that is a third of the work of a run.
 func render(files []*emit.File) (map[string][]byte, error) {
 	texts, errs := make([][]byte, len(files)), make([]error, len(files))
 	var next atomic.Int64
@@ -51,7 +51,7 @@ func render(files []*emit.File) (map[string][]byte, error) {
 	for range min(len(files), runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
-				errs[i] = caught(func() (err error) {
+				errs[i] = recovered(func() (err error) {
 					texts[i], err = files[i].Render()
 					return err
 				})
@@ -69,8 +69,8 @@ func render(files []*emit.File) (map[string][]byte, error) {
 	return output, nil
 }
 
-// caught runs a part of the emitter, which panics rather than write what it must not; that is an error here.
-func caught(f func() error) (err error) {
+// recovered turns a panic of the emitter, which refuses unsafe output that way, into an error.
+func recovered(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
@@ -79,14 +79,14 @@ func caught(f func() error) (err error) {
 	return f()
 }
 
-// file makes the generated file of a package, which is empty if there is nothing to write.
+// file makes the generated file of a package; it is empty if there is nothing to generate.
 func (r *run) file(p *model.Package, sets []emit.Toolset) (f *emit.File, err error) {
 	sources, err := r.listing.Sources(p.Package)
 	if err != nil {
 		return nil, err
 	}
 	from := origin.Package{Name: p.Name, Files: sources}
-	err = caught(func() error {
+	err = recovered(func() error {
 		f = emit.NewFile(p.Types)
 		f.Origin(from.Fingerprint(r.model.PointNames()))
 		for _, c := range p.Composites {
@@ -119,7 +119,7 @@ func (r *run) toolsets(p *model.Package) []emit.Toolset {
 	return sets
 }
 
-// outputLine makes a position in a generated file readable.
+// outputLine makes the file of a position relative to dir.
 func outputLine(dir string, pos token.Position) token.Position {
 	if rel, err := filepath.Rel(dir, pos.Filename); err == nil && filepath.IsLocal(rel) {
 		pos.Filename = filepath.ToSlash(rel)
@@ -127,7 +127,6 @@ func outputLine(dir string, pos token.Position) token.Position {
 	return pos
 }
 
-// imports returns what a generated file imports.
 func imports(text []byte) ([]string, error) {
 	f, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package gen is the generator: it loads packages, models what they declare, plans the composites, writes the code in memory,
-// type-checks the result, and only then touches files. The same source gives the same bytes.
+// Package gen is the generator behind hookgen: it loads packages, models their declarations, plans the composites, generates the
+// code in memory, type-checks the result, and only then writes files. The same source gives the same bytes.
 package gen
 
 import (
@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Dir is the directory that patterns and positions are relative to; "" is the working directory.
 	Dir string
-	// Patterns are as for the go command; nil is ./...
+	// Patterns are package patterns of the go command; nil is ./...
 	Patterns []string
 	// Tags are build tags, separated by commas.
 	Tags string
@@ -27,11 +27,10 @@ type Options struct {
 	Strict bool
 }
 
-// Change is one file that differs from what it is generated from.
+// Change is one generated file that differs from its declarations.
 type Change struct {
-	// Path is relative to the directory of the run where it lies below it.
+	// Path is relative to the directory of the run if the file lies below it.
 	Path string
-	// Kind is stale, missing or orphaned.
 	Kind Kind
 }
 
@@ -51,14 +50,14 @@ type Result struct {
 	Problems []Problem
 	// Changes are the files that were written or deleted, or would have been under Check.
 	Changes []Change
-	// Texts are what the files of Changes should hold, by path; an orphaned file has none.
+	// Texts are the texts that the files of Changes should have, by path; an orphaned file has none.
 	Texts map[string][]byte
-	// Packages are the paths of the packages that the patterns name; Read are those with something to read in them.
+	// Packages are the paths of the packages that the patterns name; Read are those with directives.
 	Packages, Read []string
 }
 
-// Run generates. An error is a failure of the environment, such as a go command that does not work; everything that is wrong with
-// the packages is a problem.
+// Run generates. It returns an error if the environment fails, such as the go command; what is wrong with the packages is a
+// problem.
 func Run(ctx context.Context, o Options) (Result, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -70,35 +69,35 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return r.result, err
 }
 
-// all lists, reads, plans, writes in memory, verifies, and writes at last. It ends where something is wrong.
+// all runs the steps in order and stops at the first one with an error.
 func (r *run) all(ctx context.Context) error {
 	if ok, err := r.list(ctx); err != nil || !ok {
 		return err
 	}
 	output, problems, err := r.generate(ctx)
-	if err != nil || r.wrong(problems) {
+	if err != nil || r.note(problems) {
 		return err
 	}
 	changes, problems, err := r.compare(output)
-	if err != nil || r.wrong(problems) {
+	if err != nil || r.note(problems) {
 		return err
 	}
 	problems, err = r.verify(ctx, output, changes)
-	if err != nil || r.wrong(problems) {
+	if err != nil || r.note(problems) {
 		return err
 	}
 	if r.options.Check {
-		r.tell(changes, output)
+		r.record(changes, output)
 		return nil
 	}
 	if err := r.write(changes, output); err != nil {
 		return err
 	}
-	r.tell(changes, output)
+	r.record(changes, output)
 	return nil
 }
 
-// list finds the packages; it tells whether to go on.
+// list finds the packages; false ends the run.
 func (r *run) list(ctx context.Context) (bool, error) {
 	patterns := r.options.Patterns
 	if len(patterns) == 0 {
@@ -109,15 +108,15 @@ func (r *run) list(ctx context.Context) (bool, error) {
 		flags = append(flags, "-tags="+r.options.Tags)
 	}
 	listing, problems, err := load.List(ctx, r.dir, patterns, flags...)
-	if err != nil || r.wrong(problems) {
+	if err != nil || r.note(problems) {
 		return false, err
 	}
 	r.listing = listing
 	return true, r.readable()
 }
 
-// wrong notes problems and tells whether they stop the run.
-func (r *run) wrong(problems []diag.Problem) bool {
+// note records problems and tells whether they stop the run.
+func (r *run) note(problems []diag.Problem) bool {
 	if r.options.Strict {
 		problems = diag.Strict(problems)
 	}
@@ -125,29 +124,28 @@ func (r *run) wrong(problems []diag.Problem) bool {
 	return diag.HasErrors(problems)
 }
 
-// run is one run.
 type run struct {
 	dir     string
 	options Options
 	result  Result
 	listing *load.Listing
 	model   *model.Model
-	// around are problems of what is beside the model: files that are not read, and the version of the contract.
-	around []diag.Problem
-	// mentioned are the roots that may have something to generate.
+	// runProblems are the problems of unread files and of the version of package composite.
+	runProblems []diag.Problem
+	// mentioned are the roots that contain directives.
 	mentioned []*model.Package
 }
 
-// generate returns the text of the generated file by package path.
+// generate returns the texts of the generated files by package path.
 func (r *run) generate(ctx context.Context) (map[string][]byte, []diag.Problem, error) {
 	if err := r.read(ctx); err != nil || r.model == nil {
-		return nil, r.around, err
+		return nil, r.runProblems, err
 	}
 	output, err := r.emit()
-	return output, append(r.model.Problems(), r.around...), err
+	return output, append(r.model.Problems(), r.runProblems...), err
 }
 
-// read makes the model of the packages with directives; there is none without such packages.
+// read makes the model of the packages with directives; without such packages the model stays nil.
 func (r *run) read(ctx context.Context) error {
 	var paths []string
 	for _, root := range r.listing.Roots {
@@ -157,7 +155,7 @@ func (r *run) read(ctx context.Context) error {
 		}
 	}
 	r.result.Read = paths
-	r.around = r.unread()
+	r.runProblems = r.unread()
 	if len(paths) == 0 {
 		return nil
 	}
@@ -165,7 +163,7 @@ func (r *run) read(ctx context.Context) error {
 		return err
 	}
 	if old := r.oldContract(); old != nil {
-		r.around = append(r.around, *old)
+		r.runProblems = append(r.runProblems, *old)
 		return nil
 	}
 	m, err := model.New(r.listing.NewChecker())

@@ -88,7 +88,7 @@ func link(change func(right string) string) func(t *testing.T, file, right strin
 	}
 }
 
-// around are what else may differ: whether the subsystem has its file, and whether code of the user's needs the composite's.
+// runProblems are what else may differ: whether the subsystem has its file, and whether code of the user's needs the composite's.
 var around = []struct {
 	name            string
 	generated, used bool

@@ -10,9 +10,9 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// Plans returns the plans of the composites in the packages, as their source has them, with the places of all fields; nothing is
-// written. They are sorted by package and place. With an error among the problems there are none.
-func Plans(ctx context.Context, o Options) ([]*picture.View, []diag.Problem, error) {
+// Plans returns the plans of the composites in the packages with the places of all fields, sorted by package and place. It writes
+// nothing. If one of the problems is an error there are no plans.
+func Plans(ctx context.Context, o Options) ([]*picture.View, []Problem, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -26,7 +26,7 @@ func (r *run) plans(ctx context.Context) ([]*picture.View, error) {
 	if ok, err := r.list(ctx); err != nil || !ok {
 		return nil, err
 	}
-	if err := r.read(ctx); err != nil || r.wrong(r.around) || r.model == nil || r.wrong(r.model.Problems()) {
+	if err := r.read(ctx); err != nil || r.note(r.runProblems) || r.model == nil || r.note(r.model.Problems()) {
 		return nil, err
 	}
 	var views []*picture.View
@@ -50,7 +50,7 @@ func (r *run) view(c *model.Composite) *picture.View {
 	return picture.New(s)
 }
 
-// places notes where the fields of a composite and of those in it are declared.
+// places records the places of the fields of a composite and of the composites nested in it.
 func (r *run) places(to map[string]string, c *model.Composite, path string) {
 	for _, m := range c.Members {
 		to[path+m.Field] = r.place(m.Pos)
@@ -60,7 +60,7 @@ func (r *run) places(to map[string]string, c *model.Composite, path string) {
 	}
 }
 
-// place is file:line:column, the file from the directory of the run where it lies below it.
+// place returns file:line:column, the file relative to the directory of the run if it lies below it.
 func (r *run) place(pos token.Pos) string {
 	return outputLine(r.dir, r.model.Position(pos)).String()
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// unread reports directives in files that are not read: tests, and what build constraints exclude. A test file is a mistake; a file
-// of another system or tag may be meant as it is, so that is a warning.
+// unread reports directives in files that are not read. In a test file that is an error; a file that build constraints exclude may
+// be intended, so it is a warning.
 func (r *run) unread() []diag.Problem {
 	var out []diag.Problem
 	for _, file := range r.listing.Unread(directive.Mentioned) {
 		fset := token.NewFileSet()
 		parsed, err := parser.ParseFile(fset, file.Name, file.Text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			continue // nobody needs it to be right
+			continue // the file is not part of the build
 		}
 		found, _ := directive.Scan(fset, parsed)
 		if slices.ContainsFunc(found, func(f directive.Found) bool { return f.Ignore != nil && slices.Contains(f.Ignore.Codes, "HG019") }) {

@@ -13,8 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// verify type-checks every package whose generated file changes together with that file, bodies included. What does not compile
-// there is a mistake of this generator.
+// verify type-checks the packages whose generated files change, bodies included. An error there is a bug of the generator.
 func (r *run) verify(ctx context.Context, output map[string][]byte, changes []Change) ([]diag.Problem, error) {
 	var paths []string
 	for _, c := range changes {
@@ -51,15 +50,15 @@ func (r *run) verify(ctx context.Context, output map[string][]byte, changes []Ch
 			if filepath.Base(pos.Filename) != load.Output {
 				continue
 			}
-			problems = append(problems, internal(pos, e.Msg, output[path]))
+			problems = append(problems, outputBroken(pos, e.Msg, output[path]))
 		}
 	}
 	return diag.Sort(problems), nil
 }
 
-// internal is the problem of generated code that does not compile. Its place is in a text that is on no disk, so it stands in the
-// message, and the line below it.
-func internal(pos token.Position, message string, text []byte) diag.Problem {
+// outputBroken is the problem of generated code that does not compile. The message has its place and line, because the text is not
+// on disk.
+func outputBroken(pos token.Position, message string, text []byte) diag.Problem {
 	p := diag.New(diag.OutputBroken, token.Position{}, pos.String(), message)
 	if lines := strings.Split(string(text), "\n"); pos.Line <= len(lines) {
 		p.Notes = []diag.Note{diag.Remark(strings.TrimSpace(lines[pos.Line-1]))}

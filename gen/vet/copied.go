@@ -9,44 +9,44 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// copies reports values of composites that are copied although a member lies in them as a value: then there are two members, and
+// checkCopies reports values of composites that are copied although a member lies in them as a value: then there are two members, and
 // what one is told the other does not know. A composite of pointers may be copied.
-func (u *misuser) copies(f *ast.File) {
+func (u *misuseChecker) checkCopies(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			for i, e := range n.Rhs {
 				if len(n.Lhs) != len(n.Rhs) || !isBlank(n.Lhs[i]) {
-					u.copied(e, "assigned")
+					u.checkCopy(e, "assigned")
 				}
 			}
 		case *ast.ValueSpec:
 			for i, e := range n.Values {
 				if len(n.Names) != len(n.Values) || n.Names[i].Name != "_" {
-					u.copied(e, "assigned")
+					u.checkCopy(e, "assigned")
 				}
 			}
 		case *ast.CallExpr:
-			u.copiedArgs(n)
+			u.checkArguments(n)
 		case *ast.ReturnStmt:
 			for _, e := range n.Results {
-				u.copied(e, "returned")
+				u.checkCopy(e, "returned")
 			}
 		case *ast.CompositeLit:
 			for _, e := range n.Elts {
 				if kv, ok := e.(*ast.KeyValueExpr); ok {
 					e = kv.Value
 				}
-				u.copied(e, "stored")
+				u.checkCopy(e, "stored")
 			}
 		case *ast.SendStmt:
-			u.copied(n.Value, "sent")
+			u.checkCopy(n.Value, "sent")
 		case *ast.RangeStmt:
 			if n.Value != nil && !isBlank(n.Value) {
-				u.copiedType(n.Value, u.typeOf(n.Value), "copied by range")
+				u.checkCopyOf(n.Value, u.typeOf(n.Value), "copied by range")
 			}
 		case *ast.FuncDecl:
-			u.copiedParams(n)
+			u.checkParameters(n)
 		}
 		return true
 	})
@@ -57,31 +57,31 @@ func isBlank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-func (u *misuser) copiedArgs(call *ast.CallExpr) {
+func (u *misuseChecker) checkArguments(call *ast.CallExpr) {
 	if tv := u.pass.TypesInfo.Types[call.Fun]; tv.IsBuiltin() {
 		if id, ok := ast.Unparen(call.Fun).(*ast.Ident); !ok || id.Name != "append" {
 			return // len, new, unsafe.Sizeof and the like copy nothing
 		}
 	}
 	for _, e := range call.Args {
-		u.copied(e, "passed")
+		u.checkCopy(e, "passed")
 	}
 }
 
-// copiedParams reports a receiver or parameter that makes every call a copy.
-func (u *misuser) copiedParams(fn *ast.FuncDecl) {
+// checkParameters reports a receiver or parameter that makes every call a copy.
+func (u *misuseChecker) checkParameters(fn *ast.FuncDecl) {
 	for _, list := range []*ast.FieldList{fn.Recv, fn.Type.Params} {
 		if list == nil {
 			continue
 		}
 		for _, field := range list.List {
-			u.copiedType(field.Type, u.typeOf(field.Type), "taken as a value")
+			u.checkCopyOf(field.Type, u.typeOf(field.Type), "taken as a value")
 		}
 	}
 }
 
-// copied reports an expression that copies a value which is already somewhere; a literal and the result of a call are new.
-func (u *misuser) copied(e ast.Expr, how string) {
+// checkCopy reports an expression that copies a value which is already somewhere; a literal and the result of a call are new.
+func (u *misuseChecker) checkCopy(e ast.Expr, how string) {
 	e = ast.Unparen(e)
 	switch e.(type) {
 	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
@@ -89,11 +89,11 @@ func (u *misuser) copied(e ast.Expr, how string) {
 		return
 	}
 	if tv, ok := u.pass.TypesInfo.Types[e]; ok && tv.IsValue() {
-		u.copiedType(e, tv.Type, how+" as a value")
+		u.checkCopyOf(e, tv.Type, how+" as a value")
 	}
 }
 
-func (u *misuser) copiedType(at ast.Expr, t types.Type, how string) {
+func (u *misuseChecker) checkCopyOf(at ast.Expr, t types.Type, how string) {
 	c := u.composite(t)
 	if c == nil {
 		return
@@ -129,9 +129,9 @@ func hasState(st *types.Struct) bool {
 	return false
 }
 
-// literals reports composites that are made without a member that must be there, when no code of the package sets it elsewhere.
+// checkLiterals reports composites that are made without a member that must be there, when no code of the package sets it elsewhere.
 // Tests make composites of what they test; Ready tells them the rest.
-func (u *misuser) literals(f *ast.File) {
+func (u *misuseChecker) checkLiterals(f *ast.File) {
 	if u.isTest(f) {
 		return
 	}
@@ -146,7 +146,7 @@ func (u *misuser) literals(f *ast.File) {
 			return true
 		}
 		for _, member := range c.Members {
-			if member.Nilable && !member.Tag.Optional && member.Kind != model.Group && !given[member.Field] && !u.sets(c, member.Field) {
+			if member.Nilable && !member.Tag.Optional && member.Kind != model.Group && !given[member.Field] && !u.assigns(c, member.Field) {
 				u.add(diag.MissingMember, lit.Pos(), c.Name, member.Field)
 			}
 		}
@@ -154,7 +154,7 @@ func (u *misuser) literals(f *ast.File) {
 	})
 }
 
-func (u *misuser) isTest(f *ast.File) bool {
+func (u *misuseChecker) isTest(f *ast.File) bool {
 	for _, t := range u.tests {
 		if t == f {
 			return true
@@ -178,8 +178,8 @@ func keys(lit *ast.CompositeLit) map[string]bool {
 	return out
 }
 
-// sets tells whether some code of the package assigns the field of a composite, or takes its address.
-func (u *misuser) sets(c *model.Composite, field string) bool {
+// assigns tells whether some code of the package assigns the field of a composite, or takes its address.
+func (u *misuseChecker) assigns(c *model.Composite, field string) bool {
 	found := false
 	is := func(e ast.Expr) {
 		s, ok := ast.Unparen(e).(*ast.SelectorExpr)

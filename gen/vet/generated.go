@@ -13,9 +13,9 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// generated compares what is generated with what would be. It says nothing while something is wrong with the declarations: then
+// checkGenerated compares what is generated with what would be. It says nothing while something is wrong with the declarations: then
 // nothing can be generated.
-func (u *misuser) generated() {
+func (u *misuseChecker) checkGenerated() {
 	if diag.HasErrors(u.mine(u.m.Problems())) {
 		return
 	}
@@ -23,7 +23,7 @@ func (u *misuser) generated() {
 		switch {
 		case u.constant(c.RevName()) == nil:
 			u.add(diag.NoGeneratedMethods, c.Pos, c.Name)
-		case !u.has(c.RevName(), constant.MakeInt64(int64(c.Rev))) || !u.planned(c):
+		case !u.hasConstant(c.RevName(), constant.MakeInt64(int64(c.Rev))) || !u.hasPlan(c):
 			u.add(diag.StaleComposite, c.Pos, c.Name, load.Output)
 		}
 	}
@@ -32,14 +32,14 @@ func (u *misuser) generated() {
 		case len(s.Tools) == 0:
 		case u.constant(s.RevName()) == nil:
 			u.add(diag.NoGeneratedTools, s.Pos, s.Name)
-		case !u.has(s.RevName(), constant.MakeInt64(int64(s.Rev()))) || !u.named(s):
+		case !u.hasConstant(s.RevName(), constant.MakeInt64(int64(s.Rev()))) || !u.hasToolNames(s):
 			u.add(diag.StaleSubsystem, s.Pos, s.Name, load.Output)
 		}
 	}
 }
 
 // constant returns a generated constant of the package, or nil.
-func (u *misuser) constant(name string) *types.Const {
+func (u *misuseChecker) constant(name string) *types.Const {
 	c, ok := u.pass.Pkg.Scope().Lookup(name).(*types.Const)
 	if !ok || !slices.ContainsFunc(u.own, func(f *ast.File) bool { return f.FileStart <= c.Pos() && c.Pos() < f.FileEnd }) {
 		return nil
@@ -47,23 +47,23 @@ func (u *misuser) constant(name string) *types.Const {
 	return c
 }
 
-func (u *misuser) has(name string, want constant.Value) bool {
+func (u *misuseChecker) hasConstant(name string, want constant.Value) bool {
 	c := u.constant(name)
 	return c != nil && c.Val().Kind() == want.Kind() && constant.ToInt(c.Val()).ExactString() == constant.ToInt(want).ExactString()
 }
 
-// named tells whether the constants of the tools' names are right.
-func (u *misuser) named(s *model.Subsystem) bool {
+// hasToolNames tells whether the constants of the tools' names are right.
+func (u *misuseChecker) hasToolNames(s *model.Subsystem) bool {
 	for _, t := range s.Tools {
-		if !u.has(t.Const, constant.MakeString(t.Name)) {
+		if !u.hasConstant(t.Const, constant.MakeString(t.Name)) {
 			return false
 		}
 	}
 	return true
 }
 
-// planned tells whether the plan above the generated methods is the composite's.
-func (u *misuser) planned(c *model.Composite) bool {
+// hasPlan tells whether the plan above the generated methods is the composite's.
+func (u *misuseChecker) hasPlan(c *model.Composite) bool {
 	want := strings.Fields(emit.PlanText(c, u.Position(c.Pos).Filename))
 	for _, f := range u.own {
 		for _, group := range f.Comments {

@@ -10,8 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// called is a method that the runtime calls: a point of the lifecycle, or a tool.
-type called struct {
+// hookMethod is a method that the runtime calls: a point of the lifecycle, or a tool.
+type hookMethod struct {
 	decl *ast.FuncDecl
 	// point is nil for a tool.
 	point *model.Point
@@ -19,8 +19,8 @@ type called struct {
 	of string
 }
 
-// hooks looks into the methods that the runtime calls.
-func (u *misuser) hooks() {
+// checkHooks looks into the methods that the runtime calls.
+func (u *misuseChecker) checkHooks() {
 	tools := map[*ast.FuncDecl]*model.Tool{}
 	for _, s := range u.p.Subsystems {
 		for _, t := range s.Tools {
@@ -37,22 +37,22 @@ func (u *misuser) hooks() {
 			if !ok {
 				continue
 			}
-			h := called{decl: decl, point: u.pointOf(fn), of: typeName(fn.Signature().Recv().Type())}
+			h := hookMethod{decl: decl, point: u.pointOf(fn), of: typeName(fn.Signature().Recv().Type())}
 			tool := tools[decl]
 			if h.point == nil && tool == nil {
 				continue
 			}
-			u.kept(h)
-			u.reenters(h)
+			u.checkKept(h)
+			u.checkReentry(h)
 			if h.point != nil && h.point.Name == "OnEvent" {
-				u.waits(h)
+				u.checkWaits(h)
 			}
 		}
 	}
 }
 
 // pointOf returns the point that a method is, or nil.
-func (u *misuser) pointOf(fn *types.Func) *model.Point {
+func (u *misuseChecker) pointOf(fn *types.Func) *model.Point {
 	p := u.m.Point(fn.Name())
 	if p == nil || !types.Identical(fn.Signature(), p.Signature) {
 		return nil
@@ -60,14 +60,14 @@ func (u *misuser) pointOf(fn *types.Func) *model.Point {
 	return p
 }
 
-// kept reports a call, turn or environment that a hook keeps after it has returned: in a field, in a variable of the package, or
+// checkKept reports a call, turn or environment that a hook keeps after it has returned: in a field, in a variable of the package, or
 // in a channel of either.
-func (u *misuser) kept(h called) {
-	passing := u.passing(h.decl)
-	if len(passing) == 0 {
+func (u *misuseChecker) checkKept(h hookMethod) {
+	borrowed := u.borrowedParameters(h.decl)
+	if len(borrowed) == 0 {
 		return
 	}
-	stays := u.stays(h.decl)
+	outlives := u.outlivesCall(h.decl)
 	ast.Inspect(h.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
@@ -75,25 +75,25 @@ func (u *misuser) kept(h called) {
 				return true
 			}
 			for i, e := range n.Rhs {
-				if obj := u.holds(e, passing); obj != nil && stays(n.Lhs[i]) {
-					u.keeps(diag.KeptStored, e.Pos(), h, obj)
+				if obj := u.borrowedIn(e, borrowed); obj != nil && outlives(n.Lhs[i]) {
+					u.reportKept(diag.KeptStored, e.Pos(), h, obj)
 				}
 			}
 		case *ast.SendStmt:
-			if obj := u.holds(n.Value, passing); obj != nil && stays(n.Chan) {
-				u.keeps(diag.KeptSent, n.Value.Pos(), h, obj)
+			if obj := u.borrowedIn(n.Value, borrowed); obj != nil && outlives(n.Chan) {
+				u.reportKept(diag.KeptSent, n.Value.Pos(), h, obj)
 			}
 		}
 		return true
 	})
 }
 
-func (u *misuser) keeps(cause diag.Cause, pos token.Pos, h called, obj *types.Var) {
+func (u *misuseChecker) reportKept(cause diag.Cause, pos token.Pos, h hookMethod, obj *types.Var) {
 	u.addMethod(cause, pos, types.TypeString(obj.Type(), (*types.Package).Name), h.decl.Name.Name)
 }
 
-// passing are the parameters that are only lent to a method.
-func (u *misuser) passing(decl *ast.FuncDecl) map[types.Object]bool {
+// borrowedParameters are the parameters that are only lent to a method.
+func (u *misuseChecker) borrowedParameters(decl *ast.FuncDecl) map[types.Object]bool {
 	out := map[types.Object]bool{}
 	for _, field := range decl.Type.Params.List {
 		for _, name := range field.Names {
@@ -108,30 +108,30 @@ func (u *misuser) passing(decl *ast.FuncDecl) map[types.Object]bool {
 	return out
 }
 
-// holds returns the lent parameter that an expression is, or has as an element.
-func (u *misuser) holds(e ast.Expr, passing map[types.Object]bool) *types.Var {
+// borrowedIn returns the lent parameter that an expression is, or has as an element.
+func (u *misuseChecker) borrowedIn(e ast.Expr, borrowed map[types.Object]bool) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if obj := u.pass.TypesInfo.Uses[e]; passing[obj] {
+		if obj := u.pass.TypesInfo.Uses[e]; borrowed[obj] {
 			return obj.(*types.Var)
 		}
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {
-			return u.holds(e.X, passing)
+			return u.borrowedIn(e.X, borrowed)
 		}
 	case *ast.CompositeLit:
 		for _, elem := range e.Elts {
 			if kv, ok := elem.(*ast.KeyValueExpr); ok {
 				elem = kv.Value
 			}
-			if obj := u.holds(elem, passing); obj != nil {
+			if obj := u.borrowedIn(elem, borrowed); obj != nil {
 				return obj
 			}
 		}
 	case *ast.CallExpr:
 		if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok && id.Name == "append" && u.pass.TypesInfo.Types[e.Fun].IsBuiltin() {
 			for _, arg := range e.Args[1:] {
-				if obj := u.holds(arg, passing); obj != nil {
+				if obj := u.borrowedIn(arg, borrowed); obj != nil {
 					return obj
 				}
 			}
@@ -140,8 +140,8 @@ func (u *misuser) holds(e ast.Expr, passing map[types.Object]bool) *types.Var {
 	return nil
 }
 
-// stays returns a function that tells whether an expression is a field of the receiver, a variable of a package, or inside one.
-func (u *misuser) stays(decl *ast.FuncDecl) func(e ast.Expr) bool {
+// outlivesCall returns a function that tells whether an expression is a field of the receiver, a variable of a package, or inside one.
+func (u *misuseChecker) outlivesCall(decl *ast.FuncDecl) func(e ast.Expr) bool {
 	var recv types.Object
 	if names := decl.Recv.List[0].Names; len(names) == 1 {
 		recv = u.pass.TypesInfo.Defs[names[0]]
@@ -171,8 +171,8 @@ func (u *misuser) stays(decl *ast.FuncDecl) func(e ast.Expr) bool {
 
 func isGlobal(v *types.Var) bool { return v.Pkg() != nil && v.Parent() == v.Pkg().Scope() }
 
-// reenters reports a hook that calls a lifecycle method of a composite that it is a member of: the composite calls the hook again.
-func (u *misuser) reenters(h called) {
+// checkReentry reports a hook that calls a lifecycle method of a composite that it is a member of: the composite calls the hook again.
+func (u *misuseChecker) checkReentry(h hookMethod) {
 	inspectCalls(h.decl.Body, func(call *ast.CallExpr, sel *ast.SelectorExpr) {
 		t := u.typeOf(sel.X)
 		if t == nil || u.m.Point(sel.Sel.Name) == nil {
@@ -202,18 +202,18 @@ func inspectCalls(body ast.Node, yield func(*ast.CallExpr, *ast.SelectorExpr)) {
 	})
 }
 
-// waits reports an OnEvent that sleeps, or sends without a way out, on the goroutine that calls it: all other observers and the
+// checkWaits reports an OnEvent that sleeps, or sends without a way out, on the goroutine that calls it: all other observers and the
 // conversation wait with it.
-func (u *misuser) waits(h called) {
+func (u *misuseChecker) checkWaits(h hookMethod) {
 	ast.Inspect(h.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit, *ast.GoStmt:
 			return false
 		case *ast.SelectStmt:
-			u.waitsIn(h, n)
+			u.checkSelect(h, n)
 			return false
 		case *ast.SendStmt:
-			u.sends(h, n)
+			u.reportSend(h, n)
 		case *ast.CallExpr:
 			if fn := u.callee(n); fn != nil && fn.FullName() == "time.Sleep" {
 				u.addMethod(diag.SleepingObserver, n.Pos(), h.of, "OnEvent")
@@ -223,12 +223,12 @@ func (u *misuser) waits(h called) {
 	})
 }
 
-func (u *misuser) sends(h called, n *ast.SendStmt) {
+func (u *misuseChecker) reportSend(h hookMethod, n *ast.SendStmt) {
 	u.addMethod(diag.BlockingSend, n.Pos(), h.of, "OnEvent", types.ExprString(n.Chan))
 }
 
-// waitsIn reports a select that has sends and no way out.
-func (u *misuser) waitsIn(h called, s *ast.SelectStmt) {
+// checkSelect reports a select that has sends and no way out.
+func (u *misuseChecker) checkSelect(h hookMethod, s *ast.SelectStmt) {
 	out := false
 	for _, c := range s.Body.List {
 		clause := c.(*ast.CommClause)
@@ -238,13 +238,13 @@ func (u *misuser) waitsIn(h called, s *ast.SelectStmt) {
 	}
 	for _, c := range s.Body.List {
 		if send, ok := c.(*ast.CommClause).Comm.(*ast.SendStmt); ok && !out {
-			u.sends(h, send)
+			u.reportSend(h, send)
 		}
 	}
 }
 
 // callee returns the function that a call names, or nil.
-func (u *misuser) callee(call *ast.CallExpr) *types.Func {
+func (u *misuseChecker) callee(call *ast.CallExpr) *types.Func {
 	var id *ast.Ident
 	switch f := ast.Unparen(call.Fun).(type) {
 	case *ast.Ident:

@@ -11,9 +11,9 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// misuser looks for what compiles and does not work. It sees the package with its generated code and its tests, and the model's
+// misuseChecker looks for what compiles and does not work. It sees the package with its generated code and its tests, and the model's
 // types of the package are others than the pass's: types are compared by their names.
-type misuser struct {
+type misuseChecker struct {
 	*source
 	m          *model.Model
 	p          *model.Package
@@ -24,18 +24,18 @@ func misuse(pass *analysis.Pass, src *source, m *model.Model, p *model.Package) 
 	for _, f := range src.tests {
 		m.Ignores(f)
 	}
-	u := &misuser{source: src, m: m, p: p, composites: map[string]*model.Composite{}}
+	u := &misuseChecker{source: src, m: m, p: p, composites: map[string]*model.Composite{}}
 	for _, c := range m.Composites() {
 		u.composites[typeName(c.Named)] = c
 	}
-	u.generated()
-	u.declared()
+	u.checkGenerated()
+	u.checkSchemas()
 	for _, f := range src.written() {
-		u.copies(f)
-		u.literals(f)
-		u.calls(f)
+		u.checkCopies(f)
+		u.checkLiterals(f)
+		u.checkDispatchCalls(f)
 	}
-	u.hooks()
+	u.checkHooks()
 }
 
 // written are the files that people wrote.
@@ -43,11 +43,11 @@ func (s *source) written() []*ast.File {
 	return append(s.pkg.Files[:len(s.pkg.Files):len(s.pkg.Files)], s.tests...)
 }
 
-func (u *misuser) add(cause diag.Cause, pos token.Pos, subject string, facts ...any) {
+func (u *misuseChecker) add(cause diag.Cause, pos token.Pos, subject string, facts ...any) {
 	u.addMethod(cause, pos, subject, "", facts...)
 }
 
-func (u *misuser) addMethod(cause diag.Cause, pos token.Pos, subject, method string, facts ...any) {
+func (u *misuseChecker) addMethod(cause diag.Cause, pos token.Pos, subject, method string, facts ...any) {
 	u.m.Add(diag.New(cause, u.Position(pos), subject, facts...).Of(method))
 }
 
@@ -65,7 +65,7 @@ func typeName(t types.Type) string {
 }
 
 // composite returns the composite that values of the type are; a pointer is none.
-func (u *misuser) composite(t types.Type) *model.Composite {
+func (u *misuseChecker) composite(t types.Type) *model.Composite {
 	if t == nil {
 		return nil
 	}
@@ -75,4 +75,4 @@ func (u *misuser) composite(t types.Type) *model.Composite {
 	return u.composites[typeName(t)]
 }
 
-func (u *misuser) typeOf(e ast.Expr) types.Type { return u.pass.TypesInfo.TypeOf(e) }
+func (u *misuseChecker) typeOf(e ast.Expr) types.Type { return u.pass.TypesInfo.TypeOf(e) }

@@ -11,12 +11,12 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// calls reports a Dispatch with the literal name of a tool that the hook does not have, if all that it has is known.
-func (u *misuser) calls(f *ast.File) {
+// checkDispatchCalls reports a Dispatch with the literal name of a tool that the hook does not have, if all that it has is known.
+func (u *misuseChecker) checkDispatchCalls(f *ast.File) {
 	for _, d := range f.Decls {
 		values := map[types.Object]ast.Expr{}
 		ast.Inspect(d, func(n ast.Node) bool {
-			u.note(n, values)
+			u.noteDefinition(n, values)
 			return true
 		})
 		inspectCalls(d, func(call *ast.CallExpr, sel *ast.SelectorExpr) {
@@ -35,8 +35,8 @@ func (u *misuser) calls(f *ast.File) {
 	}
 }
 
-// note remembers what a variable was defined as; one that is assigned again has no known value.
-func (u *misuser) note(n ast.Node, values map[types.Object]ast.Expr) {
+// noteDefinition remembers what a variable was defined as; one that is assigned again has no known value.
+func (u *misuseChecker) noteDefinition(n ast.Node, values map[types.Object]ast.Expr) {
 	assign, ok := n.(*ast.AssignStmt)
 	if !ok || len(assign.Lhs) != len(assign.Rhs) {
 		return
@@ -63,7 +63,7 @@ type literal struct {
 
 // toolOf returns the name of the tool that an expression calls, if it is written there: hook.NewToolCall with a literal, call.As,
 // or a variable that was defined as one of these.
-func (u *misuser) toolOf(e ast.Expr, values map[types.Object]ast.Expr) *literal {
+func (u *misuseChecker) toolOf(e ast.Expr, values map[types.Object]ast.Expr) *literal {
 	e = ast.Unparen(e)
 	if id, ok := e.(*ast.Ident); ok {
 		defined := values[u.pass.TypesInfo.Uses[id]]
@@ -88,7 +88,7 @@ func (u *misuser) toolOf(e ast.Expr, values map[types.Object]ast.Expr) *literal 
 	return nil
 }
 
-func (u *misuser) literal(e ast.Expr) *literal {
+func (u *misuseChecker) literal(e ast.Expr) *literal {
 	if e == nil {
 		return nil
 	}
@@ -116,7 +116,7 @@ func fieldOf(e ast.Expr, name string) ast.Expr {
 }
 
 // tools returns the tools of a composite or subsystem; ok is false if there may be others.
-func (u *misuser) tools(t types.Type) (names []string, ok bool) {
+func (u *misuseChecker) tools(t types.Type) (names []string, ok bool) {
 	if c := u.composites[typeName(t)]; c != nil {
 		for _, member := range c.Members {
 			if member.Dynamic {
@@ -141,9 +141,9 @@ func (u *misuser) tools(t types.Type) (names []string, ok bool) {
 	return nil, false
 }
 
-// declared tells of a Schema that is written by hand and of which nobody says what is in it: a composite asks such a member for
+// checkSchemas tells of a Schema that is written by hand and of which nobody says what is in it: a composite asks such a member for
 // every tool that no other has.
-func (u *misuser) declared() {
+func (u *misuseChecker) checkSchemas() {
 	point := u.m.Point("Schema")
 	for _, f := range u.p.Files {
 		for _, d := range f.Decls {
@@ -156,7 +156,7 @@ func (u *misuser) declared() {
 				continue
 			}
 			name := typeName(fn.Signature().Recv().Type())
-			if name == "" || u.composites[name] != nil || u.said(name) {
+			if name == "" || u.composites[name] != nil || u.declaresTools(name) {
 				continue
 			}
 			u.add(diag.UnlistedNames, decl.Name.Pos(), types.TypeString(fn.Signature().Recv().Type(), (*types.Package).Name))
@@ -164,8 +164,8 @@ func (u *misuser) declared() {
 	}
 }
 
-// said tells whether directives say what tools a type has.
-func (u *misuser) said(name string) bool {
+// declaresTools tells whether directives say what tools a type has.
+func (u *misuseChecker) declaresTools(name string) bool {
 	return slices.ContainsFunc(u.p.Subsystems, func(s *model.Subsystem) bool {
 		return typeName(s.Named) == name && (s.Options.Dynamic || len(s.Names) > 0 || len(s.Tools) > 0)
 	})

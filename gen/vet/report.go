@@ -36,8 +36,8 @@ func (s *source) mine(problems []diag.Problem) []diag.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p diag.Problem) bool { return !s.pos(p.Pos).IsValid() })
 }
 
-// here gives a problem that lies in another package, which does not know of it, a place in this one.
-func (s *source) here(p diag.Problem, pos token.Pos) diag.Problem {
+// moveHere gives a problem that lies in another package, which does not know of it, a place in this one.
+func (s *source) moveHere(p diag.Problem, pos token.Pos) diag.Problem {
 	if s.pos(p.Pos).IsValid() {
 		return p
 	}

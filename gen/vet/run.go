@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options) ([]diag.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := driver{options: o, dir: dir, facts: map[*types.Package]*declared{}}
+	d := driver{options: o, dir: dir, facts: map[*types.Package]*hookFact{}}
 	if len(d.options.Patterns) == 0 {
 		d.options.Patterns = []string{"./..."}
 	}
@@ -62,7 +62,7 @@ type driver struct {
 	dir      string
 	flags    []string
 	roots    []string
-	facts    map[*types.Package]*declared
+	facts    map[*types.Package]*hookFact
 	problems []diag.Problem
 }
 
@@ -136,13 +136,13 @@ func (d *driver) pass(p *packages.Package) *analysis.Pass {
 		TypeErrors: p.TypeErrors, Module: module, ReadFile: os.ReadFile,
 		Report: func(analysis.Diagnostic) {}, // the problems themselves say more
 		ImportPackageFact: func(t *types.Package, fact analysis.Fact) bool {
-			have, into := d.facts[t], fact.(*declared)
+			have, into := d.facts[t], fact.(*hookFact)
 			if have != nil {
 				*into = *have
 			}
 			return have != nil
 		},
-		ExportPackageFact: func(fact analysis.Fact) { d.facts[p.Types] = fact.(*declared) },
+		ExportPackageFact: func(fact analysis.Fact) { d.facts[p.Types] = fact.(*hookFact) },
 	}
 }
 

@@ -31,7 +31,7 @@ func newSource(pass *analysis.Pass) *source {
 	for _, f := range pass.Files {
 		name := pass.Fset.PositionFor(f.FileStart, false).Filename
 		switch {
-		case s.generated(f, name):
+		case s.checkGenerated(f, name):
 			s.pkg.Own = append(s.pkg.Own, name)
 			s.own = append(s.own, f)
 		case strings.HasSuffix(name, "_test.go"):
@@ -47,8 +47,8 @@ func newSource(pass *analysis.Pass) *source {
 	return s
 }
 
-// generated tells whether hookgen wrote the file.
-func (s *source) generated(f *ast.File, name string) bool {
+// checkGenerated tells whether hookgen wrote the file.
+func (s *source) checkGenerated(f *ast.File, name string) bool {
 	for _, group := range f.Comments {
 		if group.Pos() < f.Package && len(group.List) > 0 && group.List[0].Text == load.Header {
 			return true
@@ -75,9 +75,9 @@ func (s *source) model() (*model.Model, error) {
 	if hook == s.pass.Pkg {
 		return model.New(s)
 	}
-	facts, points := map[*types.Package]*declared{}, (*declared)(nil)
+	facts, points := map[*types.Package]*hookFact{}, (*hookFact)(nil)
 	for _, p := range all {
-		if d := new(declared); s.pass.ImportPackageFact(p, d) {
+		if d := new(hookFact); s.pass.ImportPackageFact(p, d) {
 			facts[p] = d
 			if len(d.Points) > 0 {
 				points = d
@@ -91,10 +91,10 @@ func (s *source) model() (*model.Model, error) {
 	default:
 		return nil, nil // it has a hook from so far away that nobody tells of it, so it cannot declare one
 	}
-	m := model.NewKnowing(s, hook, points.Declared)
+	m := model.NewFromFacts(s, hook, points.Facts)
 	for p, d := range facts {
 		if p != hook && d.Main {
-			m.Know(p, d.Declared)
+			m.AddFacts(p, d.Facts)
 		}
 	}
 	return m, nil

@@ -39,25 +39,25 @@ silences one place.`
 func New() *analysis.Analyzer {
 	a := &analysis.Analyzer{
 		Name: "hookvet", Doc: doc, RunDespiteErrors: true,
-		FactTypes: []analysis.Fact{new(declared)}, ResultType: reflect.TypeFor[[]diag.Problem](),
+		FactTypes: []analysis.Fact{new(hookFact)}, ResultType: reflect.TypeFor[[]diag.Problem](),
 	}
 	info := a.Flags.Bool("info", false, "report what is merely worth knowing, too")
 	a.Run = func(pass *analysis.Pass) (any, error) { return run(pass, *info) }
 	return a
 }
 
-// declared is the fact of a package that declares something. Main: it is of a main module, where hookgen reads sources; what other
+// hookFact is the fact of a package that declares something. Main: it is of a main module, where hookgen reads sources; what other
 // modules have is read from their generated constants.
-type declared struct {
+type hookFact struct {
 	Main bool
-	model.Declared
+	model.Facts
 }
 
 // AFact implements analysis.Fact.
-func (*declared) AFact() {}
+func (*hookFact) AFact() {}
 
 // String is how tests and logs show the fact.
-func (d *declared) String() string { return "declares hooks" }
+func (d *hookFact) String() string { return "declares hooks" }
 
 func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
 	src := newSource(pass)
@@ -77,12 +77,12 @@ func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
 		if len(s.Tools) > 0 {
 			_, problems := emit.NewToolset(m, s)
 			for _, problem := range problems {
-				m.Add(src.here(problem, s.Pos))
+				m.Add(src.moveHere(problem, s.Pos))
 			}
 		}
 	}
-	if d := m.Declared(p); !d.Empty() {
-		pass.ExportPackageFact(&declared{Main: isMain(pass), Declared: d})
+	if d := m.Facts(p); !d.Empty() {
+		pass.ExportPackageFact(&hookFact{Main: isMain(pass), Facts: d})
 	}
 	if pass.Pkg.Path() != load.HookPath {
 		misuse(pass, src, m, p)

@@ -1,5 +1,5 @@
 // Package directive reads the comments //hook:… of a Go file. The namespace is closed: an unknown word, option or place and every
-// near-miss in spelling is a problem with a suggestion, never silently nothing.
+// near miss in spelling is a problem with a suggestion, never silently nothing.
 package directive
 
 import (
@@ -35,18 +35,18 @@ type Place string
 
 // The places.
 const (
-	Struct    Place = "a struct type"
-	Type      Place = "a type that is no struct"
-	Interface Place = "an interface type"
-	Method    Place = "a method"
-	Demand    Place = "a method of an interface"
-	Function  Place = "a function"
-	Group     Place = "a group of declarations"
-	Value     Place = "a constant or variable"
-	Member    Place = "a field of a struct"
-	Clause    Place = "the package clause or an import"
-	Inside    Place = "something inside a function"
-	Elsewhere Place = "no declaration"
+	Struct          Place = "a struct type"
+	Type            Place = "a type that is no struct"
+	Interface       Place = "an interface type"
+	Method          Place = "a method"
+	InterfaceMethod Place = "a method of an interface"
+	Function        Place = "a function"
+	Group           Place = "a group of declarations"
+	Value           Place = "a constant or variable"
+	Member          Place = "a field of a struct"
+	PackageClause   Place = "the package clause or an import"
+	InFunction      Place = "something inside a function"
+	Nowhere         Place = "no declaration"
 )
 
 // verb says where a directive may stand and into which field of Directive it is parsed.
@@ -65,7 +65,7 @@ func verbs() []verb {
 		{"tools", []Place{Struct, Type}, into(func(d *Directive) **Tools { return &d.Tools })},
 		{"enum", []Place{Type}, into(func(d *Directive) **Enum { return &d.Enum })},
 		{"schema", []Place{Struct, Type, Member}, into(func(d *Directive) **Schema { return &d.Schema })},
-		{"point", []Place{Interface, Demand}, into(func(d *Directive) **Point { return &d.Point })},
+		{"point", []Place{Interface, InterfaceMethod}, into(func(d *Directive) **Point { return &d.Point })},
 		{"ignore", nil, into(func(d *Directive) **Ignore { return &d.Ignore })},
 	}
 }
@@ -110,13 +110,13 @@ func Mentioned(text []byte) bool {
 type Found struct {
 	Directive
 	Place Place
-	// Node is the *ast.TypeSpec, *ast.FuncDecl or *ast.Field; nil for Elsewhere.
+	// Node is the *ast.TypeSpec, *ast.FuncDecl or *ast.Field; nil for Nowhere.
 	Node ast.Node
 }
 
 // Scan returns the directives of a file in source order and what is wrong with them. A directive with a problem is left out.
 func Scan(fset *token.FileSet, file *ast.File) ([]Found, []diag.Problem) {
-	s := scanner{fset: fset, homes: homes(file), bodies: bodies(file)}
+	s := scanner{fset: fset, targets: targets(file), bodies: bodies(file)}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			s.comment(group, c)
@@ -128,7 +128,7 @@ func Scan(fset *token.FileSet, file *ast.File) ([]Found, []diag.Problem) {
 
 type scanner struct {
 	fset     *token.FileSet
-	homes    map[*ast.CommentGroup]home
+	targets  map[*ast.CommentGroup]target
 	bodies   []*ast.BlockStmt
 	found    []Found
 	problems []diag.Problem
@@ -150,7 +150,7 @@ func (s *scanner) comment(group *ast.CommentGroup, c *ast.Comment) {
 	if len(problems) > 0 {
 		return
 	}
-	h := s.home(group)
+	h := s.target(group)
 	if v, _ := verbOf(d.Verb); v.places != nil && !slices.Contains(v.places, h.place) {
 		s.add(misplaced(d, h.place, v.places))
 		return
@@ -158,16 +158,16 @@ func (s *scanner) comment(group *ast.CommentGroup, c *ast.Comment) {
 	s.found = append(s.found, Found{d, h.place, h.node})
 }
 
-func (s *scanner) home(group *ast.CommentGroup) home {
-	if h, ok := s.homes[group]; ok {
+func (s *scanner) target(group *ast.CommentGroup) target {
+	if h, ok := s.targets[group]; ok {
 		return h
 	}
 	for _, body := range s.bodies {
 		if body.Pos() < group.Pos() && group.Pos() < body.End() {
-			return home{place: Inside}
+			return target{place: InFunction}
 		}
 	}
-	return home{place: Elsewhere}
+	return target{place: Nowhere}
 }
 
 // exclusive refuses a second directive of one kind above a declaration, and kinds that contradict each other. The first counts.

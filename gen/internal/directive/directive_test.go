@@ -68,7 +68,7 @@ func (S) Do() {}
 	assert.Equal(t, &directive.Ignore{Codes: []string{"HG013", "HG031"}}, found[6].Ignore)
 	assert.Equal(t, &directive.Tool{Name: "do", ReadOnly: true, Timeout: 90 * time.Second, MaxResult: 10, Exclusive: "a b"}, found[7].Tool)
 	for i, place := range []directive.Place{
-		directive.Struct, directive.Struct, directive.Struct, directive.Type, directive.Interface, directive.Demand, directive.Method, directive.Method,
+		directive.Struct, directive.Struct, directive.Struct, directive.Type, directive.Interface, directive.InterfaceMethod, directive.Method, directive.Method,
 	} {
 		assert.Equal(t, place, found[i].Place)
 		assert.NotNil(t, found[i].Node)

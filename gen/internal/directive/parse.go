@@ -72,7 +72,7 @@ func (o *options) word(a ast.DirectiveArg) {
 	key, value, hasValue := strings.Cut(a.Arg, "=")
 	if field, ok := o.named(key); ok {
 		if o.seen[key] {
-			o.bad(diag.RepeatedOption, a, key)
+			o.report(diag.RepeatedOption, a, key)
 			return
 		}
 		o.seen[key] = true
@@ -91,15 +91,15 @@ func (o *options) unknown(a ast.DirectiveArg, key string) {
 	meant := spell.Closest(key, names)
 	switch {
 	case len(names) == 0:
-		o.bad(diag.UnexpectedOption, a, key)
+		o.report(diag.UnexpectedOption, a, key)
 	case meant == "":
-		o.bad(diag.UnknownOption, a, key, strings.Join(names, ", "))
+		o.report(diag.UnknownOption, a, key, strings.Join(names, ", "))
 	default:
 		args := o.line.Args
 		if at := int(a.Pos - o.line.ArgsPos); at >= 0 && at+len(key) <= len(args) && args[at:at+len(key)] == key {
 			args = args[:at] + meant + args[at+len(key):]
 		}
-		o.bad(diag.MisspeltOption, a, key, meant, "//hook:"+o.verb+" "+args).edit = o.replace(a, key, meant)
+		o.report(diag.MisspeltOption, a, key, meant, "//hook:"+o.verb+" "+args).edit = o.replace(a, key, meant)
 	}
 }
 
@@ -130,28 +130,28 @@ func (o *options) names() []string {
 func (o *options) set(a ast.DirectiveArg, field reflect.Value, key, value string, hasValue bool) {
 	if field.Kind() == reflect.Bool {
 		if hasValue {
-			o.bad(diag.UnwantedValue, a, key).edit = o.replace(a, a.Arg, key)
+			o.report(diag.UnwantedValue, a, key).edit = o.replace(a, a.Arg, key)
 			return
 		}
 		field.SetBool(true)
 		return
 	}
 	if value == "" {
-		o.bad(diag.MissingValue, a, key)
+		o.report(diag.MissingValue, a, key)
 		return
 	}
 	switch field.Interface().(type) {
 	case time.Duration:
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 {
-			o.bad(diag.NoDuration, a, key, value)
+			o.report(diag.NoDuration, a, key, value)
 			return
 		}
 		field.SetInt(int64(d))
 	case int:
 		n, err := strconv.Atoi(value)
 		if err != nil || n <= 0 {
-			o.bad(diag.NoNumber, a, key, value)
+			o.report(diag.NoNumber, a, key, value)
 			return
 		}
 		field.SetInt(int64(n))
@@ -210,8 +210,8 @@ func (o *options) replace(a ast.DirectiveArg, old, text string) edit {
 	return edit{a.Pos, len(old), text}
 }
 
-// bad reports an option. The result is valid until the next one is reported.
-func (o *options) bad(cause diag.Cause, a ast.DirectiveArg, facts ...any) *problem {
+// report reports an option. The result is valid until the next one is reported.
+func (o *options) report(cause diag.Cause, a ast.DirectiveArg, facts ...any) *problem {
 	o.problems = append(o.problems, problem{cause: cause, pos: a.Pos, end: o.end(a), verb: o.verb, facts: facts})
 	return &o.problems[len(o.problems)-1]
 }

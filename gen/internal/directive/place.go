@@ -11,20 +11,20 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// home is the declaration that a comment group documents.
-type home struct {
+// target is the declaration that a comment group documents.
+type target struct {
 	place Place
 	node  ast.Node
 }
 
-func homes(file *ast.File) map[*ast.CommentGroup]home {
-	at := map[*ast.CommentGroup]home{}
-	put(at, file.Doc, home{place: Clause})
+func targets(file *ast.File) map[*ast.CommentGroup]target {
+	at := map[*ast.CommentGroup]target{}
+	put(at, file.Doc, target{place: PackageClause})
 	for _, decl := range file.Decls {
-		memberHomes(at, decl)
+		fieldTargets(at, decl)
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			h := home{Function, d}
+			h := target{Function, d}
 			if d.Recv != nil {
 				h.place = Method
 			}
@@ -32,23 +32,23 @@ func homes(file *ast.File) map[*ast.CommentGroup]home {
 		case *ast.GenDecl:
 			switch d.Tok {
 			case token.TYPE:
-				typeHomes(at, d)
+				typeTargets(at, d)
 			case token.IMPORT:
-				put(at, d.Doc, home{place: Clause})
+				put(at, d.Doc, target{place: PackageClause})
 			default:
-				valueHomes(at, d)
+				valueTargets(at, d)
 			}
 		}
 	}
 	return at
 }
 
-// memberHomes notes the fields of every struct that the declaration writes out.
-func memberHomes(at map[*ast.CommentGroup]home, decl ast.Decl) {
+// fieldTargets notes the fields of every struct that the declaration writes out.
+func fieldTargets(at map[*ast.CommentGroup]target, decl ast.Decl) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if s, ok := n.(*ast.StructType); ok {
 			for _, f := range s.Fields.List {
-				put(at, f.Doc, home{Member, f})
+				put(at, f.Doc, target{Member, f})
 			}
 		}
 		return true
@@ -68,31 +68,31 @@ func bodies(file *ast.File) []*ast.BlockStmt {
 	return out
 }
 
-func valueHomes(at map[*ast.CommentGroup]home, d *ast.GenDecl) {
-	put(at, d.Doc, home{place: Value})
+func valueTargets(at map[*ast.CommentGroup]target, d *ast.GenDecl) {
+	put(at, d.Doc, target{place: Value})
 	for _, s := range d.Specs {
 		if spec, ok := s.(*ast.ValueSpec); ok {
-			put(at, spec.Doc, home{place: Value})
-			put(at, spec.Comment, home{place: Value})
+			put(at, spec.Doc, target{place: Value})
+			put(at, spec.Comment, target{place: Value})
 		}
 	}
 }
 
-func typeHomes(at map[*ast.CommentGroup]home, d *ast.GenDecl) {
-	put(at, d.Doc, home{place: Group})
+func typeTargets(at map[*ast.CommentGroup]target, d *ast.GenDecl) {
+	put(at, d.Doc, target{place: Group})
 	for _, s := range d.Specs {
 		spec, ok := s.(*ast.TypeSpec)
 		if !ok {
 			continue
 		}
-		h := home{Type, spec}
+		h := target{Type, spec}
 		switch t := spec.Type.(type) {
 		case *ast.StructType:
 			h.place = Struct
 		case *ast.InterfaceType:
 			h.place = Interface
 			for _, m := range t.Methods.List {
-				put(at, m.Doc, home{Demand, m})
+				put(at, m.Doc, target{InterfaceMethod, m})
 			}
 		}
 		put(at, spec.Doc, h)
@@ -102,7 +102,7 @@ func typeHomes(at map[*ast.CommentGroup]home, d *ast.GenDecl) {
 	}
 }
 
-func put(at map[*ast.CommentGroup]home, group *ast.CommentGroup, h home) {
+func put(at map[*ast.CommentGroup]target, group *ast.CommentGroup, h target) {
 	if group != nil {
 		at[group] = h
 	}
@@ -115,9 +115,9 @@ func misplaced(d Directive, got Place, want []Place) problem {
 	}
 	cause := diag.Misplaced
 	switch got {
-	case Elsewhere:
+	case Nowhere:
 		cause = diag.MisplacedNowhere
-	case Inside:
+	case InFunction:
 		cause = diag.MisplacedInFunction
 	case Group:
 		cause = diag.MisplacedOnGroup
@@ -129,18 +129,18 @@ func misplaced(d Directive, got Place, want []Place) problem {
 	return problem{cause: cause, pos: d.Pos, verb: d.Verb, facts: []any{got, strings.Join(places, " or "), want[0]}}
 }
 
-// miss matches what somebody who wanted a directive may have written instead.
-var miss = regexp.MustCompile(`^(?://|/\*)(\s*[+@]?\s*)([hH][oO][oO][kK])\s*:\s*([A-Za-z]+)(\s|\*/|$)`)
+// nearMissPattern matches what somebody who wanted a directive may have written instead.
+var nearMissPattern = regexp.MustCompile(`^(?://|/\*)(\s*[+@]?\s*)([hH][oO][oO][kK])\s*:\s*([A-Za-z]+)(\s|\*/|$)`)
 
 // nearMiss tells whether the comment looks like a directive and is none.
 func nearMiss(c *ast.Comment) (problem, bool) {
 	if d, ok := ast.ParseDirective(c.Slash, c.Text); ok {
 		if _, known := verbOf(d.Name); known && slices.Contains([]string{"hooks", "hookgen"}, d.Tool) {
-			return instead(diag.OtherPrefix, c, "//"+d.Tool+":"+d.Name, d.Name+" "+d.Args), true
+			return shouldBe(diag.OtherPrefix, c, "//"+d.Tool+":"+d.Name, d.Name+" "+d.Args), true
 		}
 		return problem{}, false
 	}
-	m := miss.FindStringSubmatch(c.Text)
+	m := nearMissPattern.FindStringSubmatch(c.Text)
 	if m == nil || spell.Closest(m[3], Verbs()) == "" {
 		if strings.HasPrefix(c.Text, "//hook:") {
 			return problem{cause: diag.NoDirective, pos: c.Slash, verb: strings.TrimSpace(c.Text), facts: []any{strings.Join(Verbs(), ", ")}}, true
@@ -150,11 +150,11 @@ func nearMiss(c *ast.Comment) (problem, bool) {
 	written := strings.TrimSuffix(m[0], m[4])
 	args, _, _ := strings.Cut(c.Text[len(written):], "\n")
 	args = strings.TrimSpace(strings.TrimSuffix(args, "*/"))
-	return instead(whyPlain(c.Text, m), c, strings.TrimSpace(written), strings.ToLower(m[3])+" "+args, strings.TrimSpace(m[1])), true
+	return shouldBe(whyPlain(c.Text, m), c, strings.TrimSpace(written), strings.ToLower(m[3])+" "+args, strings.TrimSpace(m[1])), true
 }
 
-// instead is the problem of a comment that should be the directive with these words.
-func instead(cause diag.Cause, c *ast.Comment, written, words string, facts ...any) problem {
+// shouldBe is the problem of a comment that should be the directive with these words.
+func shouldBe(cause diag.Cause, c *ast.Comment, written, words string, facts ...any) problem {
 	want := strings.TrimSpace("//hook:" + words)
 	p := problem{cause: cause, pos: c.Slash, verb: written, facts: append([]any{want}, facts...)}
 	if !strings.Contains(c.Text, "\n") {
@@ -163,7 +163,7 @@ func instead(cause diag.Cause, c *ast.Comment, written, words string, facts ...a
 	return p
 }
 
-// whyPlain says why a comment that matches miss is no directive; m are the submatches.
+// whyPlain says why a comment that matches nearMissPattern is no directive; m are the submatches.
 func whyPlain(text string, m []string) diag.Cause {
 	switch {
 	case strings.HasPrefix(text, "/*"):

@@ -15,7 +15,7 @@ import (
 
 // Composite writes the table of one composite and the methods that hand it to package composite. file declares it.
 func Composite(f *File, c *model.Composite, points []*model.Point, file string) {
-	w := &weld{f: f, c: c, points: points, recv: c.Receiver, helpers: map[string]string{}}
+	w := &compositeWriter{f: f, c: c, points: points, recv: c.Receiver, helpers: map[string]string{}}
 	if w.taken(w.recv) {
 		w.recv = strings.ToLower(c.Name[:1])
 	}
@@ -30,8 +30,8 @@ func Composite(f *File, c *model.Composite, points []*model.Point, file string) 
 	w.dispatchAll()
 }
 
-// weld writes one composite.
-type weld struct {
+// compositeWriter writes one composite.
+type compositeWriter struct {
 	f      *File
 	c      *model.Composite
 	points []*model.Point
@@ -41,7 +41,7 @@ type weld struct {
 }
 
 // taken tells whether a receiver cannot have this name.
-func (w *weld) taken(name string) bool {
+func (w *compositeWriter) taken(name string) bool {
 	if slices.Contains([]string{"o", "calls", "done", "tool"}, name) {
 		return true
 	}
@@ -49,17 +49,17 @@ func (w *weld) taken(name string) bool {
 }
 
 // self writes the type of the receiver.
-func (w *weld) self() *jen.Statement {
+func (w *compositeWriter) self() *jen.Statement {
 	return jen.Op("*").Add(identifier(w.c.Name)).Add(typeArguments(w.c.Named.TypeParams()))
 }
 
 // fn begins a method.
-func (w *weld) fn(name string) *jen.Statement {
+func (w *compositeWriter) fn(name string) *jen.Statement {
 	return jen.Func().Params(identifier(w.recv).Add(w.self())).Add(identifier(name))
 }
 
 // has tells whether the author wrote the method.
-func (w *weld) has(name string) bool {
+func (w *compositeWriter) has(name string) bool {
 	for m := range w.c.Named.Methods() {
 		if m.Name() == name {
 			return true
@@ -69,7 +69,7 @@ func (w *weld) has(name string) bool {
 }
 
 // helper returns the name of an unexported method that neither the author nor this file has otherwise.
-func (w *weld) helper(name string) string {
+func (w *compositeWriter) helper(name string) string {
 	if s := w.helpers[name]; s != "" {
 		return s
 	}
@@ -109,7 +109,7 @@ func printable(r rune) rune {
 	return -1
 }
 
-func (w *weld) head(file string) {
+func (w *compositeWriter) head(file string) {
 	w.f.Add(lines(PlanText(w.c, file)))
 	w.guards()
 }
@@ -138,7 +138,7 @@ func unique(defs []jen.Code) []jen.Code {
 }
 
 // compose writes the method Compose and the function that knows the owners.
-func (w *weld) compose() {
+func (w *compositeWriter) compose() {
 	var rows, owned []jen.Code
 	for i, m := range w.c.Members {
 		rows = append(rows, jen.Values(w.row(m, w.c.Plan.Members[i])...))
@@ -171,7 +171,7 @@ func (w *weld) compose() {
 }
 
 // row writes what the table says of a member.
-func (w *weld) row(m *model.Member, p plan.Member) []jen.Code {
+func (w *compositeWriter) row(m *model.Member, p plan.Member) []jen.Code {
 	var fields []jen.Code
 	set := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
 	set("Field", jen.Lit(m.Field))
@@ -220,7 +220,7 @@ func cmpSet(set *jen.Statement) *jen.Statement {
 }
 
 // setOf writes the set of the points, or returns nil for none.
-func (w *weld) setOf(points map[string]bool) *jen.Statement {
+func (w *compositeWriter) setOf(points map[string]bool) *jen.Statement {
 	var list []jen.Code
 	for _, p := range w.points {
 		if points[p.Name] {
@@ -236,7 +236,7 @@ func (w *weld) setOf(points map[string]bool) *jen.Statement {
 func pointID(p *model.Point) *jen.Statement { return jen.Qual(pointPath, p.Name) }
 
 // point writes a method of hook.Hook, or, where the author wrote it, the helper that does what the members do there.
-func (w *weld) point(p *model.Point) {
+func (w *compositeWriter) point(p *model.Point) {
 	if w.has(p.Name) {
 		w.own(p)
 		return
@@ -248,7 +248,7 @@ func (w *weld) point(p *model.Point) {
 }
 
 // own writes what the author's method calls.
-func (w *weld) own(p *model.Point) {
+func (w *compositeWriter) own(p *model.Point) {
 	if !slices.ContainsFunc(w.c.Members, func(m *model.Member) bool { return m.Has(p.Name) }) {
 		return
 	}
@@ -257,7 +257,7 @@ func (w *weld) own(p *model.Point) {
 }
 
 // method writes a method that asks a composite.
-func (w *weld) method(p *model.Point, text, name string, asked *jen.Statement) {
+func (w *compositeWriter) method(p *model.Point, text, name string, asked *jen.Statement) {
 	call := asked.Dot(p.Name).Call(arguments(p.Signature)...)
 	if p.Signature.Results().Len() > 0 {
 		call = jen.Return(call)
@@ -275,7 +275,7 @@ func arguments(sig *types.Signature) []jen.Code {
 }
 
 // callers lists the members that take part, as comments show them.
-func (w *weld) callers(p *model.Point) string {
+func (w *compositeWriter) callers(p *model.Point) string {
 	var names []string
 	for _, m := range w.c.Members {
 		if !m.Has(p.Name) {
@@ -299,7 +299,7 @@ func (w *weld) callers(p *model.Point) string {
 	return strings.Join(names, ", ")
 }
 
-func (w *weld) dispatchAll() {
+func (w *compositeWriter) dispatchAll() {
 	if w.has("DispatchAll") {
 		return
 	}
@@ -313,14 +313,14 @@ func (w *weld) dispatchAll() {
 }
 
 // toolName writes the public name of a tool: prefix and the owner's constant, where that can be named from here.
-func (w *weld) toolName(m *model.Member, t model.ToolRef) *jen.Statement {
+func (w *compositeWriter) toolName(m *model.Member, t model.ToolRef) *jen.Statement {
 	return w.prefixed(m.Tag.Prefix, t)
 }
 
 // localName writes the name of a tool as the member knows it.
-func (w *weld) localName(t model.ToolRef) *jen.Statement { return w.prefixed("", t) }
+func (w *compositeWriter) localName(t model.ToolRef) *jen.Statement { return w.prefixed("", t) }
 
-func (w *weld) prefixed(prefix string, t model.ToolRef) *jen.Statement {
+func (w *compositeWriter) prefixed(prefix string, t model.ToolRef) *jen.Statement {
 	prefix += strings.Join(t.Prefixes, "")
 	if t.Const == "" || !visible(t.Pkg, w.c.Pkg.Types) {
 		return jen.Lit(prefix + t.Name)

@@ -16,7 +16,7 @@ const again = "run \"go tool hookgen ./...\" again."
 
 // guards writes what the composite was generated from, in a form that does not compile once it is something else. None of it is
 // there at run time.
-func (w *weld) guards() {
+func (w *compositeWriter) guards() {
 	w.f.Add(comment(w.c.RevName()+" identifies the points and tools of "+w.c.Name+"; composites that it is a member of compile against it.",
 		jen.Const().Add(identifier(w.c.RevName())).Op("=").Op(fmt.Sprintf("0x%08x", w.c.Rev))))
 	w.f.Add(lines("What "+w.c.Name+" was generated from: its fields with their tags, and below the points that its members have. If one of\n"+
@@ -73,12 +73,12 @@ func typeName(t types.Type) string {
 }
 
 // unchanged writes that a member has these points, and no others.
-func (w *weld) unchanged(m *model.Member, t types.Type) []jen.Code {
+func (w *compositeWriter) unchanged(m *model.Member, t types.Type) []jen.Code {
 	return w.marked(m, typeName(t), w.f.Type(t), nil, m.Field+" beside the markers of what it does not have", m.Field+" has other points now")
 }
 
 // unwritten writes that the author of the composite has written the methods of these points, and of no others: they would not be called.
-func (w *weld) unwritten() []jen.Code {
+func (w *compositeWriter) unwritten() []jen.Code {
 	self := identifier(w.c.Name).Add(typeArguments(w.c.Named.TypeParams()))
 	w.f.Import(guardPath, "guard")
 	facade := jen.Qual(guardPath, "HasHook").Types(jen.Op("*").Add(self.Clone()))
@@ -87,7 +87,7 @@ func (w *weld) unwritten() []jen.Code {
 
 // marked writes that a type has the points of the member, and no others. facade, if not nil, stands for the methods of hook.Hook. what
 // is the type in the comment, and why what has happened if it does not compile.
-func (w *weld) marked(m *model.Member, typ string, embedded, facade *jen.Statement, what, why string) []jen.Code {
+func (w *compositeWriter) marked(m *model.Member, typ string, embedded, facade *jen.Statement, what, why string) []jen.Code {
 	name := w.f.Unique("stale" + w.c.Name + m.Field)
 	var out []jen.Code
 	if typ == "NotCalled" || w.isPoint(typ) {
@@ -128,7 +128,7 @@ func (w *weld) marked(m *model.Member, typ string, embedded, facade *jen.Stateme
 		jen.Var().Id("_").Qual(guardPath, "Unchanged").Op("=").Struct(parts...).Values()))
 }
 
-func (w *weld) isPoint(name string) bool {
+func (w *compositeWriter) isPoint(name string) bool {
 	for _, p := range w.points {
 		if p.Name == name {
 			return true

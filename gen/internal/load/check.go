@@ -18,12 +18,12 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// Checker type-checks listed packages on demand, each once, together with the packages that they import. Its packages are one
-// consistent set of types. It is not safe for concurrent use.
+// Checker type-checks listed packages and their imports on demand, each once. All its types are one consistent set. It is not safe
+// for concurrent use.
 type Checker struct {
 	Fset    *token.FileSet
 	listing *Listing
-	// output is the text of the generated file by package path; a package without an entry is checked without one.
+	// output are the texts of generated files by package path; other packages are checked without one.
 	output map[string][]byte
 	// bodies are the packages whose function bodies are checked too.
 	bodies []string
@@ -40,13 +40,13 @@ type Package struct {
 	Files []*ast.File
 	Types *types.Package
 	Info  *types.Info
-	// Errors are the checker's, in order; most of them are of no interest, because what they concern is not used.
+	// Errors are those of the type checker, in order. Most do not matter, because nothing uses what they concern.
 	Errors []types.Error
-	// Syntax are the problems of files that could not be parsed.
+	// Syntax are the problems of files that do not parse.
 	Syntax []diag.Problem
-	// Own are the generated files that are on disk.
+	// Own are the generated files on disk.
 	Own []string
-	// Foreign is the file of the generated file's name that somebody else wrote, or "".
+	// Foreign is a file with the name of the output that hookgen did not write, or "".
 	Foreign string
 }
 
@@ -61,11 +61,11 @@ func (l *Listing) NewCheckerWith(output map[string][]byte, bodies []string) *Che
 	}
 }
 
-// FileSet is where the checker's positions are from.
+// FileSet returns the file set of all positions.
 func (c *Checker) FileSet() *token.FileSet { return c.Fset }
 
-// Position resolves a position, relative to the directory of the run where it lies below it. It is where the text stands, whatever
-// a //line comment says: a source must not name a file that is then shown.
+// Position resolves a position, relative to the directory of the run if it lies below it. It ignores //line comments: a source must
+// not have another file shown.
 func (c *Checker) Position(pos token.Pos) token.Position {
 	return c.listing.position(c.Fset.PositionFor(pos, false))
 }
@@ -91,7 +91,7 @@ func (c *Checker) Import(path string) (*types.Package, error) {
 	return from.Types, nil
 }
 
-// importer resolves the imports of one package: what it calls golang.org/x/net may be the standard library's own copy.
+// importer resolves the imports of one package: the standard library has its own copy of golang.org/x/net.
 type importer struct {
 	c  *Checker
 	of *packages.Package
@@ -130,7 +130,7 @@ func (c *Checker) Package(path string) (*Package, error) {
 	listed := c.listing.Package(path)
 	if listed == nil || len(listed.GoFiles) == 0 {
 		why := ""
-		if path == HookPath && listed != nil && len(listed.Errors) > 0 { // nobody else says so
+		if path == HookPath && listed != nil && len(listed.Errors) > 0 { // reported nowhere else
 			why = ": " + listed.Errors[0].Msg
 		}
 		return nil, fmt.Errorf("%s: %w%s", path, ErrNoSource, why)
@@ -203,7 +203,7 @@ func (c *Checker) check(p *Package, listed *packages.Package) {
 	p.Types.MarkComplete()
 }
 
-// Mentions tells whether match says so of a file of the package: a cheap question before anything is parsed.
+// Mentions tells whether match accepts a file of the package; it parses nothing.
 func (l *Listing) Mentions(path string, match func(text []byte) bool) bool {
 	p := l.Package(path)
 	if p == nil {
@@ -221,8 +221,7 @@ func (l *Listing) Mentions(path string, match func(text []byte) bool) bool {
 	return false
 }
 
-// Mentioning parses the files of a package that contain a text, for a question about a package that is not checked from source. A
-// file that cannot be read or parsed answers nothing.
+// Mentioning parses those files of a package that contain a text. It skips files that cannot be read or parsed.
 func (c *Checker) Mentioning(path, text string) []*ast.File {
 	p := c.listing.Package(path)
 	if p == nil {
@@ -244,7 +243,7 @@ func (c *Checker) Mentioning(path, text string) []*ast.File {
 	return out
 }
 
-// File returns where a file of a package is: under -trimpath the compiler's export data names files as the module has them.
+// File returns the path of a file of a package: under -trimpath export data has the name within the module.
 func (c *Checker) File(path, name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -259,7 +258,6 @@ func (c *Checker) File(path, name string) string {
 	return name
 }
 
-// Checked returns the package if its types came from source.
 func (c *Checker) Checked(t *types.Package) (*Package, error) {
 	if p := c.done[t.Path()]; p != nil && p.Types == t {
 		return p, nil
@@ -267,5 +265,5 @@ func (c *Checker) Checked(t *types.Package) (*Package, error) {
 	return nil, fmt.Errorf("%s: %w", t.Path(), ErrNoSource)
 }
 
-// Relative makes the file of a position relative to the directory of the run, as Position does.
+// Relative makes the file of a position relative to the directory of the run.
 func (c *Checker) Relative(pos token.Position) token.Position { return c.listing.position(pos) }

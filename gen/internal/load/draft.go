@@ -16,19 +16,19 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// Draft is a package that is not on disk yet.
+// Draft is a package that is not on disk.
 type Draft struct {
-	// Path is its import path, Name what its files declare, Dir its absolute directory in the module.
+	// Path is its import path, Name its package name, Dir its absolute directory in the module.
 	Path, Name, Dir string
 	// Files are texts by name, without a directory.
 	Files map[string][]byte
 }
 
-// ErrNoContract: the module does not have the packages that a draft imports.
+// ErrNoContract: the module lacks packages that a draft imports.
 var ErrNoContract = errors.New("the go command says")
 
-// ListDrafts finds the packages of the patterns, of which none may be left, adds the drafts, and lists what all these import, together
-// with some more imports. The first draft is a root like the packages of the patterns.
+// ListDrafts lists the packages of the patterns, the drafts, and the imports of both and some more. The patterns have to match. The
+// first draft becomes a root.
 func ListDrafts(ctx context.Context, module Module, dir string, drafts []Draft, patterns, imports []string) (*Listing, []diag.Problem, error) {
 	l := newListing(dir, nil)
 	var problems []diag.Problem
@@ -75,8 +75,7 @@ func missing(p *packages.Package, path string) string {
 	return firstLine(p.Errors[0].Msg)
 }
 
-// SetText lets packages be read with a text instead of what the file has on disk; nil takes that back. Packages that a checker has
-// read already stay as they are.
+// SetText replaces the text of a file on disk for checkers that have not read it yet; nil restores it.
 func (l *Listing) SetText(file string, text []byte) {
 	if text == nil {
 		delete(l.texts, file)
@@ -85,12 +84,12 @@ func (l *Listing) SetText(file string, text []byte) {
 	l.texts[file] = text
 }
 
-// Only leaves no other root than this one.
+// Only makes the package the only root.
 func (l *Listing) Only(path string) {
 	l.Roots = slices.DeleteFunc(l.Roots, func(p *packages.Package) bool { return p.PkgPath != path })
 }
 
-// read returns the text of a file, which is read once: a run sees one state of it.
+// read returns the text of a file. It reads each file once, so a run sees one state of it.
 func (l *Listing) read(name string) ([]byte, error) {
 	if text, ok := l.texts[name]; ok {
 		return text, nil
@@ -118,7 +117,7 @@ type Module struct {
 // ErrNoModule: neither the directory nor one above it has a go.mod.
 var ErrNoModule = errors.New("no go.mod here or above")
 
-// FindModule returns the module that an absolute directory lies in, whether the directory exists or not.
+// FindModule returns the module of an absolute directory, which need not exist.
 func FindModule(dir string) (Module, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		text, err := os.ReadFile(filepath.Join(at, "go.mod"))
@@ -135,7 +134,7 @@ func FindModule(dir string) (Module, error) {
 	}
 }
 
-// modLine returns the word behind a verb of go.mod.
+// modLine returns the word behind a keyword of go.mod.
 func modLine(text []byte, verb string) string {
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "//")

@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// noPackage is the problem of a pattern that matches nothing.
+// noPackage is the problem of a pattern that matches no package.
 func (l *Listing) noPackage(pattern, why string) diag.Problem {
 	p := diag.New(diag.NoPackage, token.Position{}, pattern)
 	head, rest := strings.TrimSuffix(pattern, "/..."), ""
@@ -31,9 +31,9 @@ func (l *Listing) noPackage(pattern, why string) diag.Problem {
 	return p
 }
 
-// nothing is the problem of patterns that match nothing at all. The go command is asked once more: listing with errors loses what
-// it says of a go.mod that it cannot use.
-func (l *Listing) nothing(ctx context.Context, patterns []string) diag.Problem {
+// noPackages is the problem of a run without packages. It asks the go command again, because its messages about go.mod are lost in
+// a listing with errors.
+func (l *Listing) noPackages(ctx context.Context, patterns []string) diag.Problem {
 	problem := func(cause diag.Cause) diag.Problem {
 		return diag.New(cause, token.Position{}, strings.Join(patterns, " "), l.dir)
 	}
@@ -56,7 +56,7 @@ func (l *Listing) nothing(ctx context.Context, patterns []string) diag.Problem {
 // maxDirectories is how many directories are looked at for a suggestion.
 const maxDirectories = 5000
 
-// directories are those of the module with Go files, relative to the directory of the run and below it.
+// directories returns the directories with Go files below the directory of the run.
 func (l *Listing) directories() []string {
 	var out []string
 	seen := 0
@@ -82,7 +82,7 @@ func (l *Listing) directories() []string {
 	return out
 }
 
-// leftOut tells whether the go command does not look into a directory of this name.
+// leftOut tells whether the go command skips directories of this name.
 func leftOut(name string) bool {
 	return name == "vendor" || name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
 }

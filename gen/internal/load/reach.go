@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// find asks the go command which packages there are, and not what they import: it reads no file of another package for that.
+// find lists packages without their imports, so that the go command reads no other package.
 func (l *Listing) find(ctx context.Context, patterns []string) ([]*packages.Package, error) {
 	roots, err := l.ask(ctx, found, patterns)
 	for _, p := range roots {
@@ -27,7 +27,7 @@ func (l *Listing) find(ctx context.Context, patterns []string) ([]*packages.Pack
 	return roots, err
 }
 
-// export lists packages with all that they import, and with export data.
+// export lists packages with all their imports and export data.
 func (l *Listing) export(ctx context.Context, paths []string) error {
 	roots, err := l.ask(ctx, exported, paths)
 	packages.Visit(roots, nil, l.note)
@@ -49,8 +49,8 @@ func (l *Listing) ask(ctx context.Context, mode packages.LoadMode, patterns []st
 	return roots, nil
 }
 
-// Ensure lists the packages and all that they import, as far as they are not listed yet. Those of the main module are found and read;
-// the go command is asked at most once for all others together, because that takes as long for one as for a hundred.
+// Ensure lists the packages and all their imports, unless they are listed already. It asks the go command at most once for all
+// packages of other modules, because one takes as long as a hundred.
 func (l *Listing) Ensure(ctx context.Context, paths ...string) error {
 	_, missing, err := l.Reach(ctx, slices.Concat(paths, l.contract())...)
 	if err != nil {
@@ -69,11 +69,11 @@ func (l *Listing) Ensure(ctx context.Context, paths ...string) error {
 	return l.export(ctx, missing)
 }
 
-// importable is what the go command takes as a path, and not as a flag or a file.
+// importable matches import paths, and neither flags nor files.
 var importable = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_~+-]*([./][A-Za-z0-9_~+-]+)*$`)
 
-// contract returns the packages that every output may need, so that they are listed together with the others. A module that does not
-// name ours is left alone, because the go command might go looking for it.
+// contract returns the packages that every output may need, to list them with the others; none if the module does not require ours,
+// because the go command might then search for it.
 func (l *Listing) contract() []string {
 	m, err := FindModule(l.dir)
 	root := path.Dir(HookPath)
@@ -83,8 +83,8 @@ func (l *Listing) contract() []string {
 	return []string{HookPath, HookPath + "/message", root + "/composite", root + "/composite/args", root + "/composite/guard", root + "/composite/plan"}
 }
 
-// Reach returns what is needed to check packages: those of the main module, themselves and what they import, directly or not, which
-// it finds; and the paths of the others that are not listed. Both are sorted. Generated files do not count.
+// Reach returns the packages of the main module that are reachable from these by imports, which it lists, and the paths of other
+// packages that are not listed. Both are sorted. Imports of generated files do not count.
 func (l *Listing) Reach(ctx context.Context, paths ...string) (source, missing []string, err error) {
 	source, missing = l.reached(paths)
 	m, err := FindModule(l.dir)
@@ -126,7 +126,7 @@ func (l *Listing) reached(paths []string) (source, missing []string) {
 	return source, slices.Sorted(maps.Keys(unlisted))
 }
 
-// imports returns what the files of a package import that are read; a file that cannot be read or parsed imports what could be.
+// imports returns the imports of the package's files. A file that does not parse contributes what could be read.
 func (l *Listing) imports(p *packages.Package) []string {
 	files, err := l.sources(p)
 	if err != nil {
@@ -142,7 +142,7 @@ func (l *Listing) imports(p *packages.Package) []string {
 	return out
 }
 
-// importsOf returns what a file imports, as far as it can be parsed.
+// importsOf returns the imports of a file, as far as it parses.
 func importsOf(name string, text []byte) []string {
 	f, _ := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly|parser.SkipObjectResolution)
 	if f == nil {

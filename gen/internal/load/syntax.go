@@ -8,7 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// syntaxProblems turns the errors of a file that does not parse into problems; what could be parsed of it is used.
+// syntaxProblems returns the errors of a file that does not parse as problems.
 func syntaxProblems(l *Listing, name string, text []byte, err error) []diag.Problem {
 	list, ok := err.(scanner.ErrorList)
 	if !ok {
@@ -22,7 +22,7 @@ func syntaxProblems(l *Listing, name string, text []byte, err error) []diag.Prob
 	return out
 }
 
-// placeIn is the place of an offset in a file, whatever a //line comment says.
+// placeIn returns the position of an offset in a file; it ignores //line comments.
 func placeIn(name string, text []byte, offset int) token.Position {
 	head := text[:min(offset, len(text))]
 	line := bytes.Count(head, []byte("\n")) + 1

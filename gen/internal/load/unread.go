@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
-// Unread is a Go file beside those that are read.
+// Unread is a Go file that is not part of the build.
 type Unread struct {
 	// Name is absolute.
 	Name string
@@ -22,7 +22,7 @@ type Unread struct {
 	Text []byte
 }
 
-// Unread returns the files in the directories of the roots that are tests or that build constraints exclude, if match says so.
+// Unread returns the test files and excluded files in the directories of the roots that match accepts.
 func (l *Listing) Unread(match func(text []byte) bool) []Unread {
 	var out []Unread
 	for _, p := range slices.Concat(l.Roots, l.empty) {
@@ -47,8 +47,7 @@ func (l *Listing) Unread(match func(text []byte) bool) []Unread {
 	return out
 }
 
-// Sources returns the Go files of a package that was read, by name, whatever build constraints they have; without tests and what is
-// generated.
+// Sources returns the Go files of a package by name, excluded ones too, without tests and generated files.
 func (l *Listing) Sources(p *Package) (map[string][]byte, error) {
 	out, err := origin.Read(p.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a draft has no directory yet
@@ -65,5 +64,5 @@ func (l *Listing) Sources(p *Package) (map[string][]byte, error) {
 	return out, nil
 }
 
-// isEmpty tells whether a package of the module has no file that is read, though it has others.
+// isEmpty tells whether build constraints exclude all files of a package.
 func isEmpty(p *packages.Package) bool { return len(p.GoFiles) == 0 && writable(p) }

@@ -11,8 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// goVersion asks the go command which one it is in dir, where a go.mod may have made it another. It does so beside other work: the
-// returned function waits for the answer, which is "" where there is none.
+// goVersion asks the go command for its version in dir, where a go.mod may select another one. It runs concurrently; the returned
+// function waits and returns "" if that failed.
 func goVersion(ctx context.Context, dir string) (wait func() string) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION")
 	var out bytes.Buffer
@@ -28,8 +28,8 @@ func goVersion(ctx context.Context, dir string) (wait func() string) {
 	}
 }
 
-// WrongGo returns the problem of a generator that was built with an older Go than the one that the module is built with: it cannot
-// read that one's export data and does not know its language. nil if there is none, or if one of them is no release.
+// WrongGo returns the problem of a generator that was built with an older Go than the module uses: it can read neither its export
+// data nor its language. It returns nil if there is none, or if one of them is no release.
 func WrongGo(built, uses string) *diag.Problem {
 	release, _, _ := strings.Cut(built, " ") // behind it are experiments
 	mine, theirs := version.Lang(release), version.Lang(uses)

@@ -21,22 +21,22 @@ type Composite struct {
 	Name  string
 	Spec  *ast.TypeSpec
 	Pos   token.Pos
-	// Receiver is how the author's methods call their receiver, else the first letter of the type.
+	// Receiver is the name that the author's methods give their receiver; if none does, the first letter of the type.
 	Receiver string
 	// Members are in plan order.
 	Members []*Member
 	Plan    *plan.Plan
-	// Own are the points that the author wrote methods for.
+	// Own are the points for which the author wrote methods.
 	Own map[string]bool
-	// Rev is the value of the constant RevName.
+	// Rev is the value of the generated constant RevName.
 	Rev uint32
-	// Self is the composite as if it were a member: with the methods of hook.Hook, which are generated, and those of Own.
+	// Self describes the composite as a member of another one: it has the generated methods of hook.Hook and those of Own.
 	Self *Member
 
 	state state
 }
 
-// state says how far a composite is.
+// state is the progress of Resolve.
 type state int
 
 const (
@@ -45,27 +45,26 @@ const (
 	resolved
 )
 
-// Member is a field that takes part.
+// Member is a field whose hook the composite calls.
 type Member struct {
 	Field string
 	Type  types.Type
 	Pos   token.Pos
 	Tag   plan.Options
-	// Defaults are what the subsystem says of itself; Tag has what of it counts.
+	// Defaults are the options of the subsystem; Tag has those that the field does not override.
 	Defaults plan.Defaults
 	Kind     Kind
-	// Nilable: the field can be nil.
-	Nilable bool
-	// Points are the names of the points that the member overrides; nil for what is known only at run time.
+	Nilable  bool
+	// Points are the names of the points that the member implements; nil if they are known only at run time.
 	Points map[string]bool
 	Tools  []ToolRef
 	// Dynamic: the member has tools that are known only at run time.
 	Dynamic bool
-	// Late are the tools that the member is known to have although its tag says dynamic.
+	// Late are the tools that are known although the tag says dynamic.
 	Late []ToolRef
-	// Rev guards the set of tools; nil if nothing is generated for it.
+	// Rev identifies the tools; nil if no constant is generated for them.
 	Rev *Rev
-	// Nested is the member's own composite.
+	// Nested is the composite that the member is; nil for other members.
 	Nested *Composite
 
 	lacking map[string]int
@@ -78,36 +77,34 @@ type Kind int
 const (
 	// Direct members have a type whose methods are known.
 	Direct Kind = iota
-	// Interface members may have any point.
+	// Interface members may implement any point.
 	Interface
 	// Group members are slices of hooks.
 	Group
 )
 
-// ToolRef is a tool as a member owns it.
+// ToolRef is a tool of a member.
 type ToolRef struct {
-	// Prefixes are those of the composites between the member and the owner, outermost first; the member's own is not among them.
+	// Prefixes are those of the composites between the member and the owner of the tool, outermost first, without the member's own.
 	Prefixes []string
-	// Name is the owner's name for it.
-	Name string
+	Name     string
 	// Pkg and Const name the generated constant; nil where there is none.
 	Pkg   *types.Package
 	Const string
 	Pos   token.Pos
 }
 
-// Local returns the tool's name as the member knows it.
+// Local returns the name of the tool without the prefix of the member.
 func (t ToolRef) Local() string { return strings.Join(t.Prefixes, "") + t.Name }
 
-// Rev is the constant that changes with what a type has: its points and its tools.
+// Rev is the generated constant that changes with the points and tools of a type.
 type Rev struct {
 	Pkg   *types.Package
 	Name  string
 	Value uint32
 }
 
-// RevOf identifies points and tools by their names in order; a composite that was generated for others does not compile. It has 32
-// bits: a composite calls tools by their number, so that a collision would call another one.
+// RevOf hashes the names of points and tools in order. Generated code that names another value does not compile.
 func RevOf(points, tools []string) uint32 {
 	h := fnv.New32a()
 	for _, name := range slices.Concat(tools, []string{""}, points) {
@@ -116,18 +113,18 @@ func RevOf(points, tools []string) uint32 {
 	return h.Sum32()
 }
 
-// RevName is the name of the generated constant that identifies what the composite has.
+// RevName returns the name of the constant that holds Rev.
 func (c *Composite) RevName() string { return c.Name + "Rev" }
 
-// Has tells whether the member is to be called at the point.
+// Has tells whether the composite calls the member at the point.
 func (m *Member) Has(point string) bool {
 	return (m.Kind != Direct || m.Points[point]) && !m.Tag.Excludes(point)
 }
 
-// Optional: the field may be nil.
+// Optional tells whether the field may be nil.
 func (m *Member) Optional() bool { return m.Tag.Optional && m.Nilable }
 
-// Resolve finds the members of a composite and plans it. It is done once.
+// Resolve finds and orders the members of a composite, once.
 func (m *Model) Resolve(c *Composite) {
 	if c.state != unresolved {
 		return
@@ -135,7 +132,7 @@ func (m *Model) Resolve(c *Composite) {
 	c.state = resolving
 	defer func() { c.state = resolved }()
 	c.Receiver, _ = receiver(c.Named)
-	if !c.Pkg.known { // of a known one it was told: its types have the generated methods too
+	if !c.Pkg.fromFacts { // facts already say it, and these types have the generated methods too
 		c.Own = map[string]bool{}
 		for _, p := range m.Points {
 			if declaredMethod(c.Named, p.Name) != nil {
@@ -151,14 +148,14 @@ func (m *Model) Resolve(c *Composite) {
 		case member != nil:
 			c.Members = append(c.Members, member)
 		case len(m.problems) == before:
-			m.promotes(c, st.Field(i))
+			m.checkPromoted(c, st.Field(i))
 		}
 	}
 	if len(c.Members) == 0 && len(m.problems) == before {
 		m.add(diag.NoMembers, c.Pos, c.Name)
 	}
 	m.plan(c)
-	m.uncalled(c)
+	m.checkOwnMethods(c)
 	c.Rev = m.revOf(c)
 	c.Self = &Member{Type: c.Named, Points: map[string]bool{}}
 	for _, p := range m.Points {
@@ -167,7 +164,7 @@ func (m *Model) Resolve(c *Composite) {
 	m.findLacking(c.Self)
 }
 
-// revOf identifies the points and tools of a composite as those around it see them.
+// revOf returns the Rev of a composite.
 func (m *Model) revOf(c *Composite) uint32 {
 	has := map[string]bool{}
 	for _, p := range m.Points {
@@ -182,7 +179,7 @@ func (m *Model) revOf(c *Composite) uint32 {
 	return RevOf(m.names(has), tools)
 }
 
-// names are those of the points that are in the set, in the order of their declaration.
+// names returns the points of the set in the order of their declaration.
 func (m *Model) names(points map[string]bool) []string {
 	var out []string
 	for _, p := range m.Points {
@@ -193,8 +190,8 @@ func (m *Model) names(points map[string]bool) []string {
 	return out
 }
 
-// uncalled tells of methods that the author wrote, and warns of those that do not call what is generated in their place.
-func (m *Model) uncalled(c *Composite) {
+// checkOwnMethods warns of methods that the author wrote and that do not call the generated compose method of the point.
+func (m *Model) checkOwnMethods(c *Composite) {
 	called := map[string]bool{}
 	for _, f := range c.Pkg.Files {
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -226,7 +223,7 @@ func (m *Model) plan(c *Composite) {
 	p, problems := plan.Build(c.Pkg.Name+"."+c.Name, specs)
 	idle := m.idle(c)
 	for _, problem := range append(plan.Idle(problems, idle), plan.Reserved(p, m.reserved())...) {
-		if problem.Ref == "" || idle[problem.Ref] != "" || !hasField(c, problem.Ref) { // else the field itself is wrong, which is said
+		if problem.Ref == "" || idle[problem.Ref] != "" || !hasField(c, problem.Ref) { // else the field is wrong, and that is reported already
 			m.planProblem(c, problem)
 		}
 	}
@@ -241,7 +238,7 @@ func (m *Model) plan(c *Composite) {
 	}
 }
 
-// own are the methods that the author has written where they would be generated.
+// own returns the methods that the author wrote in place of generated ones.
 func (m *Model) own(c *Composite) []string {
 	written := map[string]bool{}
 	for method := range c.Named.Methods() {
@@ -266,7 +263,7 @@ func hasField(c *Composite, name string) bool {
 	return slices.ContainsFunc(slices.Collect(st.Fields()), func(v *types.Var) bool { return v.Name() == name })
 }
 
-// idle are the fields that take no part, with the reasons.
+// idle maps each field that is no member to the reason.
 func (m *Model) idle(c *Composite) map[string]string {
 	out := map[string]string{}
 	st := c.Named.Underlying().(*types.Struct)
@@ -276,7 +273,7 @@ func (m *Model) idle(c *Composite) map[string]string {
 		case slices.ContainsFunc(c.Members, func(o *Member) bool { return o.Field == v.Name() }):
 		case reflect.StructTag(st.Tag(i)).Get("hook") == "-":
 			out[v.Name()] = plan.LeftOutReason()
-		case !m.hookLike(v.Type()): // what is wrong with the others is said elsewhere
+		case !m.hookLike(v.Type()): // problems of the others are reported by member
 			out[v.Name()] = plan.NoHookReason(m.short(v.Type()))
 		}
 	}
@@ -306,15 +303,15 @@ func (m *Model) spec(member *Member) plan.Spec {
 	return s
 }
 
-// planProblem gives a problem of the planner its places.
+// planProblem reports a problem of the planner at the field that it names.
 func (m *Model) planProblem(c *Composite, p plan.Problem) {
 	find := func(field string) *Member {
 		i := slices.IndexFunc(c.Members, func(o *Member) bool { return o.Field == field })
 		return c.Members[i]
 	}
 	first := find(p.Fields[0])
-	if (p.Code == "HG044" || p.Code == "HG045") && m.unsettled(first.Type) {
-		return // it may be true no longer when that is mended
+	if (p.Code == "HG044" || p.Code == "HG045") && m.unclear(first.Type) {
+		return // the other problem may be its cause
 	}
 	for _, field := range p.Fields {
 		t := find(field).Type
@@ -324,7 +321,7 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 	if p.Word != "" {
 		pos = m.tagPos(c, first.Pos, p.Word)
 	}
-	out := m.quote(diag.Planner, pos, c.Name+"."+first.Field, p)
+	out := m.fromPlanner(diag.Planner, pos, c.Name+"."+first.Field, p)
 	for _, field := range p.Fields[1:] {
 		if o := find(field); o.Pos != find(p.Fields[0]).Pos {
 			out.Notes = append(out.Notes, diag.DeclaredHere(m.Position(o.Pos), field))
@@ -336,9 +333,9 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 	m.Add(out)
 }
 
-// unsettled tells whether something was said that keeps a point from being one of the type's: a method that almost is, or a file
-// that cannot be parsed.
-func (m *Model) unsettled(t types.Type) bool {
+// unclear tells whether a reported problem may hide a point of the type: a method with a wrong signature or name, or a file that
+// does not parse.
+func (m *Model) unclear(t types.Type) bool {
 	named := namedOf(t)
 	if named == nil {
 		return false
@@ -355,7 +352,7 @@ func (m *Model) unsettled(t types.Type) bool {
 	})
 }
 
-// declarations are the places where two members declare a tool.
+// declarations returns notes with the places where two members declare a tool.
 func (m *Model) declarations(a, b *Member, tool string) []diag.Note {
 	var notes []diag.Note
 	for _, member := range []*Member{a, b} {

@@ -15,10 +15,10 @@ import (
 // DefaultsMethod is the name of the generated method that tells the dynamic composite what //hook:subsystem says.
 const DefaultsMethod = "HookDefaults"
 
-// HasDefaults tells whether the subsystem says something about the fields of its type.
+// HasDefaults tells whether the options of the subsystem set defaults for its fields in composites.
 func (s *Subsystem) HasDefaults() bool { return s.Defaults.String() != "" }
 
-// defaults reads what the options of a subsystem say about the fields of its type, and judges it as a tag would be.
+// defaults reads and checks the defaults in the options of //hook:subsystem.
 func (m *Model) defaults(s *Subsystem) {
 	var words []string
 	for _, a := range s.Args {
@@ -43,14 +43,14 @@ func (m *Model) defaults(s *Subsystem) {
 		if p.Code == "HG009" {
 			p.Code = "HG008"
 		}
-		m.Add(m.quote(diag.PlannerOptions, s.argPos(p.Word), s.Name, p))
+		m.Add(m.fromPlanner(diag.PlannerOptions, s.argPos(p.Word), s.Name, p))
 	}
 	if len(problems) == 0 {
 		s.Defaults = d
 	}
 }
 
-// argPos is the place of the option that has a word, else of the option of that name, else of the type.
+// argPos returns the place of the option that contains a word, else of the option of that name, else of the type.
 func (s *Subsystem) argPos(word string) token.Pos {
 	name, _, _ := strings.Cut(word, "=")
 	for _, text := range []string{word, name + "="} {
@@ -63,7 +63,7 @@ func (s *Subsystem) argPos(word string) token.Pos {
 	return s.Pos
 }
 
-// qualified puts the package's name in front of types of the subsystem's own package, and leaves out what is no type.
+// qualified adds the package's name to types of the subsystem's own package, and reports names that are no types.
 func (m *Model) qualified(s *Subsystem, arg ast.DirectiveArg, list string) []string {
 	var refs []string
 	scope := s.Pkg.Types.Scope()
@@ -81,8 +81,8 @@ func (m *Model) qualified(s *Subsystem, arg ast.DirectiveArg, list string) []str
 	return refs
 }
 
-// withDefaults gives a member what its subsystem says: from source, else from the constant that is generated with it.
-func (m *Model) withDefaults(out *Member) {
+// applyDefaults gives a member the defaults of its subsystem: from source, else from the generated constant.
+func (m *Model) applyDefaults(out *Member) {
 	named := namedOf(out.Type)
 	if named == nil || named.Obj().Pkg() == nil || out.Kind != Direct || out.Nested != nil {
 		return
@@ -97,7 +97,7 @@ func (m *Model) withDefaults(out *Member) {
 		}
 	} else if c, ok := named.Obj().Pkg().Scope().Lookup(named.Obj().Name() + "Hook").(*types.Const); ok && c.Val().Kind() == constant.String {
 		if text, ours := strings.CutPrefix(constant.StringVal(c.Val()), "hook1 "); ours {
-			out.Defaults, _ = plan.ParseDefaults(text, m.planned()) // what another version says in other words is not for us
+			out.Defaults, _ = plan.ParseDefaults(text, m.planned()) // another version may know options that this one does not
 			rev = readRev(named)
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// docs finds the comments of struct fields, in files that were checked and in those of packages known by export data only.
+// docs finds the comments of struct fields, also in packages that are known by export data only.
 type docs struct {
-	fset   *token.FileSet
-	byPos  map[token.Pos]string
-	parsed map[string]map[lineKey]string
-	said   map[string]said
+	fset       *token.FileSet
+	byPos      map[token.Pos]string
+	parsed     map[string]map[lineKey]string
+	directives map[string]fileDirectives
 }
 
 type lineKey struct {
@@ -22,7 +22,7 @@ type lineKey struct {
 	name string
 }
 
-// FieldDoc returns the doc comment of a struct field, else the comment behind it, without directives; "" if there is none.
+// FieldDoc returns the doc comment of a struct field, else the comment behind it; "" if there is none. Directives are left out.
 func (m *Model) FieldDoc(v *types.Var) string {
 	if m.docs.byPos == nil {
 		m.docs.byPos = map[token.Pos]string{}
@@ -48,7 +48,7 @@ func (m *Model) FieldDoc(v *types.Var) string {
 	return m.docs.file(at, v.Name())
 }
 
-// TagWord returns where a word stands in the hook tag of a struct field of a package that was read from source, else no position.
+// TagWord returns the place of a word in the hook tag of a field; no position if the package was not read from source.
 func (m *Model) TagWord(v *types.Var, word string) token.Pos {
 	if v.Pkg() == nil || m.packages[v.Pkg().Path()] == nil {
 		return token.NoPos
@@ -68,7 +68,7 @@ func (m *Model) TagWord(v *types.Var, word string) token.Pos {
 	return pos
 }
 
-// wordIn finds a word behind hook:" in a tag.
+// wordIn returns the place of a word behind hook:" in a tag.
 func wordIn(tag *ast.BasicLit, word string) token.Pos {
 	start := strings.Index(tag.Value, `hook:"`)
 	found := regexp.MustCompile(`[",\s]` + regexp.QuoteMeta(word) + `(?:[",=\s]|$)`).FindStringIndex(tag.Value[max(start, 0):])
@@ -106,7 +106,7 @@ func (d *docs) index(p *Package) {
 	}
 }
 
-// file reads the comment out of a file that nobody else parses.
+// file reads the comment from a file that is not checked.
 func (d *docs) file(at token.Position, name string) string {
 	lines, ok := d.parsed[at.Filename]
 	if !ok {
@@ -122,7 +122,6 @@ func (d *docs) file(at token.Position, name string) string {
 	return lines[lineKey{at.Line, name}]
 }
 
-// fields calls yield for every field of every struct in the file.
 func fields(f *ast.File, yield func(name *ast.Ident, doc string)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		s, ok := n.(*ast.StructType)

@@ -11,14 +11,14 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// What follows are changes of text that need no thought: where one would need some, there is none.
+// This file makes the edits that -fix applies. Each returns nil where a person has to decide.
 
 func (m *Model) edit(from, to token.Pos, text string) []diag.Edit {
 	return []diag.Edit{{Pos: m.Position(from), End: m.Position(to), Text: text}}
 }
 
-// respell replaces a word in the tag of a field, if it stands there once.
-func (m *Model) respell(c *Composite, field token.Pos, word, want string) []diag.Edit {
+// fixWord replaces a word in the tag of a field if it occurs there once.
+func (m *Model) fixWord(c *Composite, field token.Pos, word, want string) []diag.Edit {
 	tag := tagOf(c, field)
 	if tag == nil || word == "" || want == "" {
 		return nil
@@ -30,8 +30,8 @@ func (m *Model) respell(c *Composite, field token.Pos, word, want string) []diag
 	return m.edit(tag.Pos()+token.Pos(at[0][0]), tag.Pos()+token.Pos(at[0][1]), want)
 }
 
-// rename gives a method the name of the point, if it fits and nobody in the package calls it.
-func (m *Model) rename(f *types.Func, p *Point) []diag.Edit {
+// fixName renames a method to the point, if its signature fits and the package does not call it.
+func (m *Model) fixName(f *types.Func, p *Point) []diag.Edit {
 	pkg, _, decl := m.declaration(f)
 	if decl == nil || !types.Identical(f.Signature(), p.Signature) {
 		return nil
@@ -50,7 +50,7 @@ func (m *Model) rename(f *types.Func, p *Point) []diag.Edit {
 	return m.edit(decl.Name.Pos(), decl.Name.End(), p.Name)
 }
 
-// declaration returns where a method is written, if its source is at hand.
+// declaration returns the declaration of a method; nil if its source was not read.
 func (m *Model) declaration(f *types.Func) (*Package, *ast.File, *ast.FuncDecl) {
 	if f.Pkg() == nil {
 		return nil, nil, nil
@@ -69,9 +69,9 @@ func (m *Model) declaration(f *types.Func) (*Package, *ast.File, *ast.FuncDecl) 
 	return nil, nil, nil
 }
 
-// resign gives a method the parameters of a point. Those that it has keep their names. It does nothing if the body uses one that
-// the point does not have, if the results differ, or if the file does not import a package whose types are needed.
-func (m *Model) resign(f *types.Func, want *types.Signature) []diag.Edit {
+// fixSignature gives a method the parameters of a point and keeps the names of those that it has. It returns nil if the body uses a
+// parameter that the point does not have, if the results differ, or if the file does not import a package of the types.
+func (m *Model) fixSignature(f *types.Func, want *types.Signature) []diag.Edit {
 	_, file, decl := m.declaration(f)
 	have := f.Signature()
 	if decl == nil || !sameTypes(have.Results(), want.Results()) {
@@ -98,8 +98,8 @@ func (m *Model) resign(f *types.Func, want *types.Signature) []diag.Edit {
 	return m.edit(decl.Type.Params.Opening, decl.Type.Params.Closing+1, "("+strings.Join(params, ", ")+")")
 }
 
-// dropStar makes an embedded pointer a value, where nothing in the package sets or compares it.
-func (m *Model) dropStar(v *types.Var) []diag.Edit {
+// fixPointer makes an embedded pointer a value, if the package neither sets nor compares it.
+func (m *Model) fixPointer(v *types.Var) []diag.Edit {
 	if v.Pkg() == nil || m.packages[v.Pkg().Path()] == nil {
 		return nil
 	}
@@ -140,8 +140,8 @@ func sameTypes(a, b *types.Tuple) bool {
 	return true
 }
 
-// keepNames returns a name for every wanted parameter: that of the first of its type that has no place yet, else _. ok is false if
-// the body uses a parameter that finds none.
+// keepNames returns a name for every wanted parameter: that of the first unused one of its type, else _. ok is false if the body
+// uses a parameter that would disappear.
 func keepNames(decl *ast.FuncDecl, have, want *types.Tuple) (names []string, ok bool) {
 	placed := map[int]bool{}
 	for w := range want.Variables() {
@@ -162,7 +162,6 @@ func keepNames(decl *ast.FuncDecl, have, want *types.Tuple) (names []string, ok 
 	return names, true
 }
 
-// mentions tells whether a name occurs in a body.
 func mentions(body *ast.BlockStmt, name string) bool {
 	found := false
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -173,7 +172,8 @@ func mentions(body *ast.BlockStmt, name string) bool {
 	return found
 }
 
-// importNames are the names under which a file has its imports, by path, where they can be told without the packages.
+// importNames maps the import paths of a file to their local names; without a name in the source it is the last element of the
+// path.
 func importNames(file *ast.File) map[string]string {
 	out := map[string]string{}
 	for _, s := range file.Imports {

@@ -9,12 +9,12 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// maxHeld is how deep hooks are looked for in a field.
+// maxHeld bounds the depth at which a field is searched for hooks.
 const maxHeld = 3
 
-// holds reports a field that has hooks inside, where none would be called: maps, arrays, other slices than []hook.Hook, structs,
-// and functions of a point's signature.
-func (m *Model) holds(c *Composite, out *Member) bool {
+// checkHeld reports a field that contains hooks which nobody would call: in maps, arrays, slices other than []hook.Hook, structs,
+// and functions with the signature of a point.
+func (m *Model) checkHeld(c *Composite, out *Member) bool {
 	if name := m.pointOfFunc(out.Type); name != "" {
 		m.field(out, plan.BareFunc(out.Field, name))
 		return true
@@ -32,12 +32,12 @@ func (m *Model) holds(c *Composite, out *Member) bool {
 	return true
 }
 
-// field reports a problem of a field.
+// field reports a problem of the planner about a field.
 func (m *Model) field(out *Member, p plan.Problem) {
-	m.Add(m.quote(diag.PlannerField, out.Pos, out.Field, p))
+	m.Add(m.fromPlanner(diag.PlannerField, out.Pos, out.Field, p))
 }
 
-// held returns what a value of the type has inside that looks like a hook, or "".
+// held describes the hook that a value of the type contains; "" for none.
 func (m *Model) held(t types.Type, depth int) string {
 	if depth == 0 || m.ofHook(t) {
 		return ""
@@ -67,7 +67,7 @@ func (m *Model) held(t types.Type, depth int) string {
 	return ""
 }
 
-// foundIn returns the type if it looks like a hook, else what it has inside.
+// foundIn returns the type if it looks like a hook, else what it contains.
 func (m *Model) foundIn(t types.Type, depth int) string {
 	if !isType(t, m.hookPkg.Path(), "Nop") && m.hookLike(t) {
 		return strings.TrimPrefix(m.short(t), "*")
@@ -80,7 +80,8 @@ func (m *Model) ofHook(t types.Type) bool {
 	return named != nil && named.Obj().Pkg() == m.hookPkg
 }
 
-// pointOfFunc returns the point beside hook.Hook whose signature a function has, or "". OnClose's is too common to mean anything.
+// pointOfFunc returns the point whose signature a function has, "" for none. Methods of hook.Hook do not count, nor does OnClose:
+// its signature is too common.
 func (m *Model) pointOfFunc(t types.Type) string {
 	sig, ok := t.Underlying().(*types.Signature)
 	if !ok {
@@ -94,8 +95,8 @@ func (m *Model) pointOfFunc(t types.Type) string {
 	return ""
 }
 
-// speaksOfHooks tells whether a signature has a type of package hook.
-func (m *Model) speaksOfHooks(sig *types.Signature) bool {
+// usesHookTypes tells whether a signature has a type of package hook.
+func (m *Model) usesHookTypes(sig *types.Signature) bool {
 	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
 		for v := range tuple.Variables() {
 			t := v.Type()

@@ -11,13 +11,12 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// invalid reports something whose type does not type-check.
+// invalid reports a type that does not type-check.
 func (m *Model) invalid(cause diag.Cause, pos token.Pos, subject, method string) {
-	m.once(diag.New(cause, m.Position(pos), subject).Of(method))
+	m.addOnce(diag.New(cause, m.Position(pos), subject).Of(method))
 }
 
-// explain gives a problem of a type that does not type-check what the checker says: about the line of the problem, else about the
-// imports of the file.
+// explain adds to a problem what the type checker says about its line, or else about the imports of its file.
 func (m *Model) explain(p *diag.Problem) {
 	var imports []diag.Note
 	onlyUndeclared := true
@@ -51,7 +50,6 @@ func (m *Model) explain(p *diag.Problem) {
 	}
 }
 
-// isImport tells whether an import declaration stands at a place.
 func isImport(p *Package, pos token.Pos) bool {
 	for _, f := range p.Files {
 		for _, s := range f.Imports {
@@ -63,8 +61,7 @@ func isImport(p *Package, pos token.Pos) bool {
 	return false
 }
 
-// undeclaredAt returns the name at a place if nothing declares it, and the package that should: p itself, or the imported one, which
-// is nil if it could not be imported.
+// undeclaredAt returns the undeclared name at a place and the package that should declare it: p itself, or the imported one.
 func undeclaredAt(p *Package, pos token.Pos) (name string, scope *types.Package) {
 	for _, f := range p.Files {
 		if pos < f.FileStart || f.FileEnd <= pos {
@@ -90,8 +87,7 @@ func undeclaredAt(p *Package, pos token.Pos) (name string, scope *types.Package)
 	return name, scope
 }
 
-// nearName returns the name that a package declares and that a name was probably meant to be, with the package in front where it is
-// another one; "" if none is near.
+// nearName returns the declared name that is closest to name, qualified if scope is not from; "" if none is close.
 func nearName(name string, scope, from *types.Package) string {
 	if name == "" || scope == nil {
 		return ""
@@ -107,7 +103,7 @@ func nearName(name string, scope, from *types.Package) string {
 	return ""
 }
 
-// invalidEmbedded reports embedded fields whose types are not valid: which methods they lend is not known.
+// invalidEmbedded reports embedded fields that do not type-check, because nobody knows their methods.
 func (m *Model) invalidEmbedded(t types.Type) {
 	st, ok := pointee(t).Underlying().(*types.Struct)
 	if !ok {
@@ -124,7 +120,7 @@ func (m *Model) invalidEmbedded(t types.Type) {
 	}
 }
 
-// ofC tells whether the type of a field is one of C's, which only cgo knows: it is no hook.
+// ofC tells whether a field has a type of package C, which only cgo knows.
 func (m *Model) ofC(c *Composite, v *types.Var) bool {
 	st, ok := c.Spec.Type.(*ast.StructType)
 	if !ok {

@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// selection is what a selector on an addressable value finds.
+// selection is the result of a lookup.
 type selection struct {
-	// fn is the method, v the field; both are nil for nothing and for a method that is still to be generated.
+	// fn is the method, v the field; both are nil if nothing was found or the method is still to be generated.
 	fn *types.Func
 	v  *types.Var
-	// owner is the type that declares the method, or that it is generated for; nil for a method of an interface.
+	// owner is the type that declares the method, or for which it is generated; nil for a method of an interface.
 	owner *types.Named
-	// generated: the method is one that this generator writes.
+	// generated: hookgen writes the method.
 	generated bool
-	// ambiguous: two embedded fields have it at the same depth.
+	// ambiguous: two embedded fields have the name at the same depth.
 	ambiguous bool
-	// index is the path of fields to it; its last element is of no meaning for methods.
+	// index is the path of fields that leads there; its last element means nothing for methods.
 	index []int
 }
 
 func (s selection) none() bool { return s.fn == nil && s.v == nil && !s.generated && !s.ambiguous }
 
-// embedded is a type on the way down from field to field.
+// embedded is an embedded type that lookup has still to search.
 type embedded struct {
 	t        types.Type
 	index    []int
-	multiple bool // it is there twice at this depth
+	multiple bool // embedded twice at this depth
 }
 
-// lookup finds an exported name as Go does, and sees the methods that will be generated too, wherever they are promoted to: a type
-// that embeds a subsystem has the subsystem's tools, whether or not they have been generated before.
+// lookup finds an exported name as Go does, but also sees methods that are still to be generated: a type that embeds a subsystem
+// has the subsystem's Schema and Dispatch, generated or not.
 func (m *Model) lookup(t types.Type, name string) selection {
 	var seen []types.Type
 	for current := []embedded{{t: pointee(t)}}; len(current) > 0; {
@@ -62,19 +62,18 @@ func (m *Model) lookup(t types.Type, name string) selection {
 		case len(found) == 1:
 			return found[0]
 		}
-		current = consolidate(next)
+		current = merge(next)
 	}
 	return selection{}
 }
 
-// at puts what was found where it was found.
 func (s selection) at(e embedded, last int) selection {
 	s.index = append(slices.Clone(e.index), last)
 	s.ambiguous = e.multiple
 	return s
 }
 
-// ownMethod returns the method that the type itself has or will have.
+// ownMethod returns the method that the type declares, or that is generated for it.
 func (m *Model) ownMethod(named *types.Named, name string) selection {
 	if f := declaredMethod(named, name); f != nil {
 		return selection{fn: f, owner: named}
@@ -85,7 +84,7 @@ func (m *Model) ownMethod(named *types.Named, name string) selection {
 	return selection{}
 }
 
-// inUnderlying finds a field or a method of an interface, else returns what is embedded.
+// inUnderlying finds a field or a method of an interface; if there is none, it returns the embedded types.
 func inUnderlying(e embedded, name string) (selection, []embedded) {
 	var below []embedded
 	switch u := e.t.Underlying().(type) {
@@ -109,8 +108,8 @@ func inUnderlying(e embedded, name string) (selection, []embedded) {
 	return selection{}, below
 }
 
-// consolidate joins types that are embedded twice at one depth: what they have is ambiguous.
-func consolidate(list []embedded) []embedded {
+// merge joins types that are embedded twice at one depth: their names are ambiguous.
+func merge(list []embedded) []embedded {
 	var out []embedded
 	for _, e := range list {
 		i := slices.IndexFunc(out, func(o embedded) bool { return types.Identical(o.t, e.t) })
@@ -123,7 +122,7 @@ func consolidate(list []embedded) []embedded {
 	return out
 }
 
-// generates tells whether the output gives the type a method of a point.
+// generates tells whether hookgen writes this method for the type.
 func (m *Model) generates(named *types.Named, name string) bool {
 	if c := m.compositeOf(named); c != nil {
 		m.Resolve(c)
@@ -133,7 +132,7 @@ func (m *Model) generates(named *types.Named, name string) bool {
 	return (name == "Schema" || name == "Dispatch") && m.toolsOf(named) != nil
 }
 
-// toolsOf returns the subsystem that a type of the main module is, if it has typed tools.
+// toolsOf returns the subsystem of a type of the main module if it has typed tools, else nil.
 func (m *Model) toolsOf(named *types.Named) *Subsystem {
 	if named == nil || named.Obj().Pkg() == nil {
 		return nil

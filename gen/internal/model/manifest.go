@@ -21,7 +21,7 @@ func readManifest(named *types.Named) ([]string, bool) {
 	if !ok || !strings.HasPrefix(head, "hook1 ") {
 		return nil, false
 	}
-	list, _, _ = strings.Cut(list, " ") // what the subsystem says of itself stands behind
+	list, _, _ = strings.Cut(list, " ") // the defaults of the subsystem follow
 	names := strings.Split(list, ",")
 	for _, name := range names {
 		if !validTool.MatchString(name) {
@@ -31,7 +31,7 @@ func readManifest(named *types.Named) ([]string, bool) {
 	return names, true
 }
 
-// readRev reads the constant that identifies what a type of another module has; nil if there is none.
+// readRev reads the Rev of a type of another module; nil if there is none.
 func readRev(named *types.Named) *Rev {
 	name := named.Obj().Name() + "Rev"
 	obj, ok := named.Obj().Pkg().Scope().Lookup(name).(*types.Const)
@@ -45,9 +45,9 @@ func readRev(named *types.Named) *Rev {
 	return &Rev{Pkg: named.Obj().Pkg(), Name: name, Value: uint32(value)}
 }
 
-// unlisted reports a type of another module that declares typed tools, but was generated without the constant that lists them, or
-// not at all: the composite would not have them, or know them only at run time.
-func (m *Model) unlisted(out *Member, named *types.Named) {
+// checkManifest reports a type of another module that declares typed tools but has no constant that lists them: the composite would
+// know them only at run time, or not at all.
+func (m *Model) checkManifest(out *Member, named *types.Named) {
 	if out.Tag.Dynamic || named == nil || named.Obj().Pkg() == nil || m.sourceOf(named) != nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (m *Model) unlisted(out *Member, named *types.Named) {
 		Mentioning(path, text string) []*ast.File
 	})
 	if !ok {
-		return // an analyzer knows of other packages what it was told
+		return // an analyzer has facts of other packages and no source
 	}
 	for _, f := range files.Mentioning(named.Obj().Pkg().Path(), "//hook:tool") {
 		found, _ := directive.Scan(m.source.FileSet(), f)

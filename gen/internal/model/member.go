@@ -15,7 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// member returns the field as a member, or nil if it takes no part or is wrong.
+// member returns the field as a member; nil if it is none or is wrong.
 func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Member {
 	text, tagged := tag.Lookup("hook")
 	options, ok := m.options(c, v, tag, text)
@@ -35,7 +35,7 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	if !m.classify(c, out, tagged) {
 		return nil
 	}
-	m.withDefaults(out)
+	m.applyDefaults(out)
 	if options.Excludes("Schema") {
 		out.Dynamic, out.Tools, out.Late = false, nil, nil
 	}
@@ -45,7 +45,7 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	return out
 }
 
-// classify fills in what the type of the field tells.
+// classify fills in what follows from the type of the field. It returns false if the field is no member.
 func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	t := types.Unalias(out.Type)
 	if p, ok := types.Unalias(pointee(t)).(*types.TypeParam); ok {
@@ -71,13 +71,13 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	}
 	a := m.analyze(t)
 	if !a.hook {
-		return m.notHook(c, out, a, tagged)
+		return m.checkNoHook(c, out, a, tagged)
 	}
 	if out.Field == "_" {
 		m.field(out, plan.Blank())
 		return false
 	}
-	whole, embeds := m.composes(t)
+	whole, embeds := m.generatedComposite(t)
 	if embeds != nil {
 		m.add(diag.EmbeddedComposite, out.Pos, m.short(embeds), m.relative(out.Type, c.Pkg.Types), embeds.Obj().Name())
 		return false
@@ -92,9 +92,9 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	return true
 }
 
-// composes tells whether the type is a generated composite of another module, whose members only its value tells, or which composite
-// it embeds.
-func (m *Model) composes(t types.Type) (whole bool, embeds *types.Named) {
+// generatedComposite tells whether the type is a generated composite of another module, or which composite it embeds. The members
+// of such a composite are known only at run time.
+func (m *Model) generatedComposite(t types.Type) (whole bool, embeds *types.Named) {
 	s := m.lookup(t, "Compose")
 	if s.owner == nil || s.ambiguous || !s.generated && (s.fn == nil || !m.returnsComposite(s.fn)) {
 		return false, nil
@@ -114,9 +114,9 @@ func (m *Model) returnsComposite(f *types.Func) bool {
 	return ok && isType(p.Elem(), path.Dir(m.hookPkg.Path())+"/composite", "Composite")
 }
 
-// nest makes the member a composite of its own.
+// nest makes the member a nested composite.
 func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
-	if m.inItself(out, nested) {
+	if m.checkCycle(out, nested) {
 		return false
 	}
 	m.Resolve(nested)
@@ -127,13 +127,13 @@ func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
 		}
 	}
 	m.nestedTools(out, nested)
-	m.forgetTools(out)
+	m.applyDynamic(out)
 	m.findLacking(out)
 	return true
 }
 
-// inItself reports a composite that would contain itself.
-func (m *Model) inItself(out *Member, nested *Composite) bool {
+// checkCycle reports a composite that contains itself.
+func (m *Model) checkCycle(out *Member, nested *Composite) bool {
 	if nested.state != resolving {
 		return false
 	}
@@ -141,7 +141,7 @@ func (m *Model) inItself(out *Member, nested *Composite) bool {
 	return true
 }
 
-// nestedTools gives the member the tools of a composite.
+// nestedTools gives the member the tools of a nested composite.
 func (m *Model) nestedTools(out *Member, nested *Composite) {
 	out.Dynamic = false
 	for _, inner := range nested.Members {
@@ -156,7 +156,7 @@ func (m *Model) nestedTools(out *Member, nested *Composite) {
 	out.Rev = &Rev{Pkg: nested.Pkg.Types, Name: nested.RevName(), Value: nested.Rev}
 }
 
-// Has tells whether the composite does something at the point.
+// Has tells whether the composite has the point.
 func (c *Composite) Has(point string) bool {
 	if c.Own[point] {
 		return true
@@ -169,15 +169,15 @@ func (c *Composite) Has(point string) bool {
 	return false
 }
 
-// forgetTools applies the tag dynamic.
-func (m *Model) forgetTools(out *Member) {
+// applyDynamic applies the word dynamic of the tag.
+func (m *Model) applyDynamic(out *Member) {
 	if out.Tag.Dynamic {
 		out.Late = out.Tools
 		out.Dynamic, out.Tools, out.Rev = true, nil, nil
 	}
 }
 
-// compositeOf returns the composite that t, or what it points to, is, if its source is at hand.
+// compositeOf returns the composite that t is or points to; nil if there is none or its source was not read.
 func (m *Model) compositeOf(t types.Type) *Composite {
 	named := namedOf(t)
 	if named == nil || named.Obj().Pkg() == nil {
@@ -205,9 +205,9 @@ func namedOf(t types.Type) *types.Named {
 	return named
 }
 
-// sourceOf returns the package of a type if it is of the main module, or known as one that is.
+// sourceOf returns the package of a type if it belongs to the main module, from source or from facts; else nil.
 func (m *Model) sourceOf(named *types.Named) *Package {
-	if p := m.packages[named.Obj().Pkg().Path()]; p != nil && p.known && p.Types == named.Obj().Pkg() {
+	if p := m.packages[named.Obj().Pkg().Path()]; p != nil && p.fromFacts && p.Types == named.Obj().Pkg() {
 		return p
 	}
 	src, err := m.source.Checked(named.Obj().Pkg())
@@ -229,11 +229,11 @@ func nilable(t types.Type) bool {
 	return false
 }
 
-// tools finds the tools of a direct member: those of the type whose Schema and Dispatch it has, itself or something that it embeds.
+// tools finds the tools of a direct member: those of the type that declares its Schema and Dispatch.
 func (m *Model) tools(out *Member, t types.Type) {
-	defer m.forgetTools(out)
+	defer m.applyDynamic(out)
 	if !out.Points["Schema"] && !out.Points["Dispatch"] {
-		m.unlisted(out, namedOf(t))
+		m.checkManifest(out, namedOf(t))
 		return
 	}
 	out.Dynamic = true
@@ -246,13 +246,13 @@ func (m *Model) tools(out *Member, t types.Type) {
 	}
 }
 
-// ownTools finds the tools that a type declares itself; it reports whether there is a list of them.
+// ownTools finds the tools that a type declares itself; false if they are not listed.
 func (m *Model) ownTools(out *Member, named *types.Named) bool {
 	if named.Obj().Pkg() == nil {
 		return false
 	}
 	if c := m.compositeOf(named); c != nil {
-		if !m.inItself(out, c) {
+		if !m.checkCycle(out, c) {
 			m.nestedTools(out, c)
 		}
 		return true
@@ -270,7 +270,7 @@ func (m *Model) ownTools(out *Member, named *types.Named) bool {
 	manifest, ok := readManifest(named)
 	rev := readRev(named)
 	if !ok || rev == nil {
-		m.unlisted(out, named)
+		m.checkManifest(out, named)
 		return false
 	}
 	out.Dynamic, out.Rev = false, rev
@@ -300,13 +300,13 @@ func (m *Model) sourceTools(out *Member, s *Subsystem) {
 func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
 	field := c.Name + "." + v.Name()
 	if p, bad := plan.BadTag(string(tag)); bad {
-		m.Add(m.quote(diag.PlannerTagForm, m.tagPos(c, v.Pos(), "hook"), field, p))
+		m.Add(m.fromPlanner(diag.PlannerTagForm, m.tagPos(c, v.Pos(), "hook"), field, p))
 		return plan.Options{}, false
 	}
 	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
 		if p, near := plan.NearKey(key[1]); near {
-			out := m.quote(diag.PlannerTagKey, m.tagPos(c, v.Pos(), key[1]), field, p)
-			out.Edits = m.respell(c, v.Pos(), key[1], "hook")
+			out := m.fromPlanner(diag.PlannerTagKey, m.tagPos(c, v.Pos(), key[1]), field, p)
+			out.Edits = m.fixWord(c, v.Pos(), key[1], "hook")
 			m.Add(out)
 		}
 	}
@@ -316,8 +316,8 @@ func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text 
 		if p.Code == "HG009" {
 			cause = diag.PlannerTag
 		}
-		out := m.quote(cause, m.tagPos(c, v.Pos(), p.Word), field, p)
-		out.Edits = m.respell(c, v.Pos(), p.Word, p.Meant)
+		out := m.fromPlanner(cause, m.tagPos(c, v.Pos(), p.Word), field, p)
+		out.Edits = m.fixWord(c, v.Pos(), p.Word, p.Meant)
 		m.Add(out)
 	}
 	return options, len(problems) == 0
@@ -325,7 +325,7 @@ func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text 
 
 var tagKey = regexp.MustCompile(`([A-Za-z]+):"`)
 
-// tagPos is the place of a word in the tag of the field whose name stands at a place, else of the tag.
+// tagPos returns the place of a word in the tag of a field, else of the tag, else of the field.
 func (m *Model) tagPos(c *Composite, field token.Pos, word string) token.Pos {
 	tag := tagOf(c, field)
 	if tag == nil {
@@ -337,10 +337,10 @@ func (m *Model) tagPos(c *Composite, field token.Pos, word string) token.Pos {
 	return tag.Pos()
 }
 
-// tagOf returns the tag of a field as it is written, or nil.
+// tagOf returns the tag of a field in the source, or nil.
 func tagOf(c *Composite, field token.Pos) *ast.BasicLit {
 	if c.Spec == nil {
-		return nil // the composite is known, but not its source
+		return nil // known from facts only
 	}
 	st, ok := c.Spec.Type.(*ast.StructType)
 	if !ok {

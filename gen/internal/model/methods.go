@@ -10,44 +10,45 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// analysis is which points a type overrides.
+// analysis says which points a type implements.
 type analysis struct {
 	// hook: the type has all methods of hook.Hook.
 	hook bool
-	// points are the overridden ones.
+	// points are the implemented ones.
 	points map[string]bool
-	// missing are the methods of hook.Hook that it does not have.
+	// missing are the methods of hook.Hook that the type lacks.
 	missing []string
-	// embeds: some method comes from hook.Nop.
-	embeds bool
-	// fits: some point is there with its signature, so somebody means the type to be a hook. OnClose alone fits by chance.
-	fits bool
-	// speaks: some method has the name of a point and speaks of hooks.
-	speaks bool
-	// wrong is what is almost a point.
+	// embedsNop: some method comes from hook.Nop.
+	embedsNop bool
+	// hasPoint: a method has the name and the signature of a point, so the type is meant to be a hook. OnClose does not count: its
+	// signature is too common.
+	hasPoint bool
+	// usesHookTypes: a method with the name of a point has a type of package hook in its signature.
+	usesHookTypes bool
+	// wrong are the methods that are almost points.
 	wrong []diag.Problem
 }
 
-// analyze looks for every point in the method set of a field's type and reports what is almost one.
+// analyze finds the points of a type and reports methods that are almost points.
 func (m *Model) analyze(t types.Type) analysis {
 	a := m.inspect(t)
-	if a.embeds || a.fits {
+	if a.embedsNop || a.hasPoint {
 		m.invalidEmbedded(t)
 	}
-	if a.embeds || a.hook && a.fits || !a.hook && a.speaks {
+	if a.embedsNop || a.hook && a.hasPoint || !a.hook && a.usesHookTypes {
 		for _, w := range a.wrong {
-			m.once(w)
+			m.addOnce(w)
 		}
 	}
-	if a.embeds || a.fits && a.hook {
+	if a.embedsNop || a.hasPoint && a.hook {
 		m.nearMisses(t)
-		m.nilNop(t)
+		m.checkNopPointer(t)
 	}
 	return a
 }
 
-// nilNop reports a type that gets hook.Nop through a pointer.
-func (m *Model) nilNop(t types.Type) {
+// checkNopPointer reports a type that embeds a pointer to hook.Nop.
+func (m *Model) checkNopPointer(t types.Type) {
 	owner, v := m.nopByPointer(t)
 	if v == nil {
 		return
@@ -56,12 +57,12 @@ func (m *Model) nilNop(t types.Type) {
 	if named := namedOf(owner); named == nil || m.sourceOf(named) == nil {
 		cause = diag.ForeignPointerToNop
 	}
-	out := m.quote(cause, v.Pos(), typ, plan.NilNop(typ))
-	out.Edits = m.dropStar(v)
-	m.once(out)
+	out := m.fromPlanner(cause, v.Pos(), typ, plan.NilNop(typ))
+	out.Edits = m.fixPointer(v)
+	m.addOnce(out)
 }
 
-// nopByPointer is the embedded field through which a struct has *hook.Nop, and the type that declares it; nil if there is none.
+// nopByPointer returns the embedded field *hook.Nop and the type that declares it; nil if there is none.
 func (m *Model) nopByPointer(t types.Type) (types.Type, *types.Var) {
 	st, ok := pointee(t).Underlying().(*types.Struct)
 	if !ok {
@@ -84,33 +85,33 @@ func (m *Model) nopByPointer(t types.Type) (types.Type, *types.Var) {
 	return nil, nil
 }
 
-// inspect is analyze without a report.
+// inspect is analyze without reports.
 func (m *Model) inspect(t types.Type) analysis {
 	a := analysis{points: map[string]bool{}}
 	for _, p := range m.Points {
 		found := m.find(t, p)
-		a.embeds = a.embeds || found.nop
+		a.embedsNop = a.embedsNop || found.nop
 		switch {
 		case found.problem != nil:
 			a.wrong = append(a.wrong, *found.problem)
-			a.speaks = a.speaks || found.speaks
+			a.usesHookTypes = a.usesHookTypes || found.usesHookTypes
 		case !found.has:
 			if p.Facade {
 				a.missing = append(a.missing, p.Name)
 			}
 		case !found.nop:
 			a.points[p.Name] = true
-			a.fits = a.fits || p.Name != "OnClose"
+			a.hasPoint = a.hasPoint || p.Name != "OnClose"
 		}
 	}
 	a.hook = len(a.missing) == 0
 	return a
 }
 
-// finding is one point in one type.
+// finding is what a type has for one point.
 type finding struct {
-	has, nop, speaks bool
-	problem          *diag.Problem
+	has, nop, usesHookTypes bool
+	problem                 *diag.Problem
 }
 
 func (m *Model) find(t types.Type, p *Point) finding {
@@ -141,13 +142,13 @@ func (m *Model) method(t types.Type, p *Point, f *types.Func) finding {
 		return finding{has: true}
 	}
 	recv := f.Origin().Signature().Recv().Type()
-	wrong := m.quote(diag.WrongSignature, f.Pos(), m.typeName(recv), plan.Misfit(m.short(recv), p.Name, p.Facade)).Of(p.Name)
+	wrong := m.fromPlanner(diag.WrongSignature, f.Pos(), m.typeName(recv), plan.Misfit(m.short(recv), p.Name, p.Facade)).Of(p.Name)
 	wrong.Notes = diag.HaveWant(m.relative(f.Signature(), f.Pkg()), m.relative(p.Signature, nil))
-	wrong.Edits = m.resign(f, p.Signature)
-	return finding{has: true, speaks: m.speaksOfHooks(f.Signature()), problem: &wrong}
+	wrong.Edits = m.fixSignature(f, p.Signature)
+	return finding{has: true, usesHookTypes: m.usesHookTypes(f.Signature()), problem: &wrong}
 }
 
-// ambiguous reports a point that two embedded fields promote.
+// ambiguous returns the problem of a point that two embedded fields promote.
 func (m *Model) ambiguous(t types.Type, p *Point, index []int) *diag.Problem {
 	pos := token.NoPos
 	if named := namedOf(t); named != nil {
@@ -160,7 +161,7 @@ func (m *Model) ambiguous(t types.Type, p *Point, index []int) *diag.Problem {
 	return &out
 }
 
-// pointee is what a pointer points to, or the type itself: a problem of a type is the same for both.
+// pointee returns the type that a pointer points to, or the type itself.
 func pointee(t types.Type) types.Type {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		return p.Elem()
@@ -168,7 +169,7 @@ func pointee(t types.Type) types.Type {
 	return t
 }
 
-// declaredType is the type as it is declared: what is wrong with it is the same for all its instances.
+// declaredType returns the type as it is declared: without pointer and type arguments.
 func declaredType(t types.Type) types.Type {
 	if named := namedOf(t); named != nil {
 		return named.Origin()
@@ -178,7 +179,7 @@ func declaredType(t types.Type) types.Type {
 
 func (m *Model) short(t types.Type) string { return types.TypeString(t, (*types.Package).Name) }
 
-// typeName is the name of the type that t is or points to, without type parameters: notes.Notes.
+// typeName returns the name of the type that t is or points to, without type parameters: notes.Notes.
 func (m *Model) typeName(t types.Type) string {
 	named := namedOf(t)
 	if named == nil {
@@ -190,14 +191,14 @@ func (m *Model) typeName(t types.Type) string {
 	return named.Obj().Pkg().Name() + "." + named.Obj().Name()
 }
 
-// once notes a problem of a type, however many fields have that type.
-func (m *Model) once(p diag.Problem) {
+// addOnce reports a problem of a type once, however many fields have the type.
+func (m *Model) addOnce(p diag.Problem) {
 	if !slices.ContainsFunc(m.problems, p.Same) {
 		m.Add(p)
 	}
 }
 
-// nearMisses reports exported methods whose names look like a point's.
+// nearMisses reports exported methods whose names are close to a point's.
 func (m *Model) nearMisses(t types.Type) {
 	set := types.NewMethodSet(addressable(t))
 	for i := range set.Len() {
@@ -207,15 +208,15 @@ func (m *Model) nearMisses(t types.Type) {
 		}
 		if p := m.nearest(f); p != nil {
 			recv := f.Origin().Signature().Recv().Type()
-			near := m.quote(diag.LooksLikePoint, f.Pos(), m.typeName(recv), plan.Near(m.short(recv), f.Name(), p.Name)).Of(f.Name())
-			near.Edits = m.rename(f, p)
-			m.once(near)
+			near := m.fromPlanner(diag.LooksLikePoint, f.Pos(), m.typeName(recv), plan.Near(m.short(recv), f.Name(), p.Name)).Of(f.Name())
+			near.Edits = m.fixName(f, p)
+			m.addOnce(near)
 		}
 	}
 }
 
-// nearest returns the point that somebody may have meant, or nil: a name that differs in case or little more, and the context that
-// most points begin with.
+// nearest returns the point that the method was probably meant to be, or nil. Where the point begins with a context, the method has
+// to do so too.
 func (m *Model) nearest(f *types.Func) *Point {
 	var names []string
 	for _, p := range m.Points {
@@ -252,14 +253,13 @@ func (m *Model) hookLike(t types.Type) bool {
 		return true
 	}
 	a := m.inspect(t)
-	return a.fits || a.embeds || a.speaks || m.pointOfFunc(t) != ""
+	return a.hasPoint || a.embedsNop || a.usesHookTypes || m.pointOfFunc(t) != ""
 }
 
-// notHook handles a field whose type lacks methods of hook.Hook: no matter, unless somebody meant it to be one or it has hooks
-// inside.
-func (m *Model) notHook(c *Composite, out *Member, a analysis, tagged bool) bool {
-	likely := a.embeds || a.fits || a.speaks
-	if !likely && m.holds(c, out) || !tagged && !likely {
+// checkNoHook reports a field whose type lacks methods of hook.Hook, if it is meant to be a hook or contains hooks.
+func (m *Model) checkNoHook(c *Composite, out *Member, a analysis, tagged bool) bool {
+	likely := a.embedsNop || a.hasPoint || a.usesHookTypes
+	if !likely && m.checkHeld(c, out) || !tagged && !likely {
 		return false
 	}
 	missing := a.missing
@@ -270,13 +270,12 @@ func (m *Model) notHook(c *Composite, out *Member, a analysis, tagged bool) bool
 	return false
 }
 
-// isType tells whether t is the named type of a package.
 func isType(t types.Type, pkg, name string) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg && n.Obj().Name() == name
 }
 
-// relative writes a type for people: names of other packages with the package's name.
+// relative writes a type for people: types of other packages with the name of their package.
 func (m *Model) relative(t types.Type, from *types.Package) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == from {

@@ -1,6 +1,6 @@
-// Package model is what the generator knows of a program: the points of package hook, subsystems with their typed tools, and
-// composites with their members. It is made from type-checked packages and decides what is wrong with the declarations; order and
-// ownership are the planner's.
+// Package model describes a program as the generator sees it: the points of package hook, subsystems with their typed tools, and
+// composites with their members. It is made from type-checked packages and reports what is wrong with the declarations. The planner
+// (composite/plan) decides about order and ownership.
 package model
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// Model holds what is known. Packages are added on demand; it is not safe for concurrent use.
+// Model has the packages that were added so far, and their problems. It is not safe for concurrent use.
 type Model struct {
-	// Points are the methods of hook.Hook and the points beside it, in the order of their declaration.
+	// Points are the methods of hook.Hook, then the one-method interfaces, each in the order of declaration.
 	Points []*Point
 
 	source   Source
@@ -30,29 +30,29 @@ type Model struct {
 	problems []diag.Problem
 }
 
-// Source is where a model has its packages from: a [load.Checker] reads all of a program, an analyzer's pass has one package from
-// source and knows of the others what [Model.Know] is told.
+// Source gives a model its packages: a [load.Checker] has a whole program, an analyzer's pass one package from source and the facts
+// of others; see [Model.AddFacts].
 type Source interface {
 	FileSet() *token.FileSet
-	// Package returns a package from source, without generated files; an error is a package of which there is no source.
+	// Package returns a package from source, without generated files; it fails if there is no source.
 	Package(path string) (*load.Package, error)
-	// Checked returns the package that these types were checked for from source.
+	// Checked returns the package whose source these types come from.
 	Checked(t *types.Package) (*load.Package, error)
-	// Position and Relative write a place as problems show it.
+	// Position and Relative resolve a place as problems show it.
 	Position(pos token.Pos) token.Position
 	Relative(pos token.Position) token.Position
 }
 
-// Package is one package with what it declares, in source order.
+// Package is one package with its declarations, in source order.
 type Package struct {
 	*load.Package
-	// known: there is no source, but somebody told what it declares.
-	known      bool
+	// fromFacts: the declarations come from facts, not from source.
+	fromFacts  bool
 	Subsystems []*Subsystem
 	Composites []*Composite
-	// Declares: the package is hook itself.
+	// Declares: the package is package hook.
 	Declares bool
-	// enums and schemas are what directives above types say.
+	// enums and schemas are the directives above types.
 	enums   map[*types.TypeName]directive.Enum
 	schemas map[*types.TypeName]string
 }
@@ -61,20 +61,19 @@ type Package struct {
 type Subsystem struct {
 	Pkg   *Package
 	Named *types.Named
-	// Name is the type's name.
-	Name string
-	// Receiver is how the author's methods call their receiver.
+	Name  string
+	// Receiver is the name that the author's methods give their receiver.
 	Receiver string
-	// Pointer: some method has a pointer receiver, so the hook is *T.
+	// Pointer: a method has a pointer receiver, so the hook is *T.
 	Pointer bool
 	Options directive.Subsystem
 	// Args are the words of //hook:subsystem with their places.
 	Args []ast.DirectiveArg
-	// Defaults are what the options say about the fields of the type.
+	// Defaults are the defaults in the options, for fields of the type.
 	Defaults plan.Defaults
 	// Tools are the typed tools in source order; Schema and Dispatch are generated for them.
 	Tools []*Tool
-	// Points are the names of the points that the type overrides.
+	// Points are the names of the points that the type implements.
 	Points []string
 	// Names are the tools of a hand-written Schema and Dispatch.
 	Names []string
@@ -83,21 +82,21 @@ type Subsystem struct {
 
 // Tool is one method with //hook:tool.
 type Tool struct {
-	// Name is the tool's name without a composite's prefix.
+	// Name is the tool's name without prefixes of composites.
 	Name string
 	// Const is the name of the generated constant, ToolNoteAdd.
 	Const string
-	// Shared: a subsystem further up in the package has a tool of the same name, and so the constant.
+	// Shared: an earlier subsystem of the package has a tool of the same name, and declares the constant.
 	Shared bool
 	Method *types.Func
 	Decl   *ast.FuncDecl
-	// Doc is the method's doc comment without directives.
+	// Doc is the doc comment of the method without directives.
 	Doc     string
 	Options directive.Tool
 	Pos     token.Pos
 }
 
-// New reads the points from the source of package hook; source is used for everything that is added later.
+// New reads the points from the source of package hook.
 func New(source Source) (*Model, error) {
 	m := empty(source)
 	hook, err := source.Package(load.HookPath)
@@ -119,10 +118,9 @@ func empty(source Source) *Model {
 	}
 }
 
-// Problems returns what has been found so far.
+// Problems returns the problems found so far, sorted.
 func (m *Model) Problems() []diag.Problem { return diag.Sort(m.problems) }
 
-// Position resolves a position.
 func (m *Model) Position(pos token.Pos) token.Position { return m.source.Position(pos) }
 
 func (m *Model) add(cause diag.Cause, pos token.Pos, subject string, facts ...any) {
@@ -133,8 +131,8 @@ func (m *Model) addMethod(cause diag.Cause, pos token.Pos, subject, method strin
 	m.Add(diag.New(cause, m.Position(pos), subject, facts...).Of(method))
 }
 
-// quote returns a problem of the planner, which makes its own text, at a place.
-func (m *Model) quote(cause diag.Cause, pos token.Pos, subject string, p plan.Problem) diag.Problem {
+// fromPlanner returns a problem of the planner, which has its own text, at a place.
+func (m *Model) fromPlanner(cause diag.Cause, pos token.Pos, subject string, p plan.Problem) diag.Problem {
 	out := diag.New(cause, m.Position(pos), subject, p.Message, p.Fix)
 	out.Code = p.Code
 	if p.Warning {
@@ -143,7 +141,7 @@ func (m *Model) quote(cause diag.Cause, pos token.Pos, subject string, p plan.Pr
 	return out
 }
 
-// Add notes a problem, unless a directive silences it.
+// Add reports a problem, unless //hook:ignore silences it.
 func (m *Model) Add(p diag.Problem) {
 	if p.Code == "HG010" && p.Notes == nil {
 		m.explain(&p)
@@ -153,7 +151,7 @@ func (m *Model) Add(p diag.Problem) {
 	}
 }
 
-// Package returns the package with what it declares. Problems of the declarations are noted once.
+// Package returns the package with its declarations, and reports their problems the first time.
 func (m *Model) Package(path string) (*Package, error) {
 	if p := m.packages[path]; p != nil {
 		return p, nil
@@ -187,7 +185,7 @@ func (m *Model) Package(path string) (*Package, error) {
 	return p, nil
 }
 
-// scan reads the directives of all files; those that silence a code are noted first.
+// scan reads the directives of all files, //hook:ignore first.
 func (m *Model) scan(p *Package) []directive.Found {
 	var all []directive.Found
 	var problems []diag.Problem
@@ -212,7 +210,7 @@ type ignoreKey struct {
 	line       int
 }
 
-// ignore silences the codes from the comment to the declaration's first line behind it, and in all of a type's declaration.
+// ignore silences the codes from the comment to the first line of the declaration below it, or to the last line of a type.
 func (m *Model) ignore(f directive.Found) {
 	from := m.Position(f.Pos)
 	last := from.Line + 1
@@ -234,7 +232,8 @@ func (m *Model) ignore(f directive.Found) {
 	}
 }
 
-// ignorable are the codes of warnings, of errors about names that may be meant as they are, and of the analyzer.
+// ignorable returns the codes that //hook:ignore may silence: warnings, errors about names that may be intended, and the
+// analyzer's.
 func ignorable() []string {
 	return []string{
 		"HG012", "HG013", "HG031", "HG032", "HG037", "HG047", "HG049", "HG051", "HG054",
@@ -242,7 +241,7 @@ func ignorable() []string {
 	}
 }
 
-// declared is the place of the name that a node declares.
+// declared returns the place of the declared name.
 func declared(n ast.Node) token.Pos {
 	switch n := n.(type) {
 	case *ast.TypeSpec:
@@ -253,7 +252,7 @@ func declared(n ast.Node) token.Pos {
 	return n.Pos()
 }
 
-// declareType handles the directives that stand above a type.
+// declareType handles a directive above a type.
 func (m *Model) declareType(p *Package, f directive.Found) {
 	if f.Schema != nil {
 		m.checkSchema(p, f)
@@ -301,7 +300,7 @@ func (m *Model) checkNames(f directive.Found) {
 	}
 }
 
-// named returns the type if code can be generated for it.
+// named returns the type if code can be generated for it, else nil.
 func (m *Model) named(name *types.TypeName, f directive.Found) *types.Named {
 	named, ok := name.Type().(*types.Named)
 	switch {
@@ -314,7 +313,7 @@ func (m *Model) named(name *types.TypeName, f directive.Found) *types.Named {
 	return named
 }
 
-// usableParams reports type parameters whose names generated code has for something else.
+// usableParams reports type parameters whose names would collide with those in generated code.
 func (m *Model) usableParams(named *types.Named, f directive.Found) bool {
 	for p := range named.TypeParams().TypeParams() {
 		if name := p.Obj().Name(); name == "_" || !ast.IsExported(name) {
@@ -325,7 +324,7 @@ func (m *Model) usableParams(named *types.Named, f directive.Found) bool {
 	return true
 }
 
-// subsystem returns the entry of the type, new if there is none.
+// subsystem returns the subsystem of the type, and adds it if there is none.
 func (m *Model) subsystem(p *Package, named *types.Named) *Subsystem {
 	i := slices.IndexFunc(p.Subsystems, func(s *Subsystem) bool { return s.Named == named })
 	if i >= 0 {
@@ -337,7 +336,7 @@ func (m *Model) subsystem(p *Package, named *types.Named) *Subsystem {
 	return s
 }
 
-// receiver returns how the methods of a type call their receiver, and whether one of them has a pointer.
+// receiver returns the name that the methods of a type give their receiver, and whether one of them has a pointer.
 func receiver(named *types.Named) (string, bool) {
 	name, pointer := "", named.NumMethods() == 0
 	for m := range named.Methods() {
@@ -355,7 +354,7 @@ func receiver(named *types.Named) (string, bool) {
 	return name, pointer
 }
 
-// Packages returns the packages that were added and are of the main module, sorted by path.
+// Packages returns the packages of the main module that were added, sorted by path.
 func (m *Model) Packages() []*Package {
 	var out []*Package
 	for _, p := range m.packages {
@@ -367,7 +366,7 @@ func (m *Model) Packages() []*Package {
 	return out
 }
 
-// InFile is the first place of a file.
+// InFile returns the first position in a file.
 func (m *Model) InFile(name string) token.Position {
 	return m.source.Relative(token.Position{Filename: name, Line: 1, Column: 1})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/directive"
 )
 
-// Point is a method of hook.Hook or a one-method interface beside it, as its declaration says.
+// Point is a method of hook.Hook or a one-method interface of package hook.
 type Point struct {
 	Name, Kind, Combine string
 	Reverse, Bracket    bool
@@ -79,7 +79,7 @@ func (m *Model) point(p *Package, d directive.Found) *Point {
 	return pt
 }
 
-// onlyMethod returns the signature of the interface's one method, which has the interface's name.
+// onlyMethod returns the signature of an interface's only method if both have the same name, else nil.
 func onlyMethod(p *Package, spec *ast.TypeSpec) *types.Signature {
 	obj := p.Info.Defs[spec.Name]
 	if obj == nil {
@@ -109,8 +109,8 @@ func (m *Model) checkFacade(p *Package) {
 	}
 }
 
-// Place is the name of the type that says what the point is about, "" for none: the first parameter behind the context, unless it
-// is an interface, which says what a hook may do and not where it is.
+// Place returns the name of the type that says what the point is about (Turn, ToolCall); "" for none. It is the first parameter
+// behind the context, unless that is an interface.
 func (p *Point) Place() string {
 	params := p.Signature.Params()
 	for i := range min(params.Len(), 2) {
@@ -126,12 +126,11 @@ func (p *Point) Place() string {
 	return ""
 }
 
-// Planned is the point as the planner knows it.
+// Planned returns the point as the planner knows it.
 func (p *Point) Planned() plan.Point {
 	return plan.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Bracket: p.Bracket, Closed: p.Closed, Place: p.Place()}
 }
 
-// planned are all points as the planner knows them.
 func (m *Model) planned() []plan.Point {
 	out := make([]plan.Point, len(m.Points))
 	for i, p := range m.Points {
@@ -140,7 +139,7 @@ func (m *Model) planned() []plan.Point {
 	return out
 }
 
-// reserved are the tool names that package hook keeps for the runtime.
+// reserved returns the tool names that package hook reserves for the runtime.
 func (m *Model) reserved() []string {
 	c, ok := m.hookPkg.Scope().Lookup("ReservedTools").(*types.Const)
 	if !ok || c.Val().Kind() != constant.String {
@@ -149,7 +148,6 @@ func (m *Model) reserved() []string {
 	return strings.Fields(constant.StringVal(c.Val()))
 }
 
-// Point returns the point with this name, or nil.
 func (m *Model) Point(name string) *Point {
 	i := slices.IndexFunc(m.Points, func(p *Point) bool { return p.Name == name })
 	if i < 0 {
@@ -158,10 +156,10 @@ func (m *Model) Point(name string) *Point {
 	return m.Points[i]
 }
 
-// HookPackage is the type-checked contract.
+// HookPackage returns package hook.
 func (m *Model) HookPackage() *types.Package { return m.hookPkg }
 
-// PointNames returns the names of the points and of the methods of hook.Hook.
+// PointNames returns the names of all points.
 func (m *Model) PointNames() []string {
 	var out []string
 	for _, p := range m.Points {

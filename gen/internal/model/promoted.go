@@ -7,9 +7,9 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// promotes reports the points that an embedded field gives the composite although it takes no part: as the field's methods are the
-// composite's too, they would be called, or hidden by what is generated. Those that the author writes are the author's matter.
-func (m *Model) promotes(c *Composite, v *types.Var) {
+// checkPromoted reports points that an embedded field which is no member promotes to the composite: they would be called, or hidden
+// by generated methods. Methods of the author are left alone.
+func (m *Model) checkPromoted(c *Composite, v *types.Var) {
 	if !v.Embedded() || isType(v.Type(), m.hookPkg.Path(), "Nop") {
 		return
 	}
@@ -23,8 +23,8 @@ func (m *Model) promotes(c *Composite, v *types.Var) {
 	}
 }
 
-// copies warns of a point that the author writes on the composite's value: it acts on a copy of the members that are values too.
-func (m *Model) copies(c *Composite, own *types.Func) {
+// checkCopies warns of a method with a value receiver on a composite: it acts on copies of members that are values.
+func (m *Model) checkCopies(c *Composite, own *types.Func) {
 	if _, ok := types.Unalias(own.Signature().Recv().Type()).(*types.Pointer); ok {
 		return
 	}
@@ -39,7 +39,7 @@ func (m *Model) copies(c *Composite, own *types.Func) {
 	}
 }
 
-// hasPointerMethods tells whether some point of the member has a pointer as its receiver.
+// hasPointerMethods tells whether a point of the member has a pointer receiver.
 func (m *Model) hasPointerMethods(member *Member) bool {
 	return slices.ContainsFunc(m.Points, func(p *Point) bool {
 		if !member.Points[p.Name] {
@@ -58,7 +58,7 @@ func (m *Model) hasPointerMethods(member *Member) bool {
 	})
 }
 
-// hookMethods tells whether a constraint wants a point's method.
+// hookMethods tells whether a constraint demands a point's method.
 func (m *Model) hookMethods(i *types.Interface) bool {
 	for f := range i.Methods() {
 		if p := m.Point(f.Name()); p != nil && types.Identical(p.Signature, f.Signature()) {

@@ -13,39 +13,39 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// said holds what directives say about types and fields of one file, by the place of the name. It is read on demand, also from
-// packages that are not generated for and from those whose types come from export data.
-type said struct {
+// fileDirectives are the directives above types and fields of one file, by the place of the name. They are read on demand, also in
+// packages of other modules.
+type fileDirectives struct {
 	schema map[lineKey]string
 	open   map[lineKey]bool
 }
 
 // SchemaOf returns the text of the //hook:schema above a type or a field, or "".
 func (m *Model) SchemaOf(o types.Object) string {
-	if p := m.knownOf(o); p != nil {
+	if p := m.factsOf(o); p != nil {
 		if name, ok := o.(*types.TypeName); ok {
 			return p.schemas[name]
 		}
 	}
 	at, key := m.keyOf(o)
-	return m.saidIn(o.Pkg(), at.Filename).schema[key]
+	return m.directivesIn(o.Pkg(), at.Filename).schema[key]
 }
 
 // Open reports whether values beside the type's constants are allowed: the type says //hook:enum open.
 func (m *Model) Open(t *types.TypeName) bool {
-	if p := m.knownOf(t); p != nil {
+	if p := m.factsOf(t); p != nil {
 		return p.enums[t].Open
 	}
 	at, key := m.keyOf(t)
-	return m.saidIn(t.Pkg(), at.Filename).open[key]
+	return m.directivesIn(t.Pkg(), at.Filename).open[key]
 }
 
-// knownOf returns the package of an object if only what somebody told of it is known.
-func (m *Model) knownOf(o types.Object) *Package {
+// factsOf returns the package of an object if it is known from facts only, else nil.
+func (m *Model) factsOf(o types.Object) *Package {
 	if o.Pkg() == nil {
 		return nil
 	}
-	if p := m.packages[o.Pkg().Path()]; p != nil && p.known {
+	if p := m.packages[o.Pkg().Path()]; p != nil && p.fromFacts {
 		return p
 	}
 	return nil
@@ -56,20 +56,20 @@ func (m *Model) keyOf(o types.Object) (token.Position, lineKey) {
 	return at, lineKey{at.Line, o.Name()}
 }
 
-func (m *Model) saidIn(pkg *types.Package, name string) said {
-	if s, ok := m.docs.said[name]; ok || pkg == nil {
+func (m *Model) directivesIn(pkg *types.Package, name string) fileDirectives {
+	if s, ok := m.docs.directives[name]; ok || pkg == nil {
 		return s
 	}
-	if m.docs.said == nil {
-		m.docs.said = map[string]said{}
+	if m.docs.directives == nil {
+		m.docs.directives = map[string]fileDirectives{}
 	}
-	s := said{schema: map[lineKey]string{}, open: map[lineKey]bool{}}
-	m.docs.said[name] = s
+	s := fileDirectives{schema: map[lineKey]string{}, open: map[lineKey]bool{}}
+	m.docs.directives[name] = s
 	fset, file := m.fileOf(pkg, name)
 	if file == nil {
 		return s
 	}
-	found, _ := directive.Scan(fset, file) // problems are told where the package is generated
+	found, _ := directive.Scan(fset, file) // problems are reported when the package itself is generated
 	for _, f := range found {
 		for _, id := range namesOf(f.Node) {
 			key := lineKey{fset.Position(id.Pos()).Line, id.Name}
@@ -84,7 +84,7 @@ func (m *Model) saidIn(pkg *types.Package, name string) said {
 	return s
 }
 
-// fileOf returns the file as it was checked, else as it is on disk; nil if it cannot be read.
+// fileOf returns the checked file, else parses it from disk; nil if that fails.
 func (m *Model) fileOf(pkg *types.Package, name string) (*token.FileSet, *ast.File) {
 	if p, err := m.checked(pkg); err == nil {
 		for _, f := range p.Files {
@@ -101,7 +101,7 @@ func (m *Model) fileOf(pkg *types.Package, name string) (*token.FileSet, *ast.Fi
 	return fset, f
 }
 
-// namesOf are the names that a type or field declares; an embedded field has that of its type.
+// namesOf returns the names that a type or field declares; an embedded field has the name of its type.
 func namesOf(n ast.Node) []*ast.Ident {
 	switch n := n.(type) {
 	case *ast.TypeSpec:
@@ -151,7 +151,7 @@ func (m *Model) checkSchema(p *Package, f directive.Found) {
 	}
 }
 
-// badSchema reports a schema that cannot be used, with the one that was probably meant.
+// badSchema reports a schema that generated code cannot check, with the corrected one where a keyword is misspelt.
 func (m *Model) badSchema(f directive.Found, err error) {
 	if unknown, ok := errors.AsType[*schema.UnknownKeyword](err); ok && unknown.Meant != "" {
 		key := `"` + unknown.Keyword + `":`

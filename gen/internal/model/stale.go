@@ -1,14 +1,12 @@
 package model
 
-// Lacks tells whether generated code can assert that a direct member does not have the point: neither its type nor what is
-// generated for it has a method of that name, but for hook.Nop's. depth is how many fields lie between the type and the one that
-// is embedded there, 0 if there is no method at all.
+// Lacks tells whether generated code can assert that a direct member lacks the point: only hook.Nop has a method of that name, or
+// nobody. depth is the number of fields between the type and its embedded Nop, 0 if there is no method.
 func (m *Member) Lacks(p *Point) (depth int, ok bool) {
 	depth, ok = m.lacking[p.Name]
 	return depth, ok
 }
 
-// findLacking fills in what Lacks answers.
 func (m *Model) findLacking(out *Member) {
 	out.lacking = map[string]int{}
 	for _, p := range m.Points {
@@ -16,7 +14,7 @@ func (m *Model) findLacking(out *Member) {
 			continue
 		}
 		if out.Nested != nil && (p.Facade || p.Bracket && p.Reverse && out.Points["OnOpen"]) {
-			continue // it is generated in any case, and the composite's Rev guards what it does
+			continue // the method is always generated; the Rev of the composite guards its effect
 		}
 		s := m.lookup(out.Type, p.Name)
 		switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// checkNamesOf reports every name that the output declares and that is there already: by hand, as the name of an import, or for
-// something else in the output.
+// checkNamesOf reports names that the generated file declares and the package has already: as a declaration, as the name of an
+// import, or twice in the generated file.
 func (m *Model) checkNamesOf(p *Package) {
 	tools := slices.ContainsFunc(p.Subsystems, func(s *Subsystem) bool { return len(s.Tools) > 0 })
 	if p.Foreign != "" && (tools || len(p.Composites) > 0 || slices.ContainsFunc(p.Subsystems, (*Subsystem).HasDefaults)) {
@@ -22,10 +22,10 @@ func (m *Model) checkNamesOf(p *Package) {
 			switch {
 			case before == nil:
 				first[t.Const] = t
-				m.free(p, t.Const)
+				m.checkFree(p, t.Const)
 			case before.Name == t.Name:
 				t.Shared = true
-			case s.Tool(before.Name) != before: // within one subsystem it is a duplicate tool
+			case s.Tool(before.Name) != before: // within one subsystem it is reported as a duplicate tool
 				shared := diag.New(diag.ConstantShared, m.Position(t.Pos), t.Name, before.Name, t.Const)
 				shared.Notes = []diag.Note{diag.DeclaredHere(m.Position(before.Pos), before.Name)}
 				m.Add(shared)
@@ -34,37 +34,37 @@ func (m *Model) checkNamesOf(p *Package) {
 	}
 	for _, s := range p.Subsystems {
 		if s.HasDefaults() {
-			m.freeMembers(s.Named, func(name string) bool { return name == DefaultsMethod })
+			m.checkFields(s.Named, func(name string) bool { return name == DefaultsMethod })
 			if len(s.Tools) == 0 {
-				m.freeConstants(p, s, first)
+				m.checkConstants(p, s, first)
 			}
 		}
 		if len(s.Tools) > 0 {
-			m.freeConstants(p, s, first)
-			m.freeMembers(s.Named, func(name string) bool { return name == "Schema" || name == "Dispatch" })
+			m.checkConstants(p, s, first)
+			m.checkFields(s.Named, func(name string) bool { return name == "Schema" || name == "Dispatch" })
 		}
 	}
 }
 
-// freeConstants checks the constants of a subsystem beside those of its tools.
-func (m *Model) freeConstants(p *Package, s *Subsystem, tools map[string]*Tool) {
+// checkConstants checks the constants of a subsystem other than those of its tools.
+func (m *Model) checkConstants(p *Package, s *Subsystem, tools map[string]*Tool) {
 	for _, name := range []string{s.RevName(), s.ManifestName()} {
-		m.free(p, name)
+		m.checkFree(p, name)
 		if t := tools[name]; t != nil {
 			m.add(diag.ConstantTaken, t.Pos, t.Name, name, s.Name)
 		}
 	}
 }
 
-// checkNamesOfComposite does the same for a composite that is resolved.
+// checkNamesOfComposite does the same for a resolved composite.
 func (m *Model) checkNamesOfComposite(p *Package, c *Composite) {
-	m.free(p, c.RevName())
+	m.checkFree(p, c.RevName())
 	for _, s := range p.Subsystems {
 		if s.Named == c.Named && len(s.Tools) > 0 {
 			m.add(diag.CompositeTool, s.Tools[0].Pos, c.Name, s.Tools[0].Name)
 		}
 	}
-	m.freeMembers(c.Named, func(name string) bool {
+	m.checkFields(c.Named, func(name string) bool {
 		pt := m.Point(name)
 		return name == "Compose" || name == "DispatchAll" || pt != nil && pt.Facade
 	})
@@ -77,14 +77,14 @@ func (m *Model) checkNamesOfComposite(p *Package, c *Composite) {
 			continue
 		}
 		if found := m.method(c.Named, pt, own); found.problem != nil {
-			m.once(*found.problem)
+			m.addOnce(*found.problem)
 		}
-		m.copies(c, own)
+		m.checkCopies(c, own)
 	}
 }
 
-// freeMembers reports fields whose names generated methods have.
-func (m *Model) freeMembers(named *types.Named, generated func(name string) bool) {
+// checkFields reports fields with the names of generated methods.
+func (m *Model) checkFields(named *types.Named, generated func(name string) bool) {
 	st, ok := named.Underlying().(*types.Struct)
 	if !ok {
 		return
@@ -96,8 +96,8 @@ func (m *Model) freeMembers(named *types.Named, generated func(name string) bool
 	}
 }
 
-// free reports a name that the output declares and the package has.
-func (m *Model) free(p *Package, name string) {
+// checkFree reports a declaration or import of the package with a name that the generated file declares.
+func (m *Model) checkFree(p *Package, name string) {
 	if obj := p.Types.Scope().Lookup(name); obj != nil {
 		m.add(diag.NameTaken, obj.Pos(), name)
 	}

@@ -15,7 +15,7 @@ import (
 
 var validTool = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// declareTool adds the method to its subsystem.
+// declareTool adds a method with //hook:tool to its subsystem.
 func (m *Model) declareTool(p *Package, f directive.Found) {
 	decl := f.Node.(*ast.FuncDecl)
 	method, ok := p.Info.Defs[decl.Name].(*types.Func)
@@ -41,8 +41,7 @@ func (m *Model) declareTool(p *Package, f directive.Found) {
 	s.Tools = append(s.Tools, t)
 }
 
-// parametric reports a tool whose arguments depend on the type parameters of its subsystem: their schema is not known before there is
-// an instance.
+// parametric reports a tool whose arguments depend on type parameters of its subsystem: only an instance would have a schema.
 func (m *Model) parametric(method *types.Func) bool {
 	for i, v := range slices.Collect(method.Signature().Params().Variables()) {
 		if i > 0 && schema.Parametric(v.Type()) {
@@ -75,7 +74,7 @@ func receiverType(method *types.Func) *types.Named {
 	return named.Origin()
 }
 
-// checkSubsystem reports what is wrong with one subsystem as a whole.
+// checkSubsystem reports the problems of a subsystem as a whole.
 func (m *Model) checkSubsystem(s *Subsystem) {
 	for i, t := range s.Tools {
 		m.checkTool(s, t, s.Tools[:i])
@@ -152,7 +151,7 @@ func ConstName(tool string) string {
 	return out
 }
 
-// Rev is the value of the constant RevName.
+// Rev returns the value of the constant RevName.
 func (s *Subsystem) Rev() uint32 {
 	tools := make([]string, len(s.Tools))
 	for i, t := range s.Tools {
@@ -164,10 +163,10 @@ func (s *Subsystem) Rev() uint32 {
 	return RevOf(s.Points, tools)
 }
 
-// RevName and ManifestName are the names of the generated constants that identify points and tools.
+// RevName returns the name of the generated constant that identifies points and tools.
 func (s *Subsystem) RevName() string { return s.Name + "Rev" }
 
-// ManifestName is the name of the constant that composites outside the module read.
+// ManifestName returns the name of the generated constant that other modules read.
 func (s *Subsystem) ManifestName() string { return s.Name + "Hook" }
 
 // Tool returns the tool with this name, or nil.

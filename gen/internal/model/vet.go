@@ -7,10 +7,10 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/directive"
 )
 
-// What follows is for who looks at a package as it is written, not for the sake of what is generated for it.
+// The rest of this file serves the analyzer, which looks at a package as it is written.
 
-// CheckHooks reports what is wrong with the methods of every type of the package that is meant to be a hook, whether or not a
-// composite has it: who looks at one package alone does not see the composites of others.
+// CheckHooks reports wrong methods of every type of the package that is meant to be a hook, member of a composite or not: the
+// analyzer of one package does not see the composites of others.
 func (m *Model) CheckHooks(p *Package) {
 	scope := p.Types.Scope()
 	for _, name := range scope.Names() {
@@ -19,14 +19,14 @@ func (m *Model) CheckHooks(p *Package) {
 			continue
 		}
 		if named, ok := obj.Type().(*types.Named); ok && m.compositeOf(named) == nil {
-			if a := m.inspect(named); a.embeds || a.hook && a.fits {
+			if a := m.inspect(named); a.embedsNop || a.hook && a.hasPoint {
 				m.analyze(named)
 			}
 		}
 	}
 }
 
-// Ignores notes the directives of a file that silence codes; hookgen does not read the file otherwise.
+// Ignores reads the //hook:ignore of a file that hookgen does not read.
 func (m *Model) Ignores(f *ast.File) {
 	found, _ := directive.Scan(m.source.FileSet(), f)
 	for _, d := range found {
@@ -36,7 +36,7 @@ func (m *Model) Ignores(f *ast.File) {
 	}
 }
 
-// Composites are all composites that are declared or known, in no order, with their members.
+// Composites returns all composites of the model, from source or facts, in no order.
 func (m *Model) Composites() []*Composite {
 	var out []*Composite
 	for _, p := range m.packages {
@@ -48,7 +48,7 @@ func (m *Model) Composites() []*Composite {
 	return out
 }
 
-// Subsystems are all subsystems that are declared or known, in no order.
+// Subsystems returns all subsystems of the model, from source or facts, in no order.
 func (m *Model) Subsystems() []*Subsystem {
 	var out []*Subsystem
 	for _, p := range m.packages {

@@ -18,7 +18,7 @@ func (b *builder) writeAlone(ctx context.Context, problems []diag.Problem) (Resu
 	}
 	for _, p := range wrong {
 		if p.Severity != diag.Info {
-			return Result{}, b.about(p) // a warning too: what is written is to be without
+			return Result{}, b.nameOf(p) // a warning too: what is written is to be without
 		}
 	}
 	wrong, err = b.check()
@@ -31,8 +31,8 @@ func (b *builder) writeAlone(ctx context.Context, problems []diag.Problem) (Resu
 	return b.write(ctx, problems)
 }
 
-// about says which name a problem of the subsystem's own file comes from: the file itself is not there to be looked at.
-func (b *builder) about(p diag.Problem) error {
+// nameOf says which name a problem of the subsystem's own file comes from: the file itself is not there to be looked at.
+func (b *builder) nameOf(p diag.Problem) error {
 	for _, f := range b.files {
 		if !strings.HasSuffix(p.Pos.Filename, f.Name) {
 			continue

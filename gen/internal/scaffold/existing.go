@@ -34,7 +34,7 @@ func (b *builder) compare(existing map[string][]byte) (Result, error) {
 		result.Problems = []diag.Problem{problem}
 	case b.into != nil:
 		if has, _ := b.into.insertion.HasField(b.into.old); !has {
-			result.Problems = []diag.Problem{b.byHand([]diag.Note{diag.Unchanged(b.sub.Name)})}
+			result.Problems = []diag.Problem{b.manualFix([]diag.Note{diag.Unchanged(b.sub.Name)})}
 		}
 	}
 	result.Whole = len(result.Problems) == 0

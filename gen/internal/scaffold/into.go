@@ -58,7 +58,7 @@ func (b *builder) findInto() error {
 	if dir == "" {
 		dir = "."
 	}
-	abs, err := b.inside("-into", dir)
+	abs, err := b.directoryOf("-into", dir)
 	if err != nil {
 		return err
 	}
@@ -179,14 +179,14 @@ func (b *builder) tryField(ctx context.Context) error {
 	if err != nil || len(wrong) == 0 {
 		return err
 	}
-	if wrong, err = b.newly(wrong); err != nil || len(wrong) == 0 {
+	if wrong, err = b.newErrors(wrong); err != nil || len(wrong) == 0 {
 		return err
 	}
 	return refusedBy(wrong)
 }
 
-// newly leaves out what was wrong with the composite's package before.
-func (b *builder) newly(wrong []diag.Problem) ([]diag.Problem, error) {
+// newErrors leaves out what was wrong with the composite's package before.
+func (b *builder) newErrors(wrong []diag.Problem) ([]diag.Problem, error) {
 	j := b.into
 	b.listing.SetText(j.file, nil)
 	defer b.listing.SetText(j.file, j.text)
@@ -264,8 +264,8 @@ func (b *builder) composite() bool {
 	return false
 }
 
-// byHand is the problem that says what to add.
-func (b *builder) byHand(notes []diag.Note) diag.Problem {
+// manualFix is the problem that says what to add.
+func (b *builder) manualFix(notes []diag.Note) diag.Problem {
 	j := b.into
 	pos := j.pos
 	pos.Filename = b.relative(j.file)

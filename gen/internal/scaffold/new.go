@@ -120,7 +120,7 @@ func New(ctx context.Context, o Options, generator Generator) (Result, error) {
 	if !ok {
 		return Result{}, err
 	}
-	problem := b.byHand(refused.notes)
+	problem := b.manualFix(refused.notes)
 	b.into = nil
 	return b.writeAlone(ctx, []diag.Problem{problem})
 }
@@ -172,7 +172,7 @@ func prepare(o Options) (*builder, error) {
 	if below == "" {
 		below = "subsystems"
 	}
-	if b.dir, err = b.inside("-dir", below); err != nil {
+	if b.dir, err = b.directoryOf("-dir", below); err != nil {
 		return nil, err
 	}
 	b.dir = filepath.Join(b.dir, sub.Name)
@@ -197,8 +197,8 @@ func noModule(err error) error {
 		"\n\tgo mod init example.com/agent\n\tgo get %s\n\tgo get -tool %s", err, modulePath, toolPath)
 }
 
-// inside returns the absolute directory of a relative one that a flag names, if it lies in the module and packages can be there.
-func (b *builder) inside(flag, dir string) (string, error) {
+// directoryOf returns the absolute directory of a relative one that a flag names, if it lies in the module and packages can be there.
+func (b *builder) directoryOf(flag, dir string) (string, error) {
 	if len(dir) > maxPath {
 		return "", fmt.Errorf("%s %s is too long", flag, Quote(dir))
 	}
@@ -286,7 +286,7 @@ func (b *builder) list(ctx context.Context) error {
 	listing, problems, err := load.ListDrafts(ctx, b.module, b.cwd, b.drafts(), patterns, imports)
 	switch {
 	case errors.Is(err, load.ErrNoContract):
-		return b.noContract(err)
+		return b.contractMissing(err)
 	case err != nil:
 		return err
 	case len(problems) > 0:
@@ -296,8 +296,8 @@ func (b *builder) list(ctx context.Context) error {
 	return nil
 }
 
-// noContract says how the module gets what a subsystem imports.
-func (b *builder) noContract(err error) error {
+// contractMissing says how the module gets what a subsystem imports.
+func (b *builder) contractMissing(err error) error {
 	switch {
 	case !strings.Contains(string(b.module.Text), modulePath):
 		return fmt.Errorf("module %s does not require %s yet; run these two commands, then this one again:"+

@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// product is one file that is to be written.
-type product struct {
+// outputFile is one file that is to be written.
+type outputFile struct {
 	name string // absolute
 	text []byte
 	what FileKind
@@ -22,32 +22,32 @@ type product struct {
 	old []byte
 }
 
-// products are all files, in the order in which they are written: those that others depend on come first, the composite's own last.
-func (b *builder) products() ([]product, error) {
-	var out []product
+// outputFiles are all files, in the order in which they are written: those that others depend on come first, the composite's own last.
+func (b *builder) outputFiles() ([]outputFile, error) {
+	var out []outputFile
 	for _, f := range b.files {
-		out = append(out, product{name: filepath.Join(b.dir, filepath.FromSlash(f.Name)), text: f.Text, what: kindOf(f.Name)})
+		out = append(out, outputFile{name: filepath.Join(b.dir, filepath.FromSlash(f.Name)), text: f.Text, what: kindOf(f.Name)})
 	}
 	if text := b.output[b.path]; text != nil {
-		out = append(out, product{name: filepath.Join(b.dir, load.Output), text: text, what: Generated})
+		out = append(out, outputFile{name: filepath.Join(b.dir, load.Output), text: text, what: Generated})
 	}
 	if b.into == nil {
 		return out, nil
 	}
-	p := product{name: filepath.Join(b.into.dir, load.Output), text: b.output[b.into.path], what: Generated}
+	p := outputFile{name: filepath.Join(b.into.dir, load.Output), text: b.output[b.into.path], what: Generated}
 	old, err := os.ReadFile(p.name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	p.old = old
-	return append(out, p, product{name: b.into.file, text: b.into.text, what: Changed, old: b.into.old}), nil
+	return append(out, p, outputFile{name: b.into.file, text: b.into.text, what: Changed, old: b.into.old}), nil
 }
 
 // write writes all files or none.
 func (b *builder) write(ctx context.Context, problems []diag.Problem) (Result, error) {
 	result := b.result()
 	result.Problems = problems
-	all, err := b.products()
+	all, err := b.outputFiles()
 	if err != nil {
 		return Result{}, err
 	}
@@ -84,7 +84,7 @@ type writer struct {
 	back []func() error
 }
 
-func (w *writer) put(name string, p product) error {
+func (w *writer) put(name string, p outputFile) error {
 	if p.old != nil {
 		return w.replace(name, p)
 	}
@@ -122,7 +122,7 @@ func (w *writer) mkdir(name string) error {
 }
 
 // replace changes a file that is still what it was when it was read, so that a reader sees the old text or the new one.
-func (w *writer) replace(name string, p product) error {
+func (w *writer) replace(name string, p outputFile) error {
 	now, err := w.root.ReadFile(name)
 	if err != nil {
 		return err

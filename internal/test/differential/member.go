@@ -15,7 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/points"
 )
 
-//go:generate go run ../../pointgen differential ../../../hook
+//go:generate go run ../../../gen/internal/pointgen differential ../../../hook
 
 // Log is what the members did, in order. It is safe for concurrent use.
 type Log struct {

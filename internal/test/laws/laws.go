@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-//go:generate go run ../../pointgen laws ../../../hook
+//go:generate go run ../../../gen/internal/pointgen laws ../../../hook
 //go:generate go tool hookgen .
 
 // Actor has every point, and tools that are known at run time: those of its part.

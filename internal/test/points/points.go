@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-//go:generate go run ../../pointgen points ../../../hook
+//go:generate go run ../../../gen/internal/pointgen points ../../../hook
 
 // Decision is the answer of a decider.
 type Decision interface{ Verdict() hook.Verdict }

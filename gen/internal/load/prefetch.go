@@ -15,11 +15,11 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// List finds the packages of the patterns and lists, beside that, what the packages of the module that have to do with hooks seem to
-// import of others. It only spares time: [Listing.Ensure] lists what was not foreseen.
+// List is [Find], and meanwhile lists the imports that the packages with hooks probably need. That only saves time:
+// [Listing.Ensure] lists the rest.
 func List(ctx context.Context, dir string, patterns []string, flags ...string) (*Listing, []diag.Problem, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	wait := ahead(ctx, newListing(dir, flags))
+	wait := prefetch(ctx, newListing(dir, flags))
 	l, problems, err := Find(ctx, dir, patterns, flags...)
 	if err != nil || l == nil {
 		cancel()
@@ -36,12 +36,13 @@ func List(ctx context.Context, dir string, patterns []string, flags ...string) (
 	return l, problems, err
 }
 
-// ahead starts to list what is foreseen; the returned function waits for it. Errors are left to whoever needs what is missing then.
-func ahead(ctx context.Context, l *Listing) (wait func() []*packages.Package) {
+// prefetch starts to list the likely imports; the returned function waits for them. It ignores errors: whoever needs a missing
+// package reports it.
+func prefetch(ctx context.Context, l *Listing) (wait func() []*packages.Package) {
 	done := make(chan []*packages.Package, 1)
 	go func() {
 		var roots []*packages.Package
-		if paths := l.foreseen(); len(paths) > 0 {
+		if paths := l.likelyImports(); len(paths) > 0 {
 			roots, _ = l.ask(ctx, exported, paths)
 		}
 		done <- roots
@@ -49,14 +50,14 @@ func ahead(ctx context.Context, l *Listing) (wait func() []*packages.Package) {
 	return func() []*packages.Package { return <-done }
 }
 
-// foreseen are packages of the standard library and of modules that go.mod names, from the imports of files whose package speaks of
-// hooks or is imported by such a one. No build constraint is looked at, so these may be too many.
-func (l *Listing) foreseen() []string {
+// likelyImports returns imports from the standard library and required modules, of packages that have directives or are imported by
+// such a package. It ignores build constraints, so there may be too many.
+func (l *Listing) likelyImports() []string {
 	m, err := FindModule(l.dir)
 	if err != nil || len(l.contract()) == 0 {
 		return nil
 	}
-	dirs, todo := l.survey(m)
+	dirs, todo := l.scanModule(m)
 	var out []string
 	seen := map[string]bool{}
 	for todo = append(todo, l.contract()...); len(todo) > 0; {
@@ -77,11 +78,11 @@ func (l *Listing) foreseen() []string {
 	return out
 }
 
-// survey returns what the directories of a module import, by the import path that they have, and those of them that speak of hooks.
-func (l *Listing) survey(m Module) (dirs map[string][]string, hooks []string) {
+// scanModule returns the imports of every directory of a module by import path, and the paths of those with directives.
+func (l *Listing) scanModule(m Module) (dirs map[string][]string, hooks []string) {
 	dirs = map[string][]string{}
 	seen := 0
-	_ = filepath.WalkDir(m.Dir, func(name string, d os.DirEntry, err error) error { // what cannot be read is not foreseen
+	_ = filepath.WalkDir(m.Dir, func(name string, d os.DirEntry, err error) error { // what cannot be read is not prefetched
 		switch {
 		case err != nil || seen > maxDirectories:
 			return fs.SkipAll
@@ -111,7 +112,7 @@ func isModule(dir string) bool {
 	return err == nil
 }
 
-// has tells whether a package is of the standard library or of a module that go.mod names, so that nobody goes looking for it.
+// has tells whether a package belongs to the standard library or a required module, so that the go command finds it locally.
 func (m Module) has(name string) bool {
 	if first, _, _ := strings.Cut(name, "/"); !strings.Contains(first, ".") {
 		return true

@@ -10,60 +10,60 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// Declared is what the directives of a package say, for who has the types of the package and not its source. It is data that
-// encoding/gob can write. What the types say themselves, such as the fields of a composite with their tags, is not in it.
-type Declared struct {
-	// Points are those of package hook, in the model's order. A package with aliases says them too: who has types of package hook by
-	// way of aliases alone is not told what that package declared.
-	Points     []DeclaredPoint
-	Subsystems []DeclaredSubsystem
-	Composites []DeclaredComposite
+// Facts is what the directives of a package say, for analyzers that have its types without its source. encoding/gob can write it.
+// What the types themselves show, such as the fields of a composite and their tags, is left out.
+type Facts struct {
+	// Points are those of package hook, in the model's order. A package with type aliases repeats them: who reaches package hook
+	// through aliases only gets no facts of package hook itself.
+	Points     []PointFact
+	Subsystems []SubsystemFact
+	Composites []CompositeFact
 	// Open are the types with //hook:enum open.
 	Open []string
 	// Schemas are the texts of //hook:schema, by the type's name.
 	Schemas map[string]string
 }
 
-// DeclaredPoint is a [Point] without its signature.
-type DeclaredPoint struct {
+// PointFact is a [Point] without its signature.
+type PointFact struct {
 	Name, Kind, Combine              string
 	Reverse, Bracket, Closed, Facade bool
 }
 
-// DeclaredSubsystem is a [Subsystem]: its type's name, its typed tools by name and by constant, the points, and the names of the
-// tools that are written by hand.
-type DeclaredSubsystem struct {
+// SubsystemFact is a [Subsystem]: the name of its type, its typed tools by name and by constant, its points, and the names of the
+// tools of a hand-written Dispatch.
+type SubsystemFact struct {
 	Name                string
 	Dynamic             bool
 	Tools, Consts       []string
 	Points, HandWritten []string
-	// Defaults are what its options say about the fields of its type, as plan.Defaults writes it.
+	// Defaults are the defaults in its options, as plan.Defaults writes them.
 	Defaults string
 }
 
-// DeclaredComposite is a [Composite]: its type's name and the points that its author wrote.
-type DeclaredComposite struct {
+// CompositeFact is a [Composite]: the name of its type and the points that its author wrote.
+type CompositeFact struct {
 	Name string
 	Own  []string
 }
 
-// Declared returns what importers of the package need to know.
-func (m *Model) Declared(p *Package) Declared {
-	var d Declared
+// Facts returns what importers of the package need to know.
+func (m *Model) Facts(p *Package) Facts {
+	var d Facts
 	if p.Declares || aliases(p.Types) {
 		for _, pt := range m.Points {
-			d.Points = append(d.Points, DeclaredPoint{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Bracket, pt.Closed, pt.Facade})
+			d.Points = append(d.Points, PointFact{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Bracket, pt.Closed, pt.Facade})
 		}
 	}
 	for _, s := range p.Subsystems {
-		out := DeclaredSubsystem{Name: s.Name, Dynamic: s.Options.Dynamic, Points: s.Points, HandWritten: s.Names, Defaults: s.Defaults.String()}
+		out := SubsystemFact{Name: s.Name, Dynamic: s.Options.Dynamic, Points: s.Points, HandWritten: s.Names, Defaults: s.Defaults.String()}
 		for _, t := range s.Tools {
 			out.Tools, out.Consts = append(out.Tools, t.Name), append(out.Consts, t.Const)
 		}
 		d.Subsystems = append(d.Subsystems, out)
 	}
 	for _, c := range p.Composites {
-		d.Composites = append(d.Composites, DeclaredComposite{c.Name, slices.Sorted(maps.Keys(c.Own))})
+		d.Composites = append(d.Composites, CompositeFact{c.Name, slices.Sorted(maps.Keys(c.Own))})
 	}
 	for t, e := range p.enums {
 		if e.Open {
@@ -80,7 +80,7 @@ func (m *Model) Declared(p *Package) Declared {
 	return d
 }
 
-// aliases tells whether a package declares one.
+// aliases tells whether a package declares a type alias.
 func aliases(t *types.Package) bool {
 	return slices.ContainsFunc(t.Scope().Names(), func(name string) bool {
 		obj, ok := t.Scope().Lookup(name).(*types.TypeName)
@@ -88,13 +88,12 @@ func aliases(t *types.Package) bool {
 	})
 }
 
-// Empty tells whether there is nothing to know.
-func (d Declared) Empty() bool {
+func (d Facts) Empty() bool {
 	return len(d.Points)+len(d.Subsystems)+len(d.Composites)+len(d.Open)+len(d.Schemas) == 0
 }
 
-// NewKnowing makes a model for which package hook is not read: d is what was found in its source.
-func NewKnowing(source Source, hook *types.Package, d Declared) *Model {
+// NewFromFacts makes a model without the source of package hook; d are the facts of that package.
+func NewFromFacts(source Source, hook *types.Package, d Facts) *Model {
 	m := empty(source)
 	m.hookPkg = hook
 	facade, _ := hook.Scope().Lookup("Hook").(*types.TypeName)
@@ -113,7 +112,6 @@ func NewKnowing(source Source, hook *types.Package, d Declared) *Model {
 	return m
 }
 
-// methodOf returns the method of an interface, or nil.
 func methodOf(of *types.TypeName, name string) *types.Func {
 	if of == nil {
 		return nil
@@ -130,10 +128,10 @@ func methodOf(of *types.TypeName, name string) *types.Func {
 	return nil
 }
 
-// Know adds a package of the main module of which only the types are there, and what its directives said.
-func (m *Model) Know(t *types.Package, d Declared) {
+// AddFacts adds a package of the main module of which only types and facts are known.
+func (m *Model) AddFacts(t *types.Package, d Facts) {
 	p := &Package{
-		Package: &load.Package{Path: t.Path(), Name: t.Name(), Types: t}, known: true,
+		Package: &load.Package{Path: t.Path(), Name: t.Name(), Types: t}, fromFacts: true,
 		enums: map[*types.TypeName]directive.Enum{}, schemas: map[*types.TypeName]string{},
 	}
 	for _, known := range d.Subsystems {
@@ -145,7 +143,7 @@ func (m *Model) Know(t *types.Package, d Declared) {
 			Pkg: p, Named: named, Name: known.Name, Pos: named.Obj().Pos(), Options: directive.Subsystem{Dynamic: known.Dynamic},
 			Points: known.Points, Names: known.HandWritten,
 		}
-		s.Defaults, _ = plan.ParseDefaults(known.Defaults, m.planned()) // what is wrong with it was said where it is declared
+		s.Defaults, _ = plan.ParseDefaults(known.Defaults, m.planned()) // problems are reported where it is declared
 		for i, name := range known.Tools {
 			s.Tools = append(s.Tools, &Tool{Name: name, Const: known.Consts[i], Pos: s.Pos})
 		}

@@ -13,23 +13,23 @@ import (
 
 // The exit statuses.
 const (
-	well    = 0
-	differs = 1
-	failed  = 2
+	succeeded = 0
+	differs   = 1
+	failed    = 2
 )
 
 // command is one word that may follow hookgen.
 type command struct {
 	name string
-	// args is what may follow the name, as the help writes it.
+	// args is what may follow the name, for the help.
 	args string
-	// short says in a few words what it does.
+	// short is its description in the help.
 	short string
 	// run gets the arguments behind the name and returns the exit status.
 	run func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
-// commands are all there are, in the order of the help; the first is the one that runs without a name.
+// commands returns all commands in the order of the help. The first one runs without a name.
 func commands() []command {
 	return []command{
 		{"gen", "[flags] [packages]", "write hook_gen.go where there are //hook: directives; the default", generate},
@@ -50,10 +50,10 @@ func commandOf(name string) (command, bool) {
 	return all[i], true
 }
 
-// bareWord is what a command looks like, and a package pattern hardly ever.
+// bareWord matches words that look like a command; package patterns hardly ever do.
 var bareWord = regexp.MustCompile(`^[a-z]+$`)
 
-// run is the program without its process.
+// run is the program without the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		return generate(ctx, nil, stdout, stderr)
@@ -84,11 +84,11 @@ func unknownCommand(word string) string {
 		word, meant, strings.Join(names, ", "), word)
 }
 
-// help prints all commands, or what one says of itself.
+// help prints all commands, or the flags of one.
 func help(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(stdout, usage())
-		return well
+		return succeeded
 	}
 	c, ok := commandOf(args[0])
 	switch {
@@ -97,7 +97,7 @@ func help(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return failed
 	case c.name == "help":
 		fmt.Fprint(stdout, usage())
-		return well
+		return succeeded
 	}
 	return c.run(ctx, []string{"-h"}, stdout, stdout)
 }
@@ -111,6 +111,6 @@ func usage() string {
 		}
 		fmt.Fprintf(&sb, "%s hookgen %-28s %s\n", head, name+" "+c.args, c.short)
 	}
-	sb.WriteString("\nExit status: 0 if all is well, 1 if a check found something to do, 2 if something is wrong.\n")
+	sb.WriteString("\nExit status: 0 if all is succeeded, 1 if a check found something to do, 2 if something is wrong.\n")
 	return sb.String()
 }

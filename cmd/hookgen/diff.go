@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 )
 
-// diff prints what a check has found as unified diffs that git apply takes. A missing file is all new.
+// diff prints the changes of a check as unified diffs for git apply.
 func diff(w io.Writer, dir string, result gen.Result) error {
 	for _, c := range result.Changes {
 		name := filepath.FromSlash(c.Path)

@@ -9,7 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 )
 
-// explain prints the pages of codes, with the grammar where the code is about words.
+// explain prints the pages of codes.
 func explain(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := newFlags("explain", "[-all] [CODE…]", stderr)
 	all := flags.Bool("all", false, "print the whole reference in Markdown: directives, tags and codes")
@@ -18,7 +18,7 @@ func explain(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if *all {
 		fmt.Fprint(stdout, gen.Reference())
-		return well
+		return succeeded
 	}
 	if flags.NArg() == 0 {
 		flags.Usage()
@@ -35,5 +35,5 @@ func explain(_ context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		fmt.Fprint(stdout, text)
 	}
-	return well
+	return succeeded
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 )
 
-// newFlags returns the flags of a command, which say what they are on stderr.
+// newFlags returns the flag set of a command, which prints its usage to stderr.
 func newFlags(name, args string, stderr io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -24,18 +24,18 @@ func newFlags(name, args string, stderr io.Writer) *flag.FlagSet {
 	return flags
 }
 
-// parse reads flags; with false the command ends with the status.
+// parse reads flags. If ok is false the command ends with the status.
 func parse(flags *flag.FlagSet, args []string) (status int, ok bool) {
 	switch err := flags.Parse(args); err {
 	case nil:
-		return well, true
+		return succeeded, true
 	case flag.ErrHelp:
-		return well, false
+		return succeeded, false
 	}
 	return failed, false
 }
 
-// generation is what the flags of gen say.
+// generation has the flags of gen.
 type generation struct {
 	options gen.Options
 	diff    bool
@@ -43,7 +43,7 @@ type generation struct {
 	format  gen.Format
 }
 
-// generate writes the generated files, or compares them.
+// generate writes the generated files, or compares them with -check.
 func generate(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	g, status, ok := generationOf(args, stderr)
 	if !ok {
@@ -64,13 +64,13 @@ func generate(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return failed
 	}
 	if g.verbose {
-		g.tell(stderr, result)
+		g.printRun(stderr, result)
 	}
 	switch {
 	case gen.HasErrors(result.Problems):
 		return failed
 	case !differing:
-		return well
+		return succeeded
 	case g.diff:
 		if err := diff(stdout, g.options.Dir, result); err != nil {
 			fmt.Fprintf(stderr, "hookgen: %v\n", err)
@@ -80,7 +80,7 @@ func generate(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	return differs
 }
 
-// generationOf reads the flags; with false the command ends with the status.
+// generationOf reads the flags. If ok is false the command ends with the status.
 func generationOf(args []string, stderr io.Writer) (g generation, status int, ok bool) {
 	flags := newFlags("gen", "[flags] [packages]", stderr)
 	flags.StringVar(&g.options.Dir, "C", "", "run in this `dir`ectory")
@@ -109,10 +109,10 @@ func generationOf(args []string, stderr io.Writer) (g generation, status int, ok
 	}
 	g.options.Check = g.options.Check || g.diff || check
 	g.options.Patterns = flags.Args()
-	return g, well, true
+	return g, succeeded, true
 }
 
-// checkByEnvironment tells whether HOOKGEN_CHECK asks for a check, so that go generate ./... can be one.
+// checkByEnvironment tells whether HOOKGEN_CHECK asks for a check, so that go generate ./... can check.
 func checkByEnvironment() (bool, error) {
 	text := os.Getenv("HOOKGEN_CHECK")
 	if text == "" {
@@ -130,8 +130,8 @@ func (g generation) shown(problems []gen.Problem) []gen.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p gen.Problem) bool { return p.Severity == gen.Info && !g.verbose })
 }
 
-// tell says what was read and written.
-func (g generation) tell(w io.Writer, result gen.Result) {
+// printRun prints which packages were read and which files changed.
+func (g generation) printRun(w io.Writer, result gen.Result) {
 	fmt.Fprintf(w, "hookgen: %d packages, %d with directives\n", len(result.Packages), len(result.Read))
 	for _, path := range result.Read {
 		fmt.Fprintf(w, "hookgen: read %s\n", path)

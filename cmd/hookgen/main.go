@@ -1,4 +1,4 @@
-// Command hookgen generates the static parts of a program's hooks: names, schemas and dispatch of typed tools, and the facades of
+// Command hookgen generates what follows from //hook: directives: names, schemas and dispatch of typed tools, and the tables of
 // composites.
 //
 //	//go:generate go tool hookgen ./...
@@ -10,8 +10,8 @@
 //	hookgen explain CODE               what a problem's code means
 //	hookgen help                       all commands
 //
-// Problems are printed as file:line:col: error CODE: what, with notes and a fix. Exit status: 0 if all is well, 1 if -check found a
-// file that is stale, missing or orphaned, 2 if there is a problem.
+// Problems are printed as file:line:col: error CODE: what, with notes and a fix. Exit status: 0 for success, 1 if -check found a
+// stale, missing or orphaned file, 2 for errors.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(400) // a short life with much that stays: collecting it is a fifth of the time
+	debug.SetGCPercent(400) // the process is short and frees little: collecting takes a fifth of the time
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 )
 
-// scaffold writes the first version of a subsystem.
+// scaffold runs "hookgen new".
 func scaffold(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, status, ok := scaffoldOptions(args, stderr)
 	if !ok {
@@ -26,14 +26,14 @@ func scaffold(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		fmt.Fprintf(stderr, "hookgen: %s is not there yet: run the command without HOOKGEN_CHECK\n", result.Package)
 		return differs
 	}
-	told(stdout, result)
+	printNext(stdout, result)
 	if gen.HasErrors(result.Problems) {
 		return failed
 	}
-	return well
+	return succeeded
 }
 
-// scaffoldOptions reads the name and the flags, in either order; with false the command ends with the status.
+// scaffoldOptions reads the name and the flags in any order. If ok is false the command ends with the status.
 func scaffoldOptions(args []string, stderr io.Writer) (o gen.NewOptions, status int, ok bool) {
 	flags := newFlags("new", "NAME [flags]", stderr)
 	flags.StringVar(&o.Dir, "C", "", "run in this `dir`ectory")
@@ -65,11 +65,11 @@ func scaffoldOptions(args []string, stderr io.Writer) (o gen.NewOptions, status 
 	if o.Check = check; *tools != "" {
 		o.Tools = strings.Split(*tools, ",")
 	}
-	return o, well, true
+	return o, succeeded, true
 }
 
-// told says what was done and what comes next.
-func told(w io.Writer, r gen.NewResult) {
+// printNext prints what was written and what to do next.
+func printNext(w io.Writer, r gen.NewResult) {
 	if r.Whole {
 		fmt.Fprintf(w, "%s has type %s and all of its tools: nothing to do\n", r.Package, r.Type)
 	}

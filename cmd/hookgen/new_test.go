@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 	t.Setenv("HOOKGEN_CHECK", "")
 
 	code, stdout, stderr = hookgen(t, "new", "-C", dir, "notes", "-tools", "add,list", "-into", "./daemon.Daemon")
-	assert.Equal(t, well, code)
+	assert.Equal(t, succeeded, code)
 	assert.Empty(t, stderr)
 	assert.Equal(t, `subsystems/notes/notes.go                 yours: type Notes, New, notes_add, notes_list
 subsystems/notes/notes_test.go            yours: the rules of every hook, and what each tool does
@@ -61,7 +61,7 @@ next:
 	for _, check := range []string{"", "1"} {
 		t.Setenv("HOOKGEN_CHECK", check)
 		code, stdout, stderr = hookgen(t, "new", "-C", dir, "-tools=add,list", "notes", "-into", "./daemon.Daemon")
-		assert.Equal(t, well, code)
+		assert.Equal(t, succeeded, code)
 		assert.Empty(t, stderr)
 		assert.Equal(t, "./subsystems/notes has type Notes and all of its tools: nothing to do\n", stdout)
 	}
@@ -72,7 +72,7 @@ next:
 	assert.Contains(t, stderr, "subsystems/notes/notes.go:15:6: error HG060: Notes is here already and has no notes_find")
 	assert.Contains(t, stderr, "more: hookgen explain HG060\n")
 	code, _, stderr = hookgen(t, "-C", dir, "-check", "./subsystems/...", "./daemon")
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 }
 
 func TestNewUsage(t *testing.T) {
@@ -87,7 +87,7 @@ func TestNewUsage(t *testing.T) {
 		{"an empty tool", []string{"new", "notes", "-tools", "add,,list"}, failed, "a name in -tools is empty"},
 		{"blanks", []string{"new", "notes", "-tools", "add, list"}, failed, `" list" is not the name of a tool`},
 		{"an unknown flag", []string{"new", "notes", "-tool", "add"}, failed, "flag provided but not defined: -tool"},
-		{"help", []string{"new", "-h"}, well, "usage: hookgen new NAME [flags]"},
+		{"help", []string{"new", "-h"}, succeeded, "usage: hookgen new NAME [flags]"},
 		{"a path", []string{"new", "subsystems/notes"}, failed, "write the name alone, and the directory behind -dir"},
 	}
 	for _, tt := range tests {

@@ -13,34 +13,34 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 )
 
-// planning is what the flags of plan say.
+// planning has the flags of plan.
 type planning struct {
 	options gen.Options
 	format  picture.Format
-	// file is where the plan goes; "" is the standard output.
+	// file is the output file; "" is standard output.
 	file string
 }
 
-// showPlan prints the plans of all composites of the packages, from their source: nothing is generated for it.
+// showPlan prints the plans of all composites in the packages, from their source.
 func showPlan(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	p, status, ok := planningOf(args, stderr)
 	if !ok {
 		return status
 	}
 	views, problems, err := gen.Plans(ctx, p.options)
-	problems = slices.DeleteFunc(problems, func(p gen.Problem) bool { return p.Severity == gen.Info }) // the plan itself shows it
+	problems = slices.DeleteFunc(problems, func(p gen.Problem) bool { return p.Severity == gen.Info }) // the plan shows it
 	if err := errors.Join(err, gen.Print(stderr, gen.Text, p.options.Dir, problems)); err != nil {
-		return say(stderr, err)
+		return failWith(stderr, err)
 	}
 	if gen.HasErrors(problems) {
 		return failed
 	}
 	if len(views) == 0 {
-		return say(stderr, fmt.Errorf("no //hook:composite in %s", strings.Join(p.options.Patterns, " ")))
+		return failWith(stderr, fmt.Errorf("no //hook:composite in %s", strings.Join(p.options.Patterns, " ")))
 	}
 	text, err := picture.Render(p.format, views...)
 	if err != nil {
-		return say(stderr, err)
+		return failWith(stderr, err)
 	}
 	if p.file == "" {
 		_, err = stdout.Write(text)
@@ -48,17 +48,17 @@ func showPlan(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		status, err = p.write(text, stderr)
 	}
 	if err != nil {
-		return say(stderr, err)
+		return failWith(stderr, err)
 	}
 	return status
 }
 
-func say(stderr io.Writer, err error) int {
+func failWith(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "hookgen: %v\n", err)
 	return failed
 }
 
-// planningOf reads the flags; with false the command ends with the status.
+// planningOf reads the flags. If ok is false the command ends with the status.
 func planningOf(args []string, stderr io.Writer) (p planning, status int, ok bool) {
 	flags := newFlags("plan", "[flags] [packages]", stderr)
 	flags.StringVar(&p.options.Dir, "C", "", "run in this `dir`ectory")
@@ -72,12 +72,12 @@ func planningOf(args []string, stderr io.Writer) (p planning, status int, ok boo
 	}
 	err := p.settle(*format, flags)
 	if err != nil {
-		return p, say(stderr, err), false
+		return p, failWith(stderr, err), false
 	}
-	return p, well, true
+	return p, succeeded, true
 }
 
-// settle takes what follows from several flags.
+// settle sets what depends on several flags.
 func (p *planning) settle(format string, flags *flag.FlagSet) (err error) {
 	p.options.Patterns = flags.Args()
 	if len(p.options.Patterns) == 0 {
@@ -102,14 +102,14 @@ func (p *planning) settle(format string, flags *flag.FlagSet) (err error) {
 	return err
 }
 
-// write writes the file if it has another text, or says so where it must not.
+// write writes the file if its text differs, or reports that with -check.
 func (p planning) write(text []byte, stderr io.Writer) (int, error) {
 	problems, err := gen.WritePicture(p.options.Dir, p.file, text, p.options.Check)
 	if err != nil {
 		return failed, err
 	}
 	if len(problems) == 0 {
-		return well, nil
+		return succeeded, nil
 	}
 	return differs, gen.Print(stderr, gen.Text, p.options.Dir, problems)
 }

@@ -51,7 +51,7 @@ func newPlanned(t *testing.T, tag string) string {
 func TestPlan(t *testing.T) {
 	dir := newPlanned(t, `hook:"after=Two"`)
 	code, stdout, stderr := hookgen(t, "plan", "-C", dir)
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 	assert.Empty(t, stderr)
 	assert.Equal(t, `p.App  p.go:22:6
 
@@ -69,7 +69,7 @@ any time   OnEvent   facade each   written by hand
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"), "a plan needs no generated code and writes none")
 
 	code, stdout, _ = hookgen(t, "plan", "-C", dir, "-format=json", "./...")
-	assert.Equal(t, well, code)
+	assert.Equal(t, succeeded, code)
 	var views []picture.View
 	require.NoError(t, json.Unmarshal([]byte(stdout), &views))
 	require.Len(t, views, 2)
@@ -87,7 +87,7 @@ func TestPlanIntoFile(t *testing.T) {
 	assert.NoFileExists(t, file)
 
 	code, stdout, stderr := hookgen(t, "plan", "-C", dir, "-o", "plan.svg", ".")
-	assert.Equal(t, well, code)
+	assert.Equal(t, succeeded, code)
 	assert.Empty(t, stdout+stderr)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestPlanIntoFile(t *testing.T) {
 
 	t.Setenv("HOOKGEN_CHECK", "1")
 	code, _, stderr = hookgen(t, "plan", "-C", dir, "-o", "plan.svg", ".")
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 	after, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, before.ModTime(), after.ModTime())

@@ -61,12 +61,12 @@ func TestGenerateAndCheck(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
 
 	code, stdout, stderr = hookgen(t, "-C", dir)
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 	assert.Empty(t, stdout+stderr)
 	assert.FileExists(t, filepath.Join(dir, "hook_gen.go"))
 
 	code, _, stderr = hookgen(t, "-C", dir, "-check", "./...")
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 
 	file := filepath.Join(dir, "p.go")
 	text, err := os.ReadFile(file)
@@ -81,7 +81,7 @@ func TestGenerateAndCheck(t *testing.T) {
 	assert.Equal(t, differs, code)
 	assert.Contains(t, stderr, "error HG072: was generated")
 	code, _, stderr = hookgen(t, "-C", dir)
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
 }
 
@@ -104,19 +104,19 @@ func TestUsage(t *testing.T) {
 		out  string
 		err  string
 	}{
-		{[]string{"explain", "HG020"}, well, "HG020: one tool with two owners", ""},
-		{[]string{"explain", "-all"}, well, "## Directives\n", ""},
-		{[]string{"explain", "HG020", "HG022"}, well, "HG022: a tool name", ""},
-		{[]string{"explain", "hg009"}, well, "prefix=", ""},
-		{[]string{"explain", "HG033"}, well, "maxlen=     at most so many characters; for strings", ""},
-		{[]string{"explain", "HG008"}, well, "//hook:tool\n\tTool makes a method a tool", ""},
+		{[]string{"explain", "HG020"}, succeeded, "HG020: one tool with two owners", ""},
+		{[]string{"explain", "-all"}, succeeded, "## Directives\n", ""},
+		{[]string{"explain", "HG020", "HG022"}, succeeded, "HG022: a tool name", ""},
+		{[]string{"explain", "hg009"}, succeeded, "prefix=", ""},
+		{[]string{"explain", "HG033"}, succeeded, "maxlen=     at most so many characters; for strings", ""},
+		{[]string{"explain", "HG008"}, succeeded, "//hook:tool\n\tTool makes a method a tool", ""},
 		{[]string{"explain", "HG404"}, failed, "", "there is no code HG404"},
 		{[]string{"explain"}, failed, "", "usage: hookgen"},
 		{[]string{"-wrong"}, failed, "", "flag provided but not defined: -wrong"},
-		{[]string{"-h"}, well, "usage: hookgen [gen]", ""},
-		{[]string{"help"}, well, "hookgen explain CODE", ""},
-		{[]string{"help", "gen"}, well, "usage: hookgen gen [flags] [packages]", ""},
-		{[]string{"help", "help"}, well, "usage: hookgen [gen]", ""},
+		{[]string{"-h"}, succeeded, "usage: hookgen [gen]", ""},
+		{[]string{"help"}, succeeded, "hookgen explain CODE", ""},
+		{[]string{"help", "gen"}, succeeded, "usage: hookgen gen [flags] [packages]", ""},
+		{[]string{"help", "help"}, succeeded, "usage: hookgen [gen]", ""},
 		{[]string{"help", "exlain"}, failed, "", `unknown command "exlain"; did you mean "explain"?`},
 		{[]string{"explian", "HG020"}, failed, "", `unknown command "explian"; did you mean "explain"?`},
 		{[]string{"daemon"}, failed, "", "a package is written ./daemon"},
@@ -148,7 +148,7 @@ func TestCheckByEnvironment(t *testing.T) {
 	assert.Contains(t, stderr, `HOOKGEN_CHECK is "yes please"; it wants 1 or 0`)
 	t.Setenv("HOOKGEN_CHECK", "0")
 	code, _, stderr = hookgen(t, "-C", dir)
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 	assert.FileExists(t, filepath.Join(dir, "hook_gen.go"))
 }
 
@@ -170,7 +170,7 @@ func TestDiff(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
 	apply(stdout)
 	code, stdout, stderr = hookgen(t, "-C", dir, "-diff")
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 	assert.Empty(t, stdout+stderr)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte(strings.ReplaceAll(program, "DIRECTIVE", "tool readonly")), 0o644))
@@ -179,7 +179,7 @@ func TestDiff(t *testing.T) {
 	assert.Contains(t, stdout, "--- a/hook_gen.go\n+++ b/hook_gen.go\n")
 	apply(stdout)
 	code, _, stderr = hookgen(t, "-C", dir, "-check")
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte("package p\n"), 0o644))
 	_, stdout, _ = hookgen(t, "-C", dir, "-diff", ".")
@@ -199,12 +199,12 @@ func TestStrictAndVerbose(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
 
 	code, _, stderr = hookgen(t, "-C", dir, "-v")
-	assert.Equal(t, well, code)
+	assert.Equal(t, succeeded, code)
 	assert.Contains(t, stderr, "warning HG031")
 	assert.Contains(t, stderr, "hookgen: 1 packages, 1 with directives\nhookgen: read example.com/p\nhookgen: wrote hook_gen.go\n")
 	require.NoError(t, os.WriteFile(file, []byte("package p\n"), 0o644))
 	code, _, stderr = hookgen(t, "-C", dir, "-v")
-	assert.Equal(t, well, code)
+	assert.Equal(t, succeeded, code)
 	assert.Equal(t, "hookgen: 1 packages, 0 with directives\nhookgen: deleted hook_gen.go\n", stderr)
 }
 
@@ -237,5 +237,5 @@ func TestTags(t *testing.T) {
 	code, _, stderr := hookgen(t, "-C", dir, "-check", "-tags=special")
 	assert.Equal(t, differs, code, stderr)
 	code, _, stderr = hookgen(t, "-C", dir, "-check")
-	assert.Equal(t, well, code, stderr)
+	assert.Equal(t, succeeded, code, stderr)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/vet"
 )
 
-// vetPackages reports what is wrong with hooks and how they are used, and writes nothing but fixes.
+// vetPackages reports wrong and misused hooks. It writes only fixes.
 func vetPackages(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := newFlags("vet", "[flags] [packages]", stderr)
 	var o vet.Options
@@ -35,10 +35,10 @@ func vetPackages(ctx context.Context, args []string, stdout, stderr io.Writer) i
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)
 		return failed
 	}
-	status := well
+	status := succeeded
 	for _, p := range problems {
 		switch {
-		case p.Pos.Filename == "": // about the command line, such as a pattern without packages
+		case p.Pos.Filename == "": // a problem of the command line, such as a pattern without packages
 			return failed
 		case p.Severity != gen.Info:
 			status = differs

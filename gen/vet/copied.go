@@ -9,8 +9,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// checkCopies reports values of composites that are copied although a member lies in them as a value: then there are two members, and
-// what one is told the other does not know. A composite of pointers may be copied.
+// checkCopies reports copies of composites that contain a member as a value: the copy then has a member of its own. A composite of
+// pointers may be copied.
 func (u *misuseChecker) checkCopies(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -68,7 +68,7 @@ func (u *misuseChecker) checkArguments(call *ast.CallExpr) {
 	}
 }
 
-// checkParameters reports a receiver or parameter that makes every call a copy.
+// checkParameters reports receivers and parameters that copy the composite at each call.
 func (u *misuseChecker) checkParameters(fn *ast.FuncDecl) {
 	for _, list := range []*ast.FieldList{fn.Recv, fn.Type.Params} {
 		if list == nil {
@@ -80,7 +80,7 @@ func (u *misuseChecker) checkParameters(fn *ast.FuncDecl) {
 	}
 }
 
-// checkCopy reports an expression that copies a value which is already somewhere; a literal and the result of a call are new.
+// checkCopy reports an expression that copies an existing value; literals and results of calls are new values.
 func (u *misuseChecker) checkCopy(e ast.Expr, how string) {
 	e = ast.Unparen(e)
 	switch e.(type) {
@@ -103,7 +103,7 @@ func (u *misuseChecker) checkCopyOf(at ast.Expr, t types.Type, how string) {
 	}
 }
 
-// inValue returns the name of a member that a copy of the composite copies, or "". A member without state is none.
+// inValue returns the name of a stateful member that a copy of the composite duplicates, or "".
 func inValue(c *model.Composite) string {
 	for _, member := range c.Members {
 		if member.Nested != nil && !member.Nilable {
@@ -129,8 +129,8 @@ func hasState(st *types.Struct) bool {
 	return false
 }
 
-// checkLiterals reports composites that are made without a member that must be there, when no code of the package sets it elsewhere.
-// Tests make composites of what they test; Ready tells them the rest.
+// checkLiterals reports composites that are made without a required member which no code of the package sets. Tests may leave
+// members out.
 func (u *misuseChecker) checkLiterals(f *ast.File) {
 	if u.isTest(f) {
 		return
@@ -163,7 +163,7 @@ func (u *misuseChecker) isTest(f *ast.File) bool {
 	return false
 }
 
-// keys are the fields that a literal names; nil for one without names, which has them all.
+// keys returns the fields that a literal names; nil for a literal without names, which sets all.
 func keys(lit *ast.CompositeLit) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range lit.Elts {
@@ -178,7 +178,7 @@ func keys(lit *ast.CompositeLit) map[string]bool {
 	return out
 }
 
-// assigns tells whether some code of the package assigns the field of a composite, or takes its address.
+// assigns tells whether code of the package assigns the field of a composite or takes its address.
 func (u *misuseChecker) assigns(c *model.Composite, field string) bool {
 	found := false
 	is := func(e ast.Expr) {

@@ -12,9 +12,9 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// Fix changes files as the edits of the problems say, and returns the problems that are left: those without edits, and those whose
-// edits overlap others, for which another run is needed. Names of files are relative to dir. A file that would not parse
-// afterwards is left as it is, with an error.
+// Fix applies the edits of the problems to the files and returns the remaining problems: those without edits, and those whose edits
+// overlap others and need another run. File names are relative to dir. A file that would not parse afterwards is an error and stays
+// unchanged.
 func Fix(dir string, problems []diag.Problem) ([]diag.Problem, error) {
 	byFile := map[string][]diag.Edit{}
 	var left []diag.Problem
@@ -38,7 +38,7 @@ func Fix(dir string, problems []diag.Problem) ([]diag.Problem, error) {
 	return left, nil
 }
 
-// fits tells whether there are edits, and none of them overlaps those that were taken before.
+// fits tells whether there are edits and none overlaps the taken ones.
 func fits(taken map[string][]diag.Edit, edits []diag.Edit) bool {
 	for _, e := range edits {
 		if slices.ContainsFunc(taken[e.Pos.Filename], func(o diag.Edit) bool {

@@ -10,16 +10,16 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// hookMethod is a method that the runtime calls: a point of the lifecycle, or a tool.
+// hookMethod is a method that the runtime calls: a point or a tool.
 type hookMethod struct {
 	decl *ast.FuncDecl
 	// point is nil for a tool.
 	point *model.Point
-	// of is the name of the receiver's type, as typeName writes it.
+	// of is the receiver's type as typeName writes it.
 	of string
 }
 
-// checkHooks looks into the methods that the runtime calls.
+// checkHooks checks the bodies of the methods that the runtime calls.
 func (u *misuseChecker) checkHooks() {
 	tools := map[*ast.FuncDecl]*model.Tool{}
 	for _, s := range u.p.Subsystems {
@@ -51,7 +51,6 @@ func (u *misuseChecker) checkHooks() {
 	}
 }
 
-// pointOf returns the point that a method is, or nil.
 func (u *misuseChecker) pointOf(fn *types.Func) *model.Point {
 	p := u.m.Point(fn.Name())
 	if p == nil || !types.Identical(fn.Signature(), p.Signature) {
@@ -60,8 +59,8 @@ func (u *misuseChecker) pointOf(fn *types.Func) *model.Point {
 	return p
 }
 
-// checkKept reports a call, turn or environment that a hook keeps after it has returned: in a field, in a variable of the package, or
-// in a channel of either.
+// checkKept reports a hook that keeps its *ToolCall, *Turn or *Env after it returns: in a field, in a package variable, or in a
+// channel.
 func (u *misuseChecker) checkKept(h hookMethod) {
 	borrowed := u.borrowedParameters(h.decl)
 	if len(borrowed) == 0 {
@@ -92,7 +91,7 @@ func (u *misuseChecker) reportKept(cause diag.Cause, pos token.Pos, h hookMethod
 	u.addMethod(cause, pos, types.TypeString(obj.Type(), (*types.Package).Name), h.decl.Name.Name)
 }
 
-// borrowedParameters are the parameters that are only lent to a method.
+// borrowedParameters returns the parameters that a method must not keep.
 func (u *misuseChecker) borrowedParameters(decl *ast.FuncDecl) map[types.Object]bool {
 	out := map[types.Object]bool{}
 	for _, field := range decl.Type.Params.List {
@@ -108,7 +107,7 @@ func (u *misuseChecker) borrowedParameters(decl *ast.FuncDecl) map[types.Object]
 	return out
 }
 
-// borrowedIn returns the lent parameter that an expression is, or has as an element.
+// borrowedIn returns the borrowed parameter that an expression is or contains as an element.
 func (u *misuseChecker) borrowedIn(e ast.Expr, borrowed map[types.Object]bool) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -140,7 +139,7 @@ func (u *misuseChecker) borrowedIn(e ast.Expr, borrowed map[types.Object]bool) *
 	return nil
 }
 
-// outlivesCall returns a function that tells whether an expression is a field of the receiver, a variable of a package, or inside one.
+// outlivesCall returns a function that tells whether an expression is, or lies in, a field of the receiver or a package variable.
 func (u *misuseChecker) outlivesCall(decl *ast.FuncDecl) func(e ast.Expr) bool {
 	var recv types.Object
 	if names := decl.Recv.List[0].Names; len(names) == 1 {
@@ -171,7 +170,7 @@ func (u *misuseChecker) outlivesCall(decl *ast.FuncDecl) func(e ast.Expr) bool {
 
 func isGlobal(v *types.Var) bool { return v.Pkg() != nil && v.Parent() == v.Pkg().Scope() }
 
-// checkReentry reports a hook that calls a lifecycle method of a composite that it is a member of: the composite calls the hook again.
+// checkReentry reports a hook that calls a point of a composite of which it is a member: the composite calls the hook again.
 func (u *misuseChecker) checkReentry(h hookMethod) {
 	inspectCalls(h.decl.Body, func(call *ast.CallExpr, sel *ast.SelectorExpr) {
 		t := u.typeOf(sel.X)
@@ -202,8 +201,7 @@ func inspectCalls(body ast.Node, yield func(*ast.CallExpr, *ast.SelectorExpr)) {
 	})
 }
 
-// checkWaits reports an OnEvent that sleeps, or sends without a way out, on the goroutine that calls it: all other observers and the
-// conversation wait with it.
+// checkWaits reports an OnEvent that sleeps or blocks in a send: it holds up the conversation and all other observers.
 func (u *misuseChecker) checkWaits(h hookMethod) {
 	ast.Inspect(h.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -227,7 +225,7 @@ func (u *misuseChecker) reportSend(h hookMethod, n *ast.SendStmt) {
 	u.addMethod(diag.BlockingSend, n.Pos(), h.of, "OnEvent", types.ExprString(n.Chan))
 }
 
-// checkSelect reports a select that has sends and no way out.
+// checkSelect reports the sends of a select without an alternative.
 func (u *misuseChecker) checkSelect(h hookMethod, s *ast.SelectStmt) {
 	out := false
 	for _, c := range s.Body.List {
@@ -243,7 +241,6 @@ func (u *misuseChecker) checkSelect(h hookMethod, s *ast.SelectStmt) {
 	}
 }
 
-// callee returns the function that a call names, or nil.
 func (u *misuseChecker) callee(call *ast.CallExpr) *types.Func {
 	var id *ast.Ident
 	switch f := ast.Unparen(call.Fun).(type) {

@@ -11,8 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// misuseChecker looks for what compiles and does not work. It sees the package with its generated code and its tests, and the model's
-// types of the package are others than the pass's: types are compared by their names.
+// misuseChecker looks for code that compiles and does not work. It sees the package with generated code and tests. The model's
+// types come from a second check of the package, so types are compared by name.
 type misuseChecker struct {
 	*source
 	m          *model.Model
@@ -38,7 +38,7 @@ func misuse(pass *analysis.Pass, src *source, m *model.Model, p *model.Package) 
 	u.checkHooks()
 }
 
-// written are the files that people wrote.
+// written returns the files that are not generated.
 func (s *source) written() []*ast.File {
 	return append(s.pkg.Files[:len(s.pkg.Files):len(s.pkg.Files)], s.tests...)
 }
@@ -51,7 +51,8 @@ func (u *misuseChecker) addMethod(cause diag.Cause, pos token.Pos, subject, meth
 	u.m.Add(diag.New(cause, u.Position(pos), subject, facts...).Of(method))
 }
 
-// typeName identifies a named type, or what a pointer points to, across the two checks of one package; "" is a type without a name.
+// typeName returns the path and name of the named type that t is or points to, the same in both checks of the package; "" for a
+// type without a name.
 func typeName(t types.Type) string {
 	t = types.Unalias(t)
 	if p, ok := t.(*types.Pointer); ok {
@@ -64,7 +65,7 @@ func typeName(t types.Type) string {
 	return named.Obj().Pkg().Path() + "." + named.Obj().Name()
 }
 
-// composite returns the composite that values of the type are; a pointer is none.
+// composite returns the composite whose values have the type; nil for a pointer.
 func (u *misuseChecker) composite(t types.Type) *model.Composite {
 	if t == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// checkDispatchCalls reports a Dispatch with the literal name of a tool that the hook does not have, if all that it has is known.
+// checkDispatchCalls reports calls of Dispatch with the literal name of a tool that the hook lacks, if all its tools are known.
 func (u *misuseChecker) checkDispatchCalls(f *ast.File) {
 	for _, d := range f.Decls {
 		values := map[types.Object]ast.Expr{}
@@ -35,7 +35,7 @@ func (u *misuseChecker) checkDispatchCalls(f *ast.File) {
 	}
 }
 
-// noteDefinition remembers what a variable was defined as; one that is assigned again has no known value.
+// noteDefinition records the expression that defines a variable; a variable that is assigned again is unknown.
 func (u *misuseChecker) noteDefinition(n ast.Node, values map[types.Object]ast.Expr) {
 	assign, ok := n.(*ast.AssignStmt)
 	if !ok || len(assign.Lhs) != len(assign.Rhs) {
@@ -55,14 +55,14 @@ func (u *misuseChecker) noteDefinition(n ast.Node, values map[types.Object]ast.E
 	}
 }
 
-// literal is a constant string and where it stands.
+// literal is a constant string and its place.
 type literal struct {
 	value constant.Value
 	at    ast.Expr
 }
 
-// toolOf returns the name of the tool that an expression calls, if it is written there: hook.NewToolCall with a literal, call.As,
-// or a variable that was defined as one of these.
+// toolOf returns the literal name of the called tool: in hook.NewToolCall, call.As, or a variable that was defined as one of these;
+// else nil.
 func (u *misuseChecker) toolOf(e ast.Expr, values map[types.Object]ast.Expr) *literal {
 	e = ast.Unparen(e)
 	if id, ok := e.(*ast.Ident); ok {
@@ -115,7 +115,7 @@ func fieldOf(e ast.Expr, name string) ast.Expr {
 	return nil
 }
 
-// tools returns the tools of a composite or subsystem; ok is false if there may be others.
+// tools returns the tools of a composite or subsystem; ok is false if it may have others.
 func (u *misuseChecker) tools(t types.Type) (names []string, ok bool) {
 	if c := u.composites[typeName(t)]; c != nil {
 		for _, member := range c.Members {
@@ -141,8 +141,8 @@ func (u *misuseChecker) tools(t types.Type) (names []string, ok bool) {
 	return nil, false
 }
 
-// checkSchemas tells of a Schema that is written by hand and of which nobody says what is in it: a composite asks such a member for
-// every tool that no other has.
+// checkSchemas reports a hand-written Schema whose tools no directive names: a composite then asks the member for every tool that
+// no other member has.
 func (u *misuseChecker) checkSchemas() {
 	point := u.m.Point("Schema")
 	for _, f := range u.p.Files {
@@ -164,7 +164,7 @@ func (u *misuseChecker) checkSchemas() {
 	}
 }
 
-// declaresTools tells whether directives say what tools a type has.
+// declaresTools tells whether directives name the tools of a type.
 func (u *misuseChecker) declaresTools(name string) bool {
 	return slices.ContainsFunc(u.p.Subsystems, func(s *model.Subsystem) bool {
 		return typeName(s.Named) == name && (s.Options.Dynamic || len(s.Names) > 0 || len(s.Tools) > 0)

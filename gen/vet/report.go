@@ -21,7 +21,7 @@ func (s *source) report(problems []diag.Problem, info bool) []diag.Problem {
 	return problems
 }
 
-// directives is what can be said of a package that has nothing of package hook: which directives are misspelt.
+// directives returns the problems of directives in a package that does not use package hook.
 func (s *source) directives() []diag.Problem {
 	var all []diag.Problem
 	for _, f := range s.pkg.Files {
@@ -31,12 +31,12 @@ func (s *source) directives() []diag.Problem {
 	return all
 }
 
-// mine returns the problems that lie in the files of the package, but not in generated ones.
+// mine returns the problems in files of the package that are not generated.
 func (s *source) mine(problems []diag.Problem) []diag.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p diag.Problem) bool { return !s.pos(p.Pos).IsValid() })
 }
 
-// moveHere gives a problem that lies in another package, which does not know of it, a place in this one.
+// moveHere moves a problem of another package, which cannot report it, to a place in this one.
 func (s *source) moveHere(p diag.Problem, pos token.Pos) diag.Problem {
 	if s.pos(p.Pos).IsValid() {
 		return p
@@ -46,7 +46,7 @@ func (s *source) moveHere(p diag.Problem, pos token.Pos) diag.Problem {
 	return p
 }
 
-// diagnostic is a problem as go vet and linters show it: one line of text, so that what the notes and the fix say is in it.
+// diagnostic returns a problem as go vet and linters show it: one line with notes and fix.
 func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
 	d := analysis.Diagnostic{Pos: s.pos(p.Pos), End: s.pos(p.End), Category: p.Code, Message: p.Code + ": " + p.Message()}
 	for _, n := range p.Notes {
@@ -65,7 +65,7 @@ func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
 	return d
 }
 
-// edits are nil if one of them lies elsewhere.
+// edits returns nil if one of them lies in another package.
 func (s *source) edits(edits []diag.Edit) []analysis.TextEdit {
 	var out []analysis.TextEdit
 	for _, e := range edits {
@@ -78,7 +78,7 @@ func (s *source) edits(edits []diag.Edit) []analysis.TextEdit {
 	return out
 }
 
-// pos is where a position of one of the package's files is in the file set, else no position.
+// pos returns the place of a position in the file set; no position if it lies in no file of the package.
 func (s *source) pos(at token.Position) token.Pos {
 	for _, files := range [][]*ast.File{s.pkg.Files, s.tests} {
 		for _, f := range files {

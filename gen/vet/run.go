@@ -18,20 +18,20 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// Options of one run. The zero value looks at the packages below the working directory.
+// Options of one run. The zero value checks the packages below the working directory.
 type Options struct {
 	// Dir is the directory that patterns and positions are relative to; "" is the working directory.
 	Dir string
-	// Patterns are as for the go command; nil is ./...
+	// Patterns are package patterns of the go command; nil is ./...
 	Patterns []string
 	// Tags are build tags, separated by commas.
 	Tags string
-	// Info reports what is merely worth knowing, too.
+	// Info also reports problems of severity info.
 	Info bool
 }
 
-// Run looks at packages of the main module without go vet: it needs no package to compile, and so works before the first
-// generation. The problems are sorted by position. An error is a failure of the environment.
+// Run checks packages of the main module without go vet. The packages need not compile, so it works before the first generation.
+// The problems are sorted by position. An error is a failure of the environment.
 //
 // Packages of the main module are read from source, with their tests; all others are export data.
 func Run(ctx context.Context, o Options) ([]diag.Problem, error) {
@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) ([]diag.Problem, error) {
 	return diag.Sort(d.problems), nil
 }
 
-// driver runs the analyzer over packages in the order of their imports.
+// driver runs the analyzer over packages in import order.
 type driver struct {
 	options  Options
 	dir      string
@@ -66,7 +66,7 @@ type driver struct {
 	problems []diag.Problem
 }
 
-// list returns the packages that the patterns name, with the ones of the main module that they import, and package hook.
+// list returns the packages of the patterns, the packages of the main module that they import, and package hook.
 func (d *driver) list(ctx context.Context) ([]string, []diag.Problem, error) {
 	listing, problems, err := load.Find(ctx, d.dir, d.options.Patterns, d.flags...)
 	if err != nil || diag.HasErrors(problems) {
@@ -82,7 +82,7 @@ func (d *driver) list(ctx context.Context) ([]string, []diag.Problem, error) {
 	return paths, nil, err
 }
 
-// mode has no NeedDeps, with which all dependencies would be read from source.
+// mode omits NeedDeps, which would read all dependencies from source.
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedExportFile | packages.NeedModule | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo
 
@@ -134,7 +134,7 @@ func (d *driver) pass(p *packages.Package) *analysis.Pass {
 	return &analysis.Pass{
 		Analyzer: New(), Fset: p.Fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes,
 		TypeErrors: p.TypeErrors, Module: module, ReadFile: os.ReadFile,
-		Report: func(analysis.Diagnostic) {}, // the problems themselves say more
+		Report: func(analysis.Diagnostic) {}, // the result has the problems
 		ImportPackageFact: func(t *types.Package, fact analysis.Fact) bool {
 			have, into := d.facts[t], fact.(*hookFact)
 			if have != nil {
@@ -146,7 +146,7 @@ func (d *driver) pass(p *packages.Package) *analysis.Pass {
 	}
 }
 
-// unreadable reports files that do not parse, and packages of which the go command could list nothing because of one.
+// unreadable reports files that do not parse, also where the go command lists nothing of the package because of one.
 func (d *driver) unreadable(p *packages.Package) {
 	var last token.Position
 	for _, e := range p.Errors {
@@ -155,7 +155,7 @@ func (d *driver) unreadable(p *packages.Package) {
 		}
 		pos := placeOf(e.Pos)
 		if pos.Filename == last.Filename && pos.Line == last.Line {
-			continue // what follows from the first error of a line
+			continue // a follow-up error
 		}
 		last = pos
 		head, _, _ := strings.Cut(strings.TrimSpace(e.Msg), "\n")
@@ -163,7 +163,7 @@ func (d *driver) unreadable(p *packages.Package) {
 	}
 }
 
-// placeOf reads a position that was written as file:line:col.
+// placeOf parses a position of the form file:line:col.
 func placeOf(text string) token.Position {
 	var pos token.Position
 	pos.Filename = text
@@ -181,7 +181,7 @@ func placeOf(text string) token.Position {
 	return pos
 }
 
-// add notes a problem with names of files relative to the directory of the run.
+// add records a problem with file names relative to the directory of the run.
 func (d *driver) add(p diag.Problem) {
 	p.Pos, p.End = d.relative(p.Pos), d.relative(p.End)
 	p.Notes, p.Edits = slices.Clone(p.Notes), slices.Clone(p.Edits)

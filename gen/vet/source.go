@@ -16,11 +16,11 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// source gives a model the one package of a pass, as hookgen sees it: without generated files and tests.
+// source gives a model the package of a pass without generated files and tests, as hookgen sees it.
 type source struct {
 	pass *analysis.Pass
 	pkg  *load.Package
-	// own are the generated files, tests those of tests.
+	// own are the generated files, tests the test files.
 	own, tests []*ast.File
 	imports    map[string]*types.Package
 }
@@ -89,7 +89,7 @@ func (s *source) model() (*model.Model, error) {
 	case slices.Contains(s.pass.Pkg.Imports(), hook):
 		return nil, errNoFact
 	default:
-		return nil, nil // it has a hook from so far away that nobody tells of it, so it cannot declare one
+		return nil, nil // hook is only an indirect dependency without facts, so the package declares no hook
 	}
 	m := model.NewFromFacts(s, hook, points.Facts)
 	for p, d := range facts {
@@ -100,7 +100,7 @@ func (s *source) model() (*model.Model, error) {
 	return m, nil
 }
 
-// check type-checks the declarations once more, without what is generated for them.
+// check type-checks the declarations again, without the generated file.
 func (s *source) check() {
 	s.pkg.Info = &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
@@ -151,8 +151,7 @@ func (s *source) Checked(t *types.Package) (*load.Package, error) {
 	return s.pkg, nil
 }
 
-// Position implements model.Source. Names of files are as the pass has them, and it is where the text stands, whatever a //line
-// comment says.
+// Position implements model.Source. It keeps file names as the pass has them and ignores //line comments.
 func (s *source) Position(pos token.Pos) token.Position { return s.pass.Fset.PositionFor(pos, false) }
 
 // Relative implements model.Source.

@@ -1,11 +1,10 @@
-// Package vet is the generator's judgement as an analyzer: in an editor, under go vet and in a linter it says what hookgen would
-// say, with the same codes at the same places, and on top of that what only a look into function bodies shows: code that uses a
-// composite or a hook in a way that compiles and does not work.
+// Package vet is an analyzer with the rules of the generator. In an editor, under go vet and in a linter it reports what hookgen
+// would report, with the same codes at the same places. It also looks into function bodies and reports composites and hooks that
+// are used in a way that compiles and does not work.
 //
-// The analyzer feeds gen/internal/model from one pass. The package itself is read without its generated file, as hookgen reads it; what the
-// directives of the packages that it imports say, and which points package hook declares, travels as a fact of each package. So it
-// gives the same answers where the imports are export data only. Problems are reported for the package whose files have them, and
-// never in generated files.
+// The analyzer builds a gen/internal/model from one pass. It reads the package without its generated file, as hookgen does. What
+// directives say in imported packages, and which points package hook declares, is exported as one fact per package, so export data
+// of the imports suffices. A problem is reported in the package whose file has it, never in a generated file.
 package vet
 
 import (
@@ -46,8 +45,8 @@ func New() *analysis.Analyzer {
 	return a
 }
 
-// hookFact is the fact of a package that declares something. Main: it is of a main module, where hookgen reads sources; what other
-// modules have is read from their generated constants.
+// hookFact is the fact of a package with directives. Main: the package belongs to the main module, where hookgen reads sources;
+// other modules are read from their generated constants.
 type hookFact struct {
 	Main bool
 	model.Facts
@@ -90,10 +89,10 @@ func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
 	return src.report(m.Problems(), info), nil
 }
 
-// isMain tells whether the package is of a module that is being worked on; without modules every package is.
+// isMain tells whether the package belongs to the main module; without modules every package does.
 func isMain(pass *analysis.Pass) bool { return pass.Module == nil || pass.Module.Version == "" }
 
-// contract returns package hook, if the package is it or has it among its dependencies.
+// contract returns package hook if it is root or one of its dependencies, else nil.
 func contract(root *types.Package) *types.Package {
 	for _, p := range closure(root) {
 		if p.Path() == load.HookPath {
@@ -103,7 +102,7 @@ func contract(root *types.Package) *types.Package {
 	return nil
 }
 
-// closure is a package with all that it imports, as far as its types need them.
+// closure returns a package with all its imports, as far as its types need them.
 func closure(root *types.Package) []*types.Package {
 	all, seen := []*types.Package{root}, map[*types.Package]bool{root: true}
 	for i := 0; i < len(all); i++ {

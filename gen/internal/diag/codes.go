@@ -11,11 +11,10 @@ type page struct {
 	code, title, text, example string
 }
 
-// Page is what is to be known of a code. Example has the mistake, marked // wrong, and what to write instead, marked // right; ""
-// where no code shows it.
+// Page explains a code. Example has the mistake, marked // wrong, and the correction, marked // right; "" if no code shows it.
 type Page struct{ Code, Title, Text, Example string }
 
-// PageOf returns the page of a code, however it is capitalised.
+// PageOf returns the page of a code, in any case of letters.
 func PageOf(code string) (Page, bool) {
 	all := pages()
 	i := slices.IndexFunc(all, func(p page) bool { return strings.EqualFold(p.code, code) })
@@ -25,7 +24,7 @@ func PageOf(code string) (Page, bool) {
 	return Page{all[i].code, all[i].title, all[i].text, all[i].example}, true
 }
 
-// Explain returns the page of a code for a terminal: what it means, why it is a problem, and code that has it with its fix.
+// Explain returns the page of a code for a terminal.
 func Explain(code string) (string, bool) {
 	p, ok := PageOf(code)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package diag is what the generator says about somebody's code: a problem with a code, a place, a reason and a fix.
-// It is data and its printing; who finds a problem decides nothing about how it is shown.
+// Package diag has the problems that the generator reports, as data, and makes their text: cause.go lists what can be wrong,
+// texts.go says it, pages.go explains the codes.
 package diag
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Severity is how much a problem weighs. The zero value is Error.
+// Severity says whether a problem stops the run. The zero value is Error.
 type Severity int
 
 const (
@@ -36,12 +36,12 @@ func (s Severity) String() string {
 // Problem is one finding, as data: its text is made of these fields by [Problem.Message] and [Problem.Fix]. Make one with [New].
 type Problem struct {
 	Cause Cause
-	// Code is the cause's, one of the table of [Explain]. The causes that quote the planner bring the planner's code.
+	// Code is the cause's, one of [Codes]. The causes of the planner bring the planner's code.
 	Code     string
 	Severity Severity
 	// Pos is exact to the column.
 	Pos token.Position
-	// End is behind the last byte of what is wrong, in the file of Pos; zero where nobody knows. [Locate] fills it in.
+	// End is behind the last byte of what is wrong, in the file of Pos; zero if not known. [Locate] sets it.
 	End token.Position
 	// Subject is the type, field, tool or file that the problem is about.
 	Subject string
@@ -49,10 +49,10 @@ type Problem struct {
 	Method string
 	// Facts are the other words that the text of the cause needs, in the order of its table.
 	Facts []string
-	// Remedy takes the place of the cause's fix where other errors suggest a better one; "" elsewhere.
+	// Remedy replaces the fix of the cause where other errors suggest a better one; "" elsewhere.
 	Remedy string
 	Notes  []Note
-	// Edits do what Fix says, where that is a change of text that needs no thought; nil elsewhere.
+	// Edits make the change of Fix where nobody has to decide anything; nil elsewhere.
 	Edits []Edit
 }
 
@@ -66,7 +66,7 @@ func New(cause Cause, pos token.Position, subject string, facts ...any) Problem 
 	return p
 }
 
-// Of returns the problem as one of a method of its subject.
+// Of returns the problem with the method of its subject that it is about.
 func (p Problem) Of(method string) Problem {
 	p.Method = method
 	return p
@@ -83,7 +83,7 @@ func (p Problem) Fix() string {
 	return p.fill(texts[p.Cause].fix)
 }
 
-// fill puts the subject, the method and the facts into a text of the table, which refers to them by number.
+// fill puts subject, method and facts into a text of the table.
 func (p Problem) fill(text string) string {
 	args := []any{p.Subject, p.Method}
 	for _, f := range p.Facts {
@@ -95,7 +95,7 @@ func (p Problem) fill(text string) string {
 	return fmt.Sprintf(text, args...)
 }
 
-// Same tells whether two problems say the same of the same place.
+// Same tells whether two problems are equal but for notes and edits.
 func (p Problem) Same(o Problem) bool { return p.Pos == o.Pos && compareText(p, o) == 0 }
 
 func compareText(a, b Problem) int {
@@ -123,7 +123,7 @@ func place(pos token.Position) string {
 	return visible(pos.String()) + ": "
 }
 
-// Moved returns the problem with every place in it changed by f.
+// Moved returns the problem with f applied to every position.
 func (p Problem) Moved(f func(token.Position) token.Position) Problem {
 	p.Pos = f(p.Pos)
 	if p.End.IsValid() {
@@ -141,7 +141,7 @@ func (p Problem) Moved(f func(token.Position) token.Position) Problem {
 	return p
 }
 
-// Sort orders problems by file, line, column and code, and removes the ones that are said twice.
+// Sort sorts problems by file, line, column and code, and removes duplicates.
 func Sort(problems []Problem) []Problem {
 	sorted := slices.Clone(problems)
 	slices.SortStableFunc(sorted, func(a, b Problem) int { return cmp.Or(comparePos(a.Pos, b.Pos), compareText(a, b)) })
@@ -157,7 +157,7 @@ func HasErrors(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
 }
 
-// Strict returns the problems with every warning made an error.
+// Strict returns the problems with warnings as errors.
 func Strict(problems []Problem) []Problem {
 	out := slices.Clone(problems)
 	for i := range out {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxExcerpt is how many cells of a source line are shown.
+	// maxExcerpt is the number of cells of a source line that are shown.
 	maxExcerpt = 110
-	// before is how many of them at least stand in front of the place, if the line is cut.
+	// before is the minimum number of cells in front of the place if the line is cut.
 	before  = 30
 	tabStop = 4
 )
 
-// cell is one character as it is shown.
+// cell is one character as shown.
 type cell struct {
 	text  string
 	width int
@@ -26,8 +26,8 @@ type cell struct {
 	offset int
 }
 
-// cells returns a line as it is shown: tabs as blanks, and what would move the cursor, change direction or be invisible as an
-// escape, so that a source cannot make the output look like something else.
+// cells returns a line as shown: tabs as blanks; control, invisible and bidirectional characters as escapes, so that a source
+// cannot forge the output.
 func cells(line string) []cell {
 	var out []cell
 	column := 0
@@ -49,8 +49,8 @@ func cells(line string) []cell {
 	return out
 }
 
-// hidden tells whether a character acts on the terminal or on the eye instead of being seen. The two joiners stay: scripts and
-// emoji need them.
+// hidden tells whether a character acts on the terminal or is invisible. The two joiners are not hidden: scripts and emoji need
+// them.
 func hidden(r rune) bool {
 	return r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }
@@ -65,7 +65,7 @@ func escape(r rune, raw string) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// visible returns text on one line, with what is hidden written out.
+// visible returns the text on one line with hidden characters as escapes.
 func visible(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, hidden) {
 		return text
@@ -83,7 +83,7 @@ func visible(text string) string {
 	return sb.String()
 }
 
-// runeWidth is how many cells of a terminal a character takes.
+// runeWidth returns the number of terminal cells of a character.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x7f:
@@ -98,7 +98,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// excerpt returns the line with its number, and below it a caret under pos and a tail up to end.
+// excerpt returns the numbered line, and below it a caret at pos and a tail up to end.
 func excerpt(line string, pos, end token.Position) string {
 	last := pos.Column
 	if end.Filename == pos.Filename && end.Line == pos.Line && end.Column > pos.Column {
@@ -138,7 +138,7 @@ func excerpt(line string, pos, end token.Position) string {
 		strings.Repeat(" ", len(number)), pad.String(), strings.Repeat("~", max(0, marked-1)))
 }
 
-// window returns the cells that are shown of a line, the one at the place among them.
+// window returns the range of cells that are shown; it contains the place.
 func window(all []cell, at int) (from, to int) {
 	sum := 0
 	for _, c := range all {

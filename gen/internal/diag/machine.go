@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// github writes a problem as a command of GitHub's workflows.
+// github writes a problem as a workflow command of GitHub.
 func github(sb *strings.Builder, p Problem) {
 	kind := map[Severity]string{Error: "error", Warning: "warning", Info: "notice"}[p.Severity]
 	var properties []string
@@ -38,7 +38,7 @@ func github(sb *strings.Builder, p Problem) {
 		strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(message))
 }
 
-// The form of a problem as JSON. Lines and columns begin at 1, columns count bytes, an end is behind the last byte.
+// A problem as JSON. Lines and columns begin at 1, columns count bytes, an end is behind the last byte.
 type (
 	jsonProblem struct {
 		Code     string     `json:"code"`

@@ -12,8 +12,8 @@ type Format string
 
 // The formats.
 const (
-	// Text is for people and editors: the place and the code in the first line, then indented the source line with a caret, notes
-	// and the fix; at the end one line that says how to read more.
+	// Text is for people and editors: place and code, the source line with a caret, notes, the fix, and one last line on how to
+	// read more.
 	Text Format = "text"
 	// GitHub is a workflow command for each problem.
 	GitHub Format = "github"
@@ -27,7 +27,7 @@ func Formats() []Format { return []Format{Text, GitHub, JSON} }
 // Printer writes problems. The zero value writes text without source lines.
 type Printer struct {
 	Format Format
-	// Source returns the text of a file by the name that positions have; nil, and every error, is a text without source lines.
+	// Source returns the text of a file by the name in positions. If it is nil or fails, no source lines are printed.
 	Source func(name string) ([]byte, error)
 }
 
@@ -68,7 +68,7 @@ func (p *Printer) text(sb *strings.Builder, problem Problem, lines *sources) {
 	}
 }
 
-// fix makes a fix of several lines one that stays indented.
+// fix indents a fix of several lines.
 func fix(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -77,7 +77,7 @@ func fix(text string) string {
 	return strings.Join(lines, "\n\t\t")
 }
 
-// more says once for all problems where their codes are explained.
+// more prints how to read about the codes.
 func more(sb *strings.Builder, problems []Problem) {
 	var codes []string
 	for _, p := range problems {

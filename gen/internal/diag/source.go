@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Files returns a Source of the files whose names are relative to dir, or absolute. "" is the working directory.
+// Files returns a Source for names that are absolute or relative to dir; "" is the working directory.
 func Files(dir string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if !filepath.IsAbs(name) {
@@ -21,14 +21,13 @@ func Files(dir string) func(name string) ([]byte, error) {
 	}
 }
 
-// sources keeps the lines of the files that were read.
+// sources caches the lines of files.
 type sources struct {
 	read  func(name string) ([]byte, error)
 	files map[string][][]byte
 }
 
-// line returns the line of a position; ok is false where there is none, or no such column in it or
-// directly behind it.
+// line returns the line of a position; false if there is none or it has no such column.
 func (s *sources) line(pos token.Position) (line string, ok bool) {
 	if s.read == nil || pos.Filename == "" || pos.Line < 1 || pos.Column < 1 {
 		return "", false
@@ -50,8 +49,8 @@ func (s *sources) line(pos token.Position) (line string, ok bool) {
 	return line, line != "" && pos.Column <= len(line)+1
 }
 
-// Locate fills in the end of every problem that has none, from the text at its place: the identifier, the word of a comment or a
-// tag, the whole comment, the string. What has no readable place keeps none.
+// Locate sets the end of every problem that has none from the text at its place: an identifier, a word of a comment or tag, a whole
+// comment, a string.
 func Locate(problems []Problem, source func(name string) ([]byte, error)) []Problem {
 	lines := &sources{read: source}
 	out := slices.Clone(problems)
@@ -68,7 +67,7 @@ func Locate(problems []Problem, source func(name string) ([]byte, error)) []Prob
 	return out
 }
 
-// extent is how many bytes at the start of a text, which is not empty, belong together.
+// extent returns the length of the token at the start of a text, which is not empty.
 func extent(text string) int {
 	switch text[0] {
 	case '/':

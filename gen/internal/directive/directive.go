@@ -1,5 +1,5 @@
-// Package directive reads the comments //hook:… of a Go file. The namespace is closed: an unknown word, option or place and every
-// near miss in spelling is a problem with a suggestion, never silently nothing.
+// Package directive reads the comments //hook:… of a Go file. An unknown verb, option or place and every near miss in spelling is a
+// problem with a suggestion; nothing is ignored silently.
 package directive
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// Directive is one directive at one place. Exactly one of the pointers is set.
+// Directive is one directive. Exactly one of the pointers is set.
 type Directive struct {
 	Verb string
-	// Pos is the place of the comment's slashes.
+	// Pos is the place of the slashes.
 	Pos token.Pos
-	// Args are the words after the verb, with their places, for problems that are found later.
+	// Args are the words behind the verb with their places.
 	Args []ast.DirectiveArg
 
 	Composite *Composite
@@ -49,11 +49,11 @@ const (
 	Nowhere         Place = "no declaration"
 )
 
-// verb says where a directive may stand and into which field of Directive it is parsed.
+// verb is the grammar of a directive: where it may stand, and the field of Directive that holds it.
 type verb struct {
 	name   string
 	places []Place
-	// target returns a pointer to the new struct that is stored in d.
+	// target stores a new struct in d and returns its value.
 	target func(d *Directive) reflect.Value
 }
 
@@ -78,7 +78,7 @@ func into[T any](field func(*Directive) **T) func(*Directive) reflect.Value {
 	}
 }
 
-// Verbs are the words that may follow //hook:, in the order of the manual.
+// Verbs returns the words that may follow //hook:, in the order of the manual.
 func Verbs() []string {
 	var names []string
 	for _, v := range verbs() {
@@ -96,7 +96,7 @@ func verbOf(name string) (verb, bool) {
 	return all[i], true
 }
 
-// Mentioned tells whether the text of a file may have something for [Scan], or a tag for a directive elsewhere, without parsing it.
+// Mentioned tells whether the text of a file may contain a directive or a near miss, without parsing it.
 func Mentioned(text []byte) bool {
 	for _, spelling := range []string{"hook:", "Hook:", "HOOK:", "hook :", "hooks:", "hookgen:"} {
 		if bytes.Contains(text, []byte(spelling)) {
@@ -106,7 +106,7 @@ func Mentioned(text []byte) bool {
 	return false
 }
 
-// Found is a directive with the declaration it documents.
+// Found is a directive and the declaration that it documents.
 type Found struct {
 	Directive
 	Place Place
@@ -114,7 +114,7 @@ type Found struct {
 	Node ast.Node
 }
 
-// Scan returns the directives of a file in source order and what is wrong with them. A directive with a problem is left out.
+// Scan returns the directives of a file in source order, and their problems. It leaves out directives with a problem.
 func Scan(fset *token.FileSet, file *ast.File) ([]Found, []diag.Problem) {
 	s := scanner{fset: fset, targets: targets(file), bodies: bodies(file)}
 	for _, group := range file.Comments {
@@ -170,7 +170,7 @@ func (s *scanner) target(group *ast.CommentGroup) target {
 	return target{place: Nowhere}
 }
 
-// exclusive refuses a second directive of one kind above a declaration, and kinds that contradict each other. The first counts.
+// exclusive refuses a second directive of one kind above a declaration, and kinds that exclude each other.
 func (s *scanner) exclusive() {
 	var kept []Found
 	for _, f := range s.found {
@@ -181,7 +181,7 @@ func (s *scanner) exclusive() {
 		}
 		first := kept[i]
 		if f.Verb == "composite" {
-			kept[i] = f // what is wrong with a composite is said too
+			kept[i] = f // so that problems of the composite are reported too
 		}
 		p := problem{cause: diag.RepeatedDirective, pos: f.Pos, verb: f.Verb}
 		if first.Verb != f.Verb {
@@ -193,7 +193,6 @@ func (s *scanner) exclusive() {
 	s.found = kept
 }
 
-// excludes tells whether two directives cannot stand above one declaration.
 func excludes(a, b string) bool {
 	if a == b {
 		return a != "ignore"
@@ -215,19 +214,19 @@ func (s *scanner) add(p problem) {
 	s.problems = append(s.problems, out)
 }
 
-// problem is a diag.Problem whose places are not yet resolved.
+// problem is a diag.Problem with unresolved places.
 type problem struct {
 	cause diag.Cause
 	pos   token.Pos
-	// verb is the directive that is wrong, or the comment that is none.
+	// verb is the verb of the directive, or the text of a comment that is none.
 	verb  string
 	facts []any
-	// end is behind what is wrong, where that is known.
+	// end is behind the last byte of what is wrong; no position if that is not known.
 	end  token.Pos
 	edit edit
 }
 
-// edit replaces so many bytes; without a place there is none.
+// edit replaces length bytes; without a place there is no edit.
 type edit struct {
 	from   token.Pos
 	length int

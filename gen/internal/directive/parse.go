@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// parse reads verb and options of a line that is a directive for hook.
+// parse reads a line that is a directive of hook.
 func parse(line ast.Directive) (Directive, []problem) {
 	d := Directive{Verb: line.Name, Pos: line.Slash}
 	v, ok := verbOf(line.Name)
@@ -40,7 +40,7 @@ func parse(line ast.Directive) (Directive, []problem) {
 	return d, o.problems
 }
 
-// takesRest reports whether the directive has one argument: all that follows it on the line.
+// takesRest reports whether the directive takes the rest of its line as one argument.
 func takesRest(into reflect.Value) bool {
 	return into.NumField() == 1 && into.Type().Field(0).Tag.Get("option") == "…rest"
 }
@@ -59,7 +59,7 @@ func unknownVerb(line ast.Directive) problem {
 	return p
 }
 
-// options fills a grammar struct from words.
+// options sets the fields of a grammar struct from the words of a directive.
 type options struct {
 	verb     string
 	line     ast.Directive
@@ -85,7 +85,7 @@ func (o *options) word(a ast.DirectiveArg) {
 	o.unknown(a, key)
 }
 
-// unknown reports a word that is no option, with the one that was probably meant.
+// unknown reports a word that is no option, and suggests the closest one.
 func (o *options) unknown(a ast.DirectiveArg, key string) {
 	names := o.names()
 	meant := spell.Closest(key, names)
@@ -112,7 +112,7 @@ func (o *options) named(key string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// names are the options that are valid here, and the words of the next free place.
+// names returns the valid options, and the words of the next free position.
 func (o *options) names() []string {
 	var names []string
 	for i := range o.into.NumField() {
@@ -162,7 +162,7 @@ func (o *options) set(a ast.DirectiveArg, field reflect.Value, key, value string
 	}
 }
 
-// positional stores a word that is no option in the first place that takes it.
+// positional stores a word that is no option in the first free position that accepts it.
 func (o *options) positional(a ast.DirectiveArg) bool {
 	for i := range o.into.NumField() {
 		field, tag := o.into.Field(i), o.into.Type().Field(i).Tag
@@ -183,7 +183,7 @@ func (o *options) positional(a ast.DirectiveArg) bool {
 	return false
 }
 
-// missing reports the places that need a word and got none.
+// missing reports the first position without its word.
 func (o *options) missing(line ast.Directive) {
 	if len(o.problems) > 0 {
 		return
@@ -202,7 +202,7 @@ func (o *options) missing(line ast.Directive) {
 	}
 }
 
-// replace is the edit of the beginning of a word, if the word is written as it is meant: without quotes.
+// replace returns the edit that replaces the beginning of an option; none if the option is quoted.
 func (o *options) replace(a ast.DirectiveArg, old, text string) edit {
 	if at := int(a.Pos - o.line.ArgsPos); at < 0 || at > len(o.line.Args) || !strings.HasPrefix(o.line.Args[at:], a.Arg) {
 		return edit{}
@@ -216,7 +216,7 @@ func (o *options) report(cause diag.Cause, a ast.DirectiveArg, facts ...any) *pr
 	return &o.problems[len(o.problems)-1]
 }
 
-// end is behind an option as it is written, quotes included.
+// end returns the place behind an option, quotes included.
 func (o *options) end(a ast.DirectiveArg) token.Pos {
 	text := o.line.Args[a.Pos-o.line.ArgsPos:]
 	if quoted, err := strconv.QuotedPrefix(text); err == nil {

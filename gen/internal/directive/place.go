@@ -43,7 +43,7 @@ func targets(file *ast.File) map[*ast.CommentGroup]target {
 	return at
 }
 
-// fieldTargets notes the fields of every struct that the declaration writes out.
+// fieldTargets adds the fields of all structs in a declaration.
 func fieldTargets(at map[*ast.CommentGroup]target, decl ast.Decl) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if s, ok := n.(*ast.StructType); ok {
@@ -55,7 +55,7 @@ func fieldTargets(at map[*ast.CommentGroup]target, decl ast.Decl) {
 	})
 }
 
-// bodies are those of the functions of a file.
+// bodies returns the bodies of the functions in a file.
 func bodies(file *ast.File) []*ast.BlockStmt {
 	var out []*ast.BlockStmt
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -129,10 +129,10 @@ func misplaced(d Directive, got Place, want []Place) problem {
 	return problem{cause: cause, pos: d.Pos, verb: d.Verb, facts: []any{got, strings.Join(places, " or "), want[0]}}
 }
 
-// nearMissPattern matches what somebody who wanted a directive may have written instead.
+// nearMissPattern matches comments that were probably meant to be directives.
 var nearMissPattern = regexp.MustCompile(`^(?://|/\*)(\s*[+@]?\s*)([hH][oO][oO][kK])\s*:\s*([A-Za-z]+)(\s|\*/|$)`)
 
-// nearMiss tells whether the comment looks like a directive and is none.
+// nearMiss reports a comment that looks like a directive and is none.
 func nearMiss(c *ast.Comment) (problem, bool) {
 	if d, ok := ast.ParseDirective(c.Slash, c.Text); ok {
 		if _, known := verbOf(d.Name); known && slices.Contains([]string{"hooks", "hookgen"}, d.Tool) {
@@ -153,7 +153,7 @@ func nearMiss(c *ast.Comment) (problem, bool) {
 	return shouldBe(whyPlain(c.Text, m), c, strings.TrimSpace(written), strings.ToLower(m[3])+" "+args, strings.TrimSpace(m[1])), true
 }
 
-// shouldBe is the problem of a comment that should be the directive with these words.
+// shouldBe returns the problem of a comment that should be the directive with these words.
 func shouldBe(cause diag.Cause, c *ast.Comment, written, words string, facts ...any) problem {
 	want := strings.TrimSpace("//hook:" + words)
 	p := problem{cause: cause, pos: c.Slash, verb: written, facts: append([]any{want}, facts...)}

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// Composite writes the table of one composite and the methods that hand it to package composite. file declares it.
+// Composite writes the table of a composite and the methods that call package composite. file declares it.
 func Composite(f *File, c *model.Composite, points []*model.Point, file string) {
 	w := &compositeWriter{f: f, c: c, points: points, recv: c.Receiver, helpers: map[string]string{}}
 	if w.taken(w.recv) {
@@ -40,7 +40,7 @@ type compositeWriter struct {
 	helpers map[string]string
 }
 
-// taken tells whether a receiver cannot have this name.
+// taken tells whether the receiver cannot have the name, because generated methods use it.
 func (w *compositeWriter) taken(name string) bool {
 	if slices.Contains([]string{"o", "calls", "done", "tool"}, name) {
 		return true
@@ -48,12 +48,10 @@ func (w *compositeWriter) taken(name string) bool {
 	return slices.ContainsFunc(w.points, func(p *model.Point) bool { return slices.Contains(paramNames(p.Signature), name) })
 }
 
-// self writes the type of the receiver.
 func (w *compositeWriter) self() *jen.Statement {
 	return jen.Op("*").Add(identifier(w.c.Name)).Add(typeArguments(w.c.Named.TypeParams()))
 }
 
-// fn begins a method.
 func (w *compositeWriter) fn(name string) *jen.Statement {
 	return jen.Func().Params(identifier(w.recv).Add(w.self())).Add(identifier(name))
 }
@@ -68,7 +66,7 @@ func (w *compositeWriter) has(name string) bool {
 	return false
 }
 
-// helper returns the name of an unexported method that neither the author nor this file has otherwise.
+// helper returns the name of an unexported method that neither the author nor the file has.
 func (w *compositeWriter) helper(name string) string {
 	if s := w.helpers[name]; s != "" {
 		return s
@@ -85,7 +83,6 @@ func (w *compositeWriter) helper(name string) string {
 	return s
 }
 
-// lines writes a comment of several lines.
 func lines(text string) *jen.Statement {
 	out := jen.Null()
 	for i, l := range strings.Split(text, "\n") {
@@ -101,7 +98,7 @@ func lines(text string) *jen.Statement {
 	return out
 }
 
-// printable keeps a comment a comment: no line breaks, nothing that changes the direction of the text.
+// printable drops characters that would end the comment or change the direction of the text.
 func printable(r rune) rune {
 	if r == '\t' || r >= ' ' && r != 0x7f && oneLine(string(r)) == string(r) || r == ' ' {
 		return r
@@ -114,7 +111,7 @@ func (w *compositeWriter) head(file string) {
 	w.guards()
 }
 
-// PlanText is the comment at the head of what is generated for a composite: its plan. file is the name of the file that declares it.
+// PlanText returns the comment at the head of a generated composite: its plan. file declares it.
 func PlanText(c *model.Composite, file string) string {
 	text := "Plan of " + c.Name + " (" + filepath.Base(file) + "), in execution order:\n\n"
 	for l := range strings.SplitSeq(strings.TrimRight(c.Plan.Text(), "\n"), "\n") {
@@ -123,7 +120,7 @@ func PlanText(c *model.Composite, file string) string {
 	return strings.TrimRight(text, "\n")
 }
 
-// unique drops definitions that are there twice: two fields of one type.
+// unique drops repeated definitions, as of two fields of one type.
 func unique(defs []jen.Code) []jen.Code {
 	var out []jen.Code
 	seen := map[string]bool{}
@@ -137,7 +134,7 @@ func unique(defs []jen.Code) []jen.Code {
 	return out
 }
 
-// compose writes the method Compose and the function that knows the owners.
+// compose writes the method Compose and the function that returns the owner of a tool.
 func (w *compositeWriter) compose() {
 	var rows, owned []jen.Code
 	for i, m := range w.c.Members {
@@ -170,7 +167,7 @@ func (w *compositeWriter) compose() {
 			jen.Return(jen.Qual(compositePath, "Compose").Call(jen.Id(w.recv), jen.Qual(compositePath, "Table").Values(table...))))))
 }
 
-// row writes what the table says of a member.
+// row writes the row of a member in the table.
 func (w *compositeWriter) row(m *model.Member, p plan.Member) []jen.Code {
 	var fields []jen.Code
 	set := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
@@ -211,7 +208,7 @@ func (w *compositeWriter) row(m *model.Member, p plan.Member) []jen.Code {
 	return fields
 }
 
-// cmpSet is the set, or that of a member that has nothing.
+// cmpSet returns the set, or the one of a member without points.
 func cmpSet(set *jen.Statement) *jen.Statement {
 	if set == nil {
 		return jen.Qual(compositePath, "NoPoints")
@@ -219,7 +216,7 @@ func cmpSet(set *jen.Statement) *jen.Statement {
 	return set
 }
 
-// setOf writes the set of the points, or returns nil for none.
+// setOf writes the set of the points; nil for none.
 func (w *compositeWriter) setOf(points map[string]bool) *jen.Statement {
 	var list []jen.Code
 	for _, p := range w.points {
@@ -235,7 +232,7 @@ func (w *compositeWriter) setOf(points map[string]bool) *jen.Statement {
 
 func pointID(p *model.Point) *jen.Statement { return jen.Qual(pointPath, p.Name) }
 
-// point writes a method of hook.Hook, or, where the author wrote it, the helper that does what the members do there.
+// point writes a method of hook.Hook; if the author wrote it, the helper that calls the members.
 func (w *compositeWriter) point(p *model.Point) {
 	if w.has(p.Name) {
 		w.own(p)
@@ -247,7 +244,7 @@ func (w *compositeWriter) point(p *model.Point) {
 	}
 }
 
-// own writes what the author's method calls.
+// own writes the helper that the author's method calls.
 func (w *compositeWriter) own(p *model.Point) {
 	if !slices.ContainsFunc(w.c.Members, func(m *model.Member) bool { return m.Has(p.Name) }) {
 		return
@@ -256,7 +253,7 @@ func (w *compositeWriter) own(p *model.Point) {
 	w.method(p, name+" is what the members do at "+p.Name+": "+w.callers(p)+".", name, jen.Qual(compositePath, "Members").Call(jen.Id(w.recv)))
 }
 
-// method writes a method that asks a composite.
+// method writes a method that calls the point of a composite.
 func (w *compositeWriter) method(p *model.Point, text, name string, asked *jen.Statement) {
 	call := asked.Dot(p.Name).Call(arguments(p.Signature)...)
 	if p.Signature.Results().Len() > 0 {
@@ -265,7 +262,6 @@ func (w *compositeWriter) method(p *model.Point, text, name string, asked *jen.S
 	w.f.Add(comment(text, w.fn(name).Add(w.f.Signature(p.Signature, paramNames(p.Signature))).Block(call)))
 }
 
-// arguments passes the parameters on.
 func arguments(sig *types.Signature) []jen.Code {
 	var out []jen.Code
 	for _, n := range paramNames(sig) {
@@ -274,7 +270,7 @@ func arguments(sig *types.Signature) []jen.Code {
 	return out
 }
 
-// callers lists the members that take part, as comments show them.
+// callers lists the members that have the point, for comments.
 func (w *compositeWriter) callers(p *model.Point) string {
 	var names []string
 	for _, m := range w.c.Members {
@@ -312,12 +308,12 @@ func (w *compositeWriter) dispatchAll() {
 			jen.Return(jen.Qual(compositePath, "DispatchAll").Call(jen.Id("ctx"), jen.Id("calls"), jen.Id("o"), jen.Id("done"))))))
 }
 
-// toolName writes the public name of a tool: prefix and the owner's constant, where that can be named from here.
+// toolName writes the public name of a tool: the prefix and, if it is visible here, the owner's constant.
 func (w *compositeWriter) toolName(m *model.Member, t model.ToolRef) *jen.Statement {
 	return w.prefixed(m.Tag.Prefix, t)
 }
 
-// localName writes the name of a tool as the member knows it.
+// localName writes the member's name of a tool.
 func (w *compositeWriter) localName(t model.ToolRef) *jen.Statement { return w.prefixed("", t) }
 
 func (w *compositeWriter) prefixed(prefix string, t model.ToolRef) *jen.Statement {
@@ -332,7 +328,7 @@ func (w *compositeWriter) prefixed(prefix string, t model.ToolRef) *jen.Statemen
 	return jen.Lit(prefix).Op("+").Add(name)
 }
 
-// visible tells whether a package may be imported from another: the rule for internal.
+// visible tells whether one package may import another: the rule about internal.
 func visible(pkg, from *types.Package) bool {
 	if pkg.Path() == from.Path() {
 		return true

@@ -18,17 +18,17 @@ const (
 	regexpPath = "regexp"
 )
 
-// decoders writes the functions that read the arguments of a package's tools, one for each struct.
+// decoders writes the functions that decode the arguments of a package's tools, one per struct.
 type decoders struct {
 	f     *File
 	names map[string]string
 	todo  []pending
 	vars  []jen.Code // compiled patterns
-	// typed are the structs of the package that were read, for the guards.
+	// typed are the decoded structs of the package, for the guards.
 	typed []*schema.Object
 }
 
-// pending is one function that is to be written: for a struct, or for a type that decodes itself.
+// pending is a function that is still to be written: for a struct, or for a type that decodes itself.
 type pending struct {
 	name   string
 	object *schema.Object
@@ -37,13 +37,12 @@ type pending struct {
 
 func newDecoders(f *File) *decoders { return &decoders{f: f, names: map[string]string{}} }
 
-// name returns the name of the function that reads the object. One without a name of its own is called after the place where it
-// is used.
+// name returns the name of the function that decodes the object. A struct without a name uses the place of its use.
 func (e *decoders) name(o *schema.Object, place string) string {
 	return e.nameOf(o.Type, types.TypeString(o.Type, nil), place, pending{object: o})
 }
 
-// ownName returns the name of the function that reads a type that decodes itself, in the form that is said about it.
+// ownName returns the name of the function that decodes a type with its own UnmarshalJSON and checks it against a shape.
 func (e *decoders) ownName(v *schema.Value) string {
 	schemaless := *v
 	schemaless.Pointer = false
@@ -60,10 +59,10 @@ func (e *decoders) nameOf(t types.Type, key, place string, p pending) string {
 	return p.name
 }
 
-// code returns the functions that were asked for, in the order in which they were, and what they need.
+// code returns the requested functions in the order of the requests, with the variables that they need.
 func (e *decoders) code() []jen.Code {
 	var out []jen.Code
-	for i := 0; i < len(e.todo); i++ { // reading one may ask for more
+	for i := 0; i < len(e.todo); i++ { // writing one may request more
 		p := e.todo[i]
 		if p.own != nil {
 			out = append(out, e.ownFunction(p.name, p.own))
@@ -109,13 +108,13 @@ func (e *decoders) function(name string, o *schema.Object) jen.Code {
 	).Block(body...)
 }
 
-// writer writes the statements that read one value and check it.
+// writer writes the statements that decode and check one value.
 type writer struct {
 	e     *decoders
 	place string
 }
 
-// member writes the statements for one name of the object.
+// member writes the statements for one member of the object.
 func (w *writer) member(dst target, i int, f *schema.Field) []jen.Code {
 	place := exported(lastName(f.Go))
 	switch {
@@ -127,18 +126,18 @@ func (w *writer) member(dst target, i int, f *schema.Field) []jen.Code {
 	return []jen.Code{given("o", i, w.value(dst, "=", f.Value, place, 1))}
 }
 
-// once notes a name that has a value.
+// once writes the check that a member occurs once.
 func once(object string, i int) jen.Code { return jen.Id(object).Dot("Once").Call(jen.Lit(i)) }
 
-// given notes a name that is optional, and reads its value if it has one.
+// given writes the same check for an optional member, and decodes its value if there is one.
 func given(object string, i int, read []jen.Code) jen.Code {
 	return jen.If(jen.Id(object).Dot("Given").Call(jen.Lit(i))).Block(read...)
 }
 
-// target writes the place that a value goes to, afresh each time: jen statements grow when they are used.
+// target writes the destination of a value anew each time, because jen statements grow when they are used.
 type target func() *jen.Statement
 
-// value reads v into dst, which op assigns to or declares. Depth tells apart the variables of lists in lists.
+// value decodes v into dst, which op assigns or declares. Depth numbers the variables of nested lists.
 func (w *writer) value(dst target, op string, v *schema.Value, place string, depth int) []jen.Code {
 	if v.Pointer {
 		return []jen.Code{jen.If(jen.Op("!").Id("d").Dot("Null").Call()).Block(w.pointer(dst, v, place, depth)...)}
@@ -196,7 +195,7 @@ func (w *writer) entries(dst target, op string, v *schema.Value, place string, d
 	}
 }
 
-// element reads one element and puts it where it belongs; in one line, if there is nothing to check.
+// element decodes one element and stores it; in one line, if nothing is to be checked.
 func (w *writer) element(put func(jen.Code) jen.Code, v *schema.Value, place string, depth int) []jen.Code {
 	item := numbered("item", depth)
 	dst := func() *jen.Statement { return jen.Id(item) }
@@ -217,7 +216,7 @@ func (w *writer) element(put func(jen.Code) jen.Code, v *schema.Value, place str
 	return append(code, put(jen.Id(item)))
 }
 
-// read writes the expression that reads a value without parts.
+// read writes the expression that decodes a value without parts.
 func (w *writer) read(v *schema.Value) *jen.Statement {
 	quoted := ""
 	if v.Quoted {
@@ -256,7 +255,7 @@ func (w *writer) convert(v *schema.Value, read *jen.Statement, has types.Type) *
 	return w.e.f.Type(v.Type).Parens(read)
 }
 
-// checks writes what the value must keep to.
+// checks writes the checks of a value's limits.
 func (w *writer) checks(dst target, v *schema.Value, place string) []jen.Code {
 	if len(v.Enum) > 0 {
 		return []jen.Code{w.enum(dst, v)}
@@ -286,7 +285,7 @@ func (w *writer) checks(dst target, v *schema.Value, place string) []jen.Code {
 	return code
 }
 
-// enum compares with the constants by name, where they can be named, so that a constant that is removed does not compile.
+// enum compares with the constants by name where they are visible, so that removing a constant breaks the build.
 func (w *writer) enum(dst target, v *schema.Value) jen.Code {
 	var values []jen.Code
 	for _, l := range v.Enum {
@@ -298,7 +297,7 @@ func (w *writer) enum(dst target, v *schema.Value) jen.Code {
 	)
 }
 
-// literal writes a value by the name of its constant, if it has one that means the same here.
+// literal writes a value as its constant, if the name of that means the same here.
 func (e *decoders) literal(l schema.Literal) *jen.Statement {
 	switch c := l.Const; {
 	case c == nil || c.Pkg().Path() == e.f.Path() && local(c.Name()):
@@ -310,7 +309,6 @@ func (e *decoders) literal(l schema.Literal) *jen.Statement {
 	}
 }
 
-// given writes the default of a field.
 func (e *decoders) given(f *schema.Field) *jen.Statement {
 	if n, err := strconv.ParseInt(f.Default.Go, 10, 64); err == nil && f.Value.Kind == schema.Duration {
 		return duration(time.Duration(n))
@@ -331,7 +329,7 @@ func bounds(dst target, v *schema.Value) jen.Code {
 
 func refuse(reason string) jen.Code { return jen.Id("d").Dot("Refuse").Call(jen.Lit(reason)) }
 
-// pattern declares a compiled pattern and returns its name.
+// pattern declares a compiled pattern and returns its variable.
 func (w *writer) pattern(text, place string) string {
 	name := w.e.f.Unique(unexported(w.place) + place + "Pattern")
 	w.e.vars = append(w.e.vars, jen.Id(name).Op("=").Qual(regexpPath, "MustCompile").Call(rawText(text)))
@@ -340,8 +338,8 @@ func (w *writer) pattern(text, place string) string {
 
 var numeral = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
-// constant writes an untyped constant expression that the schema knows: a number, a quoted string, true or false. Anything else
-// would be a way to put code into the output.
+// constant writes an untyped constant of the schema: a number, a quoted string, true or false. It panics for anything else, which
+// might inject code.
 func constant(text string) *jen.Statement {
 	switch {
 	case text == "true", text == "false":
@@ -356,7 +354,7 @@ func constant(text string) *jen.Statement {
 	return jen.Lit(s)
 }
 
-// local reports whether the name means something else inside the functions that are written here.
+// local reports whether the name means something else inside generated functions.
 func local(name string) bool {
 	switch strings.TrimRight(name, "0123456789") {
 	case "d", "o", "in", "a", "m", "v", "key", "twice", "item", "text", "num", "names", "at":

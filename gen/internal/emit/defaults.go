@@ -8,8 +8,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// Defaults writes what a subsystem says of itself: for the dynamic composite, which cannot read comments, as a method; a subsystem
-// without typed tools gets the constants that generated code of other packages reads, too.
+// Defaults writes the defaults of a subsystem: as a method for composites that are made at run time and, for a subsystem without
+// typed tools, as the constants that generated code of other packages reads.
 func Defaults(f *File, s *model.Subsystem) {
 	if !s.HasDefaults() {
 		return

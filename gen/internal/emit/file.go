@@ -1,6 +1,5 @@
-// Package emit writes Go. It is the only user of the library that it writes with: what comes in are types and models, what goes
-// out is formatted source. Text of other people gets into the output only as identifiers that are checked, as quoted literals and
-// as comment lines that are written one by one.
+// Package emit writes Go source from models. It is the only user of jennifer. Foreign text gets into the output only as checked
+// identifiers, quoted literals, and comment lines written one by one.
 package emit
 
 import (
@@ -22,8 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
-// File is one generated file that is being written. Imports get the name of their package, unless the package being generated or
-// the generated code uses that name for something else.
+// File is one generated file. An import has the name of its package, unless that name is used otherwise.
 type File struct {
 	jen     *jen.File
 	pkg     *types.Package
@@ -33,10 +31,10 @@ type File struct {
 	written bool
 }
 
-// locals are the names of parameters and variables in generated code that also names packages.
+// locals are the names of parameters and variables in generated code that are also names of packages.
 var locals = []string{"a", "c", "env", "in", "item", "key", "m", "o", "self", "twice", "v", "ctx", "call", "cfg", "tools", "tool", "parts", "points", "at", "s", "d", "h", "i", "ok", "inv", "name", "missing", "next", "w", "b", "f", "g", "text", "num", "names", "e", "out", "err"}
 
-// NewFile returns an empty file of the package. imports are the packages that the code may name, which fixes their local names.
+// NewFile returns an empty file of the package. imports are the packages that the code may name; this fixes their local names.
 func NewFile(pkg *types.Package) *File {
 	f := &File{
 		jen: jen.NewFilePathName(pkg.Path(), pkg.Name()), pkg: pkg,
@@ -48,7 +46,7 @@ func NewFile(pkg *types.Package) *File {
 			f.useTypeParameters(obj.Type())
 		}
 	}
-	f.jen.NoFormat = true // tidy does, once
+	f.jen.NoFormat = true // tidy formats
 	f.jen.HeaderComment(load.Header)
 	for _, p := range [][2]string{
 		{"context", "context"}, {"errors", "errors"}, {"maps", "maps"}, {"regexp", "regexp"}, {"slices", "slices"}, {"strconv", "strconv"},
@@ -60,7 +58,7 @@ func NewFile(pkg *types.Package) *File {
 	return f
 }
 
-// Origin has the file say what it was generated from.
+// Origin writes the fingerprint of the sources into the file.
 func (f *File) Origin(fingerprint string) { f.jen.HeaderComment(origin.Line(fingerprint)) }
 
 // Path is the import path of the package.
@@ -84,7 +82,7 @@ func (f *File) Import(importPath, pkgName string) string {
 	return name
 }
 
-// free returns the name, else with its parent's in front, else numbered.
+// free returns the name if it is unused, else with the parent directory in front, else numbered.
 func (f *File) free(name, parent string) string {
 	taken := func(s string) bool {
 		return f.used[s] || !token.IsIdentifier(s) || types.Universe.Lookup(s) != nil || slices.Contains(locals, s)
@@ -102,7 +100,7 @@ func (f *File) free(name, parent string) string {
 	}
 }
 
-// Unique returns the name, numbered if the package or the file has it already, and keeps it.
+// Unique returns the name, numbered if it is used, and reserves it.
 func (f *File) Unique(name string) string {
 	s := name
 	for i := 2; f.used[s] || types.Universe.Lookup(s) != nil || f.imported(s); i++ {
@@ -112,8 +110,7 @@ func (f *File) Unique(name string) string {
 	return s
 }
 
-// function names the function that does what the verb says with values of a type: after the type, or after the place where one
-// without a name is used.
+// function returns the name of the function that does verb with values of a type; a type without a name uses the place of its use.
 func (f *File) function(verb string, t types.Type, place string) string {
 	if n, ok := t.(*types.Named); ok {
 		place = exported(n.Obj().Name())
@@ -124,7 +121,7 @@ func (f *File) function(verb string, t types.Type, place string) string {
 	return f.Unique(verb + place)
 }
 
-// imported tells whether some file of the package calls an import so: then no declaration can have the name.
+// imported tells whether a file of the package imports something by the name, which no declaration can have then.
 func (f *File) imported(name string) bool {
 	for file := range f.pkg.Scope().Children() {
 		if file.Lookup(name) != nil {
@@ -134,7 +131,7 @@ func (f *File) imported(name string) bool {
 	return false
 }
 
-// Qual names an exported thing of another package, or one of this.
+// Qual writes an exported name of this or another package.
 func (f *File) Qual(pkg *types.Package, name string) *jen.Statement {
 	if !token.IsIdentifier(name) {
 		panic(fmt.Sprintf("emit: name %q: not an identifier", name))
@@ -152,7 +149,7 @@ func (f *File) Add(code ...jen.Code) {
 	}
 }
 
-// Render returns the formatted file: imports in two groups, and nothing that Go would not parse.
+// Render returns the formatted file with imports in two groups. It fails if the file does not parse.
 func (f *File) Render() ([]byte, error) {
 	var buf bytes.Buffer
 	if err := f.jen.Render(&buf); err != nil {
@@ -161,7 +158,7 @@ func (f *File) Render() ([]byte, error) {
 	return tidy(buf.Bytes())
 }
 
-// tidy sorts the imports into the standard library's and others, refuses compiler directives, and formats.
+// tidy sorts the imports, refuses compiler directives, and formats.
 func tidy(src []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", src, parser.ParseComments)
@@ -182,7 +179,7 @@ func tidy(src []byte) ([]byte, error) {
 	return format.Source(slices.Concat(src[:from], []byte(importBlock(file.Imports)), src[to:]))
 }
 
-// onlyLines refuses comments that are more than text.
+// onlyLines refuses block comments and directives.
 func onlyLines(file *ast.File) error {
 	for _, group := range file.Comments {
 		for _, c := range group.List {
@@ -221,7 +218,7 @@ func importBlock(specs []*ast.ImportSpec) string {
 // Empty tells whether nothing has been written.
 func (f *File) Empty() bool { return !f.written }
 
-// useTypeParameters keeps imports from having the names of a type's parameters.
+// useTypeParameters reserves the names of a type's parameters.
 func (f *File) useTypeParameters(t types.Type) {
 	if named, ok := t.(*types.Named); ok {
 		for p := range named.TypeParams().TypeParams() {

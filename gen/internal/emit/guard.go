@@ -7,7 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// guarded returns the structs of the package that inputs and results are made of, each once, those that they embed included.
+// guarded returns the structs of the package that inputs and results consist of, each once, embedded ones included.
 func guarded(e *decoders, sets []Toolset) []*types.Named {
 	g := &guards{path: e.f.Path()}
 	for _, o := range e.typed {

@@ -9,12 +9,12 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// byPointer reports whether the value is read by something that gets a pointer to it.
+// byPointer reports whether the decoding function gets a pointer to the value.
 func byPointer(v *schema.Value) bool {
 	return v.Kind == schema.Struct || v.Kind == schema.Own || v.Kind == schema.OwnText
 }
 
-// fill reads v into what ptr points to.
+// fill decodes v into *ptr.
 func (w *writer) fill(ptr target, v *schema.Value, place string) []jen.Code {
 	switch v.Kind {
 	case schema.Struct:
@@ -32,7 +32,7 @@ func (w *writer) fill(ptr target, v *schema.Value, place string) []jen.Code {
 	return append(code, jen.Id("d").Dot("Text").Call(text(), ptr()))
 }
 
-// ownFunction writes the function that checks the form of a value and hands it to its own UnmarshalJSON.
+// ownFunction writes the function that checks the shape of a value and passes it to its UnmarshalJSON.
 func (e *decoders) ownFunction(name string, v *schema.Value) jen.Code {
 	w := &writer{e: e, place: strings.TrimPrefix(name, "decode")}
 	body := []jen.Code{jen.Id("at").Op(":=").Id("d").Dot("Mark").Call()}
@@ -43,8 +43,7 @@ func (e *decoders) ownFunction(name string, v *schema.Value) jen.Code {
 	).Block(body...)
 }
 
-// shape writes the statements that read a value and keep nothing of it. Depth tells apart the variables of what lies in each
-// other.
+// shape writes the statements that check a value and keep nothing of it. Depth numbers the variables of nested values.
 func (w *writer) shape(v *schema.Value, place string, depth int) []jen.Code {
 	if v.Pointer {
 		plain := *v
@@ -136,7 +135,7 @@ func (w *writer) shapeList(v *schema.Value, place string, depth int) []jen.Code 
 	return append(code, counts(a, v)...)
 }
 
-// counts writes the limits of a list.
+// counts writes the checks of a list's length.
 func counts(a string, v *schema.Value) []jen.Code {
 	var code []jen.Code
 	if v.MinItems != nil {
@@ -148,7 +147,7 @@ func counts(a string, v *schema.Value) []jen.Code {
 	return code
 }
 
-// identifierOf makes a part of a Go name out of a member's name.
+// identifierOf makes a part of a Go name from the name of a member.
 func identifierOf(name string) string {
 	return exported(strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
@@ -158,7 +157,6 @@ func identifierOf(name string) string {
 	}, name))
 }
 
-// paramNames are the declared names of the parameters.
 func paramNames(sig *types.Signature) []string {
 	var names []string
 	for v := range sig.Params().Variables() {

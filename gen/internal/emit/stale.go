@@ -14,8 +14,7 @@ const guardPath = "github.com/grapnel-go/grapnel/composite/guard"
 
 const again = "run \"go tool hookgen ./...\" again."
 
-// guards writes what the composite was generated from, in a form that does not compile once it is something else. None of it is
-// there at run time.
+// guards writes declarations that no longer compile when the sources of the composite change. They cost nothing at run time.
 func (w *compositeWriter) guards() {
 	w.f.Add(comment(w.c.RevName()+" identifies the points and tools of "+w.c.Name+"; composites that it is a member of compile against it.",
 		jen.Const().Add(identifier(w.c.RevName())).Op("=").Op(fmt.Sprintf("0x%08x", w.c.Rev))))
@@ -33,7 +32,7 @@ func (w *compositeWriter) guards() {
 			defs = append(defs, jen.Id("_").Op("=").Index(jen.Lit(1)).Struct().Values().
 				Index(w.f.Qual(m.Rev.Pkg, m.Rev.Name).Op("-").Op(fmt.Sprintf("0x%08x", m.Rev.Value))))
 		}
-		// A nested composite has the points of its members not as methods: its Rev alone guards it.
+		// The points of a nested composite are not methods of its type: its Rev guards it.
 		if name := embeddable(m); m.Kind == model.Direct && m.Nested == nil && name != nil && !seen[types.TypeString(name, nil)] {
 			seen[types.TypeString(name, nil)] = true
 			members = append(members, w.unchanged(m, name)...)
@@ -50,7 +49,7 @@ func (w *compositeWriter) guards() {
 	}
 }
 
-// embeddable returns the named type that a member has or points to, nil if it has no name.
+// embeddable returns the named type that a member is or points to; nil if it has no name.
 func embeddable(m *model.Member) types.Type {
 	t := m.Type
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
@@ -72,12 +71,12 @@ func typeName(t types.Type) string {
 	return ""
 }
 
-// unchanged writes that a member has these points, and no others.
+// unchanged asserts the points of a member.
 func (w *compositeWriter) unchanged(m *model.Member, t types.Type) []jen.Code {
 	return w.marked(m, typeName(t), w.f.Type(t), nil, m.Field+" beside the markers of what it does not have", m.Field+" has other points now")
 }
 
-// unwritten writes that the author of the composite has written the methods of these points, and of no others: they would not be called.
+// unwritten asserts which points the author of the composite wrote: others would not be called.
 func (w *compositeWriter) unwritten() []jen.Code {
 	self := identifier(w.c.Name).Add(typeArguments(w.c.Named.TypeParams()))
 	w.f.Import(guardPath, "guard")
@@ -85,8 +84,8 @@ func (w *compositeWriter) unwritten() []jen.Code {
 	return w.marked(w.c.Self, w.c.Name, self, facade, w.c.Name+" beside the markers of the points that its author has not written", "other points of "+w.c.Name+" are written by hand now")
 }
 
-// marked writes that a type has the points of the member, and no others. facade, if not nil, stands for the methods of hook.Hook. what
-// is the type in the comment, and why what has happened if it does not compile.
+// marked asserts that a type has exactly the points of the member. facade, if not nil, stands for the methods of hook.Hook. what
+// names the type in the comment; why says what happened if it does not compile.
 func (w *compositeWriter) marked(m *model.Member, typ string, embedded, facade *jen.Statement, what, why string) []jen.Code {
 	name := w.f.Unique("stale" + w.c.Name + m.Field)
 	var out []jen.Code

@@ -10,7 +10,7 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// identifier writes a name that comes from somebody's source.
+// identifier writes a name from a source; it panics if that is no identifier.
 func identifier(name string) *jen.Statement {
 	if !token.IsIdentifier(name) {
 		panic(fmt.Sprintf("emit: name %q: not an identifier", name))
@@ -50,7 +50,8 @@ func unexported(name string) string {
 	return string(runes)
 }
 
-// camel returns a tool's name as a Go name: note_add becomes NoteAdd, and 2fa and _, which are names of tools only, T2fa and T.
+// camel returns the name of a tool as a Go name: note_add becomes NoteAdd. 2fa and _, which only tools may be called, become T2fa
+// and T.
 func camel(tool string) string {
 	var b strings.Builder
 	for _, part := range strings.FieldsFunc(tool, func(r rune) bool { return r == '_' || r == '-' }) {
@@ -62,8 +63,7 @@ func camel(tool string) string {
 	return "T" + b.String()
 }
 
-// rawText writes a string in back-quotes where that is the same, so that JSON and patterns stay readable; parts that cannot be
-// written so are quoted.
+// rawText writes a string in back quotes if they leave it unchanged, so that JSON and patterns stay readable, else quoted.
 func rawText(s string) *jen.Statement {
 	if strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\t' || r == 0x7f || r == utf8.RuneError || !unicode.IsPrint(r) && r != '\t'
@@ -89,7 +89,7 @@ func joined(left, right *jen.Statement) *jen.Statement {
 	return left.Op("+").Add(right)
 }
 
-// oneLine returns the text of a comment without anything that could end it or mislead who reads it.
+// oneLine returns the text of a comment without characters that could end the comment or mislead a reader.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

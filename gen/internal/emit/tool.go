@@ -23,13 +23,13 @@ const (
 	compositePath = "github.com/grapnel-go/grapnel/composite"
 )
 
-// Toolset is a subsystem with static tools and the forms of their methods, in the same order.
+// Toolset is a subsystem with typed tools and the forms of their methods, in the same order.
 type Toolset struct {
 	*model.Subsystem
 	Methods []*schema.Method
 }
 
-// NewToolset reads the methods of the subsystem's tools. With a problem that is an error there is nothing to write.
+// NewToolset reads the methods of the subsystem's tools. If a problem is an error nothing is to be written.
 func NewToolset(m *model.Model, s *model.Subsystem) (Toolset, []diag.Problem) {
 	out := Toolset{Subsystem: s}
 	var problems []diag.Problem
@@ -42,7 +42,7 @@ func NewToolset(m *model.Model, s *model.Subsystem) (Toolset, []diag.Problem) {
 	return out, diag.Sort(problems)
 }
 
-// self writes the type of the receiver: a pointer as soon as one of the author's methods has one.
+// self writes the type of the receiver: a pointer if one of the author's methods has one.
 func (s Toolset) self() *jen.Statement {
 	typ := identifier(s.Name).Add(typeArguments(s.Named.TypeParams()))
 	if s.Pointer {
@@ -51,11 +51,11 @@ func (s Toolset) self() *jen.Statement {
 	return typ
 }
 
-// params are the type parameters of the subsystem; what belongs to one of its tools has the same.
+// params are the type parameters of the subsystem, which everything of its tools has too.
 func (w *toolWriter) params() *types.TypeParamList { return w.s.Named.TypeParams() }
 
-// Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch, one bind
-// function and one call type for each tool; then the decoders, which they share, and the guards.
+// Toolsets writes the generated part of a package's subsystems with typed tools: names, tools, Schema, Dispatch, a bind function
+// and a call type per tool; then the shared decoders, and the guards.
 func Toolsets(f *File, sets []Toolset) {
 	e := newDecoders(f)
 	for _, s := range sets {
@@ -80,12 +80,11 @@ func Toolsets(f *File, sets []Toolset) {
 	}
 }
 
-// taken reports whether a receiver must not have the name, because bind functions and runners use it.
+// taken reports whether the receiver cannot have the name, because generated functions use it.
 func taken(name string) bool {
 	return local(name) || slices.Contains([]string{"", "_", "call", "tool", "c", "ctx", "env", "hook", "args", "composite", "context"}, name)
 }
 
-// toolWriter writes one subsystem.
 type toolWriter struct {
 	f    *File
 	e    *decoders
@@ -93,7 +92,7 @@ type toolWriter struct {
 	recv string
 	// tools is the name of the array of tools.
 	tools string
-	// binds and calls are the names of the bind functions and call types, by tool.
+	// binds and calls are the names of the bind functions and call types by tool.
 	binds, calls []string
 }
 
@@ -119,7 +118,7 @@ func (w *toolWriter) names() []string {
 	return names
 }
 
-// constants writes the names that no subsystem before this one has.
+// constants writes the constants that no earlier subsystem has.
 func (w *toolWriter) constants() []jen.Code {
 	var defs []jen.Code
 	for _, t := range w.s.Tools {
@@ -135,7 +134,7 @@ func (w *toolWriter) rev() jen.Code {
 		jen.Const().Add(identifier(w.s.RevName())).Op("=").Op(fmt.Sprintf("0x%08x", w.s.Rev())))
 }
 
-// manifest writes what generated code of other packages reads without the source.
+// manifest writes the constant that generated code of other modules reads.
 func (w *toolWriter) manifest() jen.Code {
 	text := fmt.Sprintf("hook1 rev=%08x tools=%s", w.s.Rev(), strings.Join(w.names(), ","))
 	if d := w.s.Defaults.String(); d != "" {
@@ -154,7 +153,7 @@ func (w *toolWriter) array() jen.Code {
 		jen.Var().Add(identifier(w.tools)).Op("=").Index(jen.Op("...")).Qual(messagePath, "Tool").Add(multi(elems)))
 }
 
-// descriptor writes the fields of one message.Tool, one on each line.
+// descriptor writes the fields of a message.Tool, one per line.
 func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 	var fields []jen.Code
 	add := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
@@ -184,7 +183,7 @@ func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 	return fields
 }
 
-// paragraphs writes a description, one literal for each of its lines.
+// paragraphs writes a description, one literal per line.
 func paragraphs(doc string) jen.Code {
 	var out *jen.Statement
 	lines := strings.SplitAfter(doc, "\n")
@@ -198,12 +197,12 @@ func paragraphs(doc string) jen.Code {
 	return out
 }
 
-// multi writes a composite literal with one element on each line.
+// multi writes a composite literal with one element per line.
 func multi(elems []jen.Code) *jen.Statement {
 	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, elems...)
 }
 
-// schemaText writes the schema, one literal for each property, so that a change of one field is a change of one line.
+// schemaText writes the schema, one literal per property, so that a changed field is a changed line.
 func schemaText(pieces []string) jen.Code {
 	if len(pieces) == 2 {
 		pieces = []string{strings.Join(pieces, "")}
@@ -228,7 +227,7 @@ func annotations(o directive.Tool) []jen.Code {
 	return out
 }
 
-// duration writes a duration in its greatest whole unit.
+// duration writes a duration in its largest whole unit.
 func duration(d time.Duration) *jen.Statement {
 	for _, unit := range []struct {
 		of   time.Duration
@@ -291,7 +290,7 @@ func (w *toolWriter) callType(i int, t *model.Tool) jen.Code {
 	return comment(w.calls[i]+" is a bound call of "+t.Name+".", jen.Type().Add(identifier(w.calls[i])).Add(w.f.typeParameters(w.params())).Struct(fields...))
 }
 
-// run writes the method that calls the tool. A pointer points to a copy: a second attempt begins with the same arguments.
+// run writes the method that calls the tool. It passes a pointer to a copy, so that a second attempt has the same arguments.
 func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
 	method := w.s.Methods[i]
 	args := []jen.Code{jen.Id("ctx")}
@@ -322,8 +321,8 @@ func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
 		).Qual(messagePath, "ToolResult").Block(body...))
 }
 
-// toolGuards writes what this file was generated from, in a form that does not compile once it is something else: the signatures
-// of the methods, and the fields and tags of inputs and results.
+// toolGuards writes declarations that no longer compile when the sources change: the signatures of the methods, and the fields and
+// tags of inputs and results.
 func toolGuards(e *decoders, sets []Toolset) jen.Code {
 	var defs, generic []jen.Code
 	for _, s := range sets {
@@ -349,7 +348,7 @@ func toolGuards(e *decoders, sets []Toolset) jen.Code {
 	return out
 }
 
-// genericGuard writes the guard of one method of a type with parameters, in a function that has them under the method's names.
+// genericGuard writes the guard of a method of a generic type, in a function with its type parameters.
 func genericGuard(e *decoders, s Toolset, t *model.Tool) jen.Code {
 	params := t.Method.Signature().RecvTypeParams()
 	typ := identifier(s.Name).Add(typeArguments(params))
@@ -377,7 +376,7 @@ func method(s Toolset) *jen.Statement {
 	return s.self()
 }
 
-// expression is the type of a method expression.
+// expression writes the type of a method expression.
 func expression(s Toolset, fn *types.Func) *types.Signature {
 	var recv types.Type = s.Named
 	if s.Pointer {
@@ -390,7 +389,7 @@ func expression(s Toolset, fn *types.Func) *types.Signature {
 	return types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), fn.Signature().Results(), false)
 }
 
-// comment writes one line above a declaration. The text is this package's own, with names that are identifiers or tool names.
+// comment writes a line above a declaration. The text is this package's own, with identifiers and tool names.
 func comment(text string, decl jen.Code) jen.Code {
 	return jen.Comment("// " + oneLine(text)).Line().Add(decl)
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// Type writes a type, with the imports that it needs. It panics for a type that cannot be named from the package; callers have
-// checked that.
+// Type writes a type and notes its imports. It panics for a type that the package cannot name; callers have checked that.
 func (f *File) Type(t types.Type) *jen.Statement {
 	switch t := t.(type) {
 	case *types.Basic:
@@ -95,7 +94,7 @@ func (f *File) structure(t *types.Struct) *jen.Statement {
 	return jen.Struct(fields...)
 }
 
-// tagLiteral writes a struct tag so that it means the same bytes.
+// tagLiteral writes a struct tag byte for byte.
 func tagLiteral(tag string) string {
 	if strconv.CanBackquote(tag) {
 		return "`" + tag + "`"
@@ -117,7 +116,7 @@ func (f *File) iface(t *types.Interface) *jen.Statement {
 	return jen.Interface(list...)
 }
 
-// Signature writes parameters and results; names are those of the parameters, nil for none.
+// Signature writes parameters and results. names are those of the parameters; nil for none.
 func (f *File) Signature(sig *types.Signature, names []string) *jen.Statement {
 	var params, results []jen.Code
 	for i := range sig.Params().Len() {
@@ -144,7 +143,6 @@ func (f *File) Signature(sig *types.Signature, names []string) *jen.Statement {
 	return out.Params(results...)
 }
 
-// union writes the alternatives of a constraint.
 func (f *File) union(t *types.Union) *jen.Statement {
 	out := jen.Null()
 	for i := range t.Len() {

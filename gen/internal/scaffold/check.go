@@ -9,7 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// writeAlone generates and writes the subsystem without a composite. The problems are those that are known already.
+// writeAlone generates and writes the subsystem without a composite. problems are those found before.
 func (b *builder) writeAlone(ctx context.Context, problems []diag.Problem) (Result, error) {
 	b.listing.Only(b.path)
 	wrong, err := b.generate(ctx)
@@ -18,7 +18,7 @@ func (b *builder) writeAlone(ctx context.Context, problems []diag.Problem) (Resu
 	}
 	for _, p := range wrong {
 		if p.Severity != diag.Info {
-			return Result{}, b.nameOf(p) // a warning too: what is written is to be without
+			return Result{}, b.nameOf(p) // a warning too: new code has none
 		}
 	}
 	wrong, err = b.check()
@@ -31,7 +31,7 @@ func (b *builder) writeAlone(ctx context.Context, problems []diag.Problem) (Resu
 	return b.write(ctx, problems)
 }
 
-// nameOf says which name a problem of the subsystem's own file comes from: the file itself is not there to be looked at.
+// nameOf returns an error that names the tool to which a problem of the new file belongs, because the user cannot look at the file.
 func (b *builder) nameOf(p diag.Problem) error {
 	for _, f := range b.files {
 		if !strings.HasSuffix(p.Pos.Filename, f.Name) {

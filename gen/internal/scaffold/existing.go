@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// compare decides about a directory that has Go files: it has the whole subsystem, or it stands in the way.
+// compare decides about a directory with Go files: it has the whole subsystem, or other code is in the way.
 func (b *builder) compare(existing map[string][]byte) (Result, error) {
 	result := b.result()
 	tests := func(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go") }
@@ -41,7 +41,7 @@ func (b *builder) compare(existing map[string][]byte) (Result, error) {
 	return result, nil
 }
 
-// missing is the problem of tools that a subsystem does not have.
+// missing returns the problem of tools that a subsystem does not have.
 func (b *builder) missing(at Found) (diag.Problem, error) {
 	var names []string
 	for _, t := range at.Missing {

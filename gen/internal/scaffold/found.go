@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Found is what a package declares of a subsystem: by hand or once by this package makes no difference.
+// Found is what a package declares of a subsystem, written by hand or by this package.
 type Found struct {
-	// Type is the place of the subsystem's type; zero if the package has none of that name.
+	// Type is the place of the subsystem's type; zero if the package does not declare it.
 	Type token.Position
-	// Missing are the tools that it has no //hook:tool method for.
+	// Missing are the tools without a //hook:tool method.
 	Missing []Tool
 }
 
-// Find looks for the subsystem in the files of a package: absolute name to text. A file that cannot be parsed counts with what can
-// be read of it.
+// Find looks for the subsystem in the files of a package, by absolute name. Of a file that does not parse it uses what could be
+// read.
 func (s *Subsystem) Find(files map[string][]byte) Found {
 	fset := token.NewFileSet()
 	found := Found{Missing: slices.Clone(s.Tools)}
@@ -45,7 +45,7 @@ func (s *Subsystem) Find(files map[string][]byte) Found {
 	return found
 }
 
-// isTool tells whether a method is that tool: by its own name, or by the name that it gives the tool.
+// isTool tells whether a method is that tool: by its own name, or by the name option.
 func (s *Subsystem) isTool(d *ast.FuncDecl, t Tool) bool {
 	if d.Recv == nil || d.Doc == nil || len(d.Recv.List) != 1 || receiverName(d.Recv.List[0].Type) != s.Type {
 		return false
@@ -113,7 +113,7 @@ func typeName(t ast.Expr) string {
 	return ""
 }
 
-// At returns the tool whose code has the line of the subsystem's own file, or false: it names the one that a problem is about.
+// At returns the tool whose code contains the line of the subsystem's file; false if none does.
 func (s *Subsystem) At(text []byte, line int) (Tool, bool) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)

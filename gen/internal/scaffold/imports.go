@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// qualifier returns how the file calls the package, "." for one whose names it has as its own, and whether the import is missing.
+// qualifier returns the name by which the file calls the package, "." for a dot import, and whether the import is missing.
 func (in Insertion) qualifier(f *ast.File) (name string, missing bool) {
 	taken := map[string]bool{}
 	for _, spec := range f.Imports {
@@ -40,8 +40,8 @@ func importPath(spec *ast.ImportSpec) string {
 	return p
 }
 
-// addImport adds the import where its like stand: in the group of the first import declaration in parentheses that has most of its
-// path in common, else in a group of its own behind the others.
+// addImport adds the import to the group of the first parenthesised import declaration that shares most of its path, else as a new
+// group at the end.
 func (e *edit) addImport(in Insertion, name string) {
 	line := strconv.Quote(in.Path)
 	if name != in.Package {
@@ -58,7 +58,7 @@ func (e *edit) addImport(in Insertion, name string) {
 	}
 }
 
-// importDecls returns the first import declaration in parentheses, and the last of all; C is none of ours.
+// importDecls returns the first parenthesised import declaration and the last one of all, without import "C".
 func (e *edit) importDecls() (group, last *ast.GenDecl) {
 	for _, decl := range e.file.Decls {
 		d, ok := decl.(*ast.GenDecl)
@@ -109,7 +109,6 @@ func (e *edit) addToGroup(d *ast.GenDecl, path, line string) {
 	e.text = e.insert(e.specEnd(before), "\n\t"+line)
 }
 
-// specEnd is the end of the line of the last spec.
 func (e *edit) specEnd(group []*ast.ImportSpec) int {
 	last := group[len(group)-1]
 	at := e.offset(last.End())
@@ -119,7 +118,7 @@ func (e *edit) specEnd(group []*ast.ImportSpec) int {
 	return e.lineEnd(at)
 }
 
-// groups are the specs with no blank line between them.
+// groups returns the specs separated by blank lines.
 func (e *edit) groups(d *ast.GenDecl) [][]*ast.ImportSpec {
 	var out [][]*ast.ImportSpec
 	line := -1
@@ -138,7 +137,7 @@ func (e *edit) groups(d *ast.GenDecl) [][]*ast.ImportSpec {
 	return out
 }
 
-// common is the number of elements that two import paths begin with alike.
+// common returns the number of leading elements that two import paths share.
 func common(a, b string) int {
 	x, y := strings.Split(a, "/"), strings.Split(b, "/")
 	n := 0

@@ -12,29 +12,28 @@ import (
 	"strings"
 )
 
-// Insertion is a field that a struct gets.
+// Insertion is a field to add to a struct.
 type Insertion struct {
 	// Struct is the name of the struct type.
 	Struct string
 	// Field is the name of the field.
 	Field string
-	// Path is the import path of the package whose type the field has, Package its name, Type the type's.
+	// Path is the import path of the package of the field's type, Package its name, Type the name of the type.
 	Path, Package, Type string
-	// Taken are names that the import cannot have: those of the package's declarations.
+	// Taken tells whether a declaration of the package has the name, so that the import cannot have it.
 	Taken func(name string) bool
 }
 
 // ErrNoStruct: the file does not declare the struct.
 var ErrNoStruct = errors.New("the file does not declare the struct")
 
-// Line returns the line to add by hand where a package is imported under its own name.
+// Line returns the line to add by hand, with the package under its own name.
 func (in Insertion) Line() string {
 	return fmt.Sprintf("%s *%s.%s", in.Field, in.Package, in.Type)
 }
 
-// Insert adds the field behind the last one of the struct that is no list, and the import where it is missing. Nothing else of the
-// file changes; a file that is formatted stays formatted. The file is parsed, not checked; [ErrNoStruct] is the error of one without
-// the struct.
+// Insert adds the field behind the last one that is no slice, and the import if it is missing. It changes nothing else; a formatted
+// file stays formatted. The file is parsed, not checked. The error of a file without the struct is [ErrNoStruct].
 func (in Insertion) Insert(src []byte) ([]byte, error) {
 	plain := bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	windows := len(plain) != len(src)
@@ -70,7 +69,7 @@ func isFormatted(text []byte) bool {
 	return err == nil && bytes.Equal(out, text)
 }
 
-// edit is a text that gets insertions.
+// edit is a text with insertions.
 type edit struct {
 	text []byte
 	fset *token.FileSet
@@ -86,12 +85,12 @@ func (e *edit) parse() error {
 
 func (e *edit) offset(pos token.Pos) int { return e.fset.PositionFor(pos, false).Offset }
 
-// insert returns the text with something in it.
+// insert inserts something into the text.
 func (e *edit) insert(at int, what string) []byte {
 	return append(append(bytes.Clone(e.text[:at]), what...), e.text[at:]...)
 }
 
-// lineEnd returns the offset of the end of the line that has an offset.
+// lineEnd returns the end of the line that contains an offset.
 func (e *edit) lineEnd(at int) int {
 	if i := bytes.IndexByte(e.text[at:], '\n'); i >= 0 {
 		return at + i
@@ -121,7 +120,7 @@ func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
 		e.text = e.insert(at, "\n\t"+line)
 		return nil
 	}
-	// A longer name than those beside it would move their types, so such a field stands apart.
+	// A longer name would realign its neighbours, so the field stands apart.
 	for _, lines := range []string{"\n\t" + line, "\n\n\t" + line, "\n\n\t" + line + "\n"} {
 		if text, ok := e.added(at, lines); ok {
 			e.text = text
@@ -131,8 +130,8 @@ func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
 	return errors.New("the formatter would move other fields")
 }
 
-// fieldEnd returns the end of the line behind which the field goes: that of the last field that is no list, because hooks that are
-// given at run time come last, else that of the last one.
+// fieldEnd returns the end of the line behind which the field goes: that of the last field that is no slice, because hooks given at
+// run time come last; else that of the last field.
 func (e *edit) fieldEnd(st *ast.StructType, open, closing int) (int, error) {
 	list := slices.Clone(st.Fields.List)
 	for n := len(list); n > 1 && isList(list[n-1]); n-- {
@@ -161,7 +160,7 @@ func isList(f *ast.Field) bool {
 	return ok
 }
 
-// added inserts lines and formats, if that changes nothing but those lines.
+// added inserts lines, and formats if that changes only those lines.
 func (e *edit) added(at int, lines string) ([]byte, bool) {
 	text, err := format.Source(e.insert(at, lines))
 	if err != nil {
@@ -172,7 +171,7 @@ func (e *edit) added(at int, lines string) ([]byte, bool) {
 	return text, same && strings.Count(string(text), "\n") == strings.Count(string(e.text), "\n")+strings.Count(lines, "\n")
 }
 
-// oneLine opens a struct that is written in one line; word is the end of the word struct.
+// oneLine splits a struct that is written on one line; word is the end of the keyword struct.
 func (e *edit) oneLine(word, open, closing int, line string, formatted bool) error {
 	fields := strings.TrimSpace(string(e.text[open:closing]))
 	switch {
@@ -202,7 +201,7 @@ func (e *edit) oneLine(word, open, closing int, line string, formatted bool) err
 	return nil
 }
 
-// structOf returns the struct type of a name, also of one with type parameters or in a group of declarations; nil if there is none.
+// structOf returns the struct type of a name, or nil. It finds generic types and types in groups too.
 func structOf(f *ast.File, name string) *ast.StructType {
 	for _, decl := range f.Decls {
 		group, ok := decl.(*ast.GenDecl)

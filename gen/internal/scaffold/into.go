@@ -19,12 +19,12 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// joint is the composite that gets a field.
+// target is the composite that gets a field.
 type target struct {
-	// dir and path are those of its package, pattern is how the go command is asked for it.
+	// dir and path are those of its package, pattern is the pattern for the go command.
 	dir, path, pattern string
 	insertion          Insertion
-	// file declares the struct, at pos; old is its text, and text the new one.
+	// file declares the struct at pos; old is its text, text the changed one.
 	file      string
 	pos       token.Position
 	old, text []byte
@@ -71,7 +71,7 @@ func (b *builder) findInto() error {
 	return j.find(b.o.Into)
 }
 
-// find looks for the struct in the files of the directory.
+// find finds the struct in the files of the directory.
 func (j *target) find(spec string) error {
 	files, err := goFiles(j.dir)
 	if err != nil {
@@ -123,7 +123,7 @@ func structsOf(name string, text []byte) map[string]token.Position {
 	return out
 }
 
-// addField adds the field and generates for both packages; a *refusal says why that cannot be.
+// addField adds the field and generates for both packages. If that is not possible the error is a *refusal.
 func (b *builder) addField(ctx context.Context) error {
 	j := b.into
 	root := b.listing.Package(j.path)
@@ -185,7 +185,7 @@ func (b *builder) tryField(ctx context.Context) error {
 	return refusedBy(wrong)
 }
 
-// newErrors leaves out what was wrong with the composite's package before.
+// newErrors returns the problems that the package of the composite did not have before.
 func (b *builder) newErrors(wrong []diag.Problem) ([]diag.Problem, error) {
 	j := b.into
 	b.listing.SetText(j.file, nil)
@@ -200,7 +200,7 @@ func (b *builder) newErrors(wrong []diag.Problem) ([]diag.Problem, error) {
 	}), nil
 }
 
-// declared are the names that the package declares, methods left out.
+// declared returns the names that the package declares, without methods.
 func (j *target) declared() (map[string]bool, error) {
 	files, err := goFiles(j.dir)
 	names := map[string]bool{}
@@ -249,7 +249,7 @@ func refusedBy(problems []diag.Problem) error {
 	return no
 }
 
-// composite tells whether the struct is one.
+// composite tells whether the model has the struct as a composite.
 func (b *builder) composite() bool {
 	for _, p := range b.model.Packages() {
 		if p.Path != b.into.path {
@@ -264,7 +264,7 @@ func (b *builder) composite() bool {
 	return false
 }
 
-// manualFix is the problem that says what to add.
+// manualFix returns the problem that says which line to add by hand.
 func (b *builder) manualFix(notes []diag.Note) diag.Problem {
 	j := b.into
 	pos := j.pos

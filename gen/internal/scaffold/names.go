@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxName bounds a package's name: it is in front of its tools' names, which have at most 64 characters.
+// maxName bounds the name of a package, which prefixes the names of its tools; these have at most 64 characters.
 const maxName = 32
 
-// maxTools bounds a list of tools; no model chooses well among more.
+// maxTools bounds the number of tools; no model chooses well among more.
 const maxTools = 128
 
 var packageName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
@@ -69,7 +69,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// reserved says what else a name means to the go command, or "".
+// reserved says what a name means to the go command; "" for nothing.
 func reserved(name string) string {
 	switch name {
 	case "main":
@@ -82,7 +82,7 @@ func reserved(name string) string {
 	return ""
 }
 
-// instead suggests a name that would do, or nothing.
+// instead suggests a valid name; "" if there is none.
 func instead(name string) string {
 	kept := strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
@@ -100,7 +100,7 @@ func instead(name string) string {
 // upper returns the name with its first letter in upper case.
 func upper(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
-// Quote returns a name that may have anything in it as one short, harmless word.
+// Quote returns any text as one short, harmless word.
 func Quote(name string) string {
 	const most = 80
 	if len(name) > most {
@@ -109,7 +109,7 @@ func Quote(name string) string {
 	return fmt.Sprintf("%+q", name)
 }
 
-// Hint says what is worth knowing about a name that is allowed, or "".
+// Hint warns about a name that is allowed but may confuse; "" for no warning.
 func (s *Subsystem) Hint() string {
 	if slices.Contains(standard(), s.Name) {
 		return fmt.Sprintf("the standard library has a package %s too: whoever imports both gives one of them another name", s.Name)
@@ -117,7 +117,7 @@ func (s *Subsystem) Hint() string {
 	return ""
 }
 
-// standard are the names of the packages of the standard library that many programs import.
+// standard are the packages of the standard library that many programs import.
 func standard() []string {
 	return strings.Fields(`bufio builtin bytes cmp context crypto embed encoding errors expvar flag fmt hash heap html http image io
 		iter json list log maps math mime net os path plugin rand reflect regexp ring runtime slices slog sort sql strconv strings

@@ -138,24 +138,24 @@ type builder struct {
 	files     []File
 	into      *target
 	listing   *load.Listing
-	// model and output are what was generated last.
+	// model and output are the last results of generate.
 	model  *model.Model
 	output map[string][]byte
 }
 
-// generate generates for the listing as it is now.
+// generate generates for the present listing.
 func (b *builder) generate(ctx context.Context) ([]diag.Problem, error) {
 	out, err := b.generator(ctx, b.cwd, b.listing)
 	b.output, b.model = out.Texts, out.Model
 	return out.Problems, err
 }
 
-// maxPath bounds the whole of a path that is made.
+// maxPath bounds the length of a path.
 const maxPath = 1024
 
 var pathElement = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+-]*$`)
 
-// prepare checks names and places, without the go command.
+// prepare checks names and places without the go command.
 func prepare(o Options) (*builder, error) {
 	sub, err := NewSubsystem(o)
 	if err != nil {
@@ -197,7 +197,7 @@ func noModule(err error) error {
 		"\n\tgo mod init example.com/agent\n\tgo get %s\n\tgo get -tool %s", err, modulePath, toolPath)
 }
 
-// directoryOf returns the absolute directory of a relative one that a flag names, if it lies in the module and packages can be there.
+// directoryOf returns the absolute directory of a flag's relative one, if it lies in the module and can contain packages.
 func (b *builder) directoryOf(flag, dir string) (string, error) {
 	if len(dir) > maxPath {
 		return "", fmt.Errorf("%s %s is too long", flag, Quote(dir))
@@ -225,12 +225,12 @@ func (b *builder) directoryOf(flag, dir string) (string, error) {
 func (b *builder) importPath(dir string) string {
 	rel, err := filepath.Rel(b.module.Dir, dir)
 	if err != nil {
-		rel = "." // inside has seen to it that there is one
+		rel = "." // directoryOf has checked it
 	}
 	return path.Join(b.module.Path, filepath.ToSlash(rel))
 }
 
-// goFiles returns the Go files of a directory, tests included, by absolute name; none if there is no such directory.
+// goFiles returns the Go files of a directory by absolute name, tests included; none if the directory does not exist.
 func goFiles(dir string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -252,7 +252,6 @@ func goFiles(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// relative is how a path is printed.
 func (b *builder) relative(name string) string {
 	rel, err := filepath.Rel(b.cwd, name)
 	if err != nil {
@@ -261,7 +260,7 @@ func (b *builder) relative(name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// result is what is known of every outcome.
+// result returns what every outcome has.
 func (b *builder) result() Result {
 	r := Result{Package: b.relative(b.dir), Type: b.sub.Type, Hint: b.sub.Hint()}
 	if !strings.HasPrefix(r.Package, ".") {
@@ -276,7 +275,7 @@ func (b *builder) result() Result {
 	return r
 }
 
-// list lists what the subsystem and the composite import, once.
+// list lists the imports of the subsystem and the composite in one call of the go command.
 func (b *builder) list(ctx context.Context) error {
 	var patterns []string
 	if b.into != nil {
@@ -296,7 +295,7 @@ func (b *builder) list(ctx context.Context) error {
 	return nil
 }
 
-// contractMissing says how the module gets what a subsystem imports.
+// contractMissing returns the error that says how the module gets the packages which a subsystem imports.
 func (b *builder) contractMissing(err error) error {
 	switch {
 	case !strings.Contains(string(b.module.Text), modulePath):
@@ -315,7 +314,6 @@ func (b *builder) vendored() bool {
 	return err == nil
 }
 
-// kindOf is the kind of a file that a subsystem is begun with.
 func kindOf(name string) FileKind {
 	switch {
 	case strings.HasSuffix(name, "_test.go"):
@@ -326,7 +324,7 @@ func kindOf(name string) FileKind {
 	return Descriptor
 }
 
-// drafts are the package and its test.
+// drafts returns the package and its test.
 func (b *builder) drafts() []load.Draft {
 	out := []load.Draft{
 		{Path: b.path, Name: b.sub.Name, Dir: b.dir, Files: map[string][]byte{}},
@@ -343,5 +341,5 @@ func (b *builder) drafts() []load.Draft {
 	return out
 }
 
-// testPath is no import path, so that it is nobody's.
+// testPath returns a path that is no valid import path, so it collides with none.
 func (b *builder) testPath() string { return b.path + " [test]" }

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Subsystem is a subsystem that is going to be written. Make it with [NewSubsystem]; its names are valid.
+// Subsystem is a subsystem to write. Make it with [NewSubsystem], which validates its names.
 type Subsystem struct {
-	// Name is the package's, Type the type's.
+	// Name is the name of the package, Type that of the type.
 	Name, Type string
 	Dynamic    bool
-	// Prefix is what the names of the tools begin with.
+	// Prefix is the prefix of the tools' names.
 	Prefix string
 	Tools  []Tool
 }
@@ -32,15 +32,14 @@ type File struct {
 //go:embed templates
 var templates embed.FS
 
-// page is what a template gets.
+// page is the data of a template.
 type page struct {
 	*Subsystem
-	// Path is the import path, Import how the test calls the package, Receiver how the methods call their receiver.
+	// Path is the import path, Import the name by which the test imports the package, Receiver that of the methods' receiver.
 	Path, Import, Receiver string
 }
 
-// Files returns the files of a subsystem with this import path: the package, its test, and the descriptor that the test compares
-// the subsystem with.
+// Files returns the files of a subsystem with this import path: the package, its test, and the descriptor for the test.
 func (s *Subsystem) Files(path string) ([]File, error) {
 	name := "typed"
 	if s.Dynamic {
@@ -67,7 +66,7 @@ func (s *Subsystem) Files(path string) ([]File, error) {
 	return files, nil
 }
 
-// importName is how the test imports the package: by its name, unless that is the name of something else that the test imports.
+// importName returns the name by which the test imports the package: its own, unless the test imports another package of that name.
 func (s *Subsystem) importName() string {
 	switch s.Name {
 	case "flag", "hook", "hooktest", "message", "testing":
@@ -76,7 +75,7 @@ func (s *Subsystem) importName() string {
 	return s.Name
 }
 
-// Paste returns the code of some tools, to be added to a subsystem that is there already.
+// Paste returns the code of some tools, to add to an existing subsystem.
 func (s *Subsystem) Paste(tools []Tool) (string, error) {
 	only := *s
 	only.Tools = tools

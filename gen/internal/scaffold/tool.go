@@ -7,20 +7,20 @@ import (
 	"unicode"
 )
 
-// maxTool is the length of a tool's name that all providers accept.
+// maxTool is the maximum length of a tool's name that all providers accept.
 const maxTool = 64
 
 var toolName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 
 // Tool is one tool of a subsystem.
 type Tool struct {
-	// Asked is the name as it was asked for.
+	// Asked is the requested name.
 	Asked string
 	// Name is the tool's name as a model sees it.
 	Name string
 	// Method is the name of its method, Input that of the type of its arguments.
 	Method, Input string
-	// Test is what its test is called, behind "Test".
+	// Test is the name of its test, without "Test".
 	Test string
 	// Const is the name of the generated constant.
 	Const string
@@ -28,8 +28,8 @@ type Tool struct {
 	Option string
 }
 
-// tool finds the names of a tool. A name with upper-case letters is that of a method, and the tool's is made from it as the
-// generator does; any other is the tool's own.
+// tool derives the names of a tool. A name with upper-case letters is a method's, and the tool's name follows from it as in the
+// generator; any other name is the tool's own.
 func (s *Subsystem) tool(asked string) (Tool, error) {
 	switch {
 	case asked == "":
@@ -72,7 +72,6 @@ func (s *Subsystem) tool(asked string) (Tool, error) {
 
 func separates(r rune) bool { return r == '_' || r == '-' }
 
-// initialisms are written in capitals in Go.
 var initialisms = strings.Fields("api db html http https id ip json mcp sql uri url uuid xml")
 
 // methodName returns the Go name for http-get, list_all or listAll, or "" if there is none.
@@ -100,7 +99,7 @@ func known(part string) bool {
 	return false
 }
 
-// snake is how the generator makes a tool's name of a method's: ListAll is list_all, HTTPGet is http_get.
+// snake converts the name of a method to that of a tool, as the generator does: ListAll is list_all.
 func snake(name string) string {
 	var sb strings.Builder
 	for i, r := range name {

@@ -13,16 +13,16 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// outputFile is one file that is to be written.
+// outputFile is one file to write.
 type outputFile struct {
 	name string // absolute
 	text []byte
 	what FileKind
-	// old is what the file has now; nil if it must not exist.
+	// old is the present text of the file; nil if the file must not exist.
 	old []byte
 }
 
-// outputFiles are all files, in the order in which they are written: those that others depend on come first, the composite's own last.
+// outputFiles returns all files in the order of writing: imported packages first, the composite's source last.
 func (b *builder) outputFiles() ([]outputFile, error) {
 	var out []outputFile
 	for _, f := range b.files {
@@ -43,7 +43,6 @@ func (b *builder) outputFiles() ([]outputFile, error) {
 	return append(out, p, outputFile{name: b.into.file, text: b.into.text, what: Changed, old: b.into.old}), nil
 }
 
-// write writes all files or none.
 func (b *builder) write(ctx context.Context, problems []diag.Problem) (Result, error) {
 	result := b.result()
 	result.Problems = problems
@@ -78,7 +77,7 @@ func (b *builder) write(ctx context.Context, problems []diag.Problem) (Result, e
 	return result, nil
 }
 
-// writer writes files below the module's directory, which no symbolic link leads out of, and can take that back.
+// writer writes files below the directory of the module, follows no symbolic link out of it, and can undo its changes.
 type writer struct {
 	root *os.Root
 	back []func() error
@@ -100,7 +99,6 @@ func (w *writer) put(name string, p outputFile) error {
 	return errors.Join(err, f.Close())
 }
 
-// mkdir makes the directories that are missing.
 func (w *writer) mkdir(name string) error {
 	info, err := w.root.Stat(name)
 	switch {
@@ -121,7 +119,7 @@ func (w *writer) mkdir(name string) error {
 	return nil
 }
 
-// replace changes a file that is still what it was when it was read, so that a reader sees the old text or the new one.
+// replace replaces a file atomically, if it still has the text that was read.
 func (w *writer) replace(name string, p outputFile) error {
 	now, err := w.root.ReadFile(name)
 	if err != nil {
@@ -160,7 +158,7 @@ func (w *writer) rename(name string, text []byte) error {
 	return nil
 }
 
-// undo takes everything back, the last first.
+// undo reverts all changes, the last one first.
 func (w *writer) undo() error {
 	var all error
 	for i := len(w.back) - 1; i >= 0; i-- {

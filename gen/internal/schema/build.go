@@ -14,11 +14,11 @@ import (
 type builder struct {
 	pkg      *types.Package
 	src      Source
-	open     []types.Type // the structs that the walk is in
+	open     []types.Type // the structs around the current field
 	problems []diag.Problem
 }
 
-// report notes a problem. The result is valid until the next one is noted.
+// report adds a problem. The result is valid until the next call.
 func (b *builder) report(cause diag.Cause, pos token.Pos, subject string, facts ...any) *diag.Problem {
 	b.problems = append(b.problems, diag.New(cause, b.src.Position(pos), subject, facts...))
 	return &b.problems[len(b.problems)-1]
@@ -37,7 +37,7 @@ func (b *builder) name(t types.Type) string {
 	})
 }
 
-// object reads the struct t, which the field at pos mentions.
+// object reads the struct t; the field at pos mentions it.
 func (b *builder) object(t types.Type, pos token.Pos) *Object {
 	for i, outer := range b.open {
 		if types.Identical(outer, t) {
@@ -101,7 +101,7 @@ func (b *builder) field(owner types.Type, c candidate) *Field {
 	return f
 }
 
-// quote applies ",string".
+// quote applies the json option string.
 func (b *builder) quote(v *Value, field *types.Var) bool {
 	switch v.Kind {
 	case Int, Uint, Float, Bool:
@@ -114,7 +114,7 @@ func (b *builder) quote(v *Value, field *types.Var) bool {
 	return false
 }
 
-// value reads the type of a field, or of what lies in it.
+// value reads the type of a field, or of an element of it.
 func (b *builder) value(t types.Type, field *types.Var, owner types.Type) *Value {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		v := b.value(p.Elem(), field, owner)
@@ -186,7 +186,7 @@ func (b *builder) basic(t types.Type, u *types.Basic, field *types.Var, owner ty
 	return v
 }
 
-// basic makes v a value of the basic type. False if JSON has none such.
+// basic makes v a value of a basic type; false if JSON has no such value.
 func (v *Value) basic(u *types.Basic) bool {
 	switch info := u.Info(); {
 	case info&types.IsString != 0:
@@ -219,7 +219,7 @@ func bitsOf(k types.BasicKind) int {
 	return 0
 }
 
-// special returns the value of a type that is written in its own way.
+// special returns the value of a type that the decoder treats specially, or nil.
 func special(t types.Type) *Value {
 	v := &Value{Type: t}
 	switch fullName(t) {
@@ -255,7 +255,7 @@ func fullName(t types.Type) string {
 	return n.Obj().Pkg().Path() + "." + n.Obj().Name()
 }
 
-// decodesItself returns the method by which encoding/json would let the type decode itself, or "".
+// decodesItself returns the method with which encoding/json lets the type decode itself, or "".
 func decodesItself(t types.Type) string {
 	set := types.NewMethodSet(types.NewPointer(t))
 	if types.IsInterface(t) {
@@ -269,6 +269,5 @@ func decodesItself(t types.Type) string {
 	return ""
 }
 
-// hidden reports what nobody sees or that breaks lines: control characters, those that change the direction of the text around
-// them, blanks without width and of all other kinds than the usual one.
+// hidden reports control characters, characters that change the direction of text, and blanks other than the usual one.
 func hidden(r rune) bool { return !unicode.IsPrint(r) }

@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/argrules"
 )
 
-// candidate is a field that encoding/json would see, before equal names are settled.
+// candidate is a field that encoding/json sees, before conflicts of names are resolved.
 type candidate struct {
 	v       *types.Var
 	through []*types.Var // the embedded structs that it is promoted from
@@ -22,7 +22,7 @@ type candidate struct {
 
 type jsonOptions struct{ omit, quoted bool }
 
-// path is how the field is reached from a value of owner: by its name alone, unless that means another field there.
+// path returns the selector of the field in a value of owner: its name, or the full path if the name alone means another field.
 func (c candidate) path(owner types.Type, pkg *types.Package) string {
 	found, _, _ := types.LookupFieldOrMethod(owner, true, pkg, c.v.Name())
 	if found == c.v {
@@ -35,8 +35,8 @@ func (c candidate) path(owner types.Type, pkg *types.Package) string {
 	return strings.Join(names, ".")
 }
 
-// candidates returns the fields of the struct in the order of their declaration, those of embedded structs in their place, and
-// settles equal names as encoding/json does: the shallowest wins, then the one with a tag; what is left is a problem.
+// candidates returns the fields of the struct in the order of declaration, embedded structs in place. It resolves conflicts of
+// names as encoding/json does: the shallowest wins, then the one with a tag; what remains is a problem.
 func (b *builder) candidates(t types.Type) []candidate {
 	all := b.collect(t, nil)
 	var kept []candidate
@@ -54,7 +54,7 @@ func (b *builder) candidates(t types.Type) []candidate {
 	return kept
 }
 
-// beats reports whether encoding/json prefers c to o for the name that both have.
+// beats reports whether encoding/json prefers c to o because both have the same name.
 func (c candidate) beats(o candidate) bool {
 	if c.name != o.name || c.v == o.v {
 		return false
@@ -122,7 +122,7 @@ func either(first bool, a, b string) string {
 	return b
 }
 
-// exports tells whether a struct has a field that JSON can fill, or embeds something that may.
+// exports tells whether a struct has a field that JSON can set, or an embedded field that may have one.
 func exports(s *types.Struct) bool {
 	for v := range s.Fields() {
 		if v.Exported() || v.Embedded() {
@@ -132,7 +132,7 @@ func exports(s *types.Struct) bool {
 	return false
 }
 
-// embedded reports whether the fields of an embedded field are the struct's own.
+// embedded reports whether the fields of an embedded field count as the struct's.
 func (b *builder) embedded(owner types.Type, v *types.Var) bool {
 	t := types.Unalias(v.Type())
 	if p, ok := t.(*types.Pointer); ok {

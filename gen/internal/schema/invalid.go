@@ -2,8 +2,7 @@ package schema
 
 import "go/types"
 
-// Invalid returns the type in t that does not type-check, or nil. It does not look into the definitions of named types: only what
-// is written here must be valid.
+// Invalid returns the part of t that does not type-check, or nil. It does not look into the definitions of named types.
 func Invalid(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Basic:

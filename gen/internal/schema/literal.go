@@ -20,8 +20,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/format"
 )
 
-// constants returns the constants of a named type, in the order of the source. A type of another package shows those that it
-// exports; the others are known by their value only.
+// constants returns the constants of a named type in source order. Unexported constants of another package are known by their value
+// only.
 func (b *builder) constants(v *Value) []Literal {
 	n, ok := v.Type.(*types.Named)
 	if !ok || n.Obj().Pkg() == nil || v.Kind == Float || v.Kind == Bool || b.src.Open != nil && b.src.Open(n.Obj()) {
@@ -61,7 +61,7 @@ func literalOf(c *types.Const) Literal {
 	return Literal{JSON: s, Go: s}
 }
 
-// quote writes a string as JSON, without the escapes that only HTML needs and with those that keep the generated file readable.
+// quote writes a string as JSON. It escapes hidden characters and does not escape for HTML.
 func quote(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -102,7 +102,7 @@ func (c *constraint) number(w argrules.Word) string {
 	return w.Value
 }
 
-// numberProblem says why the text is no value of v, or "".
+// numberProblem says why the text is no value of v; "" if it is one.
 func numberProblem(v *Value, text string) string {
 	if v.Kind == Float {
 		if !matches(argrules.NumberPattern, text) {
@@ -124,7 +124,7 @@ func numberProblem(v *Value, text string) string {
 	return ""
 }
 
-// intRange is what the decoder lets through: the type's range, for numbers without quotes at most ±(2^53-1).
+// intRange returns the range that the decoder accepts: that of the type, for unquoted numbers at most ±(2^53-1).
 func intRange(v *Value) (least, most *big.Int) {
 	bits := cmp.Or(v.Bits, 64)
 	one := big.NewInt(1)
@@ -234,7 +234,7 @@ func (c *constraint) given(w argrules.Word) {
 	c.f.Default, c.f.Required = &lit, false
 }
 
-// unfit says which limit the value breaks, or "".
+// unfit says which limit the value breaks; "" if none.
 func unfit(v *Value, lit Literal, text string) string {
 	n := utf8.RuneCountInString(text)
 	switch {
@@ -252,7 +252,7 @@ func unfit(v *Value, lit Literal, text string) string {
 	return ""
 }
 
-// order refuses limits that no value can keep.
+// order refuses limits that exclude every value.
 func (c *constraint) order() {
 	l := c.v.Limits
 	switch list := c.f.Value; {
@@ -266,7 +266,7 @@ func (c *constraint) order() {
 	}
 }
 
-// members refuses limits that a value of the enum breaks: one of the two is not meant.
+// members refuses an enum with a value that breaks the limits.
 func (c *constraint) members() {
 	for _, lit := range c.v.Enum {
 		if msg := unfit(c.v, lit, plainText(lit)); msg != "" {

@@ -2,7 +2,7 @@ package schema
 
 import "go/types"
 
-// encodesItself returns the method by which encoding/json lets the type encode itself, or "".
+// encodesItself returns the method with which encoding/json lets the type encode itself, or "".
 func encodesItself(t types.Type) string {
 	if types.IsInterface(t) {
 		return ""

@@ -16,7 +16,7 @@ type Method struct {
 	Env bool
 	// Out is nil if there is only an error.
 	Out types.Type
-	// Output describes the JSON of a structured result; nil where there is none or nothing can be said about it.
+	// Output describes the JSON of the result; nil if there is none or it cannot be described.
 	Output *Value
 }
 
@@ -25,8 +25,8 @@ const (
 	envName = "github.com/grapnel-go/grapnel/hook.Env"
 )
 
-// NewMethod reads the form of a method and the model of its input, which the generated code of pkg decodes. A method of another
-// form is HG030, one with a type that does not exist HG010.
+// NewMethod reads the signature of a tool and its input, which the generated code of pkg decodes. Another signature is HG030, a
+// type that does not type-check HG010.
 func NewMethod(pkg *types.Package, fn *types.Func, src Source) (*Method, []diag.Problem) {
 	b := &builder{pkg: pkg, src: src}
 	sig := fn.Signature()
@@ -46,7 +46,7 @@ func NewMethod(pkg *types.Package, fn *types.Func, src Source) (*Method, []diag.
 		b.input(in, fn)
 		m.Input = b.object(in, fn.Pos())
 	}
-	if m.Out != nil && !Parametric(m.Out) { // of what a type parameter stands for nothing can be said
+	if m.Out != nil && !Parametric(m.Out) { // the type is known only at run time
 		m.Output = b.output(m.Out, fn)
 	}
 	return m, diag.Sort(b.problems)

@@ -7,7 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// unnameable says why the generated package cannot write the type; bad is false if it can.
+// unnameable says why the generated package cannot name the type; bad is false if it can.
 func (b *builder) unnameable(t types.Type) (why diag.Cause, bad bool) {
 	n, ok := t.(*types.Named)
 	if !ok || n.Obj().Pkg() == nil {
@@ -30,7 +30,7 @@ func (b *builder) unnameable(t types.Type) (why diag.Cause, bad bool) {
 	return 0, false
 }
 
-// importable reports whether the package from may import the path, by the rule about internal.
+// importable reports whether package from may import the path: the rule about internal.
 func importable(path, from string) bool {
 	parent, ok := cutInternal(path)
 	return !ok || from == parent || strings.HasPrefix(from, parent+"/")

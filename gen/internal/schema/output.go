@@ -15,8 +15,8 @@ import (
 // a duration is a number, and a type that encodes itself may be anything unless //hook:schema says more. Constants are no enum
 // here, because nothing keeps a result to them.
 //
-// It returns nil where nothing can be said: a result that is no JSON, of a type known at run time only, or one that refers to
-// itself, which a schema without references cannot describe.
+// It returns nil if the result is no JSON, has a type that is known at run time only, or refers to itself, which a schema without
+// references cannot describe.
 func (b *builder) output(t types.Type, fn *types.Func) *Value {
 	switch fullName(types.Unalias(t)) {
 	case "github.com/grapnel-go/grapnel/hook/message.ToolResult", "github.com/grapnel-go/grapnel/hook/message.JSON":
@@ -27,22 +27,22 @@ func (b *builder) output(t types.Type, fn *types.Func) *Value {
 	}
 	w := &outputs{b: b, fn: fn}
 	v := w.value(t, "")
-	if v == nil || w.endless || v.Kind == Any {
+	if v == nil || w.recursive || v.Kind == Any {
 		return nil
 	}
 	return v
 }
 
-// outputs is the walk through one result.
+// outputs describes one result.
 type outputs struct {
 	b    *builder
 	fn   *types.Func
 	open []types.Type
-	// endless: a type refers to itself.
-	endless bool
+	// recursive: a type refers to itself.
+	recursive bool
 }
 
-// value reads a type; where is the path of fields to it, for problems. Nil is a problem that was reported.
+// value describes a type; where is the path of fields to it, for problems. It returns nil after it has reported a problem.
 func (w *outputs) value(t types.Type, where string) *Value {
 	t = types.Unalias(t)
 	if p, ok := t.(*types.Pointer); ok {
@@ -86,7 +86,7 @@ func (w *outputs) value(t types.Type, where string) *Value {
 	return w.refuse(t, where)
 }
 
-// known returns the value of a type that is written in its own way, or nil.
+// known returns the value of a type that encoding/json treats specially or that encodes itself, or nil.
 func (w *outputs) known(t types.Type, where string) *Value {
 	switch fullName(t) {
 	case "time.Time":
@@ -103,7 +103,7 @@ func (w *outputs) known(t types.Type, where string) *Value {
 		return nil
 	}
 	if byValue := types.NewMethodSet(t).Lookup(nil, own) != nil; !byValue {
-		return &Value{Kind: Any, Type: t} // called only where encoding/json can take the address
+		return &Value{Kind: Any, Type: t} // encoding/json calls the method only if it can take the address
 	}
 	if n, ok := t.(*types.Named); ok {
 		if shape, err := Shape(w.b.described(n.Obj())); err == nil {
@@ -145,10 +145,10 @@ func encodableKey(t types.Type) bool {
 	return types.NewMethodSet(t).Lookup(nil, "MarshalText") != nil
 }
 
-// structure reads the fields that encoding/json writes.
+// structure describes the fields that encoding/json writes.
 func (w *outputs) structure(v *Value, where string) *Value {
 	if slices.ContainsFunc(w.open, func(o types.Type) bool { return types.Identical(o, v.Type) }) {
-		w.endless = true
+		w.recursive = true
 		return &Value{Kind: Any, Type: v.Type}
 	}
 	w.open = append(w.open, v.Type)
@@ -169,8 +169,8 @@ func (w *outputs) structure(v *Value, where string) *Value {
 // written is a field that encoding/json may write.
 type written struct {
 	candidate
-	// maybe: it is promoted through a pointer that may be nil.
-	maybe bool
+	// optional: it is promoted through a pointer that may be nil.
+	optional bool
 	// tagOptions are separated by commas.
 	tagOptions string
 }
@@ -180,8 +180,8 @@ func (c written) has(option string) bool {
 	return slices.Contains(strings.Split(c.tagOptions, ","), option)
 }
 
-// dominates reports whether field i is the one of its name that is written: the least deep one, then the one with a tag; where
-// two are left, none, also if they are one field of a struct that is embedded twice.
+// dominates reports whether encoding/json writes field i and not another one of its name: the shallowest wins, then the one with a
+// tag; if two remain neither is written.
 func dominates(all []written, i int) bool {
 	c := all[i]
 	for j, o := range all {
@@ -195,8 +195,8 @@ func dominates(all []written, i int) bool {
 	return true
 }
 
-// allWritten returns the fields of the struct in the order of their declaration, those of embedded structs in their place.
-func allWritten(t types.Type, through []*types.Var, maybe bool) []written {
+// allWritten returns the fields of the struct in the order of declaration, embedded structs in place.
+func allWritten(t types.Type, through []*types.Var, optional bool) []written {
 	var out []written
 	s := t.Underlying().(*types.Struct)
 	for i := range s.NumFields() {
@@ -212,11 +212,11 @@ func allWritten(t types.Type, through []*types.Var, maybe bool) []written {
 		}
 		if v.Embedded() && name == "" && deep != nil {
 			if !slices.Contains(through, v) {
-				out = append(out, allWritten(deep, append(through[:len(through):len(through)], v), maybe || pointer)...)
+				out = append(out, allWritten(deep, append(through[:len(through):len(through)], v), optional || pointer)...)
 			}
 			continue
 		}
-		c := written{candidate: candidate{v: v, through: through, name: name, tagged: name != "", hook: tag.Get("hook")}, maybe: maybe, tagOptions: options}
+		c := written{candidate: candidate{v: v, through: through, name: name, tagged: name != "", hook: tag.Get("hook")}, optional: optional, tagOptions: options}
 		if name == "" {
 			c.name = v.Name()
 		}
@@ -238,7 +238,7 @@ func structOf(t types.Type) (types.Type, bool) {
 	return nil, pointer
 }
 
-// validTagName is the rule of encoding/json for names in tags.
+// validTagName reports whether encoding/json accepts the name of a tag.
 func validTagName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -251,7 +251,7 @@ func (w *outputs) field(c written, where string) *Field {
 	}
 	empty, zero := c.has("omitempty"), c.has("omitzero")
 	if zero && neverWritten(c.v.Type()) {
-		return nil // as long as it is nil, which it has to be
+		return nil // it is always nil
 	}
 	v := w.value(c.v.Type(), where+c.v.Name())
 	if v == nil {
@@ -261,14 +261,14 @@ func (w *outputs) field(c written, where string) *Field {
 		quoteOutput(v)
 	}
 	v.Pointer = v.Pointer && (!empty && !zero || nilBehind(c.v.Type()))
-	f := &Field{Name: c.name, Value: v, Required: !c.maybe && !empty && !zero}
+	f := &Field{Name: c.name, Value: v, Required: !c.optional && !empty && !zero}
 	if w.b.src.Doc != nil {
 		f.Doc = origin.Text(w.b.src.Doc(c.v))
 	}
 	return f
 }
 
-// nilBehind reports whether a pointer that is not nil may still point to something that is written as null.
+// nilBehind reports whether a non-nil pointer may point to something that is written as null.
 func nilBehind(t types.Type) bool {
 	p, ok := types.Unalias(t).(*types.Pointer)
 	if !ok {
@@ -290,7 +290,7 @@ func neverWritten(t types.Type) bool {
 	return false
 }
 
-// quoteOutput applies ",string", which encoding/json ignores where it has no meaning.
+// quoteOutput applies the json option string, which encoding/json ignores for other kinds.
 func quoteOutput(v *Value) {
 	switch v.Kind {
 	case Int, Uint, Float, Bool:

@@ -22,7 +22,7 @@ func (b *builder) own(t types.Type, method string, field *types.Var, owner types
 	}
 	shape, err := Shape(text)
 	if err != nil {
-		return nil // the directive itself is refused where it stands
+		return nil // reported at the directive
 	}
 	if method == "UnmarshalJSON" {
 		return &Value{Kind: Own, Type: t, Shape: shape}
@@ -34,7 +34,7 @@ func (b *builder) own(t types.Type, method string, field *types.Var, owner types
 	return &Value{Kind: OwnText, Type: t, Doc: shape.Doc, Enum: shape.Enum, Limits: shape.Limits}
 }
 
-// describes returns the description that a shape brings for the field.
+// describes returns the description that a shape has for the field.
 func (v *Value) describes() string {
 	if v.Shape != nil {
 		return v.Shape.Doc
@@ -50,7 +50,7 @@ func (b *builder) described(o types.Object) string {
 	return b.src.Schema(o)
 }
 
-// undescribable reports a directive above a field whose type does not decode itself: it would be ignored.
+// undescribable reports a directive without effect: the type of its field does not decode itself.
 func (b *builder) undescribable(field *types.Var, owner types.Type) {
 	t := types.Unalias(field.Type())
 	for {
@@ -76,7 +76,7 @@ func (b *builder) undescribable(field *types.Var, owner types.Type) {
 // SelfDecoding reports whether a type has the UnmarshalJSON or UnmarshalText that //hook:schema speaks about, or the way back.
 func SelfDecoding(t types.Type) bool { return decodesItself(t) != "" || encodesItself(t) != "" }
 
-// input reports an input type that decodes itself: its method would never be called.
+// input reports an input type that decodes itself: generated code never calls its method.
 func (b *builder) input(t types.Type, fn *types.Func) {
 	if own := decodesItself(t); own != "" {
 		b.report(diag.InputDecodesItself, fn.Pos(), b.name(t), fn.Name()).Method = own

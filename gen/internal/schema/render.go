@@ -8,7 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/argrules"
 )
 
-// Words lists values as an error message does: low, normal, high.
+// Words lists values for an error message: low, normal, high.
 func Words(values []Literal) string {
 	words := make([]string, len(values))
 	for i, v := range values {
@@ -20,10 +20,10 @@ func Words(values []Literal) string {
 	return strings.Join(words, ", ")
 }
 
-// JSON returns the schema of the object, without blanks. A nil object has no members.
+// JSON returns the schema of the object without blanks. A nil object has no members.
 func (o *Object) JSON() string { return strings.Join(o.Pieces(), "") }
 
-// Pieces returns the schema in parts: its head, one part per member, its tail.
+// Pieces returns the schema in parts: head, one part per member, tail.
 func (o *Object) Pieces() []string {
 	if o == nil {
 		return []string{`{"type":"object","properties":{},"additionalProperties":false}`}
@@ -73,7 +73,7 @@ func (v *Value) Pieces() []string {
 	return []string{v.JSON()}
 }
 
-// schema returns the schema of a value: its type, the description, its limits and what else is to be said.
+// schema returns the schema of a value: type, description, limits and all other keywords.
 func (v *Value) schema(doc, extra string) string {
 	if v.Kind == Own {
 		shape := *v.Shape
@@ -121,10 +121,10 @@ func (v *Value) typeList(typ string) string {
 	return "[" + strings.Join(names, ",") + "]"
 }
 
-// parts writes the keywords about what lies in the value.
+// parts writes the keywords about the parts of the value.
 func (v *Value) parts() string {
 	switch v.Kind {
-	case Struct: // in a union; elsewhere the pieces say it
+	case Struct: // in a union; elsewhere Pieces writes it
 		s := strings.Join(v.Struct.pieces("", ""), "")
 		return "," + strings.TrimSuffix(strings.TrimPrefix(s, `{"type":,`), "}")
 	case List:

@@ -1,7 +1,7 @@
-// Package schema turns the Go type of a tool's input into the model that schema, decoder and validation are generated from, and
-// into the JSON Schema itself. It is pure: types in, a tree and problems out.
+// Package schema reads the Go type of a tool's input into the model from which schema, decoder and validation are generated, and
+// writes the JSON Schema. It has no effects: types in, a tree and problems out.
 //
-// The schemas keep to what every provider takes: an object at the top, properties in the order of the fields,
+// The schemas have only what every provider accepts: an object at the top, properties in the order of the fields,
 // additionalProperties false, everything inlined.
 package schema
 
@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// Kind is how a value is written in JSON and read from it.
+// Kind is the JSON form of a value.
 type Kind int
 
 // The kinds of value.
@@ -42,18 +42,18 @@ type Object struct {
 	Type   types.Type
 	Fields []*Field
 
-	// While a shape is read: what its keywords said.
+	// closed and required are what the keywords say while a shape is read.
 	closed   bool
 	required []string
 }
 
 // Field is one member of an object.
 type Field struct {
-	// Go is how the field is reached from the struct: "Title", "Base.Title".
+	// Go is the selector of the field in the struct: "Title", "Base.Title".
 	Go string
 	// Name is the member's name in JSON.
 	Name string
-	// Doc is the description, on one line per paragraph.
+	// Doc is the description, one line per paragraph.
 	Doc      string
 	Required bool
 	// Default and Example are nil where there is none.
@@ -62,8 +62,7 @@ type Field struct {
 	Pos              token.Position
 }
 
-// NullIsAbsent tells whether null in the place of the value counts as not given: it
-// does for optional fields, unless the Go value can tell the two apart.
+// NullIsAbsent tells whether null counts as a missing value: in optional fields whose Go value cannot tell the two apart.
 func (f *Field) NullIsAbsent() bool {
 	if f.Required {
 		return false
@@ -85,18 +84,18 @@ type Value struct {
 	Quoted bool
 	Struct *Object
 	Elem   *Value
-	// Shape is what //hook:schema says about a type that decodes itself. Its parts have the Go types that they are checked as.
+	// Shape is the //hook:schema of a type that decodes itself. Its parts have the Go types that check them.
 	Shape *Value
 	// Forms are the alternatives of a Union, one for each JSON type.
 	Forms []*Value
-	// Doc is the description that a shape brings; a field's comes first.
+	// Doc is the description of a shape; a field's own comes first.
 	Doc string
 	// Enum is not empty if only these values are allowed.
 	Enum []Literal
 	Limits
 }
 
-// Limits are what the tag of a field demands of its value; nil and "" demand nothing. Those of a list's elements stand at Elem.
+// Limits are the constraints in the tag of a field; nil and "" constrain nothing. Those of list elements are in Elem.
 type Limits struct {
 	// Min and Max are numbers as JSON and Go write them.
 	Min, Max string
@@ -107,24 +106,23 @@ type Limits struct {
 	Pattern, Format    string
 }
 
-// Literal is one value, as JSON writes it and as Go does.
+// Literal is a value as JSON and as Go.
 type Literal struct {
 	JSON string
 	// Go is an untyped constant: a number, a quoted string, true or false. A duration is in nanoseconds.
 	Go string
-	// Const is the constant that has the value, where it may be named from the package that is generated.
+	// Const is the constant of the value, if the generated package may name it.
 	Const *types.Const
 }
 
-// Source is what types alone do not tell. Position must be set; the others may be nil.
+// Source answers what types alone do not tell. Position must be set; the others may be nil.
 type Source struct {
 	Position func(token.Pos) token.Position
-	// Doc returns the comment of a struct field, as it stands.
+	// Doc returns the comment of a struct field.
 	Doc func(*types.Var) string
-	// Ours reports whether a field or type is declared in the module that is generated, where it can be given a comment; nil is
-	// everywhere.
+	// Ours reports whether a field or type belongs to the main module, where it can get a comment; nil means always.
 	Ours func(types.Object) bool
-	// Word returns where a word of the tag of a struct field stands; nil, and no position, is the field's own place.
+	// Word returns the place of a word in the tag of a field; nil and no position mean the place of the field.
 	Word func(v *types.Var, word string) token.Pos
 	// Open reports whether values other than a type's constants are allowed.
 	Open func(*types.TypeName) bool
@@ -132,8 +130,7 @@ type Source struct {
 	Schema func(types.Object) string
 }
 
-// New returns the model of the struct t, which the generated code of pkg decodes. Where a problem is an error, what belongs to it
-// is missing from the model.
+// New returns the model of the struct t, which the generated code of pkg decodes. Parts with an error are missing from it.
 func New(pkg *types.Package, t types.Type, src Source) (*Object, []diag.Problem) {
 	b := &builder{pkg: pkg, src: src}
 	o := b.object(t, token.NoPos)

@@ -37,7 +37,7 @@ func (e *UnknownKeyword) Error() string {
 	return strings.TrimSpace(e.Path + " " + text)
 }
 
-// keywords are those of a schema, with the type that they are about; "" is every type.
+// keywords are the keywords of a schema and the type that each constrains; "" is every type.
 var keywords = []struct{ name, about string }{
 	{"type", ""}, {"description", ""}, {"enum", ""},
 	{"minLength", "string"}, {"maxLength", "string"}, {"pattern", "string"}, {"format", "string"},
@@ -45,7 +45,7 @@ var keywords = []struct{ name, about string }{
 	{"properties", "object"}, {"required", "object"}, {"additionalProperties", "object"},
 }
 
-// member is one member of a JSON object, in the order of the text.
+// member is a member of a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -82,7 +82,7 @@ func members(raw []byte) ([]member, error) {
 	return out, nil
 }
 
-// shaper reads one schema; forms are the values by JSON type.
+// shaper reads a schema. forms are the values by JSON type.
 type shaper struct {
 	path  string
 	depth int
@@ -123,7 +123,7 @@ func (s *shaper) errorf(text string, args ...any) error {
 	return fmt.Errorf(text, args...)
 }
 
-// types makes the value out of the keyword type.
+// types makes the value from the keyword type.
 func (s *shaper) types(raw json.RawMessage) error {
 	if raw == nil {
 		s.out = &Value{Kind: Any, Type: types.Universe.Lookup("any").Type()}
@@ -164,7 +164,7 @@ func (s *shaper) types(raw json.RawMessage) error {
 	return nil
 }
 
-// kindName is the name under which keywords look for a type: integers are numbers.
+// kindName returns the type under which keywords look for a type: integers are numbers.
 func kindName(typ string) string {
 	if typ == "integer" {
 		return "number"
@@ -276,7 +276,7 @@ func (s *shaper) bound(v *Value, m member) error {
 	return nil
 }
 
-// enum reads the values of a string or an integer; null is among them where the type says so.
+// enum reads the values of a string or an integer, and null if the type allows it.
 func (s *shaper) enum(v *Value, m member) error {
 	var values []json.RawMessage
 	if json.Unmarshal(m.value, &values) != nil || len(values) == 0 {

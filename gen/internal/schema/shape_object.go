@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/argrules"
 )
 
-// members reads the keywords of an object. Which fields it has is known only when all of them are read.
+// members reads the keywords of an object; settle decides about its fields once all are read.
 func (s *shaper) members(v *Value, m member) error {
 	switch m.name {
 	case "properties":
@@ -38,7 +38,7 @@ func (s *shaper) members(v *Value, m member) error {
 	return err
 }
 
-// object is what the schema of an object says until it is settled whether it is a struct or a map.
+// object returns the object that keywords describe until settle decides whether it is a struct or a map.
 func (v *Value) object() *Object {
 	if v.Struct == nil {
 		v.Struct = &Object{}
@@ -71,7 +71,7 @@ func (s *shaper) properties(v *Value, m member) error {
 	return nil
 }
 
-// settle decides what an object is, and refuses limits that leave nothing.
+// settle decides whether an object is a struct or a map, and refuses limits that exclude every value.
 func (s *shaper) settle() error {
 	if v := s.forms["object"]; v != nil && v.Struct != nil {
 		o := v.Struct
@@ -102,7 +102,7 @@ func (s *shaper) settle() error {
 
 func crossed(least, most *int) bool { return least != nil && most != nil && *most < *least }
 
-// plainText is a literal as it was meant: a string without its quotes.
+// plainText returns a literal without quotes.
 func plainText(lit Literal) string {
 	if s, err := strconv.Unquote(lit.Go); err == nil {
 		return s

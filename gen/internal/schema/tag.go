@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
-// term is a word that a hook tag on an input field may have, and the kinds of value that it is for; none is all.
+// term is a word of the hook tag of an input field, with the kinds of value that it constrains; nil is all.
 type term struct {
 	name  string
 	value bool
@@ -38,7 +38,7 @@ var terms = []term{
 	{"example", true, []Kind{String, Int, Uint, Float, Bool, Duration, Time, OwnText}, "single values", "a value for the description"},
 }
 
-// Formats are the values of format= that the decoder checks.
+// Formats returns the formats that the decoder checks.
 func Formats() []string { return format.Names() }
 
 // Word documents one word of the tag on an input field.
@@ -80,7 +80,7 @@ func (b *builder) constrain(f *Field, field *types.Var, tag string) bool {
 		c.key = w.Key
 		c.word(w)
 	}
-	// What is given is compared with the limits once all of them are known.
+	// Defaults and examples are checked once all limits are known.
 	for _, w := range list {
 		if c.ok && (w.Key == "default" || w.Key == "example") {
 			c.key = w.Key
@@ -98,13 +98,13 @@ func (b *builder) constrain(f *Field, field *types.Var, tag string) bool {
 	return c.ok
 }
 
-// constraint is the work on one tag. v is what the limits are about: the field's value, or a list's elements.
+// constraint applies one tag. v is the constrained value: the field's, or that of a list's elements.
 type constraint struct {
 	b     *builder
 	f     *Field
 	field *types.Var
 	v     *Value
-	// key is the word that is being read.
+	// key is the current word.
 	key string
 	ok  bool
 }
@@ -166,7 +166,7 @@ func (c *constraint) word(w argrules.Word) {
 	}
 }
 
-// ours is the word that a keyword of JSON Schema has here.
+// ours returns the word for a keyword of JSON Schema.
 func ours(word string) string {
 	word = strings.ToLower(word)
 	for _, pair := range [][2]string{{"minlength", "minlen"}, {"maxlength", "maxlen"}, {"minimum", "min"}, {"maximum", "max"}, {"examples", "example"}} {

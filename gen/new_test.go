@@ -305,14 +305,14 @@ func TestNewFindsWhatIsThere(t *testing.T) {
 		{"whole", gen.NewOptions{Name: "notes", Tools: []string{"add"}}, true, ""},
 		{"whole without tools", gen.NewOptions{Name: "notes"}, true, ""},
 		{"a tool is missing", gen.NewOptions{Name: "notes", Tools: []string{"add", "http-get"}}, false,
-			"subsystems/notes/tools.go:4:6: error HG060: Notes is here already and has no notes_http-get; hookgen new never changes what is there\n"},
+			"subsystems/notes/tools.go:4:6: error HG060: Notes exists and has no notes_http-get; hookgen new changes no existing code\n"},
 		{"and how to add it", gen.NewOptions{Name: "notes", Tools: []string{"http-get"}}, false,
 			"\t\t//hook:tool name=notes_http-get\n\t\tfunc (n *Notes) HTTPGet(ctx context.Context, in HTTPGetInput) (string, error) {\n"},
 		{"another type", gen.NewOptions{Name: "other", Tools: []string{"add"}}, false,
-			"subsystems/other/other.go:1: error HG060: this file is here already, and package other declares no type Other; hookgen new never overwrites\n"},
+			"subsystems/other/other.go:1: error HG060: this file exists, and package other declares no type Other; hookgen new overwrites nothing\n"},
 		{"only a test", gen.NewOptions{Name: "odd"}, false, "subsystems/odd/odd_test.go:1: error HG060"},
 		{"whole, but not in the composite", gen.NewOptions{Name: "notes", Into: "./daemon.Daemon"}, false,
-			"daemon/daemon.go:19:6: error HG061: could not add the field for notes to Daemon\n\tnotes is here already, so nothing was changed\n\tfix: add the line yourself, " +
+			"daemon/daemon.go:19:6: error HG061: could not add the field for notes to Daemon\n\tnotes exists already, so nothing was changed\n\tfix: add the line yourself, " +
 				"with the import \"example.com/test/subsystems/notes\", and run hookgen:  Notes *notes.Notes\n"},
 	}
 	for _, tt := range tests {

@@ -74,7 +74,7 @@ func TestPatterns(t *testing.T) {
 	_, stderr := run(t, dir, false, "./nowhere")
 	assert.Contains(t, stderr, `error HG003: pattern "./nowhere" matches no package`)
 	_, stderr = run(t, dir, false, "prose/p/p.go")
-	assert.Contains(t, stderr, "error HG004: hookgen wants packages, not files: \"prose/p/p.go\"\n\tfix: hookgen ./prose/p\n")
+	assert.Contains(t, stderr, "error HG004: hookgen takes packages, not files: \"prose/p/p.go\"\n\tfix: hookgen ./prose/p\n")
 	_, err := gen.Run(t.Context(), gen.Options{Dir: filepath.Join(dir, "nowhere")})
 	assert.Error(t, err)
 }

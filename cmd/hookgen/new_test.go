@@ -69,7 +69,7 @@ next:
 	code, stdout, stderr = hookgen(t, "new", "-C", dir, "notes", "-tools", "find")
 	assert.Equal(t, failed, code)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "subsystems/notes/notes.go:15:6: error HG060: Notes is here already and has no notes_find")
+	assert.Contains(t, stderr, "subsystems/notes/notes.go:15:6: error HG060: Notes exists and has no notes_find")
 	assert.Contains(t, stderr, "more: hookgen explain HG060\n")
 	code, _, stderr = hookgen(t, "-C", dir, "-check", "./subsystems/...", "./daemon")
 	assert.Equal(t, succeeded, code, stderr)

@@ -202,6 +202,8 @@ func TestEveryCauseHasAText(t *testing.T) {
 		for _, text := range []string{p.Message(), p.Fix()} {
 			assert.NotContains(t, text, "%!", "cause %d", cause)
 		}
+		other := cause == diag.Unparsable || cause == diag.ComposeCalled || cause >= diag.InvalidField && cause <= diag.InvalidResult
+		assert.Equal(t, other, p.Fix() == "", "cause %d: only another error or nobody says how to fix it", cause)
 		_, explained := diag.PageOf(p.Code)
 		assert.Equal(t, explained, cause > diag.PlannerOptions, "cause %d has the code %q", cause, p.Code)
 	}

@@ -42,7 +42,7 @@ func OneVersion(contract string) Note {
 
 // Unchanged says that a package was there already.
 func Unchanged(name string) Note {
-	return Note{Message: name + " is here already, so nothing was changed"}
+	return Note{Message: name + " exists already, so nothing was changed"}
 }
 
 // Quoting is the note that repeats another problem.

@@ -108,8 +108,8 @@ func TestPatterns(t *testing.T) {
 	tests := []struct{ pattern, want, fix string }{
 		{"./demon", `HG003: pattern "./demon" matches no package; did you mean "./daemon"?`, "hookgen ./daemon"},
 		{"./far/away", `HG003: pattern "./far/away" matches no package`, "name a package of this module, as in ./daemon or ./..."},
-		{"daemon/daemon.go", `HG004: hookgen wants packages, not files: "daemon/daemon.go"`, "hookgen ./daemon"},
-		{"daemon.go", `HG004: hookgen wants packages, not files: "daemon.go"`, "hookgen ."},
+		{"daemon/daemon.go", `HG004: hookgen takes packages, not files: "daemon/daemon.go"`, "hookgen ./daemon"},
+		{"daemon.go", `HG004: hookgen takes packages, not files: "daemon.go"`, "hookgen ."},
 		{"./daemon", "", ""},
 		{"./...", "", ""},
 		{"./tests", "", ""},

@@ -16,7 +16,7 @@ import (
 // Problem is one finding, as data: Code, Severity, Pos, Subject, Method, Notes and Edits, with the methods Message and Fix.
 type Problem = diag.Problem
 
-// Info is the severity of problems that are merely worth knowing.
+// Info is the severity of problems that stop nothing and need no action.
 const Info = diag.Info
 
 // Format is how problems are written.

@@ -88,7 +88,7 @@ func generationOf(args []string, stderr io.Writer) (g generation, status int, ok
 	flags.BoolVar(&g.options.Check, "check", false, "write nothing; exit 1 if a file is stale, missing or orphaned; also HOOKGEN_CHECK=1")
 	flags.BoolVar(&g.diff, "diff", false, "like -check, and print what would change as unified diffs")
 	flags.BoolVar(&g.options.Strict, "strict", false, "warnings are errors")
-	flags.BoolVar(&g.verbose, "v", false, "say what is read and written, and what is merely worth knowing")
+	flags.BoolVar(&g.verbose, "v", false, "print what is read and written, and problems of severity info")
 	format := flags.String("format", string(gen.Text), "how problems are written: text, github or json")
 	asJSON := flags.Bool("json", false, "the same as -format=json")
 	if status, ok := parse(flags, args); !ok {
@@ -120,7 +120,7 @@ func checkByEnvironment() (bool, error) {
 	}
 	check, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, fmt.Errorf("HOOKGEN_CHECK is %q; it wants 1 or 0", text)
+		return false, fmt.Errorf("HOOKGEN_CHECK is %q; set it to 1 or 0", text)
 	}
 	return check, nil
 }

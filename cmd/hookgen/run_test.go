@@ -145,7 +145,7 @@ func TestCheckByEnvironment(t *testing.T) {
 	t.Setenv("HOOKGEN_CHECK", "yes please")
 	code, _, stderr = hookgen(t, "-C", dir)
 	assert.Equal(t, failed, code)
-	assert.Contains(t, stderr, `HOOKGEN_CHECK is "yes please"; it wants 1 or 0`)
+	assert.Contains(t, stderr, `HOOKGEN_CHECK is "yes please"; set it to 1 or 0`)
 	t.Setenv("HOOKGEN_CHECK", "0")
 	code, _, stderr = hookgen(t, "-C", dir)
 	assert.Equal(t, succeeded, code, stderr)

@@ -16,8 +16,8 @@ func vetPackages(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	var o vet.Options
 	flags.StringVar(&o.Dir, "C", "", "run in this `dir`ectory")
 	flags.StringVar(&o.Tags, "tags", "", "build `tags`, separated by commas")
-	flags.BoolVar(&o.Info, "v", false, "say what is merely worth knowing, too")
-	fix := flags.Bool("fix", false, "change files where the fix is a change of text that needs no thought")
+	flags.BoolVar(&o.Info, "v", false, "also print problems of severity info")
+	fix := flags.Bool("fix", false, "apply the fixes that need no decision")
 	asJSON := flags.Bool("json", false, "write one object of JSON on a line for each problem")
 	if status, ok := parse(flags, args); !ok {
 		return status

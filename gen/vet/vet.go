@@ -27,7 +27,7 @@ The analyzer says what "hookgen" says before it writes code: directives
 tools with two owners, wrong tags. It also reports what compiles and does not
 work: a composite that was never generated or is out of date (HG080, HG081),
 copied (HG082) or made without a field that it needs (HG083), a hook that keeps
-what it was called with (HG084), a call of a tool that nobody has (HG085), an
+what it was called with (HG084), a call of a tool that does not exist (HG085), an
 OnEvent that waits (HG086), a hook that calls the composite around it (HG087),
 and with -info tools that are known only at run time (HG088).
 
@@ -40,7 +40,7 @@ func New() *analysis.Analyzer {
 		Name: "hookvet", Doc: doc, RunDespiteErrors: true,
 		FactTypes: []analysis.Fact{new(hookFact)}, ResultType: reflect.TypeFor[[]diag.Problem](),
 	}
-	info := a.Flags.Bool("info", false, "report what is merely worth knowing, too")
+	info := a.Flags.Bool("info", false, "also report problems of severity info")
 	a.Run = func(pass *analysis.Pass) (any, error) { return run(pass, *info) }
 	return a
 }
@@ -116,4 +116,4 @@ func closure(root *types.Package) []*types.Package {
 	return all
 }
 
-var errNoFact = errors.New("what package hook declares is not known: the driver gives no facts of the packages that this one imports")
+var errNoFact = errors.New("the facts of package hook are missing: run the analyzer with a driver that keeps facts of imported packages, such as go vet")

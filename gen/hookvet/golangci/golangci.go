@@ -36,7 +36,7 @@ func init() { register.Plugin(Name, New) }
 
 // Settings are the linter's in .golangci.yml.
 type Settings struct {
-	// Info reports what is merely worth knowing, too.
+	// Info also reports problems of severity info.
 	Info bool `json:"info"`
 }
 

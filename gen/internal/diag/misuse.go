@@ -21,17 +21,17 @@ func misusePages() []page {
 			"A *hook.ToolCall, *hook.Turn or *hook.Env belongs to one call. In a field, a variable of the package or a channel it stays after the return: " +
 				"it is mistaken for the next one's, and holds on to the history of the conversation. Keep what is needed of it.",
 			"s.last = call        // wrong\ns.last = call.ID()   // right"},
-		{"HG085", "a call of a tool that nobody has",
+		{"HG085", "a call of a tool that does not exist",
 			"Dispatch answers false for a name that is not its own. The names of all tools of this hook are known, and this is none of them. The generated constants cannot be misspelt.",
 			"hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: \"note_ad\"}})           // wrong\nhook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: notes.ToolNoteAdd}})  // right"},
 		{"HG086", "an OnEvent that waits",
-			"Events are delivered in order on the goroutine of the conversation. A time.Sleep, or a send that nobody may receive, holds it up, and with it all other hooks.",
+			"Events are delivered in order on the goroutine of the conversation. A time.Sleep, or a blocking send, holds up the conversation and all other hooks.",
 			"s.events <- ev                                          // wrong\nselect { case s.events <- ev: default: s.dropped++ }    // right"},
 		{"HG087", "a hook that calls the composite around it",
 			"The composite calls the hook again, which calls the composite again. What a hook wants of the others it asks the runtime for, through the Host of its place.", ""},
 		{"HG088", "tools that are known only at run time",
 			"Schema is written by hand, and no directive says what is in it. A composite then asks this member for every name that no other has, and cannot see at generation that two members have the same tool. " +
-				"It is merely worth knowing, and reported with -info (hookvet) or -v (hookgen vet) only.",
+				"This is only information, reported with -info (hookvet) or -v (hookgen vet).",
 			"//hook:tools fetch search      // if the names never change\n//hook:subsystem dynamic       // if they do"},
 	}
 }

@@ -89,7 +89,7 @@ func typePages() []page {
 			"type Daemon struct{ Memory *memory.Memry }    // wrong: memory has no Memry\n" +
 				"type Daemon struct{ Memory *memory.Memory }   // right"},
 		{"HG011", "a composite without hooks",
-			"No field has a type that implements hook.Hook, so there is nothing to weld.",
+			"No field has a type that implements hook.Hook, so the composite would call nothing.",
 			"//hook:composite\n" +
 				"type Daemon struct{ hook.Nop }               // wrong: no member\n" +
 				"\n" +
@@ -129,7 +129,7 @@ func typePages() []page {
 				"Guards []hook.Hook                     // right\n" +
 				"Others map[string]hook.Hook `hook:\"-\"` // right: meant for something else"},
 		{"HG017", "hook.Nop by pointer",
-			"An embedded *hook.Nop that nobody sets is nil, and every method that it lends panics. hook.Nop has no " +
+			"An embedded *hook.Nop that nobody sets is nil, and every method that it promotes panics. hook.Nop has no " +
 				"state and no size.",
 			"type Notes struct{ *hook.Nop }   // wrong\n" +
 				"type Notes struct{ hook.Nop }    // right"},
@@ -147,8 +147,8 @@ func typePages() []page {
 
 func planPages() []page {
 	return []page{
-		{"HG018", "an embedded field that brings a point past the composite",
-			"The method of an embedded field is also one of the composite's, so a field that takes no part would be called all the same, or be hidden by what is generated.",
+		{"HG018", "an embedded field that promotes a point although it is no member",
+			"The method of an embedded field is also one of the composite's, so the method of a field that is no member would still be called, or be hidden by a generated one.",
 			"*Guard `hook:\"-\"`        // wrong: Daemon has Guard's BeforeTool\nGuard *Guard `hook:\"-\"`  // right"},
 		{"HG020", "one tool with two owners",
 			"A call goes to one owner, so a name can have only one. A prefix on the field makes the names of all its " +
@@ -178,7 +178,7 @@ func planPages() []page {
 			"What a subsystem of another module offers is read from a constant that hookgen writes beside it. Without it the tools would be missing, or be known only at run time.",
 			"DB *sqltools.DB                     // wrong: nothing was generated in its module\n" +
 				"DB *sqltools.DB `hook:\"dynamic\"`    // right: asked at run time; or take a version with a generated file"},
-		{"HG026", "an order that cannot be",
+		{"HG026", "a circular order",
 			"The before= and after= of these fields contradict each other, or composites are nested in each other.",
 			"Skills *skills.Skills `hook:\"before=Memory\"`\n" +
 				"Memory *memory.Memory `hook:\"before=Skills\"` // wrong: each before the other\n" +
@@ -226,10 +226,10 @@ func policyPages() []page {
 			"match=tool: matches none of the tools that the members have, so the member is never called for one. Where some tools are known only at run time (of an MCP server, of a slice of hooks, added to a turn), only a name that is nearly a known one is reported, and a pattern with a wildcard never. A tool may also be one of a composite around this one: then silence the warning above the field. With -strict it is an error.",
 			"Policy *policy.Policy `hook:\"match=tool:bsh\"`  // wrong\nPolicy *policy.Policy `hook:\"match=tool:bash\"` // right"},
 		{"HG055", "a member that needs one which is turned off",
-			"A layer of configuration turns a member off that another one requires. The program tells it when it starts, or when the agent is registered.",
+			"A layer of configuration turns a member off that another one requires. The program reports it when it starts, or when the agent is registered.",
 			"{\"Memory\": \"off\"}                    // wrong where Skills has requires=Memory\n{\"Memory\": \"off\", \"Skills\": \"off\"}   // right"},
-		{"HG056", "a layer that cannot be laid",
-			"A layer of configuration speaks of a member that there is not, or says of one what cannot be: a policy at a point where it never acts, one half of what belongs together, or on where a more general layer has turned it off.",
+		{"HG056", "a layer that does not fit the composite",
+			"A layer of configuration names a member that does not exist, or sets something that does not fit it: a policy at a point that it does not have, one half of what belongs together, or on where a more general layer has turned it off.",
 			"{\"Gaurd\": \"off\"}                              // wrong: there is no such member\n{\"Guard\": \"BeforeTool: timeout=2s\"}           // right"},
 	}
 }

@@ -200,7 +200,7 @@ func noModule(err error) error {
 // directoryOf returns the absolute directory of a flag's relative one, if it lies in the module and can contain packages.
 func (b *builder) directoryOf(flag, dir string) (string, error) {
 	if len(dir) > maxPath {
-		return "", fmt.Errorf("%s %s is too long", flag, Quote(dir))
+		return "", fmt.Errorf("%s %s has more than %d bytes", flag, Quote(dir), maxPath)
 	}
 	if filepath.IsAbs(dir) || strings.HasPrefix(dir, "/") || strings.HasPrefix(dir, "~") {
 		return "", fmt.Errorf("%s %s: write the directory relative to this one", flag, Quote(dir))

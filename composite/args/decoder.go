@@ -37,14 +37,14 @@
 //	o.Require(0, "title")
 //	return d.Bind(c)
 //
-// The first error sticks, everything after it returns zero values and false, and
-// Bind tells it. Nothing allocates where the arguments are right and canonical,
-// but strings with escapes and what the types themselves need. Strings without
-// escapes share the memory of the arguments.
+// New has jsontext check the whole text and write its canonical form. The rest reads
+// that form, which is well formed and has no blanks. The first error sticks, everything
+// after it returns zero values and false, and Bind returns it. Strings without escapes
+// share the memory of the canonical arguments.
 package args
 
 import (
-	"fmt"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -54,16 +54,21 @@ import (
 const maxDepth = 64
 
 // Decoder reads the arguments of one call, from front to back. One goroutine at
-// a time; make it with [New] and keep it on the stack.
+// a time; make it with [New].
 type Decoder struct {
-	text   string
-	pos    int    // of the next byte
-	at     int    // start of the value that was read last, for Refuse
-	depth  int    // open objects and arrays
-	key    string // of the member that is being read; here and not in Object, which escapes with it otherwise
-	member int    // where the member that is being read begins
-	loose  bool   // something before pos is not in canonical form
-	cuts   []cut  // members before pos that the canonical form is without
+	// text is in canonical form.
+	text string
+	// pos is the index of the next byte.
+	pos int
+	// at is where the value begins that Refuse is about.
+	at int
+	// depth counts the open objects and arrays.
+	depth int
+	// key is the name of the current member, member where it begins.
+	key    string
+	member int
+	// cuts are the members before pos that count as not given.
+	cuts   []cut
 	call   *hook.ToolCall
 	schema message.JSON
 	err    *hook.ArgError
@@ -72,11 +77,24 @@ type Decoder struct {
 // New returns a decoder of call.Args(). Errors carry the name of the call's tool
 // and the schema.
 func New(call *hook.ToolCall, schema message.JSON) Decoder {
-	d := Decoder{text: string(call.Args()), call: call, schema: schema}
-	if d.text == "" {
-		d.text = "{}"
-	}
+	d := Decoder{call: call, schema: schema}
+	d.load(string(call.Args()))
 	return d
+}
+
+// load takes the canonical form of a text, or notes why it has none.
+func (d *Decoder) load(text string) {
+	if text == "" {
+		text = "{}"
+	}
+	value := jsontext.Value(text)
+	if value.Format() != nil {
+		d.failWith(fault(text))
+		return
+	}
+	if d.text = text; string(value) != text {
+		d.text = string(value)
+	}
 }
 
 // Bind ends the decoding: it returns an invocation that runs r on the canonical
@@ -97,69 +115,44 @@ func (d *Decoder) Err() *hook.ArgError { return d.err }
 func (d *Decoder) Refuse(reason string) { d.fail(d.at, "", reason) }
 
 // fail keeps the first error: at a byte of the text, or at a name within the
-// object that starts there. It leaves nothing to read, so that every loop ends.
+// object that starts there.
 func (d *Decoder) fail(at int, name, reason string) {
-	if d.err != nil {
-		return
+	if d.err == nil {
+		d.failWith(pathTo(d.text, at, name), reason)
 	}
-	d.err = &hook.ArgError{Path: pathTo(d.text, at, name), Reason: reason, Schema: d.schema}
+}
+
+// failWith leaves nothing to read, so that every loop ends.
+func (d *Decoder) failWith(path, reason string) {
+	d.err = &hook.ArgError{Path: path, Reason: reason, Schema: d.schema}
 	if d.call != nil {
 		d.err.Tool = d.call.Name()
 	}
 	d.pos = len(d.text)
 }
 
-// syntax says that the next byte is not what JSON has there.
-func (d *Decoder) syntax(expected string) {
-	if d.pos >= len(d.text) {
-		d.fail(d.pos, "", fmt.Sprintf("must be complete JSON: the text ends where %s is expected", expected))
-		return
-	}
-	d.fail(d.pos, "", fmt.Sprintf("must be valid JSON: %s is expected at byte %d", expected, d.pos))
-}
-
 // want says that a value of another type is expected.
 func (d *Decoder) want(what string) {
-	switch c := d.next(); c {
-	case '{', '[', '"', 't', 'f', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		d.fail(d.pos, "", "must be "+what)
-	case 'n':
-		d.fail(d.pos, "", "must be "+what+", not null")
-	default:
-		d.syntax(what)
+	if d.peek() == 'n' {
+		what += ", not null"
 	}
+	d.fail(d.pos, "", "must be "+what)
 }
 
-// next skips blanks and returns the byte at pos, 0 at the end.
-func (d *Decoder) next() byte {
-	if d.pos < len(d.text) && d.text[d.pos] > ' ' {
+// peek returns the next byte, 0 at the end.
+func (d *Decoder) peek() byte {
+	if d.pos < len(d.text) {
 		return d.text[d.pos]
-	}
-	return d.blank()
-}
-
-func (d *Decoder) blank() byte {
-	for ; d.pos < len(d.text); d.pos++ {
-		switch c := d.text[d.pos]; c {
-		case ' ', '\t', '\n', '\r':
-			d.loose = true
-		default:
-			return c
-		}
 	}
 	return 0
 }
 
-// end refuses what follows the value.
+// end refuses arguments that were not read to their end.
 func (d *Decoder) end() {
-	if d.err == nil && (d.next() != 0 || d.pos < len(d.text)) {
-		d.fail(0, "", fmt.Sprintf("must be one JSON object with nothing after it: there is more at byte %d", d.pos))
+	if d.pos < len(d.text) {
+		d.fail(d.pos, "", "must not be given: nothing reads it")
 	}
 }
 
-func (d *Decoder) canonical() message.JSON {
-	if !d.loose {
-		return message.JSON(d.text)
-	}
-	return message.JSON(compact(d.text, 0, d.cuts))
-}
+// canonical returns the text without the cuts.
+func (d *Decoder) canonical() message.JSON { return message.JSON(without(d.text, 0, d.cuts)) }

@@ -12,13 +12,12 @@ type Object struct {
 	d     *Decoder
 	start int
 	seen  uint64
-	more  bool // a member has been read
 }
 
 // Object begins to read an object. Anything else is an error.
 func (d *Decoder) Object() Object {
 	o := Object{d: d, start: d.pos}
-	if d.next() != '{' {
+	if d.peek() != '{' {
 		d.want("an object")
 		return o
 	}
@@ -30,7 +29,7 @@ func (d *Decoder) Object() Object {
 // open steps into an object or array.
 func (d *Decoder) open() {
 	if d.depth++; d.depth > maxDepth {
-		d.fail(d.pos, "", fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
+		d.fail(d.pos, "", tooDeep())
 		return
 	}
 	d.pos++
@@ -40,44 +39,28 @@ func (d *Decoder) open() {
 // caller reads its value before it calls Next again.
 func (o *Object) Next() bool {
 	d := o.d
-	if d.err != nil {
-		return false
-	}
-	c := d.next()
-	if c == '}' {
-		d.pos++
-		d.depth--
-		return false
-	}
-	if o.more {
-		if c != ',' {
-			d.syntax(", or }")
-			return false
-		}
-		d.pos++
-		c = d.next()
-	}
-	o.more = true
-	return o.name(c)
-}
-
-// name reads a name and its colon, up to the value.
-func (o *Object) name(c byte) bool {
-	d := o.d
-	if c != '"' {
-		d.syntax("a name in quotes")
+	if d.closed('}') {
 		return false
 	}
 	d.member = d.pos
-	d.key = d.scan(true)
-	if d.next() != ':' {
-		d.syntax(":")
-		return false
-	}
-	d.pos++
-	d.next()
+	d.key = d.String()
+	d.pos = min(d.pos+1, len(d.text)) // the colon
 	d.at = d.pos
 	return d.err == nil
+}
+
+// closed reports whether an object or array ends here, or there is an error. Else it
+// goes past the comma, if there is one.
+func (d *Decoder) closed(end byte) bool {
+	switch d.peek() {
+	case end:
+		d.pos++
+		d.depth--
+		return true
+	case ',':
+		d.pos++
+	}
+	return d.err != nil
 }
 
 // Key is the name of the member that Next stopped at. Ask before its value is
@@ -107,11 +90,7 @@ func (o *Object) Given(i uint) bool {
 
 // leaveOut has the canonical arguments be without the member that was just read.
 func (d *Decoder) leaveOut() {
-	if d.cuts == nil {
-		d.cuts = make([]cut, 0, 16)
-	}
 	d.cuts = append(d.cuts, cut{d.member, d.pos})
-	d.loose = true
 }
 
 // Has reports whether the name number i was noted by Once or Given.
@@ -127,7 +106,7 @@ func (o *Object) Require(i uint, name string) {
 
 // Twice refuses the member because its name was given before. Readers of maps
 // call it; Once does so by itself.
-func (o *Object) Twice() { o.d.fail(o.start, o.d.key, "must not be given twice") }
+func (o *Object) Twice() { o.d.fail(o.start, o.d.key, twice) }
 
 // Unknown refuses the member because the type has only the known names. It says
 // which one was probably meant.
@@ -161,7 +140,7 @@ type Array struct {
 // Array begins to read an array. Anything else is an error.
 func (d *Decoder) Array() Array {
 	a := Array{d: d, start: d.pos}
-	if d.next() != '[' {
+	if d.peek() != '[' {
 		d.want("an array")
 		return a
 	}
@@ -173,29 +152,11 @@ func (d *Decoder) Array() Array {
 // Next steps to the next element and reports whether there is one. The caller
 // reads it before it calls Next again.
 func (a *Array) Next() bool {
-	d := a.d
-	if d.err != nil {
+	if a.d.closed(']') {
 		return false
-	}
-	c := d.next()
-	switch {
-	case c == ']':
-		d.pos++
-		d.depth--
-		return false
-	case a.n == 0:
-	case c != ',':
-		d.syntax(", or ]")
-		return false
-	default:
-		d.pos++
-		if d.next() == ']' {
-			d.syntax("a value")
-			return false
-		}
 	}
 	a.n++
-	d.at = d.pos
+	a.d.at = a.d.pos
 	return true
 }
 

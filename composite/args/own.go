@@ -10,21 +10,14 @@ import (
 const unread = "must be a value that its type can read: it fits the schema, but the type has rules of its own"
 
 // Mark returns the place where the next value begins, for Unmarshal.
-func (d *Decoder) Mark() int {
-	d.next()
-	return d.pos
-}
+func (d *Decoder) Mark() int { return d.pos }
 
 // Unmarshal hands the value that was read since the mark, in canonical form, to a type that decodes itself.
 func (d *Decoder) Unmarshal(mark int, v json.Unmarshaler) {
 	if d.err != nil {
 		return
 	}
-	raw := d.text[mark:d.pos]
-	if d.loose {
-		raw = compact(raw, mark, d.cuts)
-	}
-	if v.UnmarshalJSON([]byte(raw)) != nil {
+	if v.UnmarshalJSON([]byte(without(d.text[mark:d.pos], mark, d.cuts))) != nil {
 		d.fail(mark, "", unread)
 	}
 }
@@ -39,7 +32,7 @@ func (d *Decoder) Text(s string, v encoding.TextUnmarshaler) {
 // Peek tells what the next value is by the first byte of the shortest one of its type: '"' a string, '0' a number, 't' true or
 // false, 'n' null, '[' an array, '{' an object, and 0 anything else.
 func (d *Decoder) Peek() byte {
-	switch c := d.next(); c {
+	switch c := d.peek(); c {
 	case '"', 't', 'n', '[', '{':
 		return c
 	case 'f':

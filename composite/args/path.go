@@ -1,22 +1,102 @@
 package args
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// pathTo returns the path of the value that byte at of the text belongs to,
-// "items[2].name", and of the name within it. It is only asked after an error
-// and walks the text again, so that nothing is paid where there is none. What
-// lies before the byte has been read, so it is well formed.
-func pathTo(text string, at int, name string) string {
-	w := walker{text: text, at: at}
-	w.value()
-	if name != "" {
-		w.push(member(name))
+// fault returns where a text breaks the rules of JSON, as a path, and how. It is
+// asked about a text that jsontext has refused.
+func fault(text string) (path, reason string) {
+	d := jsontext.NewDecoder(strings.NewReader(text))
+	if kind := d.PeekKind(); kind != jsontext.KindInvalid && kind != jsontext.KindBeginObject {
+		return "", "must be an object"
 	}
-	return strings.TrimPrefix(strings.Join(w.path, ""), ".")
+	for {
+		_, err := d.ReadToken()
+		bad, wrong := errors.AsType[*jsontext.SyntacticError](err)
+		switch {
+		case err == io.EOF:
+			return "", "must be complete JSON: there is nothing"
+		case wrong:
+			return pathOf(d, bad.JSONPointer), why(text, bad)
+		case d.StackDepth() > maxDepth:
+			return pathOf(d, d.StackPointer()), tooDeep()
+		case d.StackDepth() == 0:
+			return "", fmt.Sprintf("must be one JSON object with nothing after it: there is more behind byte %d", d.InputOffset())
+		}
+	}
+}
+
+// why says what is wrong in the words of a model's manual. It repeats no more than one
+// character of the text.
+func why(text string, bad *jsontext.SyntacticError) string {
+	at := min(int(bad.ByteOffset), len(text))
+	switch r, n := utf8.DecodeRuneInString(text[at:]); {
+	case errors.Is(bad, jsontext.ErrDuplicateName):
+		return twice
+	case errors.Is(bad, io.ErrUnexpectedEOF):
+		return "must be complete JSON: the text ends too early"
+	case surrogate(text[at:]):
+		return "must not contain half a surrogate pair"
+	case r == '\\':
+		return fmt.Sprintf("must be valid JSON: the escape sequence at byte %d is none", at)
+	case r == utf8.RuneError && n == 1:
+		return fmt.Sprintf("must be valid UTF-8, which it is not at byte %d", at)
+	}
+	return fmt.Sprintf("must be valid JSON: %v at byte %d", bad.Err, at)
+}
+
+// surrogate reports whether a text that begins with a bad escape sequence begins with
+// half a surrogate pair: what else is written with four digits is a character.
+func surrogate(text string) bool {
+	if len(text) < 6 || text[:2] != `\u` {
+		return false
+	}
+	_, err := strconv.ParseUint(text[2:6], 16, 16)
+	return err == nil
+}
+
+const twice = "must not be given twice"
+
+func tooDeep() string { return fmt.Sprintf("must not be nested deeper than %d levels", maxDepth) }
+
+// pathTo returns the path of the value that byte at of a canonical text belongs to,
+// "items[2].name", and of the name within it. It is only asked after an error and
+// walks the text again.
+func pathTo(text string, at int, name string) string {
+	d := jsontext.NewDecoder(strings.NewReader(text))
+	for d.InputOffset() <= int64(at) {
+		if _, err := d.ReadToken(); err != nil {
+			break
+		}
+	}
+	path := pathOf(d, d.StackPointer())
+	if name != "" {
+		path += member(name)
+	}
+	return strings.TrimPrefix(path, ".")
+}
+
+// pathOf returns a pointer into what d has read as a path.
+func pathOf(d *jsontext.Decoder, p jsontext.Pointer) string {
+	var b strings.Builder
+	level := 0
+	for token := range p.Tokens() {
+		level++
+		if kind, _ := d.StackIndex(level); kind == jsontext.KindBeginArray {
+			b.WriteString("[" + token + "]")
+			continue
+		}
+		b.WriteString(member(token))
+	}
+	return strings.TrimPrefix(b.String(), ".")
 }
 
 // member returns one name as a part of a path, quoted and cut if it is unusual:
@@ -40,105 +120,4 @@ func plainName(name string) bool {
 		}
 	}
 	return name != ""
-}
-
-// walker follows the text up to a byte. Its methods return false once they are
-// there; path is then where that is.
-type walker struct {
-	text string
-	pos  int
-	at   int
-	path []string
-}
-
-func (w *walker) push(part string) { w.path = append(w.path, part) }
-func (w *walker) pop()             { w.path = w.path[:len(w.path)-1] }
-
-// skipTo skips blanks and the byte also, up to the next thing.
-func (w *walker) skipTo(also byte) bool {
-	for w.pos < len(w.text) && w.pos < w.at && (isBlank(w.text[w.pos]) || w.text[w.pos] == also) {
-		w.pos++
-	}
-	return w.pos < len(w.text) && w.pos < w.at
-}
-
-func (w *walker) value() bool {
-	if !w.skipTo(' ') {
-		return false
-	}
-	switch w.text[w.pos] {
-	case '{':
-		w.pos++
-		return w.members()
-	case '[':
-		w.pos++
-		return w.elements()
-	case '"':
-		return w.str()
-	}
-	for w.pos < w.at && w.pos < len(w.text) && !strings.ContainsRune(",]} \t\r\n", rune(w.text[w.pos])) {
-		w.pos++
-	}
-	return w.pos < w.at
-}
-
-// str skips a string.
-func (w *walker) str() bool {
-	for w.pos++; w.pos < w.at && w.pos < len(w.text); w.pos++ {
-		switch w.text[w.pos] {
-		case '\\':
-			w.pos++
-		case '"':
-			w.pos++
-			return w.pos <= w.at
-		}
-	}
-	return false
-}
-
-func (w *walker) members() bool {
-	for w.skipTo(',') {
-		if w.text[w.pos] == '}' {
-			w.pos++
-			return true
-		}
-		d := Decoder{text: w.text, pos: w.pos}
-		if !w.str() {
-			return false
-		}
-		w.push(member(d.scan(true)))
-		if !w.skipTo(':') || !w.value() {
-			return false
-		}
-		w.pop()
-	}
-	return false
-}
-
-func (w *walker) elements() bool {
-	for i := 0; ; i++ {
-		from := w.pos
-		if !w.skipTo(',') {
-			if w.startsElement(from, i) {
-				w.push("[" + strconv.Itoa(i) + "]")
-			}
-			return false
-		}
-		if w.text[w.pos] == ']' {
-			w.pos++
-			return true
-		}
-		w.push("[" + strconv.Itoa(i) + "]")
-		if !w.value() {
-			return false
-		}
-		w.pop()
-	}
-}
-
-// startsElement reports whether element i begins where the walk ended, rather
-// than that something else is wrong there.
-func (w *walker) startsElement(from, i int) bool {
-	after := i == 0 || strings.Contains(w.text[from:w.pos], ",")
-	return after && w.pos < len(w.text) && w.text[w.pos] != ']' && w.text[w.pos] != ','
 }

@@ -1,29 +1,30 @@
 package args
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/grapnel-go/grapnel/internal/format"
 )
 
 // Null reads null, if that is what follows, and reports whether it was. What may
 // be null is asked for it before its value is read.
-func (d *Decoder) Null() bool { return d.next() == 'n' && d.word("null") }
+func (d *Decoder) Null() bool { return d.word("null") }
 
 // Bool reads true or false.
 func (d *Decoder) Bool() bool {
-	switch c := d.next(); {
-	case c == 't' && d.word("true"):
+	if d.word("true") {
 		return true
-	case c == 'f' && d.word("false"):
-		return false
 	}
-	d.want("true or false")
+	if !d.word("false") {
+		d.want("true or false")
+	}
 	return false
 }
 
@@ -33,6 +34,31 @@ func (d *Decoder) word(w string) bool {
 	}
 	d.pos += len(w)
 	return true
+}
+
+// String reads a string.
+func (d *Decoder) String() string {
+	if d.peek() != '"' {
+		d.want("a string")
+		return ""
+	}
+	start := d.pos
+	for d.pos++; d.text[d.pos] != '"'; d.pos++ {
+		if d.text[d.pos] == '\\' {
+			d.pos++
+		}
+	}
+	d.pos++
+	quoted := d.text[start:d.pos]
+	if !strings.Contains(quoted, `\`) {
+		return quoted[1 : len(quoted)-1]
+	}
+	b, _ := jsontext.AppendUnquote(nil, quoted)
+	if bytes.IndexByte(b, 0) >= 0 {
+		d.fail(start, "", "must not contain the character U+0000")
+		return ""
+	}
+	return string(b)
 }
 
 // QuotedBool reads "true" or "false" as a string.
@@ -102,31 +128,6 @@ func (d *Decoder) Bytes() []byte {
 	}
 	return b
 }
-
-// Raw reads any value and returns its canonical text; "" after an error. At the
-// top it must be an object, and names that differ only in case are refused too,
-// because readers that ignore the case are common.
-func (d *Decoder) Raw() message.JSON {
-	c := d.next()
-	start, loose, top := d.pos, d.loose, d.depth == 0
-	if top && c != '{' {
-		d.want("an object")
-		return ""
-	}
-	d.loose = false
-	d.skip(top)
-	if d.err != nil {
-		return ""
-	}
-	raw := d.text[start:d.pos]
-	if d.loose {
-		raw = compact(raw, start, nil)
-	}
-	d.loose = d.loose || loose
-	return message.JSON(raw)
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // Any reads any value and returns it as encoding/json does: nil, bool, float64,
 // string, []any or map[string]any.

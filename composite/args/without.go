@@ -15,7 +15,8 @@ type Guide interface {
 // guide says, count as not given. It is what [Object.Given] does where the type is
 // known. Arguments without such members are returned themselves.
 func Without(canonical message.JSON, g Guide) message.JSON {
-	d := Decoder{text: string(canonical)}
+	var d Decoder
+	d.load(string(canonical))
 	d.follow(g)
 	if d.err != nil {
 		return canonical
@@ -24,12 +25,11 @@ func Without(canonical message.JSON, g Guide) message.JSON {
 }
 
 func (d *Decoder) follow(g Guide) {
-	switch c := d.next(); {
+	switch c := d.peek(); {
 	case g == nil, c != '{' && c != '[':
-		d.skip(false)
+		d.skip()
 	case c == '{':
-		o := d.Object()
-		for o.Next() {
+		for o := d.Object(); o.Next(); {
 			value, absent := g.Member(o.Key())
 			if absent && d.Null() {
 				d.leaveOut()
@@ -38,8 +38,7 @@ func (d *Decoder) follow(g Guide) {
 			d.follow(value)
 		}
 	default:
-		a := d.Array()
-		for a.Next() {
+		for a := d.Array(); a.Next(); {
 			d.follow(g.Item())
 		}
 	}

@@ -50,7 +50,7 @@ var layers = []layer{
 	{pkgs: "composite/plan", reason: "pure data, read by the generator and at run time"},
 	{pkgs: "composite/plan/picture", may: []string{"composite/plan"},
 		reason: "shows any plan, the generator's and one that was made at run time; nobody pays who does not look"},
-	{pkgs: "composite/args", may: []string{"hook"}, reason: "what generated decoding calls, and nothing it does not"},
+	{pkgs: "composite/args", may: []string{"hook"}, outside: []string{"github.com/go-json-experiment/json/jsontext"}, reason: "what generated decoding calls, and nothing it does not"},
 	{pkgs: "composite/guard", may: []string{"hook"}, reason: "what generated code embeds, and nobody calls"},
 	{pkgs: "composite/states", may: []string{"hook"}, reason: "looks at a hook once, when it is opened; nothing that is called in a turn"},
 	{pkgs: "composite/view", may: []string{"hook"}, reason: "writes down what an observer is told, and reads it back: values only"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/sse"
 )
 
 const document = "../../docs/openapi.yaml"
@@ -110,7 +111,7 @@ func (c *contract) stream(body io.ReadCloser) io.ReadCloser {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		parts := wire.NewPartReader(r)
+		parts := sse.NewReader(r, nil)
 		for {
 			p, err := parts.Next()
 			if err != nil {
@@ -122,7 +123,7 @@ func (c *contract) stream(body io.ReadCloser) io.ReadCloser {
 	return &teed{ReadCloser: body, w: w, done: done}
 }
 
-func (c *contract) part(p wire.Part) {
+func (c *contract) part(p sse.Event) {
 	switch p.Name {
 	case wire.StreamLagged, wire.StreamRestarted, wire.StreamClosed:
 		assert.True(c.t, json.Valid(p.Data))

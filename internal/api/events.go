@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime/store"
 
 	"github.com/grapnel-go/grapnel/runtime"
@@ -78,7 +79,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
 	write := func(page func() error) bool { return page() == nil && out.Flush() == nil }
-	if !write(func() error { return wire.Part{ID: at.String()}.Write(w) }) {
+	if !write(func() error { return sse.Event{ID: at.String()}.Write(w) }) {
 		return nil
 	}
 	beat := time.NewTicker(s.o.Heartbeat)
@@ -97,7 +98,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 			continue
 		}
 		if p.Closed {
-			write(func() error { return wire.Part{Name: wire.StreamClosed, Data: []byte(`{}`)}.Write(w) })
+			write(func() error { return sse.Event{Name: wire.StreamClosed, Data: []byte(`{}`)}.Write(w) })
 			return nil
 		}
 		if last {
@@ -130,7 +131,7 @@ func (t *turn) over() <-chan struct{} {
 // of the page the id is written, which says how far the stream is.
 func (s *Server) writeItems(w io.Writer, items []runtime.Item, t *turn, level hook.Visibility) (ended bool, err error) {
 	for i, item := range items {
-		part := wire.Part{ID: item.At.String(), Data: item.JSON()}
+		part := sse.Event{ID: item.At.String(), Data: item.JSON()}
 		switch {
 		case hidden(item, level):
 			if i < len(items)-1 {

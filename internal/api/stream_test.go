@@ -19,7 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
-
+	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -157,7 +157,7 @@ func TestStalled(t *testing.T) {
 	require.NoError(t, err)
 
 	got, missed, lags := uint64(0), uint64(0), 0
-	parts := wire.NewPartReader(body)
+	parts := sse.NewReader(body, nil)
 	for at := uint64(0); at < newest.Seq; {
 		p, err := parts.Next()
 		require.NoError(t, err)
@@ -258,7 +258,7 @@ func TestStreamedAnswer(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusOK, resp.StatusCode)
 		var events []hook.Event
-		parts := wire.NewPartReader(resp.Body)
+		parts := sse.NewReader(resp.Body, nil)
 		for {
 			p, err := parts.Next()
 			if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/sse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -102,7 +103,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 func eventOf(turn string, seq uint64, kind hook.EventKind) []byte {
 	data, _ := json.Marshal(hook.Event{Kind: kind, Seq: seq, Turn: turn, Conversation: "c", Time: time.Unix(int64(seq), 0)})
 	var out bytes.Buffer
-	_ = wire.Part{ID: fmt.Sprintf("E-%d", seq), Data: data}.Write(&out)
+	_ = sse.Event{ID: fmt.Sprintf("E-%d", seq), Data: data}.Write(&out)
 	return out.Bytes()
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/sse"
 )
 
 // Item is one thing that a stream has to tell: an event, or that some were
@@ -157,7 +158,7 @@ func (f *follower) connection(ctx context.Context, yield func(Item, error) bool)
 	if err := f.look(ctx); err != nil {
 		return err
 	}
-	parts := wire.NewPartReader(resp.Body)
+	parts := sse.NewReader(resp.Body, nil)
 	for {
 		p, err := parts.Next()
 		if err != nil {
@@ -217,7 +218,7 @@ func seqOf(id string) uint64 {
 
 // itemOf reads one part; told is false for one that says only where the stream
 // is, and for what a newer daemon may have to say.
-func itemOf(p wire.Part) (item Item, told bool, err error) {
+func itemOf(p sse.Event) (item Item, told bool, err error) {
 	item.ID = p.ID
 	switch {
 	case p.Data == nil:

@@ -1,9 +1,7 @@
 package wire_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"testing"
 	"time"
 
@@ -53,55 +51,4 @@ func TestEventsComeBack(t *testing.T) {
 	}
 	_, err := wire.DecodeEvent([]byte(`{"kind":3}`))
 	assert.Error(t, err)
-}
-
-func TestParts(t *testing.T) {
-	t.Parallel()
-	parts := []wire.Part{
-		{ID: "E-0"},
-		{ID: "E-1", Data: []byte(`{"a":1}`)},
-		{ID: "E-9", Name: wire.StreamLagged, Data: []byte(`{"missed":8}`)},
-		{Name: wire.StreamClosed, Data: []byte(`{}`)},
-	}
-	var written bytes.Buffer
-	written.WriteString(":a comment\n\n:\n\nretry: 100\n\n")
-	for _, p := range parts {
-		require.NoError(t, p.Write(&written))
-	}
-	text := written.Bytes()
-	read := func(text []byte) (out []wire.Part) {
-		r := wire.NewPartReader(bytes.NewReader(text))
-		for {
-			p, err := r.Next()
-			if err != nil {
-				require.ErrorIs(t, err, io.EOF)
-				return out
-			}
-			out = append(out, p)
-		}
-	}
-	assert.Equal(t, parts, read(text))
-	assert.Equal(t, parts, read(bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))))
-	assert.Equal(t, parts[:3], read(text[:len(text)-1]), "what is cut off is not there")
-	assert.Equal(t, []wire.Part{{Data: []byte("a\nb")}}, read([]byte("data:a\ndata: b\n\n")))
-}
-
-func FuzzPartReader(f *testing.F) {
-	f.Add([]byte("id: E-1\ndata: {}\n\n"))
-	f.Add([]byte("event: lagged\ndata:\r\n\r\n:x\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		r := wire.NewPartReader(bytes.NewReader(text))
-		for {
-			p, err := r.Next()
-			if err != nil {
-				return
-			}
-			if p.ID == "" && p.Name == "" && p.Data == nil {
-				t.Fatal("a part of nothing")
-			}
-			if _, err := wire.DecodeEvent(p.Data); err == nil {
-				continue
-			}
-		}
-	})
 }

@@ -32,7 +32,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/character", "internal/conffile", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell"}
+var leaf = []string{"internal/character", "internal/conffile", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell", "internal/sse"}
 
 // harness is what only tests and the programs that run them import.
 const harness = "internal/test/..."
@@ -110,6 +110,7 @@ var layers = []layer{
 	{pkgs: "internal/screen", reason: "one way to a person's terminal, for everything that writes to one"},
 	{pkgs: "internal/screen/screentest", reason: "for tests"},
 	{pkgs: "internal/origin", reason: "what generated code says of its sources, for the generator and for the kit, whose users get nothing else with it"},
+	{pkgs: "internal/sse", reason: "one reading of server-sent events, for models and for the daemon's clients"},
 	{pkgs: "internal/stdout", outside: []string{"golang.org/x/sys/unix"}, reason: "one answer to an output that nobody reads, below package screen"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
@@ -119,7 +120,7 @@ var layers = []layer{
 	{pkgs: "internal/peer", reason: "one answer to who is at the other end of a socket, for the daemon and its clients"},
 	{pkgs: "internal/privatedir", reason: "one check of who can get at a directory, for the socket and for the state"},
 	{pkgs: "internal/yamldoc", outside: []string{"go.yaml.in/yaml"}, reason: "one bounded way to read YAML and frontmatter: agents, skills, scripts"},
-	{pkgs: "internal/agentfile", may: []string{"hook", "internal/yamldoc"}, outside: []string{"go.yaml.in/yaml", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"},
+	{pkgs: "internal/agentfile", may: []string{"hook", "internal/yamldoc"}, outside: []string{"go.yaml.in/yaml", "github.com/google/jsonschema-go"},
 		reason: "a file format, and whether a schema in it is one"},
 	{pkgs: "internal/terminal", may: []string{"hook", "subsystems/approval"}, outside: []string{"github.com/mattn/go-isatty", "github.com/aymanbagabas/go-udiff"},
 		reason: "shows what happens, and asks the person who sees it"},

@@ -1,0 +1,246 @@
+// Package sse reads and writes server-sent events as the HTML standard has them
+// (section 9.2): lines end with LF, CR LF or CR, a byte order mark at the beginning is
+// passed over, and so are comments, fields nobody knows, retry, and ids with U+0000.
+//
+// It differs from the standard in two things. An event without data is returned if it
+// has an id or a name. An id belongs to its event alone: the reader does not remember
+// the last one.
+//
+//	r := sse.NewReader(resp.Body, nil)
+//	for {
+//		e, err := r.Next()
+//		if err != nil {
+//			return err // io.EOF at the end
+//		}
+//		use(e.ID, e.Name, e.Data)
+//	}
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Event is one event of a stream.
+type Event struct {
+	// ID is the id of the event, "" if it has none.
+	ID string
+	// Name is the field "event", "" if there is none.
+	Name string
+	// Data is what the lines of data hold, joined by line feeds; nil if there is none.
+	Data []byte
+	// Cut: the stream ended before the event did; see Options.KeepCut.
+	Cut bool
+}
+
+// Write writes the event. ID and Name must not have line ends, nor must Data, which
+// many streams may share: it is handed to w as it is.
+func (e Event) Write(w io.Writer) error {
+	var head []byte
+	if e.ID != "" {
+		head = fmt.Appendf(head, "id: %s\n", e.ID)
+	}
+	if e.Name != "" {
+		head = fmt.Appendf(head, "event: %s\n", e.Name)
+	}
+	tail := "\n"
+	if e.Data != nil {
+		head, tail = append(head, "data: "...), "\n\n"
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	if _, err := w.Write(e.Data); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, tail)
+	return err
+}
+
+// The errors of a stream that is larger than its reader allows.
+var (
+	ErrEventTooLong  = errors.New("an event is too long")
+	ErrStreamTooLong = errors.New("the stream is too long")
+)
+
+// A LineError is a line that a strict reader does not know.
+type LineError struct {
+	// Line is the line without its end.
+	Line []byte
+}
+
+// Error implements error.
+func (e *LineError) Error() string { return "a line is no field of an event" }
+
+// DefaultMaxEvent is what 0 in Options.MaxEvent means.
+const DefaultMaxEvent = 64 << 20
+
+// Options are what a reader allows.
+type Options struct {
+	// MaxEvent bounds a line and the data of an event, in bytes; 0 is DefaultMaxEvent.
+	MaxEvent int
+	// MaxStream bounds the stream, in bytes; 0 is no bound.
+	MaxStream int
+	// KeepCut returns the last event even if the stream ends before the empty line that
+	// should end it. The standard drops it.
+	KeepCut bool
+	// Strict refuses a field that nobody knows with a [*LineError]: what looks like one
+	// is a damaged line and not an extension.
+	Strict bool
+	// Named are further fields. One that is given counts as the data of an event of that
+	// name.
+	Named []string
+}
+
+// Reader reads a stream. One goroutine at a time; make it with [NewReader].
+type Reader struct {
+	o     Options
+	lines *bufio.Scanner
+	// begun: the first line has been read. afterCR: a line feed may follow that belongs
+	// to the line before. torn: the last line had no end.
+	begun, afterCR, torn bool
+	data                 []byte
+}
+
+// NewReader returns a reader of src; o may be nil. It reads no further than it has to.
+func NewReader(src io.Reader, o *Options) *Reader {
+	r := &Reader{}
+	if o != nil {
+		r.o = *o
+	}
+	if r.o.MaxEvent == 0 {
+		r.o.MaxEvent = DefaultMaxEvent
+	}
+	if r.o.MaxStream > 0 {
+		src = &bounded{src, r.o.MaxStream}
+	}
+	r.lines = bufio.NewScanner(src)
+	r.lines.Buffer(nil, r.o.MaxEvent+len("data: \r\n")+1)
+	r.lines.Split(r.split)
+	return r
+}
+
+// split is a bufio.SplitFunc. It does not wait for what may follow a CR: that comes with
+// the next event.
+func (r *Reader) split(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if r.afterCR && len(data) > 0 {
+		r.afterCR = false
+		if data[0] == '\n' {
+			advance, data = 1, data[1:]
+		}
+	}
+	end := bytes.IndexAny(data, "\r\n")
+	switch {
+	case end >= 0:
+		r.afterCR = data[end] == '\r'
+		return advance + end + 1, data[:end:end], nil
+	case atEOF && len(data) > 0:
+		r.torn = true
+		return advance + len(data), data, nil
+	}
+	return advance, nil, nil
+}
+
+// Next returns the next event. Its data is good until the next call. The error is io.EOF
+// at the end, [ErrEventTooLong], [ErrStreamTooLong], a [*LineError], or that of the source.
+func (r *Reader) Next() (Event, error) {
+	var e Event
+	r.data = r.data[:0]
+	for r.lines.Scan() {
+		line := r.lines.Bytes()
+		if !r.begun {
+			r.begun = true
+			line = bytes.TrimPrefix(line, []byte("\uFEFF"))
+		}
+		if err := r.lines.Err(); r.torn && err != nil {
+			return Event{}, err
+		}
+		if len(line) > 0 {
+			if err := r.field(&e, line); err != nil {
+				return Event{}, err
+			}
+			continue
+		}
+		if !e.empty() {
+			return e, nil
+		}
+	}
+	switch err := r.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return Event{}, ErrEventTooLong
+	case err != nil:
+		return Event{}, err
+	case e.empty() || !r.o.KeepCut:
+		return Event{}, io.EOF
+	}
+	e.Cut = true
+	return e, nil
+}
+
+func (e *Event) empty() bool { return e.ID == "" && e.Name == "" && e.Data == nil }
+
+// field takes one line of an event.
+func (r *Reader) field(e *Event, line []byte) error {
+	name, value, _ := bytes.Cut(line, []byte{':'})
+	value = bytes.TrimPrefix(value, []byte{' '})
+	switch string(name) {
+	case "data":
+		return r.add(e, value)
+	case "event":
+		e.Name = string(value)
+	case "id":
+		if bytes.IndexByte(value, 0) < 0 {
+			e.ID = string(value)
+		}
+	case "", "retry":
+	default:
+		return r.other(e, line, string(name), value)
+	}
+	return nil
+}
+
+// other takes a line with a field that the standard does not have.
+func (r *Reader) other(e *Event, line []byte, name string, value []byte) error {
+	switch {
+	case slices.Contains(r.o.Named, name):
+		e.Name = name
+		return r.add(e, value)
+	case r.o.Strict:
+		return &LineError{Line: bytes.Clone(line)}
+	}
+	return nil
+}
+
+// add takes one line of data.
+func (r *Reader) add(e *Event, value []byte) error {
+	if e.Data != nil {
+		r.data = append(r.data, '\n')
+	}
+	if len(r.data)+len(value) > r.o.MaxEvent {
+		return ErrEventTooLong
+	}
+	r.data = append(r.data, value...)
+	if e.Data = r.data; e.Data == nil {
+		e.Data = []byte{}
+	}
+	return nil
+}
+
+// bounded is a source that may have so many more bytes.
+type bounded struct {
+	io.Reader
+	left int
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, ErrStreamTooLong
+	}
+	return n, err
+}

@@ -1,14 +1,20 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -31,9 +37,8 @@ type answer struct {
 	// bytes that have been passed on.
 	text, messages, sent int
 
-	events events
-	cursor cursor
-	delta  delta
+	events *sse.Reader
+	json   jsontext.Decoder
 	calls  calls
 	// halves of characters that wait for the other half.
 	textHalf, reasoningHalf rune
@@ -68,7 +73,9 @@ func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 	defer context.AfterFunc(ctx, func() { _ = resp.Body.Close() })() // whatever the client's own transport does
 	w.body, w.quiet = resp.Body, p.o.IdleTimeout
 	if err = p.accept(resp, w); err == nil {
-		a.events = events{src: w, most: p.o.MaxEvent, left: p.o.MaxStream}
+		a.events = sse.NewReader(w, &sse.Options{
+			MaxEvent: p.o.MaxEvent, MaxStream: p.o.MaxStream, KeepCut: true, Strict: true, Named: []string{failed},
+		})
 		err = a.play(parent, w)
 	}
 	if err == nil || a.left {
@@ -81,10 +88,10 @@ func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 // whole; a connection that breaks behind it has done its work.
 func (a *answer) play(parent context.Context, w *watch) error {
 	for {
-		data, err := a.events.next()
+		ev, err := a.events.Next()
 		done := false
 		if err == nil {
-			done, err = a.event(data)
+			done, err = a.event(ev)
 		}
 		switch {
 		case a.left:
@@ -107,14 +114,15 @@ func (a *answer) play(parent context.Context, w *watch) error {
 // over ends an answer whose stream is over.
 func (a *answer) over(parent context.Context, err error) error {
 	var e *Error
+	var line *sse.LineError
 	switch {
 	case errors.As(err, &e), errors.Is(err, provider.ErrProtocol):
 		return err
-	case errors.Is(err, errField):
-		return a.p.broken(err.Error(), a.events.odd)
-	case errors.Is(err, errLong):
+	case errors.As(err, &line):
+		return a.p.broken(err.Error(), line.Line)
+	case errors.Is(err, sse.ErrEventTooLong):
 		return tooLarge(err, "MaxEvent", a.p.o.MaxEvent)
-	case errors.Is(err, errMuch):
+	case errors.Is(err, sse.ErrStreamTooLong):
 		return tooLarge(err, "MaxStream", a.p.o.MaxStream)
 	case a.finish != "" && parent.Err() == nil:
 		return a.end()
@@ -129,52 +137,67 @@ func tooLarge(err error, option string, limit int) error {
 	return faulty(message.FailureTooLarge, fmt.Errorf("openai: %w: Options.%s is %d bytes", err, option, limit))
 }
 
-// event takes the data of one event: one value, or several.
-func (a *answer) event(data []byte) (done bool, err error) {
-	c := &a.cursor
-	c.reset(data)
-	if a.events.failed {
+// failed is the name of an event that holds an error. llama.cpp has a field of that name
+// instead.
+const failed = "error"
+
+// event takes one event: its data is one value, or several.
+func (a *answer) event(ev sse.Event) (done bool, err error) {
+	data := ev.Data
+	if ev.Name == failed && len(data) > 0 {
 		return false, a.failure(data)
 	}
-	for c.peek() != 0 {
-		if c.word("[DONE]") {
-			return true, nil
+	a.json.Reset(bytes.NewBuffer(data), lax())
+	for {
+		rest := bytes.TrimLeft(data[a.json.InputOffset():], " \t\r\n")
+		if len(rest) == 0 || bytes.HasPrefix(rest, []byte("[DONE]")) {
+			return len(rest) > 0, nil
 		}
-		a.delta.reset()
-		c.chunk(&a.delta)
-		switch {
-		case c.fault != "" && c.cut && a.events.torn:
-			return false, io.ErrUnexpectedEOF
-		case c.fault != "":
-			return false, a.p.broken("an event is no part of an answer: "+c.fault, data)
+		var c chunk
+		if err := json.UnmarshalDecode(&a.json, &c); err != nil {
+			return false, a.misread(err, ev)
 		}
-		if err := a.take(); err != nil || a.left {
+		if err := a.take(&c); err != nil || a.left {
 			return false, err
 		}
 	}
-	return false, nil
+}
+
+// misread says why an event is no part of an answer.
+func (a *answer) misread(err error, ev sse.Event) error {
+	const what = "an event is no part of an answer: "
+	of, typed := errors.AsType[*json.SemanticError](err)
+	switch {
+	case typed && of.JSONPointer == "":
+		return a.p.broken(what+"it is no JSON object", ev.Data)
+	case typed:
+		return a.p.broken(what+string(of.JSONPointer)+" is of the wrong type", ev.Data)
+	case !errors.Is(err, io.ErrUnexpectedEOF):
+		return a.p.broken(what+"it is no JSON", ev.Data)
+	case ev.Cut:
+		return io.ErrUnexpectedEOF
+	}
+	return a.p.broken(what+"it ends in the middle", ev.Data)
 }
 
 // failure reads an event that the server calls an error.
 func (a *answer) failure(data []byte) error {
-	e := &Error{Status: http.StatusOK}
-	if a.cursor.peek() == '{' {
-		a.cursor.refusal(e)
-	}
+	e := refusalOf(data, http.StatusOK)
 	e.Message = orElse(e.Message, string(data))
 	return a.p.shown(e)
 }
 
 // take passes one chunk on.
-func (a *answer) take() error {
-	d := &a.delta
-	if d.wrong {
-		d.refusal.Status = http.StatusOK
-		refusal := d.refusal
-		return a.p.shown(&refusal)
+func (a *answer) take(c *chunk) error {
+	if why := c.refusal(); why != nil {
+		return a.p.shown(why.error(http.StatusOK))
 	}
-	if d.counted {
-		a.usage, a.counted = d.usage, true
+	if u, counted := c.tokens(); counted {
+		a.usage, a.counted = u, true
+	}
+	d := c.delta()
+	if len(d.calls) > maxCalls {
+		return a.p.broken("an event has parts of more than "+strconv.Itoa(maxCalls)+" tool calls", nil)
 	}
 	if d.repeat && a.sent > 0 {
 		d.text, d.reasoning, d.calls = piece{}, piece{}, nil
@@ -191,10 +214,10 @@ func (a *answer) take() error {
 			return err
 		}
 	}
-	if len(d.finish) > 0 {
+	if d.finish != "" {
 		var ok bool
-		if a.finish, ok = finishOf(string(d.finish)); !ok {
-			return a.p.shown(&Error{Status: http.StatusOK, Message: "the server gave up: " + string(d.finish)})
+		if a.finish, ok = finishOf(d.finish); !ok {
+			return a.p.shown(&Error{Status: http.StatusOK, Message: "the server gave up: " + d.finish})
 		}
 	}
 	return nil

@@ -1,8 +1,8 @@
 package openai
 
 import (
-	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 )
@@ -51,10 +51,10 @@ func (a *answer) call(d *callDelta) error {
 	at := a.calls.find(d)
 	if at < 0 {
 		switch {
-		case d.args.empty() && len(d.name) == 0 && len(d.id) == 0:
+		case d.args.empty() && d.name == "" && d.id == "":
 			return nil // nothing has begun, and nothing is lost
-		case len(d.name) == 0 && len(d.id) == 0 && d.index < 0:
-			return a.p.broken("there are arguments of no tool call", d.args.b)
+		case d.name == "" && d.id == "" && d.index < 0:
+			return a.p.broken("there are arguments of no tool call", []byte(d.args.text))
 		case len(a.calls.all) == maxCalls:
 			return a.p.broken("there are more than "+strconv.Itoa(maxCalls)+" tool calls", nil)
 		}
@@ -63,10 +63,10 @@ func (a *answer) call(d *callDelta) error {
 	c := &a.calls.all[at]
 	c.chunk = a.calls.chunks
 	if c.name == "" {
-		c.name = string(d.name)
+		c.name = d.name
 	}
 	if c.id == "" {
-		c.id = string(d.id)
+		c.id = d.id
 	}
 	text := glue(&c.half, d.args)
 	c.args.feed(text)
@@ -110,11 +110,11 @@ func (s *calls) find(d *callDelta) int {
 		for at >= 0 && s.all[at].index != d.index {
 			at--
 		}
-		if at < 0 && len(d.name) == 0 && s.all[last].index < 0 {
+		if at < 0 && d.name == "" && s.all[last].index < 0 {
 			at = last // its first piece had no index
 		}
-	case len(d.id) > 0:
-		for at >= 0 && s.all[at].id != string(d.id) {
+	case d.id != "":
+		for at >= 0 && s.all[at].id != d.id {
 			at--
 		}
 		if at < 0 {
@@ -132,16 +132,16 @@ func (s *calls) find(d *callDelta) int {
 // begins a call; some servers repeat the name with every piece.
 func (s *calls) beginsAnother(c *call, d *callDelta) bool {
 	switch {
-	case len(d.name) == 0 || c.name == "":
+	case d.name == "" || c.name == "":
 		return false
-	case c.name != string(d.name):
+	case c.name != d.name:
 		return true
-	case len(d.id) > 0 && c.id != "" && c.id != string(d.id):
+	case d.id != "" && c.id != "" && c.id != d.id:
 		return true
 	case d.index < 0 && c.chunk == s.chunks:
 		return true // two entries of one list
 	}
-	return c.args.whole && bytes.HasPrefix(bytes.TrimLeft(d.args.b, " \t\r\n"), []byte{'{'})
+	return c.args.whole && strings.HasPrefix(strings.TrimLeft(d.args.text, " \t\r\n"), "{")
 }
 
 func (s *calls) add(index int) int {

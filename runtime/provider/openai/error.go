@@ -11,6 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -56,12 +59,8 @@ func (e *Error) Error() string {
 // refusal makes an error of a response that is not 2xx.
 func (p *Provider) refusal(resp *http.Response, from io.Reader) error {
 	body, _ := io.ReadAll(io.LimitReader(from, maxRefusal)) // what came is better than why no more did
-	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header, time.Now())}
-	var c cursor
-	c.reset(body)
-	if c.peek() == '{' {
-		c.refusal(e)
-	}
+	e := refusalOf(body, resp.StatusCode)
+	e.RetryAfter = retryAfter(resp.Header, time.Now())
 	if e.Message == "" {
 		e.Message = unworded(resp, body)
 	}
@@ -109,49 +108,61 @@ func titled(page string) string {
 	return ": " + strings.TrimSpace(page[from:from+to])
 }
 
-// refusal reads an error object in any of its spellings: {"error":{…}},
-// {"error":"text"}, {"object":"error","message":…}, {"detail":…}.
-func (c *cursor) refusal(e *Error) {
-	for m := c.object(); m.next(); {
-		switch string(m.key) {
-		case "error":
-			c.reason(e)
-		case "message":
-			e.Message = orElse(e.Message, c.words())
-		case "type":
-			e.Type = orElse(e.Type, c.words())
-		case "code":
-			e.Code = orElse(e.Code, c.words())
-		case "detail":
-			if c.peek() == '"' {
-				e.Message = orElse(e.Message, c.words())
-				continue
-			}
-			e.Message = orElse(e.Message, string(c.raw()))
-		default:
-			c.skip()
-		}
+// refusal is an error object in any of its spellings: {"error":{…}}, {"error":"text"},
+// {"object":"error","message":…}, {"detail":…}.
+type refusal struct {
+	Error   reason `json:"error"`
+	Message words  `json:"message"`
+	Type    words  `json:"type"`
+	Code    words  `json:"code"`
+	Detail  detail `json:"detail"`
+}
+
+// refusalOf reads what it can of a body that may be an error object.
+func refusalOf(body []byte, status int) *Error {
+	var r refusal
+	if jsontext.Value(body).Kind() == jsontext.KindBeginObject {
+		_ = json.Unmarshal(body, &r, lax()) // what came before a mistake is better than nothing
+	}
+	return &Error{
+		Status: status, Message: orElse(orElse(string(r.Error.Message), string(r.Message)), string(r.Detail)),
+		Type: orElse(string(r.Error.Type), string(r.Type)), Code: orElse(string(r.Error.Code), string(r.Code)),
 	}
 }
 
-// reason reads the value of "error".
-func (c *cursor) reason(e *Error) {
-	if c.peek() != '{' {
-		e.Message = orElse(c.words(), e.Message)
-		return
+// reason is the value of "error".
+type reason struct {
+	Message words `json:"message"`
+	Type    words `json:"type"`
+	Code    words `json:"code"`
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (r *reason) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return r.Message.UnmarshalJSONFrom(d)
 	}
-	for m := c.object(); m.next(); {
-		switch string(m.key) {
-		case "message":
-			e.Message = orElse(c.words(), e.Message)
-		case "type":
-			e.Type = orElse(c.words(), e.Type)
-		case "code":
-			e.Code = orElse(c.words(), e.Code)
-		default:
-			c.skip()
-		}
+	type fields reason
+	return json.UnmarshalDecode(d, (*fields)(r))
+}
+
+func (r *reason) error(status int) *Error {
+	return &Error{Status: status, Message: string(r.Message), Type: string(r.Type), Code: string(r.Code)}
+}
+
+// detail is a text, or the JSON of anything else.
+type detail string
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (t *detail) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	if err != nil {
+		return err
 	}
+	if *t = detail(value); value.Kind() == jsontext.KindString {
+		*t = detail(unquote(value[1 : len(value)-1]))
+	}
+	return nil
 }
 
 // retryAfter reads what the server asks to wait. A time of day is measured from

@@ -178,7 +178,7 @@ func (e *encoder) arguments(args string) {
 	switch {
 	case args == "":
 		e.raw(`"{}"`)
-	case e.check.isObject(e.text):
+	case isObject(e.text):
 		e.string(args)
 	default:
 		e.text = append(quote.Append(append(e.text[:0], `{"malformed":`...), args), '}')

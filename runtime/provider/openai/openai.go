@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -193,21 +196,20 @@ func (p *Provider) setExtra() error {
 	if p.o.Extra == "" {
 		return nil
 	}
-	c := cursor{data: []byte(p.o.Extra)}
-	var bad error
-	for m := c.object(); m.next(); c.skip() {
-		if reserved(string(m.key)) {
-			bad = fmt.Errorf("%w: Extra may not set %q", ErrOptions, m.key)
-		}
-	}
-	if c.peek(); c.fault != "" || c.pos < len(c.data) {
-		return fmt.Errorf("%w: Extra is not a JSON object: %s", ErrOptions, orElse(c.fault, "there is more behind it"))
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal([]byte(p.o.Extra), &members); err != nil || members == nil {
+		return fmt.Errorf("%w: Extra is not a JSON object: %w", ErrOptions, err)
 	}
 	text := strings.TrimSpace(string(p.o.Extra))
-	if members := strings.TrimSpace(text[1 : len(text)-1]); members != "" {
-		p.extra = "," + members
+	if inside := strings.TrimSpace(text[1 : len(text)-1]); inside != "" {
+		p.extra = "," + inside
 	}
-	return bad
+	for key := range members {
+		if reserved(key) {
+			return fmt.Errorf("%w: Extra may not set %q", ErrOptions, key)
+		}
+	}
+	return nil
 }
 
 // reserved reports whether the package writes the member itself.

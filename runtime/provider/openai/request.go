@@ -21,9 +21,8 @@ type encoder struct {
 	reasoningKey string
 	// media counts the bytes of images, which are no text.
 	media int
-	// check and text are for looking at arguments.
-	check cursor
-	text  []byte
+	// text is for looking at arguments.
+	text []byte
 }
 
 // encode returns the body of a request and how many bytes of it are text.

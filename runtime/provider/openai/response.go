@@ -36,13 +36,8 @@ func (p *Provider) accept(resp *http.Response, body io.Reader) error {
 		return nil
 	}
 	head, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // only to say more
-	e := &Error{Status: resp.StatusCode}
-	var c cursor
-	c.reset(head)
-	if c.peek() == '{' {
-		if c.refusal(e); e.Message != "" {
-			return p.shown(e)
-		}
+	if e := refusalOf(head, resp.StatusCode); e.Message != "" {
+		return p.shown(e)
 	}
 	if isHTML(resp.Header, strings.TrimSpace(string(head))) {
 		head = []byte(unworded(resp, head))

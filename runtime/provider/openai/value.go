@@ -3,140 +3,215 @@ package openai
 import (
 	"bytes"
 	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// skip goes past a value of any kind.
-func (c *cursor) skip() {
-	switch b := c.peek(); {
-	case b == '{':
-		for m := c.object(); m.next(); {
-			c.skip()
-		}
-	case b == '[':
-		for e := c.list(); e.next(); {
-			c.skip()
-		}
-	case b == '"':
-		c.str()
-	case b == '-' || b >= '0' && b <= '9':
-		c.number()
-	case c.word("null") || c.word("true") || c.word("false"):
-	default:
-		c.fail("a value is missing")
-	}
-}
-
-// raw goes past a value and returns its text.
-func (c *cursor) raw() []byte {
-	c.peek()
-	from := c.pos
-	c.skip()
-	if c.fault != "" {
-		return nil
-	}
-	return c.data[from:c.pos]
-}
-
-// word goes past a word if it is there.
-func (c *cursor) word(w string) bool {
-	if c.peek() != w[0] || !bytes.HasPrefix(c.data[c.pos:], []byte(w)) {
-		return false
-	}
-	c.pos += len(w)
-	return true
-}
-
-// text reads a string and goes past anything else.
-func (c *cursor) text() piece {
-	if c.peek() == '"' {
-		return c.str()
-	}
-	c.skip()
-	return piece{}
-}
-
-// words reads a string or the text of a number; anything else is "".
-func (c *cursor) words() string {
-	switch b := c.peek(); {
-	case b == '"':
-		p := c.str()
-		var none rune
-		return glue(&none, p) + half(none)
-	case b == '-' || b >= '0' && b <= '9':
-		return string(c.number())
-	}
-	c.skip()
-	return ""
-}
-
-// count reads a number of tokens; anything else is 0.
-func (c *cursor) count() int64 {
-	if b := c.peek(); b != '-' && (b < '0' || b > '9') {
-		c.skip()
-		return 0
-	}
-	text := string(c.number())
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(f < 1<<53) {
-			return 0
-		}
-		n = int64(f)
-	}
-	return max(n, 0)
-}
-
-// number goes past a number and returns its text.
-func (c *cursor) number() []byte {
-	from := c.pos
-	if c.at('-') {
-		c.pos++
-	}
-	switch {
-	case c.at('0'):
-		c.pos++
-	case !c.digits():
-		c.fail("a digit is missing")
-		return nil
-	}
-	if c.at('.') {
-		c.pos++
-		if !c.digits() {
-			c.fail("a digit is missing")
-			return nil
-		}
-	}
-	if c.at('e') || c.at('E') {
-		c.pos++
-		if c.at('+') || c.at('-') {
-			c.pos++
-		}
-		if !c.digits() {
-			c.fail("a digit is missing")
-			return nil
-		}
-	}
-	return c.data[from:c.pos]
-}
-
-func (c *cursor) at(b byte) bool { return c.pos < len(c.data) && c.data[c.pos] == b }
-
-func (c *cursor) digits() bool {
-	from := c.pos
-	for c.pos < len(c.data) && c.data[c.pos] >= '0' && c.data[c.pos] <= '9' {
-		c.pos++
-	}
-	return c.pos > from
+// lax are the options for what servers send: what is harmless is not refused.
+func lax() jsontext.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 // isObject reports whether the text is one JSON object.
-func (c *cursor) isObject(text []byte) bool {
-	c.reset(text)
-	if c.peek() != '{' {
-		return false
+func isObject(text []byte) bool {
+	value := jsontext.Value(text)
+	return value.Kind() == jsontext.KindBeginObject && value.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// piece is a string, or nothing for any other value. Half a surrogate pair at either
+// end is kept apart: some servers cut characters in two.
+type piece struct {
+	text       string
+	head, tail rune
+}
+
+func (p piece) empty() bool { return p == piece{} }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (p *piece) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	if *p = (piece{}); err == nil && value.Kind() == jsontext.KindString {
+		*p = pieceOf(value)
 	}
-	c.skip()
-	c.peek()
-	return c.fault == "" && c.pos == len(c.data)
+	return err
+}
+
+func pieceOf(quoted jsontext.Value) piece {
+	const size = len(`\u0000`)
+	var p piece
+	text := quoted[1 : len(quoted)-1]
+	if r := escaped(text); r >= 0xDC00 {
+		p.head, text = r, text[size:]
+	}
+	if n := len(text) - size; n >= 0 {
+		before := text[:n]
+		slashes := n - len(bytes.TrimRight(before, `\`))
+		if r := escaped(text[n:]); slashes%2 == 0 && r != 0 && r < 0xDC00 {
+			p.tail, text = r, before
+		}
+	}
+	p.text = unquote(text)
+	return p
+}
+
+// escaped returns the half of a surrogate pair whose escape sequence a text begins
+// with, 0 if there is none.
+func escaped(text []byte) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	r, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil || !utf16.IsSurrogate(rune(r)) {
+		return 0
+	}
+	return rune(r)
+}
+
+// unquote returns what a text between quotes stands for, as valid UTF-8.
+func unquote(text []byte) string {
+	if bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+		return string(text)
+	}
+	out, _ := jsontext.AppendUnquote(nil, `"`+string(text)+`"`) // the error is about invalid UTF-8 alone
+	return string(out)
+}
+
+// glue returns the text of a piece behind the half of a character that waits
+// from the piece before, and makes its own last half wait.
+func glue(waiting *rune, p piece) string {
+	if *waiting == 0 && p.head == 0 && p.tail == 0 || p.empty() {
+		return p.text
+	}
+	var out []byte
+	switch {
+	case *waiting != 0 && p.head != 0:
+		out = utf8.AppendRune(out, utf16.DecodeRune(*waiting, p.head))
+	case *waiting != 0 || p.head != 0:
+		out = utf8.AppendRune(out, utf8.RuneError)
+	}
+	*waiting = p.tail
+	return string(append(out, p.text...))
+}
+
+// half returns what is shown of half a character.
+func half(r rune) string {
+	if r == 0 {
+		return ""
+	}
+	return string(utf8.RuneError)
+}
+
+// text is a string; anything else is "".
+type text string
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	if *t = ""; err == nil && value.Kind() == jsontext.KindString {
+		*t = text(unquote(value[1 : len(value)-1]))
+	}
+	return err
+}
+
+// words is a string or the text of a number; anything else is "".
+type words string
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (w *words) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	switch *w = ""; {
+	case err != nil:
+	case value.Kind() == jsontext.KindString:
+		*w = words(unquote(value[1 : len(value)-1]))
+	case value.Kind() == jsontext.KindNumber:
+		*w = words(value)
+	}
+	return err
+}
+
+// object is a T, or nothing for what is no object.
+type object[T any] struct{ is T }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (o *object[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return d.SkipValue()
+	}
+	return json.UnmarshalDecode(d, &o.is)
+}
+
+// count is a number of tokens; anything else is 0.
+type count int64
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (c *count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	if *c = 0; err == nil && value.Kind() == jsontext.KindNumber {
+		*c = countOf(string(value))
+	}
+	return err
+}
+
+func countOf(number string) count {
+	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return count(max(n, 0))
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(f < 1<<53) {
+		return 0
+	}
+	return count(max(f, 0))
+}
+
+// content is a text, or a list of parts of which the texts are taken.
+type content struct{ piece }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginArray {
+		return c.piece.UnmarshalJSONFrom(d)
+	}
+	var parts []object[struct {
+		Text text `json:"text"`
+	}]
+	err := json.UnmarshalDecode(d, &parts)
+	for _, part := range parts {
+		c.text += string(part.is.Text)
+	}
+	return err
+}
+
+// arguments are those of a call: a part of their text, or all of them as an object.
+type arguments struct{ piece }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (a *arguments) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	switch a.piece = (piece{}); {
+	case err != nil:
+	case value.Kind() == jsontext.KindString:
+		a.piece = pieceOf(value)
+	case value.Kind() == jsontext.KindBeginObject:
+		a.piece = piece{text: strings.ToValidUTF8(string(value), "\uFFFD")}
+	}
+	return err
+}
+
+// index is that of a call; nil or anything but a number from 0 on is none.
+type index int
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (i *index) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if *i = -1; d.PeekKind() != jsontext.KindNumber {
+		return d.SkipValue()
+	}
+	value, err := d.ReadValue()
+	if err == nil && value[0] != '-' {
+		*i = index(countOf(string(value)))
+	}
+	return err
 }

@@ -127,6 +127,10 @@ func TestFraming(t *testing.T) {
 		"no stream inside":         `data: {"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}` + "\n\n",
 		"the answer repeated":      says("hi") + `data: {"choices":[{"delta":{},"message":{"content":"hi"},"finish_reason":"stop"}]}` + "\n\n",
 		"nulls":                    `data: {"choices":null,"usage":null,"error":null}` + "\n\n" + `data: {"choices":[{"delta":null,"finish_reason":null}]}` + "\n\n" + chunkOf(`{"content":"hi","tool_calls":null,"function_call":null,"reasoning":null}`, "stop"),
+		"numbers for texts": chunkOf(`{"content":7,"reasoning":true,"tool_calls":[{"index":1e99,"id":7,"function":{"name":0,"arguments":1}}]}`, "null") +
+			says("hi") + whole,
+		"nulls in lists":      `data: {"choices":[null],"usage":"none"}` + "\n\n" + chunkOf(`{"tool_calls":[null]}`, "null") + says("hi") + whole,
+		"the answer in front": `data: {"choices":[{"message":{"content":"ho"},"delta":{"content":"hi"},"finish_reason":"stop"}]}` + "\n\n",
 		"half characters": chunkOf(`{"content":"h\ud83d"}`, "null") + chunkOf(`{"content":""}`, "null") +
 			chunkOf(`{"content":"\ude00i"}`, "null") + whole,
 		"halves without another": chunkOf(`{"content":"h\ud83d"}`, "null") + chunkOf(`{"content":"i"}`, "null") + chunkOf(`{"content":"\ude00\ud83d"}`, "stop"),

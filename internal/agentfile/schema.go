@@ -1,48 +1,76 @@
 package agentfile
 
 import (
+	"cmp"
+	_ "embed" // the schema of schemas
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"net/url"
+	"slices"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
-// offline refuses schemas from elsewhere: reading an agent opens nothing else.
-type offline struct{}
-
-func (offline) Load(url string) (any, error) {
-	return nil, errors.New("a schema from elsewhere is not read")
-}
+// metaSchema describes the keywords of draft 2020-12.
+//
+//go:embed metaschema.json
+var metaSchema string
 
 // schema notes what is wrong with a JSON Schema.
 func (r *reader) schema(n *yaml.Node, text string) {
-	const fix = "write a JSON Schema (draft 2020-12): `{type: object, properties: {…}}`"
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil {
 		return // what has no JSON was noted already
 	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(offline{})
-	const place = "agent:/schema"
-	if err = c.AddResource(place, doc); err == nil {
-		_, err = c.Compile(place)
+	if err := isSchema(text, value); err != nil {
+		r.errorAt(n, "format.schema is no JSON Schema: "+err.Error(), "write a JSON Schema (draft 2020-12): `{type: object, properties: {…}}`")
 	}
-	if err == nil {
-		return
+}
+
+// isSchema returns what is wrong with the keywords of a schema, or with where it refers
+// to. The library checks values, so the keywords are the values of another schema.
+func isSchema(text string, value any) error {
+	meta, err := resolve([]byte(metaSchema))
+	if err != nil {
+		return err
 	}
-	what := strings.ReplaceAll(err.Error(), place, "")
-	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
-		err = invalid.Err // it has no Unwrap
+	if meta.Validate(value) != nil {
+		return fmt.Errorf("%s has a value that JSON Schema does not have there", cmp.Or(misfit(meta, value), "the top"))
 	}
-	if v, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		for len(v.Causes) > 0 {
-			v = v.Causes[0]
+	_, err = resolve([]byte(text))
+	return err
+}
+
+// misfit returns where a schema first breaks the meta schema: a JSON pointer, which ends
+// at the first list.
+func misfit(meta *jsonschema.Resolved, schema any) string {
+	keywords, _ := schema.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(keywords)) {
+		fits := func(value any) bool { return meta.Validate(map[string]any{key: value}) == nil }
+		if fits(keywords[key]) {
+			continue
 		}
-		what = fmt.Sprintf("/%s: %s", strings.Join(v.InstanceLocation, "/"), v.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+		named, _ := keywords[key].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(named)) {
+			if !fits(map[string]any{name: named[name]}) {
+				return "/" + key + "/" + name + misfit(meta, named[name])
+			}
+		}
+		return "/" + key
 	}
-	r.errorAt(n, "format.schema is no JSON Schema: "+what, fix)
+	return ""
+}
+
+// resolve opens nothing: reading an agent reads one file.
+func resolve(text []byte) (*jsonschema.Resolved, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, err
+	}
+	return s.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) {
+		return nil, errors.New("a schema from elsewhere is not read")
+	}})
 }

@@ -98,8 +98,8 @@ plugin:
 # generated says what go mod tidy and go generate would change.
 generated:
 	go mod tidy -diff
-	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.svg
-	@new=$$(git ls-files -o --exclude-standard '*_gen.go' docs/daemon-plan.svg); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
+	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.md
+	@new=$$(git ls-files -o --exclude-standard '*_gen.go' docs/daemon-plan.md); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
 
 # ci is everything that a change must pass.
 ci: lint test-all generated race

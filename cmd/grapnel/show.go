@@ -160,7 +160,7 @@ func (c *command) plan() *cobra.Command {
 			return c.showPlan(cmd.Context(), p, format, above)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", format, "text, md, json, dot or svg")
+	cmd.Flags().StringVar(&format, "format", format, "text, md (with a picture) or json")
 	p.flags(cmd)
 	setFlag(cmd, &above)
 	cmd.Flags().BoolVar(&names, "aliases", false, "show what others call the points and answers")

@@ -34,7 +34,7 @@ func commands() []command {
 	return []command{
 		{"gen", "[flags] [packages]", "write hook_gen.go where there are //hook: directives; the default", generate},
 		{"new", "NAME [flags]", "write the first version of a subsystem, with tests", scaffold},
-		{"plan", "[flags] [packages]", "who acts where in a composite: text, Markdown, JSON, DOT, SVG", showPlan},
+		{"plan", "[flags] [packages]", "who acts where in a composite: text, JSON, Markdown with a picture", showPlan},
 		{"explain", "CODE…", "what the code of a problem means, with an example", explain},
 		{"vet", "[flags] [packages]", "what gen would refuse, and hooks that are misused", vetPackages},
 		{"help", "[command]", "this text, or the flags of a command", help},

@@ -4,7 +4,7 @@
 //	//go:generate go tool hookgen ./...
 //
 //	hookgen [gen] [flags] [packages]   generate, or with -check only compare; the default is ./...
-//	hookgen plan [flags] [packages]    who acts where in a composite: text, Markdown, JSON, DOT, SVG
+//	hookgen plan [flags] [packages]    who acts where in a composite: text, JSON, Markdown with a picture
 //	hookgen new NAME [flags]           the first version of a subsystem, with tests
 //	hookgen vet [flags] [packages]     the same rules as an analyzer, and misuse of hooks
 //	hookgen explain CODE               what a problem's code means

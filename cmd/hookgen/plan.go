@@ -65,8 +65,8 @@ func planningOf(args []string, stderr io.Writer) (p planning, status int, ok boo
 	flags.StringVar(&p.options.Tags, "tags", "", "build `tags`, separated by commas")
 	flags.BoolVar(&p.options.Strict, "strict", false, "warnings are errors")
 	flags.BoolVar(&p.options.Check, "check", false, "with -o: write nothing; exit 1 if the file is not what it should be; also HOOKGEN_CHECK=1")
-	flags.StringVar(&p.file, "o", "", "write to this `file`, whose name tells the format: .txt, .md, .json, .dot, .svg")
-	format := flags.String("format", "", "how the plan is shown: text, md, json, dot or svg; the default is text")
+	flags.StringVar(&p.file, "o", "", "write to this `file`, whose name tells the format: .txt, .md, .json")
+	format := flags.String("format", "", "how the plan is shown: text, md (with a picture) or json; the default is text")
 	if status, ok := parse(flags, args); !ok {
 		return p, status, false
 	}

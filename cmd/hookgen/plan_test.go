@@ -80,34 +80,34 @@ any time   OnEvent   facade each   written by hand
 
 func TestPlanIntoFile(t *testing.T) {
 	dir := newPlanned(t, "")
-	file := filepath.Join(dir, "plan.svg")
-	code, _, stderr := hookgen(t, "plan", "-C", dir, "-check", "-o", "plan.svg")
+	file := filepath.Join(dir, "plan.md")
+	code, _, stderr := hookgen(t, "plan", "-C", dir, "-check", "-o", "plan.md")
 	assert.Equal(t, differs, code)
-	assert.Contains(t, stderr, "plan.svg:1: error HG071: is missing")
+	assert.Contains(t, stderr, "plan.md:1: error HG071: is missing")
 	assert.NoFileExists(t, file)
 
-	code, stdout, stderr := hookgen(t, "plan", "-C", dir, "-o", "plan.svg", ".")
+	code, stdout, stderr := hookgen(t, "plan", "-C", dir, "-o", "plan.md", ".")
 	assert.Equal(t, succeeded, code)
 	assert.Empty(t, stdout+stderr)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.True(t, bytes.HasPrefix(text, []byte("<svg ")))
+	assert.True(t, bytes.HasPrefix(text, []byte("## p.")))
 	before, err := os.Stat(file)
 	require.NoError(t, err)
 
 	t.Setenv("HOOKGEN_CHECK", "1")
-	code, _, stderr = hookgen(t, "plan", "-C", dir, "-o", "plan.svg", ".")
+	code, _, stderr = hookgen(t, "plan", "-C", dir, "-o", "plan.md", ".")
 	assert.Equal(t, succeeded, code, stderr)
 	after, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, before.ModTime(), after.ModTime())
-	require.NoError(t, os.WriteFile(file, []byte("<svg/>"), 0o644))
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o644))
 	code, _, stderr = hookgen(t, "plan", "-C", dir, "-o", file, ".")
 	assert.Equal(t, differs, code)
 	assert.Contains(t, stderr, "error HG070: is out of date")
 	text, err = os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, "<svg/>", string(text))
+	assert.Equal(t, "old", string(text))
 }
 
 func TestPlanProblems(t *testing.T) {

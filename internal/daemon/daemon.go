@@ -17,7 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
-//go:generate go tool hookgen plan -o ../../docs/daemon-plan.svg .
+//go:generate go tool hookgen plan -o ../../docs/daemon-plan.md .
 
 // Daemon is everything that the program offers to an agent, as one hook. The
 // order of the fields is the order in which they act; what goes out (results,

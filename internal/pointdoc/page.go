@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/aliases"
 )
 
-// Picture draws the course of a turn.
-func (s *Source) Picture() []byte {
+// course draws the lifecycle.
+func (s *Source) course() string {
 	o := picture.Courses{Answers: s.Answers(), Silent: s.Silent()}
 	for _, info := range point.All() {
 		o.Points = append(o.Points, picture.Point(info))
@@ -34,8 +34,8 @@ func (s *Source) Pages() map[string]string {
 // index lists the points in the order of the lifecycle.
 func (s *Source) index() string {
 	var b strings.Builder
-	b.WriteString("# The points\n\nEvery point in the order in which the runtime calls it; [the picture](../lifecycle.svg) shows the same. Written from the\n" +
-		"declarations in package `hook`.\n\n| point | kind | answers | |\n|---|---|---|---|\n")
+	b.WriteString("# The points\n\nEvery point in the order in which the runtime calls it, in the scopes around it. Written from the\n" +
+		"declarations in package `hook`.\n\n" + s.course() + "\n| point | kind | answers | |\n|---|---|---|---|\n")
 	for _, p := range s.ordered() {
 		info := infoOf(p.name)
 		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", p.name, p.name, info.Kind, strings.Join(s.Answers()[p.name], ", "), first(p.doc))

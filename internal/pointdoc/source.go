@@ -1,5 +1,5 @@
 // Package pointdoc writes the manual of the lifecycle from the declarations in
-// package hook: docs/lifecycle.svg and a page for each point. Its test holds the
+// package hook: a picture of all points and a page for each. Its test holds the
 // pages to the declarations.
 package pointdoc
 

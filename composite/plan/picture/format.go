@@ -16,12 +16,10 @@ const (
 	Text     Format = "text"
 	Markdown Format = "md"
 	JSON     Format = "json"
-	DOT      Format = "dot"
-	SVG      Format = "svg"
 )
 
 // Formats returns all formats.
-func Formats() []Format { return []Format{Text, Markdown, JSON, DOT, SVG} }
+func Formats() []Format { return []Format{Text, Markdown, JSON} }
 
 // ParseFormat returns the format of this name.
 func ParseFormat(name string) (Format, error) {
@@ -35,33 +33,25 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("there is no format %q; the formats are %s", name, strings.Join(names, ", "))
 }
 
-// FormatOf returns the format of a file with this name: .txt, .md, .json, .dot or
-// .gv, .svg.
+// FormatOf returns the format of a file with this name: .txt, .md or .json.
 func FormatOf(file string) (Format, error) {
 	switch ext := strings.ToLower(path.Ext(file)); ext {
 	case ".txt":
 		return Text, nil
-	case ".md", ".json", ".dot", ".svg":
+	case ".md", ".json":
 		return Format(ext[1:]), nil
-	case ".gv":
-		return DOT, nil
 	}
-	return "", fmt.Errorf("the name %q does not tell the format; end it in .txt, .md, .json, .dot or .svg, or name the format", file)
+	return "", fmt.Errorf("the name %q does not tell the format; end it in .txt, .md or .json, or name the format", file)
 }
 
-// Render shows the views in their order, in one text: JSON is an array, DOT has a
-// graph for each, and an SVG shows one below the other. The text ends in a line
-// break.
+// Render shows the views in their order, in one text: JSON is an array, Markdown has a
+// section with a picture for each. The text ends in a line break.
 func Render(f Format, views ...*View) ([]byte, error) {
 	switch f {
 	case Text:
 		return joined(views, text), nil
 	case Markdown:
-		return joined(views, markdown), nil
-	case DOT:
-		return joined(views, dot), nil
-	case SVG:
-		return []byte(svg(views)), nil
+		return joined(views, mermaid), nil
 	case JSON:
 		if views == nil {
 			views = []*View{}

@@ -24,6 +24,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
+func sources() map[string]picture.Source {
+	empty := picture.Source{Plan: &plan.Plan{Type: "app.Empty"}, Points: points()}
+	return map[string]picture.Source{"rich": rich(), "crowd": crowd(), "hostile": hostile(), "empty": empty, "daemon": daemon()}
+}
+
 func TestGolden(t *testing.T) {
 	for _, f := range picture.Formats() {
 		t.Run(string(f), func(t *testing.T) {
@@ -176,26 +181,26 @@ func TestForeignView(t *testing.T) {
 	for _, f := range picture.Formats() {
 		text, err := picture.Render(f, v)
 		require.NoError(t, err)
-		if f == picture.SVG {
-			assert.Empty(t, read(t, string(text)).faults())
+		if f == picture.Markdown {
+			charts(t, string(text))
 		}
 	}
 }
 
 func TestFormats(t *testing.T) {
 	for name, want := range map[string]picture.Format{
-		"plan.txt": picture.Text, "a/plan.MD": picture.Markdown, "plan.json": picture.JSON, "plan.dot": picture.DOT, "x.gv": picture.DOT, "x.svg": picture.SVG,
+		"plan.txt": picture.Text, "a/plan.MD": picture.Markdown, "plan.json": picture.JSON,
 	} {
 		got, err := picture.FormatOf(name)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
-	for _, name := range []string{"plan", "plan.png", ""} {
+	for _, name := range []string{"plan", "plan.svg", ""} {
 		_, err := picture.FormatOf(name)
 		assert.ErrorContains(t, err, "does not tell the format")
 	}
 	_, err := picture.ParseFormat("png")
-	assert.ErrorContains(t, err, "the formats are text, md, json, dot, svg")
+	assert.ErrorContains(t, err, "the formats are text, md, json")
 	_, err = picture.Render("png")
 	assert.ErrorContains(t, err, `no format "png"`)
 	text, err := picture.Render(picture.JSON)
@@ -216,53 +221,45 @@ func TestNothingInvisible(t *testing.T) {
 	}
 }
 
-func TestSVGIsSelfContained(t *testing.T) {
-	text := render(t, picture.SVG, hostile())
-	read(t, text) // is XML
-	assert.NotContains(t, text, "<script")
-	elements := regexp.MustCompile(`<([a-zA-Z!?][^\s/>]*)`)
-	for _, m := range elements.FindAllStringSubmatch(text, -1) {
-		assert.Contains(t, []string{"svg", "title", "desc", "style", "rect", "text", "g", "path"}, m[1])
-	}
-	assert.NotRegexp(t, `(href|src|url\(|@import|on[a-z]+=)`, regexp.MustCompile(`>[^<]*<`).ReplaceAllString(text, "><"))
-	assert.Equal(t, 2, strings.Count(text, "style>"), "no name ends the style sheet")
-	daemon := render(t, picture.SVG, daemon())
-	assert.Contains(t, daemon, "prefers-color-scheme:dark")
-	assert.Regexp(t, `role="img" aria-labelledby="title desc"`, daemon)
-	assert.Contains(t, daemon, "<title>BeforeTool: 1. Ask</title>")
-	assert.LessOrEqual(t, read(t, daemon).view.right, 1400.0)
-}
+// chart is what a line of a flow chart may be: nothing in a name makes another one of it.
+var chart = func() *regexp.Regexp {
+	const label = `"(?:[\pL\pN .,:/()=?-]|#\d+;|<br/>)*"`
+	const shape = `(?:\[` + label + `\]|\(\[` + label + `\]\)|\[/` + label + `/\]|\{\{` + label + `\}\}|\[\[` + label + `\]\]|\(` + label + `\))`
+	const call = `p\d+c\d+\[` + label + `\](?::::maybe)?`
+	return regexp.MustCompile(`^(?:flowchart LR|end|subgraph s\d+\[` + label + `\]|classDef maybe stroke-dasharray:3 2|p\d+` + shape + `(?:(?: --> | & )` + call + `)*)$`)
+}()
 
-// TestCommitted looks at the picture in the README.
-func TestCommitted(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/daemon-plan.svg")
-	require.NoError(t, err)
-	d := read(t, string(text))
-	assert.Empty(t, d.faults())
-	assert.LessOrEqual(t, d.view.right, 1800.0, "wider, and nobody can read it in the README")
-}
-
-func TestMarkdownTables(t *testing.T) {
-	for name, s := range sources() {
-		text := render(t, picture.Markdown, s)
-		columns := 0
-		for line := range strings.SplitSeq(text, "\n") {
-			if !strings.HasPrefix(line, "|") {
-				columns = 0
-				continue
-			}
-			n := strings.Count(line, "|")
-			if columns == 0 {
-				columns = n
-			}
-			require.Equal(t, columns, n, "%s: a bar in a cell: %s", name, line)
+// charts checks the pictures in a text and returns what is around them.
+func charts(t *testing.T, text string) (rest string) {
+	t.Helper()
+	inside := false
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case line == "```mermaid" && !inside, line == "```" && inside:
+			inside = !inside
+		case inside:
+			require.Regexp(t, chart, line)
+		default:
+			rest += line + "\n"
 		}
-		code := regexp.MustCompile("`[^`\n]*`")
-		rest := code.ReplaceAllString(text, "")
-		assert.NotContains(t, rest, "`", "%s: a code span is open", name)
-		tags := regexp.MustCompile(`</?code>`)
-		assert.NotRegexp(t, `[<>]`, tags.ReplaceAllString(rest, ""), "%s: HTML outside of code", name)
 	}
+	require.False(t, inside, "a fence is open")
+	return rest
+}
+
+func TestPicturesAreWellFormed(t *testing.T) {
+	for name, s := range sources() {
+		assert.NotRegexp(t, "[<>`|*_\\[\\]]", charts(t, render(t, picture.Markdown, s)), name)
+	}
+	require.NotRegexp(t, chart, `p0["a"b"]`, "an open quote is found")
+}
+
+// TestCommitted looks at the picture that the README leads to.
+func TestCommitted(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/daemon-plan.md")
+	require.NoError(t, err)
+	charts(t, string(text))
+	assert.Less(t, len(text), 50_000, "more, and Mermaid draws nothing")
 }
 
 func ExampleRender() {
@@ -317,7 +314,7 @@ func ExampleView_JSON() {
 }
 
 func ExampleFormatOf() {
-	f, _ := picture.FormatOf("docs/plan.svg")
+	f, _ := picture.FormatOf("docs/plan.md")
 	fmt.Println(f)
-	// Output: svg
+	// Output: md
 }

@@ -1,10 +1,10 @@
-// Package picture shows a plan to people and programs: as text, Markdown, JSON,
-// DOT, and as an SVG picture of the lifecycle. It is pure: the same plan gives
-// the same bytes, whatever strings are in it cannot break the format, and no
-// external program is needed.
+// Package picture shows a plan to people and programs: as text, as JSON, and as
+// Markdown with a picture in Mermaid, which readers of Markdown draw. It is pure: the
+// same plan gives the same bytes, and whatever strings are in it cannot break the
+// format.
 //
 //	v := picture.New(picture.Source{Plan: p, Points: points})
-//	text, err := picture.Render(picture.SVG, v)
+//	text, err := picture.Render(picture.Markdown, v)
 package picture
 
 import (

@@ -1,0 +1,177 @@
+package picture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// mermaid shows the view as a section of Markdown with a picture: a scope is a box, a
+// point is a node in it, and an arrow leads along its calls. It has no places: what is
+// kept beside the code must not change with every line of it.
+func mermaid(v *View) string {
+	d := drawing{}
+	d.line("flowchart LR")
+	for i := 0; i < len(v.Points); {
+		scope := v.Points[i].Scope
+		d.line("subgraph s%d[\"%s\"]", i, label(scope))
+		for ; i < len(v.Points) && v.Points[i].Scope == scope; i++ {
+			d.calls(i, &v.Points[i])
+		}
+		d.line("end")
+	}
+	d.line("classDef maybe stroke-dasharray:3 2")
+	about := ""
+	if v.Package != "" {
+		about = "In package " + plainly(v.Package) + ".\n\n"
+	}
+	for _, n := range v.notes() {
+		d.notes += "\n" + plainly(n) + "\n"
+	}
+	return "## " + plainly(v.Type) + "\n\n" + about + d.fenced() + d.notes
+}
+
+// drawing is a flow chart in the language of Mermaid, with what stands below it.
+type drawing struct {
+	sb    strings.Builder
+	notes string
+}
+
+func (d *drawing) line(format string, args ...any) { fmt.Fprintf(&d.sb, format+"\n", args...) }
+
+func (d *drawing) fenced() string { return "```mermaid\n" + d.sb.String() + "```\n" }
+
+// calls draws one point and its calls. Those of one number stand beside each other.
+func (d *drawing) calls(i int, a *At) {
+	lines := []string{a.Name, a.rule()}
+	if f := a.fails(); f != "" {
+		lines = append(lines, "fails "+f)
+	}
+	if a.Own {
+		lines = append(lines, "written by hand")
+	}
+	chain, order := fmt.Sprintf("p%d%s", i, shaped(a.Kind, lines...)), 0
+	for n, c := range a.Calls {
+		lines := []string{fmt.Sprintf("%d %s%s", c.Order, c.Member, c.signs()), c.options()}
+		node := fmt.Sprintf("p%dc%d[\"%s\"]", i, n, label(lines...))
+		if c.Maybe {
+			node += ":::maybe"
+		}
+		if c.Order != order {
+			chain += " --> " + node
+		} else {
+			chain += " & " + node
+		}
+		order = c.Order
+	}
+	d.line("%s", chain)
+}
+
+// shaped is a label in the shape of its kind of point.
+func shaped(kind string, lines ...string) string {
+	open, end := "[", "]"
+	switch kind {
+	case "contribute":
+		open, end = "([", "])"
+	case "rewrite":
+		open, end = "[/", "/]"
+	case "decide":
+		open, end = "{{", "}}"
+	case "wrap":
+		open, end = "[[", "]]"
+	case "observe":
+		open, end = "(", ")"
+	}
+	return open + `"` + label(lines...) + `"` + end
+}
+
+// label writes lines of a label; an empty one is left out.
+func label(lines ...string) string {
+	var out []string
+	for _, l := range lines {
+		if l != "" {
+			out = append(out, entities(l, "#"))
+		}
+	}
+	return strings.Join(out, "<br/>")
+}
+
+// plainly writes a text as Markdown that means nothing but itself.
+func plainly(s string) string { return entities(s, "&#") }
+
+// entities writes every character that may mean something to Markdown or Mermaid as a
+// number behind the prefix.
+func entities(s, prefix string) string {
+	var sb strings.Builder
+	for _, r := range clean(s) {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" .,:/()=?-", r) {
+			sb.WriteRune(r)
+			continue
+		}
+		fmt.Fprintf(&sb, "%s%d;", prefix, r)
+	}
+	return sb.String()
+}
+
+// Courses are what may be said at each point, for [Course].
+type Courses struct {
+	// Points are those of the contract.
+	Points []Point
+	// Answers are what may be answered at a point, by its name: "deny", "ask".
+	Answers map[string][]string
+	// Silent are the points at which a hook's own failure is no opinion, whatever the
+	// policy.
+	Silent []string
+}
+
+// Course draws the lifecycle itself, without any composite: every point in the
+// order in which a runtime calls it, in the scopes around it, with its kind, what
+// may be answered and what becomes of a failure. It is a picture in Markdown.
+func Course(o Courses) string {
+	d := drawing{}
+	d.line("flowchart TB")
+	for _, s := range Lifecycle() {
+		d.scope(o, s)
+	}
+	return d.fenced()
+}
+
+// scope draws a scope with what is in it.
+func (d *drawing) scope(o Courses, s *Scope) {
+	d.line("subgraph %s[\"%s\"]", strings.ReplaceAll(s.Name, " ", "_"), label(s.Name+": "+s.Each))
+	d.points(o, s.Before)
+	if s.Inside != nil {
+		d.scope(o, s.Inside)
+	}
+	d.points(o, s.After)
+	d.line("end")
+}
+
+// points draws points one behind the other.
+func (d *drawing) points(o Courses, names []string) {
+	var nodes []string
+	for _, name := range names {
+		i := slices.IndexFunc(o.Points, func(p Point) bool { return p.Name == name })
+		if i < 0 {
+			continue
+		}
+		p := o.Points[i]
+		nodes = append(nodes, name+shaped(p.Kind, name, strings.Join(o.Answers[name], ", "), o.fails(p)))
+	}
+	if len(nodes) > 0 {
+		d.line("%s", strings.Join(nodes, " --> "))
+	}
+}
+
+func (o Courses) fails(p Point) string {
+	switch {
+	case p.Kind == "facade", p.Combine == "open", p.Combine == "close":
+		return ""
+	case slices.Contains(o.Silent, p.Name):
+		return "failing says nothing"
+	case p.Closed:
+		return "fails closed"
+	}
+	return "fails open"
+}

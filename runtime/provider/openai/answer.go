@@ -38,8 +38,11 @@ type answer struct {
 	text, messages, sent int
 
 	events *sse.Reader
-	json   jsontext.Decoder
-	calls  calls
+	// json reads the chunk from data.
+	json  jsontext.Decoder
+	data  bytes.Buffer
+	chunk chunk
+	calls calls
 	// halves of characters that wait for the other half.
 	textHalf, reasoningHalf rune
 	finish                  message.FinishReason
@@ -147,17 +150,18 @@ func (a *answer) event(ev sse.Event) (done bool, err error) {
 	if ev.Name == failed && len(data) > 0 {
 		return false, a.failure(data)
 	}
-	a.json.Reset(bytes.NewBuffer(data), lax())
+	a.data = *bytes.NewBuffer(data)
+	a.json.Reset(&a.data, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
 		rest := bytes.TrimLeft(data[a.json.InputOffset():], " \t\r\n")
 		if len(rest) == 0 || bytes.HasPrefix(rest, []byte("[DONE]")) {
 			return len(rest) > 0, nil
 		}
-		var c chunk
-		if err := json.UnmarshalDecode(&a.json, &c); err != nil {
+		a.chunk = chunk{Choices: a.chunk.Choices[:0]}
+		if err := json.UnmarshalDecode(&a.json, &a.chunk); err != nil {
 			return false, a.misread(err, ev)
 		}
-		if err := a.take(&c); err != nil || a.left {
+		if err := a.take(&a.chunk); err != nil || a.left {
 			return false, err
 		}
 	}

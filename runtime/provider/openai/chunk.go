@@ -95,8 +95,8 @@ func (d *delta) says() bool {
 	return !d.text.empty() || !d.reasoning.empty() || len(d.calls) > 0
 }
 
-func (c *chunk) delta() *delta {
-	d := &delta{}
+func (c *chunk) delta() delta {
+	var d delta
 	for i := range c.Choices {
 		choice := &c.Choices[i]
 		d.add(&choice.Delta)

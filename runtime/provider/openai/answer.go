@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -172,6 +171,8 @@ func (a *answer) misread(err error, ev sse.Event) error {
 	const what = "an event is no part of an answer: "
 	of, typed := errors.AsType[*json.SemanticError](err)
 	switch {
+	case errors.Is(err, errMany):
+		return a.p.broken(what+errMany.Error(), ev.Data)
 	case typed && of.JSONPointer == "":
 		return a.p.broken(what+"it is no JSON object", ev.Data)
 	case typed:
@@ -200,9 +201,6 @@ func (a *answer) take(c *chunk) error {
 		a.usage, a.counted = u, true
 	}
 	d := c.delta()
-	if len(d.calls) > maxCalls {
-		return a.p.broken("an event has parts of more than "+strconv.Itoa(maxCalls)+" tool calls", nil)
-	}
 	if d.repeat && a.sent > 0 {
 		d.text, d.reasoning, d.calls = piece{}, piece{}, nil
 	}

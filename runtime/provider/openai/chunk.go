@@ -7,7 +7,7 @@ import (
 // chunk is one chunk of an answer, or an error in its place. What has another type
 // than most servers send is passed over where that loses no part of the answer.
 type chunk struct {
-	Choices []choice      `json:"choices"`
+	Choices list[choice]  `json:"choices"`
 	Usage   object[usage] `json:"usage"`
 	Error   *reason       `json:"error"`
 	Object  text          `json:"object"`
@@ -24,12 +24,12 @@ type choice struct {
 
 // part is a part of an answer. Some servers send its reasoning under both names.
 type part struct {
-	Content          content    `json:"content"`
-	Refusal          content    `json:"refusal"`
-	ReasoningContent piece      `json:"reasoning_content"`
-	Reasoning        piece      `json:"reasoning"`
-	ToolCalls        []callPart `json:"tool_calls"`
-	FunctionCall     *function  `json:"function_call"`
+	Content          content        `json:"content"`
+	Refusal          content        `json:"refusal"`
+	ReasoningContent piece          `json:"reasoning_content"`
+	Reasoning        piece          `json:"reasoning"`
+	ToolCalls        list[callPart] `json:"tool_calls"`
+	FunctionCall     *function      `json:"function_call"`
 }
 
 // callPart is a piece of a tool call.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -175,13 +176,51 @@ func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginArray {
 		return c.piece.UnmarshalJSONFrom(d)
 	}
-	var parts []object[struct {
-		Text text `json:"text"`
-	}]
-	err := json.UnmarshalDecode(d, &parts)
-	for _, part := range parts {
-		c.text += string(part.is.Text)
+	var sb strings.Builder
+	err := elements(d, func() error {
+		var part object[struct {
+			Text text `json:"text"`
+		}]
+		err := json.UnmarshalDecode(d, &part)
+		sb.WriteString(string(part.is.Text))
+		return err
+	})
+	c.piece = piece{text: sb.String()}
+	return err
+}
+
+// list has at most maxCalls elements: what is small on the wire may be large here.
+type list[T any] []T
+
+// errMany: a list is longer than any server makes it.
+var errMany = errors.New("it has more than " + strconv.Itoa(maxCalls) + " choices or parts of tool calls")
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if *l = (*l)[:0]; d.PeekKind() != jsontext.KindBeginArray {
+		return json.UnmarshalDecode(d, (*[]T)(l)) // null, or an error
 	}
+	return elements(d, func() error {
+		if len(*l) == maxCalls {
+			return errMany
+		}
+		var zero T
+		*l = append(*l, zero)
+		return json.UnmarshalDecode(d, &(*l)[len(*l)-1])
+	})
+}
+
+// elements has each element of a list read.
+func elements(d *jsontext.Decoder, read func() error) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != jsontext.KindEndArray {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // wires are the recorded dialects and what they all mean.
@@ -202,6 +203,19 @@ func TestToolCalls(t *testing.T) {
 }
 
 func fmtEntry(s string) string { return "{" + s + "}" }
+
+// A short list on the wire would be a long one in memory.
+func TestListsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, wire := range []string{
+		`{"choices":[{}` + strings.Repeat(",{}", 1024) + `]}`,
+		`{"choices":[{"delta":{"tool_calls":[{}` + strings.Repeat(",{}", 1024) + `]}}]}`,
+	} {
+		_, err := answers(t.Context(), "data: "+wire+"\n\n"+whole)
+		require.ErrorIs(t, err, provider.ErrProtocol)
+		assert.ErrorContains(t, err, "more than 1024 choices or parts of tool calls")
+	}
+}
 
 func TestACallThatIsCutOff(t *testing.T) {
 	t.Parallel()

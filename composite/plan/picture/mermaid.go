@@ -131,7 +131,7 @@ type Courses struct {
 func Course(o Courses) string {
 	d := drawing{}
 	d.line("flowchart TB")
-	for _, s := range Lifecycle() {
+	for _, s := range Lifecycle(o.Points) {
 		d.scope(o, s)
 	}
 	return d.fenced()
@@ -166,7 +166,7 @@ func (d *drawing) points(o Courses, names []string) {
 
 func (o Courses) fails(p Point) string {
 	switch {
-	case p.Kind == "facade", p.Combine == "open", p.Combine == "close":
+	case p.Kind == "facade", p.Bracket:
 		return ""
 	case slices.Contains(o.Silent, p.Name):
 		return "failing says nothing"

@@ -77,8 +77,8 @@ var _ guard.Unchanged = struct {
 
 // Compose returns the composite that b is now: what a runtime runs.
 func (b *Beside) Compose() *composite.Composite {
-	return composite.Compose(b, composite.Table{Type: "schematest.Beside", Owner: besideOwner, Rows: []composite.Row{
-		{Field: "Moved", Type: "*schematest.Moved", Hook: b.Moved, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolMovedTexts, ToolMovedFormats, ToolMovedNumbers, ToolMovedNested, ToolMovedSpecial, ToolMovedNothing}},
+	return composite.Compose(b, composite.Table{Type: "schemas.Beside", Owner: besideOwner, Rows: []composite.Row{
+		{Field: "Moved", Type: "*schemas.Moved", Hook: b.Moved, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolMovedTexts, ToolMovedFormats, ToolMovedNumbers, ToolMovedNested, ToolMovedSpecial, ToolMovedNothing}},
 		{Field: "Extra", Type: "hook.Hook", Tag: "optional", Hook: b.Extra, Any: true, Dynamic: true},
 		{Field: "Mine", Type: "hook.Hook", Tag: "optional,prefix=my_", Hook: b.Mine, Any: true, Dynamic: true},
 		{Field: "More", Type: "[]hook.Hook", IsGroup: true, Group: b.More, Dynamic: true},

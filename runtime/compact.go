@@ -17,7 +17,7 @@ import (
 const (
 	DefaultKeep    = 2
 	DefaultSummary = 16_000
-	DefaultRequest = 400_000
+	defaultRequest = 400_000
 )
 
 // LabelSummary is the label of the message that stands for what was compacted, and
@@ -44,7 +44,7 @@ type CompactOptions struct {
 	// longer one is an error.
 	MaxSummary int
 	// MaxRequest is how many bytes of the past one request shows; 0 is
-	// DefaultRequest. A longer past is summed up part by part, in several requests.
+	// 400,000. A longer past is summed up part by part, in several requests.
 	MaxRequest int
 }
 
@@ -91,7 +91,7 @@ func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacte
 		opts = *o
 	}
 	opts.Keep = max(0, cmp.Or(opts.Keep, DefaultKeep))
-	opts.MaxSummary, opts.MaxRequest = cmp.Or(opts.MaxSummary, DefaultSummary), cmp.Or(opts.MaxRequest, DefaultRequest)
+	opts.MaxSummary, opts.MaxRequest = cmp.Or(opts.MaxSummary, DefaultSummary), cmp.Or(opts.MaxRequest, defaultRequest)
 	ctx, done, err := c.aside(ctx)
 	if err != nil {
 		return Compacted{}, err

@@ -179,10 +179,8 @@ var allowed = map[string]map[string]string{
 		"cmd/grapnel": "internal/chat imports the daemon with its composite; the assembly waits to be internal/app",
 	},
 	"leaves": {
-		"internal/api subsystems/approval":          "its requests for approval; they end in one table of the runtime",
 		"internal/api runtime/store/jsonl":          "exports branches in this format",
 		"internal/chat subsystems/skills":           "its commands are the skills of the project",
-		"internal/demo subsystems/approval":         "answers in a person's place",
 		"internal/terminal subsystems/approval":     "shows requests for approval",
 		"runtime runtime/store/mem":                 "the store of who gives none",
 		"runtime/store/jsonl runtime/store/codec":   "shared by stores; waits to be internal to them",

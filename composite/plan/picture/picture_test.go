@@ -114,9 +114,9 @@ func TestOrder(t *testing.T) {
 	for _, p := range v.Points {
 		names = append(names, p.Name)
 	}
-	want := strings.Fields("OnOpen OnBuildAgent Schema ScopedTools SystemPrompt OnRegisterAgent OnSessionStart Preprocess BeforeTurn TurnPolicy "+
-		"TurnContext RefineContext TurnTools PromptSections BeforeStep RewriteRequest BeforeModel WrapModel OnModelError RewriteReply AfterModel "+
-		"Dispatch OnInvalidTool RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterStep "+
+	want := strings.Fields("OnOpen OnBuildAgent Schema ScopedTools SystemPrompt OnRegisterAgent OnSessionStart Preprocess BeforeTurn TurnPolicy " +
+		"TurnContext RefineContext TurnTools PromptSections BeforeStep RewriteRequest BeforeModel WrapModel OnModelError RewriteReply AfterModel " +
+		"Dispatch OnInvalidTool RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterStep " +
 		"OnStop OnTurnError AfterTurn BeforeCompaction AfterCompaction OnSessionEnd OnUnregisterAgent OnClose OnEvent")
 	names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(want, name) }) // a new point needs no line here
 	assert.Equal(t, want, names)

@@ -152,10 +152,8 @@ type Runtime struct {
 	hooks    *hooks
 	provider provider.Provider
 	o        Options
-	slots    chan struct{}
-	// keys are the exclusive keys of tools, and finding the names of agents that are
-	// being looked for.
-	keys, finding keyed.Locks
+	// finding are the names of agents that are being looked for.
+	finding keyed.Locks
 	// abandoned counts hooks that nobody waits for any more.
 	abandoned abandoned.Counts
 	// lateBeside counts the background runs that did not end when the runtime closed.

@@ -57,7 +57,7 @@ var prefixes = map[string]string{
 
 	"runtime/failure.go": classHooks, "runtime/contribute.go": classHooks, "runtime/contribution": classHooks,
 	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/daemon": classHooks,
-	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decision": classHooks,
+	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decide.go": classHooks,
 
 	"composite/dispatch.go": classTools, "composite/args": classTools, "runtime/execute.go": classTools, "runtime/calls.go": classTools,
 	"runtime/result.go": classTools, "runtime/tools.go": classTools, "runtime/repair.go": classTools, "runtime_test.(*fast).Dispatch": classTools,

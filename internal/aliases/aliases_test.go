@@ -65,7 +65,7 @@ func TestOursExist(t *testing.T) {
 	for p := range point.All() {
 		known["point"] = append(known["point"], p.String())
 	}
-	source := read(t, "../../hook/decision.go") + read(t, "../../hook/event/event.go")
+	source := read(t, "../../hook/decide.go") + read(t, "../../hook/event/event.go")
 	for _, m := range regexp.MustCompile(`(?m)^\t\w+ +(Answer|hook\.EventKind) += "(\w*)"`).FindAllStringSubmatch(source, -1) {
 		kind := map[string]string{"Answer": "answer", "hook.EventKind": "event"}[m[1]]
 		known[kind] = append(known[kind], m[2])

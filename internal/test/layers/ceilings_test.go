@@ -29,7 +29,7 @@ var ceilings = map[string]map[string]ceiling{
 		"internal/api Options":         {22, "what the daemon gives its server, one by one"},
 		"runtime Conversation":         {18, "its rooms wait to hold their own state"},
 		"runtime Options":              {24, "limits, calls and events wait to be structs"},
-		"runtime Runtime":              {26, "its rooms wait to hold their own state"},
+		"runtime Runtime":              {24, "its rooms wait to hold their own state"},
 		"subsystems/mcp/wire Endpoint": {17, "what the configuration of a server says"},
 	},
 	"package-variables": {

@@ -153,7 +153,7 @@ func updateState[T any](s *States, id stateID, f func(T) T) T {
 		if s.cells == nil {
 			s.cells = map[stateID]stateCell{}
 		}
-		s.cells[id] = c
+		s.cells[id], s.list = c, nil
 	}
 	s.mu.Unlock()
 	return cellAs[T](c, id).update(f)

@@ -30,9 +30,10 @@ type States struct {
 	keys map[string]State
 	// writing serializes Write.
 	writing sync.Mutex
-	// mu guards cells, and is not held while a value is read or changed.
+	// mu guards cells and list, and is not held while a value is read or changed. list is the cells as a list, nil after a change.
 	mu    sync.Mutex
 	cells map[stateID]stateCell
+	list  []stateCell
 }
 
 // NewStates returns the states of one conversation, none of which is set. keys are the states to store; many States may share the map.
@@ -105,11 +106,13 @@ func (c *cell[T]) update(f func(T) T) T {
 
 func (c *cell[T]) change() (v StateValue, at uint64, changed bool, err error) {
 	c.mu.Lock()
-	value, s := c.value, c.stored
-	c.mu.Unlock()
+	s := c.stored
 	if s.changes == s.known || s.changes == s.refused {
+		c.mu.Unlock()
 		return v, s.changes, false, nil
 	}
+	value := c.value
+	c.mu.Unlock()
 	data, err := encodeState(s.key, &value)
 	switch {
 	case err != nil:
@@ -177,7 +180,10 @@ func (s *States) Write(store func([]StateValue) error) (unkept, err error) {
 func (s *States) all() []stateCell {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.cells))
+	if s.list == nil && len(s.cells) > 0 {
+		s.list = slices.AppendSeq(make([]stateCell, 0, len(s.cells)), maps.Values(s.cells))
+	}
+	return s.list
 }
 
 // Load sets the states to the stored values. States whose last change is not written yet stay; all others without a value are zero
@@ -190,6 +196,7 @@ func (s *States) Load(values []StateValue) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.list = nil
 	maps.DeleteFunc(s.cells, func(_ stateID, c stateCell) bool { return !c.pending() })
 	if s.cells == nil {
 		s.cells = map[stateID]stateCell{}
@@ -214,7 +221,7 @@ func (s *States) Load(values []StateValue) error {
 // Discard makes all states the zero value of their type: another process may have changed them, so they have to be loaded.
 func (s *States) Discard() {
 	s.mu.Lock()
-	s.cells = nil
+	s.cells, s.list = nil, nil
 	s.mu.Unlock()
 }
 

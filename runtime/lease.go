@@ -27,6 +27,9 @@ func (c *Conversation) open(ctx context.Context, wait bool) error {
 
 // busy says ErrBusy of a lease that another process has.
 func busy(err error) error {
+	if err == nil {
+		return nil
+	}
 	var held *store.LeasedError
 	if errors.As(err, &held) {
 		return fmt.Errorf("%w: %w", ErrBusy, err)

@@ -206,9 +206,9 @@ func (d TurnDecision) Text() string { return d.payload().text }
 // opinion.
 type StepDecision struct{ Ruling }
 
-// StopStep ends the turn, before the step or after it. The reason is one of the
-// limits (StopStepsLimit to StopRetryLimit), StopDenied or StopFinishReason, which
-// OnStop may overrule; any other is StopStopRequested. Text is what to show.
+// StopStep ends the turn, before the step or after it. The reason is StopDenied, one of the
+// limits (StopStepsLimit to StopRetryLimit) or StopFinishReason; any other becomes
+// StopStopRequested. Of these, OnStop may overrule StopFinishReason only. Text is what to show.
 func StopStep(reason StopReason, text string) StepDecision {
 	d := say(AnswerStop, text)
 	switch a := reason.Authority(); {

@@ -105,7 +105,7 @@ func TestNamesAreUnique(t *testing.T) {
 }
 
 func TestStopReasons(t *testing.T) {
-	// The order of DESIGN.md, the most authoritative first.
+	// The order of the constants is the authority of the reasons, the most authoritative first.
 	order := strings.Fields("error stop_requested user_requested cancelled denied steps_limit token_limit time_limit " +
 		"cost_limit retry_limit max_tokens finish_reason no_action completed")
 	for i, name := range order {

@@ -9,7 +9,8 @@ import (
 // StopReason is why a turn ended.
 type StopReason string
 
-// Stop reasons, the most authoritative first. Only the last three are soft.
+// Stop reasons, the most authoritative first. OnStop may overrule the soft ones: StopFinishReason
+// and those behind it.
 const (
 	StopError         StopReason = "error"
 	StopStopRequested StopReason = "stop_requested" // a hook answered stop

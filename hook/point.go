@@ -7,8 +7,8 @@ import (
 )
 
 // A point is a moment of the lifecycle at which hooks may act: one one-method
-// interface each, declared here and nowhere else. The directive above each
-// names its kind, its combination rule and its default fail policy; generator,
+// interface each. All points are declared here but the methods of [Hook]. The
+// directive above each names its kind, its combination rule and its default fail policy; generator,
 // composites, function adapters and documentation are made from it.
 //
 // Contributors add something, which the runtime merges and keeps within a budget.

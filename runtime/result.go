@@ -79,7 +79,9 @@ func withheld(reason string) message.ToolResult {
 	return message.FailedResult(message.FailDenied, "the result was withheld: "+reason)
 }
 
-// maxResult is the bound of a call's result in bytes.
+// maxResult is the bound of a call's result in bytes: that of the tool, or else that of
+// Options; a grant can only lower it. RewriteResult is called with the bounded result, and
+// what it returns is not bounded again.
 func (t *turn) maxResult(c *call) int {
 	n := c.at.Tool().MaxResult
 	if n <= 0 {

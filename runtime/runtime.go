@@ -66,8 +66,9 @@ type Options struct {
 	// context for the grace period. It gives its slot back, and keeps its exclusive key
 	// until it ends. 0 is DefaultAbandoned.
 	Abandoned int
-	// MaxResult bounds the text of a tool result in bytes where the tool itself
-	// says nothing; 0 is DefaultMaxResult.
+	// MaxResult bounds, in bytes, the text of a tool result where the tool itself says
+	// nothing, the texts and arguments of events, and the answer of Host.CallModel. 0 is
+	// DefaultMaxResult.
 	MaxResult int
 	// Reply bounds the text and the calls of one reply of a model. A reply that exceeds
 	// it is cut and fails with a [provider.TooLargeError]: its text is not stored and

@@ -37,8 +37,8 @@ type Rule struct {
 	Grant Grant `json:"grant,omitzero"`
 }
 
-// Grant is [hook.Grant] as it is written in a rule. It is enforced by the owner of
-// the tool.
+// Grant is [hook.Grant] as it is written in a rule. The owner of the tool enforces it;
+// the runtime enforces max_output and timeout for every tool.
 type Grant struct {
 	// ReadOnly: no change to files or elsewhere.
 	ReadOnly bool `json:"read_only,omitzero"`

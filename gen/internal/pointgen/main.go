@@ -1,5 +1,5 @@
-// Command pointgen writes what the declarations of points in package hook imply: point_gen.go in hook, hook/point, hook/hooktest,
-// composite and composite/guard. go generate runs it there, in the directory of the package that its argument names.
+// Command pointgen writes what the declarations of points in package hook imply. Each template beside this file is one package that has
+// such a file. go generate runs pointgen there, with the name of the template and the directory of package hook.
 package main
 
 import (

@@ -14,9 +14,12 @@ import (
 const (
 	// defaultLimit is how many lines read shows unless it is told.
 	defaultLimit = 2000
-	// maxLine is how many bytes of one line it shows, maxText of all of them.
-	maxLine = 2000
-	maxText = 100_000
+	// maxLine is how many bytes of one line it shows, maxText of all of them. With what
+	// read says of the file, which has at most maxRemarks, an answer is not longer than a
+	// runtime's limit for a result.
+	maxLine    = 2000
+	maxText    = 100_000 - maxRemarks
+	maxRemarks = 500
 )
 
 // ReadInput are the arguments of read.

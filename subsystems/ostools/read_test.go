@@ -79,6 +79,7 @@ func TestReadIsBounded(t *testing.T) {
 	o, _ := newOS(t, map[string]string{
 		"long":  strings.Repeat("ü", 40_000) + "\nnext\n",
 		"wide":  strings.Repeat(strings.Repeat("x", 1500)+"\n", 1000),
+		"full":  strings.Repeat(strings.Repeat("x", 98)+"\r\n", 2000),
 		"first": strings.Repeat("ä", 900) + "\nb\n",
 	})
 	t.Run("a line", func(t *testing.T) {
@@ -89,8 +90,14 @@ func TestReadIsBounded(t *testing.T) {
 	t.Run("all lines", func(t *testing.T) {
 		got, err := o.Read(t.Context(), env, ostools.ReadInput{FilePath: "wide"})
 		require.NoError(t, err)
-		assert.Less(t, len(got.Text()), 100_500)
+		assert.LessOrEqual(t, len(got.Text()), 100_000)
 		assert.Contains(t, got.Text(), "go on with offset 67.\n--- 1000 total lines (showing lines 1-66) ---")
+	})
+	t.Run("with what it says of the file", func(t *testing.T) {
+		got, err := o.Read(t.Context(), env, ostools.ReadInput{FilePath: "full"})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, len(got.Text()), 100_000, "a runtime would cut a piece out of its middle")
+		assert.Greater(t, len(got.Text()), 99_000)
 	})
 	t.Run("by the smallest grant", func(t *testing.T) {
 		for _, text := range []string{"", "a", "ä", "\xe4"} {

@@ -35,6 +35,9 @@ type turn struct {
 	// deadline is when the turn has ended at the latest, from its cancellation on; nil
 	// before.
 	deadline atomic.Pointer[time.Time]
+	// event is the newest event of the loop, and end that of the turn's end. They are no
+	// part of the state: whoever delivers an event stamps it while the loop is away.
+	event, end hook.Event
 }
 
 // ledger is what a turn and its children, tools and hooks use up.
@@ -149,9 +152,7 @@ type recorded struct {
 
 // telling is what listeners know of a turn.
 type telling struct {
-	// event is the newest one of the loop. posted is the one that the loop is telling of,
-	// nil between two, and postedHow how.
-	event     hook.Event
+	// posted is the event that the loop is telling of, nil between two, and postedHow how.
 	posted    *hook.Event
 	postedHow stream.How
 	// holding: what is emitted is told when it is written down.
@@ -159,9 +160,8 @@ type telling struct {
 	// opened: listeners have been, or are being, told of the turn. closed: they have been
 	// told of its end as a child.
 	opened, closed bool
-	// end is the event of the turn's end. toldEnd: the loop has begun to tell of it.
-	// toldAfter: AfterTurn is or was told of it.
-	end                hook.Event
+	// toldEnd: the loop has begun to tell of the turn's end. toldAfter: AfterTurn is or was
+	// told of it.
 	toldEnd, toldAfter bool
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/allocs"
 )
 
 // three is a usual input: what the figures of this package are about.
@@ -134,7 +135,10 @@ func byHand(s string, in *three) bool {
 
 func TestThreeFieldsAllocateTheCallAndTheText(t *testing.T) {
 	c := call(threeText)
-	require.Equal(t, 2.0, testing.AllocsPerRun(100, func() { _ = bindThree(c) }))
+	n := allocs.PerRun(100, func() { _ = bindThree(c) })
+	if allocs.Counted {
+		require.Equal(t, 2.0, n)
+	}
 }
 
 func BenchmarkLongText(b *testing.B) {

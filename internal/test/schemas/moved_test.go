@@ -104,8 +104,8 @@ func TestMovedArgumentsAreReadAlike(t *testing.T) {
 				env := &hook.Env{Call: call}
 				require.Equal(t, want.Runner().Run(t.Context(), env), got.Runner().Run(t.Context(), env), text)
 			}
-			assert.Greater(t, accepted, 20)
-			assert.Greater(t, refused, 20)
+			assert.Positive(t, accepted)
+			assert.Positive(t, refused)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,7 +38,7 @@ type process struct {
 	// that were, and lost counts lost leases.
 	told   []string
 	loaded []int
-	lost   int
+	lost   atomic.Int64
 }
 
 func newProcess(t *testing.T, s store.Store, owner string, gone ...string) *process {
@@ -66,7 +67,7 @@ func (p *process) WriteEvents(ctx context.Context, epoch int64, events []store.E
 }
 func (p *process) Tell(_ context.Context, ev hook.Event) { p.told = append(p.told, ev.Text) }
 func (p *process) Loaded(history message.Messages)       { p.loaded = append(p.loaded, history.Len()) }
-func (p *process) LeaseLost()                            { p.lost++ }
+func (p *process) LeaseLost()                            { p.lost.Add(1) }
 
 // commit appends a message of the user.
 func (p *process) commit(text string, ends bool) error {
@@ -96,7 +97,7 @@ func TestOneProcessAtATime(t *testing.T) {
 		assert.Equal(t, []int{2}, two.loaded)
 		assert.Equal(t, 1, two.lease.Turns())
 		require.NoError(t, two.lease.Release(t.Context()))
-		assert.Zero(t, one.lost)
+		assert.Zero(t, one.lost.Load())
 	})
 }
 
@@ -127,7 +128,7 @@ func TestTheLeaseOfADeadProcessIsTakenAndItsWritesAreFenced(t *testing.T) {
 		assert.ErrorIs(t, err, store.ErrFenced)
 		assert.True(t, one.lease.Failed(t.Context(), err))
 		time.Sleep(hold) // and the renewal finds out as well
-		assert.NotZero(t, one.lost)
+		assert.NotZero(t, one.lost.Load())
 		_ = one.lease.Release(t.Context())
 		require.NoError(t, two.lease.Release(t.Context()))
 	})

@@ -179,6 +179,7 @@ func (n *turn) endOpen(t *turn) {
 	}
 	n.concluded = true
 	n.end = hook.Event{Kind: event.TurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
+	n.handle.ending.Store(true)
 	n.post(&n.end, stream.How{Last: true})
 	n.storeEnd(stays)
 }
@@ -198,8 +199,8 @@ func (t *turn) storeEnd(stays bool) {
 // refuseLetters answers what was said to the turn and no gate has let through. Without
 // refuse that stays in the journal, for who takes the turn up.
 func (n *turn) refuseLetters(refuse bool) {
-	all := slices.Concat(n.hearing, n.conv.steers.take(true))
-	for letters := all; len(letters) > 0; letters = n.conv.steers.take(true) {
+	all := slices.Concat(n.hearing, n.handle.steers.take(true))
+	for letters := all; len(letters) > 0; letters = n.handle.steers.take(true) {
 		for _, l := range letters {
 			if refuse {
 				n.refuse(l, "the turn was cancelled before the hooks had let it through")

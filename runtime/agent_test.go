@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -184,9 +185,9 @@ func TestLookupDuringUnregister(t *testing.T) {
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
 		_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
-		_, err = w.rt.Conversation(t.Context(), "a", "bob")
+		_, err = dialog.Conversation(t.Context(), w.rt, "a", "bob")
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
-		_, err = w.conv.Send(t.Context(), message.TextInput("more"), nil)
+		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("more"), nil)
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
 		select {
 		case <-gone:
@@ -199,7 +200,7 @@ func TestLookupDuringUnregister(t *testing.T) {
 		assert.Equal(t, "unregister L", log[len(log)-1])
 		_, err = w.rt.Agent("a")
 		require.ErrorIs(t, err, runtime.ErrAgentUnknown)
-		_, err = w.conv.Send(t.Context(), message.TextInput("more"), nil)
+		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("more"), nil)
 		require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 		_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 		require.NoError(t, err, "the name is free again")
@@ -241,7 +242,7 @@ func TestCloseUnregistersInReverseAndCancelsWhenItsTimeIsOver(t *testing.T) {
 		require.ErrorIs(t, err, runtime.ErrClosed)
 		_, err = w.rt.Agent("a")
 		require.ErrorIs(t, err, runtime.ErrClosed)
-		_, err = w.conv.Send(t.Context(), message.TextInput("x"), nil)
+		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("x"), nil)
 		require.ErrorIs(t, err, runtime.ErrClosed)
 	})
 }
@@ -369,9 +370,9 @@ func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 200 {
-				c, err := rt.Conversation(t.Context(), name, "s")
+				c, err := dialog.Conversation(t.Context(), rt, name, "s")
 				if err == nil {
-					_, err = c.Send(t.Context(), message.TextInput("hi"), nil)
+					_, err = dialog.Send(t.Context(), c, message.TextInput("hi"), nil)
 				}
 				if err != nil && !errors.Is(err, runtime.ErrAgentUnknown) && !errors.Is(err, runtime.ErrAgentClosing) {
 					t.Error(err)

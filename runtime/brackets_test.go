@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -125,7 +126,7 @@ func TestBracketsClose(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var told []hook.Event
-			_, _ = w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+			_, _ = dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 				told = append(told, ev)
 				if ev.Kind == c.cancel {
 					cancel()
@@ -209,7 +210,7 @@ func TestBracketsCloseAfterADeath(t *testing.T) {
 			second := startWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st, Gone: func(string) bool { return true }}, box(named("x")))
 			sub = second.rt.Subscribe(&runtime.SubscribeOptions{Conversation: second.conv.ID(), After: &after})
 			if resume {
-				_, err = second.conv.Resume(t.Context(), nil)
+				_, err = dialog.Resume(t.Context(), second.conv, nil)
 			}
 			if !resume || errors.Is(err, runtime.ErrNotInterrupted) {
 				second.send("again")

@@ -69,11 +69,11 @@ func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 	if !ok {
 		return fmt.Errorf("%w: rewinding", ErrUnsupported)
 	}
-	ctx, err := c.enter(ctx, briefly)
+	ctx, leave, err := c.enterBriefly(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave()
+	defer leave()
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.lease.Release(ctx) }() // the next turn finds out if that did not work
 	tell := hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the conversation was rewound to the end of turn %d", turns)}

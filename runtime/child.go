@@ -84,16 +84,17 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	defer cancel(nil)
 	stop := context.AfterFunc(parent.ctx, func() { cancel(context.Cause(parent.ctx)) })
 	defer stop()
-	if ctx, err = c.enter(ctx, Refuse); err != nil {
+	h, ctx := c.newHandle(ctx)
+	if _, err = c.enter(ctx, h, Refuse); err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	defer c.leave()
+	defer h.leave()
 	if c.lease.Interrupted() { // of a run before this one that could not be stored
-		if err := errors.Join(c.settleChild(ctx, parent, *aboutRun(run)), c.givenUp(ctx)); err != nil {
+		if err := errors.Join(c.settleChild(ctx, h, parent, *aboutRun(run)), c.givenUp(ctx)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
 	}
-	t := c.newTurn(ctx)
+	t := c.newTurn(ctx, h)
 	t.parent, t.depth, t.view, t.given = parent, parent.depth+1, view, setOf(run.Tools)
 	t.hooks, t.layers = hooks, parent.layers
 	t.job = turnJob{do: (*turn).runAsChild, in: run.Input, child: aboutRun(run)}
@@ -236,7 +237,8 @@ func (t *turn) found(name string) (*Agent, error) {
 }
 
 // entered is enter for a child. It tells hooks of what the store has lost.
-func (t *turn) entered(c *Conversation) (ctx context.Context, err error) {
+func (t *turn) entered(c *Conversation) (h *Turn, ctx context.Context, err error) {
+	h, ctx = c.newHandle(t.durable)
 	t.away(point.OnEvent)
 	defer func() {
 		if t.back() {
@@ -244,11 +246,12 @@ func (t *turn) entered(c *Conversation) (ctx context.Context, err error) {
 		}
 		if err == nil {
 			_ = c.lease.Release(t.durable)
-			c.leave()
+			h.leave()
 		}
 		goruntime.Goexit()
 	}()
-	return c.enter(t.durable, Refuse)
+	_, err = c.enter(ctx, h, Refuse)
+	return h, ctx, err
 }
 
 // settleChild has the loop wait for a child, which ends when the parent is cancelled.
@@ -261,17 +264,17 @@ func (t *turn) settleChild(rec store.Record, about hook.EventDetail) error {
 	c.lease.Takes(rec.Lease.Epoch) // its holder had the parent's lease too, and has lost it
 	agent.keepChild(c)
 	defer agent.dropChild(c)
-	ctx, err := t.entered(c)
+	h, ctx, err := t.entered(c)
 	if err != nil {
 		return err
 	}
-	defer c.leave()
+	defer h.leave()
 	for _, ends := range []context.Context{t.until, t.ctx} {
-		stop := context.AfterFunc(ends, func() { c.stop(context.Cause(ends)) })
+		stop := context.AfterFunc(ends, func() { h.Stop(context.Cause(ends)) })
 		defer stop()
 	}
 	if c.lease.Interrupted() {
-		err = c.settleChild(ctx, t, about)
+		err = c.settleChild(ctx, h, t, about)
 	}
 	return errors.Join(err, c.lease.Release(context.WithoutCancel(ctx)))
 }

@@ -15,8 +15,8 @@ import (
 
 // Defaults of CompactOptions.
 const (
-	DefaultKeep    = 2
-	DefaultSummary = 16_000
+	defaultKeep    = 2
+	defaultSummary = 16_000
 	defaultRequest = 400_000
 )
 
@@ -30,7 +30,7 @@ const (
 
 // CompactOptions say what is compacted and how; nil is all zero values.
 type CompactOptions struct {
-	// Keep is how many of the last turns stay as they are; 0 is DefaultKeep,
+	// Keep is how many of the last turns stay as they are; 0 is 2,
 	// negative is none.
 	Keep int
 	// KeepBytes, if positive, counts instead of Keep: as many of the last turns stay
@@ -40,7 +40,7 @@ type CompactOptions struct {
 	Focus string
 	// Model is asked for the summary; "" is the agent's.
 	Model string
-	// MaxSummary is how many bytes a summary has at most; 0 is DefaultSummary. A
+	// MaxSummary is how many bytes a summary has at most; 0 is 16,000. A
 	// longer one is an error.
 	MaxSummary int
 	// MaxRequest is how many bytes of the past one request shows; 0 is
@@ -90,8 +90,8 @@ func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacte
 	if o != nil {
 		opts = *o
 	}
-	opts.Keep = max(0, cmp.Or(opts.Keep, DefaultKeep))
-	opts.MaxSummary, opts.MaxRequest = cmp.Or(opts.MaxSummary, DefaultSummary), cmp.Or(opts.MaxRequest, defaultRequest)
+	opts.Keep = max(0, cmp.Or(opts.Keep, defaultKeep))
+	opts.MaxSummary, opts.MaxRequest = cmp.Or(opts.MaxSummary, defaultSummary), cmp.Or(opts.MaxRequest, defaultRequest)
 	ctx, done, err := c.aside(ctx)
 	if err != nil {
 		return Compacted{}, err
@@ -352,11 +352,11 @@ func sizeOf(m message.Message) (n int) {
 // replacePast puts the summary in the place of what it sums up, if that is still
 // there and no turn is running.
 func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p past, made Compacted) error {
-	ctx, err := c.enter(ctx, briefly)
+	ctx, leave, err := c.enterBriefly(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.leave()
+	defer leave()
 	waits := ctx
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.lease.Release(ctx) }() // the next turn finds out if that did not work

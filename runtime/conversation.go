@@ -27,24 +27,22 @@ type Conversation struct {
 	parent string
 
 	mu sync.Mutex
-	// busy: a turn has the conversation, or is about to get it; brief: it is no turn
-	// but a change that takes a moment.
-	busy, brief bool
+	// running is the handle on who has the conversation; nil if nobody has. brief: it is no
+	// turn but a change that takes a moment.
+	running *Turn
+	brief   bool
 	// visited says that a guest has spoken. It belongs to the running turn.
 	visited bool
 	// waiting are those who queue for it, the first in front.
-	waiting []chan struct{}
-	// cancel ends the turn that is running, and turn is that turn; nil if there is
-	// none.
-	cancel context.CancelCauseFunc
-	turn   *turn
+	waiting []waiter
+	// turn is the state of the turn that runs; nil if there is none.
+	turn *turn
 	// session is nil before the first turn, and next what it begins with then; "" is
 	// what the history says.
 	session *session
 	next    hook.SessionSource
 	// cancelAside ends what goes on beside turns; nil if nothing does.
 	cancelAside context.CancelCauseFunc
-	steers      mailbox
 
 	// ids are the call ids of the history, because providers want them unique, and
 	// those of replies, which are counted. They belong to the running turn.
@@ -52,8 +50,8 @@ type Conversation struct {
 	replies int
 }
 
-// SendOptions say how a turn is to run; nil is all zero values.
-type SendOptions struct {
+// TurnOptions say how a turn is to run; nil is all zero values.
+type TurnOptions struct {
 	// Observe is handed the turn's events, in order. Nil is handed none. If it or a hook
 	// hangs at an event and the turn is cancelled, no further one is handed to it.
 	Observe func(hook.Event)
@@ -90,19 +88,19 @@ const (
 
 // Conversation returns the conversation of the agent with the sender, which the
 // store creates if there is none. The same value is returned until the agent is
-// unregistered. Its messages are read at the first turn, and again at one that
+// unregistered: then ErrAgentClosing or ErrAgentUnknown, and ErrClosed after
+// [Runtime.Close]. Its messages are read at the first turn, and again at one that
 // finds them changed by another process.
-func (r *Runtime) Conversation(ctx context.Context, agent, sender string) (*Conversation, error) {
-	a, err := r.Agent(agent)
-	if err != nil {
+func (a *Agent) Conversation(ctx context.Context, sender string) (*Conversation, error) {
+	if err := a.check(); err != nil {
 		return nil, err
 	}
 	if c := a.conversation(sender); c != nil {
 		return c, nil
 	}
-	rec, err := r.o.Store.Conversation(ctx, a.key(sender))
+	rec, err := a.rt.o.Store.Conversation(ctx, a.key(sender))
 	if err != nil {
-		return nil, fmt.Errorf("conversation of %q with %q: %w", agent, sender, err)
+		return nil, fmt.Errorf("conversation of %q with %q: %w", a.name, sender, err)
 	}
 	if rec.Parent != "" {
 		return nil, fmt.Errorf("%w: %s", ErrChild, rec.ID)
@@ -172,42 +170,54 @@ func (c *Conversation) Agent() *Agent { return c.agent }
 // Sender is who talks to the agent.
 func (c *Conversation) Sender() string { return c.place.Sender() }
 
-// Send runs one turn and returns how it ended. Events are handed to the observer,
-// if there is one, on the goroutine of the turn's loop, except for what a running tool
-// or a hook emits from elsewhere: never two at a time, and none after Send has returned.
-// An observer that panics is not called again: the turn goes on, the hook is told
-// by a diagnostic, and Send returns no error of it.
+// Send runs one turn and returns how it ended: it is Start and Wait, but the end of ctx
+// stops the turn. Events are handed to the observer, if there is one, on the goroutine of
+// the turn's loop, except for what a running tool or a hook emits from elsewhere: never
+// two at a time, and none after Send has returned. An observer that panics is not called
+// again: the turn goes on, and a diagnostic tells the hook.
 //
 // A turn that another process has left unfinished is brought to its end first,
 // without asking a model: see [Conversation.Resume].
 //
-// The error is the outcome's Err: nil unless the turn failed or was cancelled.
-// If no turn began, it says why: ErrBusy, ErrNoInput, ErrClosed,
-// ErrAgentClosing, ErrAgentUnknown, or the store's. When ctx ends, the turn is
-// cancelled: what has been done is kept, and the next turn goes on from there. A hook,
-// an observer or a model that ignores its context holds a cancelled turn for the grace
-// period, and then it is left behind: see [Runtime.Abandoned]. Whatever else the turn
-// waits for, Send returns two grace periods after its cancellation at the latest.
-func (c *Conversation) Send(ctx context.Context, in message.Input, o *SendOptions) (hook.TurnOutcome, error) {
+// The error is non-nil only if no turn began: ErrBusy, ErrNoInput, ErrClosed,
+// ErrAgentClosing, ErrAgentUnknown, or the store's. How a turn ended is in the outcome,
+// whose Err is non-nil if it failed or was cancelled.
+//
+// When ctx ends, the turn is cancelled: what has been done is kept, and the next turn goes
+// on from there. A hook, an observer or a model that ignores its context holds a cancelled
+// turn for the grace period, and then it is abandoned: see [Runtime.Abandoned]. Whatever
+// else the turn waits for, Send returns two grace periods after its cancellation at the
+// latest.
+func (c *Conversation) Send(ctx context.Context, in message.Input, o *TurnOptions) (hook.TurnOutcome, error) {
 	if in.Messages.Len() == 0 {
 		return refused(ErrNoInput)
 	}
-	var opts SendOptions
-	if o != nil {
-		opts = *o
-	}
-	ctx, err := c.enter(ctx, opts.WhenBusy)
-	if err != nil {
+	opts := orZero(o)
+	t, ctx := c.newHandle(ctx)
+	if _, err := c.enter(ctx, t, opts.WhenBusy); err != nil {
 		return refused(err)
 	}
-	defer c.leave()
+	defer t.leave()
+	t.out = c.answer(ctx, t, in, &opts)
+	return t.out, t.notBegun()
+}
+
+// answer ends the turn that was interrupted, if there is one, and runs the next one.
+func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o *TurnOptions) hook.TurnOutcome {
 	if c.lease.Interrupted() {
-		if err := errors.Join(c.settle(ctx), c.givenUp(ctx)); err != nil {
-			return refused(err)
+		if err := errors.Join(c.settle(ctx, t), c.givenUp(ctx)); err != nil {
+			out, _ := refused(err)
+			return out
 		}
 	}
-	out := c.runTurn(ctx, in, &opts)
-	return out, out.Err
+	return c.runTurn(ctx, t, in, o)
+}
+
+func orZero(o *TurnOptions) TurnOptions {
+	if o == nil {
+		return TurnOptions{}
+	}
+	return *o
 }
 
 // refused is the outcome where no turn began.
@@ -219,119 +229,124 @@ func refused(err error) (hook.TurnOutcome, error) {
 	return out, err
 }
 
-// enter gets the conversation for one turn: its place in this process, the
-// agent's leave, the lease, and what the store has. The context is the turn's.
-// Who got it calls leave.
-func (c *Conversation) enter(ctx context.Context, when Busy) (context.Context, error) {
-	turn, err := c.start(ctx, when)
-	if err != nil {
-		return nil, err
+// enter gets the conversation for the turn with that context: its place in this process,
+// the agent's leave, the lease, and what the store has. Whoever got it calls Turn.leave.
+// With ErrBusy comes the turn that runs here, if there is one.
+func (c *Conversation) enter(ctx context.Context, t *Turn, when Busy) (other *Turn, err error) {
+	if other, err = c.reserve(ctx, t, when); err != nil {
+		t.cancel(nil)
+		return other, err
 	}
-	if err := c.open(turn, when == Queue); err != nil {
+	if err := c.open(ctx, when == Queue); err != nil {
 		err = fmt.Errorf("load conversation %s: %w", c.ID(), err)
-		if turn.Err() != nil {
-			err = context.Cause(turn)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
-		c.leave()
+		c.leave(t)
 		return nil, err
 	}
-	return turn, nil
+	return nil, nil
 }
 
-func (c *Conversation) start(ctx context.Context, when Busy) (context.Context, error) {
+// enterBriefly is enter for a change that takes a moment and is no turn. Whoever got the
+// conversation calls the function.
+func (c *Conversation) enterBriefly(ctx context.Context) (context.Context, func(), error) {
+	t, ctx := c.newHandle(ctx)
+	_, err := c.enter(ctx, t, briefly)
+	return ctx, func() { c.leave(t) }, err
+}
+
+func (c *Conversation) reserve(ctx context.Context, t *Turn, when Busy) (other *Turn, err error) {
 	if err := c.agent.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx) // a nil one panics here, before anything is taken
-	if err := c.occupy(ctx, when); err != nil {
-		cancel(nil)
-		return nil, err
+	if other, err := c.occupy(ctx, t, when); err != nil {
+		return other, err
 	}
 	if err := c.agent.enter(); err != nil {
-		cancel(nil)
 		c.vacate()
 		return nil, err
 	}
-	c.mu.Lock()
-	c.cancel = cancel
-	c.mu.Unlock()
 	if cause := c.agent.cancelCause(); cause != nil {
-		cancel(cause)
+		t.cancel(cause)
 	}
-	return ctx, nil
+	return nil, nil
 }
 
 // leave gives back what enter got.
-func (c *Conversation) leave() {
-	c.stop(nil)
+func (c *Conversation) leave(t *Turn) {
+	t.cancel(nil)
 	c.agent.leave()
 	c.vacate()
 }
 
-// occupy takes the conversation, or waits for it.
-func (c *Conversation) occupy(ctx context.Context, when Busy) error {
+// stop cancels whoever has the conversation.
+func (c *Conversation) stop(cause error) {
 	c.mu.Lock()
-	if !c.busy {
-		c.busy, c.brief = true, when == briefly
-		c.mu.Unlock()
-		return nil
-	}
-	if when != Queue && !(c.brief && len(c.waiting) == 0) { // one turn can follow what is brief
-		c.mu.Unlock()
-		return fmt.Errorf("%w: %s", ErrBusy, c.ID())
-	}
-	mine := make(chan struct{})
-	c.waiting = append(c.waiting, mine)
+	t := c.running
 	c.mu.Unlock()
-	select {
-	case <-mine:
-		c.mu.Lock()
-		c.brief = when == briefly
-		c.mu.Unlock()
-		return nil
-	case <-ctx.Done():
+	if t != nil {
+		t.cancel(cause)
 	}
-	c.mu.Lock()
-	i := slices.Index(c.waiting, mine)
-	if i >= 0 {
-		c.waiting = slices.Delete(c.waiting, i, i+1)
-	}
-	c.mu.Unlock()
-	if i < 0 { // it came in the same moment
-		c.vacate()
-	}
-	return context.Cause(ctx)
 }
 
-// vacate hands the conversation to who waits first.
+// waiter waits for the conversation.
+type waiter struct {
+	turn  *Turn
+	brief bool
+	// ready is closed when the waiter has the conversation.
+	ready chan struct{}
+}
+
+// occupy takes the conversation, or waits for it. With ErrBusy comes the turn that has it.
+func (c *Conversation) occupy(ctx context.Context, t *Turn, when Busy) (other *Turn, err error) {
+	w := waiter{turn: t, brief: when == briefly}
+	c.mu.Lock()
+	if c.running == nil {
+		c.running, c.brief = t, w.brief
+		c.mu.Unlock()
+		return nil, nil
+	}
+	if when != Queue && !(c.brief && len(c.waiting) == 0) { // one turn can follow what is brief
+		other = c.runningLocked()
+		c.mu.Unlock()
+		return other, fmt.Errorf("%w: %s", ErrBusy, c.ID())
+	}
+	w.ready = make(chan struct{})
+	c.waiting = append(c.waiting, w)
+	c.mu.Unlock()
+	select {
+	case <-w.ready:
+		return nil, nil
+	case <-ctx.Done():
+	}
+	if !c.giveUp(t) { // it came in the same moment
+		c.vacate()
+	}
+	return nil, context.Cause(ctx)
+}
+
+// giveUp takes the turn out of the queue; false if it is not in there.
+func (c *Conversation) giveUp(t *Turn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.waiting, func(w waiter) bool { return w.turn == t })
+	if i < 0 {
+		return false
+	}
+	c.waiting = slices.Delete(c.waiting, i, i+1)
+	return true
+}
+
+// vacate hands the conversation to the first waiter.
 func (c *Conversation) vacate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.waiting) == 0 {
-		c.busy = false
-		return
+	c.running, c.brief = nil, false
+	if len(c.waiting) > 0 {
+		next := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		c.running, c.brief = next.turn, next.brief
+		close(next.ready)
 	}
-	c.brief = false
-	close(c.waiting[0])
-	c.waiting = c.waiting[1:]
-}
-
-// Stop ends the running turn because its user wants it to: what has been done is
-// kept, and the stop reason is user_requested. It does not wait; it reports
-// whether a turn was running.
-func (c *Conversation) Stop() bool { return c.stop(ErrStopped) }
-
-// stop cancels the running turn; a nil cause says that it has ended.
-func (c *Conversation) stop(cause error) bool {
-	c.mu.Lock()
-	cancel := c.cancel
-	if cause == nil {
-		c.cancel = nil
-	}
-	c.mu.Unlock()
-	if cancel == nil {
-		return false
-	}
-	cancel(cause)
-	return true
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -45,13 +46,13 @@ func TestAConversationContinuesAfterARestart(t *testing.T) {
 func TestTheSameConversationIsTheSameValue(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays())
-	again, err := w.rt.Conversation(t.Context(), "a", "ann")
+	again, err := dialog.Conversation(t.Context(), w.rt, "a", "ann")
 	require.NoError(t, err)
 	assert.Same(t, w.conv, again)
-	other, err := w.rt.Conversation(t.Context(), "a", "bob")
+	other, err := dialog.Conversation(t.Context(), w.rt, "a", "bob")
 	require.NoError(t, err)
 	assert.NotEqual(t, w.conv.ID(), other.ID())
-	_, err = w.rt.Conversation(t.Context(), "nobody", "ann")
+	_, err = dialog.Conversation(t.Context(), w.rt, "nobody", "ann")
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 }
 
@@ -214,7 +215,7 @@ func TestOnlyUserMessagesAreInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, plays())
-			_, err := w.conv.Send(t.Context(), message.Input{Messages: message.ListOf(m)}, nil)
+			_, err := dialog.Send(t.Context(), w.conv, message.Input{Messages: message.ListOf(m)}, nil)
 			require.ErrorContains(t, err, "input message 0")
 			assert.Empty(t, w.history())
 		})
@@ -227,7 +228,7 @@ func TestANilContextTakesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(says("hello")))
 	var none context.Context
-	assert.Panics(t, func() { _, _ = w.conv.Send(none, message.TextInput("hi"), nil) })
+	assert.Panics(t, func() { _, _ = dialog.Send(none, w.conv, message.TextInput("hi"), nil) })
 	_, err := w.try(t.Context(), "hi")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"user hi", "assistant hello"}, w.history())

@@ -4,9 +4,9 @@
 //
 //	rt := runtime.New(hook.Nop{}, model, nil)
 //	err := rt.Open(ctx)
-//	_, err = rt.Register(ctx, hook.AgentConfig{Name: "helper", Instructions: "Be brief."})
-//	conv, err := rt.Conversation(ctx, "helper", "ann")
-//	out, err := conv.Send(ctx, message.TextInput("hi"), nil)
+//	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "helper", Instructions: "Be brief."})
+//	conv, err := agent.Conversation(ctx, "ann")
+//	out, err := conv.Send(ctx, message.TextInput("hi"), nil) // out.Err says how the turn ended
 //	err = rt.Close(ctx)
 //
 // # Where things are
@@ -19,8 +19,8 @@
 // of turns.
 //
 // Around it: runtime.go opens and closes everything, register.go builds agents (agent.go),
-// tools.go says which tools they have, conversation.go runs one turn at a time, host.go is
-// what hooks ask of the runtime.
+// tools.go says which tools they have, conversation.go runs one turn at a time, handle.go is
+// what callers have of a turn, host.go is what hooks ask of the runtime.
 //
 // The rooms below know no turn and can be read alone:
 //

@@ -91,7 +91,7 @@ func leftBehind(ctx context.Context) bool {
 type turnJob struct {
 	do func(*turn) hook.TurnOutcome
 	in message.Input
-	o  SendOptions
+	o  TurnOptions
 	// child says which call has started the turn if it is a child, else nil.
 	child *hook.EventDetail
 	// was is the turn that was interrupted, and on says that it is gone on with.

@@ -21,7 +21,7 @@ var (
 	ErrAgentClosing = errors.New("runtime: the agent is closing")
 	// ErrBusy: a turn of the conversation is in flight; send again when it has
 	// ended.
-	ErrBusy = errors.New("runtime: a turn of this conversation is still running; wait for its end, cancel it, or have the message queued or steered (SendOptions.WhenBusy, when_busy over HTTP)")
+	ErrBusy = errors.New("runtime: a turn of this conversation is still running; wait for its end, cancel it, or have the message queued or steered (TurnOptions.WhenBusy, when_busy over HTTP)")
 	// ErrChild: the conversation is of an agent that another one has run. It goes on in
 	// a turn of that one or not at all, because it may do no more than that one.
 	ErrChild = errors.New("runtime: the conversation belongs to a task that another agent delegated; send to the agent itself, with another sender")

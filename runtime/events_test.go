@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -112,7 +113,7 @@ func TestLawAPanicInAnObserverKillsNothing(t *testing.T) {
 	}
 	w := start(t, plays(says("fine")))
 	told := 0
-	out, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { told++; panic("boom") }})
+	out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { told++; panic("boom") }})
 	require.NoError(t, err)
 	assert.Equal(t, "fine", out.Text())
 	assert.Equal(t, 1, told, "it is not called again")
@@ -128,7 +129,7 @@ func TestProgressIsToldWhileTheToolRuns(t *testing.T) {
 	}}
 	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(slow))
 	var progress hook.Event
-	_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == event.CallProgress {
 			progress = ev
 			close(told)
@@ -279,7 +280,7 @@ func TestHistoryDoesNotDependOnTheObserver(t *testing.T) {
 	with := start(t, play(), box(named("x")))
 	with.send("go")
 	without := start(t, play(), box(named("x")))
-	_, err := without.conv.Send(t.Context(), message.TextInput("go"), nil)
+	_, err := dialog.Send(t.Context(), without.conv, message.TextInput("go"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, with.history(), without.history())
 }
@@ -291,13 +292,13 @@ func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			sender := fmt.Sprint("s", i)
-			c, err := w.rt.Conversation(context.Background(), "a", sender)
+			c, err := dialog.Conversation(context.Background(), w.rt, "a", sender)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			for range 20 {
-				_, err := c.Send(context.Background(), message.TextInput(sender), &runtime.SendOptions{Observe: func(ev hook.Event) {
+				_, err := dialog.Send(context.Background(), c, message.TextInput(sender), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 					if ev.Conversation != c.ID() {
 						t.Errorf("an event of %s in %s", ev.Conversation, c.ID())
 					}
@@ -336,13 +337,13 @@ func TestOneTurnAtATimeInAConversation(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { _, err := w.try(context.Background(), "one"); ended <- err }()
 	<-running
-	out, err := w.conv.Send(t.Context(), message.TextInput("two"), nil)
+	out, err := dialog.Send(t.Context(), w.conv, message.TextInput("two"), nil)
 	require.ErrorIs(t, err, runtime.ErrBusy)
 	assert.Equal(t, hook.StopError, out.Stop)
 	close(release)
 	require.NoError(t, <-ended)
 	assert.NotContains(t, strings.Join(w.history(), "\n"), "two")
-	_, err = w.conv.Send(t.Context(), message.Input{}, nil)
+	_, err = dialog.Send(t.Context(), w.conv, message.Input{}, nil)
 	require.True(t, errors.Is(err, runtime.ErrNoInput))
 }
 
@@ -352,7 +353,7 @@ func TestAnObserverThatEndsItsGoroutineLeavesTheConversationUsable(t *testing.T)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = w.conv.Send(context.Background(), message.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { goruntime.Goexit() }})
+		_, _ = dialog.Send(context.Background(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { goruntime.Goexit() }})
 	}()
 	<-ended
 	assert.Equal(t, "one", w.send("again").Text())

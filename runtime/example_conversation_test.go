@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -22,10 +23,11 @@ func talk(model provider.Func) (*runtime.Runtime, *runtime.Conversation) {
 	if err := rt.Open(ctx); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "helper"}); err != nil {
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "helper"})
+	if err != nil {
 		log.Fatal(err)
 	}
-	conv, err := rt.Conversation(ctx, "helper", "ann")
+	conv, err := agent.Conversation(ctx, "ann")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func librarian(_ context.Context, req message.ModelRequest) message.ModelStream 
 // say runs a turn and prints the answer.
 func say(conv *runtime.Conversation, line string) {
 	out, err := conv.Send(context.Background(), message.TextInput(line), nil)
-	if err != nil {
+	if err := cmp.Or(err, out.Err); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(out.Text())
@@ -109,14 +111,14 @@ func ExampleConversation_Fork() {
 }
 
 // What is said while a turn runs is read before its next step.
-func ExampleConversation_Steer() {
+func ExampleTurn_Steer() {
 	ctx := context.Background()
 	var conv *runtime.Conversation
 	steered := false
 	rt, got := talk(func(ctx context.Context, req message.ModelRequest) message.ModelStream {
 		if !steered { // somebody says something while the model thinks
 			steered = true
-			if err := conv.Steer(ctx, message.TextInput("and shortly")); err != nil {
+			if err := conv.Running().Steer(ctx, message.TextInput("and shortly")); err != nil {
 				log.Fatal(err)
 			}
 		}
@@ -159,14 +161,15 @@ func ExampleRuntime_Answer() {
 	if err := rt.Open(ctx); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "helper"}); err != nil {
-		log.Fatal(err)
-	}
-	conv, err := rt.Conversation(ctx, "helper", "ann")
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "helper"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := conv.Send(ctx, message.TextInput("paint it"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	conv, err := agent.Conversation(ctx, "ann")
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := conv.Send(ctx, message.TextInput("paint it"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind != event.QuestionAsked {
 			return
 		}
@@ -177,7 +180,7 @@ func ExampleRuntime_Answer() {
 			log.Fatal(err)
 		}
 	}})
-	if err != nil {
+	if err := cmp.Or(err, out.Err); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(out.Text())

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -29,19 +30,20 @@ func Example() {
 	if err := rt.Open(ctx); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "parrot"}); err != nil {
-		log.Fatal(err)
-	}
-	conv, err := rt.Conversation(ctx, "parrot", "ann")
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "parrot"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := conv.Send(ctx, message.TextInput("hello"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	conv, err := agent.Conversation(ctx, "ann")
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := conv.Send(ctx, message.TextInput("hello"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == event.TextDelta {
 			fmt.Printf("%q\n", ev.Text)
 		}
 	}})
-	if err != nil {
+	if err := cmp.Or(err, out.Err); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(out.Stop, out.Text())

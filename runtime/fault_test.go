@@ -220,7 +220,7 @@ func assertSendable(t *testing.T, ms []message.Message) {
 			i++
 			require.Less(t, i, len(ms), "a call without its result: %s", line(m))
 			require.Equal(t, []string{string(message.RoleTool), b.CallID, b.Tool}, []string{string(ms[i].Role), ms[i].CallID, ms[i].Tool})
-			require.LessOrEqual(t, len(ms[i].Result.Text()), runtime.DefaultMaxResult+100)
+			require.LessOrEqual(t, len(ms[i].Result.Text()), 100_000+100)
 		}
 	}
 	data, err := json.Marshal(ms)

@@ -23,19 +23,20 @@ import (
 func (t *turn) announce(in message.Input) error {
 	begins := hook.Event{Kind: event.TurnStart, Text: in.Text()}
 	c := t.conv
+	t.before = c.host.log.Last()
 	if !c.lease.Journals() {
-		c.steers.begin(nil)
+		t.handle.steers.begin(nil)
 		t.opened = true
+		t.markBegun(t.before)
 		t.emit(begins)
 		return nil
 	}
-	t.before = c.host.log.Last()
 	entries := append([]store.Entry{t.begun()}, durable.InputEntries(store.EntryInput, in)...)
 	write := func(events []store.Event) error {
 		seqs, err := c.lease.Note(t.durable, store.Note{Entries: entries, Events: events})
 		if err == nil {
 			t.entries, t.forget = seqs[:1:1], seqs[1:] // both are appended to
-			c.steers.begin(nil)                        // who hears of the turn may steer it
+			t.handle.steers.begin(nil)                 // who hears of the turn may steer it
 		}
 		return err
 	}
@@ -45,18 +46,27 @@ func (t *turn) announce(in message.Input) error {
 		held, _ := c.host.log.Hold(context.Background(), t) // who leaves the loop behind wakes it
 		t.returned()
 		t.opened = true
-		err = held.Record(t.durable, begins, "the turn did not begin", write)
+		if err = held.Record(t.durable, begins, "the turn did not begin", write); err == nil {
+			t.markBegun(t.before)
+		}
 		t.away(point.OnEvent)
 		held.Release()
 		t.returned()
 	} else if err = write(nil); err == nil {
 		t.opened = true
+		t.markBegun(t.before)
 		t.emit(begins)
 	}
 	if err != nil {
 		t.unstored(err)
 	}
 	return err
+}
+
+// markBegun tells those outside the loop that the turn has begun. What they read of its
+// events lies behind the number.
+func (t *turn) markBegun(before uint64) {
+	t.handle.markBegun(t.id, Position{Epoch: t.conv.host.log.Epoch(), Seq: before})
 }
 
 // begin has the hooks judge the input and stores it, with its answer if a hook has one.

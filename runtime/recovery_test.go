@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -158,9 +159,9 @@ func TestATurnWhoseEndIsMissingHasItsAnswer(t *testing.T) {
 			next, _ := takeOver(t, s, plays(says("another one")), after)
 			var err error
 			if resume {
-				_, err = next.Resume(t.Context(), nil)
+				_, err = dialog.Resume(t.Context(), next, nil)
 			} else {
-				_, err = next.Send(t.Context(), message.TextInput("and"), nil)
+				_, err = dialog.Send(t.Context(), next, message.TextInput("and"), nil)
 			}
 			require.NoError(t, err)
 			assert.Equal(t, "assistant an answer", w.history()[1])
@@ -188,9 +189,9 @@ func TestWhatIsSaidWhileAResumedTurnBeginsIsHeard(t *testing.T) {
 	_, err := w.try(t.Context(), "go")
 	require.Error(t, err)
 	s.refuses(nil)
-	_, err = w.conv.Resume(t.Context(), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	_, err = dialog.Resume(t.Context(), w.conv, &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == event.TurnStart {
-			assert.NoError(t, w.conv.Steer(t.Context(), message.TextInput("wait")))
+			assert.NoError(t, dialog.Steer(t.Context(), w.conv, message.TextInput("wait")))
 		}
 	}})
 	require.NoError(t, err)
@@ -233,7 +234,7 @@ func TestAResultIsToldWhereItIsKept(t *testing.T) {
 	require.ErrorIs(t, err, errDisk)
 	s.refuses(nil)
 	next, _ := takeOver(t, s, plays(says("again")), box(named("x"), second))
-	_, err = next.Send(t.Context(), message.TextInput("and"), nil)
+	_, err = dialog.Send(t.Context(), next, message.TextInput("and"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, 2, kept(t, s, next.ID())[event.CallResult])
 }
@@ -246,7 +247,7 @@ func takeOver(t *testing.T, s store.Store, p provider.Provider, hooks ...hook.Ho
 	t.Cleanup(func() { _ = rt.Close(context.Background()) })
 	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.NoError(t, err)
-	c, err := rt.Conversation(t.Context(), "a", "ann")
+	c, err := dialog.Conversation(t.Context(), rt, "a", "ann")
 	require.NoError(t, err)
 	return c, rt
 }
@@ -280,7 +281,7 @@ func TestAGuestRunsNothing(t *testing.T) {
 	w := start(t, m, box(does("x", never(t))))
 	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
 	require.NoError(t, err)
-	_, err = w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Guest: "b"})
+	_, err = dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Guest: "b"})
 	require.NoError(t, err)
 	ms, err := w.store.Messages(t.Context(), w.conv.ID())
 	require.NoError(t, err)
@@ -326,7 +327,7 @@ func TestChildrenOfAnInterruptedTurnComeToTheirEnd(t *testing.T) {
 			s.refuses(nil)
 			next, nextRT := takeOver(t, s, plays(says("child"), says("parent")), hooks(func() {})...)
 			agents(nextRT)
-			_, err = next.Resume(t.Context(), nil)
+			_, err = dialog.Resume(t.Context(), next, nil)
 			require.NoError(t, err)
 			children, err := s.Children(t.Context(), next.ID())
 			require.NoError(t, err)

@@ -44,7 +44,7 @@ func TestResultsAreCutAtRuneBordersHeadAndTailKept(t *testing.T) {
 		assert.Contains(t, got, "bytes left out")
 		assert.Less(t, len(got), limit+50)
 	}
-	assert.Less(t, len(resultOf(t, message.TextResult(strings.Repeat("x", 1e6)), nil, 0).Text()), runtime.DefaultMaxResult+50)
+	assert.Less(t, len(resultOf(t, message.TextResult(strings.Repeat("x", 1e6)), nil, 0).Text()), 100_000+50)
 	assert.Less(t, len(resultOf(t, message.TextResult(long), &runtime.Options{MaxResult: 50}, 0).Text()), 100)
 	assert.Equal(t, long, resultOf(t, message.TextResult(long), &runtime.Options{MaxResult: 50}, 1e6).Text(), "the tool's own bound counts")
 	assert.Equal(t, "short", resultOf(t, message.TextResult("short"), nil, 5).Text())

@@ -25,33 +25,29 @@ func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
 	return rec.Journaled && rec.Lease.Epoch != c.lease.Running() && !c.agent.rt.leases.HeldElsewhere(rec.Lease), nil
 }
 
-// Resume goes on with a turn that was interrupted, where it was: results that had
+// Resume continues a turn that was interrupted, where it was, and returns when it runs; see
+// [Conversation.Start]. Results that had
 // come are kept, calls of tools that say they are read-only or idempotent run
 // again under the key that they had, and all others are answered as interrupted,
 // because what they did is not known. Then the model is asked as it would have
 // been. The turn keeps its id and its number, and its start is told again.
 //
 // A turn that has been resumed Options.Resumes times is only brought to its end.
-// ErrNotInterrupted if there is none, or, with SendOptions.Unasked, none that began
-// in this project; otherwise the errors are those of Send.
-func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOutcome, error) {
-	var opts SendOptions
-	if o != nil {
-		opts = *o
-	}
-	ctx, err := c.enter(ctx, opts.WhenBusy)
-	if err != nil {
-		return refused(err)
-	}
-	defer c.leave()
-	if !c.lease.Interrupted() || opts.Unasked && c.lease.Journal().Project != c.agent.rt.o.Project {
+// ErrNotInterrupted if there is none, or, with TurnOptions.Unasked, none that began
+// in this project; otherwise the errors are those of Start.
+func (c *Conversation) Resume(ctx context.Context, o *TurnOptions) (*Turn, error) {
+	return c.start(ctx, o, c.resume)
+}
+
+func (c *Conversation) resume(ctx context.Context, h *Turn, o *TurnOptions) hook.TurnOutcome {
+	if !c.lease.Interrupted() || o.Unasked && c.lease.Journal().Project != c.agent.rt.o.Project {
 		_ = c.lease.Release(context.WithoutCancel(ctx)) // the next turn finds out if that did not work
-		return refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
+		out, _ := refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
+		return out
 	}
-	t := c.newTurn(ctx)
-	t.job = turnJob{do: (*turn).goOnWith, o: opts, was: c.lease.Journal(), on: true}
-	out := t.drive(ctx).out
-	return out, out.Err
+	t := c.newTurn(ctx, h)
+	t.job = turnJob{do: (*turn).goOnWith, o: *o, was: c.lease.Journal(), on: true}
+	return t.drive(ctx).out
 }
 
 // goOnWith is the loop of an interrupted turn.
@@ -63,19 +59,19 @@ func (t *turn) goOnAsChild() hook.TurnOutcome { return t.asChild(t.job.in, t.goO
 // settle brings the interrupted turn to its end without going on with it. After an error
 // the turn is still interrupted: the store failed, or the caller gave up before a gate had
 // judged the input. The turn's hooks get the grace period of a caller who gives up.
-func (c *Conversation) settle(ctx context.Context) error {
+func (c *Conversation) settle(ctx context.Context, h *Turn) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel() // for a hook that was left behind
-	t := c.newTurn(lasting)
+	t := c.newTurn(lasting, h)
 	t.job = turnJob{do: (*turn).goOnWith, was: c.lease.Journal()}
 	return t.drive(ctx).settled()
 }
 
 // settleChild is settle for a child of the turn, which the call has started.
-func (c *Conversation) settleChild(ctx context.Context, parent *turn, about hook.EventDetail) error {
+func (c *Conversation) settleChild(ctx context.Context, h *Turn, parent *turn, about hook.EventDetail) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	t := c.newTurn(lasting)
+	t := c.newTurn(lasting, h)
 	t.parent, t.depth = parent, parent.depth+1
 	was := c.lease.Journal()
 	t.id = cmp.Or(was.ID, t.id) // the events in front of the turn name it
@@ -113,8 +109,11 @@ func (t *turn) goOn(was *durable.Interrupted, on bool, observe func(hook.Event))
 		in = message.Input{Messages: message.Freeze(was.Input)}
 	}
 	t.enter(in, observe)
-	t.conv.steers.begin(was.Letters)
+	t.handle.steers.begin(was.Letters)
 	t.opened = true
+	if t.job.on {
+		t.markBegun(t.conv.host.log.Last())
+	}
 	t.emit(hook.Event{Kind: event.TurnStart, Text: in.Text()})
 	if len(was.Input) > 0 {
 		t.beginAgain(was, in, on)

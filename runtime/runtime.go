@@ -33,19 +33,20 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
-// Defaults of Options, and of Limits.Steps.
+// DefaultSteps is how many steps a turn of an agent without [hook.Limits] may have.
+const DefaultSteps = 20
+
+// Defaults of Options.
 const (
-	DefaultSteps     = 20
-	DefaultSlots     = 128
-	DefaultMaxResult = 100_000
-	DefaultGrace     = 5 * time.Second
-	DefaultLease     = 15 * time.Second
-	DefaultDepth     = 3
-	DefaultChildren  = 256
-	DefaultResumes   = 3
-	// DefaultUnreadable is how many replies in a row may have arguments that are no JSON.
-	DefaultUnreadable = 3
-	DefaultAbandoned  = 32
+	defaultSlots      = 128
+	defaultMaxResult  = 100_000
+	defaultGrace      = 5 * time.Second
+	defaultLease      = 15 * time.Second
+	defaultDepth      = 3
+	defaultChildren   = 256
+	defaultResumes    = 3
+	defaultUnreadable = 3
+	defaultAbandoned  = 32
 )
 
 // Options of a Runtime; nil is all zero values.
@@ -59,29 +60,29 @@ type Options struct {
 	// Environment is told to agents that have tools; zero tells nothing.
 	Environment Environment
 	// Slots is how many tools may run at once in the whole process, those that
-	// wait for a person or an agent aside; 0 is DefaultSlots.
+	// wait for a person or an agent aside; 0 is 128.
 	Slots int
 	// Abandoned is how many calls of one tool may be abandoned and still run: then a
 	// further call of the tool fails at once. A call is abandoned when it ignores its
 	// context for the grace period. It gives its slot back, and keeps its exclusive key
-	// until it ends. 0 is DefaultAbandoned.
+	// until it ends. 0 is 32.
 	Abandoned int
 	// MaxResult bounds, in bytes, the text of a tool result where the tool itself says
 	// nothing, the texts and arguments of events, and the answer of Host.CallModel. 0 is
-	// DefaultMaxResult.
+	// 100,000.
 	MaxResult int
 	// Reply bounds the text and the calls of one reply of a model. A reply that exceeds
 	// it is cut and fails with a [provider.TooLargeError]: its text is not stored and
 	// none of its calls run. The zero Limits are the defaults.
 	Reply provider.Limits
 	// Grace is how long a cancelled turn waits for its tools, or for a hook, and half of
-	// what it waits for in all; 0 is DefaultGrace. A child's turn waits half as long as
+	// what it waits for in all; 0 is 5 seconds. A child's turn waits half as long as
 	// its parent's.
 	Grace time.Duration
 	// Owner names this runtime to other processes that use the store; "" is random.
 	Owner string
 	// Lease is how long a conversation stays this runtime's after its process has
-	// died within a turn; 0 is DefaultLease, and LongestLease the
+	// died within a turn; 0 is 15 seconds, and LongestLease the
 	// most. Turns that take longer prolong it.
 	Lease time.Duration
 	// Gone reports whether the runtime of that owner is known to have died, so that
@@ -89,17 +90,17 @@ type Options struct {
 	// none. It is called before a turn begins.
 	Gone func(owner string) bool
 	// Resumes is how often one turn may be resumed, so that a turn that kills its
-	// process does not do so for ever; 0 is DefaultResumes.
+	// process does not do so for ever; 0 is 3.
 	Resumes int
 	// Unreadable is the number of replies in a row with a call whose arguments are no
 	// JSON that ends a turn; before that the model is told what is wrong and the turn
-	// goes on. 0 is DefaultUnreadable; 1 or less ends it at the first.
+	// goes on. 0 is 3; 1 or less ends it at the first.
 	Unreadable int
 	// Depth is how deep agents may run agents: 1 lets an agent run others that may
-	// run none. 0 is DefaultDepth, negative is not at all.
+	// run none. 0 is 3, negative is not at all.
 	Depth int
 	// Children is how many agents a turn may run, with those that they run and so on. 0
-	// is DefaultChildren, negative is no limit. Which agents run which is a model's
+	// is 256, negative is no limit. Which agents run which is a model's
 	// choice, and without a bound one message could start thousands.
 	Children int
 	// FindAgent returns the configuration of an agent that another one wants to run
@@ -122,7 +123,7 @@ type Options struct {
 	// Layers are the configuration of the whole process, the most general one first:
 	// members of the hook that they turn off are not even opened. They need a composite;
 	// see [composite.Composite.Layered]. Agents may have one more, their section [LayerSection],
-	// and turns others, SendOptions.Layers.
+	// and turns others, TurnOptions.Layers.
 	Layers []plan.Layer
 	// Price returns what a call of the model costs that has used so much; nil is 0.
 	// model is the one that answered. It is called after every model call, from
@@ -234,16 +235,16 @@ func (o *Options) fill() {
 		o.NewID = rand.Text
 	}
 	if o.Slots <= 0 {
-		o.Slots = DefaultSlots
+		o.Slots = defaultSlots
 	}
 	if o.Abandoned <= 0 {
-		o.Abandoned = DefaultAbandoned
+		o.Abandoned = defaultAbandoned
 	}
 	if o.MaxResult <= 0 {
-		o.MaxResult = DefaultMaxResult
+		o.MaxResult = defaultMaxResult
 	}
 	if o.Grace <= 0 {
-		o.Grace = DefaultGrace
+		o.Grace = defaultGrace
 	}
 	o.fillShared()
 }
@@ -254,15 +255,15 @@ func (o *Options) fillShared() {
 		o.Owner = rand.Text()
 	}
 	if o.Lease <= 0 {
-		o.Lease = DefaultLease
+		o.Lease = defaultLease
 	}
 	o.Lease = min(o.Lease, LongestLease)
 	if o.Resumes <= 0 {
-		o.Resumes = DefaultResumes
+		o.Resumes = defaultResumes
 	}
-	o.Unreadable = cmp.Or(o.Unreadable, DefaultUnreadable)
-	o.Depth = cmp.Or(o.Depth, DefaultDepth)
-	if o.Children = cmp.Or(o.Children, DefaultChildren); o.Children < 0 {
+	o.Unreadable = cmp.Or(o.Unreadable, defaultUnreadable)
+	o.Depth = cmp.Or(o.Depth, defaultDepth)
+	if o.Children = cmp.Or(o.Children, defaultChildren); o.Children < 0 {
 		o.Children = math.MaxInt
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -80,7 +81,7 @@ func TestSpecAGuestThatWasLeftBehindDoesNotEnter(t *testing.T) {
 		hangs.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err = w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Guest: "guest"})
+		_, err = dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Guest: "guest"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		hangs.Store(false)
 		close(release)
@@ -102,9 +103,9 @@ func many(n int) (out []message.ModelStream) {
 // sendMany has a turn in each of n conversations.
 func sendMany(t *testing.T, w *world, n int) {
 	for i := range n {
-		c, err := w.rt.Conversation(t.Context(), "a", fmt.Sprint(i))
+		c, err := dialog.Conversation(t.Context(), w.rt, "a", fmt.Sprint(i))
 		require.NoError(t, err)
-		_, err = c.Send(t.Context(), message.TextInput("x"), nil)
+		_, err = dialog.Send(t.Context(), c, message.TextInput("x"), nil)
 		require.NoError(t, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -30,7 +31,7 @@ func TestSpecAForkGoesItsOwnWay(t *testing.T) {
 	fork, err := w.conv.Fork(t.Context(), 1, "ann, other way")
 	require.NoError(t, err)
 	assert.NotEqual(t, w.conv.ID(), fork.ID())
-	_, err = fork.Send(t.Context(), message.TextInput("2 again"), nil)
+	_, err = dialog.Send(t.Context(), fork, message.TextInput("2 again"), nil)
 	require.NoError(t, err)
 	w.send("3")
 
@@ -38,7 +39,7 @@ func TestSpecAForkGoesItsOwnWay(t *testing.T) {
 	w.conv = fork
 	assert.Equal(t, []string{"user 1", "assistant one", "user 2 again", "assistant two again"}, w.history())
 
-	found, err := w.rt.Conversation(t.Context(), "a", "ann, other way")
+	found, err := dialog.Conversation(t.Context(), w.rt, "a", "ann, other way")
 	require.NoError(t, err)
 	assert.Same(t, fork, found, "it is a conversation like any other")
 	_, err = fork.Fork(t.Context(), 1, "ann")

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -47,7 +48,7 @@ func TestSpecACancelEndsWhatToolsHaveStarted(t *testing.T) {
 		pids = append(pids, pid)
 	}
 	require.Len(t, pids, 3)
-	require.True(t, w.conv.Stop())
+	require.True(t, dialog.Stop(w.conv))
 	assert.Equal(t, hook.StopUserRequested, (<-ended).Stop)
 	for _, pid := range pids {
 		require.EventuallyWithT(t, func(c *assert.CollectT) {

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -52,7 +53,7 @@ func stage(t *testing.T, c cast, o *runtime.Options, cfgs []hook.AgentConfig, ho
 		require.NoError(t, err)
 	}
 	var err error
-	w.conv, err = w.rt.Conversation(t.Context(), "chief", "ann")
+	w.conv, err = dialog.Conversation(t.Context(), w.rt, "chief", "ann")
 	require.NoError(t, err)
 	return w
 }
@@ -167,7 +168,7 @@ func TestSpecAChildEndsWithItsParent(t *testing.T) {
 	go func() { out, _ := w.try(t.Context(), "do it"); ended <- out }()
 	<-tool.reached
 	<-tool.reached
-	require.True(t, w.conv.Stop())
+	require.True(t, dialog.Stop(w.conv))
 	assert.Equal(t, hook.StopUserRequested, (<-ended).Stop)
 
 	open := map[string]int{}
@@ -295,7 +296,7 @@ func TestSpecAnAgentThatIsBeingUnregisteredEndsItsTurnFirst(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.NoError(t, <-gone)
 	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user quickly", "assistant done"}, w.history())
-	_, err = w.conv.Send(t.Context(), message.TextInput("2"), nil)
+	_, err = dialog.Send(t.Context(), w.conv, message.TextInput("2"), nil)
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 }
 
@@ -335,7 +336,7 @@ func TestSpecNobodyTalksToAChild(t *testing.T) {
 	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(calls(want{"c1", "held", `{}`}), says("written"))}
 	dying := &dyingStore{Store: openSQLite(t, dir)}
 	w := stage(t, c, &runtime.Options{Store: dying}, agents("chief", "writer"), delegate.New(nil), box(held.tool))
-	go func() { _, _ = w.conv.Send(t.Context(), message.TextInput("do it"), nil) }()
+	go func() { _, _ = dialog.Send(t.Context(), w.conv, message.TextInput("do it"), nil) }()
 	<-held.reached
 	children, err := dying.Children(t.Context(), w.conv.ID())
 	require.NoError(t, err)
@@ -347,7 +348,7 @@ func TestSpecNobodyTalksToAChild(t *testing.T) {
 	again := stage(t, cast{"chief": plays(says("later")), "writer": plays(says("alone"))}, &runtime.Options{
 		Store: openSQLite(t, dir), Gone: func(string) bool { return true },
 	}, agents("chief", "writer"), delegate.New(nil), box(newGate("held").tool))
-	_, err = again.rt.Conversation(t.Context(), "writer", children[0].Key.Sender)
+	_, err = dialog.Conversation(t.Context(), again.rt, "writer", children[0].Key.Sender)
 	require.ErrorIs(t, err, runtime.ErrChild)
 	assert.EqualError(t, err, "runtime: the conversation belongs to a task that another agent delegated; send to the agent itself, with another sender: "+children[0].ID)
 	again.send("go on")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -68,7 +69,7 @@ func startSlowly(t *testing.T, wait func(bool) time.Duration, s store.Store) *wo
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.NoError(t, err)
-	w.conv, err = w.rt.Conversation(t.Context(), "a", "ann")
+	w.conv, err = dialog.Conversation(t.Context(), w.rt, "a", "ann")
 	require.NoError(t, err)
 	return w
 }
@@ -253,7 +254,7 @@ func times(seed uint64) func() time.Duration {
 func (r *race) talk(t *testing.T, c *runtime.Conversation, lines []string, times func() time.Duration) {
 	for _, line := range lines {
 		time.Sleep(times())
-		_, err := c.Send(t.Context(), message.TextInput(line), &runtime.SendOptions{WhenBusy: runtime.Queue})
+		_, err := dialog.Send(t.Context(), c, message.TextInput(line), &runtime.TurnOptions{WhenBusy: runtime.Queue})
 		assert.NoError(t, err, "seed %d", r.seed)
 	}
 }
@@ -312,7 +313,7 @@ func TestSpecOnlyOneTurnFollowsASummaryThatIsBeingStored(t *testing.T) {
 		go func() { _, err := w.try(t.Context(), "2"); first <- err }()
 		synctest.Wait()
 		began := time.Now()
-		_, err := w.conv.Send(t.Context(), message.TextInput("3"), nil)
+		_, err := dialog.Send(t.Context(), w.conv, message.TextInput("3"), nil)
 		require.ErrorIs(t, err, runtime.ErrBusy, "it does not wait for the turn of another message")
 		assert.Zero(t, time.Since(began))
 		require.NoError(t, <-first)

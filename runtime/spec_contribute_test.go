@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -515,7 +516,7 @@ func TestSpecChildrenAndGuestsAreContributedTo(t *testing.T) {
 	assert.Equal(t, "context! user <context id=\"who\">\nclerk at depth 1\n</context>", c["clerk"].shown(0)[1])
 	assert.Equal(t, []string{"delegate", "extra"}, toolNames(c["clerk"].requests[0].Tools),
 		"a child is added what its parent has, and has not what is hidden from its parent")
-	_, err := w.conv.Send(t.Context(), message.TextInput("and you?"), &runtime.SendOptions{Guest: "critic"})
+	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("and you?"), &runtime.TurnOptions{Guest: "critic"})
 	require.NoError(t, err)
 	shown := c["critic"].shown(0)
 	assert.Equal(t, "context! user <context id=\"who\">\nchief at depth 0\n</context>", shown[len(shown)-1])
@@ -529,11 +530,11 @@ func TestATurnWithoutContributionsPaysForNone(t *testing.T) {
 		t.Cleanup(func() { _ = rt.Close(context.Background()) })
 		_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 		require.NoError(t, err)
-		conv, err := rt.Conversation(t.Context(), "a", "s")
+		conv, err := dialog.Conversation(t.Context(), rt, "a", "s")
 		require.NoError(t, err)
 		in := message.TextInput("go")
 		return allocs.PerRun(100, func() {
-			if _, err := conv.Send(t.Context(), in, nil); err != nil {
+			if _, err := dialog.Send(t.Context(), conv, in, nil); err != nil {
 				panic(err)
 			}
 		})

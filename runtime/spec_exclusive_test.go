@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -60,7 +61,7 @@ func (a *alone) enter() (leave func()) {
 
 // other returns another conversation of the agent.
 func (w *world) other(sender string) *runtime.Conversation {
-	c, err := w.rt.Conversation(w.t.Context(), "a", sender)
+	c, err := dialog.Conversation(w.t.Context(), w.rt, "a", sender)
 	require.NoError(w.t, err)
 	return c
 }
@@ -90,12 +91,12 @@ func TestSpecAnExclusiveKeyIsHeldUntilTheCallHasEnded(t *testing.T) {
 					ctx = limited
 				}
 				first := make(chan error, 1)
-				go func() { _, err := w.conv.Send(ctx, message.TextInput("go"), nil); first <- err }()
+				go func() { _, err := dialog.Send(ctx, w.conv, message.TextInput("go"), nil); first <- err }()
 				synctest.Wait()
 				var told []hook.Event
 				second := make(chan error, 1)
 				go func() {
-					_, err := w.other("bob").Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+					_, err := dialog.Send(t.Context(), w.other("bob"), message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 						if ev.Kind == event.CallProgress {
 							told = append(told, ev)
 						}
@@ -182,7 +183,7 @@ func TestSpecAChildsCallHoldsItsExclusiveKey(t *testing.T) {
 		_, err := w.try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		done := make(chan error, 1)
-		go func() { _, err := w.other("bob").Send(t.Context(), message.TextInput("go"), nil); done <- err }()
+		go func() { _, err := dialog.Send(t.Context(), w.other("bob"), message.TextInput("go"), nil); done <- err }()
 		time.Sleep(time.Hour)
 		assert.Equal(t, int32(1), a.starts.Load())
 		assert.Equal(t, []runtime.Abandoned{{Tool: "deaf", Count: 1}}, w.rt.Abandoned())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -26,7 +27,7 @@ func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
 	b := box(named("echo"))
 	w := stage(t, c, nil, []hook.AgentConfig{{Name: "chief"}, {Name: "critic", Instructions: "Find faults."}}, b)
 	w.send("make a plan")
-	out, err := w.conv.Send(t.Context(), message.TextInput("what do you think?"), &runtime.SendOptions{Guest: "critic"})
+	out, err := dialog.Send(t.Context(), w.conv, message.TextInput("what do you think?"), &runtime.TurnOptions{Guest: "critic"})
 	require.NoError(t, err)
 	assert.Equal(t, "it is bad", out.Text())
 
@@ -58,7 +59,7 @@ func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
 			assert.Equal(t, "critic", m.From)
 		}
 	}
-	_, err = w.conv.Send(t.Context(), message.TextInput("?"), &runtime.SendOptions{Guest: "nobody"})
+	_, err = dialog.Send(t.Context(), w.conv, message.TextInput("?"), &runtime.TurnOptions{Guest: "nobody"})
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 	assert.Len(t, kept, len(w.history()), "and nothing has happened")
 }
@@ -73,7 +74,7 @@ func TestSpecAGuestThatIsUnregisteredTakesItsTurnAlong(t *testing.T) {
 		w := stage(t, c, nil, agents("chief", "critic"))
 		ended := make(chan error, 1)
 		go func() {
-			_, err := w.conv.Send(t.Context(), message.TextInput("what do you think?"), &runtime.SendOptions{Guest: "critic"})
+			_, err := dialog.Send(t.Context(), w.conv, message.TextInput("what do you think?"), &runtime.TurnOptions{Guest: "critic"})
 			ended <- err
 		}()
 		synctest.Wait()

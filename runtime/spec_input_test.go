@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -105,7 +106,7 @@ func acknowledged(t *testing.T, said string) *mortal {
 	begun, ended := make(chan hook.Event, 10), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = w.conv.Send(ctx, message.TextInput(said), &runtime.SendOptions{Observe: func(ev hook.Event) { begun <- ev }})
+		_, _ = dialog.Send(ctx, w.conv, message.TextInput(said), &runtime.TurnOptions{Observe: func(ev hook.Event) { begun <- ev }})
 	}()
 	assert.Equal(t, event.TurnStart, (<-begun).Kind)
 	<-d.reached
@@ -118,7 +119,7 @@ func acknowledged(t *testing.T, said string) *mortal {
 func TestSpecAnAcknowledgedInputOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	for name, goesOn := range map[string]func(w *world) (hook.TurnOutcome, error){
-		"resumed": func(w *world) (hook.TurnOutcome, error) { return w.conv.Resume(t.Context(), nil) },
+		"resumed": func(w *world) (hook.TurnOutcome, error) { return dialog.Resume(t.Context(), w.conv, nil) },
 		"settled": func(w *world) (hook.TurnOutcome, error) { return w.try(t.Context(), "and then?") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +167,7 @@ func TestSpecATurnWhoseInputCannotBeStoredHasNotBegun(t *testing.T) {
 	require.ErrorIs(t, err, errDead)
 	assert.NotContains(t, w.kinds(), event.TurnStart, "nobody hears of it")
 	s.dead.Store(false)
-	require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("?")), runtime.ErrIdle)
+	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("?")), runtime.ErrIdle)
 	w.send("again")
 	assert.Equal(t, []string{"user again", "assistant done"}, w.history())
 }
@@ -181,7 +182,7 @@ func TestSpecAGateThatKillsItsProcessIsNotAskedForEver(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, _ = w.conv.Resume(ctx, nil)
+			_, _ = dialog.Resume(ctx, w.conv, nil)
 		}()
 		<-d.reached
 		next.dead.Store(true)
@@ -191,7 +192,7 @@ func TestSpecAGateThatKillsItsProcessIsNotAskedForEver(t *testing.T) {
 	}
 	d := &doorkeeper{}
 	w, _ := bootOver(t, s, plays(says("done")), d)
-	out, err := w.conv.Resume(t.Context(), nil)
+	out, err := dialog.Resume(t.Context(), w.conv, nil)
 	require.ErrorContains(t, err, "was resumed as often")
 	assert.Equal(t, hook.StopError, out.Stop)
 	assert.Empty(t, d.judged)
@@ -214,11 +215,11 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 			d, m := &doorkeeper{}, plays(calls(want{"c1", "wait", `{}`}), says("one"), says("two"))
 			w, _ := bootOver(t, nil, m, box(tool.tool), d)
 			first, second := make(chan struct{}), make(chan struct{})
-			go func() { defer close(first); _, _ = w.conv.Send(t.Context(), message.TextInput("1"), nil) }()
+			go func() { defer close(first); _, _ = dialog.Send(t.Context(), w.conv, message.TextInput("1"), nil) }()
 			<-tool.reached
 			go func() {
 				defer close(second)
-				_, _ = w.conv.Send(t.Context(), message.TextInput(said), &runtime.SendOptions{WhenBusy: runtime.Queue})
+				_, _ = dialog.Send(t.Context(), w.conv, message.TextInput(said), &runtime.TurnOptions{WhenBusy: runtime.Queue})
 			}()
 			close(tool.open)
 			<-first
@@ -252,7 +253,7 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 			var w *world
 			first := func(func(message.Chunk, error) bool) {
 				steers(t, w, said)
-				w.conv.Stop()
+				dialog.Stop(w.conv)
 			}
 			d, m := &doorkeeper{}, plays(first, says("done"))
 			w, _ = bootOver(t, nil, m, d)
@@ -265,7 +266,7 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 		"Resume": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
 			d, m := &doorkeeper{}, plays(says("done"))
 			w, _ := bootOver(t, acknowledged(t, said), m, d)
-			_, _ = w.conv.Resume(t.Context(), nil)
+			_, _ = dialog.Resume(t.Context(), w.conv, nil)
 			return w, m, d
 		},
 		"a guest": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
@@ -273,7 +274,7 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 			w, _ := bootOver(t, nil, m, d)
 			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "guest"})
 			require.NoError(t, err)
-			_, _ = w.conv.Send(t.Context(), message.TextInput(said), &runtime.SendOptions{Guest: "guest"})
+			_, _ = dialog.Send(t.Context(), w.conv, message.TextInput(said), &runtime.TurnOptions{Guest: "guest"})
 			return w, m, d
 		},
 		"Host.RunAgent": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
@@ -328,7 +329,7 @@ func steeredAndKilled(t *testing.T, said string, resume bool) (*world, *model, *
 	d, m := &doorkeeper{}, plays(says("done"), says("done"))
 	w, _ = bootOver(t, s, m, box(g.tool), d)
 	if resume {
-		_, _ = w.conv.Resume(t.Context(), nil)
+		_, _ = dialog.Resume(t.Context(), w.conv, nil)
 	} else {
 		w.send("2")
 	}
@@ -377,7 +378,7 @@ func TestSpecAPreprocessThatFailsRefusesWhatIsSteered(t *testing.T) {
 	refused := w.eventsOf(event.SteerRefused)
 	require.Len(t, refused, 1)
 	assert.NotContains(t, refused[0].Text, "password", "what failed may quote secrets")
-	require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too late")), runtime.ErrIdle)
+	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
 }
 
 func TestSpecAGateThatSteersIsNotAskedForEver(t *testing.T) {
@@ -386,9 +387,9 @@ func TestSpecAGateThatSteersIsNotAskedForEver(t *testing.T) {
 	asked := 0
 	w, _ = bootOver(t, nil, plays(says("done")), point.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 		if asked++; in.Text() == "1" {
-			return hook.TurnDecision{}, w.conv.Steer(t.Context(), message.TextInput("more"))
+			return hook.TurnDecision{}, dialog.Steer(t.Context(), w.conv, message.TextInput("more"))
 		}
-		return hook.RejectTurn("no"), w.conv.Steer(t.Context(), message.TextInput("more"))
+		return hook.RejectTurn("no"), dialog.Steer(t.Context(), w.conv, message.TextInput("more"))
 	}))
 	assert.Equal(t, hook.StopCompleted, w.send("1").Stop)
 	assert.Less(t, asked, 100)

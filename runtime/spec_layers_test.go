@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -122,9 +123,9 @@ func TestSpecAnAgentTurnsAMemberOff(t *testing.T) {
 	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "plain", Model: hook.ModelSettings{Name: "plain"}}.WithSection(runtime.LayerSection, `{"Scribe": false}`))
 	require.NoError(t, err)
 	assert.Equal(t, "event", s.heard(), "what happens to agents is told to the process")
-	conv, err := w.rt.Conversation(t.Context(), "plain", "ann")
+	conv, err := dialog.Conversation(t.Context(), w.rt, "plain", "ann")
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
+	out, err := dialog.Send(t.Context(), conv, message.TextInput("go"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, hook.StopCompleted, out.Stop)
 	assert.Empty(t, s.heard())
@@ -150,7 +151,7 @@ func TestSpecATurnTurnsAMemberOff(t *testing.T) {
 	w := startWith(t, callsEcho(3), hook.AgentConfig{Name: "a"}, nil, desk(t, s))
 	s.heard()
 	turn := func(layers []plan.Layer) error {
-		_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Layers: layers})
+		_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Layers: layers})
 		return err
 	}
 	require.NoError(t, turn(off(t, "this turn", "Scribe")))
@@ -170,7 +171,7 @@ func TestSpecATurnsLayersReachItsChildren(t *testing.T) {
 	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": callsEcho(1)}
 	w := stage(t, c, nil, agents("chief", "writer"), desk(t, s, composite.Field{Name: "Delegate", Hook: delegate.New(nil)}))
 	s.heard()
-	_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Layers: off(t, "this turn", "Scribe")})
+	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Layers: off(t, "this turn", "Scribe")})
 	require.NoError(t, err)
 	assert.Equal(t, "session", s.heard())
 	assert.Equal(t, []string{"echo", "delegate"}, toolNames(c["writer"].requests[0].Tools))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -37,8 +38,8 @@ func TestSpecAConversationThatRunsElsewhereIsRefusedOrWaitedFor(t *testing.T) {
 	_, err = second.conv.Compact(t.Context(), nil)
 	require.ErrorIs(t, err, runtime.ErrBusy)
 
-	second.runs(func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-		return second.conv.Send(ctx, message.TextInput("2"), &runtime.SendOptions{WhenBusy: runtime.Queue, Observe: o.Observe})
+	second.runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
+		return dialog.Send(ctx, second.conv, message.TextInput("2"), &runtime.TurnOptions{WhenBusy: runtime.Queue, Observe: o.Observe})
 	})
 	close(tool.open)
 	require.NoError(t, first.ends().err)
@@ -86,7 +87,7 @@ func TestSpecALeaseThatNobodyProlongsRunsOut(t *testing.T) {
 		_, err = w.try(t.Context(), "1")
 		require.ErrorIs(t, err, runtime.ErrBusy)
 		began := time.Now()
-		_, err = w.conv.Send(t.Context(), message.TextInput("1"), &runtime.SendOptions{WhenBusy: runtime.Queue})
+		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("1"), &runtime.TurnOptions{WhenBusy: runtime.Queue})
 		require.NoError(t, err)
 		assert.InDelta(t, time.Minute+time.Second, time.Since(began), float64(time.Second))
 		require.NoError(t, w.rt.Close(t.Context()))

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -27,7 +28,7 @@ import (
 const (
 	// payInterrupted is the line of a call that had run, nobody knows how far.
 	payInterrupted = "tool c2 pay cancelled: interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"
-	twoGraces      = 2 * runtime.DefaultGrace
+	twoGraces      = 2 * 5 * time.Second
 )
 
 // brokenOff is what a process leaves that dies while "held" and "pay" run and "echo" has
@@ -55,7 +56,7 @@ func dies(t *testing.T, w *world, s *mortal, line string) {
 
 // takesUp are the ways to take up a turn: to go on with it, and to say something else.
 var takesUp = map[string]func(ctx context.Context, w *world) (hook.TurnOutcome, error){
-	"resumed": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return w.conv.Resume(ctx, nil) },
+	"resumed": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return dialog.Resume(ctx, w.conv, nil) },
 	"settled": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return w.try(ctx, "2") },
 }
 
@@ -76,7 +77,7 @@ func cancelledAt(t *testing.T, w *world, entered chan struct{}, how string, take
 	synctest.Wait()
 	began := time.Now()
 	if how == "stop" {
-		require.True(t, w.conv.Stop())
+		require.True(t, dialog.Stop(w.conv))
 	} else {
 		cancel()
 	}
@@ -259,7 +260,7 @@ func TestSpecWhoGivesUpASettlementDropsNothingThatWasSteered(t *testing.T) {
 			return w.try(ctx, "2")
 		})
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too late")), runtime.ErrIdle)
+		require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
 		w.send("3")
 		assert.Equal(t, []string{"user 1", "user and this", "user 3", "assistant again"}, w.history())
 		close(h.release)
@@ -279,7 +280,7 @@ func TestSpecAnInputWhoseGateAlwaysHangsIsGivenUp(t *testing.T) {
 			return d, nil
 		})
 		w, _ := bootOver(t, unheard(t), plays(says("done")), gate)
-		for range runtime.DefaultResumes {
+		for range 3 {
 			_, _, err := cancelledAt(t, w, entered, "cancel", takesUp["settled"])
 			require.ErrorIs(t, err, context.Canceled)
 		}

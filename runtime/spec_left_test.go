@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -303,7 +304,7 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	case "cancel":
 		cancel()
 	case "stop":
-		w.conv.Stop()
+		dialog.Stop(w.conv)
 	case "close":
 		over, stop := context.WithCancel(context.Background())
 		stop()
@@ -348,7 +349,7 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	}
 	lines := w.history()
 
-	next, err := w.conv.Send(t.Context(), message.TextInput("next"), nil)
+	next, err := dialog.Send(t.Context(), w.conv, message.TextInput("next"), nil)
 	require.NoError(t, err, "the next turn begins")
 	require.NotEmpty(t, next.Text())
 	now := w.history()
@@ -410,7 +411,7 @@ func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				began := time.Now()
-				_, err := w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+				_, err := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 					if ev.Kind == kind {
 						<-release
 					}
@@ -419,7 +420,7 @@ func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.
 				if kind != event.TurnEnd {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 				}
-				_, err = w.conv.Send(t.Context(), message.TextInput("next"), nil)
+				_, err = dialog.Send(t.Context(), w.conv, message.TextInput("next"), nil)
 				require.NoError(t, err)
 				close(release)
 			})
@@ -446,7 +447,7 @@ func TestSpecAModelThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 		assert.Equal(t, time.Minute+time.Second, time.Since(began))
 		assertBrackets(t, w)
 		n := len(w.events)
-		out, err := w.conv.Send(t.Context(), message.TextInput("next"), nil)
+		out, err := dialog.Send(t.Context(), w.conv, message.TextInput("next"), nil)
 		require.NoError(t, err)
 		assert.Equal(t, "again", out.Text())
 		close(release)
@@ -562,11 +563,11 @@ func TestSpecWhatIsSteeredIntoAGateThatHangsIsRefused(t *testing.T) {
 				go func() {
 					synctest.Wait()
 					for _, text := range []string{"one", "two", "three"} {
-						assert.NoError(t, w.conv.Steer(t.Context(), message.TextInput(text)))
+						assert.NoError(t, dialog.Steer(t.Context(), w.conv, message.TextInput(text)))
 					}
 					close(said)
 					synctest.Wait()
-					w.conv.Stop()
+					dialog.Stop(w.conv)
 				}()
 				out, err := w.try(t.Context(), "go")
 				require.Error(t, err)

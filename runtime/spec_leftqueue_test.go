@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -244,7 +245,7 @@ func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 				told := 0
 				var events []hook.Event
 				began := time.Now()
-				_, err := w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+				_, err := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 					told++
 					assert.Equal(t, 1, told, "the observer is called once at a time: %s", ev.Kind)
 					events = append(events, ev)
@@ -304,7 +305,7 @@ func TestSpecAChildThatIsLeftBehindHasItsEndTold(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				began := time.Now()
-				_, err = w.conv.Send(ctx, message.TextInput("1"), nil)
+				_, err = dialog.Send(ctx, w.conv, message.TextInput("1"), nil)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.LessOrEqual(t, time.Since(began), time.Minute+10*time.Second, "two grace periods")
 				f.checkEnd(true, kind == "")
@@ -413,13 +414,13 @@ func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
 		before := point.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
 			if in.Text() == "first" {
 				return d, turn.Host().Beside(ctx, "Reports", func(ctx context.Context) {
-					other, err := w.rt.Conversation(ctx, "a", "reports")
+					other, err := dialog.Conversation(ctx, w.rt, "a", "reports")
 					if !assert.NoError(t, err) {
 						return
 					}
 					ctx, cancel := context.WithTimeout(ctx, time.Minute)
 					defer cancel()
-					_, err = other.Send(ctx, message.TextInput("second"), nil)
+					_, err = dialog.Send(ctx, other, message.TextInput("second"), nil)
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 				})
 			}
@@ -475,7 +476,7 @@ func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 					defer cancel()
 				}
 				began := time.Now()
-				out, err := w.conv.Send(ctx, message.TextInput("go"), nil)
+				out, err := dialog.Send(ctx, w.conv, message.TextInput("go"), nil)
 				if kind != event.SubagentStart {
 					require.NoError(t, err)
 					assert.Equal(t, "done", out.Text())
@@ -500,7 +501,7 @@ func TestSpecTheSessionOfAChildThatIsLeftBehindEnds(t *testing.T) {
 					"helper": plays(says("helped")),
 				}
 				w := stage(t, c, &runtime.Options{Grace: time.Second}, cfgs, delegate.New(nil), h)
-				_, err := w.conv.Send(t.Context(), message.TextInput("go"), nil)
+				_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), nil)
 				require.NoError(t, err)
 				synctest.Wait()
 				assert.Equal(t, []string{"chief begins", "helper begins", "helper ends"}, h.told())

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -276,7 +277,7 @@ func TestSpecOnModelErrorIsNotAskedAboutACancelledTurn(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := startProvider(t, func(ctx context.Context, _ message.ModelRequest) message.ModelStream { return hangs(ctx) }, hook.Limits{}, never)
-			time.AfterFunc(time.Second, func() { w.conv.Stop() })
+			time.AfterFunc(time.Second, func() { dialog.Stop(w.conv) })
 			out, _ := w.try(t.Context(), "1")
 			assert.Equal(t, hook.StopUserRequested, out.Stop)
 			assert.Equal(t, []string{"user 1", "assistant half"}, w.history(), "what was said is kept as before")
@@ -293,7 +294,7 @@ func startProvider(t *testing.T, p provider.Func, limits hook.Limits, hooks ...h
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Limits: limits})
 	require.NoError(t, err)
-	w.conv, err = w.rt.Conversation(t.Context(), "a", "ann")
+	w.conv, err = dialog.Conversation(t.Context(), w.rt, "a", "ann")
 	require.NoError(t, err)
 	return w
 }
@@ -306,7 +307,7 @@ func TestSpecACancelEndsThePauseBeforeARetry(t *testing.T) {
 		stop   hook.StopReason
 	}{
 		"the time limit": {hook.Limits{Time: time.Second}, func(*world, func()) {}, hook.StopTimeLimit},
-		"the user":       {hook.Limits{}, func(w *world, _ func()) { w.conv.Stop() }, hook.StopUserRequested},
+		"the user":       {hook.Limits{}, func(w *world, _ func()) { dialog.Stop(w.conv) }, hook.StopUserRequested},
 		"the context":    {hook.Limits{}, func(_ *world, cancel func()) { cancel() }, hook.StopCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -57,7 +58,7 @@ func TestSpecAChildThatWasRunningHasItsEndTold(t *testing.T) {
 			ended, marked := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(ended)
-				_, _ = w.conv.Send(ctx, message.TextInput("1"), nil)
+				_, _ = dialog.Send(ctx, w.conv, message.TextInput("1"), nil)
 			}()
 			<-g.reached
 			<-mark.reached
@@ -75,7 +76,7 @@ func TestSpecAChildThatWasRunningHasItsEndTold(t *testing.T) {
 			_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
 			require.NoError(t, err)
 			if resume {
-				_, err = w.conv.Resume(t.Context(), nil)
+				_, err = dialog.Resume(t.Context(), w.conv, nil)
 				require.NoError(t, err)
 			} else {
 				w.send("2")

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -39,13 +40,13 @@ func cutShort(t *testing.T, cfg hook.AgentConfig, stream func(w *world) message.
 	if cfg.Limits != (hook.Limits{}) {
 		_, err := w.rt.Register(t.Context(), cfg)
 		require.NoError(t, err)
-		w.conv, err = w.rt.Conversation(t.Context(), cfg.Name, "ann")
+		w.conv, err = dialog.Conversation(t.Context(), w.rt, cfg.Name, "ann")
 		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go end(w, cancel)
-	_, _ = w.conv.Send(ctx, message.TextInput("1"), nil)
+	_, _ = dialog.Send(ctx, w.conv, message.TextInput("1"), nil)
 	require.True(t, s.dead.Load())
 	return s
 }
@@ -78,7 +79,7 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 		partial bool
 	}{
 		"cancelled": {stream: half, end: func(_ *world, cancel func()) { cancel() }, stop: hook.StopCancelled, partial: true},
-		"stopped":   {stream: half, end: func(w *world, _ func()) { w.conv.Stop() }, stop: hook.StopUserRequested, partial: true},
+		"stopped":   {stream: half, end: func(w *world, _ func()) { dialog.Stop(w.conv) }, stop: hook.StopUserRequested, partial: true},
 		"out of time": {
 			cfg: hook.AgentConfig{Name: "b", Limits: hook.Limits{Time: 50 * time.Millisecond}}, stream: half,
 			end: func(*world, func()) {}, stop: hook.StopTimeLimit, partial: true,
@@ -109,11 +110,11 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 				if test.cfg.Name != "" {
 					_, err := w.rt.Register(t.Context(), test.cfg)
 					require.NoError(t, err)
-					w.conv, err = w.rt.Conversation(t.Context(), test.cfg.Name, "ann")
+					w.conv, err = dialog.Conversation(t.Context(), w.rt, test.cfg.Name, "ann")
 					require.NoError(t, err)
 				}
 				if resume {
-					out, err := w.conv.Resume(t.Context(), nil)
+					out, err := dialog.Resume(t.Context(), w.conv, nil)
 					assert.Equal(t, test.stop, out.Stop)
 					assert.Equal(t, test.stop == hook.StopUserRequested, errors.Is(err, runtime.ErrStopped))
 					assert.Equal(t, "half", out.Text())
@@ -149,7 +150,7 @@ func TestSpecHalfAnAnswerIsKnownByItself(t *testing.T) {
 	o := &runtime.Options{Store: forgetful, Gone: func(string) bool { return true }}
 	w := startWith(t, plays(says("next")), hook.AgentConfig{Name: "a"}, o)
 	s.dead.Store(false)
-	out, err := w.conv.Resume(t.Context(), nil)
+	out, err := dialog.Resume(t.Context(), w.conv, nil)
 	require.Error(t, err)
 	assert.Equal(t, hook.StopCancelled, out.Stop)
 	assert.Empty(t, w.model.requests)
@@ -184,7 +185,7 @@ func TestSpecACancelledTurnIsNotResumed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.conv.Send(ctx, message.TextInput("1"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		_, err := dialog.Send(ctx, w.conv, message.TextInput("1"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 			if ev.Kind == event.TextDelta {
 				cancel()
 			}
@@ -195,7 +196,7 @@ func TestSpecACancelledTurnIsNotResumed(t *testing.T) {
 	require.Error(t, <-ended)
 	m := plays(says("a whole answer"))
 	w, _ = bootOver(t, s, m)
-	out, err := w.conv.Resume(t.Context(), nil)
+	out, err := dialog.Resume(t.Context(), w.conv, nil)
 	require.Error(t, err)
 	assert.Equal(t, hook.StopCancelled, out.Stop)
 	assert.Empty(t, m.requests)

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
@@ -76,7 +77,7 @@ func TestSpecTheApprovalOfAChildsCallWaitsInTheConversationThatPeopleSee(t *test
 		}
 	})
 	var events []hook.Event
-	_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		events = append(events, ev)
 		observe(ev)
 	}})
@@ -101,7 +102,7 @@ func TestSpecACallThatIsApprovedWithoutAPersonKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), asksFor("x"), &person{answers: []hook.ApprovalDecision{hook.ApproveCall()}}, box(named("x")))
 	observe, wait := pendingAt(t, w.rt, w.conv.ID(), func(all []runtime.Request) { assert.Empty(t, all) })
-	_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: observe})
+	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: observe})
 	require.NoError(t, err)
 	wait()
 }
@@ -121,7 +122,7 @@ func TestSpecACancelledTurnLeavesNothingWaiting(t *testing.T) {
 				asked = all
 				cancel()
 			})
-			out, _ := w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: observe})
+			out, _ := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: observe})
 			wait()
 			assert.Equal(t, hook.StopCancelled, out.Stop)
 			require.Len(t, asked, 1)

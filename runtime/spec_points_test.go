@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -181,7 +182,7 @@ func playEverything(t *testing.T, w *witness, without ...string) {
 		require.NoError(t, err)
 	}
 	var err error
-	world.conv, err = world.rt.Conversation(ctx, "chief", "ann")
+	world.conv, err = dialog.Conversation(ctx, world.rt, "chief", "ann")
 	require.NoError(t, err)
 	out, err := world.try(ctx, "go")
 	require.ErrorContains(t, err, "slow down")

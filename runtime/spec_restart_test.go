@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 )
@@ -58,7 +59,7 @@ func TestSpecAnInterruptedTurnIsGoneOnWith(t *testing.T) {
 		"tool c3 pay cancelled: interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again",
 		"assistant done",
 	}, second.history())
-	_, err = second.conv.Resume(t.Context(), nil)
+	_, err = dialog.Resume(t.Context(), second.conv, nil)
 	require.ErrorIs(t, err, runtime.ErrNotInterrupted)
 }
 
@@ -179,7 +180,7 @@ func TestSpecWhatWasSaidToATurnThatDiedIsNotLost(t *testing.T) {
 	first.sends("1")
 	<-safe.reached
 	for _, line := range []string{"and this", "and that"} {
-		require.NoError(t, first.conv.Steer(context.Background(), message.TextInput(line)))
+		require.NoError(t, dialog.Steer(context.Background(), first.conv, message.TextInput(line)))
 	}
 	first.dies()
 

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -66,11 +67,11 @@ func TestSpecUnregisteringAnAgentEndsItsSessions(t *testing.T) {
 	h.sessionEnd = func(s *hook.Session) { log = append(log, s.Conversation().Sender()) }
 	w := start(t, plays(), h)
 	w.send("1")
-	other, err := w.rt.Conversation(t.Context(), "a", "bob")
+	other, err := dialog.Conversation(t.Context(), w.rt, "a", "bob")
 	require.NoError(t, err)
-	_, err = other.Send(t.Context(), message.TextInput("1"), nil)
+	_, err = dialog.Send(t.Context(), other, message.TextInput("1"), nil)
 	require.NoError(t, err)
-	_, err = w.rt.Conversation(t.Context(), "a", "never said anything")
+	_, err = dialog.Conversation(t.Context(), w.rt, "a", "never said anything")
 	require.NoError(t, err)
 
 	require.NoError(t, w.rt.Unregister(t.Context(), "a"))
@@ -107,7 +108,7 @@ func TestSpecSourcesOfSessions(t *testing.T) {
 	fork, err := w.conv.Fork(t.Context(), 1, "fork")
 	require.NoError(t, err)
 	for range 2 {
-		_, err = fork.Send(t.Context(), message.TextInput("2, otherwise"), nil)
+		_, err = dialog.Send(t.Context(), fork, message.TextInput("2, otherwise"), nil)
 		require.NoError(t, err)
 	}
 	_, err = w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
@@ -116,11 +117,11 @@ func TestSpecSourcesOfSessions(t *testing.T) {
 	w.send("3")
 	require.NoError(t, fork.Rewind(t.Context(), 1))
 	assert.Equal(t, 2, ends, "a part of the past is still there")
-	_, err = fork.Send(t.Context(), message.TextInput("2, once more"), nil)
+	_, err = dialog.Send(t.Context(), fork, message.TextInput("2, once more"), nil)
 	require.NoError(t, err)
 	require.NoError(t, fork.Rewind(t.Context(), 0))
 	assert.Equal(t, 3, ends)
-	_, err = fork.Send(t.Context(), message.TextInput("1"), nil)
+	_, err = dialog.Send(t.Context(), fork, message.TextInput("1"), nil)
 	require.NoError(t, err)
 	require.NoError(t, w.rt.Close(t.Context()))
 	assert.Equal(t, 5, ends)

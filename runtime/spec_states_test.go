@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -142,12 +143,12 @@ func TestSpecTurnsAtTheSameTimeShareNoState(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range conversations {
 		wg.Go(func() {
-			conv, err := rt.Conversation(t.Context(), "a", fmt.Sprint(i))
+			conv, err := dialog.Conversation(t.Context(), rt, "a", fmt.Sprint(i))
 			if !assert.NoError(t, err) {
 				return
 			}
 			for range turns {
-				_, err := conv.Send(t.Context(), message.TextInput("go"), nil)
+				_, err := dialog.Send(t.Context(), conv, message.TextInput("go"), nil)
 				assert.NoError(t, err)
 			}
 		})
@@ -282,7 +283,7 @@ func TestSpecAStateIsNeverAheadOfWhatItCountsNorBehind(t *testing.T) {
 		rec, err := disk.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
 		require.NoError(t, err)
 		if rec.Journaled {
-			_, err = next.conv.Resume(t.Context(), nil)
+			_, err = dialog.Resume(t.Context(), next.conv, nil)
 			require.NoError(t, err)
 			require.Equal(t, "3", stateIn(t, disk, w.conv.ID(), "H1.all"), "after %d writes", writes)
 		} else {
@@ -309,7 +310,7 @@ func TestSpecStatesAreForkedAndStayOverARewind(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.conv.Rewind(t.Context(), 1))
 		w.send("3")
-		_, err = fork.Send(t.Context(), message.TextInput("own"), nil)
+		_, err = dialog.Send(t.Context(), fork, message.TextInput("own"), nil)
 		require.NoError(t, err)
 		w.send("4")
 		assert.Equal(t, []string{"ann 1", "ann 2", "ann 3", "bob 3", "ann 4"}, seen)

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -24,7 +25,7 @@ import (
 func steers(t *testing.T, w *world, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		require.NoError(t, w.conv.Steer(t.Context(), message.TextInput(line)))
+		require.NoError(t, dialog.Steer(t.Context(), w.conv, message.TextInput(line)))
 	}
 }
 
@@ -33,7 +34,7 @@ func TestSpecWhatIsSaidDuringAStepIsReadBeforeTheNext(t *testing.T) {
 	tool := newGate("wait")
 	m := plays(calls(want{"c1", "wait", `{}`}), says("done"))
 	w := start(t, m, box(tool.tool))
-	require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too early")), runtime.ErrIdle)
+	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too early")), runtime.ErrIdle)
 
 	ended := make(chan error, 1)
 	go func() { _, err := w.try(t.Context(), "1"); ended <- err }()
@@ -50,7 +51,7 @@ func TestSpecWhatIsSaidDuringAStepIsReadBeforeTheNext(t *testing.T) {
 		assert.Equal(t, line, told[i].Text)
 	}
 	assert.Equal(t, 6, m.requests[1].Messages.Len(), "the model reads them")
-	require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too late")), runtime.ErrIdle)
+	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
 }
 
 func TestSpecATurnThatWasAboutToEndGoesOn(t *testing.T) {
@@ -75,7 +76,7 @@ func TestSpecACancelledTurnLeavesWhatWasSaidToTheNext(t *testing.T) {
 	go func() { out, _ := w.try(t.Context(), "1"); ended <- out }()
 	<-tool.reached
 	steers(t, w, "first", "second")
-	require.True(t, w.conv.Stop())
+	require.True(t, dialog.Stop(w.conv))
 	assert.Equal(t, hook.StopUserRequested, (<-ended).Stop)
 	w.send("2")
 	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait cancelled: cancelled", "user first", "user second", "user 2", "assistant done"}, w.history())
@@ -106,7 +107,7 @@ func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
 	go func() {
 		defer close(over)
 		for range 3 {
-			_, _ = w.conv.Send(t.Context(), message.TextInput("call"), nil)
+			_, _ = dialog.Send(t.Context(), w.conv, message.TextInput("call"), nil)
 			time.Sleep(wait() / 2)
 		}
 	}()
@@ -114,7 +115,7 @@ func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
 	for i := range 8 {
 		time.Sleep(wait())
 		line := fmt.Sprintf("hear %d", i)
-		switch err := w.conv.Steer(t.Context(), message.TextInput(line)); {
+		switch err := dialog.Steer(t.Context(), w.conv, message.TextInput(line)); {
 		case err == nil:
 			said = append(said, "user "+line)
 		default:
@@ -122,7 +123,7 @@ func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
 			refused++
 		}
 		if i%4 == 3 {
-			w.conv.Stop()
+			dialog.Stop(w.conv)
 		}
 	}
 	<-over
@@ -144,7 +145,7 @@ func TestSpecQueuedMessagesComeInTheirOrderUnlessRefused(t *testing.T) {
 		send := func(ctx context.Context, line string, when runtime.Busy) <-chan error {
 			ended := make(chan error, 1)
 			go func() {
-				_, err := w.conv.Send(ctx, message.TextInput(line), &runtime.SendOptions{WhenBusy: when})
+				_, err := dialog.Send(ctx, w.conv, message.TextInput(line), &runtime.TurnOptions{WhenBusy: when})
 				ended <- err
 			}()
 			synctest.Wait()

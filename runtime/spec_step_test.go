@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
@@ -329,7 +330,7 @@ func TestSpecATurnThatGoesOnCanBeSteered(t *testing.T) {
 		w = start(t, plays(says("one"), says("two")), h)
 		assert.Equal(t, "two", w.send("1").Text())
 		assert.Equal(t, []string{"user 1", "assistant one", "user one more thing", "assistant two"}, w.history())
-		require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too late")), runtime.ErrIdle)
+		require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 )
 
 // Why a turn has ended: of several reasons the most authoritative is told, and all
@@ -25,7 +26,7 @@ func TestSpecOfSeveralReasonsTheMostAuthoritativeIsTold(t *testing.T) {
 	t.Parallel()
 	var w *world
 	stop := does("stop", func(ctx context.Context) message.ToolResult {
-		w.conv.Stop()
+		dialog.Stop(w.conv)
 		<-ctx.Done()
 		return message.TextResult("stopped")
 	})

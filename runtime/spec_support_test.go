@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -74,20 +75,24 @@ func boot(t *testing.T, dir string, m *model, o runtime.Options, hooks ...hook.H
 
 // sends begins a turn.
 func (p *process) sends(line string) {
-	p.runs(func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-		return p.conv.Send(ctx, message.TextInput(line), o)
+	p.runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
+		return dialog.Send(ctx, p.conv, message.TextInput(line), o)
 	})
 }
 
 // resumes goes on with the turn that was interrupted.
-func (p *process) resumes() { p.runs(p.conv.Resume) }
+func (p *process) resumes() {
+	p.runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
+		return dialog.Resume(ctx, p.conv, o)
+	})
+}
 
-func (p *process) runs(turn func(context.Context, *runtime.SendOptions) (hook.TurnOutcome, error)) {
+func (p *process) runs(turn func(context.Context, *runtime.TurnOptions) (hook.TurnOutcome, error)) {
 	ctx, cancel := context.WithCancel(p.t.Context())
 	p.end = cancel
 	p.t.Cleanup(cancel)
 	go func() {
-		out, err := turn(ctx, &runtime.SendOptions{Observe: func(ev hook.Event) { p.events <- ev }})
+		out, err := turn(ctx, &runtime.TurnOptions{Observe: func(ev hook.Event) { p.events <- ev }})
 		p.ended <- outcome{out, err}
 	}()
 }

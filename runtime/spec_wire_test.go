@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -31,11 +32,11 @@ func TestSpecVendorsTakeWhatBecomesOfAConversation(t *testing.T) {
 					_, err := rt.Register(t.Context(), hook.AgentConfig{Name: name})
 					require.NoError(t, err)
 				}
-				conv, err := rt.Conversation(t.Context(), "a", "ann")
+				conv, err := dialog.Conversation(t.Context(), rt, "a", "ann")
 				require.NoError(t, err)
 				send := func(c *runtime.Conversation, line, guest string) {
 					t.Helper()
-					_, err := c.Send(t.Context(), message.TextInput(line), &runtime.SendOptions{Guest: guest})
+					_, err := dialog.Send(t.Context(), c, message.TextInput(line), &runtime.TurnOptions{Guest: guest})
 					require.NoError(t, err)
 				}
 				compact := func(keep, archived int) {
@@ -50,12 +51,12 @@ func TestSpecVendorsTakeWhatBecomesOfAConversation(t *testing.T) {
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
-					_, _ = conv.Send(t.Context(), message.TextInput("call"), nil)
+					_, _ = dialog.Send(t.Context(), conv, message.TextInput("call"), nil)
 				}()
 				time.Sleep(500 * time.Millisecond)
-				require.NoError(t, conv.Steer(t.Context(), message.TextInput("call once more")))
+				require.NoError(t, dialog.Steer(t.Context(), conv, message.TextInput("call once more")))
 				time.Sleep(time.Second)
-				require.True(t, conv.Stop())
+				require.True(t, dialog.Stop(conv))
 				<-ended
 
 				fork, err := conv.Fork(t.Context(), 2, "bob")

@@ -25,29 +25,29 @@ type mailbox struct {
 	letters []durable.Letter
 }
 
-// Steer says something to the turn that is running: it is added to the history
+// Steer says something to the turn while it runs: it is added to the history
 // before the next step, in the order in which such messages came. It is stored when
 // Steer returns. If the turn was about to end, it goes on with another step; if it is
 // cancelled, the next turn finds it. Only if a turn is ended without a hook that hangs, what
-// the hooks have not let through is refused. ErrIdle if no turn runs.
+// the hooks have not let through is refused. ErrIdle if the turn has ended, or has not begun.
 //
 // Like the message that a turn begins with, it passes Preprocess and BeforeTurn: before
 // the next step, on the loop's goroutine. The event steered tells that it got through.
 // If a hook refuses it, or answers it itself, the model never sees it, the turn goes
 // on, and the event steer_refused has the reason or the answer.
-func (c *Conversation) Steer(ctx context.Context, in message.Input) error {
+func (t *Turn) Steer(ctx context.Context, in message.Input) error {
 	if err := checkInput(in); err != nil {
 		return err
 	}
-	if !c.steers.expect() {
-		return fmt.Errorf("%w: %s", ErrIdle, c.ID())
+	if !t.steers.expect() {
+		return fmt.Errorf("%w: %s", ErrIdle, t.conv.ID())
 	}
-	seq, err := c.noteSteer(ctx, in)
+	seq, err := t.conv.noteSteer(ctx, in)
 	if err != nil {
-		c.steers.arrive(nil)
+		t.steers.arrive(nil)
 		return err
 	}
-	c.steers.arrive(&durable.Letter{Input: in, Number: seq})
+	t.steers.arrive(&durable.Letter{Input: in, Number: seq})
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (b *mailbox) take(over bool) []durable.Letter {
 // anything was. If not, and the turn is over, nothing can be said any more.
 func (t *turn) steered(over bool) (added bool) {
 	for round := 0; ; round++ {
-		letters := t.conv.steers.take(over)
+		letters := t.handle.steers.take(over)
 		t.hearing = letters
 		for _, l := range letters {
 			added = t.hear(l, round < maxRefused) || added

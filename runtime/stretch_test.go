@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -160,7 +161,7 @@ func TestAnObserverMayPanicAtAnyDelta(t *testing.T) {
 	h := &ordered{t: t}
 	w := start(t, plays(stream), h)
 	told := ""
-	out, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind != event.TextDelta {
 			return
 		}
@@ -183,7 +184,7 @@ func TestAnObserverMayEndItsGoroutineAtADelta(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = w.conv.Send(context.Background(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		_, _ = dialog.Send(context.Background(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 			if ev.Text == "9 " {
 				goruntime.Goexit()
 			}
@@ -230,9 +231,9 @@ func TestChildrenSpeakAtOnce(t *testing.T) {
 		_, err := rt.Register(t.Context(), hook.AgentConfig{Name: name})
 		require.NoError(t, err)
 	}
-	conv, err := rt.Conversation(t.Context(), "a", "ann")
+	conv, err := dialog.Conversation(t.Context(), rt, "a", "ann")
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
+	out, err := dialog.Send(t.Context(), conv, message.TextInput("go"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "done", out.Text())
 	assert.Len(t, last, 2)

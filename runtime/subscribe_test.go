@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -119,7 +120,7 @@ func TestASlowSubscriberSlowsNobody(t *testing.T) {
 			run := func(events int) (took []time.Duration) {
 				for end := told + uint64(events); told < end; {
 					begun := time.Now()
-					_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) { told = ev.Seq }})
+					_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) { told = ev.Seq }})
 					require.NoError(t, err)
 					took = append(took, time.Since(begun))
 				}
@@ -204,7 +205,7 @@ func TestASubscriberCostsATurnNoTime(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = w.conv.Send(ctx, message.TextInput("go"), nil)
+			_, _ = dialog.Send(ctx, w.conv, message.TextInput("go"), nil)
 		}()
 		synctest.Wait()
 		select {
@@ -271,13 +272,13 @@ func TestSubscribersCostAnEventOneAllocation(t *testing.T) {
 		defer func() { _ = rt.Close(context.Background()) }()
 		_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 		require.NoError(t, err)
-		conv, err := rt.Conversation(t.Context(), "a", "s")
+		conv, err := dialog.Conversation(t.Context(), rt, "a", "s")
 		require.NoError(t, err)
 		for range subscribers {
 			defer rt.Subscribe(&runtime.SubscribeOptions{Conversation: conv.ID()}).Close()
 		}
 		turn := func() {
-			if _, err := conv.Send(context.Background(), message.TextInput("go"), nil); err != nil {
+			if _, err := dialog.Send(context.Background(), conv, message.TextInput("go"), nil); err != nil {
 				panic(err)
 			}
 		}

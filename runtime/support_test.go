@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -194,7 +195,7 @@ func startWith(t *testing.T, m *model, cfg hook.AgentConfig, o *runtime.Options,
 	t.Cleanup(func() { _ = w.rt.Close(context.Background()) })
 	_, err := w.rt.Register(t.Context(), cfg)
 	require.NoError(t, err)
-	w.conv, err = w.rt.Conversation(t.Context(), cfg.Name, "ann")
+	w.conv, err = dialog.Conversation(t.Context(), w.rt, cfg.Name, "ann")
 	require.NoError(t, err)
 	return w
 }
@@ -226,7 +227,7 @@ func (w *world) send(line string) hook.TurnOutcome {
 }
 
 func (w *world) try(ctx context.Context, line string) (hook.TurnOutcome, error) {
-	return w.conv.Send(ctx, message.TextInput(line), &runtime.SendOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
+	return dialog.Send(ctx, w.conv, message.TextInput(line), &runtime.TurnOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
 }
 
 func (w *world) kinds() []hook.EventKind {

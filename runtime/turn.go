@@ -69,8 +69,10 @@ type turnState struct {
 
 // identity is what a turn is.
 type identity struct {
-	conv    *Conversation
-	rt      *Runtime
+	conv *Conversation
+	rt   *Runtime
+	// handle is what those outside the loop have of the turn.
+	handle  *Turn
 	id      string
 	started time.Time
 	// parent is the turn that runs this one, nil for one that a user has started, and
@@ -203,8 +205,8 @@ type answer struct {
 }
 
 // runTurn runs a turn to its end, whatever happens.
-func (c *Conversation) runTurn(ctx context.Context, in message.Input, o *SendOptions) hook.TurnOutcome {
-	t := c.newTurn(ctx)
+func (c *Conversation) runTurn(ctx context.Context, h *Turn, in message.Input, o *TurnOptions) hook.TurnOutcome {
+	t := c.newTurn(ctx, h)
 	t.job = turnJob{do: (*turn).answerUser, in: in, o: *o}
 	return t.drive(ctx).out
 }
@@ -230,10 +232,10 @@ func (t *turn) viewOf(h *hooks, cfg *hook.AgentConfig) (*view, error) {
 }
 
 // newTurn returns a turn that the conversation's own agent answers.
-func (c *Conversation) newTurn(ctx context.Context) *turn {
+func (c *Conversation) newTurn(ctx context.Context, h *Turn) *turn {
 	rt := c.agent.rt
 	t := &turn{ledger: new(ledger)}
-	t.identity = identity{conv: c, rt: rt, id: rt.o.NewID(), started: rt.o.Now()}
+	t.identity = identity{conv: c, rt: rt, handle: h, id: rt.o.NewID(), started: rt.o.Now()}
 	t.scope = scope{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}
 	t.ctx, t.durable = &t.turnCtx, &t.lastingCtx
@@ -371,6 +373,7 @@ func (t *turn) finish() hook.TurnOutcome {
 	t.end = hook.Event{Kind: event.TurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
 	t.ahead(func() {
 		t.toldEnd = true
+		t.handle.ending.Store(true)
 		t.post(&t.end, stream.How{Last: true})
 	}, func() {
 		t.conv.lease.StopRenewing() // so that nothing prolongs the lease behind the end

@@ -160,7 +160,7 @@ func (c *command) adopt() *cobra.Command {
 		Use: "adopt ID…", Short: "Bring conversations to this project whose own one is not there any more",
 		Long: "Brings conversations to the project in the working directory: those that were stored before there were projects\n" +
 			"(project \"before\"), and those of a project whose directory was moved or deleted. What was granted in them is asked\n" +
-			"again, and a turn that was interrupted is gone on with only by `grapnel conversations resume`.",
+			"again, and a turn that was interrupted is resumed only by `grapnel conversations resume`.",
 		Example: "  grapnel conversations --all\n  grapnel conversations adopt 01JX…\n  grapnel conversations adopt --from before",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if (len(ids) == 0) == (from == "") {

@@ -76,7 +76,7 @@ func TestReadersSurviveAKill(t *testing.T) {
 	require.Error(t, cmd.Wait())
 	s.start()
 	for item, err := range patient.Follow(ctx, turn) {
-		require.NoError(t, err, "the turn is gone on with, under its id")
+		require.NoError(t, err, "the turn is resumed, under its id")
 		if item.Event.Kind == event.TurnEnd {
 			assert.Equal(t, "It failed.", item.Event.Text)
 		}

@@ -170,11 +170,16 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if err != nil {
 		return err
 	}
-	out, err := app.Send(ctx, conv, message.TextInput(prompt), &runtime.SendOptions{Observe: show.OnEvent})
-	if busy, ok := errors.AsType[*daemon.BusyError](err); ok {
-		return busy
-	}
-	if err != nil && out.Stop == "" {
+	turn, err := app.Start(ctx, conv, message.TextInput(prompt), &runtime.TurnOptions{Observe: show.OnEvent})
+	var out hook.TurnOutcome
+	switch {
+	case err == nil:
+		out = app.Wait(ctx, turn)
+	case errors.Is(err, runtime.ErrBusy):
+		return err
+	case ctx.Err() != nil:
+		out = hook.TurnOutcome{Stop: hook.StopCancelled, Err: err}
+	default:
 		return &failed{exitFailed, fmt.Errorf("the turn could not begin: %w", err)}
 	}
 	show.Outcome(out)

@@ -46,7 +46,7 @@ func (c *command) serve() *cobra.Command {
 			"`conversations` talk to it, and so can every program that speaks HTTP: docs/openapi.yaml.\n\n" +
 			"An interrupt lets the turns in flight end, and cancels them after the grace period; a second one ends\n" +
 			"the daemon at once. What was done is in the conversations either way.\n\n" +
-			"Turns that were running when a process died are gone on with.",
+			"Turns that were running when a process died are resumed.",
 		Args: noArgs, Annotations: map[string]string{outlives: "its clients need it"},
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.serveAPI(cmd.Context(), f) },
 	}
@@ -165,7 +165,7 @@ func apiOptions(app *daemon.App, paths daemon.Paths) api.Options {
 		Project: paths.Project(), Abandoned: daemon.Abandoned,
 		Agent: daemon.DefaultAgent, Plan: app.Runtime.Plan(), Check: app.CheckModel,
 		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
-		Send:  app.Send, Resume: app.Resume, Interrupted: app.Interrupted,
+		Start: app.Start, Resume: app.Resume, Interrupted: app.Interrupted,
 	}
 }
 

@@ -3,6 +3,7 @@
 package cookbook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -42,14 +43,16 @@ func Ask(h hook.Hook, line string, model ...script.Rule) (hook.TurnOutcome, erro
 		return hook.TurnOutcome{}, err
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: hook.ModelSettings{Name: "big"}}); err != nil {
-		return hook.TurnOutcome{}, err
-	}
-	conv, err := rt.Conversation(ctx, "clerk", "ann")
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: hook.ModelSettings{Name: "big"}})
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	return conv.Send(ctx, message.TextInput(line), nil)
+	conv, err := agent.Conversation(ctx, "ann")
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	out, err := conv.Send(ctx, message.TextInput(line), nil)
+	return out, cmp.Or(err, out.Err)
 }
 
 // order is a model that orders once and then says what came of it.

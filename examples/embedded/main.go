@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -26,16 +27,17 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "helper", Instructions: "Be brief."}); err != nil {
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "helper", Instructions: "Be brief."})
+	if err != nil {
 		return err
 	}
-	conv, err := rt.Conversation(ctx, "helper", "ann")
+	conv, err := agent.Conversation(ctx, "ann")
 	if err != nil {
 		return err
 	}
 	for _, line := range []string{"Hi!", "And again."} {
 		out, err := conv.Send(ctx, message.TextInput(line), nil)
-		if err != nil {
+		if err := cmp.Or(err, out.Err); err != nil {
 			return err
 		}
 		fmt.Println(out.Text())

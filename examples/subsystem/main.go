@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -57,20 +58,21 @@ func cook(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "cook", Instructions: "You run a kitchen."}); err != nil {
-		return err
-	}
-	conv, err := rt.Conversation(ctx, "cook", "ann")
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "cook", Instructions: "You run a kitchen."})
 	if err != nil {
 		return err
 	}
-	outcome, err := conv.Send(ctx, message.TextInput("We are back from the market. What is for dinner?"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	conv, err := agent.Conversation(ctx, "ann")
+	if err != nil {
+		return err
+	}
+	outcome, err := conv.Send(ctx, message.TextInput("We are back from the market. What is for dinner?"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if d := ev.Detail(); ev.Kind == event.CallResult {
 			line, _, _ := strings.Cut(d.Result.Text(), "\n")
 			fmt.Fprintf(out, "%s: %s: %s\n", d.Tool, d.Outcome, line)
 		}
 	}})
-	if err != nil {
+	if err := cmp.Or(err, outcome.Err); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, outcome.Text())

@@ -1,6 +1,7 @@
 package hooktest_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -43,20 +44,21 @@ func Example_turn() {
 		panic(err)
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "cook"}); err != nil {
-		panic(err)
-	}
-	conv, err := rt.Conversation(ctx, "cook", "ann")
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "cook"})
 	if err != nil {
 		panic(err)
 	}
-	out, err := conv.Send(ctx, message.TextInput("two eggs, please"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	conv, err := agent.Conversation(ctx, "ann")
+	if err != nil {
+		panic(err)
+	}
+	out, err := conv.Send(ctx, message.TextInput("two eggs, please"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == event.CallResult {
 			d := ev.Detail()
 			fmt.Println(d.Tool, d.Outcome, d.Result.Text())
 		}
 	}})
-	if err != nil {
+	if err := cmp.Or(err, out.Err); err != nil {
 		panic(err)
 	}
 	fmt.Println(out.Stop, out.Steps, "steps:", out.Text())

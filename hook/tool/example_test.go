@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -44,15 +45,16 @@ func sail(ctx context.Context, tools hook.Hook, model *script.Script) error {
 		return err
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "mate", Instructions: "You know the tides."}); err != nil {
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "mate", Instructions: "You know the tides."})
+	if err != nil {
 		return err
 	}
-	conv, err := rt.Conversation(ctx, "mate", "ann")
+	conv, err := agent.Conversation(ctx, "ann")
 	if err != nil {
 		return err
 	}
 	out, err := conv.Send(ctx, message.TextInput("When can we leave?"), nil)
-	if err != nil {
+	if err := cmp.Or(err, out.Err); err != nil {
 		return err
 	}
 	fmt.Println(out.Text())

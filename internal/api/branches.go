@@ -31,11 +31,14 @@ func (s *Server) conversation(r *http.Request) (*runtime.Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	conv, err := s.o.Runtime.Conversation(r.Context(), rec.Key.Agent, rec.Key.Sender)
+	agent, err := s.o.Runtime.Agent(rec.Key.Agent)
 	if errors.Is(err, runtime.ErrAgentUnknown) {
 		return nil, errAgentGone(rec.Key.Agent)
 	}
-	return conv, err
+	if err != nil {
+		return nil, err
+	}
+	return agent.Conversation(r.Context(), rec.Key.Sender)
 }
 
 // show answers with the conversation as it is now.
@@ -44,7 +47,7 @@ func (s *Server) show(ctx context.Context, w http.ResponseWriter, id string) err
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, s.conversationOf(rec))
+	writeJSON(w, http.StatusOK, s.conversationOf(rec, s.turns()))
 	return nil
 }
 

@@ -16,17 +16,19 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-func (s *Server) conversationOf(rec store.Record) wire.Conversation {
+// conversationOf describes the conversation, with its turn among those that run.
+func (s *Server) conversationOf(rec store.Record, turns map[string]*runtime.Turn) wire.Conversation {
 	out := wire.Conversation{
 		ID: rec.ID, Agent: rec.Key.Agent, Sender: rec.Key.Sender, Turns: rec.Turns,
 		Created: rec.Created.UTC(), Updated: rec.Updated.UTC(), LastEventID: s.lastEvent(rec).String(),
 		Project: s.projectName(rec.Key.Project), Title: rec.Title,
 	}
 	out.Inquiries = len(s.inquiries(rec.ID))
-	if t := s.turnOf(rec.ID); t != nil {
-		out.Turn = t.id
+	t := turns[rec.ID]
+	if t != nil && runs(t) {
+		out.Turn = t.ID()
 	}
-	out.Interrupted = s.last(rec.ID) == nil && s.o.Interrupted(rec)
+	out.Interrupted = t == nil && s.o.Interrupted(rec)
 	return out
 }
 
@@ -42,13 +44,13 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	slices.SortStableFunc(recs, func(a, b store.Record) int {
 		return cmp.Or(cmp.Compare(a.Key.Project, b.Key.Project), b.Updated.Compare(a.Updated))
 	})
-	out := wire.Conversations{Conversations: []wire.Conversation{}}
+	out, turns := wire.Conversations{Conversations: []wire.Conversation{}}, s.turns()
 	for _, rec := range recs {
 		if everywhere || s.owns(rec) {
 			if rec, err = s.o.Store.Find(r.Context(), rec.ID); err != nil { // which has its title
 				return err
 			}
-			out.Conversations = append(out.Conversations, s.conversationOf(rec))
+			out.Conversations = append(out.Conversations, s.conversationOf(rec, turns))
 		}
 	}
 	writeJSON(w, http.StatusOK, out)
@@ -96,7 +98,7 @@ func (s *Server) openConversation(w http.ResponseWriter, r *http.Request) error 
 	if rec.Parent != "" {
 		return fmt.Errorf("%w: %s", runtime.ErrChild, rec.ID)
 	}
-	writeJSON(w, http.StatusOK, s.conversationOf(rec))
+	writeJSON(w, http.StatusOK, s.conversationOf(rec, s.turns()))
 	return nil
 }
 
@@ -105,7 +107,7 @@ func (s *Server) showConversation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, s.conversationOf(rec))
+	writeJSON(w, http.StatusOK, s.conversationOf(rec, s.turns()))
 	return nil
 }
 

@@ -25,7 +25,7 @@
 //
 // Calls that need approval, which clients know as asks, and questions of agents wait
 // in the runtime's one list of requests. Clients list and answer them, questions also
-// before they are put. After a restart those of a turn that is gone on with are put
+// before they are put. After a restart those of a turn that is resumed are put
 // again: a question under the same id, an ask under another one.
 //
 // # Locks

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -65,7 +64,7 @@ func hookLevel(r *http.Request) (hook.Visibility, error) {
 // stream writes server-sent events until the client goes, the turn or the daemon
 // ends, or the client takes nothing for too long. What happens to the stream
 // happens to nothing else. A nil turn is none to end with.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position, t *turn) error {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position, t *runtime.Turn) error {
 	level, err := hookLevel(r)
 	if err != nil {
 		return err
@@ -84,6 +83,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	}
 	beat := time.NewTicker(s.o.Heartbeat)
 	defer beat.Stop()
+	var over <-chan struct{}
+	if t != nil {
+		over = t.Done()
+	}
 	last := false // the turn is over, and what can still be read is the end
 	for {
 		p, err := from.Read(r.Context())
@@ -92,7 +95,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 		}
 		if p.More == nil {
 			ended := false
-			if !write(func() (err error) { ended, err = s.writeItems(w, p.Items, t, level); return err }) || ended {
+			if !write(func() (err error) { ended, err = writeItems(w, p.Items, t, level); return err }) || ended {
 				return nil
 			}
 			continue
@@ -106,7 +109,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 		}
 		select {
 		case <-p.More:
-		case <-t.over():
+		case <-over:
 			last = true
 		case <-beat.C:
 			if !write(func() error { _, err := io.WriteString(w, ":\n\n"); return err }) {
@@ -118,18 +121,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	}
 }
 
-// over is closed when the turn is done, and nothing of it comes any more.
-func (t *turn) over() <-chan struct{} {
-	if t == nil {
-		return nil
-	}
-	return t.done
-}
-
 // writeItems writes a page; ended says that the end of the turn is in it. Of hook
 // runs those are left out that are less visible than level; of one that is the last
 // of the page the id is written, which says how far the stream is.
-func (s *Server) writeItems(w io.Writer, items []runtime.Item, t *turn, level hook.Visibility) (ended bool, err error) {
+func writeItems(w io.Writer, items []runtime.Item, t *runtime.Turn, level hook.Visibility) (ended bool, err error) {
 	for i, item := range items {
 		part := sse.Event{ID: item.At.String(), Data: item.JSON()}
 		switch {
@@ -143,25 +138,14 @@ func (s *Server) writeItems(w io.Writer, items []runtime.Item, t *turn, level ho
 		case item.Missed > 0:
 			part.Name, part.Data = wire.StreamLagged, keptData(item, `{"missed":`+strconv.FormatUint(item.Missed, 10)+",")
 		}
-		if part.Name == "" && item.Event().Kind == event.TurnEnd {
-			s.tellsEnd(item.Event()) // before the client may go on
-		}
 		if err := part.Write(w); err != nil {
 			return false, err
 		}
-		if t != nil && part.Name == "" && t.ends(item.Event()) {
+		if t != nil && part.Name == "" && t.Ends(item.Event()) {
 			return true, nil
 		}
 	}
 	return false, nil
-}
-
-// tellsEnd notes that clients know that the turn has ended, which may be before the
-// next one can begin.
-func (s *Server) tellsEnd(ev hook.Event) {
-	if t := s.last(ev.Conversation); t != nil && t.hasBegun() && t.ends(ev) {
-		t.told.Store(true)
-	}
 }
 
 // hidden reports whether the item is a hook run that is less visible than level.
@@ -173,5 +157,3 @@ func hidden(item runtime.Item, level hook.Visibility) bool {
 func keptData(item runtime.Item, begin string) []byte {
 	return []byte(begin + `"kept":` + strconv.FormatBool(item.Kept) + "}")
 }
-
-func (t *turn) ends(ev hook.Event) bool { return ev.Kind == event.TurnEnd && ev.Turn == t.id }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 )
 
 // brief are timeouts that a test can wait for, and soon is when all of them are over.
@@ -173,9 +174,9 @@ func TestAnAnswerThatNobodyTakesEnds(t *testing.T) {
 	w := newWorld(t, &worldOptions{api: api.Options{Stall: brief}})
 	conv := w.conversation("ann")
 	text := strings.Repeat("a long story ", 300_000)
-	c, err := w.rt.Conversation(t.Context(), "helper", "ann")
+	c, err := dialog.Conversation(t.Context(), w.rt, "helper", "ann")
 	require.NoError(t, err)
-	_, err = c.Send(t.Context(), message.TextInput(text), nil)
+	_, err = dialog.Send(t.Context(), c, message.TextInput(text), nil)
 	require.NoError(t, err)
 	conn := w.raw("GET /v1/conversations/" + conv.ID + "/messages HTTP/1.1\r\nHost: grapnel\r\n\r\n")
 	_, err = conn.Read(make([]byte, 1)) // then the answer is being written

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -154,7 +155,7 @@ func TestAnAdoptedTurnIsGoneOnWithOnlyIfAsked(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	w.end()
 	assert.NotContains(t, logged.String(), recs[""].ID)
-	assert.Contains(t, logged.String(), "conversation "+recs["/mine"].ID+" of helper: turn t/mine was interrupted and is gone on with\n")
+	assert.Contains(t, logged.String(), "conversation "+recs["/mine"].ID+" of helper: turn t/mine was interrupted and is resumed\n")
 	w.o.api.GoOn = false
 	w.start()
 	turn, err := w.client.Resume(ctx, recs["/gone"].ID)
@@ -191,9 +192,9 @@ func TestAConversationThatWasAdoptedAwayIsNotWrittenTo(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.client.Send(t.Context(), conv.ID, "still there?")
 	assert.Equal(t, wire.CodeProject, client.CodeOf(err), "%v", err)
-	runs, err := w.rt.Conversation(t.Context(), "helper", "bob")
+	runs, err := dialog.Conversation(t.Context(), w.rt, "helper", "bob")
 	require.NoError(t, err)
-	_, err = runs.Send(t.Context(), message.TextInput("still there?"), nil)
+	_, err = dialog.Send(t.Context(), runs, message.TextInput("still there?"), nil)
 	require.ErrorIs(t, err, store.ErrUnknown)
 	messages, err := w.store.Messages(t.Context(), conv.ID)
 	require.NoError(t, err)

@@ -60,12 +60,12 @@ type Options struct {
 	Await func(ctx context.Context, agent string) error
 	// Check says why a turn of the agent cannot begin; nil lets all begin.
 	Check func(cfg *hook.AgentConfig) error
-	// Send runs a turn; nil is the conversation's own Send. An error that is
-	// runtime.ErrBusy says that a turn of the conversation is running elsewhere.
-	Send func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.SendOptions) (hook.TurnOutcome, error)
-	// Resume goes on with an interrupted turn; nil is the conversation's own Resume.
-	// Its errors are as those of Send.
-	Resume func(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error)
+	// Start begins a turn; nil is the conversation's own Start. An error that is
+	// runtime.ErrBusy and comes without a turn says that another process runs one.
+	Start func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.TurnOptions) (*runtime.Turn, error)
+	// Resume continues an interrupted turn; nil is the conversation's own Resume. Its
+	// errors are as those of Start.
+	Resume func(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error)
 	// Interrupted reports whether the conversation has a turn whose process has
 	// ended; nil goes by the end of its lease.
 	Interrupted func(rec store.Record) bool
@@ -94,10 +94,6 @@ type Server struct {
 
 	mu      sync.Mutex
 	closing bool
-	// turns are in flight, by conversation.
-	turns map[string]*turn
-	// running counts the turns in flight, to wait for.
-	running sync.WaitGroup
 }
 
 // New returns a server over an open runtime. It panics without what is required.
@@ -105,13 +101,13 @@ func New(o Options) *Server {
 	if o.Runtime == nil || o.Store == nil {
 		panic("api: New: Runtime and Store are required")
 	}
-	if o.Send == nil {
-		o.Send = func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-			return conv.Send(ctx, in, o)
+	if o.Start == nil {
+		o.Start = func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.TurnOptions) (*runtime.Turn, error) {
+			return conv.Start(ctx, in, o)
 		}
 	}
 	if o.Resume == nil {
-		o.Resume = func(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+		o.Resume = func(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error) {
 			return conv.Resume(ctx, o)
 		}
 	}
@@ -139,10 +135,7 @@ func New(o Options) *Server {
 			*d.to = d.is
 		}
 	}
-	s := &Server{
-		o: o, started: time.Now(),
-		turns: map[string]*turn{},
-	}
+	s := &Server{o: o, started: time.Now()}
 	s.mux = s.newMux()
 	return s
 }
@@ -201,7 +194,6 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	defer cancel()
 	err = errors.Join(err, end(grace))
 	starting.Wait()
-	s.running.Wait()
 	err = errors.Join(err, stop(srv))
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
@@ -221,19 +213,16 @@ func stop(srv *http.Server) error {
 }
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
-	s.mu.Lock()
-	closing, turns := s.closing, len(s.turns)
-	s.mu.Unlock()
 	last, _ := s.o.Runtime.LastEvent("")
 	h := wire.Health{
 		Status: wire.StatusOK, Root: s.o.Root, State: s.o.State, PID: os.Getpid(),
-		Started: s.started.UTC(), Turns: turns, LastEventID: last.String(), Hooks: s.o.Hooks,
+		Started: s.started.UTC(), Turns: len(s.o.Runtime.Running()), LastEventID: last.String(), Hooks: s.o.Hooks,
 		LateHooks: s.o.Runtime.LateHooks(),
 	}
 	for _, a := range s.o.Runtime.Abandoned() {
 		h.Abandoned = append(h.Abandoned, wire.Abandoned(a))
 	}
-	if closing {
+	if s.isClosing() {
 		h.Status = wire.StatusClosing
 	}
 	writeJSON(w, http.StatusOK, h)

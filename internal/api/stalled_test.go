@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 )
 
 // TestStalledReadersShareABigAnswer: readers that take nothing cost next to nothing
@@ -27,9 +28,9 @@ func TestStalledReadersShareABigAnswer(t *testing.T) {
 		open(t, w.socket(), "/v1/conversations/"+conv.ID+"/events")
 	}
 	before := memory()
-	c, err := w.rt.Conversation(t.Context(), "helper", "ann")
+	c, err := dialog.Conversation(t.Context(), w.rt, "helper", "ann")
 	require.NoError(t, err)
-	out, err := c.Send(t.Context(), message.TextInput(strings.Repeat("a long story ", answer/13+1)), nil)
+	out, err := dialog.Send(t.Context(), c, message.TextInput(strings.Repeat("a long story ", answer/13+1)), nil)
 	require.NoError(t, err)
 	require.Greater(t, len(out.Text()), answer)
 	live := memory() - before

@@ -282,22 +282,23 @@ func (c *Chat) send(ctx context.Context, text string) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	return c.turn(ctx, func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-		return c.o.App.Send(ctx, c.conv, message.TextInput(text), o)
+	return c.turn(ctx, func(ctx context.Context, o *runtime.TurnOptions) (*runtime.Turn, error) {
+		return c.o.App.Start(ctx, c.conv, message.TextInput(text), o)
 	})
 }
 
 // turn runs a turn and shows it. The error is why none began.
-func (c *Chat) turn(ctx context.Context, run func(context.Context, *runtime.SendOptions) (hook.TurnOutcome, error)) error {
-	p, begun := c.printer(), false
-	turn, done := c.waiting(ctx, func() { p.Hint("  · stopping; what has finished is kept") })
+func (c *Chat) turn(ctx context.Context, start func(context.Context, *runtime.TurnOptions) (*runtime.Turn, error)) error {
+	p := c.printer()
+	ctx, done := c.waiting(ctx, func() { p.Hint("  · stopping; what has finished is kept") })
 	defer done()
-	out, err := run(turn, &runtime.SendOptions{Observe: func(ev hook.Event) {
-		begun = true
-		p.OnEvent(ev)
-	}})
-	if !begun && (errors.Is(err, runtime.ErrBusy) || errors.Is(err, runtime.ErrNotInterrupted)) {
+	turn, err := start(ctx, &runtime.TurnOptions{Observe: p.OnEvent})
+	if err != nil && !errors.Is(err, editor.ErrInterrupt) {
 		return err
+	}
+	out := hook.TurnOutcome{Stop: hook.StopCancelled, Err: err}
+	if err == nil {
+		out = c.o.App.Wait(ctx, turn)
 	}
 	p.Outcome(out)
 	if c.ed.Interactive() {
@@ -310,7 +311,7 @@ func (c *Chat) turn(ctx context.Context, run func(context.Context, *runtime.Send
 // open opens the conversation, which makes it if it is new.
 func (c *Chat) open(ctx context.Context) (err error) {
 	if c.conv == nil {
-		c.conv, err = c.o.App.Runtime.Conversation(ctx, c.agent.Name(), c.sender)
+		c.conv, err = c.agent.Conversation(ctx, c.sender)
 	}
 	return err
 }

@@ -122,7 +122,7 @@ func (c *Chat) goOnWithTurn(ctx context.Context, rest string) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	err := c.turn(ctx, func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+	err := c.turn(ctx, func(ctx context.Context, o *runtime.TurnOptions) (*runtime.Turn, error) {
 		return c.o.App.Resume(ctx, c.conv, o)
 	})
 	if errors.Is(err, runtime.ErrNotInterrupted) {

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 )
 
 func TestMain(m *testing.M) {
@@ -88,9 +89,9 @@ func TestOpenAndRegister(t *testing.T) {
 		assert.Equal(t, tool.Name == "read", tool.OutOfScope == "", tool.Name)
 		assert.NotEmpty(t, tool.Owner)
 	}
-	conv, err := app.Runtime.Conversation(t.Context(), "reader", "ann")
+	conv, err := dialog.Conversation(t.Context(), app.Runtime, "reader", "ann")
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), message.TextInput("hi"), nil)
+	out, err := dialog.Send(t.Context(), conv, message.TextInput("hi"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Hello.", out.Text())
 

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -80,10 +81,10 @@ func play(t *testing.T, raw string) (seen map[string]message.JSON, result messag
 	defer func() { assert.NoError(t, rt.Close(context.Background())) }()
 	_, err = rt.Register(ctx, hook.AgentConfig{Name: "a"})
 	require.NoError(t, err)
-	conv, err := rt.Conversation(ctx, "a", "s")
+	conv, err := dialog.Conversation(ctx, rt, "a", "s")
 	require.NoError(t, err)
 	var approving sync.WaitGroup
-	out, err := conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	out, err := dialog.Send(ctx, conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		switch ev.Kind {
 		case event.CallStart, event.ApprovalAsked:
 			w.seen[string(ev.Kind)] = ev.Detail().Args

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
@@ -30,7 +29,7 @@ func TestDamagedDatabase(t *testing.T) {
 		require.NoError(t, err)
 		conv, err := app.Conversation(t.Context(), daemon.DefaultAgent, "ann")
 		if err == nil {
-			_, err = app.Send(t.Context(), conv, message.TextInput("hi"), nil)
+			_, err = send(t.Context(), app, conv, "hi", nil)
 		}
 		return err
 	}

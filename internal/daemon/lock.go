@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,43 +41,53 @@ func (e *BusyError) Error() string {
 }
 
 // Conversation returns the conversation of a registered agent with the sender, as
-// [runtime.Runtime.Conversation] does.
+// [runtime.Agent.Conversation] does.
 func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.Conversation, error) {
-	conv, err := a.Runtime.Conversation(ctx, agent, sender)
+	with, err := a.Runtime.Agent(agent)
+	if err != nil {
+		return nil, err
+	}
+	conv, err := with.Conversation(ctx, sender)
 	return conv, damaged(a.paths.Conversations, err)
 }
 
-// Send runs one turn, as [runtime.Conversation.Send] does. While another process
+// Start begins a turn, as [runtime.Conversation.Start] does. While another process
 // that uses the same state directory runs a turn of the conversation, the error is
 // a [*BusyError]. Safe for concurrent use.
-func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-	out, err := conv.Send(ctx, in, o)
-	return a.sent(conv, out, err)
+func (a *App) Start(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.TurnOptions) (*runtime.Turn, error) {
+	t, err := conv.Start(ctx, in, o)
+	return t, a.notBegun(err)
 }
 
-// Resume goes on with an interrupted turn, as [runtime.Conversation.Resume] does,
-// with errors as those of Send.
-func (a *App) Resume(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-	out, err := conv.Resume(ctx, o)
-	return a.sent(conv, out, err)
+// Resume continues an interrupted turn, as [runtime.Conversation.Resume] does,
+// with errors as those of Start.
+func (a *App) Resume(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error) {
+	t, err := conv.Resume(ctx, o)
+	return t, a.notBegun(err)
+}
+
+// notBegun is why no turn began, with what the daemon knows and the runtime does not.
+func (a *App) notBegun(err error) error {
+	var held *store.LeasedError
+	if errors.As(err, &held) && errors.Is(err, runtime.ErrBusy) {
+		return &BusyError{Process: a.presence.process(held.Lease.Owner)}
+	}
+	return damaged(a.paths.Conversations, err)
+}
+
+// Wait returns how the turn ended. The end of ctx stops the turn; Wait returns when it has
+// ended.
+func (a *App) Wait(ctx context.Context, t *runtime.Turn) hook.TurnOutcome {
+	defer context.AfterFunc(ctx, func() { t.Stop(context.Cause(ctx)) })()
+	out, err := t.Wait(context.WithoutCancel(ctx))
+	out.Err = damaged(a.paths.Conversations, cmp.Or(out.Err, err))
+	return a.limited(t.Conversation().Agent(), out)
 }
 
 // Interrupted reports whether the conversation has a turn whose process has died,
 // so that Resume can go on with it.
 func (a *App) Interrupted(rec store.Record) bool {
 	return rec.Journaled && (!rec.Lease.Until.After(time.Now()) || a.presence.gone(rec.Lease.Owner))
-}
-
-// sent says of the outcome of a turn what the daemon knows and the runtime does
-// not.
-func (a *App) sent(conv *runtime.Conversation, out hook.TurnOutcome, err error) (hook.TurnOutcome, error) {
-	var held *store.LeasedError
-	if errors.As(err, &held) && errors.Is(err, runtime.ErrBusy) {
-		out.Err = &BusyError{Process: a.presence.process(held.Lease.Owner)}
-		return out, out.Err
-	}
-	out.Err = damaged(a.paths.Conversations, out.Err)
-	return a.limited(conv.Agent(), out), out.Err
 }
 
 // presence is the sign by which other processes see that this one lives: a locked

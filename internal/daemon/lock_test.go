@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -36,14 +37,24 @@ func conversation(t *testing.T, p daemon.Paths, extra ...hook.Hook) (*daemon.App
 	t.Cleanup(func() { assert.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
 	_, err = app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{Model: hook.ModelSettings{Name: "script:m.yaml"}})
 	require.NoError(t, err)
-	conv, err := app.Runtime.Conversation(t.Context(), daemon.DefaultAgent, "ann")
+	conv, err := dialog.Conversation(t.Context(), app.Runtime, daemon.DefaultAgent, "ann")
 	require.NoError(t, err)
 	return app, conv
 }
 
-// TestSendLocksTheConversation: of two programs over one state directory, the one
+// send runs a turn to its end. The error is why none began, or that of the turn.
+func send(ctx context.Context, app *daemon.App, conv *runtime.Conversation, text string, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
+	turn, err := app.Start(ctx, conv, message.TextInput(text), o)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	out := app.Wait(ctx, turn)
+	return out, out.Err
+}
+
+// TestATurnLocksTheConversation: of two programs over one state directory, the one
 // that comes second is refused while the first one's turn runs, and loses nothing.
-func TestSendLocksTheConversation(t *testing.T) {
+func TestATurnLocksTheConversation(t *testing.T) {
 	t.Parallel()
 	p := project(t, map[string]string{"m.yaml": "rules: [{when: always, say: Hello.}]\n"})
 	g := &gate{began: make(chan struct{}), open: make(chan struct{})}
@@ -51,19 +62,18 @@ func TestSendLocksTheConversation(t *testing.T) {
 	second, conv := conversation(t, p)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := first.Send(t.Context(), held, message.TextInput("one"), nil)
+		_, err := send(t.Context(), first, held, "one", nil)
 		ended <- err
 	}()
 	<-g.began
-	out, err := second.Send(t.Context(), conv, message.TextInput("two"), &runtime.SendOptions{Observe: func(hook.Event) { assert.Fail(t, "an event") }})
+	_, err := send(t.Context(), second, conv, "two", &runtime.TurnOptions{Observe: func(hook.Event) { assert.Fail(t, "an event") }})
 	var busy *daemon.BusyError
 	require.ErrorAs(t, err, &busy)
 	assert.Equal(t, os.Getpid(), busy.Process)
-	assert.Equal(t, hook.StopError, out.Stop)
 	close(g.open)
 	require.NoError(t, <-ended)
 
-	out, err = second.Send(t.Context(), conv, message.TextInput("two"), nil)
+	out, err := send(t.Context(), second, conv, "two", nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Hello.", out.Text())
 	messages, err := second.Store.Messages(t.Context(), conv.ID())
@@ -83,7 +93,7 @@ func TestTheConversationsOfADeadProcessAreFree(t *testing.T) {
 		}
 		_, err := app.Store.Claim(t.Context(), conv.ID(), store.Claim{Owner: owner, Hold: time.Hour})
 		require.NoError(t, err)
-		_, err = app.Send(t.Context(), conv, message.TextInput("one"), nil)
+		_, err = send(t.Context(), app, conv, "one", nil)
 		require.NoError(t, err)
 	}
 	files, err := filepath.Glob(filepath.Join(p.State, "locks", "*"))
@@ -92,7 +102,7 @@ func TestTheConversationsOfADeadProcessAreFree(t *testing.T) {
 
 	_, err = app.Store.Claim(t.Context(), conv.ID(), store.Claim{Owner: "another-program", Hold: time.Hour})
 	require.NoError(t, err)
-	_, err = app.Send(t.Context(), conv, message.TextInput("one"), nil)
+	_, err = send(t.Context(), app, conv, "one", nil)
 	var busy *daemon.BusyError
 	require.ErrorAs(t, err, &busy, "of whom nothing is known is not taken for dead")
 	assert.Zero(t, busy.Process)

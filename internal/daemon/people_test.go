@@ -34,7 +34,7 @@ func playChief(t *testing.T, o daemon.Options) (*daemon.App, func(ctx context.Co
 	require.NoError(t, err)
 	return app, func(ctx context.Context, text string) (hook.TurnOutcome, []hook.Event) {
 		var events []hook.Event
-		out, _ := app.Send(ctx, conv, message.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) { events = append(events, ev) }})
+		out, _ := send(ctx, app, conv, text, &runtime.TurnOptions{Observe: func(ev hook.Event) { events = append(events, ev) }})
 		return out, events
 	}
 }
@@ -170,7 +170,7 @@ func TestDelegationStaysInItsBounds(t *testing.T) {
 	for _, ev := range events {
 		deepest = max(deepest, ev.Depth)
 	}
-	assert.Equal(t, runtime.DefaultDepth, deepest)
+	assert.Equal(t, 3, deepest)
 }
 
 // TestAnAgentWithoutAModelHasTheOneOfTheProgram: an agent that was not registered

@@ -96,7 +96,7 @@ func TestAServersNewToolsReachTheAgents(t *testing.T) {
 	conv, err := app.Conversation(t.Context(), daemon.DefaultAgent, "ann")
 	require.NoError(t, err)
 	results := func() (out []message.ToolResult) {
-		_, err := app.Send(t.Context(), conv, message.TextInput("go on"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		_, err := send(t.Context(), app, conv, "go on", &runtime.TurnOptions{Observe: func(ev hook.Event) {
 			if ev.Kind == event.CallResult {
 				out = append(out, ev.Detail().Result)
 			}

@@ -4,6 +4,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,11 @@ func prepare(o Options) (daemon.Paths, error) {
 }
 
 func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a *answers) error {
-	if _, err := app.Register(ctx, agentName, hook.AgentConfig{}); err != nil {
+	agent, err := app.Register(ctx, agentName, hook.AgentConfig{})
+	if err != nil {
 		return err
 	}
-	conv, err := app.Runtime.Conversation(ctx, agentName, "demo-"+ulid.Make().String())
+	conv, err := agent.Conversation(ctx, "demo-"+ulid.Make().String())
 	if err != nil {
 		return err
 	}
@@ -109,21 +111,21 @@ func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a
 func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
 	if o.JSON {
 		p := terminal.NewJSONPrinter(o.Out)
-		out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
-		return out, errors.Join(err, p.Err())
+		out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.TurnOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
+		return out, errors.Join(cmp.Or(err, out.Err), p.Err())
 	}
 	p := terminal.NewPrinter(o.Out, o.Color)
 	for _, line := range strings.Split(intro+"> "+prompt+"\n", "\n") {
 		p.Note(line)
 	}
-	out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		p.OnEvent(ev)
 		if note := r.onEvent(ev); note != "" {
 			p.Note(note)
 		}
 	}})
 	p.Outcome(out)
-	return out, errors.Join(err, p.Err())
+	return out, errors.Join(cmp.Or(err, out.Err), p.Err())
 }
 
 const intro = `A scripted model, real tools: no key, no network. The agent has a log of three days, a skill, a memory and

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -63,11 +64,11 @@ func program(t *testing.T, st store.Store, root string) *runtime.Runtime {
 // it ended and who answered the asks.
 func send(t *testing.T, rt *runtime.Runtime, sender string, p *people) (said string, by []string) {
 	t.Helper()
-	conv, err := rt.Conversation(t.Context(), "helper", sender)
+	conv, err := dialog.Conversation(t.Context(), rt, "helper", sender)
 	require.NoError(t, err)
 	var answering sync.WaitGroup
 	defer answering.Wait()
-	out, err := conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	out, err := dialog.Send(t.Context(), conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		switch ev.Kind {
 		case event.ApprovalAsked:
 			answering.Go(func() { answer(t, rt, conv.ID(), p) })

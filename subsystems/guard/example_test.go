@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -21,15 +22,16 @@ func Example() {
 		panic(err)
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "helper"}); err != nil {
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "helper"})
+	if err != nil {
 		panic(err)
 	}
-	conv, err := rt.Conversation(ctx, "helper", "ann")
+	conv, err := agent.Conversation(ctx, "ann")
 	if err != nil {
 		panic(err)
 	}
 	out, err := conv.Send(ctx, message.TextInput("go on for ever"), nil)
-	if err != nil {
+	if err := cmp.Or(err, out.Err); err != nil {
 		panic(err)
 	}
 	fmt.Println(out.Signals.At(0).Text)

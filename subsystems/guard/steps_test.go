@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 )
@@ -67,9 +68,9 @@ func TestTheLimitOfStepsMeetsTheRuntimes(t *testing.T) {
 			}
 			_, err := rt.Register(t.Context(), cfg)
 			require.NoError(t, err)
-			conv, err := rt.Conversation(t.Context(), "a", "s")
+			conv, err := dialog.Conversation(t.Context(), rt, "a", "s")
 			require.NoError(t, err)
-			out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
+			out, err := dialog.Send(t.Context(), conv, message.TextInput("go"), nil)
 			require.NoError(t, err)
 			assert.Equal(t, tc.stop, out.Stop)
 			assert.Equal(t, tc.asked, m.asked)

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -84,9 +85,9 @@ func play(t *testing.T, root string, rules policy.Rules, calls ...script.Call) *
 	defer func() { assert.NoError(t, rt.Close(context.WithoutCancel(t.Context()))) }()
 	_, err = rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.NoError(t, err)
-	conv, err := rt.Conversation(t.Context(), "a", "ann")
+	conv, err := dialog.Conversation(t.Context(), rt, "a", "ann")
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
+	out, err := dialog.Send(t.Context(), conv, message.TextInput("go"), nil)
 	require.NoError(t, err)
 	require.Equal(t, hook.StopCompleted, out.Stop)
 	require.Len(t, who.outcomes, len(calls))

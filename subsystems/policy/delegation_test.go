@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -219,9 +220,9 @@ func TestDelegationInTheRuntime(t *testing.T) {
 					_, err = rt.Register(t.Context(), hook.AgentConfig{Name: "a1", Model: hook.ModelSettings{Name: "a1"}}.WithSection("policy", `{"allow":["*"]}`))
 					require.NoError(t, err)
 				}
-				conv, err := rt.Conversation(t.Context(), "a0", "ann")
+				conv, err := dialog.Conversation(t.Context(), rt, "a0", "ann")
 				require.NoError(t, err)
-				out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
+				out, err := dialog.Send(t.Context(), conv, message.TextInput("go"), nil)
 				require.NoError(t, err)
 				require.Equal(t, hook.StopCompleted, out.Stop)
 				outcomes := strings.Join(who.outcomes, "\n")

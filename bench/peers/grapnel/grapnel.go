@@ -4,6 +4,7 @@
 package grapnel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,17 +32,18 @@ func start(ctx context.Context, t work.Turn) (*work.Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: agent}); err != nil {
+	registered, err := rt.Register(ctx, hook.AgentConfig{Name: agent})
+	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
 	convs := make([]*runtime.Conversation, len(all))
 	for i := range convs {
-		if convs[i], err = conversation(ctx, rt, st, t, i); err != nil {
+		if convs[i], err = conversation(ctx, registered, st, t, i); err != nil {
 			return nil, errors.Join(err, closeAll())
 		}
 	}
 	in := message.TextInput(work.Say)
-	options := make([]runtime.SendOptions, len(all))
+	options := make([]runtime.TurnOptions, len(all))
 	if t.Deltas > 0 {
 		for i, l := range all {
 			options[i].Observe = func(e hook.Event) {
@@ -55,7 +57,7 @@ func start(ctx context.Context, t work.Turn) (*work.Running, error) {
 		Send: func(ctx context.Context, i int) error {
 			all[i].Begin()
 			out, err := convs[i].Send(all.With(ctx, i), in, &options[i])
-			if err != nil {
+			if err := cmp.Or(err, out.Err); err != nil {
 				return err
 			}
 			return all[i].End(out.Text())
@@ -96,12 +98,16 @@ func agents(ctx context.Context, t work.Turn) (*work.Agents, error) {
 		},
 		Send: func(ctx context.Context, i int) error {
 			all[0].Begin()
-			conv, err := rt.Conversation(ctx, work.AgentName(i), "s")
+			a, err := rt.Agent(work.AgentName(i))
+			if err != nil {
+				return err
+			}
+			conv, err := a.Conversation(ctx, "s")
 			if err != nil {
 				return err
 			}
 			out, err := conv.Send(ctx, in, nil)
-			if err != nil {
+			if err := cmp.Or(err, out.Err); err != nil {
 				return err
 			}
 			return all[0].End(out.Text())
@@ -124,7 +130,7 @@ func open(ctx context.Context, dir string) (closing, error) {
 }
 
 // conversation gives a conversation its history of old, before the runtime looks at it.
-func conversation(ctx context.Context, rt *runtime.Runtime, st store.Store, t work.Turn, i int) (*runtime.Conversation, error) {
+func conversation(ctx context.Context, a *runtime.Agent, st store.Store, t work.Turn, i int) (*runtime.Conversation, error) {
 	sender := strconv.Itoa(i)
 	rec, err := st.Conversation(ctx, store.Key{Agent: agent, Sender: sender})
 	if err != nil {
@@ -141,5 +147,5 @@ func conversation(ctx context.Context, rt *runtime.Runtime, st store.Store, t wo
 	if _, err := st.Append(ctx, rec.ID, store.Append{Messages: message.MessagesOf(old...)}); err != nil {
 		return nil, fmt.Errorf("laying the history: %w", err)
 	}
-	return rt.Conversation(ctx, agent, sender)
+	return a.Conversation(ctx, sender)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -82,7 +83,8 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: hook.ModelSettings{Name: "some-model"}}); err != nil {
+	clerk, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: hook.ModelSettings{Name: "some-model"}})
+	if err != nil {
 		return err
 	}
 	return http.ListenAndServe("localhost:8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,13 +93,13 @@ func serve(ctx context.Context) error {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		conv, err := rt.Conversation(r.Context(), "clerk", r.RemoteAddr)
+		conv, err := clerk.Conversation(r.Context(), r.RemoteAddr)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		out, err := conv.Send(r.Context(), message.TextInput(string(line)), nil)
-		if err != nil {
+		if err := cmp.Or(err, out.Err); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

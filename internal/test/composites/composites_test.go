@@ -22,6 +22,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/composites"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
@@ -111,7 +112,7 @@ func conversation(tb testing.TB, h hook.Hook, p interface {
 	tb.Cleanup(func() { assert.NoError(tb, rt.Close(context.Background())) })
 	_, err := rt.Register(tb.Context(), hook.AgentConfig{Name: "a"})
 	require.NoError(tb, err)
-	conv, err := rt.Conversation(tb.Context(), "a", "s")
+	conv, err := dialog.Conversation(tb.Context(), rt, "a", "s")
 	require.NoError(tb, err)
 	return conv
 }
@@ -148,7 +149,7 @@ func pricedTurn(tb testing.TB, calls int, list cost.Table) func() {
 	conv := conversation(tb, newWhole(tb, list), newCaller(calls))
 	ctx, in, n := tb.Context(), message.TextInput("go"), 0
 	return func() {
-		out, err := conv.Send(ctx, in, &runtime.SendOptions{Observe: func(hook.Event) { n++ }})
+		out, err := dialog.Send(ctx, conv, in, &runtime.TurnOptions{Observe: func(hook.Event) { n++ }})
 		if err != nil || out.Calls != calls || out.Text() != "done" {
 			panic(fmt.Sprint(out, err))
 		}
@@ -330,7 +331,7 @@ func BenchmarkDeltasToFour(b *testing.B) {
 		ctx, in := b.Context(), message.TextInput("go")
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := conv.Send(ctx, in, nil); err != nil {
+			if _, err := dialog.Send(ctx, conv, in, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

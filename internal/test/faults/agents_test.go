@@ -15,6 +15,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -103,9 +104,9 @@ func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 	for i := range 2 * names {
 		talkers.Go(func() {
 			for n := 0; !done.Load(); n++ {
-				conv, err := rt.Conversation(ctx, fmt.Sprint("a", (i+n)%names), fmt.Sprint(i))
+				conv, err := dialog.Conversation(ctx, rt, fmt.Sprint("a", (i+n)%names), fmt.Sprint(i))
 				if err == nil {
-					_, err = conv.Send(ctx, message.TextInput("go#answer"), nil)
+					_, err = dialog.Send(ctx, conv, message.TextInput("go#answer"), nil)
 				}
 				switch {
 				case err == nil:

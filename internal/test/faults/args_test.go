@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -174,9 +175,9 @@ func (c *court) try(t testing.TB, raw string) []string {
 	clear(c.seen)
 	c.raw, c.ran, c.got = raw, 0, ""
 	sender := fmt.Sprint(c.n)
-	conv, err := c.rt.Conversation(ctx, "a", sender)
+	conv, err := dialog.Conversation(ctx, c.rt, "a", sender)
 	require.NoError(t, err)
-	_, _ = conv.Send(ctx, message.TextInput("go"), nil)
+	_, _ = dialog.Send(ctx, conv, message.TextInput("go"), nil)
 	rec, err := c.store.Conversation(ctx, store.Key{Agent: "a", Sender: sender})
 	require.NoError(t, err)
 	ms, err := c.store.Messages(ctx, rec.ID)

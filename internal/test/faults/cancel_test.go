@@ -13,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -93,7 +94,7 @@ func cancelled(t *testing.T, seed uint64, bad func(store.Store, *atomic.Bool) st
 	require.NoError(t, rt.Open(ctx))
 	_, err := rt.Register(ctx, hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 3}})
 	require.NoError(t, err)
-	conv, err := rt.Conversation(ctx, "a", "s")
+	conv, err := dialog.Conversation(ctx, rt, "a", "s")
 	require.NoError(t, err)
 	d := dice(seed, "cancel")
 	time.AfterFunc(time.Duration(d.IntN(4000))*time.Millisecond+777_777, func() {
@@ -101,10 +102,10 @@ func cancelled(t *testing.T, seed uint64, bad func(store.Store, *atomic.Bool) st
 		if one(d, 2) {
 			cancel()
 		} else {
-			conv.Stop()
+			dialog.Stop(conv)
 		}
 	})
-	_, _ = conv.Send(ctx, message.TextInput("go"), nil)
+	_, _ = dialog.Send(ctx, conv, message.TextInput("go"), nil)
 	end := time.Now()
 	cancel()
 	ms, err := disk.Messages(context.Background(), conv.ID())

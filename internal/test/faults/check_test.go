@@ -119,6 +119,9 @@ func (w *world) turnOf(r *run) (turnRun, bool) {
 	return turnRun{}, false
 }
 
+// maxResult is the limit of a result where nobody says anything else, in bytes: docs/conversations.md.
+const maxResult = 100_000
+
 // same reports whether the history has what the tool returned, cut to size and in
 // UTF-8.
 func same(kept message.ToolResult, r *run) bool {
@@ -126,9 +129,9 @@ func same(kept message.ToolResult, r *run) bool {
 	switch {
 	case kept.IsError() != r.failed:
 		return kept.Failure == message.FailTimeout && r.failed
-	case len(r.text) > runtime.DefaultMaxResult:
+	case len(r.text) > maxResult:
 		head, tail := r.text[:1000], r.text[len(r.text)-1000:]
-		return strings.HasPrefix(text, head) && strings.HasSuffix(text, tail) && len(text) < runtime.DefaultMaxResult+100
+		return strings.HasPrefix(text, head) && strings.HasSuffix(text, tail) && len(text) < maxResult+100
 	case kept.Failure == message.FailTimeout: // it was stopped, and says so in other words
 		return true
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -268,7 +269,7 @@ func (l *ledger) open(early bool, wrap func(store.Store) store.Store) *process {
 		require.NoError(l.t, err)
 	}
 	var err error
-	p.conv, err = rt.Conversation(ctx, "main", "ann")
+	p.conv, err = dialog.Conversation(ctx, rt, "main", "ann")
 	require.NoError(l.t, err)
 	return p
 }
@@ -285,7 +286,7 @@ func (p *process) observe(text string, cancel func()) func(hook.Event) {
 			_ = p.rt.Answer(p.conv.ID(), ev.Detail().Inquiry.ID, "ann", hook.Response{Given: message.ListOf(hook.Given{Text: "this"})})
 		case ev.Depth > 0:
 		case kind == "steer" && ev.Kind == event.StepStart && ev.Step == 1:
-			_ = p.conv.Steer(context.Background(), message.TextInput("wait "+text[:7]+"#"))
+			_ = dialog.Steer(context.Background(), p.conv, message.TextInput("wait "+text[:7]+"#"))
 		case kind == "cancel" && ev.Kind == event.CallStart && strings.HasSuffix(text, fmt.Sprint(" ", ev.Detail().Tool)):
 			time.AfterFunc(100*time.Millisecond, cancel)
 		}
@@ -299,11 +300,11 @@ func (p *process) play(s scenario) {
 			return
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		o := runtime.SendOptions{Observe: p.observe(text, cancel)}
+		o := runtime.TurnOptions{Observe: p.observe(text, cancel)}
 		if strings.HasPrefix(text, "guest") {
 			o.Guest = "guest"
 		}
-		_, _ = p.conv.Send(ctx, message.TextInput(text), &o)
+		_, _ = dialog.Send(ctx, p.conv, message.TextInput(text), &o)
 		cancel()
 	}
 }
@@ -311,18 +312,18 @@ func (p *process) play(s scenario) {
 // recover brings the interrupted turn to its end, in one way or the other, and
 // reports whether that was done before the process died.
 func (p *process) recover(resume bool) error {
-	o := &runtime.SendOptions{Observe: p.observe("", nil)}
+	o := &runtime.TurnOptions{Observe: p.observe("", nil)}
 	if resume {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		o.Observe = p.observe("cancel #wait wait", cancel) // somebody still wants it to end
-		_, err := p.conv.Resume(ctx, o)
+		_, err := dialog.Resume(ctx, p.conv, o)
 		if err == nil || errors.Is(err, runtime.ErrNotInterrupted) || errors.Is(err, context.Canceled) || errors.Is(err, provider.ErrNoFinish) {
 			return nil
 		}
 		return err
 	}
-	_, err := p.conv.Send(context.Background(), message.TextInput("and now#answer"), o)
+	_, err := dialog.Send(context.Background(), p.conv, message.TextInput("and now#answer"), o)
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -119,7 +120,7 @@ func (w *world) open(r *rig) {
 		require.NoError(w.t, err)
 	}
 	var err error
-	w.conv, err = w.rt.Conversation(ctx, "main", "ann")
+	w.conv, err = dialog.Conversation(ctx, w.rt, "main", "ann")
 	require.NoError(w.t, err)
 }
 
@@ -177,7 +178,7 @@ func (w *world) turn(n int, closes bool) bool {
 	d := dice(w.seed, "turn", fmt.Sprint(n))
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
-	var o runtime.SendOptions
+	var o runtime.TurnOptions
 	if one(d, 12) {
 		w.counts.add("guest")
 		o.Guest = "guest"
@@ -204,14 +205,14 @@ func (w *world) turn(n int, closes bool) bool {
 	case one(d, 5):
 		at("cancel by context", cancel)
 	case one(d, 6):
-		at("cancel by Stop", func() { w.conv.Stop() })
+		at("cancel by Stop", func() { dialog.Stop(w.conv) })
 	}
 	for i := range d.IntN(3) {
 		at("steering", func() { w.steer(fmt.Sprintf("steer %d.%d", n, i)) })
 	}
 	if one(d, 5) {
 		at("queued message", func() {
-			w.sendIn(w.t.Context(), fmt.Sprintf("queued %d", n), &runtime.SendOptions{WhenBusy: runtime.Queue})
+			w.sendIn(w.t.Context(), fmt.Sprintf("queued %d", n), &runtime.TurnOptions{WhenBusy: runtime.Queue})
 		})
 	}
 	w.sendIn(ctx, fmt.Sprintf("input %d", n), &o)
@@ -297,7 +298,7 @@ func (w *world) current() string {
 }
 
 func (w *world) steer(text string) {
-	err := w.conv.Steer(w.t.Context(), message.TextInput(text))
+	err := dialog.Steer(w.t.Context(), w.conv, message.TextInput(text))
 	switch {
 	case err == nil:
 		w.mu.Lock()
@@ -308,11 +309,11 @@ func (w *world) steer(text string) {
 	}
 }
 
-func (w *world) send(text string, o *runtime.SendOptions) { w.sendIn(w.t.Context(), text, o) }
+func (w *world) send(text string, o *runtime.TurnOptions) { w.sendIn(w.t.Context(), text, o) }
 
-func (w *world) sendIn(ctx context.Context, text string, o *runtime.SendOptions) {
+func (w *world) sendIn(ctx context.Context, text string, o *runtime.TurnOptions) {
 	var r turnRun
-	var opts runtime.SendOptions
+	var opts runtime.TurnOptions
 	if o != nil {
 		opts = *o
 	}
@@ -322,7 +323,7 @@ func (w *world) sendIn(ctx context.Context, text string, o *runtime.SendOptions)
 	defer stuck.Stop()
 	opts.Observe = func(ev hook.Event) { r.events = append(r.events, ev) }
 	r.from = time.Now()
-	r.out, r.err = w.conv.Send(ctx, message.TextInput(text), &opts)
+	r.out, r.err = dialog.Send(ctx, w.conv, message.TextInput(text), &opts)
 	r.to = time.Now()
 	if took := r.to.Sub(r.from); took > longest {
 		w.t.Errorf("the turn of %q took %v", text, took)

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -82,7 +83,7 @@ func runChild(dir string) {
 	fmt.Println("ready")
 	var wg sync.WaitGroup
 	for i := range conversations {
-		conv, err := rt.Conversation(ctx, "a", strconv.Itoa(i))
+		conv, err := dialog.Conversation(ctx, rt, "a", strconv.Itoa(i))
 		check(err)
 		wg.Go(func() { runTurns(ctx, conv, i) })
 	}
@@ -95,7 +96,7 @@ func runTurns(ctx context.Context, conv *runtime.Conversation, i int) {
 		switch ev.Kind {
 		case event.TextDelta:
 			if strings.HasPrefix(ev.Text, half) {
-				conv.Stop()
+				dialog.Stop(conv)
 			}
 			return
 		case event.CallResult:
@@ -106,10 +107,10 @@ func runTurns(ctx context.Context, conv *runtime.Conversation, i int) {
 		check(err)
 		fmt.Println(string(line)) // one write, so that lines of conversations do not mix
 	}
-	_, err := conv.Resume(ctx, &runtime.SendOptions{Observe: say})
+	_, err := dialog.Resume(ctx, conv, &runtime.TurnOptions{Observe: say})
 	checkTurn(err)
 	for {
-		_, err := conv.Send(ctx, message.TextInput([]string{"buy ", half}[rand.IntN(2)]+strconv.FormatUint(rand.Uint64(), 36)), &runtime.SendOptions{Observe: say})
+		_, err := dialog.Send(ctx, conv, message.TextInput([]string{"buy ", half}[rand.IntN(2)]+strconv.FormatUint(rand.Uint64(), 36)), &runtime.TurnOptions{Observe: say})
 		checkTurn(err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -259,10 +260,10 @@ func settle(t *testing.T, dir string) time.Duration {
 	require.NoError(t, err)
 	took := time.Since(began)
 	for i := range conversations {
-		conv, err := rt.Conversation(ctx, "a", strconv.Itoa(i))
+		conv, err := dialog.Conversation(ctx, rt, "a", strconv.Itoa(i))
 		require.NoError(t, err)
 		began := time.Now()
-		_, err = conv.Send(ctx, message.TextInput("and now?"), nil)
+		_, err = dialog.Send(ctx, conv, message.TextInput("and now?"), nil)
 		require.NoError(t, err)
 		took = max(took, time.Since(began))
 		messages, err := s.Messages(ctx, conv.ID())

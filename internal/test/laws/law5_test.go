@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/differential"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -289,7 +290,7 @@ func (p played) send(s *stage) {
 	if p.cancel > 0 {
 		end := cancel
 		if p.stop {
-			end = func() { s.conv.Stop() }
+			end = func() { dialog.Stop(s.conv) }
 		}
 		defer time.AfterFunc(p.cancel, end).Stop()
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -190,7 +191,7 @@ func (m *market) check(t *testing.T, b *bazaar, h hook.Hook) error {
 	if twice := m.collisions(); len(twice) > 0 || err != nil {
 		return m.refused(s.rt, err, twice)
 	}
-	s.conv, err = s.rt.Conversation(t.Context(), "a", "ann")
+	s.conv, err = dialog.Conversation(t.Context(), s.rt, "a", "ann")
 	require.NoError(t, err)
 	_, err = s.send(t.Context(), "go")
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -219,7 +220,7 @@ func (m *realm) check(t *testing.T, c *cast, h hook.Hook) error {
 			at.ran = append(at.ran, ev.Detail().Tool)
 		}
 	}
-	if _, err := s.rt.Conversation(t.Context(), "nobody", "ann"); !errors.Is(err, runtime.ErrAgentUnknown) {
+	if _, err := dialog.Conversation(t.Context(), s.rt, "nobody", "ann"); !errors.Is(err, runtime.ErrAgentUnknown) {
 		return fmt.Errorf("there is a conversation with an agent that nobody knows: %v", err)
 	}
 	childs, runs := m.childs()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -49,14 +50,14 @@ func open(t *testing.T, h hook.Hook, model provider.Provider, o runtime.Options,
 		require.NoError(t, err)
 	}
 	var err error
-	s.conv, err = s.rt.Conversation(context.Background(), "a", "ann")
+	s.conv, err = dialog.Conversation(context.Background(), s.rt, "a", "ann")
 	require.NoError(t, err)
 	return s
 }
 
 // send runs a turn, however it ends.
 func (s *stage) send(ctx context.Context, text string) (hook.TurnOutcome, error) {
-	return s.conv.Send(ctx, message.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	return dialog.Send(ctx, s.conv, message.TextInput(text), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		s.events = append(s.events, ev)
 		if s.hear != nil {
 			s.hear(ev)

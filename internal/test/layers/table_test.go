@@ -130,6 +130,7 @@ var layers = []layer{
 		reason: "a conversation at the terminal over the daemon's parts"},
 	{pkgs: "internal/test/composites", may: []string{"hook", "internal/daemon"}, generated: []string{"composite/...", "subsystems/...", "internal/terminal"},
 		reason: "for benchmarks: composites as the generator writes them"},
+	{pkgs: "internal/test/dialog", may: []string{"hook", "runtime"}, reason: "for tests"},
 	{pkgs: "internal/test/differential", may: []string{"hook", "composite", "internal/test/points"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/test/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
 	{pkgs: "internal/test/strictwire", may: []string{"hook", "runtime/provider", "runtime/provider/openai"}, reason: "for tests and evidence"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
@@ -87,11 +88,11 @@ func runChild(ctx context.Context, o order) (r report, err error) {
 	}
 	reader := rt.Subscribe(nil)
 	defer reader.Close()
-	conv, err := rt.Conversation(ctx, "a", "me")
+	conv, err := dialog.Conversation(ctx, rt, "a", "me")
 	if err != nil {
 		return r, err
 	}
-	if _, err := conv.Send(ctx, message.TextInput("warm up"), nil); err != nil {
+	if _, err := dialog.Send(ctx, conv, message.TextInput("warm up"), nil); err != nil {
 		return r, err
 	}
 	live, idle, err := settle()
@@ -102,7 +103,7 @@ func runChild(ctx context.Context, o order) (r report, err error) {
 		return r, err
 	}
 	began := time.Now()
-	out, failed := conv.Send(ctx, message.TextInput("go"), nil)
+	out, failed := dialog.Send(ctx, conv, message.TextInput("go"), nil)
 	r.Took = time.Since(began)
 
 	peak, err := status("VmHWM")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/powercut"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -77,12 +78,12 @@ func work(ctx context.Context, l *ledger, process int) error {
 }
 
 func talk(ctx context.Context, rt *runtime.Runtime, sender string, turns int) error {
-	conv, err := rt.Conversation(ctx, "curious", sender)
+	conv, err := dialog.Conversation(ctx, rt, "curious", sender)
 	if err != nil {
 		return err
 	}
 	for range turns {
-		if _, err := conv.Send(ctx, message.TextInput(words(1+rand.IntN(2000))), nil); err != nil {
+		if _, err := dialog.Send(ctx, conv, message.TextInput(words(1+rand.IntN(2000))), nil); err != nil {
 			return err
 		}
 	}

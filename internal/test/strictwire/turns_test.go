@@ -15,6 +15,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -106,11 +107,11 @@ func TestNoTurnIsRefused(t *testing.T) {
 					require.NoError(t, rt.Open(t.Context()))
 					_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 					require.NoError(t, err)
-					conv, err := rt.Conversation(t.Context(), "a", "s")
+					conv, err := dialog.Conversation(t.Context(), rt, "a", "s")
 					require.NoError(t, err)
 					for range 10 {
 						ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.IntN(300))*time.Second)
-						_, _ = conv.Send(ctx, message.TextInput("go on"), nil) // how it ends is not the matter here
+						_, _ = dialog.Send(ctx, conv, message.TextInput("go on"), nil) // how it ends is not the matter here
 						cancel()
 					}
 					require.NoError(t, rt.Close(t.Context()))

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -80,14 +81,14 @@ func startWith(t *testing.T, p *openai.Provider, h hook.Hook, f *files) *world {
 	t.Cleanup(func() { _ = w.rt.Close(context.Background()) })
 	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "gpt-5"}, Instructions: "Help."})
 	require.NoError(t, err)
-	w.conv, err = w.rt.Conversation(t.Context(), "a", "ann")
+	w.conv, err = dialog.Conversation(t.Context(), w.rt, "a", "ann")
 	require.NoError(t, err)
 	return w
 }
 
 func (w *world) send(line string) (hook.TurnOutcome, error) {
 	w.events = nil
-	return w.conv.Send(w.t.Context(), message.TextInput(line), &runtime.SendOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
+	return dialog.Send(w.t.Context(), w.conv, message.TextInput(line), &runtime.TurnOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
 }
 
 // text joins what a kind of event brought.

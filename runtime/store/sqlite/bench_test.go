@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -125,7 +126,7 @@ func durableTurns(b *testing.B, path string, n int, h hook.Hook, model provider.
 	require.NoError(b, err)
 	convs := make([]*runtime.Conversation, n)
 	for i := range convs {
-		convs[i], err = rt.Conversation(b.Context(), "a", fmt.Sprint(i))
+		convs[i], err = dialog.Conversation(b.Context(), rt, "a", fmt.Sprint(i))
 		require.NoError(b, err)
 	}
 	var wg sync.WaitGroup
@@ -136,7 +137,7 @@ func durableTurns(b *testing.B, path string, n int, h hook.Hook, model provider.
 	for _, conv := range convs {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
-				if _, err := conv.Send(b.Context(), message.TextInput("question"), nil); err != nil {
+				if _, err := dialog.Send(b.Context(), conv, message.TextInput("question"), nil); err != nil {
 					b.Error(err)
 				}
 			}

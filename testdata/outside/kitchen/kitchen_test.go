@@ -35,21 +35,22 @@ func TestTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close(t.Context())
-	if _, err := rt.Register(t.Context(), hook.AgentConfig{Name: "cook", Instructions: "You cook."}); err != nil {
+	cook, err := rt.Register(t.Context(), hook.AgentConfig{Name: "cook", Instructions: "You cook."})
+	if err != nil {
 		t.Fatal(err)
 	}
-	conv, err := rt.Conversation(t.Context(), "cook", "ann")
+	conv, err := cook.Conversation(t.Context(), "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var results []string
-	out, err := conv.Send(t.Context(), message.TextInput("Dinner, please."), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	out, err := conv.Send(t.Context(), message.TextInput("Dinner, please."), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == event.CallResult {
 			results = append(results, ev.Detail().Result.Text())
 		}
 	}})
-	if err != nil || out.Text() != "Dinner: they are coming." {
-		t.Errorf("%q, %v", out.Text(), err)
+	if err != nil || out.Err != nil || out.Text() != "Dinner: they are coming." {
+		t.Errorf("%q, %v, %v", out.Text(), err, out.Err)
 	}
 	slices.Sort(results) // calls of one step end in any order
 	want := []string{"4 left", "5 left", "That is enough for one request.", "they are coming", `{"item":"egg","pieces":6}`}

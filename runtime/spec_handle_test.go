@@ -1,0 +1,260 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// Start returns a handle on a turn that has begun. The turn does not depend on the context
+// of Start from then on.
+
+func TestSpecATurnGoesOnWhenTheContextOfItsStartEnds(t *testing.T) {
+	t.Parallel()
+	tool := newGate("wait")
+	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
+	ctx, cancel := context.WithCancel(t.Context())
+	turn, err := w.conv.Start(ctx, message.TextInput("1"), nil)
+	require.NoError(t, err)
+	cancel()
+	<-tool.reached
+	assert.NotEmpty(t, turn.ID())
+	assert.Same(t, turn, w.conv.Running())
+	assert.Equal(t, []*runtime.Turn{turn}, w.rt.Running())
+	_, err = turn.Wait(ctx)
+	require.ErrorIs(t, err, context.Canceled, "who waits can give up")
+	close(tool.open)
+	out, err := turn.Wait(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, out.Err)
+	assert.Equal(t, "done", out.Text())
+	assert.Nil(t, w.conv.Running())
+	assert.Empty(t, w.rt.Running())
+	again, err := turn.Wait(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, out, again, "it stays readable")
+}
+
+func TestSpecStartIsRefusedWithTheTurnThatRuns(t *testing.T) {
+	t.Parallel()
+	tool := newGate("wait")
+	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done"), says("next")), box(tool.tool))
+	turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+	require.NoError(t, err)
+	<-tool.reached
+	other, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+	require.ErrorIs(t, err, runtime.ErrBusy)
+	assert.Same(t, turn, other)
+	queued := make(chan *runtime.Turn)
+	go func() {
+		next, err := w.conv.Start(t.Context(), message.TextInput("3"), &runtime.TurnOptions{WhenBusy: runtime.Queue})
+		assert.NoError(t, err)
+		queued <- next
+	}()
+	close(tool.open)
+	next := <-queued
+	<-turn.Done()
+	out, err := next.Wait(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "next", out.Text())
+	assert.NotEqual(t, turn.ID(), next.ID())
+	assert.ErrorIs(t, turn.Steer(t.Context(), message.TextInput("late")), runtime.ErrIdle, "a turn that has ended hears nothing of the next one's")
+}
+
+func TestSpecATurnThatDoesNotBeginIsAnErrorOfStart(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(says("never")))
+	_, err := w.conv.Start(t.Context(), message.Input{}, nil)
+	require.ErrorIs(t, err, runtime.ErrNoInput)
+	_, err = w.conv.Start(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Guest: "nobody"})
+	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+	_, err = w.conv.Resume(t.Context(), nil)
+	require.ErrorIs(t, err, runtime.ErrNotInterrupted)
+	_, err = w.conv.Send(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Guest: "nobody"})
+	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+	assert.Nil(t, w.conv.Running())
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = w.conv.Start(gone, message.TextInput("1"), nil)
+	if err != nil { // the turn may have been faster
+		assert.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// TestSpecTheErrorOfSendIsThatNoTurnBegan: how a turn ended is in its outcome.
+func TestSpecTheErrorOfSendIsThatNoTurnBegan(t *testing.T) {
+	t.Parallel()
+	away := errors.New("the model is away")
+	failing := func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, away) }
+	w := start(t, plays(failing))
+	out, err := w.conv.Send(t.Context(), message.TextInput("1"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, hook.StopError, out.Stop)
+	assert.ErrorIs(t, out.Err, away)
+}
+
+func TestSpecStopEndsTheTurnWithItsCause(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		cause, want error
+		reason      hook.StopReason
+	}{
+		"its user":     {nil, runtime.ErrStopped, hook.StopUserRequested},
+		"another one":  {errors.ErrUnsupported, errors.ErrUnsupported, hook.StopCancelled},
+		"its deadline": {context.DeadlineExceeded, context.DeadlineExceeded, hook.StopCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waits := does("wait", func(ctx context.Context) message.ToolResult { <-ctx.Done(); return message.TextResult("ended") })
+			w := start(t, plays(calls(want{"c1", "wait", `{}`})), box(waits))
+			turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+			require.NoError(t, err)
+			turn.Stop(tc.cause)
+			out, err := turn.Wait(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, tc.reason, out.Stop)
+			require.ErrorIs(t, out.Err, tc.want)
+			turn.Stop(nil)
+			again, err := turn.Wait(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, out, again, "what has ended stays as it is")
+		})
+	}
+}
+
+// TestSpecEventsAreThoseOfTheTurn: while it runs and afterwards, from any of its events on.
+func TestSpecEventsAreThoseOfTheTurn(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]string{"kept": t.TempDir(), "not kept": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := runtime.Options{Recent: 100}
+			if dir != "" {
+				o.Store = openSQLite(t, dir)
+			}
+			tool := newGate("wait")
+			m := plays(says("before"), calls(want{"c1", "wait", `{}`}), says("done"), says("after"))
+			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &o, box(tool.tool))
+			w.send("0")
+			turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+			require.NoError(t, err)
+			go func() { <-tool.reached; close(tool.open) }()
+			live := eventsOfTurn(t, turn, 0)
+			assert.Equal(t, event.TurnStart, live[0].Kind)
+			assert.Equal(t, event.TurnEnd, live[len(live)-1].Kind)
+			for _, ev := range live {
+				assert.Equal(t, turn.ID(), ev.Turn)
+			}
+			<-turn.Done()
+			w.send("2")
+			assert.Equal(t, live, eventsOfTurn(t, turn, 0), "afterwards")
+			assert.Equal(t, live[3:], eventsOfTurn(t, turn, live[2].Seq), "from one of them on")
+		})
+	}
+}
+
+func eventsOfTurn(t *testing.T, turn *runtime.Turn, after uint64) (out []hook.Event) {
+	t.Helper()
+	for item, err := range turn.Events(t.Context(), after) {
+		require.NoError(t, err)
+		require.Zero(t, item.Missed)
+		out = append(out, item.Event())
+	}
+	return out
+}
+
+func TestSpecEventsEndWithTheirContext(t *testing.T) {
+	t.Parallel()
+	tool := newGate("wait")
+	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
+	turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, err := range turn.Events(ctx, 0) {
+		cancel()
+		if err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+	}
+	close(tool.open)
+	_, err = turn.Wait(t.Context())
+	require.NoError(t, err)
+}
+
+// TestSpecAllEventsOfARunningTurnAreHeld: also where nothing else holds events. Afterwards
+// they are gone, and nobody waits for them.
+func TestSpecAllEventsOfARunningTurnAreHeld(t *testing.T) {
+	t.Parallel()
+	tool := newGate("wait")
+	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
+	turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+	require.NoError(t, err)
+	<-tool.reached
+	go close(tool.open)
+	live := eventsOfTurn(t, turn, 0)
+	assert.Equal(t, event.TurnStart, live[0].Kind)
+	assert.Equal(t, event.TurnEnd, live[len(live)-1].Kind)
+	<-turn.Done()
+	assert.Empty(t, eventsOfTurn(t, turn, 0))
+}
+
+// TestSpecATurnIsEndingWhenItsEndIsTold: whoever saw the end and is refused knows that there
+// is nothing to wait for but Done.
+func TestSpecATurnIsEndingWhenItsEndIsTold(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(says("done")))
+	var ending []bool
+	_, err := w.conv.Send(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+		ending = append(ending, w.conv.Running().Ending())
+		if ev.Kind == event.TurnEnd {
+			other, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+			assert.ErrorIs(t, err, runtime.ErrBusy)
+			assert.True(t, other.Ending())
+		}
+	}})
+	require.NoError(t, err)
+	last := len(ending) - 1
+	assert.True(t, ending[last])
+	assert.NotContains(t, ending[:last], true)
+}
+
+// TestSpecAHookThatHangsAtTheStartHoldsNobodyWhoStarts: the input is stored, so the turn has
+// begun, and whoever started it follows its end.
+func TestSpecAHookThatHangsAtTheStartHoldsNobodyWhoStarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stall := make(chan struct{})
+		w := startWith(t, plays(says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, &staller{stall: stall})
+		turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+		require.NoError(t, err)
+		assert.NotEmpty(t, turn.ID())
+		turn.Stop(nil)
+		out, err := turn.Wait(t.Context())
+		require.NoError(t, err)
+		assert.ErrorIs(t, out.Err, runtime.ErrStopped)
+		close(stall)
+		synctest.Wait()
+	})
+}
+
+type staller struct {
+	hook.Nop
+	stall chan struct{}
+}
+
+func (s *staller) OnEvent(_ context.Context, ev hook.Event) {
+	if ev.Kind == event.TurnStart {
+		<-s.stall
+	}
+}

@@ -53,7 +53,7 @@ func (r *Runtime) LateHooks() int {
 // bounded makes the call in a goroutine and waits until ctx has ended and then for the
 // grace period. The error is that of the call, or abandoned.ErrStillRuns.
 func (r *Runtime) bounded(ctx context.Context, w abandoned.Work, call func() error) error {
-	late, stop := abandoned.Late(ctx, r.o.Grace)
+	late, stop := abandoned.Late(ctx, r.o.Calls.Grace)
 	defer stop()
 	return r.begin(w, call).Wait(late)
 }

@@ -70,7 +70,7 @@ func (r *Runtime) later(ctx context.Context, h *host, of hook.Hook, path string,
 
 // record tells of a run of the member, if runs are recorded.
 func (r *Runtime) record(ctx context.Context, h *host, m composite.InBackground, run hook.Run) {
-	if r.o.RecordHooks {
+	if r.o.Events.RecordHooks {
 		run.Subsystem, run.Point, run.Visibility = m.Path, m.Point, m.Visibility
 		h.Emit(ctx, hook.RunEvent(run))
 	}

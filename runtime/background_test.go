@@ -79,7 +79,7 @@ func TestBackgroundObserversAreToldAgainAfterAFailure(t *testing.T) {
 				<-ctx.Done() // its minute
 			}
 		}
-		w := archived(t, a, &runtime.Options{RecordHooks: true}, says("one"))
+		w := archived(t, a, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, says("one"))
 		w.send("hi")
 		turn := w.events[0].Turn
 		time.Sleep(time.Hour)
@@ -140,7 +140,7 @@ func TestBackgroundMembersAreFoundWhereverTheyAre(t *testing.T) {
 			}
 			c, err := composite.New(&outer{one, two, append(a.Extra, one)})
 			require.NoError(t, err)
-			w := startWith(t, plays(says("one")), hook.AgentConfig{Name: "a"}, &runtime.Options{RecordHooks: recorded}, c)
+			w := startWith(t, plays(says("one")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{RecordHooks: recorded}}, c)
 			w.send("hi")
 			time.Sleep(time.Minute)
 			var keys []string

@@ -88,7 +88,7 @@ func (h *host) inTurn(ctx context.Context) *turn {
 // closeBeside waits for what runs beside turns, as long as ctx and then for the grace
 // period.
 func (r *Runtime) closeBeside(ctx context.Context) {
-	left, dropped := r.beside.Close(ctx, r.o.Grace)
+	left, dropped := r.beside.Close(ctx, r.o.Calls.Grace)
 	if left > 0 {
 		r.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
 			Code: "beside.left", Text: fmt.Sprintf("%d hooks beside turns did not end in time, and %d behind them were not begun", left, dropped),

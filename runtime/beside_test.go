@@ -109,7 +109,7 @@ func TestRecordedObserversDelayNobody(t *testing.T) {
 func TestClosingBoundsWhatRunsBesideTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &trail{do: func(context.Context, *hook.Turn) { time.Sleep(time.Hour) }}
-		w := startTrail(t, a, &runtime.Options{Grace: 5 * time.Second}, says("one"), says("two"))
+		w := startTrail(t, a, &runtime.Options{Calls: runtime.Calls{Grace: 5 * time.Second}}, says("one"), says("two"))
 		w.send("hi")
 		w.send("hi")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

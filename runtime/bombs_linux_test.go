@@ -76,7 +76,7 @@ var bombs = map[string]bomb{
 	"a flood of events of one tool": {cap: 128, run: func(t *testing.T) {
 		st := &countingStore{Store: mem.New(&mem.Options{Journal: true})}
 		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"},
-			&runtime.Options{Store: st, Recent: 4096}, box(emitsMany(*bombEvents, diagnostic)))
+			&runtime.Options{Store: st, Events: runtime.Events{Recent: 4096}}, box(emitsMany(*bombEvents, diagnostic)))
 		told := 0
 		out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 			if ev.Kind != event.TextDelta {
@@ -94,7 +94,7 @@ var bombs = map[string]bomb{
 			ws[i] = want{"", "x", "{}"}
 		}
 		progress := emitsMany(*bombEvents/8, func(_ context.Context, env *hook.Env, i int) { env.Progress(fmt.Sprintf("%0128d", i)) })
-		w := startWith(t, plays(calls(ws...), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Recent: 4096}, box(progress))
+		w := startWith(t, plays(calls(ws...), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{Recent: 4096}}, box(progress))
 		told := 0
 		out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { told++ }})
 		require.NoError(t, err)
@@ -103,7 +103,7 @@ var bombs = map[string]bomb{
 	}},
 	"progress of 10 MB at a time": {cap: 256, run: func(t *testing.T) {
 		huge := strings.Repeat("x", 10<<20)
-		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Recent: 4096},
+		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{Recent: 4096}},
 			box(emitsMany(1000, func(_ context.Context, env *hook.Env, _ int) { env.Progress(huge) })))
 		out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), nil)
 		require.NoError(t, err)
@@ -125,7 +125,7 @@ var bombs = map[string]bomb{
 		}}
 		ended.Add(4)
 		w := startWith(t, plays(calls(want{"", "x", "{}"}, want{"", "x", "{}"}, want{"", "x", "{}"}, want{"", "x", "{}"})),
-			hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: 10 * time.Millisecond}, box(stray))
+			hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: 10 * time.Millisecond}}, box(stray))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		out, err := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) {}})

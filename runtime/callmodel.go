@@ -58,7 +58,7 @@ func (r *Runtime) collect(ctx context.Context, req message.ModelRequest) (reply 
 			err = fmt.Errorf("the provider panicked: %v", v)
 		}
 	}()
-	c := provider.Collector{Limits: r.o.Reply}
+	c := provider.Collector{Limits: r.o.Limits.Reply}
 	size := 0
 	for chunk, err := range r.provider.Stream(ctx, req) {
 		if err == nil {
@@ -67,8 +67,8 @@ func (r *Runtime) collect(ctx context.Context, req message.ModelRequest) (reply 
 		if err == nil {
 			err = c.Add(&chunk)
 		}
-		if size += len(chunk.Text); err == nil && size > r.o.MaxResult {
-			err = fmt.Errorf("the answer is longer than %d bytes; set MaxTokens, or raise Options.MaxResult", r.o.MaxResult)
+		if size += len(chunk.Text); err == nil && size > r.o.Limits.Result {
+			err = fmt.Errorf("the answer is longer than %d bytes; set MaxTokens, or raise Options.Limits.Result", r.o.Limits.Result)
 		}
 		if err == nil && c.Calls() > 0 {
 			err = errors.New("the model called a tool, and was offered none")

@@ -153,7 +153,7 @@ func (t *turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 		t.unreadable = 0
 		return false
 	}
-	if t.unreadable++; t.unreadable < t.rt.o.Unreadable {
+	if t.unreadable++; t.unreadable < t.rt.o.Limits.Unreadable {
 		return false
 	}
 	t.signal(hook.StopRetryLimit, "", fmt.Sprintf("%d replies in a row had arguments that are no JSON, the last for %s", t.unreadable, bad))
@@ -389,7 +389,7 @@ func (t *turn) emitCall(kind hook.EventKind, c *call, text string) {
 func (t *turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 	ev := hook.Event{Kind: kind, Text: text}
 	args := c.args()
-	if c.runner != nil && len(args) <= t.rt.o.MaxResult {
+	if c.runner != nil && len(args) <= t.rt.o.Limits.Result {
 		return ev.WithCall(c.at)
 	}
 	return t.withArgs(ev, args, hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name()})
@@ -398,7 +398,7 @@ func (t *turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 // withArgs returns the event with the detail and the arguments, which are shortened to
 // the size of a tool result: the history has them whole.
 func (t *turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
-	d.Args, ev.Omitted = bound.Args(args, t.rt.o.MaxResult)
+	d.Args, ev.Omitted = bound.Args(args, t.rt.o.Limits.Result)
 	return ev.WithDetail(d)
 }
 

@@ -34,7 +34,7 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 		w := startWith(t, plays(
 			calls(want{"1", "quick", "{}"}, want{"2", "polite", "{}"}, want{"3", "stubborn", "{}"}, want{"4", "nobody", "{}"}),
 			says("back again"),
-		), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, after,
+		), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, after,
 			box(sleeps("quick", time.Millisecond), sleeps("polite", time.Hour), stubborn))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("the user pressed a key")

@@ -56,11 +56,11 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	if err := checkInput(run.Input); err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	if parent.depth+1 > r.o.Depth {
-		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrDepth, max(r.o.Depth, 0))
+	if parent.depth+1 > r.o.Limits.Depth {
+		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrDepth, max(r.o.Limits.Depth, 0))
 	}
-	if parent.root().children.Add(1) > int64(r.o.Children) {
-		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrChildren, r.o.Children)
+	if parent.root().children.Add(1) > int64(r.o.Limits.Children) {
+		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrChildren, r.o.Limits.Children)
 	}
 	agent, err := r.find(ctx, run.Agent)
 	if err != nil {

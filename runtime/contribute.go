@@ -31,7 +31,7 @@ func (t *turn) contribute() bool {
 	if !t.hooks.hasAny(point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections) {
 		return true
 	}
-	c := &contributing{turn: t, budget: t.rt.o.Contributions.Filled()}
+	c := &contributing{turn: t, budget: t.rt.o.Limits.Contributions.Filled()}
 	ok := c.askPolicies() && c.askContext() && c.askTools() && c.askSections()
 	if ok {
 		t.enqueueAll(c.jobs)

@@ -171,7 +171,7 @@ func TestAStrayToolTellsNobodyAfterTheTurn(t *testing.T) {
 		close(ended)
 		return message.ToolResult{}
 	}}
-	w := startWith(t, plays(calls(want{"1", "x", "{}"})), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Millisecond}, box(stray))
+	w := startWith(t, plays(calls(want{"1", "x", "{}"})), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Millisecond}}, box(stray))
 	_, err := w.try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
 	n := len(w.events)

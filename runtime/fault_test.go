@@ -71,7 +71,7 @@ func faultyConversation(t *testing.T, seed uint64) {
 		scripts = append(scripts, c.reply())
 	}
 	w := startWith(t, plays(scripts...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 4}},
-		&runtime.Options{Grace: time.Second, Slots: 3, Store: mem.New(nil)}, c.hooks()...)
+		&runtime.Options{Calls: runtime.Calls{Grace: time.Second, Slots: 3}, Store: mem.New(nil)}, c.hooks()...)
 	for n := range 4 {
 		w.events = nil
 		clear(c.after)

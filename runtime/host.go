@@ -89,8 +89,8 @@ func (h eventHost) Emit(ctx context.Context, ev hook.Event) {
 // accept emits an event of a hook or a tool.
 func (h *host) accept(ctx context.Context, ev hook.Event, how stream.How) {
 	ev.Time, ev.Omitted = time.Time{}, 0
-	if d := ev.Detail(); len(d.Args) > h.rt.o.MaxResult {
-		d.Args, ev.Omitted = bound.Args(d.Args, h.rt.o.MaxResult)
+	if d := ev.Detail(); len(d.Args) > h.rt.o.Limits.Result {
+		d.Args, ev.Omitted = bound.Args(d.Args, h.rt.o.Limits.Result)
 		ev = ev.WithDetail(d)
 	}
 	h.emitHow(ctx, ev, how)
@@ -110,8 +110,8 @@ func (h *host) emitHow(ctx context.Context, ev hook.Event, how stream.How) {
 // bound cuts the text of an event to the size of a tool result, because readers and the
 // store keep events beside the messages.
 func (h *host) bound(ev *hook.Event) {
-	if len(ev.Text) > h.rt.o.MaxResult {
-		text, omitted := bound.Cut(ev.Text, h.rt.o.MaxResult)
+	if len(ev.Text) > h.rt.o.Limits.Result {
+		text, omitted := bound.Cut(ev.Text, h.rt.o.Limits.Result)
 		ev.Text, ev.Omitted = text, ev.Omitted+omitted
 	}
 }

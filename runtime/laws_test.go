@@ -176,7 +176,7 @@ func TestLawArgumentsThatAreNoJSONAgainAndAgainEndTheTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := plays(append(tc.replies, says("never"))...)
-			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Unreadable: tc.limit}, box(named("x"), does("y", never(t))))
+			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Limits: runtime.Limits{Unreadable: tc.limit}}, box(named("x"), does("y", never(t))))
 			out, err := w.try(t.Context(), "go")
 			require.ErrorIs(t, err, runtime.ErrArguments)
 			assert.Equal(t, hook.StopRetryLimit, out.Signals.At(0).Reason)

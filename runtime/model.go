@@ -113,7 +113,7 @@ func (t *turn) responded(req message.ModelRequest) (message.ModelReply, bool) {
 // stream asks the model and shows its text as it comes, unless it is held back.
 func (t *turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 	a := &t.answer
-	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.rt.o.Reply}, false, false, nil
+	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.rt.o.Limits.Reply}, false, false, nil
 	t.consume(req)
 	t.closeSegment()
 	if a.err != nil {

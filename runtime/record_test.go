@@ -77,7 +77,7 @@ func (n *nosy) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { panic(
 func TestRecordedTurn(t *testing.T) {
 	m := plays(calls(want{"k1", "echo", `{"s":"` + canary + `"}`}), says(canary))
 	n := new(nosy)
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: canary}, &runtime.Options{RecordHooks: true}, n, box(named("echo")))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: canary}, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, n, box(named("echo")))
 	w.send(canary)
 
 	var told []string
@@ -112,7 +112,7 @@ func TestRecordedCall(t *testing.T) {
 		return hook.DenyTool("not today"), nil
 	})
 	m := plays(calls(want{"k1", "echo", `{"s":"x"}`}), says("bye"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: "Help."}, &runtime.Options{RecordHooks: true}, deny, box(named("echo")))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: "Help."}, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, deny, box(named("echo")))
 	w.send("hi")
 	var kinds []hook.EventKind
 	for _, ev := range w.events {

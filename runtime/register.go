@@ -184,7 +184,7 @@ func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
 		return r.begin(what, func() error { c.endSession(lasting, nil, ""); return nil })
 	}
 	wait := func(calls ...*abandoned.Call) (hangs bool) {
-		late, stop := abandoned.Late(ctx, r.o.Grace)
+		late, stop := abandoned.Late(ctx, r.o.Calls.Grace)
 		defer stop()
 		for _, b := range calls {
 			err := b.Wait(late)
@@ -213,7 +213,7 @@ const turnGraces = 3
 
 // awaitTurns waits for the cancelled turns and compactions of the agent.
 func (r *Runtime) awaitTurns(ctx context.Context, a *Agent, drained <-chan struct{}) {
-	late := time.NewTimer(turnGraces * r.o.Grace)
+	late := time.NewTimer(turnGraces * r.o.Calls.Grace)
 	defer late.Stop()
 	select {
 	case <-drained:

@@ -85,7 +85,7 @@ func withheld(reason string) message.ToolResult {
 func (t *turn) maxResult(c *call) int {
 	n := c.at.Tool().MaxResult
 	if n <= 0 {
-		n = t.rt.o.MaxResult
+		n = t.rt.o.Limits.Result
 	}
 	if c.grant.MaxOutput > 0 {
 		n = min(n, c.grant.MaxOutput)

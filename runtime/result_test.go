@@ -45,8 +45,8 @@ func TestResultsAreCutAtRuneBordersHeadAndTailKept(t *testing.T) {
 		assert.Less(t, len(got), limit+50)
 	}
 	assert.Less(t, len(resultOf(t, message.TextResult(strings.Repeat("x", 1e6)), nil, 0).Text()), 100_000+50)
-	assert.Less(t, len(resultOf(t, message.TextResult(long), &runtime.Options{MaxResult: 50}, 0).Text()), 100)
-	assert.Equal(t, long, resultOf(t, message.TextResult(long), &runtime.Options{MaxResult: 50}, 1e6).Text(), "the tool's own bound counts")
+	assert.Less(t, len(resultOf(t, message.TextResult(long), &runtime.Options{Limits: runtime.Limits{Result: 50}}, 0).Text()), 100)
+	assert.Equal(t, long, resultOf(t, message.TextResult(long), &runtime.Options{Limits: runtime.Limits{Result: 50}}, 1e6).Text(), "the tool's own bound counts")
 	assert.Equal(t, "short", resultOf(t, message.TextResult("short"), nil, 5).Text())
 }
 
@@ -237,7 +237,7 @@ func TestSlotsBoundTheProcessAndWaitingToolsTakeNone(t *testing.T) {
 		b := box(sleeps("works", time.Second), waits)
 		w := startWith(t, plays(
 			calls(want{"", "waits", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}), says("done"),
-		), hook.AgentConfig{Name: "a"}, &runtime.Options{Slots: 2}, b)
+		), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Slots: 2}}, b)
 		began := time.Now()
 		w.send("go")
 		assert.Equal(t, time.Minute, time.Since(began))

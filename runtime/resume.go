@@ -32,7 +32,7 @@ func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
 // because what they did is not known. Then the model is asked as it would have
 // been. The turn keeps its id and its number, and its start is told again.
 //
-// A turn that has been resumed Options.Resumes times is only brought to its end.
+// A turn that has been resumed Options.Limits.Resumes times is only brought to its end.
 // ErrNotInterrupted if there is none, or, with TurnOptions.Unasked, none that began
 // in this project; otherwise the errors are those of Start.
 func (c *Conversation) Resume(ctx context.Context, o *TurnOptions) (*Turn, error) {
@@ -135,7 +135,7 @@ func (t *turn) beginAgain(was *durable.Interrupted, in message.Input, on bool) {
 		t.endsLike(was.End)
 		return
 	}
-	if !t.mayResume(max(1, t.rt.o.Resumes)) || !t.noteResumed() {
+	if !t.mayResume(max(1, t.rt.o.Limits.Resumes)) || !t.noteResumed() {
 		return
 	}
 	more := t.accept(in)
@@ -154,7 +154,7 @@ func (t *turn) continues(was *durable.Interrupted, on bool) {
 		on = t.beginSession() && on
 	}
 	t.settleChildren(was)
-	on = on && t.mayResume(t.rt.o.Resumes) && t.noteResumed() && t.inform()
+	on = on && t.mayResume(t.rt.o.Limits.Resumes) && t.noteResumed() && t.inform()
 	t.forget = append(t.forget, was.Numbers...)
 	more := on
 	if was.Message.Role != "" {
@@ -193,7 +193,7 @@ func (t *turn) endsLeft() {
 
 // staysInterrupted reports whether the turn, whose loop was left behind, is left to who
 // takes it up next: no gate has judged its input, and it was not the turn that was
-// cancelled. How often that happens is limited by Options.Resumes.
+// cancelled. How often that happens is limited by Options.Limits.Resumes.
 func (t *turn) staysInterrupted() bool {
 	return t.owed != nil && t.owed.End == nil && t.ctx.Err() == nil && !t.stored &&
 		t.history.stored.Len() == t.conv.lease.History().Len()

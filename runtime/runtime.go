@@ -59,67 +59,27 @@ type Options struct {
 	Project string
 	// Environment is told to agents that have tools; zero tells nothing.
 	Environment Environment
-	// Slots is how many tools may run at once in the whole process, those that
-	// wait for a person or an agent aside; 0 is 128.
-	Slots int
-	// Abandoned is how many calls of one tool may be abandoned and still run: then a
-	// further call of the tool fails at once. A call is abandoned when it ignores its
-	// context for the grace period. It gives its slot back, and keeps its exclusive key
-	// until it ends. 0 is 32.
-	Abandoned int
-	// MaxResult bounds, in bytes, the text of a tool result where the tool itself says
-	// nothing, the texts and arguments of events, and the answer of Host.CallModel. 0 is
-	// 100,000.
-	MaxResult int
-	// Reply bounds the text and the calls of one reply of a model. A reply that exceeds
-	// it is cut and fails with a [provider.TooLargeError]: its text is not stored and
-	// none of its calls run. The zero Limits are the defaults.
-	Reply provider.Limits
-	// Grace is how long a cancelled turn waits for its tools, or for a hook, and half of
-	// what it waits for in all; 0 is 5 seconds. A child's turn waits half as long as
-	// its parent's.
-	Grace time.Duration
 	// Owner names this runtime to other processes that use the store; "" is random.
 	Owner string
 	// Lease is how long a conversation stays this runtime's after its process has
-	// died within a turn; 0 is 15 seconds, and LongestLease the
-	// most. Turns that take longer prolong it.
+	// died within a turn; 0 is 15 seconds, and LongestLease the most. Turns that take
+	// longer prolong it.
 	Lease time.Duration
 	// Gone reports whether the runtime of that owner is known to have died, so that
 	// its conversations need not wait for the end of their leases; nil knows of
 	// none. It is called before a turn begins.
 	Gone func(owner string) bool
-	// Resumes is how often one turn may be resumed, so that a turn that kills its
-	// process does not do so for ever; 0 is 3.
-	Resumes int
-	// Unreadable is the number of replies in a row with a call whose arguments are no
-	// JSON that ends a turn; before that the model is told what is wrong and the turn
-	// goes on. 0 is 3; 1 or less ends it at the first.
-	Unreadable int
-	// Depth is how deep agents may run agents: 1 lets an agent run others that may
-	// run none. 0 is 3, negative is not at all.
-	Depth int
-	// Children is how many agents a turn may run, with those that they run and so on. 0
-	// is 256, negative is no limit. Which agents run which is a model's
-	// choice, and without a bound one message could start thousands.
-	Children int
+	// Limits bound every turn, Calls are about tool calls, Events about what is told.
+	Limits Limits
+	Calls  Calls
+	Events Events
 	// FindAgent returns the configuration of an agent that another one wants to run
 	// and that is not registered, which it then is. Nil knows none.
 	FindAgent func(ctx context.Context, name string) (hook.AgentConfig, error)
-	// Contributions bounds what hooks contribute to one turn.
-	Contributions contribution.Budget
 	// Jobs says which jobs this process does, and how. Without handlers they are only
-	// queued, for another process with the same store; but members that their tags
-	// have told in the background are told here, as Workers, Attempts and Timeout say.
+	// queued, for another process with the same store; but the jobs of members tagged
+	// background run here, as Workers, Attempts and Timeout say.
 	Jobs job.Options
-	// Recent is how many events of a conversation are held for who subscribes late,
-	// for the 64 conversations that were active last; 0 holds none.
-	Recent int
-	// RecordHooks tells every hook run as an event, [event.HookRun], which
-	// observers, subscribers and the hooks themselves get and the store keeps. The
-	// composite is then linked with a recorder when the runtime is opened. Without it
-	// nothing is paid.
-	RecordHooks bool
 	// Layers are the configuration of the whole process, the most general one first:
 	// members of the hook that they turn off are not even opened. They need a composite;
 	// see [composite.Composite.Layered]. Agents may have one more, their section [LayerSection],
@@ -133,6 +93,63 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes the ids of turns, unique in the store; nil is random.
 	NewID func() string
+}
+
+// Limits bound every turn of a Runtime. An agent has limits of its own beside them: see
+// [hook.Limits].
+type Limits struct {
+	// Result bounds, in bytes, the text of a tool result where the tool itself says
+	// nothing, the texts and arguments of events, and the answer of Host.CallModel. 0 is
+	// 100,000.
+	Result int
+	// Reply bounds the text and the calls of one reply of a model. A reply that exceeds
+	// it is cut and fails with a [provider.TooLargeError]: its text is not stored and
+	// none of its calls run. The zero Limits are the defaults.
+	Reply provider.Limits
+	// Contributions bounds what hooks contribute to one turn.
+	Contributions contribution.Budget
+	// Depth is how deep agents may run agents: 1 lets an agent run others that may
+	// run none. 0 is 3, negative is not at all.
+	Depth int
+	// Children is how many agents a turn may run, with those that they run and so on. 0
+	// is 256, negative is no limit. Which agents run which is a model's choice, and
+	// without a bound one message could start thousands.
+	Children int
+	// Resumes is how often one turn may be resumed, so that a turn that kills its
+	// process does not do so for ever; 0 is 3.
+	Resumes int
+	// Unreadable is the number of replies in a row with a call whose arguments are no
+	// JSON that ends a turn; before that the model is told what is wrong and the turn
+	// continues. 0 is 3; 1 or less ends it at the first.
+	Unreadable int
+}
+
+// Calls say how a Runtime runs tool calls.
+type Calls struct {
+	// Slots is how many tools may run at once in the whole process, those that
+	// wait for a person or an agent aside; 0 is 128.
+	Slots int
+	// Abandoned is how many calls of one tool may be abandoned and still run: then a
+	// further call of the tool fails at once. A call is abandoned when it ignores its
+	// context for the grace period. It gives its slot back, and keeps its exclusive key
+	// until it ends. 0 is 32.
+	Abandoned int
+	// Grace is how long a cancelled turn waits for its tools, or for a hook, and half of
+	// what it waits for in all; 0 is 5 seconds. A child's turn waits half as long as its
+	// parent's.
+	Grace time.Duration
+}
+
+// Events say what a Runtime tells, and what it holds for those who come late.
+type Events struct {
+	// Recent is how many events of a conversation are held for who subscribes late,
+	// for the 64 conversations that were active last; 0 holds none.
+	Recent int
+	// RecordHooks tells every hook run as an event, [event.HookRun], which
+	// observers, subscribers and the hooks themselves get and the store keeps. The
+	// composite is then linked with a recorder when the runtime is opened. Without it
+	// nothing is paid.
+	RecordHooks bool
 }
 
 // Environment is what an agent is told about where its tools work. Empty fields
@@ -214,7 +231,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 		r.o = *o
 	}
 	r.o.fill()
-	r.tools = toolrun.New(toolrun.Options{Slots: r.o.Slots, Abandoned: r.o.Abandoned})
+	r.tools = toolrun.New(toolrun.Options{Slots: r.o.Calls.Slots, Abandoned: r.o.Calls.Abandoned})
 	r.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Now: r.o.Now})
 	r.volatile = r.o.Store.Volatile()
 	r.beside = r.newLanes()
@@ -234,17 +251,17 @@ func (o *Options) fill() {
 	if o.NewID == nil {
 		o.NewID = rand.Text
 	}
-	if o.Slots <= 0 {
-		o.Slots = defaultSlots
+	if o.Calls.Slots <= 0 {
+		o.Calls.Slots = defaultSlots
 	}
-	if o.Abandoned <= 0 {
-		o.Abandoned = defaultAbandoned
+	if o.Calls.Abandoned <= 0 {
+		o.Calls.Abandoned = defaultAbandoned
 	}
-	if o.MaxResult <= 0 {
-		o.MaxResult = defaultMaxResult
+	if o.Limits.Result <= 0 {
+		o.Limits.Result = defaultMaxResult
 	}
-	if o.Grace <= 0 {
-		o.Grace = defaultGrace
+	if o.Calls.Grace <= 0 {
+		o.Calls.Grace = defaultGrace
 	}
 	o.fillShared()
 }
@@ -258,13 +275,13 @@ func (o *Options) fillShared() {
 		o.Lease = defaultLease
 	}
 	o.Lease = min(o.Lease, LongestLease)
-	if o.Resumes <= 0 {
-		o.Resumes = defaultResumes
+	if o.Limits.Resumes <= 0 {
+		o.Limits.Resumes = defaultResumes
 	}
-	o.Unreadable = cmp.Or(o.Unreadable, defaultUnreadable)
-	o.Depth = cmp.Or(o.Depth, defaultDepth)
-	if o.Children = cmp.Or(o.Children, defaultChildren); o.Children < 0 {
-		o.Children = math.MaxInt
+	o.Limits.Unreadable = cmp.Or(o.Limits.Unreadable, defaultUnreadable)
+	o.Limits.Depth = cmp.Or(o.Limits.Depth, defaultDepth)
+	if o.Limits.Children = cmp.Or(o.Limits.Children, defaultChildren); o.Limits.Children < 0 {
+		o.Limits.Children = math.MaxInt
 	}
 }
 
@@ -307,7 +324,7 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	}
 	r.background = h.InBackground()
 	r.jobs = r.newJobs()
-	if r.o.RecordHooks {
+	if r.o.Events.RecordHooks {
 		h = h.Recorded(&composite.RecordOptions{Now: r.o.Now})
 	}
 	r.hooks = newHooks(h)
@@ -357,7 +374,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	case stateNew:
 		return nil
 	}
-	late, stop := abandoned.Late(ctx, closeGraces*r.o.Grace)
+	late, stop := abandoned.Late(ctx, closeGraces*r.o.Calls.Grace)
 	defer stop()
 	err := r.begin(abandoned.Work{Point: "Close"}, func() error { return r.close(ctx) }).Wait(late)
 	if err == abandoned.ErrStillRuns {

@@ -26,7 +26,7 @@ func TestSpecSessionsEndSideBySideOnceOneHangs(t *testing.T) {
 		release := make(chan struct{})
 		var ended atomic.Int32
 		h := point.OnSessionEndFunc(func(context.Context, *hook.Session) { ended.Add(1); <-release })
-		w := startWith(t, plays(many(n)...), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: grace}, h)
+		w := startWith(t, plays(many(n)...), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: grace}}, h)
 		sendMany(t, w, n)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -45,7 +45,7 @@ func TestSpecCloseEndsHoweverMuchHangs(t *testing.T) {
 		const n, grace = 50, 5 * time.Second
 		release, left := make(chan struct{}), atomic.Int32{}
 		h := unregistering{f: func() { <-release; left.Add(1) }}
-		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: grace}, h)
+		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: grace}}, h)
 		for i := range n - 1 {
 			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: fmt.Sprint("a", i)})
 			require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestSpecAGuestThatWasLeftBehindDoesNotEnter(t *testing.T) {
 				<-release
 			}
 		}}
-		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, h)
+		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, h)
 		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "guest"})
 		require.NoError(t, err)
 		hangs.Store(true)
@@ -141,7 +141,7 @@ func TestSpecAWrapStartsNothingForACallThatWasGivenUp(t *testing.T) {
 					ran = true
 					return message.TextResult("done")
 				}}
-				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, wrap, box(x))
+				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, wrap, box(x))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				_, err := w.try(ctx, "go")

@@ -98,14 +98,14 @@ func TestSpecCallModelFails(t *testing.T) {
 		{"where it panics", hook.Limits{}, func(func(message.Chunk, error) bool) { panic("boom") }, `call model "main": the provider panicked: boom`, 2},
 		{"where it calls a tool", hook.Limits{}, calls(want{"c1", "echo", `{}`}), `call model "main": the model called a tool, and was offered none`, 2},
 		{"where it ends without a finish", hook.Limits{}, chunks(text("x")), `call model "main": provider: the stream ended without a finish`, 2},
-		{"where it does not end", hook.Limits{}, says(long, long), `call model "main": the answer is longer than 1000 bytes; set MaxTokens, or raise Options.MaxResult`, 2},
+		{"where it does not end", hook.Limits{}, says(long, long), `call model "main": the answer is longer than 1000 bytes; set MaxTokens, or raise Options.Limits.Result`, 2},
 		{"where no tokens are left", hook.Limits{Tokens: 15}, says("never"), "hook: the turn has used up its tokens", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			h := &titles{}
 			failed := onErrors(hook.RetryFailure(0))
-			w := startWith(t, plays(says("hi"), tc.stream), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}, Limits: tc.limits}, &runtime.Options{MaxResult: 1000}, h, failed)
+			w := startWith(t, plays(says("hi"), tc.stream), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}, Limits: tc.limits}, &runtime.Options{Limits: runtime.Limits{Result: 1000}}, h, failed)
 			out, err := w.try(t.Context(), "1")
 			require.NoError(t, err)
 			assert.Equal(t, "hi", out.Text(), "the turn goes on")

@@ -192,7 +192,7 @@ func TestSpecAChildEndsWithItsParent(t *testing.T) {
 func TestSpecWhoWaitsForAChildHoldsNoSlot(t *testing.T) {
 	t.Parallel()
 	c := cast{"chief": plays(delegates("writer", "writer"), says("done")), "writer": plays(calls(want{"c1", "echo", `{}`}), calls(want{"c1", "echo", `{}`}), says("written"), says("written"))}
-	w := stage(t, c, &runtime.Options{Slots: 1}, agents("chief", "writer"), delegate.New(nil), box(named("echo")))
+	w := stage(t, c, &runtime.Options{Calls: runtime.Calls{Slots: 1}}, agents("chief", "writer"), delegate.New(nil), box(named("echo")))
 	assert.Equal(t, "done", w.send("do it").Text())
 	assert.Equal(t, []string{"completed", "completed"}, []string{string(w.tasks()[0].Stop), string(w.tasks()[1].Stop)})
 }
@@ -216,7 +216,7 @@ func TestSpecAChildSpendsOfItsParentsTokens(t *testing.T) {
 func TestSpecAgentsRunAgentsOnlySoDeep(t *testing.T) {
 	t.Parallel()
 	c := cast{"chief": plays(delegates("chief"), delegates("chief"), says("not deeper"), says("done"))}
-	w := stage(t, c, &runtime.Options{Depth: 1}, agents("chief"), delegate.New(nil))
+	w := stage(t, c, &runtime.Options{Limits: runtime.Limits{Depth: 1}}, agents("chief"), delegate.New(nil))
 	w.send("do it")
 	assert.Equal(t, []delegate.TaskResult{{Agent: "chief", Result: "not deeper", Stop: hook.StopCompleted}}, w.tasks())
 	assert.Contains(t, w.results()[0], "agents may not run agents any deeper")
@@ -230,12 +230,12 @@ func TestSpecATurnRunsOnlySoManyAgents(t *testing.T) {
 		"helper": plays(delegates("writer"), says("helped"), says("not alone"), delegates("writer"), says("helped again")),
 		"writer": plays(says("written"), says("written again")),
 	}
-	w := stage(t, c, &runtime.Options{Children: 3}, agents("chief", "helper", "writer"), delegate.New(nil))
+	w := stage(t, c, &runtime.Options{Limits: runtime.Limits{Children: 3}}, agents("chief", "helper", "writer"), delegate.New(nil))
 	w.send("do it")
 	assert.Empty(t, w.tasks()[0].Error)
 	assert.Len(t, c["writer"].requests, 1)
 	w = stage(t, cast{"chief": plays(delegates("helper"), delegates("helper"), says("done")), "helper": plays(says("helped"))},
-		&runtime.Options{Children: 1}, agents("chief", "helper"), delegate.New(nil))
+		&runtime.Options{Limits: runtime.Limits{Children: 1}}, agents("chief", "helper"), delegate.New(nil))
 	w.send("do it")
 	assert.Contains(t, w.results()[1], "no more agents can be run for this request")
 }

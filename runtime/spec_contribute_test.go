@@ -460,7 +460,7 @@ func TestSpecBudgetsAreOptions(t *testing.T) {
 	}
 	m := plays(says("ok"))
 	w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{
-		Contributions: contribution.Budget{BlocksChars: 4, Sections: 1, SectionChars: 3},
+		Limits: runtime.Limits{Contributions: contribution.Budget{BlocksChars: 4, Sections: 1, SectionChars: 3}},
 	}, a)
 	w.send("go")
 	assert.Equal(t, []string{"user go", "context! user <context id=\"a\">\nabc…\n</context>"}, m.shown(0))

@@ -211,7 +211,7 @@ func TestSpecCallsThatNeverEndStopNobodyElse(t *testing.T) {
 		w := startWith(t, plays(
 			calls(want{"1", "deaf", "{}"}, want{"2", "deaf", "{}"}, want{"3", "deaf", "{}"}, want{"4", "deaf", "{}"}),
 			calls(want{"5", "deaf", "{}"}, want{"6", "quick", "{}"}), says("done"), calls(want{"7", "deaf", "{}"}), says("done"),
-		), hook.AgentConfig{Name: "a"}, &runtime.Options{Slots: 1, Abandoned: 2}, box(deaf, a.quick("quick")))
+		), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Slots: 1, Abandoned: 2}}, box(deaf, a.quick("quick")))
 		w.send("go")
 		lines := w.history()
 		assert.Contains(t, lines[2], "timed out after 1s; it did not end")

@@ -138,7 +138,7 @@ func TestSpecEventsAreThoseOfTheTurn(t *testing.T) {
 	for name, dir := range map[string]string{"kept": t.TempDir(), "not kept": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := runtime.Options{Recent: 100}
+			o := runtime.Options{Events: runtime.Events{Recent: 100}}
 			if dir != "" {
 				o.Store = openSQLite(t, dir)
 			}
@@ -235,7 +235,7 @@ func TestSpecAHookThatHangsAtTheStartHoldsNobodyWhoStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stall := make(chan struct{})
-		w := startWith(t, plays(says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, &staller{stall: stall})
+		w := startWith(t, plays(says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, &staller{stall: stall})
 		turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
 		require.NoError(t, err)
 		assert.NotEmpty(t, turn.ID())

@@ -104,7 +104,7 @@ func TestSpecAMemberThatTheProcessTurnsOffIsNowhere(t *testing.T) {
 	t.Parallel()
 	for _, record := range []bool{false, true} {
 		s := newScribe()
-		w := startWith(t, callsEcho(1), hook.AgentConfig{Name: "a"}, &runtime.Options{Layers: off(t, "user.json", "Scribe"), RecordHooks: record}, desk(t, s))
+		w := startWith(t, callsEcho(1), hook.AgentConfig{Name: "a"}, &runtime.Options{Layers: off(t, "user.json", "Scribe"), Events: runtime.Events{RecordHooks: record}}, desk(t, s))
 		w.send("go")
 		assert.Equal(t, []string{"echo"}, toolNames(w.model.requests[0].Tools))
 		assert.NotContains(t, w.model.requests[0].System, "scribe")

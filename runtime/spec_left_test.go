@@ -286,7 +286,7 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	if how == "deadline" {
 		cfg.Limits.Time = time.Hour
 	}
-	w := startWith(t, m, cfg, &runtime.Options{Grace: grace, Store: mem.New(&mem.Options{Journal: journal})}, h.hooks()...)
+	w := startWith(t, m, cfg, &runtime.Options{Calls: runtime.Calls{Grace: grace}, Store: mem.New(&mem.Options{Journal: journal})}, h.hooks()...)
 	f := follow(t, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -369,7 +369,7 @@ func TestSpecACallOfALoopThatWasLeftBehindNeverStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHangs(point.OnEvent, event.CallResult)
 		w := startWith(t, plays(calls(want{"1", "nobody", "{}"}, want{"2", "x", "{}"})), hook.AgentConfig{Name: "a"},
-			&runtime.Options{Grace: time.Second}, &hangingHook{hangs: h}, box(does("x", never(t))))
+			&runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, &hangingHook{hangs: h}, box(does("x", never(t))))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := w.try(ctx, "go")
@@ -406,7 +406,7 @@ func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done"), says("again")),
-					hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, box(named("x")))
+					hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, box(named("x")))
 				release := make(chan struct{})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -438,7 +438,7 @@ func TestSpecAModelThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 				<-release
 				yield(text("late"), nil)
 			}
-		}, says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second})
+		}, says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -517,7 +517,7 @@ func TestSpecCloseEndsWhateverHangs(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := &endHangs{at: at, release: make(chan struct{})}
-				w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, h, hook.Nop{})
+				w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, h, hook.Nop{})
 				w.send("one")
 				w.send("two")
 				if at == point.BeforeCompaction {
@@ -559,7 +559,7 @@ func TestSpecWhatIsSteeredIntoAGateThatHangsIsRefused(t *testing.T) {
 				said := make(chan struct{})
 				slow := does("x", func(context.Context) message.ToolResult { <-said; return message.TextResult("done") })
 				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"},
-					&runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: journal})}, gate, box(slow))
+					&runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: journal})}, gate, box(slow))
 				go func() {
 					synctest.Wait()
 					for _, text := range []string{"one", "two", "three"} {

@@ -188,7 +188,7 @@ func TestSpecATurnThatIsLeftBehindWithAFullQueueHasItsEnd(t *testing.T) {
 					release := make(chan struct{})
 					defer close(release)
 					w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done"), says("again")), hook.AgentConfig{Name: "a"},
-						&runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: journal})}, append(hooks(), stuckOnSlow(release))...)
+						&runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: journal})}, append(hooks(), stuckOnSlow(release))...)
 					f := follow(t, w)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
@@ -239,7 +239,7 @@ func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 					"chief":  plays(calls(want{"1", "x", "{}"}, want{"2", "delegate", `{"tasks":[{"agent":"helper","message":"m"}]}`}), says("done")),
 					"helper": plays(says("helped")),
 				}
-				w := stage(t, c, &runtime.Options{Grace: 8 * time.Second}, cfgs, delegate.New(nil), hang, box(slow))
+				w := stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: 8 * time.Second}}, cfgs, delegate.New(nil), hang, box(slow))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				told := 0
@@ -332,7 +332,7 @@ func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
 			})
 		})
 		step := point.BeforeStepFunc(func(context.Context, *hook.Step) (d hook.StepDecision, err error) { <-release; return d, nil })
-		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: true})},
+		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: true})},
 			before, step, observer{f: func(_ context.Context, ev hook.Event) {
 				if ev.Text == "audit" {
 					assert.Empty(t, ev.Turn)
@@ -375,7 +375,7 @@ func TestSpecAResultThatTheLoopLeftBehindHasNotSeenIsKept(t *testing.T) {
 						}))
 					}
 					w := startWith(t, plays(calls(want{"1", "x", "{}"}, want{"2", "y", "{}"}, want{"3", "z", "{}"})), hook.AgentConfig{Name: "a"},
-						&runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: journal})}, hooks...)
+						&runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: journal})}, hooks...)
 					f := follow(t, w)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
@@ -429,7 +429,7 @@ func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
 			turn.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "too late"})
 			return d, nil
 		})
-		w = startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, before,
+		w = startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, before,
 			observer{f: func(_ context.Context, ev hook.Event) {
 				switch ev.Text {
 				case "in time":
@@ -468,7 +468,7 @@ func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 				cfgs := agents("chief", "helper")
 				cfgs[1].Limits.Time = 10 * time.Second
 				c := cast{"chief": plays(delegates("helper"), says("done")), "helper": plays(says("he", "lp", "ed"))}
-				w := stage(t, c, &runtime.Options{Grace: 8 * time.Second}, cfgs, delegate.New(nil), hangs)
+				w := stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: 8 * time.Second}}, cfgs, delegate.New(nil), hangs)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				if kind == event.SubagentStart { // the limit counts from the turn's start
@@ -500,7 +500,7 @@ func TestSpecTheSessionOfAChildThatIsLeftBehindEnds(t *testing.T) {
 					"chief":  plays(calls(want{"1", "delegate", `{"tasks":[{"agent":"helper","message":"m"}]}`}), says("done")),
 					"helper": plays(says("helped")),
 				}
-				w := stage(t, c, &runtime.Options{Grace: time.Second}, cfgs, delegate.New(nil), h)
+				w := stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, cfgs, delegate.New(nil), h)
 				_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), nil)
 				require.NoError(t, err)
 				synctest.Wait()

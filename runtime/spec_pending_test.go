@@ -113,7 +113,7 @@ func TestSpecACancelledTurnLeavesNothingWaiting(t *testing.T) {
 	for name, of := range map[string]func(context.Context) context.Context{"the turn's context": unchanged, "its own": context.WithoutCancel} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: 10 * time.Millisecond},
+			w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: 10 * time.Millisecond}},
 				asksFor("x"), byPeople(of), box(does("x", never(t))))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

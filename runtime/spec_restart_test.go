@@ -111,12 +111,12 @@ func TestSpecATurnThatKillsItsProcessIsNotResumedForEver(t *testing.T) {
 	<-deadly.reached
 	p.dies()
 	for range 2 {
-		p = boot(t, dir, plays(), runtime.Options{Resumes: 2}, box(deadly.tool))
+		p = boot(t, dir, plays(), runtime.Options{Limits: runtime.Limits{Resumes: 2}}, box(deadly.tool))
 		p.resumes()
 		<-deadly.reached
 		p.dies()
 	}
-	p = boot(t, dir, plays(), runtime.Options{Resumes: 2}, box(deadly.tool))
+	p = boot(t, dir, plays(), runtime.Options{Limits: runtime.Limits{Resumes: 2}}, box(deadly.tool))
 	p.resumes()
 	out := p.ends()
 	require.ErrorContains(t, out.err, "resumed as often")

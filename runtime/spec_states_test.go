@@ -135,7 +135,7 @@ func TestSpecTurnsAtTheSameTimeShareNoState(t *testing.T) {
 		}
 		return calls(want{"c1", "echo", `{}`})
 	})
-	rt := runtime.New(compose(t, []hook.Hook{box(named("echo")), a, b}), m, &runtime.Options{Slots: conversations})
+	rt := runtime.New(compose(t, []hook.Hook{box(named("echo")), a, b}), m, &runtime.Options{Calls: runtime.Calls{Slots: conversations}})
 	require.NoError(t, rt.Open(t.Context()))
 	t.Cleanup(func() { _ = rt.Close(context.Background()) })
 	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})

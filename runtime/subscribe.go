@@ -13,14 +13,14 @@ import (
 func (r *Runtime) Subscribe(o *SubscribeOptions) *Reader { return r.streams.Subscribe(o) }
 
 // LastEvent is the position of the newest event of the conversation, "" of all,
-// that this runtime has told while somebody followed, or Options.Recent held
+// that this runtime has told while somebody followed, or Options.Events.Recent held
 // events; false if there was none.
 func (r *Runtime) LastEvent(conversation string) (Position, bool) {
 	return r.streams.End(conversation)
 }
 
 func (r *Runtime) streamOptions() stream.Options {
-	o := stream.Options{Recent: r.o.Recent, Epoch: r.o.Now().UnixNano(), Source: r.source}
+	o := stream.Options{Recent: r.o.Events.Recent, Epoch: r.o.Now().UnixNano(), Source: r.source}
 	if log, ok := r.o.Store.(store.Log); ok && !r.volatile {
 		o.Log = log
 	}

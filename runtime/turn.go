@@ -523,7 +523,7 @@ func (t *turn) signalled(reason hook.StopReason) bool {
 
 // grace is how long the turn waits for its tools and hooks after it was cancelled:
 // a child half as long as its parent, which waits for it.
-func (t *turn) grace() time.Duration { return t.rt.o.Grace >> t.depth }
+func (t *turn) grace() time.Duration { return t.rt.o.Calls.Grace >> t.depth }
 
 // after is the context for what has to be done although the turn may have been
 // cancelled: then it lives for the grace period. The caller calls the function.

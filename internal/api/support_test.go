@@ -267,7 +267,7 @@ func (w *world) start() {
 	h, err := composite.New(&hooks{asks, approval.New(&w.o.approval), w.box})
 	require.NoError(t, err)
 	price := func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) }
-	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Project: w.o.api.Project, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096), Price: price, RecordHooks: w.o.record})
+	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Project: w.o.api.Project, Calls: runtime.Calls{Grace: time.Second}, Events: runtime.Events{Recent: cmp.Or(w.o.recent, 4096), RecordHooks: w.o.record}, Price: price})
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
 	require.NoError(t, err)

@@ -89,7 +89,7 @@ func cancelled(t *testing.T, seed uint64, bad func(store.Store, *atomic.Bool) st
 		s = bad(s, &over)
 	}
 	tools := &timed{seed: seed}
-	rt := runtime.New(tools, asksForMany(seed), &runtime.Options{Store: s, Grace: time.Second})
+	rt := runtime.New(tools, asksForMany(seed), &runtime.Options{Store: s, Calls: runtime.Calls{Grace: time.Second}})
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, rt.Open(ctx))
 	_, err := rt.Register(ctx, hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 3}})

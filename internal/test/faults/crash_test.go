@@ -258,7 +258,7 @@ func (l *ledger) open(early bool, wrap func(store.Store) store.Store) *process {
 		s = wrap(s)
 	}
 	rt := runtime.New(&doer{l: l, early: early}, provider.Func(answers), &runtime.Options{
-		Store: s, Grace: time.Second, Gone: func(string) bool { return true }, Resumes: 100,
+		Store: s, Calls: runtime.Calls{Grace: time.Second}, Gone: func(string) bool { return true }, Limits: runtime.Limits{Resumes: 100},
 		NewID: func() string { return fmt.Sprintf("t%d", l.turns.Add(1)) },
 	})
 	p := &process{l: l, rt: rt}

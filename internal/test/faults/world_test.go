@@ -100,7 +100,7 @@ func (w *world) open(r *rig) {
 	openai := strictwire.OpenAI(anthropic)
 	w.strict = []*strictwire.Server{anthropic, openai}
 	w.rt = runtime.New(r.hook, openai, &runtime.Options{
-		Store: w.st, Grace: grace, Slots: 3, Depth: 1,
+		Store: w.st, Calls: runtime.Calls{Grace: grace, Slots: 3}, Limits: runtime.Limits{Depth: 1},
 		NewID: func() string { return fmt.Sprintf("t%d", w.turnIDs.Add(1)) },
 	})
 	ctx := w.t.Context()

@@ -75,7 +75,7 @@ func runChild(dir string) {
 		kept = endless{s}
 	}
 	rt := runtime.New(&till{ledger: dir + "/ledger"}, customer{}, &runtime.Options{
-		Store: kept, Gone: func(string) bool { return true }, Resumes: 1000,
+		Store: kept, Gone: func(string) bool { return true }, Limits: runtime.Limits{Resumes: 1000},
 	})
 	check(rt.Open(ctx))
 	_, err = rt.Register(ctx, hook.AgentConfig{Name: "a"})

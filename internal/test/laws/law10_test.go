@@ -282,7 +282,7 @@ func (f *family) check(t *testing.T, c *cast, h hook.Hook) error {
 	for i, name := range c.names {
 		c.actors[name].Part = relative{name: name, first: i == 0, f: f}
 	}
-	s := open(t, h, script.New(f.rules()...), runtime.Options{Depth: f.depth},
+	s := open(t, h, script.New(f.rules()...), runtime.Options{Limits: runtime.Limits{Depth: f.depth}},
 		hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: f.limits["a"]}}, hook.AgentConfig{Name: "b", Limits: hook.Limits{Tokens: f.limits["b"]}})
 	defer s.close(t)
 	_, err := s.send(t.Context(), f.all[0].task())

@@ -269,7 +269,7 @@ func checkAfter(t *testing.T, x run, h hook.Hook, c *cast, seen map[string]int) 
 		over, reg := make(chan struct{}), newRegister()
 		x.plays(x.turns[0], c, reg, over)
 		model := &model{}
-		s := open(t, h, model, runtime.Options{Grace: 500 * time.Millisecond}, hook.AgentConfig{Name: "a", Limits: x.limits})
+		s := open(t, h, model, runtime.Options{Calls: runtime.Calls{Grace: 500 * time.Millisecond}}, hook.AgentConfig{Name: "a", Limits: x.limits})
 		for _, p := range x.turns {
 			x.plays(p, c, reg, over)
 			model.Script = script.New(p.rules...)

@@ -78,7 +78,7 @@ func runChild(ctx context.Context, o order) (r report, err error) {
 	}
 	h := &taker{}
 	rt := runtime.New(h, openai.New(&openai.Options{BaseURL: o.URL}), &runtime.Options{
-		Store: st, Recent: 4096, Reply: provider.Limits{Text: o.Text, Arguments: o.Arguments},
+		Store: st, Events: runtime.Events{Recent: 4096}, Limits: runtime.Limits{Reply: provider.Limits{Text: o.Text, Arguments: o.Arguments}},
 	})
 	if err := rt.Open(ctx); err != nil {
 		return r, err

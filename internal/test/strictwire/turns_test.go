@@ -103,7 +103,7 @@ func TestNoTurnIsRefused(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := rand.New(rand.NewPCG(seed, 1))
 					s := open(wildModel{r})
-					rt := runtime.New(wildTools{}, s, &runtime.Options{Grace: time.Second})
+					rt := runtime.New(wildTools{}, s, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}})
 					require.NoError(t, rt.Open(t.Context()))
 					_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 					require.NoError(t, err)

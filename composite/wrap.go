@@ -14,11 +14,13 @@ func (c *Composite) WrapTool(ctx context.Context, call *hook.ToolCall, next hook
 		return next.Run(ctx)
 	}
 	w := &toolChain{c: c, call: call, next: next, levels: make([]level, len(c.entries.wrapTool))}
-	return w.WrapToolAt(ctx, 0)
+	for i := range w.levels {
+		w.levels[i] = level{chain: w, from: i + 1}
+	}
+	return w.run(ctx, 0)
 }
 
-// toolChain is one passage of a call through the wraps: one value, however many there
-// are.
+// toolChain is one passage of a call through the wraps.
 type toolChain struct {
 	c    *Composite
 	call *hook.ToolCall
@@ -27,20 +29,26 @@ type toolChain struct {
 	levels []level
 }
 
-// level remembers what the rest of a chain returned to one wrap.
+// level is the rest of a chain as one wrap sees it, and remembers what that returned.
 type level struct {
+	chain *toolChain
+	// from is the position of the first wrap of the rest.
+	from     int
 	returned bool
 	result   message.ToolResult
 }
 
-// WrapToolAt implements [hook.ToolChain].
-func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result message.ToolResult) {
+// Run implements [hook.ToolNext].
+func (l *level) Run(ctx context.Context) message.ToolResult { return l.chain.run(ctx, l.from) }
+
+// run runs the chain from position at on.
+func (w *toolChain) run(ctx context.Context, at int) (result message.ToolResult) {
 	if at == len(w.levels) {
 		return w.returned(at, w.next.Run(ctx))
 	}
 	e := &w.c.entries.wrapTool[at]
 	if !w.c.meant(e.at, w.call) {
-		return w.returned(at, w.WrapToolAt(ctx, at+1))
+		return w.returned(at, w.run(ctx, at+1))
 	}
 	returned := false
 	if r := w.c.record(e.at, point.WrapTool, w.call); r != nil {
@@ -49,7 +57,7 @@ func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result message.Tool
 	defer w.recover(ctx, at, &e.as, &result)
 	bounded, cancel := e.as.within(ctx)
 	defer cancel()
-	result = e.hook.WrapTool(bounded, w.call, hook.NewToolNext(w, at+1))
+	result = e.hook.WrapTool(bounded, w.call, &w.levels[at])
 	returned = true
 	return result
 }
@@ -57,7 +65,8 @@ func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result message.Tool
 // returned notes the result of position at for the wrap in front of it.
 func (w *toolChain) returned(at int, result message.ToolResult) message.ToolResult {
 	if at > 0 {
-		w.levels[at-1] = level{true, result}
+		rest := &w.levels[at-1]
+		rest.returned, rest.result = true, result
 	}
 	return result
 }
@@ -68,14 +77,14 @@ func (w *toolChain) returned(at int, result message.ToolResult) message.ToolResu
 func (w *toolChain) recover(ctx context.Context, at int, as *Member, result *message.ToolResult) {
 	if v := recover(); v != nil {
 		f := newFailure(point.WrapTool, as.Path, panicError(v), true)
-		w.call.Host().Emit(ctx, hook.FailureEvent(f))
+		w.call.Host().Emit(ctx, f.Event())
 		switch {
 		case w.levels[at].returned:
 			*result = w.levels[at].result
 		case as.Policy.closed(point.WrapTool):
 			*result = message.FailedResult(message.FailPanic, f.Public())
 		default:
-			*result = w.WrapToolAt(ctx, at+1)
+			*result = w.run(ctx, at+1)
 		}
 	}
 	w.returned(at, *result)
@@ -86,27 +95,35 @@ func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req message.
 	if len(c.entries.wrapModel) == 0 {
 		return next.Stream(ctx)
 	}
-	w := &modelChain{c: c, step: step, req: req, next: next}
-	return w.WrapModelAt(ctx, 0)
+	return (&modelChain{c: c, step: step, req: req, next: next}).Stream(ctx)
 }
 
-// modelChain is one passage of a request through the wraps.
+// modelChain is one passage of a request through the wraps, or the rest of it as one wrap sees it.
 type modelChain struct {
 	c    *Composite
 	step *hook.Step
 	req  message.ModelRequest
 	// next is what the whole chain surrounds.
 	next hook.ModelNext
+	// from is the position of the first wrap.
+	from int
 }
 
-// WrapModelAt implements [hook.ModelChain].
-func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream message.ModelStream) {
-	if at == len(w.c.entries.wrapModel) {
+// rest returns the chain behind its first wrap.
+func (w *modelChain) rest() *modelChain {
+	rest := *w
+	rest.from++
+	return &rest
+}
+
+// Stream implements [hook.ModelNext].
+func (w *modelChain) Stream(ctx context.Context) (stream message.ModelStream) {
+	if w.from == len(w.c.entries.wrapModel) {
 		return w.next.Stream(ctx)
 	}
-	e := &w.c.entries.wrapModel[at]
+	e := &w.c.entries.wrapModel[w.from]
 	if !w.c.meant(e.at, w.step) {
-		return w.WrapModelAt(ctx, at+1)
+		return w.rest().Stream(ctx)
 	}
 	returned := false
 	r := w.c.record(e.at, point.WrapModel, w.step)
@@ -117,9 +134,9 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream message.Mo
 			}
 		}()
 	}
-	defer w.recover(ctx, at, &e.as, &stream)
+	defer w.recover(ctx, &e.as, &stream)
 	stream = e.as.stream(ctx, func(ctx context.Context) message.ModelStream {
-		return e.hook.WrapModel(ctx, w.step, w.req, hook.NewModelNext(w, at+1))
+		return e.hook.WrapModel(ctx, w.step, w.req, w.rest())
 	})
 	returned = true
 	return isolated(e.as.Path, r.stream(ctx, w.step.Host(), stream))
@@ -127,7 +144,7 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream message.Mo
 
 // recover is deferred around the call of a wrap; a panic there makes a stream of one
 // error, or under an open policy the stream without the wrap.
-func (w *modelChain) recover(ctx context.Context, at int, as *Member, stream *message.ModelStream) {
+func (w *modelChain) recover(ctx context.Context, as *Member, stream *message.ModelStream) {
 	v := recover()
 	if v == nil {
 		return
@@ -137,8 +154,8 @@ func (w *modelChain) recover(ctx context.Context, at int, as *Member, stream *me
 		*stream = func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, f) }
 		return
 	}
-	w.step.Host().Emit(ctx, hook.FailureEvent(f))
-	*stream = w.WrapModelAt(ctx, at+1)
+	w.step.Host().Emit(ctx, f.Event())
+	*stream = w.rest().Stream(ctx)
 }
 
 // isolated returns the stream of the wrap called owner with a panic in it turned

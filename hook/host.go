@@ -164,6 +164,28 @@ func (f *Failure) Under(owner string) *Failure {
 	return &out
 }
 
+// Ruling returns the answer that takes the place of the failed hook's under a closed fail policy. A stop has the stop reason error.
+// AnswerNone gives no opinion.
+func (f *Failure) Ruling(kind Answer) Ruling {
+	if kind == AnswerNone {
+		return Ruling{}
+	}
+	v := Verdict{Kind: kind, Reason: f.Public(), By: f.Subsystem, Failure: f}
+	if kind == AnswerStop {
+		v.Stop = StopError
+	}
+	return Ruling{&answer{Verdict: v}}
+}
+
+// Event returns the event that tells of the failure. What is written
+// of it, text and JSON, leaves the cause out, which may quote secrets; [Event.Failure]
+// has it.
+func (f *Failure) Event() Event {
+	return Event{Kind: kindHookFailed, Text: f.Public(), detail: &eventDetail{
+		EventDetail: EventDetail{Subsystem: f.Subsystem, Point: f.Point}, failure: f,
+	}}
+}
+
 // under joins the path of a field and a path inside it, which may be an index.
 func under(owner, inner string) string {
 	switch {

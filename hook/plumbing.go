@@ -1,45 +1,12 @@
 package hook
 
 import (
-	"context"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // This file is for hosts and tests, which make places and tell them how far things are. Authors of hooks need nothing of it.
-
-// FailedRuling returns the answer that takes the place of a failed hook's under a closed fail policy. A stop has the stop reason
-// error. AnswerNone gives no opinion.
-func FailedRuling(kind Answer, f *Failure) Ruling {
-	if kind == AnswerNone {
-		return Ruling{}
-	}
-	v := Verdict{Kind: kind, Reason: f.Public(), By: f.Subsystem, Failure: f}
-	if kind == AnswerStop {
-		v.Stop = StopError
-	}
-	return Ruling{&answer{Verdict: v}}
-}
-
-// ToolChain is a chain of wraps around one execution. Composites and the runtime
-// implement it: one value for the whole chain, however many wraps there are.
-type ToolChain interface {
-	// WrapToolAt runs the chain from position at on.
-	WrapToolAt(ctx context.Context, at int) message.ToolResult
-}
-
-// NewToolNext returns the rest of the chain from position at on.
-func NewToolNext(chain ToolChain, at int) ToolNext { return ToolNext{chain, at} }
-
-// ModelChain is a chain of wraps around one model call.
-type ModelChain interface {
-	// WrapModelAt starts the chain from position at on.
-	WrapModelAt(ctx context.Context, at int) message.ModelStream
-}
-
-// NewModelNext returns the rest of the chain from position at on.
-func NewModelNext(chain ModelChain, at int) ModelNext { return ModelNext{chain, at} }
 
 // ConversationData is what a Conversation is made of.
 type ConversationData struct {
@@ -163,6 +130,3 @@ func (t SessionTeller) Tell(totals Totals) {
 	t.session.totals = totals
 	t.session.mu.Unlock()
 }
-
-// Reporter is told how far a call is.
-type Reporter interface{ Report(text string) }

@@ -102,26 +102,18 @@ type Env struct {
 	// Deadline is when ctx ends; zero if there is none.
 	Deadline time.Time
 
-	reporter Reporter
+	report func(text string)
 }
 
-// WithReporter returns a copy of e whose Progress tells r. The runtime uses it.
-func (e Env) WithReporter(r Reporter) *Env { e.reporter = r; return &e }
-
-// WithProgress is WithReporter with a function.
-func (e Env) WithProgress(report func(text string)) *Env { return e.WithReporter(progressFunc(report)) }
-
-type progressFunc func(text string)
-
-// Report implements Reporter.
-func (f progressFunc) Report(text string) { f(text) }
+// WithProgress returns a copy of e whose Progress calls report, from any goroutine. The runtime uses it.
+func (e Env) WithProgress(report func(text string)) *Env { e.report = report; return &e }
 
 // Progress tells the clients how far the call is, in one line. It may be called
 // from any goroutine while Run runs; it never blocks for long and does nothing
 // where nobody listens.
 func (e *Env) Progress(text string) {
-	if e.reporter != nil {
-		e.reporter.Report(text)
+	if e.report != nil {
+		e.report(text)
 	}
 }
 

@@ -106,9 +106,10 @@ func (s *Source) addType(d *ast.GenDecl, t *ast.TypeSpec) {
 			}
 		}
 	case *ast.InterfaceType:
-		if declares(d.Doc) {
-			m := t.Methods.List[0]
+		if m := t.Methods.List[0]; declares(d.Doc) {
 			s.points = append(s.points, declared{m.Names[0].Name, own.doc, m.Type.(*ast.FuncType)})
+		} else if len(t.Methods.List) == 1 {
+			own.members = append(own.members, member{m.Names[0].Name, text(m.Doc)})
 		}
 		for _, m := range t.Methods.List {
 			if declares(m.Doc) {

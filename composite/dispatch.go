@@ -39,7 +39,7 @@ func PanicResult() message.ToolResult {
 // Completion is how a call ended.
 type Completion struct {
 	Result   message.ToolResult
-	Outcome  hook.Outcome
+	Outcome  message.Outcome
 	Duration time.Duration
 	// Abandoned: the grace period was over, and the call still runs or has just ended.
 	Abandoned bool
@@ -255,7 +255,7 @@ func (g *going) run(ctx context.Context, c *Call) {
 			g.end.Result = PanicResult()
 		}
 		g.end.Duration = time.Since(begin)
-		g.end.Outcome = OutcomeOf(&g.end.Result)
+		g.end.Outcome = g.end.Result.Outcome()
 	}()
 	g.end.Result = c.Run(ctx)
 	returned = true
@@ -287,7 +287,7 @@ func (d *dispatch) abandon(done func(int, Completion)) (abandoned bool) {
 		if at := g.started.Load(); at != 0 {
 			c = Completion{
 				Result:    message.FailedResult(message.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
-				Outcome:   hook.OutcomeInterrupted,
+				Outcome:   message.OutcomeInterrupted,
 				Duration:  time.Since(time.Unix(0, at)),
 				Abandoned: true,
 			}
@@ -300,21 +300,6 @@ func (d *dispatch) abandon(done func(int, Completion)) (abandoned bool) {
 func notStarted() Completion {
 	return Completion{
 		Result:  message.FailedResult(message.FailCancelled, "cancelled before it started"),
-		Outcome: hook.OutcomeCancelled,
+		Outcome: message.OutcomeCancelled,
 	}
-}
-
-// OutcomeOf tells the outcome of a call that ran from its result.
-func OutcomeOf(r *message.ToolResult) hook.Outcome {
-	switch r.Failure {
-	case "":
-		return hook.OutcomeExecuted
-	case message.FailTimeout:
-		return hook.OutcomeTimedOut
-	case message.FailPanic:
-		return hook.OutcomePanicked
-	case message.FailCancelled:
-		return hook.OutcomeInterrupted
-	}
-	return hook.OutcomeFailed
 }

@@ -1,7 +1,8 @@
 package hook
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 )
@@ -36,43 +37,28 @@ type Diagnostic struct {
 // between them.
 type DiagnosticCode string
 
-// Visibility is who may see something; "" is internal.
+// Event returns the event that tells of the remark. One that is internal,
+// which "" is too, is told to hooks only, and has no sequence: an operator's log
+// is a hook. Debug, audit and user reach clients, who choose what they show.
+func (d Diagnostic) Event() Event {
+	d.Visibility = cmp.Or(d.Visibility, visibleInternal)
+	return Event{Kind: kindDiagnostic, Text: d.Text}.WithDetail(EventDetail{Code: d.Code, Visibility: d.Visibility})
+}
+
+// Visibility is who may see something; "" is internal. Package event has the constants.
 type Visibility string
 
-// The visibilities, each seen by more people than the one before. What is internal
-// never leaves the program but through a hook, such as an operator's log.
-const (
-	VisibleInternal Visibility = "internal"
-	VisibleDebug    Visibility = "debug"
-	VisibleAudit    Visibility = "audit"
-	VisibleUser     Visibility = "user"
-)
+const visibleInternal Visibility = "internal"
+
+// visibilities are all of them, each seen by more people than the one before.
+var visibilities = [...]Visibility{visibleInternal, "debug", "audit", "user"}
 
 // Reaches reports whether something of this visibility is shown to who wants to
 // see what is at least as visible as level: what is for users reaches everybody,
 // what is internal only who asks for internal. What is no visibility is internal.
 func (v Visibility) Reaches(level Visibility) bool { return v.rank() >= level.rank() }
 
-func (v Visibility) rank() int {
-	switch v {
-	case VisibleUser:
-		return 3
-	case VisibleAudit:
-		return 2
-	case VisibleDebug:
-		return 1
-	}
-	return 0
-}
-
-// ParseVisibility returns the visibility of that name; the error lists all names.
-func ParseVisibility(name string) (Visibility, error) {
-	v := Visibility(name)
-	if v.rank() > 0 || v == VisibleInternal {
-		return v, nil
-	}
-	return "", fmt.Errorf("visibility is user, audit, debug or internal, not %.20q", name)
-}
+func (v Visibility) rank() int { return max(0, slices.Index(visibilities[:], v)) }
 
 // Job is work that is done apart from any turn.
 type Job struct {

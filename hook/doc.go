@@ -41,7 +41,7 @@
 //
 // # Packages
 //
-// Package message has what goes to and from a model, and imports nothing of ours. Package
-// event has the kinds of event, package point a constant and a function adapter for each
-// point. The contract imports the standard library and package message only.
+// Package message has what goes to and from a model and how a call ended, and imports nothing
+// of ours. Package event has the kinds of event, package point a constant and a function
+// adapter for each point. The contract imports the standard library and package message only.
 package hook

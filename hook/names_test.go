@@ -81,7 +81,7 @@ func TestNames(t *testing.T) {
 	}
 	consts := stringsOf(sources(t))
 	for _, typ := range []string{"EventKind", "Outcome", "FailureKind", "StopReason", "Answer", "Role", "BlockKind", "Trust", "FinishReason", "ToolChoiceMode",
-		"FailureClass", "SessionSource", "CompactionTrigger", "DiagnosticCode", "Visibility", "RunStatus"} {
+		"FailureClass", "SessionSource", "DiagnosticCode", "Visibility", "RunStatus"} {
 		require.NotEmpty(t, consts[typ], "no constants of type %s", typ)
 		for _, c := range consts[typ] {
 			fmt.Fprintf(&sb, "%s %s\n", typ, c)
@@ -114,6 +114,7 @@ func TestStopReasons(t *testing.T) {
 		assert.Equal(t, i >= len(order)-3, r.Soft(), "only the last three are soft: %s", name)
 	}
 	assert.Equal(t, len(order), hook.StopReason("novel").Authority())
+	assert.False(t, hook.StopReason("novel").Soft(), "nobody may overrule what is not known")
 	assert.Len(t, stringsOf(sources(t))["StopReason"], len(order), "a constant without a rank")
 }
 

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -38,16 +39,16 @@ var stopReasons = [...]StopReason{
 // Authority returns the rank of the reason: 0 is the most authoritative, and an
 // unknown reason ranks after all others.
 func (r StopReason) Authority() int {
-	for i, s := range stopReasons {
-		if s == r {
-			return i
-		}
+	if i := slices.Index(stopReasons[:], r); i >= 0 {
+		return i
 	}
 	return len(stopReasons)
 }
 
-// Soft reports whether the reason may be overruled by a continuation.
-func (r StopReason) Soft() bool { return r.Authority() >= StopFinishReason.Authority() }
+// Soft reports whether the reason may be overruled by a continuation. An unknown reason may not.
+func (r StopReason) Soft() bool {
+	return r == StopFinishReason || r == StopNoAction || r == StopCompleted
+}
 
 // StopSignal is one reason to stop; signals accumulate over a turn.
 type StopSignal struct {
@@ -127,7 +128,8 @@ type Compaction struct {
 	// Messages are those that would go.
 	Messages message.Messages
 	Budget   TokenBudget
-	Trigger  CompactionTrigger
+	// Auto says that nobody asked: the history grew too long.
+	Auto bool
 }
 
 // TokenBudget is the room that a model has, in tokens; counts may be estimates.
@@ -136,15 +138,6 @@ type TokenBudget struct {
 	// Reserved what is kept for the answer.
 	Limit, Used, Reserved int64
 }
-
-// CompactionTrigger is who asked for a compaction.
-type CompactionTrigger string
-
-// The triggers.
-const (
-	CompactionManual CompactionTrigger = "manual" // a person or a program
-	CompactionAuto   CompactionTrigger = "auto"   // the history grew too long
-)
 
 // Compacted is what a compaction did.
 type Compacted struct {
@@ -155,28 +148,11 @@ type Compacted struct {
 	Before, After int64
 }
 
-// Outcome says how a tool call ended.
-type Outcome string
-
-// The outcomes of a tool call.
-const (
-	OutcomeExecuted    Outcome = "executed"    // ran, and the result is a success
-	OutcomeFailed      Outcome = "failed"      // ran, and the result is a failure
-	OutcomeDenied      Outcome = "denied"      // a decider denied it, or approval was refused
-	OutcomeAnswered    Outcome = "answered"    // a decider answered in the tool's place
-	OutcomeCancelled   Outcome = "cancelled"   // the turn was cancelled before it started
-	OutcomeTimedOut    Outcome = "timed_out"   // its time ran out
-	OutcomePanicked    Outcome = "panicked"    // it panicked
-	OutcomeUnknown     Outcome = "unknown"     // no such tool, or out of scope
-	OutcomeInvalid     Outcome = "invalid"     // its arguments could not be bound
-	OutcomeInterrupted Outcome = "interrupted" // it had started when the turn was cancelled; what it did is not known
-)
-
 // ToolOutcome is what AfterTool judges.
 type ToolOutcome struct {
 	// Result is what goes into the history, after every RewriteResult.
 	Result  message.ToolResult
-	Outcome Outcome
+	Outcome message.Outcome
 	// Duration is counted from the start of execution, not from queueing; zero
 	// for a call that never started.
 	Duration time.Duration

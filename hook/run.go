@@ -1,12 +1,7 @@
 package hook
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"time"
-
-	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // RunStatus is how a hook run ended.
@@ -47,14 +42,14 @@ type Run struct {
 	// internal.
 	Visibility Visibility
 	// Input and Output are the SHA-256 in hex of what the hook got and of what it
-	// left, see [Digest]; "" where that is not known. Points about a tool call that
+	// left, see event.Digest; "" where that is not known. Points about a tool call that
 	// rewrite nothing have the call's arguments as input.
 	Input, Output string
 }
 
-// RunEvent returns the event that tells of a hook run. The composite that
+// Event returns the event that tells of the hook run. The composite that
 // records tells it when the run is over.
-func RunEvent(r Run) Event {
+func (r Run) Event() Event {
 	return Event{Kind: kindHookRun, Text: r.Reason, detail: &eventDetail{
 		EventDetail: EventDetail{
 			CallID: r.CallID, Tool: r.Tool, Duration: r.Duration, Answer: r.Answer, By: r.By,
@@ -73,47 +68,3 @@ func (e Event) Run() (Run, bool) {
 	out.Reason = e.Text
 	return out, true
 }
-
-// Digest returns the SHA-256, in hex, by which a hook run tells a value: of the
-// text if it is JSON, else of what encoding/json writes; "" for a value that
-// cannot be written.
-func Digest[T any](v T) string {
-	text, ok := any(v).(message.JSON)
-	data := []byte(text)
-	if !ok {
-		var err error
-		if data, err = json.Marshal(v); err != nil {
-			return ""
-		}
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// writtenRun has the members of a hook run that no other event has.
-type writtenRun struct {
-	Queued  time.Time `json:"queued,omitzero"`
-	Started time.Time `json:"started,omitzero"`
-	Status  RunStatus `json:"status,omitzero"`
-	Attempt int       `json:"attempt,omitzero"`
-	Changed bool      `json:"changed,omitzero"`
-	Input   string    `json:"input_sha256,omitzero"`
-	Output  string    `json:"answer_sha256,omitzero"`
-}
-
-func (e Event) writtenRun() writtenRun {
-	r, _ := e.Run()
-	return writtenRun{r.Queued, r.Started, r.Status, r.Attempt, r.Changed, r.Input, r.Output}
-}
-
-// run returns the event that was written, if that was about a hook run.
-func (w *writtenEvent) run(e Event, d EventDetail) Event {
-	return e.with(RunEvent(Run{
-		Subsystem: d.Subsystem, Point: d.Point, CallID: d.CallID, Tool: d.Tool, Queued: w.Queued, Started: w.Started, Duration: d.Duration,
-		Status: w.Status, Attempt: w.Attempt, Answer: d.Answer, Reason: e.Text, By: d.By, Changed: w.Changed, Visibility: d.Visibility,
-		Input: w.Input, Output: w.Output,
-	}))
-}
-
-// with returns the event with the detail of another one.
-func (e Event) with(o Event) Event { e.detail = o.detail; return e }

@@ -1,8 +1,12 @@
-// Package event has the constants of events: their kinds, the codes and visibilities of remarks, and how hook runs end. The type is
-// [hook.Event].
+// Package event has the constants of events: their kinds, the codes and visibilities of remarks, and how hook runs end; and the digest
+// of a hook run's values. The type is [hook.Event].
 package event
 
-import "github.com/grapnel-go/grapnel/hook"
+import (
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
 
 // The kinds of event, in the order of a turn. Brackets always close: every
 // …Start is followed by its …End, also when the turn fails. What a process has left
@@ -62,6 +66,24 @@ const (
 	RunSkipped     hook.RunStatus = "skipped"     // it was not asked: By had ended the point
 	RunQueued      hook.RunStatus = "queued"      // it is told later, by a job: Attempt tells of each time
 )
+
+// The visibilities, each seen by more people than the one before. What is internal
+// never leaves the program but through a hook, such as an operator's log.
+const (
+	VisibleInternal hook.Visibility = "internal"
+	VisibleDebug    hook.Visibility = "debug"
+	VisibleAudit    hook.Visibility = "audit"
+	VisibleUser     hook.Visibility = "user"
+)
+
+// ParseVisibility returns the visibility of that name; the error lists all names.
+func ParseVisibility(name string) (hook.Visibility, error) {
+	switch v := hook.Visibility(name); v {
+	case VisibleInternal, VisibleDebug, VisibleAudit, VisibleUser:
+		return v, nil
+	}
+	return "", fmt.Errorf("visibility is user, audit, debug or internal, not %.20q", name)
+}
 
 // The codes of what the runtime says about contributions. Its texts name who
 // contributed, and domains and ids, but no values.

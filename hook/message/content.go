@@ -155,6 +155,23 @@ const (
 	FailPanic         FailureKind = "panic"             // the tool panicked
 )
 
+// Outcome says how a tool call ended.
+type Outcome string
+
+// The outcomes of a tool call.
+const (
+	OutcomeExecuted    Outcome = "executed"    // ran, and the result is a success
+	OutcomeFailed      Outcome = "failed"      // ran, and the result is a failure
+	OutcomeDenied      Outcome = "denied"      // a decider denied it, or approval was refused
+	OutcomeAnswered    Outcome = "answered"    // a decider answered in the tool's place
+	OutcomeCancelled   Outcome = "cancelled"   // the turn was cancelled before it started
+	OutcomeTimedOut    Outcome = "timed_out"   // its time ran out
+	OutcomePanicked    Outcome = "panicked"    // it panicked
+	OutcomeUnknown     Outcome = "unknown"     // no such tool, or out of scope
+	OutcomeInvalid     Outcome = "invalid"     // its arguments could not be bound
+	OutcomeInterrupted Outcome = "interrupted" // it had started when the turn was cancelled; what it did is not known
+)
+
 // ToolResult is the answer to one tool call. The zero value is an empty
 // success.
 type ToolResult struct {
@@ -184,6 +201,21 @@ func FailedResult(kind FailureKind, text string) ToolResult {
 
 // IsError reports whether the result is a failure.
 func (r ToolResult) IsError() bool { return r.Failure != "" }
+
+// Outcome says how a call ended that ran and returned the result.
+func (r ToolResult) Outcome() Outcome {
+	switch r.Failure {
+	case "":
+		return OutcomeExecuted
+	case FailTimeout:
+		return OutcomeTimedOut
+	case FailPanic:
+		return OutcomePanicked
+	case FailCancelled:
+		return OutcomeInterrupted
+	}
+	return OutcomeFailed
+}
 
 // IsZero reports whether the result is the zero value; it makes omitzero work.
 func (r ToolResult) IsZero() bool {

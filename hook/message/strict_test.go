@@ -1,4 +1,4 @@
-package hook_test
+package message_test
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
@@ -27,7 +26,7 @@ func TestDecodeStrictCostsNoMoreThanItsText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := hook.DecodeStrict[map[string]any](message.JSON(c.text))
+			_, err := message.DecodeStrict[map[string]any](message.JSON(c.text))
 			runtime.ReadMemStats(&after)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "bytes allocated for a text of %d", len(c.text))
 			if c.want == "" {

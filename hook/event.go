@@ -1,8 +1,6 @@
 package hook
 
 import (
-	"cmp"
-	"encoding/json"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -66,7 +64,7 @@ type EventDetail struct {
 	Args      message.JSON
 	Tools     message.List[string]
 	Result    message.ToolResult
-	Outcome   Outcome
+	Outcome   message.Outcome
 	Duration  time.Duration
 	Answer    Answer
 	By        string
@@ -120,7 +118,7 @@ func (e Event) Detail() EventDetail {
 type CallEnd struct {
 	Call     *ToolCall
 	Result   message.ToolResult
-	Outcome  Outcome
+	Outcome  message.Outcome
 	Duration time.Duration
 }
 
@@ -137,26 +135,9 @@ func (e *Event) SetHost(h Host) { e.host = h }
 // Host is what a hook may ask of the runtime. It is never nil.
 func (e Event) Host() Host { return hostOr(e.host) }
 
-// FailureEvent returns the event that tells of a hook's failure. What is written
-// of it, text and JSON, leaves the cause out, which may quote secrets; [Event.Failure]
-// has it.
-func FailureEvent(f *Failure) Event {
-	return Event{Kind: kindHookFailed, Text: f.Public(), detail: &eventDetail{
-		EventDetail: EventDetail{Subsystem: f.Subsystem, Point: f.Point}, failure: f,
-	}}
-}
-
-// DiagnosticEvent returns the event that tells of a remark. One that is internal,
-// which "" is too, is told to hooks only, and has no sequence: an operator's log
-// is a hook. Debug, audit and user reach clients, who choose what they show.
-func DiagnosticEvent(d Diagnostic) Event {
-	d.Visibility = cmp.Or(d.Visibility, VisibleInternal)
-	return Event{Kind: kindDiagnostic, Text: d.Text}.WithDetail(EventDetail{Code: d.Code, Visibility: d.Visibility})
-}
-
 // Internal reports whether the event is for hooks only.
 func (e *Event) Internal() bool {
-	return e.detail != nil && e.Kind == kindDiagnostic && e.detail.Visibility == VisibleInternal
+	return e.detail != nil && e.Kind == kindDiagnostic && e.detail.Visibility == visibleInternal
 }
 
 // Failure returns the failure that the event tells of, with its cause, or nil.
@@ -166,60 +147,4 @@ func (e Event) Failure() *Failure {
 		return nil
 	}
 	return e.detail.failure
-}
-
-// MarshalJSON writes the event as one flat object, without empty members: the
-// form on the wire.
-func (e Event) MarshalJSON() ([]byte, error) {
-	d := e.Detail()
-	w := struct {
-		Seq          uint64               `json:"seq,omitzero"`
-		Kind         EventKind            `json:"kind"`
-		Time         time.Time            `json:"time,omitzero"`
-		Agent        string               `json:"agent,omitzero"`
-		Conversation string               `json:"conversation,omitzero"`
-		Epoch        int64                `json:"epoch,omitzero"`
-		Turn         string               `json:"turn,omitzero"`
-		Step         int                  `json:"step,omitzero"`
-		Depth        int                  `json:"depth,omitzero"`
-		Text         string               `json:"text,omitzero"`
-		Omitted      int                  `json:"omitted,omitzero"`
-		CallID       string               `json:"call_id,omitzero"`
-		Tool         string               `json:"tool,omitzero"`
-		Args         message.JSON         `json:"args,omitzero"`
-		Tools        message.List[string] `json:"tools,omitzero"`
-		Result       *string              `json:"result,omitzero"`
-		IsError      bool                 `json:"is_error,omitzero"`
-		Failure      message.FailureKind  `json:"failure,omitzero"`
-		Outcome      Outcome              `json:"outcome,omitzero"`
-		DurationMS   float64              `json:"duration_ms,omitzero"`
-		Answer       Answer               `json:"answer,omitzero"`
-		By           string               `json:"by,omitzero"`
-		Usage        message.Usage        `json:"usage,omitzero"`
-		Cost         Cost                 `json:"cost,omitzero"`
-		Stop         StopReason           `json:"stop,omitzero"`
-		Subsystem    string               `json:"subsystem,omitzero"`
-		Point        string               `json:"point,omitzero"`
-		Inquiry      Inquiry              `json:"inquiry,omitzero"`
-		Response     Response             `json:"response,omitzero"`
-		Code         DiagnosticCode       `json:"code,omitzero"`
-		Visibility   Visibility           `json:"visibility,omitzero"`
-		writtenRun
-	}{
-		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
-		Epoch: e.Epoch, Turn: e.Turn, Step: e.Step, Depth: e.Depth, Text: e.Text, Omitted: e.Omitted,
-		CallID: d.CallID, Tool: d.Tool, Args: d.Args, Tools: d.Tools,
-		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
-		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,
-		Usage: d.Usage, Cost: d.Cost, Stop: d.Stop, Subsystem: d.Subsystem,
-		Inquiry: d.Inquiry, Response: d.Response, Code: d.Code, Visibility: d.Visibility, writtenRun: e.writtenRun(),
-	}
-	if d.Outcome != "" {
-		text := d.Result.Text()
-		w.Result = &text
-	}
-	if e.Kind == kindHookFailed || e.Kind == kindHookRun {
-		w.Point = d.Point.String()
-	}
-	return json.Marshal(w)
 }

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -55,16 +56,16 @@ type Limits struct {
 // leaves what is there. Tools that are empty but non-nil do count, and sections
 // are merged by name, each as a whole.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
-	keep(&c.Name, over.Name)
-	keep(&c.Description, over.Description)
-	keep(&c.Model.Name, over.Model.Name)
-	keep(&c.Instructions, over.Instructions)
-	keep(&c.Model.Format, over.Model.Format)
-	keep(&c.Model.Choice, over.Model.Choice)
-	keep(&c.Limits.Steps, over.Limits.Steps)
-	keep(&c.Limits.Tokens, over.Limits.Tokens)
-	keep(&c.Limits.Time, over.Limits.Time)
-	keep(&c.Model.MaxTokens, over.Model.MaxTokens)
+	c.Name = cmp.Or(over.Name, c.Name)
+	c.Description = cmp.Or(over.Description, c.Description)
+	c.Model.Name = cmp.Or(over.Model.Name, c.Model.Name)
+	c.Instructions = cmp.Or(over.Instructions, c.Instructions)
+	c.Model.Format = cmp.Or(over.Model.Format, c.Model.Format)
+	c.Model.Choice = cmp.Or(over.Model.Choice, c.Model.Choice)
+	c.Limits.Steps = cmp.Or(over.Limits.Steps, c.Limits.Steps)
+	c.Limits.Tokens = cmp.Or(over.Limits.Tokens, c.Limits.Tokens)
+	c.Limits.Time = cmp.Or(over.Limits.Time, c.Limits.Time)
+	c.Model.MaxTokens = cmp.Or(over.Model.MaxTokens, c.Model.MaxTokens)
 	if over.Tools != nil {
 		c.Tools = slices.Clone(over.Tools)
 	}
@@ -72,13 +73,6 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 		c = c.WithSection(s.name, s.body)
 	}
 	return c
-}
-
-func keep[T comparable](to *T, over T) {
-	var zero T
-	if over != zero {
-		*to = over
-	}
 }
 
 // ToolName returns the public name of a hook's own tool: under a prefix, the

@@ -169,6 +169,20 @@ func saying(kind Answer, text string) Ruling {
 	return r
 }
 
+// adding is an answer with a text that adds up with those of other hooks.
+func adding(kind Answer, text string) Ruling {
+	r := say(kind, "")
+	r.a.context = []string{text}
+	return r
+}
+
+// replying is an answer with a reply in the model's place.
+func replying(kind Answer, reply message.ModelReply) Ruling {
+	r := say(kind, "")
+	r.a.reply = reply
+	return r
+}
+
 // SessionDecision is the answer of OnSessionStart. The zero value is no opinion.
 // A reject ends it; contexts add up beside it.
 type SessionDecision struct{ Ruling }
@@ -179,9 +193,7 @@ func RejectSession(reason string) SessionDecision { return SessionDecision{say(A
 
 // ContextSession adds a labelled, ephemeral entry to the session's first turn.
 func ContextSession(text string) SessionDecision {
-	d := say(AnswerContext, "")
-	d.a.context = []string{text}
-	return SessionDecision{d}
+	return SessionDecision{adding(AnswerContext, text)}
 }
 
 // Context returns the texts of every ContextSession.
@@ -211,8 +223,7 @@ type StepDecision struct{ Ruling }
 // StopStopRequested. Of these, OnStop may overrule StopFinishReason only. Text is what to show.
 func StopStep(reason StopReason, text string) StepDecision {
 	d := say(AnswerStop, text)
-	switch a := reason.Authority(); {
-	case reason == StopFinishReason, a >= StopDenied.Authority() && a <= StopRetryLimit.Authority():
+	if a := reason.Authority(); reason == StopFinishReason || a >= StopDenied.Authority() && a <= StopRetryLimit.Authority() {
 		d.a.Stop = reason
 	}
 	return StepDecision{d}
@@ -263,9 +274,7 @@ func RejectModel(reason string) ModelDecision { return ModelDecision{say(AnswerR
 
 // RespondModel gives the reply in the model's place.
 func RespondModel(reply message.ModelReply) ModelDecision {
-	d := say(AnswerRespond, "")
-	d.a.reply = reply
-	return ModelDecision{d}
+	return ModelDecision{replying(AnswerRespond, reply)}
 }
 
 // Reply returns the reply of RespondModel.
@@ -304,9 +313,7 @@ func FallbackFailure(model string) FailureDecision {
 
 // RespondFailure gives the reply in the model's place.
 func RespondFailure(reply message.ModelReply) FailureDecision {
-	d := say(AnswerRespond, "")
-	d.a.reply = reply
-	return FailureDecision{d}
+	return FailureDecision{replying(AnswerRespond, reply)}
 }
 
 // After returns how long RetryFailure waits.
@@ -329,9 +336,7 @@ func SkipCompaction(reason string) CompactionDecision {
 
 // HintCompaction tells whoever writes the summary what it has to keep.
 func HintCompaction(text string) CompactionDecision {
-	d := say(AnswerHint, "")
-	d.a.context = []string{text}
-	return CompactionDecision{d}
+	return CompactionDecision{adding(AnswerHint, text)}
 }
 
 // SupplyCompaction gives the summary; the model is not asked for one.
@@ -416,9 +421,7 @@ func WithholdOutcome(reason string) OutcomeDecision {
 
 // ContextOutcome adds a labelled, ephemeral entry after the step's results.
 func ContextOutcome(text string) OutcomeDecision {
-	d := say(AnswerContext, "")
-	d.a.context = []string{text}
-	return OutcomeDecision{d}
+	return OutcomeDecision{adding(AnswerContext, text)}
 }
 
 // Context returns the texts of every ContextOutcome.

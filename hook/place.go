@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -166,12 +167,7 @@ func (c *ToolCall) Original() message.JSON { return c.d.Original }
 
 // OriginalName is the name of the tool as the model gave it, for the audit: another
 // one than Name if a hook has renamed the call, or within Dispatch under a prefix.
-func (c *ToolCall) OriginalName() string {
-	if c.d.OriginalName == "" {
-		return c.d.Tool.Name
-	}
-	return c.d.OriginalName
-}
+func (c *ToolCall) OriginalName() string { return cmp.Or(c.d.OriginalName, c.d.Tool.Name) }
 
 // WithArgs returns the same call with other arguments.
 func (c *ToolCall) WithArgs(args message.JSON) *ToolCall {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -93,12 +94,7 @@ type State interface {
 }
 
 // Key implements [State].
-func (s *ConversationState[T]) Key(path string) string {
-	if s.Shared != "" {
-		return s.Shared
-	}
-	return path
-}
+func (s *ConversationState[T]) Key(path string) string { return cmp.Or(s.Shared, path) }
 
 // Type implements [State].
 func (s *ConversationState[T]) Type() reflect.Type { return reflect.TypeFor[T]() }

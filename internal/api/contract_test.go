@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/sse"
@@ -187,6 +188,15 @@ func (c *contract) proxy(to http.RoundTripper) http.Handler {
 }
 
 // TestDocument: the document has the routes of the program and no others.
+// The authority of a reason is its place among the constants, and that of an unknown one their number.
+func TestTheDocumentHasEveryStopReasonInOrder(t *testing.T) {
+	reasons := newContract(t).spec.Components.Schemas["Event"].Value.Properties["stop"].Value.Enum
+	require.Len(t, reasons, hook.StopReason("novel").Authority())
+	for i, name := range reasons {
+		assert.Equal(t, i, hook.StopReason(name.(string)).Authority(), name)
+	}
+}
+
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	var documented []api.Route

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
@@ -69,8 +70,7 @@ func (c *command) run() *cobra.Command {
 
 // hooksFlag is the flag that says which hook runs are shown; "" if it is not given.
 func hooksFlag(cmd *cobra.Command, to *hook.Visibility, usage string) {
-	cmd.Flags().Var((*hookLevel)(to), "hooks", usage+": all, or =user, =audit, =debug for those that are at least as visible")
-	cmd.Flags().Lookup("hooks").NoOptDefVal = string(hook.VisibleInternal)
+	cmd.Flags().VarPF((*hookLevel)(to), "hooks", "", usage+": all, or =user, =audit, =debug for those that are at least as visible").NoOptDefVal = string(event.VisibleInternal)
 }
 
 // hookLevel is a level of hook runs as a flag.
@@ -84,7 +84,7 @@ func (l *hookLevel) Type() string { return "level" }
 
 // Set implements pflag.Value.
 func (l *hookLevel) Set(name string) error {
-	v, err := hook.ParseVisibility(name)
+	v, err := event.ParseVisibility(name)
 	*l = hookLevel(v)
 	return err
 }

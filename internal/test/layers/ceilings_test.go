@@ -13,14 +13,10 @@ var ceilings = map[string]map[string]ceiling{
 		"composite/plan":          {2228, "check and order wait to be files of gen"},
 		"gen/internal/model":      {2777, "tools, points and composites are read by one model"},
 		"gen/internal/schema":     {2067, "every kind of input has its checks here"},
-		"hook":                    {2056, "the contract"},
 		"hook/hooktest":           {2450, "every rule of the contract for every subsystem"},
 		"runtime":                 {6550, "the loop waits to be a room below runtime/internal"},
 		"runtime/store/storetest": {2238, "every rule of the contract of stores"},
 		"subsystems/mcp":          {1926, "servers, prompts and resources of one protocol"},
-	},
-	"exported-names": {
-		"hook": {247, "reasons and sources wait to move to hook/event"},
 	},
 	"struct-size": {
 		"composite Composite":  {21, "what is linked once and what a layer changes wait to be parted"},

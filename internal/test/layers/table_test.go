@@ -41,7 +41,7 @@ const harness = "internal/test/..."
 var layers = []layer{
 	{pkgs: "hook/message", reason: "what goes to and from a model, for providers and stores that need nothing else"},
 	{pkgs: "hook", may: []string{"hook/message"}, reason: "the contract: whoever implements it must get nothing else with it"},
-	{pkgs: "hook/event", may: []string{"hook"}, reason: "constants of the contract"},
+	{pkgs: "hook/event", may: []string{"hook"}, reason: "constants of the contract, and the digest of hook runs"},
 	{pkgs: "hook/point", may: []string{"hook"}, reason: "follows from the points of the contract"},
 	{pkgs: "hook/hooktest", may: []string{"hook", "composite", "internal/origin"},
 		reason: "used by the tests of every subsystem, also by those of other modules"},

@@ -24,7 +24,7 @@ func told() *eight.Work {
 		Request: message.ModelRequest{Model: "m", System: "Be brief.", Messages: message.MessagesOf(message.UserText("hello"))},
 		Reply:   message.ModelReply{Content: message.ListOf(message.TextBlock("hello")), Finish: message.FinishStop},
 		Call:    hook.NewToolCall(hook.ToolCallData{ID: "1", Step: step, Tool: message.Tool{Name: "find"}}),
-		Outcome: hook.ToolOutcome{Outcome: hook.OutcomeExecuted, Result: message.TextResult("ok")},
+		Outcome: hook.ToolOutcome{Outcome: message.OutcomeExecuted, Result: message.TextResult("ok")},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func failedBeside(h hook.Host) func(context.Context, *fault) {
 	return func(ctx context.Context, failure *fault) {
 		if failure != nil {
-			h.Emit(ctx, hook.FailureEvent(failure.Failure))
+			h.Emit(ctx, failure.Failure.Event())
 		}
 	}
 }

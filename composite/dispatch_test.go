@@ -52,7 +52,7 @@ func TestDispatchAllOrders(t *testing.T) {
 			sleep(150*time.Millisecond, "slow"), sleep(2*time.Millisecond, "b"), sleep(time.Millisecond, "c"),
 		}, nil, func(i int, c composite.Completion) {
 			completed = append(completed, i)
-			assert.Equal(t, hook.OutcomeExecuted, c.Outcome)
+			assert.Equal(t, message.OutcomeExecuted, c.Outcome)
 		})
 		assert.Equal(t, []int{2, 1, 0}, completed, "callbacks come in completion order")
 		var texts []string
@@ -70,7 +70,7 @@ func TestDispatchAllPanicStaysInItsCall(t *testing.T) {
 		calls[k].Runner = runFunc(func(context.Context) message.ToolResult { panic("secret") })
 		for i, c := range composite.DispatchAll(t.Context(), calls, nil, nil) {
 			if i == k {
-				assert.Equal(t, hook.OutcomePanicked, c.Outcome)
+				assert.Equal(t, message.OutcomePanicked, c.Outcome)
 				assert.Equal(t, message.FailPanic, c.Result.Failure)
 				assert.NotContains(t, c.Result.Text(), "secret")
 				continue
@@ -129,13 +129,13 @@ func TestDispatchAllCancelKeepsWhatFinished(t *testing.T) {
 		go func() { time.Sleep(time.Second); cancel() }()
 		got := composite.DispatchAll(ctx, calls, &composite.DispatchOptions{Limit: 4, Grace: time.Second},
 			func(i int, _ composite.Completion) { order = append(order, i) })
-		outcomes := make([]hook.Outcome, len(got))
+		outcomes := make([]message.Outcome, len(got))
 		for i, c := range got {
 			outcomes[i] = c.Outcome
 		}
 		// The fifth call took the slot of the first and finished at once.
-		assert.Equal(t, []hook.Outcome{hook.OutcomeExecuted, hook.OutcomeInterrupted, hook.OutcomeInterrupted,
-			hook.OutcomeExecuted, hook.OutcomeExecuted}, outcomes)
+		assert.Equal(t, []message.Outcome{message.OutcomeExecuted, message.OutcomeInterrupted, message.OutcomeInterrupted,
+			message.OutcomeExecuted, message.OutcomeExecuted}, outcomes)
 		assert.Len(t, order, 5, "every call completes exactly once")
 		assert.Contains(t, got[1].Result.Text(), "not known")
 		time.Sleep(time.Hour) // the stray ends
@@ -148,8 +148,8 @@ func TestDispatchAllCancelledBeforeStart(t *testing.T) {
 		calls := []composite.Call{deaf(time.Minute, "stray"), sleep(0, "waiting")}
 		go func() { time.Sleep(time.Second); cancel() }()
 		got := composite.DispatchAll(ctx, calls, &composite.DispatchOptions{Limit: 1, Grace: -1}, nil)
-		assert.Equal(t, hook.OutcomeInterrupted, got[0].Outcome)
-		assert.Equal(t, hook.OutcomeCancelled, got[1].Outcome)
+		assert.Equal(t, message.OutcomeInterrupted, got[0].Outcome)
+		assert.Equal(t, message.OutcomeCancelled, got[1].Outcome)
 		time.Sleep(time.Minute)
 	})
 }
@@ -173,7 +173,7 @@ func TestDispatchAllSurvivesTheGoexitOfAnAbandonedCall(t *testing.T) {
 		defer cancel()
 		got := composite.DispatchAll(ctx, calls, &composite.DispatchOptions{Limit: 1, Grace: -1, Pool: shared}, nil)
 		assert.True(t, got[0].Abandoned)
-		assert.Equal(t, hook.OutcomeCancelled, got[1].Outcome)
+		assert.Equal(t, message.OutcomeCancelled, got[1].Outcome)
 		go func() { shared.Wait(); close(closed) }()
 		synctest.Wait()
 		close(release)

@@ -111,7 +111,7 @@ func (w *walk) report(ctx context.Context, h hook.Host, known error) {
 			continue
 		}
 		if f.Failure != known || f.Late && !f.inner {
-			h.Emit(ctx, hook.FailureEvent(f.Failure))
+			h.Emit(ctx, f.Failure.Event())
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (g *gate) merge(r hook.Ruling) {
 
 func (g *gate) fail(err error, panicked bool) {
 	if f, closed := g.fault(err, panicked); closed {
-		g.merge(hook.FailedRuling(point.Failed(g.point), f))
+		g.merge(f.Ruling(point.Failed(g.point)))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
@@ -57,7 +56,7 @@ func (s *Switchable) UnmarshalJSON(data []byte) error {
 // ParseLayer reads a layer from a JSON object: {"Memory": "off", "Guard":
 // "BeforeTool: timeout=2s"}. Keys that are given twice are an error.
 func ParseLayer(source string, data []byte) (plan.Layer, error) {
-	settings, err := hook.DecodeStrict[map[string]Switchable](message.JSON(data))
+	settings, err := message.DecodeStrict[map[string]Switchable](message.JSON(data))
 	if err != nil {
 		return plan.Layer{}, fmt.Errorf("%s: %w", source, err)
 	}

@@ -59,7 +59,7 @@ func (c *Composite) record(i int, p hook.Point, about any) *run {
 	if call, ok := about.(*hook.ToolCall); ok {
 		r.CallID, r.Tool = call.ID(), c.public+call.Name()
 		if point.InfoOf(p).Kind != "rewrite" {
-			r.Input = hook.Digest(call.Args())
+			r.Input = event.Digest(call.Args())
 		}
 	}
 	return r
@@ -103,7 +103,7 @@ func (r *run) tell(ctx context.Context, host hook.Host, late bool) {
 // unless it was the composite itself that was late.
 func (r *run) emit(ctx context.Context, host hook.Host, late bool) {
 	if late || !r.nested && !r.idle() {
-		host.Emit(ctx, hook.RunEvent(r.Run))
+		host.Emit(ctx, r.Run.Event())
 	}
 }
 
@@ -125,7 +125,7 @@ func (r *run) besideEnd(ctx context.Context, host hook.Host, failure *fault) {
 	}
 	r.tell(ctx, host, late)
 	if failure != nil {
-		host.Emit(ctx, hook.FailureEvent(failure.Failure))
+		host.Emit(ctx, failure.Failure.Event())
 	}
 }
 
@@ -147,7 +147,7 @@ func (r *run) failed(ctx context.Context, f *hook.Failure) {
 func decided(ctx context.Context, r *run, g *gate, said hook.Ruling, host hook.Host) {
 	if len(g.failures) > r.failures { // an answer beside a failure does not count
 		if said = (hook.Ruling{}); r.as.Policy.closed(g.point) {
-			said = hook.FailedRuling(point.Failed(g.point), g.failures[len(g.failures)-1].Failure)
+			said = g.failures[len(g.failures)-1].Failure.Ruling(point.Failed(g.point))
 		}
 	}
 	v := said.Verdict()
@@ -161,7 +161,7 @@ func decided(ctx context.Context, r *run, g *gate, said hook.Ruling, host hook.H
 // rewriting begins the run of a rewriter that is about to get v.
 func rewriting[T any](r *run, f *fold[T]) *run {
 	if r != nil && !r.nested {
-		r.Input = hook.Digest(f.value)
+		r.Input = event.Digest(f.value)
 	}
 	return r.in(&f.walk)
 }
@@ -169,7 +169,7 @@ func rewriting[T any](r *run, f *fold[T]) *run {
 // rewritten ends it.
 func rewritten[T any](ctx context.Context, r *run, f *fold[T], host hook.Host) {
 	if len(f.failures) == r.failures && !r.nested {
-		r.Output = hook.Digest(f.value)
+		r.Output = event.Digest(f.value)
 		r.Changed = r.Input != r.Output
 	}
 	r.end(ctx, &f.walk, host)
@@ -179,7 +179,7 @@ func rewritten[T any](ctx context.Context, r *run, f *fold[T], host hook.Host) {
 // before.
 func contributed[T Contribution[T]](ctx context.Context, r *run, all *collect[T], before int, host hook.Host) {
 	if len(all.parts) > before {
-		r.added(hook.Digest(all.parts[before].items))
+		r.added(event.Digest(all.parts[before].items))
 	}
 	r.end(ctx, &all.walk, host)
 }
@@ -215,7 +215,7 @@ func (r parallelRun[T]) end(ctx context.Context, host hook.Host) {
 		}
 		r.failed(ctx, f)
 	} else if len(r.part.items) > 0 {
-		r.added(hook.Digest(r.part.items))
+		r.added(event.Digest(r.part.items))
 	}
 	r.emit(ctx, host, late)
 }
@@ -243,7 +243,7 @@ func (c *Composite) skip(ctx context.Context, i int, p hook.Point, about any, ho
 	r := c.record(i, p, about)
 	r.Status, r.Input, r.By = event.RunSkipped, "", by
 	if !r.idle() {
-		host.Emit(ctx, hook.RunEvent(r.Run))
+		host.Emit(ctx, r.Run.Event())
 	}
 }
 

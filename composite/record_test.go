@@ -151,7 +151,7 @@ func TestRunsOfDeciders(t *testing.T) {
 			for _, r := range host.runs {
 				assert.Equal(t, "1 bash", r.CallID+" "+r.Tool)
 				if r.Status != event.RunSkipped {
-					assert.Equal(t, hook.Digest(message.JSON("{}")), r.Input)
+					assert.Equal(t, event.Digest(message.JSON("{}")), r.Input)
 					assert.False(t, r.Started.IsZero())
 				}
 			}
@@ -194,8 +194,8 @@ func TestRunsAreAsVisibleAsTheirTagsSay(t *testing.T) {
 		got[r.Subsystem] = r.Visibility
 	}
 	assert.Equal(t, map[string]hook.Visibility{
-		"A": "", "B": hook.VisibleDebug, "C": "", "Core.X": hook.VisibleAudit, "Core.Y": hook.VisibleUser, "D": hook.VisibleUser,
-		"E": hook.VisibleAudit,
+		"A": "", "B": event.VisibleDebug, "C": "", "Core.X": event.VisibleAudit, "Core.Y": event.VisibleUser, "D": event.VisibleUser,
+		"E": event.VisibleAudit,
 	}, got, "one that was skipped too")
 }
 
@@ -249,7 +249,7 @@ func TestRunsOfRewriters(t *testing.T) {
 		"A RewriteArgs succeeded", "B RewriteArgs succeeded changed", `C RewriteArgs failed "C failed at RewriteArgs"`,
 		`D RewriteArgs failed "D failed at RewriteArgs"`, "E RewriteArgs skipped by D",
 	}, host.lines())
-	before, after := hook.Digest(message.JSON("{}")), hook.Digest(message.JSON(`{"a":1}`))
+	before, after := event.Digest(message.JSON("{}")), event.Digest(message.JSON(`{"a":1}`))
 	var hashes []string
 	for _, r := range host.runs {
 		hashes = append(hashes, r.Input, r.Output)
@@ -271,12 +271,12 @@ func TestRunsOfACancelledTurnAreInterrupted(t *testing.T) {
 // next is what a wrap surrounds.
 type next struct{}
 
-func (next) WrapToolAt(context.Context, int) message.ToolResult {
+func (next) Run(context.Context) message.ToolResult {
 	time.Sleep(time.Second)
 	return message.TextResult("done")
 }
 
-func (next) WrapModelAt(context.Context, int) message.ModelStream {
+func (next) Stream(context.Context) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
 		time.Sleep(time.Second)
 		_ = yield(message.Chunk{Text: "1"}, nil) && yield(message.Chunk{Text: "2"}, nil)
@@ -290,14 +290,14 @@ func TestRunsOfWrapsCoverWhatTheySurround(t *testing.T) {
 		}
 		h, host := recordedOf(t, field("A", "", wraps("a", nil)), field("B", "WrapTool: timeout=500ms", wraps("b", "after")),
 			field("C", "WrapTool: timeout=500ms", wraps("c", nil)))
-		h.WrapTool(t.Context(), newCall(host, "bash"), hook.NewToolNext(next{}, 0))
+		h.WrapTool(t.Context(), newCall(host, "bash"), next{})
 		assert.Equal(t, []string{
 			"C WrapTool timed_out", `B WrapTool panicked "B failed at WrapTool"`, "A WrapTool succeeded",
 		}, host.lines())
 		assert.Equal(t, time.Second, host.runs[2].Duration)
 
 		h, host = recordedOf(t, field("A", "", wraps("a", nil)), field("B", "WrapModel: failopen", wraps("b", "call")), field("C", "", wraps("c", "stream")))
-		stream := h.WrapModel(t.Context(), newCall(host, "").Step(), message.ModelRequest{}, hook.NewModelNext(next{}, 0))
+		stream := h.WrapModel(t.Context(), newCall(host, "").Step(), message.ModelRequest{}, next{})
 		assert.Empty(t, host.runs, "what is not over is not told")
 		for range stream {
 			time.Sleep(time.Second)
@@ -330,7 +330,7 @@ func TestRunsOfContributors(t *testing.T) {
 			`B TurnContext timed_out "B did not answer in time at TurnContext"`, `C TurnContext failed "C failed at TurnContext"`,
 		}, host.lines()[:5])
 		assert.Equal(t, []time.Duration{time.Second, 0, 3 * time.Second, time.Second, 2 * time.Second}, host.took())
-		assert.Equal(t, hook.Digest([]hook.ContextBlock{block}), host.runs[1].Output)
+		assert.Equal(t, event.Digest([]hook.ContextBlock{block}), host.runs[1].Output)
 		assert.NotContains(t, strings.Join(host.text, "\n"), "secret")
 		time.Sleep(time.Minute) // until the stray is back
 	})

@@ -244,9 +244,9 @@ func TestDeadlinesOfObserversAndWraps(t *testing.T) {
 			c.OnUnregisterAgent(ctx, new(hook.AgentConfig))
 			c.OnEvent(ctx, hook.Event{})
 			c.AfterTurn(ctx, call.Step().Turn(), hook.TurnOutcome{})
-			result := c.WrapTool(ctx, call, hook.NewToolNext(ends{}, 0))
+			result := c.WrapTool(ctx, call, ends{})
 			assert.Equal(t, "context deadline exceeded", result.Text(), "what a wrap surrounds ends with it")
-			for _, err := range c.WrapModel(ctx, call.Step(), message.ModelRequest{}, hook.NewModelNext(ends{}, 0)) {
+			for _, err := range c.WrapModel(ctx, call.Step(), message.ModelRequest{}, ends{}) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
 			require.NoError(t, c.OnClose(ctx))
@@ -259,11 +259,11 @@ func TestDeadlinesOfObserversAndWraps(t *testing.T) {
 // ends is the end of a chain that only tells what has become of the context.
 type ends struct{}
 
-func (ends) WrapToolAt(ctx context.Context, _ int) message.ToolResult {
+func (ends) Run(ctx context.Context) message.ToolResult {
 	return message.TextResult(fmt.Sprint(ctx.Err()))
 }
 
-func (ends) WrapModelAt(ctx context.Context, _ int) message.ModelStream {
+func (ends) Stream(ctx context.Context) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, ctx.Err()) }
 }
 
@@ -316,7 +316,7 @@ func TestMatchInAComposite(t *testing.T) {
 	for _, tool := range []string{"read", "bash"} {
 		_, err := c.BeforeTool(t.Context(), newCall(nil, tool))
 		require.NoError(t, err)
-		c.WrapTool(t.Context(), newCall(nil, tool), hook.NewToolNext(ends{}, 0)).Text()
+		c.WrapTool(t.Context(), newCall(nil, tool), ends{}).Text()
 	}
 	assert.Equal(t, []string{"B.BeforeTool", "B.in", "B.out", "A.BeforeTool", "B.BeforeTool", "A.in", "B.in", "B.out", "A.out"}, l.lines)
 }

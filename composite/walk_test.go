@@ -299,14 +299,14 @@ func TestFailuresWhileUndoingKeepTheirPaths(t *testing.T) {
 // innermost is what a chain of wraps surrounds.
 type innermost struct{ log *log }
 
-func (i innermost) WrapToolAt(context.Context, int) message.ToolResult {
+func (i innermost) Run(context.Context) message.ToolResult {
 	i.log.add("run")
 	return message.TextResult("r")
 }
 
 func TestWrapsNestTheFirstOutermost(t *testing.T) {
 	_, l, c := newThree(t)
-	r := c.WrapTool(t.Context(), newCall(nil, "x"), hook.NewToolNext(innermost{l}, 0))
+	r := c.WrapTool(t.Context(), newCall(nil, "x"), innermost{l})
 	assert.Equal(t, "rCBA", r.Text())
 	assert.Equal(t, []string{"A.in", "B.in", "C.in", "run", "C.out", "B.out", "A.out"}, l.lines)
 }
@@ -316,14 +316,14 @@ func TestWrapThatPanics(t *testing.T) {
 		s, l, c := newThree(t)
 		s.B.panics = map[hook.Point]any{point.WrapTool: "after"}
 		host := new(recorder)
-		r := c.WrapTool(t.Context(), newCall(host, "x"), hook.NewToolNext(innermost{l}, 0))
+		r := c.WrapTool(t.Context(), newCall(host, "x"), innermost{l})
 		assert.Equal(t, "rCA", r.Text())
 		assert.Equal(t, []string{"B failed at WrapTool"}, host.failures())
 	})
 	t.Run("before next: an error result", func(t *testing.T) {
 		s, l, c := newThree(t)
 		s.C.panics = map[hook.Point]any{point.WrapTool: "before"}
-		r := c.WrapTool(t.Context(), newCall(nil, "x"), hook.NewToolNext(innermost{l}, 0))
+		r := c.WrapTool(t.Context(), newCall(nil, "x"), innermost{l})
 		assert.NotContains(t, l.lines, "run")
 		assert.Equal(t, "C failed at WrapToolBA", r.Text(), "the outer wraps go on")
 	})
@@ -333,7 +333,7 @@ func TestWrapThatPanics(t *testing.T) {
 			A *probe `hook:"WrapTool: failopen"`
 		}{&probe{log: l, name: "A", panics: map[hook.Point]any{point.WrapTool: "before"}}})
 		require.NoError(t, err)
-		r := c.WrapTool(t.Context(), newCall(nil, "x"), hook.NewToolNext(innermost{l}, 0))
+		r := c.WrapTool(t.Context(), newCall(nil, "x"), innermost{l})
 		assert.Equal(t, "r", r.Text())
 	})
 }
@@ -341,7 +341,7 @@ func TestWrapThatPanics(t *testing.T) {
 // twoChunks is the stream of a model.
 type twoChunks struct{}
 
-func (twoChunks) WrapModelAt(context.Context, int) message.ModelStream {
+func (twoChunks) Stream(context.Context) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
 		_ = yield(message.Chunk{Text: "1"}, nil) && yield(message.Chunk{Text: "2"}, nil)
 	}
@@ -359,7 +359,7 @@ func read(s message.ModelStream) (texts []string, failed error) {
 
 func TestWrapModel(t *testing.T) {
 	s, _, c := newThree(t)
-	ctx, step, next := t.Context(), newCall(nil, "x").Step(), hook.NewModelNext(twoChunks{}, 0)
+	ctx, step, next := t.Context(), newCall(nil, "x").Step(), twoChunks{}
 	texts, err := read(c.WrapModel(ctx, step, message.ModelRequest{}, next))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"1CBA", "2CBA"}, texts)
@@ -500,7 +500,7 @@ func TestNopIsTheIdentity(t *testing.T) {
 		before, _ := c.BeforeTool(ctx, call)
 		args, err3 := c.RewriteArgs(ctx, call, "{}")
 		_, owned := c.Dispatch(ctx, call)
-		wrapped := c.WrapTool(ctx, call, hook.NewToolNext(innermost{l}, 0))
+		wrapped := c.WrapTool(ctx, call, innermost{l})
 		err4 := c.OnRegisterAgent(ctx, cfg)
 		c.OnUnregisterAgent(ctx, cfg)
 		c.OnEvent(ctx, hook.Event{})

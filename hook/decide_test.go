@@ -139,7 +139,7 @@ func laws(t *testing.T, outward bool, closed hook.Answer, draw func(*rapid.T) ho
 	})
 	t.Run("closed", func(t *testing.T) {
 		f := &hook.Failure{Subsystem: "Guard", Point: point.BeforeTool, Err: errors.New("password is hunter2")}
-		d := hook.FailedRuling(closed, f)
+		d := f.Ruling(closed)
 		assert.Equal(t, hook.Verdict{Kind: closed, Reason: "Guard failed at BeforeTool", By: "Guard", Failure: f}, d.Verdict())
 		outer := d.Under("Core").Verdict()
 		assert.Equal(t, "Core.Guard", outer.By)
@@ -185,8 +185,8 @@ func TestFailuresThatAnswer(t *testing.T) {
 		hook.AnswerWithhold: {point.AfterTool},
 	}, got)
 	f := &hook.Failure{Subsystem: "Guard", Point: point.BeforeStep, Err: errors.New("broken")}
-	assert.Equal(t, hook.StopError, hook.FailedRuling(hook.AnswerStop, f).Verdict().Stop)
-	assert.Equal(t, hook.Ruling{}, hook.FailedRuling(hook.AnswerNone, f))
+	assert.Equal(t, hook.StopError, f.Ruling(hook.AnswerStop).Verdict().Stop)
+	assert.Equal(t, hook.Ruling{}, f.Ruling(hook.AnswerNone))
 	assert.Equal(t, hook.AnswerNone, point.Failed(255))
 }
 
@@ -232,7 +232,7 @@ func TestSeverity(t *testing.T) {
 	t.Run("reply", func(t *testing.T) { winner(t, replyRank, true, drawReply) })
 	t.Run("outcome", func(t *testing.T) { winner(t, outcomeRank, true, drawOutcome) })
 	t.Run("of two stops the one with more authority", func(t *testing.T) {
-		limit, failed := hook.StopStep(hook.StopStepsLimit, "limit").Ruling, hook.FailedRuling(hook.AnswerStop, &hook.Failure{})
+		limit, failed := hook.StopStep(hook.StopStepsLimit, "limit").Ruling, (&hook.Failure{}).Ruling(hook.AnswerStop)
 		for _, outward := range []bool{false, true} {
 			assert.Equal(t, failed.Verdict(), limit.Merge(failed, outward).Verdict())
 			assert.Equal(t, failed.Verdict(), failed.Merge(limit, outward).Verdict())
@@ -323,5 +323,5 @@ func TestFailure(t *testing.T) {
 	assert.Equal(t, "Core.Guard", f.Under("Core").Subsystem)
 	assert.Equal(t, "Extra[1]", (&hook.Failure{Subsystem: "[1]"}).Under("Extra").Subsystem)
 	assert.Equal(t, "Guard", f.Under("").Subsystem)
-	assert.NotContains(t, hook.FailureEvent(f).Text, "hunter2")
+	assert.NotContains(t, f.Event().Text, "hunter2")
 }

@@ -27,11 +27,11 @@ func at(kind hook.EventKind, seq uint64) hook.Event {
 func TestEventShape(t *testing.T) {
 	call := hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"command":"a < b"}`}
 	done := call
-	done.Result, done.Outcome, done.Duration = message.TextResult("ok\n<done>"), hook.OutcomeExecuted, 1500*time.Microsecond
+	done.Result, done.Outcome, done.Duration = message.TextResult("ok\n<done>"), message.OutcomeExecuted, 1500*time.Microsecond
 	failed := call
-	failed.Result, failed.Outcome = message.FailedResult(message.FailDenied, "not here"), hook.OutcomeDenied
+	failed.Result, failed.Outcome = message.FailedResult(message.FailDenied, "not here"), message.OutcomeDenied
 	empty := call
-	empty.Outcome = hook.OutcomeExecuted
+	empty.Outcome = message.OutcomeExecuted
 	asked := call
 	asked.Answer, asked.By = hook.AnswerApprove, "Approval"
 
@@ -51,12 +51,12 @@ func TestEventShape(t *testing.T) {
 		at(event.CallResult, 7).WithDetail(failed),
 		at(event.CallResult, 8).WithDetail(empty),
 		over.WithDetail(hook.EventDetail{Stop: hook.StopCompleted, Usage: message.Usage{Output: 1}, Cost: hook.Dollar / 1000}),
-		hook.FailureEvent(&hook.Failure{Subsystem: "Core.Guard", Point: point.BeforeTool}),
-		hook.DiagnosticEvent(hook.Diagnostic{Code: event.CodeContextTruncated, Text: "cut"}),
-		hook.DiagnosticEvent(hook.Diagnostic{Code: "memory.stale", Text: "old", Visibility: hook.VisibleUser}),
-		hook.RunEvent(denied()),
-		hook.RunEvent(hook.Run{Subsystem: "Skills", Point: point.Preprocess, Status: event.RunSucceeded, Changed: true, Visibility: hook.VisibleAudit, Input: "aa", Output: "bb"}),
-		hook.RunEvent(hook.Run{Subsystem: "OS", Point: point.BeforeTool, Status: event.RunSkipped, By: "Core.Guard"}),
+		(&hook.Failure{Subsystem: "Core.Guard", Point: point.BeforeTool}).Event(),
+		hook.Diagnostic{Code: event.CodeContextTruncated, Text: "cut"}.Event(),
+		hook.Diagnostic{Code: "memory.stale", Text: "old", Visibility: event.VisibleUser}.Event(),
+		denied().Event(),
+		hook.Run{Subsystem: "Skills", Point: point.Preprocess, Status: event.RunSucceeded, Changed: true, Visibility: event.VisibleAudit, Input: "aa", Output: "bb"}.Event(),
+		hook.Run{Subsystem: "OS", Point: point.BeforeTool, Status: event.RunSkipped, By: "Core.Guard"}.Event(),
 	}
 	var sb strings.Builder
 	for _, ev := range events {
@@ -97,7 +97,7 @@ func TestPassingAnEventIsFree(t *testing.T) {
 func TestDetails(t *testing.T) {
 	call := hook.NewToolCall(hook.ToolCallData{ID: "k1", Tool: message.Tool{Name: "bash"}, Args: `{"a":1}`})
 	names := message.ListOf("bash")
-	end := &hook.CallEnd{Call: call, Result: message.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}
+	end := &hook.CallEnd{Call: call, Result: message.TextResult("ok"), Outcome: message.OutcomeExecuted, Duration: time.Second}
 	cases := []struct {
 		name   string
 		allocs float64
@@ -106,7 +106,7 @@ func TestDetails(t *testing.T) {
 	}{
 		{"call", 1, func() hook.Event { return hook.Event{}.WithCall(call) }, hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"a":1}`}},
 		{"end", 1, func() hook.Event { return hook.Event{}.WithEnd(end) },
-			hook.EventDetail{CallID: "k1", Tool: "bash", Result: message.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}},
+			hook.EventDetail{CallID: "k1", Tool: "bash", Result: message.TextResult("ok"), Outcome: message.OutcomeExecuted, Duration: time.Second}},
 		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(names) }, hook.EventDetail{Tools: message.ListOf("bash")}},
 		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(message.Usage{Input: 3}, 7, hook.StopCompleted) },
 			hook.EventDetail{Usage: message.Usage{Input: 3}, Cost: 7, Stop: hook.StopCompleted}},
@@ -126,7 +126,7 @@ func TestDetails(t *testing.T) {
 
 func TestAFailureEventKeepsTheCauseToTheProgram(t *testing.T) {
 	f := &hook.Failure{Subsystem: "Core.Guard", Point: point.BeforeTool, Err: errors.New("password is hunter2")}
-	ev := hook.FailureEvent(f)
+	ev := f.Event()
 	assert.Same(t, f, ev.Failure())
 	assert.Equal(t, hook.EventDetail{Subsystem: "Core.Guard", Point: point.BeforeTool}, ev.Detail())
 	data, err := json.Marshal(ev)
@@ -139,12 +139,12 @@ func denied() hook.Run {
 	return hook.Run{
 		Subsystem: "Core.Guard", Point: point.BeforeTool, CallID: "k1", Tool: "bash",
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration: 1500 * time.Microsecond,
-		Status: event.RunDenied, Answer: hook.AnswerDeny, Reason: "not on Sundays", Input: hook.Digest(message.JSON("{}")),
+		Status: event.RunDenied, Answer: hook.AnswerDeny, Reason: "not on Sundays", Input: event.Digest(message.JSON("{}")),
 	}
 }
 
 func TestAHookRunIsReadAsItWasWritten(t *testing.T) {
-	ev := hook.RunEvent(denied())
+	ev := denied().Event()
 	ev.Seq, ev.Conversation, ev.Turn = 3, "c1", "t1"
 	data, err := json.Marshal(ev)
 	require.NoError(t, err)
@@ -162,10 +162,10 @@ func TestAHookRunIsReadAsItWasWritten(t *testing.T) {
 
 func TestDigestIsTheHashOfTheText(t *testing.T) {
 	const empty = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" // printf {} | sha256sum
-	assert.Equal(t, empty, hook.Digest(message.JSON("{}")))
-	assert.Equal(t, empty, hook.Digest(struct{}{}))
-	assert.NotEqual(t, hook.Digest(message.TextResult("a")), hook.Digest(message.TextResult("b")))
-	assert.Empty(t, hook.Digest(func() {}))
+	assert.Equal(t, empty, event.Digest(message.JSON("{}")))
+	assert.Equal(t, empty, event.Digest(struct{}{}))
+	assert.NotEqual(t, event.Digest(message.TextResult("a")), event.Digest(message.TextResult("b")))
+	assert.Empty(t, event.Digest(func() {}))
 }
 
 func TestAnswersThatDeny(t *testing.T) {

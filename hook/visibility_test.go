@@ -7,24 +7,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 )
 
 func TestWhatReachesWhom(t *testing.T) {
-	levels := []hook.Visibility{hook.VisibleInternal, hook.VisibleDebug, hook.VisibleAudit, hook.VisibleUser}
+	levels := []hook.Visibility{event.VisibleInternal, event.VisibleDebug, event.VisibleAudit, event.VisibleUser}
 	for i, v := range levels {
 		for j, level := range levels {
 			assert.Equal(t, i >= j, v.Reaches(level), "%s for who wants %s", v, level)
 		}
-		got, err := hook.ParseVisibility(string(v))
+		got, err := event.ParseVisibility(string(v))
 		require.NoError(t, err)
 		assert.Equal(t, v, got)
 	}
 	for _, unsaid := range []hook.Visibility{"", "everybody"} {
-		assert.True(t, unsaid.Reaches(hook.VisibleInternal))
-		assert.False(t, unsaid.Reaches(hook.VisibleDebug), "what nobody has let out stays in")
+		assert.True(t, unsaid.Reaches(event.VisibleInternal))
+		assert.False(t, unsaid.Reaches(event.VisibleDebug), "what nobody has let out stays in")
 	}
 	for _, name := range []string{"", "User", "everybody"} {
-		_, err := hook.ParseVisibility(name)
+		_, err := event.ParseVisibility(name)
 		assert.ErrorContains(t, err, "visibility is user, audit, debug or internal")
 	}
 }

@@ -150,15 +150,15 @@ func (n *turn) endBegun(t *turn, f *hook.Failure) {
 // tellLeft says what was left behind, if something was.
 func (n *turn) tellLeft(t *turn, f *hook.Failure) {
 	if f != nil {
-		n.emit(hook.FailureEvent(f))
+		n.emit(f.Event())
 	}
 	if !t.loop.Abandoned() {
 		return
 	}
-	n.emit(hook.DiagnosticEvent(hook.Diagnostic{
-		Code: "turn.left_behind", Visibility: hook.VisibleUser,
+	n.emit(hook.Diagnostic{
+		Code: "turn.left_behind", Visibility: event.VisibleUser,
 		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.conv.agent.hooks.abandonedAt(t.loop.At())),
-	}))
+	}.Event())
 }
 
 // endOpen ends what has begun, stores it and tells of the end.
@@ -255,10 +255,10 @@ func (c *call) endLeft(t *turn) {
 		c.end.Outcome, c.end.Result, c.end.Duration = end.Outcome, end.Result, end.Duration
 		c.withhold(t)
 	case state == abandoned.Running, c.ran:
-		c.settle(hook.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
+		c.settle(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
 	default:
-		c.settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it started"))
+		c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it started"))
 	}
 	c.end.Result = bound.Valid(bound.Result(c.end.Result, t.maxResult(c)))
 	c.end.Call, c.concluded = c.at, true
@@ -321,7 +321,7 @@ func (n *turn) inBackground(tell func(context.Context)) {
 // told emits the failure that a decision carries. A composite has told of who was late.
 func told[D decision](ctx context.Context, h *host, d D) {
 	if f := d.Verdict().Failure; f != nil && !f.Late {
-		h.Emit(ctx, hook.FailureEvent(f))
+		h.Emit(ctx, f.Event())
 	}
 }
 

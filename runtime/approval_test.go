@@ -72,7 +72,7 @@ func TestLawAskWithoutAnybodyIsRefused(t *testing.T) {
 			w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), asker(&decided), approver, box(does("x", never(t))))
 			w.send("go")
 			d := w.eventsOf(event.CallResult)[0].Detail()
-			assert.Equal(t, hook.OutcomeDenied, d.Outcome)
+			assert.Equal(t, message.OutcomeDenied, d.Outcome)
 			assert.Equal(t, message.FailDenied, d.Result.Failure)
 			assert.NotEmpty(t, d.Result.Text())
 			assert.NotContains(t, d.Result.Text(), "terminal gone", "the cause is not for the model")

@@ -53,7 +53,7 @@ func (r *Runtime) later(ctx context.Context, h *host, of hook.Hook, path string,
 	}
 	key := m.Path + " " + m.Point.String() + " " + h.log.Conversation() + " " + about
 	if len(key) > keyLimit {
-		key = hook.Digest(message.JSON(key))
+		key = event.Digest(message.JSON(key))
 	}
 	queued, err := s.Enqueue(ctx, store.Job{
 		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: message.JSON(payload)}, Conversation: h.log.Conversation(), Turn: h.turnOf(ctx),
@@ -72,7 +72,7 @@ func (r *Runtime) later(ctx context.Context, h *host, of hook.Hook, path string,
 func (r *Runtime) record(ctx context.Context, h *host, m composite.InBackground, run hook.Run) {
 	if r.o.Events.RecordHooks {
 		run.Subsystem, run.Point, run.Visibility = m.Path, m.Point, m.Visibility
-		h.Emit(ctx, hook.RunEvent(run))
+		h.Emit(ctx, run.Event())
 	}
 }
 
@@ -141,7 +141,7 @@ func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
 	}
 	run.Reason = f.Public()
 	r.record(told, r.host, m, run)
-	r.host.Emit(told, hook.FailureEvent(f))
+	r.host.Emit(told, f.Event())
 	return f
 }
 

@@ -37,8 +37,8 @@ func (h *host) TellLater(ctx context.Context, of hook.Hook, path string, p hook.
 	}
 	err := h.rt.later(ctx, h, of, path, p, view)
 	if err != nil {
-		h.Emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
-			"%s is told beside %s, and if the process dies never: no job could be queued: %s", path, p, publicText(err))}))
+		h.Emit(ctx, hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
+			"%s is told beside %s, and if the process dies never: no job could be queued: %s", path, p, publicText(err))}.Event())
 	}
 	return err == nil
 }
@@ -54,7 +54,7 @@ func (h *host) Beside(ctx context.Context, path string, run func(context.Context
 			if v := recover(); v != nil {
 				f := panicOf(0, v)
 				f.Subsystem = path
-				h.Emit(ctx, hook.FailureEvent(f))
+				h.Emit(ctx, f.Event())
 			}
 		}()
 		run(ctx)
@@ -90,9 +90,9 @@ func (h *host) inTurn(ctx context.Context) *turn {
 func (r *Runtime) closeBeside(ctx context.Context) {
 	left, dropped := r.beside.Close(ctx, r.o.Calls.Grace)
 	if left > 0 {
-		r.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
+		r.emit(ctx, hook.Diagnostic{
 			Code: "beside.left", Text: fmt.Sprintf("%d hooks beside turns did not end in time, and %d behind them were not begun", left, dropped),
-		}))
+		}.Event())
 	}
 }
 

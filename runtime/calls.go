@@ -50,7 +50,7 @@ type call struct {
 }
 
 // settle answers the call without running it.
-func (c *call) settle(o hook.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
+func (c *call) settle(o message.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
 
 // settled reports whether the call has ended or does not run.
 func (c *call) settled() bool { return c.end.Outcome != "" }
@@ -146,7 +146,7 @@ func (t *turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 		bad = c.first.Name()
 		if c.runner != nil {
 			c.runner = nil
-			c.settle(hook.OutcomeInvalid, noJSON())
+			c.settle(message.OutcomeInvalid, noJSON())
 		}
 	}
 	if bad == "" || reply.Finish == message.FinishLength {
@@ -161,7 +161,7 @@ func (t *turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 	for i := range calls {
 		c := &calls[i]
 		if c.isJSON() {
-			c.settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
+			c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
 		}
 		t.emitCall(event.CallStart, c, "")
 	}
@@ -202,7 +202,7 @@ func (t *turn) refuseRest(calls []call) {
 	}
 	for i := range calls {
 		if !calls[i].settled() {
-			calls[i].settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, text))
+			calls[i].settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, text))
 		}
 	}
 }
@@ -217,23 +217,23 @@ func (t *turn) bound(c *call) bool {
 func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 	c.at, c.runner, c.parsed = at, nil, false
 	if _, s := t.view.find(at.Name()); s != available {
-		c.settle(hook.OutcomeUnknown, t.view.refusal(at.Name(), s))
+		c.settle(message.OutcomeUnknown, t.view.refusal(at.Name(), s))
 		return false
 	}
 	inv, owned, err := t.dispatch(at)
 	switch {
 	case err != nil:
 		t.hookFailed(t.ctx, failureOf(point.Dispatch, err))
-		c.settle(hook.OutcomePanicked, message.FailedResult(message.FailPanic, "the tool's owner panicked while it read the arguments"))
+		c.settle(message.OutcomePanicked, message.FailedResult(message.FailPanic, "the tool's owner panicked while it read the arguments"))
 		return false
 	case !owned:
-		c.settle(hook.OutcomeUnknown, t.view.refusal(at.Name(), notRegistered))
+		c.settle(message.OutcomeUnknown, t.view.refusal(at.Name(), notRegistered))
 		return false
 	case inv.Err() != nil:
-		c.settle(hook.OutcomeInvalid, t.badArguments(c, inv.Err()))
+		c.settle(message.OutcomeInvalid, t.badArguments(c, inv.Err()))
 		return false
 	case inv.Runner() == nil:
-		c.settle(hook.OutcomeFailed, message.FailedResult(message.FailOperation, "the tool's owner cannot run it"))
+		c.settle(message.OutcomeFailed, message.FailedResult(message.FailOperation, "the tool's owner cannot run it"))
 		return false
 	}
 	if inv.Args() != at.Args() {
@@ -283,7 +283,7 @@ func (t *turn) rewrite(c *call) bool {
 	if err != nil {
 		f := failureOf(point.RewriteArgs, err)
 		t.hookFailed(t.ctx, f)
-		c.settle(hook.OutcomeDenied, message.FailedResult(message.FailDenied, f.Public()))
+		c.settle(message.OutcomeDenied, message.FailedResult(message.FailDenied, f.Public()))
 		return false
 	}
 	if args == c.at.Args() {
@@ -314,7 +314,7 @@ func (t *turn) decide(c *call) {
 		}
 		asked = true
 	}
-	c.settle(hook.OutcomeDenied, message.FailedResult(message.FailDenied, "denied: no agreement on the arguments"))
+	c.settle(message.OutcomeDenied, message.FailedResult(message.FailDenied, "denied: no agreement on the arguments"))
 }
 
 // applies does what the decision says and reports whether a person has to be
@@ -324,13 +324,13 @@ func (t *turn) applies(c *call, d hook.ToolDecision) (ask bool) {
 	switch {
 	case v.Kind == hook.AnswerStop:
 		t.stopped(v)
-		c.settle(hook.OutcomeDenied, denial(v.Reason))
+		c.settle(message.OutcomeDenied, denial(v.Reason))
 	case v.Kind == hook.AnswerDeny:
-		c.settle(hook.OutcomeDenied, denial(v.Reason))
+		c.settle(message.OutcomeDenied, denial(v.Reason))
 	case c.grant.Void:
-		c.settle(hook.OutcomeDenied, denial("denied: nothing is left of what the call may do"))
+		c.settle(message.OutcomeDenied, denial("denied: nothing is left of what the call may do"))
 	case v.Kind == hook.AnswerAnswer:
-		c.settle(hook.OutcomeAnswered, d.Result())
+		c.settle(message.OutcomeAnswered, d.Result())
 	case v.Kind == hook.AnswerAsk:
 		return true
 	}
@@ -371,9 +371,9 @@ func (t *turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON,
 	if v.Reason == "" {
 		v.Reason = "refused"
 	}
-	c.settle(hook.OutcomeDenied, denial(v.Reason))
+	c.settle(message.OutcomeDenied, denial(v.Reason))
 	if t.ctx.Err() != nil {
-		c.settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it was approved"))
+		c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it was approved"))
 	}
 	t.emitApproval(c, v)
 	return "", false

@@ -25,7 +25,7 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 			<-release
 			return message.TextResult("too late")
 		})
-		outcomes := map[string]hook.Outcome{}
+		outcomes := map[string]message.Outcome{}
 		after := point.AfterToolFunc(func(ctx context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
 			assert.NoError(t, ctx.Err(), "AfterTool can still work")
 			outcomes[c.ID()] = o.Outcome
@@ -48,8 +48,8 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 		require.ErrorIs(t, err, why)
 		assert.Equal(t, hook.StopCancelled, out.Stop)
 		assert.Equal(t, time.Second+10*time.Millisecond, time.Since(began), "one grace period")
-		assert.Equal(t, map[string]hook.Outcome{
-			"1": hook.OutcomeExecuted, "2": hook.OutcomeInterrupted, "3": hook.OutcomeInterrupted, "4": hook.OutcomeUnknown,
+		assert.Equal(t, map[string]message.Outcome{
+			"1": message.OutcomeExecuted, "2": message.OutcomeInterrupted, "3": message.OutcomeInterrupted, "4": message.OutcomeUnknown,
 		}, outcomes)
 		h := w.history()
 		require.Len(t, h, 6, "the message and all results are there together: %v", h)
@@ -148,7 +148,7 @@ func TestACancelDuringApprovalCancelsTheBatch(t *testing.T) {
 	_, err := w.try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
 	for _, ev := range w.eventsOf(event.CallResult) {
-		assert.Equal(t, hook.OutcomeCancelled, ev.Detail().Outcome)
+		assert.Equal(t, message.OutcomeCancelled, ev.Detail().Outcome)
 	}
 	assert.Len(t, w.history(), 4)
 }
@@ -198,7 +198,7 @@ func TestAToolEndsWhenItsTimeIsOver(t *testing.T) {
 		assert.Contains(t, h[4], "tool 3 deaf timeout: timed out after 1m0s; it did not end")
 		assert.Equal(t, "tool 4 granted timeout: timed out after 1s", h[5])
 		for _, ev := range w.eventsOf(event.CallResult) {
-			assert.Equal(t, hook.OutcomeTimedOut, ev.Detail().Outcome)
+			assert.Equal(t, message.OutcomeTimedOut, ev.Detail().Outcome)
 		}
 		close(release)
 		synctest.Wait()

@@ -203,7 +203,6 @@ func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.Compa
 	d, _ := hooks.BeforeCompaction(ctx, c.place, hook.Compaction{
 		Messages: message.MessagesOf(all[:p.cut]...),
 		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Model.MaxTokens)},
-		Trigger:  hook.CompactionManual,
 	})
 	told(ctx, c.host, d)
 	if v := d.Verdict(); v.Kind == hook.AnswerSkip {

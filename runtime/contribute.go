@@ -187,7 +187,7 @@ func collected[T any](c *contributing, at hook.Point, ask func(context.Context, 
 // diagnose tells of remarks, as many as are worth it.
 func (t *turn) diagnose(ds []hook.Diagnostic) {
 	for _, d := range contribution.Bounded(ds) {
-		t.emit(hook.DiagnosticEvent(d))
+		t.emit(d.Event())
 	}
 }
 

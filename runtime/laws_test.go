@@ -91,12 +91,12 @@ func TestLawAPanicStaysInItsCall(t *testing.T) {
 			for _, ev := range w.eventsOf(event.CallResult) {
 				d := ev.Detail()
 				if d.CallID == fmt.Sprint(k) {
-					assert.Equal(t, hook.OutcomePanicked, d.Outcome)
+					assert.Equal(t, message.OutcomePanicked, d.Outcome)
 					assert.Equal(t, message.FailPanic, d.Result.Failure)
 					assert.NotContains(t, d.Result.Text(), "boom", "the value may quote secrets")
 					continue
 				}
-				assert.Equal(t, hook.OutcomeExecuted, d.Outcome)
+				assert.Equal(t, message.OutcomeExecuted, d.Outcome)
 				assert.Equal(t, "fine:x", d.Result.Text())
 			}
 		})
@@ -114,7 +114,7 @@ func TestLawAnUnknownToolIsAResult(t *testing.T) {
 		"tool 2 read: read:x", "assistant done",
 	}, w.history())
 	assert.Zero(t, b.dispatched["raed"], "no owner was asked")
-	assert.Equal(t, hook.OutcomeUnknown, w.eventsOf(event.CallResult)[0].Detail().Outcome)
+	assert.Equal(t, message.OutcomeUnknown, w.eventsOf(event.CallResult)[0].Detail().Outcome)
 }
 
 func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
@@ -134,7 +134,7 @@ func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
 			assert.Equal(t, "assistant [1 x "+tc.stored+"]", w.history()[1])
 			assert.Contains(t, w.history()[2], "tool 1 x invalid_arguments:")
 			assert.Contains(t, w.history()[2], boxSchema)
-			assert.Equal(t, hook.OutcomeInvalid, w.eventsOf(event.CallResult)[0].Detail().Outcome)
+			assert.Equal(t, message.OutcomeInvalid, w.eventsOf(event.CallResult)[0].Detail().Outcome)
 		})
 	}
 }
@@ -324,11 +324,11 @@ func TestLawScopeAdvertisedIsScopeEnforced(t *testing.T) {
 			for _, ev := range w.eventsOf(event.CallResult) {
 				d := ev.Detail()
 				if contains(tc.want, d.Tool) {
-					assert.Equal(t, hook.OutcomeExecuted, d.Outcome)
+					assert.Equal(t, message.OutcomeExecuted, d.Outcome)
 					continue
 				}
 				assert.Equal(t, message.FailNotAvailable, d.Result.Failure)
-				assert.Equal(t, hook.OutcomeUnknown, d.Outcome)
+				assert.Equal(t, message.OutcomeUnknown, d.Outcome)
 			}
 		})
 	}
@@ -376,7 +376,7 @@ func TestLawANilHookIsNop(t *testing.T) {
 
 func TestLawEveryAfterRunsExactlyOnceForEveryCall(t *testing.T) {
 	t.Parallel()
-	seen := map[string][]hook.Outcome{}
+	seen := map[string][]message.Outcome{}
 	turns := 0
 	after := point.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
 		seen[c.Name()] = append(seen[c.Name()], o.Outcome)
@@ -413,11 +413,11 @@ func TestLawEveryAfterRunsExactlyOnceForEveryCall(t *testing.T) {
 		named("executed"), fails, slow, panics, named("denied"), named("answered"), named("unapproved"),
 		named("guardfails"), named("guardpanics"), named("executed2")))
 	w.send("go")
-	assert.Equal(t, map[string][]hook.Outcome{
-		"executed": {hook.OutcomeExecuted}, "failed": {hook.OutcomeFailed}, "timedout": {hook.OutcomeTimedOut},
-		"panicked": {hook.OutcomePanicked}, "denied": {hook.OutcomeDenied}, "answered": {hook.OutcomeAnswered},
-		"unapproved": {hook.OutcomeDenied}, "guardfails": {hook.OutcomeDenied}, "guardpanics": {hook.OutcomeDenied},
-		"unknown": {hook.OutcomeUnknown}, "executed2": {hook.OutcomeInvalid},
+	assert.Equal(t, map[string][]message.Outcome{
+		"executed": {message.OutcomeExecuted}, "failed": {message.OutcomeFailed}, "timedout": {message.OutcomeTimedOut},
+		"panicked": {message.OutcomePanicked}, "denied": {message.OutcomeDenied}, "answered": {message.OutcomeAnswered},
+		"unapproved": {message.OutcomeDenied}, "guardfails": {message.OutcomeDenied}, "guardpanics": {message.OutcomeDenied},
+		"unknown": {message.OutcomeUnknown}, "executed2": {message.OutcomeInvalid},
 	}, seen)
 	assert.Equal(t, 1, turns)
 }
@@ -479,11 +479,11 @@ func TestLawADispatchThatBreaksItsPromisesIsAResult(t *testing.T) {
 				want{"1", "panics", "{}"}, want{"2", "forgets", "{}"}, want{"3", "unbound", "{}"}, want{"4", "nilrunner", "{}"},
 			), says("done")), hooks...)
 			assert.Equal(t, "done", w.send("go").Text())
-			outcomes := []hook.Outcome{}
+			outcomes := []message.Outcome{}
 			for _, ev := range w.eventsOf(event.CallResult) {
 				outcomes = append(outcomes, ev.Detail().Outcome)
 			}
-			assert.Equal(t, []hook.Outcome{hook.OutcomePanicked, hook.OutcomeUnknown, hook.OutcomeFailed, hook.OutcomeFailed}, outcomes)
+			assert.Equal(t, []message.Outcome{message.OutcomePanicked, message.OutcomeUnknown, message.OutcomeFailed, message.OutcomeFailed}, outcomes)
 			assert.NotContains(t, strings.Join(w.history(), "\n"), "hunter2")
 			assert.Len(t, w.eventsOf(event.HookFailed), 1)
 		})

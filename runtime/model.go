@@ -141,7 +141,7 @@ func (t *turn) open(req message.ModelRequest) message.ModelStream {
 		return t.rt.provider.Stream(t.ctx, req)
 	}
 	next := &modelCall{provider: t.rt.provider, req: req}
-	return t.hooks.WrapModel(t.ctx, t.step, req, hook.NewModelNext(next, 0))
+	return t.hooks.WrapModel(t.ctx, t.step, req, next)
 }
 
 // modelCall is what the wraps of a model call surround.
@@ -150,8 +150,8 @@ type modelCall struct {
 	req      message.ModelRequest
 }
 
-// WrapModelAt implements hook.ModelChain.
-func (m *modelCall) WrapModelAt(ctx context.Context, _ int) message.ModelStream {
+// Stream implements [hook.ModelNext].
+func (m *modelCall) Stream(ctx context.Context) message.ModelStream {
 	return m.provider.Stream(ctx, m.req)
 }
 

@@ -207,7 +207,7 @@ func TestAToolThatEndsItsGoroutineHasEnded(t *testing.T) {
 		began := time.Now()
 		w.send("go")
 		assert.Zero(t, time.Since(began), "nobody waits for it")
-		assert.Equal(t, hook.OutcomePanicked, w.eventsOf(event.CallResult)[0].Detail().Outcome)
+		assert.Equal(t, message.OutcomePanicked, w.eventsOf(event.CallResult)[0].Detail().Outcome)
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }

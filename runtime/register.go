@@ -218,16 +218,16 @@ func (r *Runtime) awaitTurns(ctx context.Context, a *Agent, drained <-chan struc
 	select {
 	case <-drained:
 	case <-late.C:
-		r.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
+		r.emit(ctx, hook.Diagnostic{
 			Code: "agent.left", Text: fmt.Sprintf("agent %q was unregistered although something of it still runs", a.Name()),
-		}))
+		}.Event())
 	}
 }
 
 // tell emits the failure of a hook; nil is none.
 func (r *Runtime) tell(ctx context.Context, err error) {
 	if f, ok := err.(*hook.Failure); ok {
-		r.emit(ctx, hook.FailureEvent(f))
+		r.emit(ctx, f.Event())
 	}
 }
 

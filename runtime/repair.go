@@ -59,7 +59,7 @@ func (t *turn) repair(c *call) hook.Verdict {
 		}
 		c.end = hook.CallEnd{}
 		if t.bindStrictly(c, at) {
-			t.emit(hook.DiagnosticEvent(hook.Diagnostic{Code: event.CodeCallRepaired, Text: mended(c, v), Visibility: hook.VisibleUser}))
+			t.emit(hook.Diagnostic{Code: event.CodeCallRepaired, Text: mended(c, v), Visibility: event.VisibleUser}.Event())
 			return hook.Verdict{}
 		}
 		if !c.invalid() {
@@ -78,7 +78,7 @@ func (t *turn) bindStrictly(c *call, at *hook.ToolCall) bool {
 		return bound
 	}
 	if bound {
-		c.settle(hook.OutcomeInvalid, noJSON())
+		c.settle(message.OutcomeInvalid, noJSON())
 	}
 	c.at, c.runner = at, nil
 	return false

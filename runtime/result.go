@@ -16,7 +16,7 @@ import (
 func (t *turn) conclude(c *call) {
 	ctx, done := t.after()
 	defer done()
-	if c.ran && c.end.Outcome == hook.OutcomeCancelled { // not started again
+	if c.ran && c.end.Outcome == message.OutcomeCancelled { // not started again
 		c.interrupted()
 	}
 	r := bound.Result(c.end.Result, t.maxResult(c))

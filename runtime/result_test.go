@@ -168,7 +168,7 @@ func TestAWrapSurroundsTheRun(t *testing.T) {
 		w.send("go")
 		assert.Equal(t, "tool 1 x: ok", w.history()[2], name)
 		assert.Equal(t, []int{1, 2}, attempts)
-		assert.Equal(t, hook.OutcomeExecuted, w.eventsOf(event.CallResult)[0].Detail().Outcome)
+		assert.Equal(t, message.OutcomeExecuted, w.eventsOf(event.CallResult)[0].Detail().Outcome)
 	}
 	assert.Len(t, keys, 2, "one key for every attempt at a call")
 }
@@ -259,10 +259,10 @@ func TestACallThatOnlyQueuedIsCancelledAndNotInterrupted(t *testing.T) {
 		defer cancel()
 		_, err := w.try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		outcomes := []hook.Outcome{}
+		outcomes := []message.Outcome{}
 		for _, ev := range w.eventsOf(event.CallResult) {
 			outcomes = append(outcomes, ev.Detail().Outcome)
 		}
-		assert.ElementsMatch(t, []hook.Outcome{hook.OutcomeInterrupted, hook.OutcomeCancelled}, outcomes)
+		assert.ElementsMatch(t, []message.Outcome{message.OutcomeInterrupted, message.OutcomeCancelled}, outcomes)
 	})
 }

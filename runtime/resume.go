@@ -352,6 +352,6 @@ func (t *turn) endCallsOf(was *durable.Interrupted, on bool) (more bool) {
 
 // interrupted answers a call of which nobody knows what it did.
 func (c *call) interrupted() {
-	c.settle(hook.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
+	c.settle(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 		"interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"))
 }

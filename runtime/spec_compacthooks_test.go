@@ -73,7 +73,7 @@ func TestSpecTheViewOfACompaction(t *testing.T) {
 	assert.Equal(t, "first", b.Messages.At(0).Text())
 	assert.Equal(t, "one", b.Messages.At(1).Text())
 	assert.Equal(t, hook.TokenBudget{Used: 2 + 1 + 2 + 1, Reserved: 500}, b.Budget)
-	assert.Equal(t, hook.CompactionManual, b.Trigger)
+	assert.False(t, b.Auto)
 
 	require.Len(t, c.after, 1, "exactly once")
 	assert.Equal(t, 2, c.after[0].Removed)

@@ -422,7 +422,7 @@ func TestSpecDiagnosticsReachWhomTheyAreFor(t *testing.T) {
 	}
 	a := &adds{
 		policies: gives(hook.Policy{Attached: hook.Attached{Diagnostics: message.ListOf(
-			note(""), note(hook.VisibleInternal), note(hook.VisibleDebug), note(hook.VisibleAudit), note(hook.VisibleUser))}}),
+			note(""), note(event.VisibleInternal), note(event.VisibleDebug), note(event.VisibleAudit), note(event.VisibleUser))}}),
 		context: gives(hook.ContextBlock{ID: "long", Text: strings.Repeat(canary, 3_000), Sources: message.ListOf(canary)}),
 		event: func(ev hook.Event) {
 			if ev.Kind == event.Diagnostic {

@@ -381,14 +381,14 @@ func TestSpecAResultThatTheLoopLeftBehindHasNotSeenIsKept(t *testing.T) {
 					defer cancel()
 					_, err := w.try(ctx, "go")
 					require.ErrorIs(t, err, context.DeadlineExceeded)
-					outcomes := map[string]hook.Outcome{}
+					outcomes := map[string]message.Outcome{}
 					for _, ev := range f.checkEnd(journal, false) {
 						if ev.Kind == event.CallResult {
 							outcomes[ev.Detail().CallID] = ev.Detail().Outcome
 						}
 					}
-					assert.Equal(t, hook.OutcomeExecuted, outcomes["2"])
-					assert.Equal(t, hook.OutcomeFailed, outcomes["3"])
+					assert.Equal(t, message.OutcomeExecuted, outcomes["2"])
+					assert.Equal(t, message.OutcomeFailed, outcomes["3"])
 					if said := strings.Join(w.history(), "\n"); judged {
 						assert.NotContains(t, said, "paid", "no gate has let it through")
 						assert.Contains(t, said, "withheld")

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
@@ -27,6 +28,7 @@ import (
 
 // excused are parts that say nothing by their nature, and why.
 var excused = map[string]string{
+	"BeforeCompaction Compaction.Auto":         "the runtime compacts when it is asked to only",
 	"BeforeCompaction Compaction.Budget.Limit": "the runtime does not know how much a model takes",
 }
 
@@ -71,7 +73,7 @@ func (d *director) TurnPolicy(_ context.Context, t *hook.Turn) ([]hook.Policy, e
 }
 
 func (d *director) TurnContext(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
-	remark := hook.Diagnostic{Code: "memory.stale", Text: "the notes are old", Visibility: hook.VisibleUser}
+	remark := hook.Diagnostic{Code: "memory.stale", Text: "the notes are old", Visibility: event.VisibleUser}
 	return []hook.ContextBlock{{Domain: "memory", ID: "notes", Text: "boats float", Attached: hook.Attached{Diagnostics: message.ListOf(remark)}}}, nil
 }
 

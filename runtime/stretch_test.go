@@ -84,11 +84,11 @@ func TestOthersEmitBetweenDeltas(t *testing.T) {
 		for i := range others {
 			emitting.Go(func() {
 				for range each {
-					visibility := hook.VisibleUser
+					visibility := event.VisibleUser
 					if i%2 == 0 {
-						visibility = hook.VisibleInternal
+						visibility = event.VisibleInternal
 					}
-					ev.Host().Emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{Text: "by the way", Visibility: visibility}))
+					ev.Host().Emit(ctx, hook.Diagnostic{Text: "by the way", Visibility: visibility}.Event())
 					goruntime.Gosched()
 				}
 			})

@@ -558,6 +558,6 @@ func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
 	if f.Late {
 		return
 	}
-	t.event = hook.FailureEvent(f)
+	t.event = f.Event()
 	t.postWith(ctx, &t.event, stream.How{})
 }

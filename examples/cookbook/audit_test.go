@@ -37,7 +37,7 @@ func (a *Audit) AfterTool(_ context.Context, call *hook.ToolCall, o hook.ToolOut
 	return hook.OutcomeDecision{}, json.NewEncoder(a.W).Encode(struct {
 		Sender, Tool string
 		Args         message.JSON
-		Outcome      hook.Outcome
+		Outcome      message.Outcome
 	}{call.Step().Turn().Conversation().Sender(), call.Name(), call.Args(), o.Outcome})
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Package hook makes events of three kinds, and cannot name the constants.
 func TestKindsThatHookMakes(t *testing.T) {
-	assert.Equal(t, event.HookFailed, hook.FailureEvent(&hook.Failure{}).Kind)
-	assert.Equal(t, event.HookRun, hook.RunEvent(hook.Run{}).Kind)
-	assert.Equal(t, event.Diagnostic, hook.DiagnosticEvent(hook.Diagnostic{}).Kind)
+	assert.Equal(t, event.HookFailed, (&hook.Failure{}).Event().Kind)
+	assert.Equal(t, event.HookRun, hook.Run{}.Event().Kind)
+	assert.Equal(t, event.Diagnostic, hook.Diagnostic{}.Event().Kind)
 }

@@ -75,7 +75,7 @@ func (a asker) place() int {
 
 func askWrapModel(ctx context.Context, h hook.WrapModel, s *scene) (any, error) {
 	var out streamed
-	for c, err := range h.WrapModel(ctx, s.step, s.request, hook.NewModelNext(&modelEnd{s.reply}, 0)) {
+	for c, err := range h.WrapModel(ctx, s.step, s.request, &modelEnd{s.reply}) {
 		if out.err = err; err != nil {
 			break
 		}
@@ -96,7 +96,7 @@ func askApprove(ctx context.Context, h hook.Approve, s *scene) (any, error) {
 
 func askWrapTool(ctx context.Context, h hook.WrapTool, s *scene) (any, error) {
 	end := &toolEnd{result: s.outcome.Result}
-	result := h.WrapTool(ctx, s.call, hook.NewToolNext(end, 0))
+	result := h.WrapTool(ctx, s.call, end)
 	return ranTool{result, end.ran.Load()}, nil
 }
 

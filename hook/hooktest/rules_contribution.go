@@ -91,7 +91,7 @@ const code = `^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$`
 
 // attached returns what is wrong with diagnostics and jobs.
 func attached(a hook.Attached) (bad []string) {
-	visibilities := []hook.Visibility{"", hook.VisibleInternal, hook.VisibleDebug, hook.VisibleAudit, hook.VisibleUser}
+	visibilities := []hook.Visibility{"", event.VisibleInternal, event.VisibleDebug, event.VisibleAudit, event.VisibleUser}
 	for _, d := range a.Diagnostics.All() {
 		if !regexp.MustCompile(code).MatchString(string(d.Code)) {
 			bad = append(bad, fmt.Sprintf("a diagnostic whose code %q is not of small letters with dots between the words", d.Code))

@@ -126,8 +126,8 @@ type toolEnd struct {
 	ran    atomic.Int64
 }
 
-// WrapToolAt implements hook.ToolChain.
-func (e *toolEnd) WrapToolAt(context.Context, int) message.ToolResult {
+// Run implements [hook.ToolNext].
+func (e *toolEnd) Run(context.Context) message.ToolResult {
 	e.ran.Add(1)
 	return e.result
 }
@@ -135,8 +135,8 @@ func (e *toolEnd) WrapToolAt(context.Context, int) message.ToolResult {
 // modelEnd is the end of a chain of wraps around a model call.
 type modelEnd struct{ reply message.ModelReply }
 
-// WrapModelAt implements hook.ModelChain.
-func (e *modelEnd) WrapModelAt(ctx context.Context, _ int) message.ModelStream {
+// Stream implements [hook.ModelNext].
+func (e *modelEnd) Stream(ctx context.Context) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(message.Chunk{}, err)

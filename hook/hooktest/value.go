@@ -65,7 +65,7 @@ func InvalidCall(call *hook.ToolCall) hook.InvalidCall {
 func ToolOutcome() hook.ToolOutcome {
 	return hook.ToolOutcome{
 		Result:  message.ToolResult{Content: message.ListOf(message.TextBlock("noted")), Trust: message.TrustWorkspace, Meta: `{}`},
-		Outcome: hook.OutcomeExecuted, Duration: time.Second, Grant: hook.Grant{NoNetwork: true, MaxOutput: 1000},
+		Outcome: message.OutcomeExecuted, Duration: time.Second, Grant: hook.Grant{NoNetwork: true, MaxOutput: 1000},
 	}
 }
 
@@ -104,7 +104,7 @@ func TurnOutcome(err error) hook.TurnOutcome {
 func Compaction() hook.Compaction {
 	return hook.Compaction{
 		Messages: message.MessagesOf(message.UserText("hello"), TurnOutcome(nil).Message),
-		Budget:   hook.TokenBudget{Limit: 1000, Used: 900, Reserved: 100}, Trigger: hook.CompactionAuto,
+		Budget:   hook.TokenBudget{Limit: 1000, Used: 900, Reserved: 100}, Auto: true,
 	}
 }
 

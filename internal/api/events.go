@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -52,9 +53,9 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation str
 func hookLevel(r *http.Request) (hook.Visibility, error) {
 	name := r.URL.Query().Get("hooks")
 	if name == "" {
-		return hook.VisibleUser, nil
+		return event.VisibleUser, nil
 	}
-	level, err := hook.ParseVisibility(name)
+	level, err := event.ParseVisibility(name)
 	if err != nil {
 		return "", invalid("hooks: %v", err)
 	}

@@ -35,9 +35,9 @@ func TestHookRunsAreShownToWhoAsksForThem(t *testing.T) {
 		}
 		return nil, 0
 	}
-	all, n := runs(hook.VisibleInternal)
+	all, n := runs(event.VisibleInternal)
 	assert.True(t, slices.Contains(all, "Box Dispatch") && slices.Contains(all, "Ask BeforeTool"), "%v", all)
-	for _, level := range []hook.Visibility{"", hook.VisibleUser, hook.VisibleAudit, hook.VisibleDebug} {
+	for _, level := range []hook.Visibility{"", event.VisibleUser, event.VisibleAudit, event.VisibleDebug} {
 		got, others := runs(level)
 		assert.Equal(t, []string{"Ask BeforeTool"}, got, "at %q", level)
 		assert.Equal(t, n, others)

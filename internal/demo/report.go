@@ -91,9 +91,9 @@ func (r *report) onEvent(ev hook.Event) string {
 func (r *report) result(d hook.EventDetail) {
 	args := r.calls[d.CallID]
 	switch {
-	case d.Outcome == hook.OutcomeUnknown:
+	case d.Outcome == message.OutcomeUnknown:
 		r.facts.OutOfScope = d.Tool
-	case d.Outcome == hook.OutcomeFailed:
+	case d.Outcome == message.OutcomeFailed:
 		r.facts.Failed = d.Tool + " " + terminal.Summary(args, 60).String()
 	case strings.HasPrefix(d.Tool, "mcp__"):
 		r.facts.ServerUses++

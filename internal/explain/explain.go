@@ -29,7 +29,7 @@ type Call struct {
 	Step         int       `json:"step"`
 	Time         time.Time `json:"time"`
 	// Outcome is "" while the call has not ended.
-	Outcome    hook.Outcome        `json:"outcome,omitzero"`
+	Outcome    message.Outcome     `json:"outcome,omitzero"`
 	Failure    message.FailureKind `json:"failure,omitzero"`
 	DurationMS float64             `json:"duration_ms,omitzero"`
 	// Recorded: hook runs were recorded, so that Points is complete. Otherwise it

@@ -88,7 +88,7 @@ func TestWhichAnswerCounts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var events []hook.Event
 			for _, r := range c.runs {
-				events = append(events, hook.RunEvent(r))
+				events = append(events, r.Event())
 			}
 			call := explain.Explain(events, thePlan)
 			assert.True(t, call.Recorded)
@@ -153,15 +153,15 @@ func about(turn, id string, kind hook.EventKind, d hook.EventDetail) hook.Event 
 }
 
 func TestFind(t *testing.T) {
-	failure := hook.FailureEvent(&hook.Failure{Subsystem: "Guard", Point: point.BeforeTool, Err: errors.New("secret")})
+	failure := (&hook.Failure{Subsystem: "Guard", Point: point.BeforeTool, Err: errors.New("secret")}).Event()
 	failure.Turn, failure.Step = "t2", 1
-	elsewhere := hook.FailureEvent(&hook.Failure{Subsystem: "Guard", Point: point.AfterTurn, Err: errors.New("secret")})
+	elsewhere := (&hook.Failure{Subsystem: "Guard", Point: point.AfterTurn, Err: errors.New("secret")}).Event()
 	elsewhere.Turn = "t2"
 	l := log{
 		"old": conversation(about("t0", "only", event.CallStart, hook.EventDetail{}), about("t0", "k1", event.CallStart, hook.EventDetail{})),
 		"new": conversation(
 			about("t1", "k1", event.CallStart, hook.EventDetail{}),
-			about("t1", "k1", event.CallResult, hook.EventDetail{Outcome: hook.OutcomeExecuted}),
+			about("t1", "k1", event.CallResult, hook.EventDetail{Outcome: message.OutcomeExecuted}),
 			hook.Event{Kind: event.Diagnostic, Text: "damaged"},
 			about("t2", "k1", event.CallStart, hook.EventDetail{Args: `{"secret":1}`}),
 			failure, elsewhere,
@@ -169,14 +169,14 @@ func TestFind(t *testing.T) {
 			about("t2", "k1", event.ApprovalAsked, hook.EventDetail{}),
 			about("t2", "k1", event.ApprovalGiven, hook.EventDetail{Answer: hook.AnswerRefuse, By: "Person"}),
 			about("t2", "k1", event.CallResult, hook.EventDetail{
-				Outcome: hook.OutcomeDenied, Result: message.FailedResult(message.FailDenied, "secret"), Duration: time.Second,
+				Outcome: message.OutcomeDenied, Result: message.FailedResult(message.FailDenied, "secret"), Duration: time.Second,
 			}),
 		),
 	}
 	call, err := explain.Find(t.Context(), l, "k1", "", thePlan)
 	require.NoError(t, err)
 	assert.Equal(t, "t2 1", call.Turn+" "+string(rune('0'+call.Others)))
-	assert.Equal(t, hook.OutcomeDenied, call.Outcome)
+	assert.Equal(t, message.OutcomeDenied, call.Outcome)
 	assert.InDelta(t, 1000, call.DurationMS, 0)
 	assert.False(t, call.Recorded)
 	var lines []string

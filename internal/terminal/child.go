@@ -5,6 +5,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -67,7 +68,7 @@ func (p *Printer) childResult(indent screen.Text, ev hook.Event, d hook.EventDet
 
 // wentWrong reports whether a call ended otherwise than its caller wanted.
 func wentWrong(d hook.EventDetail) bool {
-	return d.Result.IsError() || d.Outcome != hook.OutcomeExecuted && d.Outcome != hook.OutcomeAnswered
+	return d.Result.IsError() || d.Outcome != message.OutcomeExecuted && d.Outcome != message.OutcomeAnswered
 }
 
 // told shows what is told in one line wherever it happens; false for everything

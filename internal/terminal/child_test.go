@@ -28,7 +28,7 @@ func delegation() []hook.Event {
 	}
 	read := hook.EventDetail{CallID: "c1", Tool: "read", Args: `{"file_path":"a.md"}`}
 	bash := hook.EventDetail{CallID: "c1", Tool: "bash", Args: `{"command":"rm x"}`}
-	done := func(d hook.EventDetail, r message.ToolResult, o hook.Outcome, took time.Duration) hook.EventDetail {
+	done := func(d hook.EventDetail, r message.ToolResult, o message.Outcome, took time.Duration) hook.EventDetail {
 		d.Result, d.Outcome, d.Duration = r, o, took
 		return d
 	}
@@ -44,16 +44,16 @@ func delegation() []hook.Event {
 		two(event.CallStart, "", bash),
 		two(event.ApprovalAsked, "it may change things", bash),
 		two(event.ApprovalGiven, "", hook.EventDetail{CallID: "c1", Tool: "bash", Answer: hook.AnswerApprove}),
-		one(event.CallResult, "", done(read, message.TextResult("text"), hook.OutcomeExecuted, 3*time.Millisecond)),
+		one(event.CallResult, "", done(read, message.TextResult("text"), message.OutcomeExecuted, 3*time.Millisecond)),
 		two(event.CallProgress, "half way", bash),
-		two(event.CallResult, "", done(bash, message.FailedResult(message.FailOperation, "no such file"), hook.OutcomeFailed, time.Second)),
+		two(event.CallResult, "", done(bash, message.FailedResult(message.FailOperation, "no such file"), message.OutcomeFailed, time.Second)),
 		at(2, "plain", "t3", eventOf(event.SubagentStart, "Count.", call)),
 		at(2, "plain", "t3", eventOf(event.Error, "the model is gone", hook.EventDetail{})),
 		at(2, "plain", "t3", eventOf(event.SubagentEnd, "", hook.EventDetail{Stop: hook.StopError})),
 		one(event.Diagnostic, "cut", hook.EventDetail{}),
 		two(event.SubagentEnd, "Once upon a time.", hook.EventDetail{Stop: hook.StopCompleted}),
 		one(event.SubagentEnd, "", hook.EventDetail{Stop: hook.StopStepsLimit}),
-		eventOf(event.CallResult, "", hook.EventDetail{CallID: "d", Tool: "delegate", Result: message.TextResult("[…]"), Outcome: hook.OutcomeExecuted, Duration: 2 * time.Second}),
+		eventOf(event.CallResult, "", hook.EventDetail{CallID: "d", Tool: "delegate", Result: message.TextResult("[…]"), Outcome: message.OutcomeExecuted, Duration: 2 * time.Second}),
 		eventOf(event.TextDelta, "Done.", hook.EventDetail{}),
 		eventOf(event.TextEnd, "", hook.EventDetail{}),
 	}

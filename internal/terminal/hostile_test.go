@@ -99,14 +99,14 @@ func hostile(kind hook.EventKind) []hook.Event {
 	fill(reflect.ValueOf(&ev).Elem(), "Event", 0)
 	fill(reflect.ValueOf(&d).Elem(), "Detail", 0)
 	fill(reflect.ValueOf(&run).Elem(), "Run", 0)
-	run.Visibility = hook.VisibleUser
-	out := []hook.Event{hook.RunEvent(run)}
+	run.Visibility = event.VisibleUser
+	out := []hook.Event{run.Event()}
 	for _, depth := range []int{0, 1} {
 		ev.Kind, ev.Depth = kind, depth
 		out = append(out, ev.WithDetail(d), ev)
 		refused := d
 		refused.Answer, refused.Result = hook.AnswerApprove, message.TextResult("Result"+screentest.Hostile())
-		refused.Outcome = hook.OutcomeExecuted
+		refused.Outcome = message.OutcomeExecuted
 		out = append(out, ev.WithDetail(refused))
 		refused.Args = message.JSON("no JSON" + screentest.Hostile())
 		out = append(out, ev.WithDetail(refused))
@@ -129,7 +129,7 @@ func TestNoFieldOfAnEventReachesTheTerminalRaw(t *testing.T) {
 			for _, color := range []bool{false, true} {
 				for _, onScreen := range []bool{false, true} {
 					var out bytes.Buffer
-					p := terminal.NewPrinter(&out, color).ShowHooks(hook.VisibleInternal)
+					p := terminal.NewPrinter(&out, color).ShowHooks(event.VisibleInternal)
 					if onScreen {
 						p = p.ForScreen(func() int { return 60 })
 					}

@@ -73,7 +73,7 @@ func TestACommandsOutputIsShownAsLines(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			outcome := hook.OutcomeExecuted
+			outcome := message.OutcomeExecuted
 			if tc.result.IsError() {
 				outcome = "timeout"
 			}

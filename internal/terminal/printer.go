@@ -76,7 +76,7 @@ const (
 
 // NewPrinter returns a printer to out.
 func NewPrinter(out io.Writer, color bool) *Printer {
-	return &Printer{out: screen.New(out), color: color, hooks: hook.VisibleUser, numbers: map[string]int{}, children: map[childCall]screen.Text{}}
+	return &Printer{out: screen.New(out), color: color, hooks: event.VisibleUser, numbers: map[string]int{}, children: map[childCall]screen.Text{}}
 }
 
 // ForScreen makes the printer one for a conversation at a terminal, and returns
@@ -93,7 +93,7 @@ func (p *Printer) ForScreen(columns func() int) *Printer {
 // level, a line each, and returns it. Without it, or with "", it shows those that
 // are for users. To be called before the first event.
 func (p *Printer) ShowHooks(level hook.Visibility) *Printer {
-	p.hooks = cmp.Or(level, hook.VisibleUser)
+	p.hooks = cmp.Or(level, event.VisibleUser)
 	return p
 }
 

@@ -57,7 +57,7 @@ func eventOf(kind hook.EventKind, text string, d hook.EventDetail) hook.Event {
 // turn is a whole turn: a single call, then three at once of which the first is
 // the slowest, one of them asked and refused.
 func turn() []hook.Event {
-	done := func(id, tool string, r message.ToolResult, o hook.Outcome, took time.Duration) hook.Event {
+	done := func(id, tool string, r message.ToolResult, o message.Outcome, took time.Duration) hook.Event {
 		return eventOf(event.CallResult, "", hook.EventDetail{CallID: id, Tool: tool, Result: r, Outcome: o, Duration: took})
 	}
 	start := func(id, tool string, args message.JSON) hook.Event {
@@ -72,7 +72,7 @@ func turn() []hook.Event {
 		eventOf(event.TextEnd, "", hook.EventDetail{}),
 		eventOf(event.CallsBegin, "", hook.EventDetail{Tools: message.ListOf("recall")}),
 		start("c1", "recall", `{"query":"tea"}`),
-		done("c1", "recall", message.TextResult("## tea\ngreen"), hook.OutcomeExecuted, 3*time.Millisecond),
+		done("c1", "recall", message.TextResult("## tea\ngreen"), message.OutcomeExecuted, 3*time.Millisecond),
 		eventOf(event.StepEnd, "", hook.EventDetail{}),
 		{Kind: event.StepStart, Step: 2},
 		eventOf(event.CallsBegin, "", hook.EventDetail{Tools: message.ListOf("bash", "read", "write")}),
@@ -82,10 +82,10 @@ func turn() []hook.Event {
 		eventOf(event.ApprovalAsked, "destructive", hook.EventDetail{CallID: "a", Tool: "bash"}),
 		eventOf(event.ApprovalGiven, "as you like", hook.EventDetail{CallID: "a", Tool: "bash", Answer: hook.AnswerApprove, By: "Asking"}),
 		eventOf(event.ApprovalGiven, "The user said no.", hook.EventDetail{CallID: "c", Tool: "write", Answer: hook.AnswerRefuse}),
-		done("c", "write", message.FailedResult(message.FailDenied, "The user said no."), hook.OutcomeDenied, 0),
+		done("c", "write", message.FailedResult(message.FailDenied, "The user said no."), message.OutcomeDenied, 0),
 		eventOf(event.CallProgress, "half way", hook.EventDetail{CallID: "a", Tool: "bash"}),
-		done("b", "read", message.FailedResult(message.FailNotFound, "no such file"), hook.OutcomeFailed, 200*time.Microsecond),
-		done("a", "bash", message.TextResult("ok"), hook.OutcomeExecuted, 1200*time.Millisecond),
+		done("b", "read", message.FailedResult(message.FailNotFound, "no such file"), message.OutcomeFailed, 200*time.Microsecond),
+		done("a", "bash", message.TextResult("ok"), message.OutcomeExecuted, 1200*time.Millisecond),
 		eventOf(event.HookFailed, "Memory failed at OnEvent", hook.EventDetail{}),
 		eventOf(event.SkillLoaded, "review", hook.EventDetail{}),
 		eventOf(event.ServerConnected, "gh", hook.EventDetail{}),

@@ -49,7 +49,7 @@ func Bounded(in []hook.Diagnostic) []hook.Diagnostic {
 	}
 	left := len(in) - maxDiagnostics + 1
 	return append(slices.Clone(in[:maxDiagnostics-1]), hook.Diagnostic{
-		Code: event.CodeDiagnosticsLost, Visibility: hook.VisibleInternal, Text: fmt.Sprintf("%d more remarks are not told", left),
+		Code: event.CodeDiagnosticsLost, Visibility: event.VisibleInternal, Text: fmt.Sprintf("%d more remarks are not told", left),
 	})
 }
 
@@ -57,13 +57,13 @@ func bounded(d hook.Diagnostic) hook.Diagnostic {
 	code, _ := character.Cut(plain(string(d.Code)), 64)
 	d.Code = hook.DiagnosticCode(code)
 	d.Text, _ = character.Cut(plain(d.Text), maxRemark)
-	d.Visibility = cmp.Or(d.Visibility, hook.VisibleInternal)
+	d.Visibility = cmp.Or(d.Visibility, event.VisibleInternal)
 	return d
 }
 
 // remark is a diagnostic of the merging.
 func remark(code hook.DiagnosticCode, by, format string, args ...any) hook.Diagnostic {
-	return hook.Diagnostic{Code: code, Visibility: hook.VisibleInternal, Text: who(by) + ": " + fmt.Sprintf(format, args...)}
+	return hook.Diagnostic{Code: code, Visibility: event.VisibleInternal, Text: who(by) + ": " + fmt.Sprintf(format, args...)}
 }
 
 func who(by string) string { return cmp.Or(by, "the hook") }

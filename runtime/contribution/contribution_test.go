@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 )
@@ -30,7 +31,7 @@ func TestEqualPriorityConflictingValuesKeepFirstAndEmitDiagnostic(t *testing.T) 
 		{Domain: "memory", Key: "recall", Value: "on", By: "Memory"}, {Domain: "memory", Key: "recall", Value: "off", By: "Guard"},
 	})
 	assert.Equal(t, []hook.Policy{{Domain: "memory", Key: "recall", Value: "on", By: "Memory"}}, got.Holding)
-	assert.Equal(t, []hook.Diagnostic{{Code: "policy.merge.conflict", Visibility: hook.VisibleInternal,
+	assert.Equal(t, []hook.Diagnostic{{Code: "policy.merge.conflict", Visibility: event.VisibleInternal,
 		Text: "Guard: policy memory/recall says something else than that of Memory, which has the same weight, comes first and holds"}}, got.Diagnostics)
 }
 
@@ -158,7 +159,7 @@ func TestDuplicateBundleIDsKeepFirstAfterOrdering(t *testing.T) {
 	assert.Equal(t, []hook.AddedTool{
 		{Tool: message.Tool{Name: "heavy"}, Owner: "B"}, {Tool: message.Tool{Name: "one"}, Owner: "C"}, {Tool: message.Tool{Name: "two"}, Owner: "C"},
 	}, got.Added)
-	assert.Equal(t, []hook.Diagnostic{{Code: "tool_bundle.duplicate_bundle_id", Text: "A: bundle x is there already and is left out", Visibility: hook.VisibleInternal}}, got.Diagnostics)
+	assert.Equal(t, []hook.Diagnostic{{Code: "tool_bundle.duplicate_bundle_id", Text: "A: bundle x is there already and is left out", Visibility: event.VisibleInternal}}, got.Diagnostics)
 }
 
 func TestTools(t *testing.T) {
@@ -226,11 +227,11 @@ func TestEverythingThatGoesAlongIsTakenAndBounded(t *testing.T) {
 	got := contribution.Collect([]hook.Policy{{Attached: along("a")}, {}, {Attached: along("b")}}, func(p hook.Policy) hook.Attached { return p.Attached })
 	assert.Equal(t, []hook.Job{{Kind: "k", Key: "a"}, {Kind: "k", Key: "b"}}, got.Jobs)
 	require.Len(t, got.Diagnostics, 2)
-	assert.Equal(t, hook.Diagnostic{Code: "x.a", Text: strings.Repeat("t", 499) + "…", Visibility: hook.VisibleInternal}, got.Diagnostics[0])
+	assert.Equal(t, hook.Diagnostic{Code: "x.a", Text: strings.Repeat("t", 499) + "…", Visibility: event.VisibleInternal}, got.Diagnostics[0])
 
 	many := contribution.Bounded(make([]hook.Diagnostic, 100))
 	assert.Len(t, many, 64)
-	assert.Equal(t, hook.Diagnostic{Code: "contribution.diagnostics_omitted", Text: "37 more remarks are not told", Visibility: hook.VisibleInternal}, many[63])
+	assert.Equal(t, hook.Diagnostic{Code: "contribution.diagnostics_omitted", Text: "37 more remarks are not told", Visibility: event.VisibleInternal}, many[63])
 }
 
 func TestEntry(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 )
@@ -124,7 +125,7 @@ func silent(t interface{ Errorf(string, ...any) }, ds []hook.Diagnostic) {
 		if strings.Contains(fmt.Sprintf("%+v", d), canary) {
 			t.Errorf("a remark holds a value: %+v", d)
 		}
-		if d.Visibility != hook.VisibleInternal || d.Code == "" || d.Text == "" {
+		if d.Visibility != event.VisibleInternal || d.Code == "" || d.Text == "" {
 			t.Errorf("a remark is not whole: %+v", d)
 		}
 	}

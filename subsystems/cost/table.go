@@ -108,7 +108,7 @@ func (p Price) rate() (rate, error) {
 //
 // Unknown and repeated keys are errors. Source is what errors call the text.
 func Parse(data []byte, source string) (Table, error) {
-	list, err := hook.DecodeStrict[struct {
+	list, err := message.DecodeStrict[struct {
 		Models Table `json:"models"`
 	}](message.JSON(data))
 	if err == nil {

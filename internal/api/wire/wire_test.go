@@ -34,9 +34,9 @@ func TestEventsComeBack(t *testing.T) {
 		as(event.CallStart, "", hook.EventDetail{CallID: "1", Tool: "x", Args: `{"a":"<b>","n":12345678901234567890}`}),
 		as(event.CallStart, "", hook.EventDetail{CallID: "1", Tool: "x", Args: `no JSON`}),
 		as(event.ApprovalGiven, "why", hook.EventDetail{CallID: "1", Tool: "x", Args: `{}`, Answer: hook.AnswerModify, By: "API"}),
-		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Result: message.TextResult("done"), Outcome: hook.OutcomeExecuted, Duration: 1234567 * time.Nanosecond}),
-		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Outcome: hook.OutcomeExecuted}),
-		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Result: message.FailedResult(message.FailTimeout, ""), Outcome: hook.OutcomeTimedOut}),
+		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Result: message.TextResult("done"), Outcome: message.OutcomeExecuted, Duration: 1234567 * time.Nanosecond}),
+		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Outcome: message.OutcomeExecuted}),
+		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Result: message.FailedResult(message.FailTimeout, ""), Outcome: message.OutcomeTimedOut}),
 		as(event.HookFailed, "Guard failed", hook.EventDetail{Subsystem: "Guard", Point: point.BeforeTool}),
 		as(event.TurnEnd, "bye", hook.EventDetail{Stop: hook.StopCompleted, Usage: message.Usage{Input: 9}}),
 	}

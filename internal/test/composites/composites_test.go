@@ -244,12 +244,12 @@ func BenchmarkEightDeciders(b *testing.B) {
 // end is what the wraps of a call surround.
 type end struct{ result message.ToolResult }
 
-func (e *end) WrapToolAt(context.Context, int) message.ToolResult { return e.result }
+func (e *end) Run(context.Context) message.ToolResult { return e.result }
 
 func BenchmarkThreeWraps(b *testing.B) {
 	around := new(composites.Around)
 	three := (&composites.Three{A: around, B: around, C: around}).Compose()
-	call, next := hook.NewToolCall(hook.ToolCallData{ID: "1"}), hook.NewToolNext(&end{message.TextResult("ok")}, 0)
+	call, next := hook.NewToolCall(hook.ToolCallData{ID: "1"}), &end{message.TextResult("ok")}
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -277,7 +277,7 @@ func TestDecidersAndWrapsAllocateLittle(t *testing.T) {
 	assert.Zero(t, allocs.PerRun(100, func() { _, _ = c.BeforeTool(ctx, call) }))
 	assert.Equal(t, 101, x.H.Asked)
 
-	around, next := new(composites.Around), hook.NewToolNext(&end{message.TextResult("ok")}, 0)
+	around, next := new(composites.Around), &end{message.TextResult("ok")}
 	three := (&composites.Three{A: around, B: around, C: around}).Compose()
 	assert.LessOrEqual(t, allocs.PerRun(100, func() { _ = three.WrapTool(ctx, call, next) }), 2.0, "three wraps of one composite: the chain and its levels")
 }

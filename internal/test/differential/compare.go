@@ -55,12 +55,12 @@ func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
 // chain is what wraps surround.
 type chain struct{ log *Log }
 
-func (c chain) WrapToolAt(context.Context, int) message.ToolResult {
+func (c chain) Run(context.Context) message.ToolResult {
 	c.log.Add("run")
 	return message.TextResult("result")
 }
 
-func (chain) WrapModelAt(context.Context, int) message.ModelStream {
+func (chain) Stream(context.Context) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
 		_ = yield(message.Chunk{Text: "1"}, nil) && yield(message.Chunk{Text: "2"}, nil)
 	}

@@ -153,13 +153,13 @@ func wrapOps() []Op {
 			return fmt.Sprint(inv.Args(), done[0].Result.Text(), done[0].Outcome)
 		}},
 		{"WrapTool", func(w World, arg string) string {
-			r := w.F.(hook.WrapTool).WrapTool(context.Background(), w.call(arg), hook.NewToolNext(chain{w.Log}, 0))
+			r := w.F.(hook.WrapTool).WrapTool(context.Background(), w.call(arg), chain{w.Log})
 			return fmt.Sprint(r.Text(), r.Failure)
 		}},
 		{"WrapModel", func(w World, arg string) string {
 			_, _, step := w.places()
 			var out []string
-			for c, err := range w.F.(hook.WrapModel).WrapModel(context.Background(), step, message.ModelRequest{}, hook.NewModelNext(chain{w.Log}, 0)) {
+			for c, err := range w.F.(hook.WrapModel).WrapModel(context.Background(), step, message.ModelRequest{}, chain{w.Log}) {
 				out = append(out, fmt.Sprint(c.Text, err, failure(err)))
 				if arg == "late" {
 					break

@@ -372,7 +372,7 @@ type forgetful struct {
 }
 
 func (f forgetful) AfterTool(ctx context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	if f.how == "not for denied calls" && o.Outcome == hook.OutcomeDenied {
+	if f.how == "not for denied calls" && o.Outcome == message.OutcomeDenied {
 		return hook.OutcomeDecision{}, nil
 	}
 	return f.Part.AfterTool(ctx, c, o)

@@ -88,7 +88,7 @@ type bargained struct {
 	lines []string
 	// ran are the arguments of the tool, "" if it did not run.
 	ran     message.JSON
-	outcome hook.Outcome
+	outcome message.Outcome
 	stored  message.JSON
 }
 
@@ -142,7 +142,7 @@ func failsOpen(name string) bool { return name == "C" }
 func (b *bargain) expected() (want bargained) {
 	n, ok := number(b.model)
 	if !ok {
-		want.outcome = hook.OutcomeInvalid
+		want.outcome = message.OutcomeInvalid
 		return want
 	}
 	want.stored = args(n)
@@ -157,21 +157,21 @@ func (b *bargain) expected() (want bargained) {
 			return want
 		}
 		if !asks || approved == n {
-			want.outcome, want.ran = hook.OutcomeExecuted, args(n)
+			want.outcome, want.ran = message.OutcomeExecuted, args(n)
 			return want
 		}
 		to, answer := b.approved(n, &want)
 		switch answer {
 		case "approve":
-			want.outcome, want.ran = hook.OutcomeExecuted, args(n)
+			want.outcome, want.ran = message.OutcomeExecuted, args(n)
 			return want
 		case "modify":
 		default:
-			want.outcome = hook.OutcomeDenied
+			want.outcome = message.OutcomeDenied
 			return want
 		}
 		if want.stored = args(to); to >= valid {
-			want.outcome = hook.OutcomeInvalid
+			want.outcome = message.OutcomeInvalid
 			return want
 		}
 		approved = to
@@ -180,7 +180,7 @@ func (b *bargain) expected() (want bargained) {
 		}
 		want.stored = args(n)
 	}
-	want.outcome = hook.OutcomeDenied
+	want.outcome = message.OutcomeDenied
 	return want
 }
 
@@ -199,12 +199,12 @@ func (b *bargain) rewritten(n int, want *bargained) (int, bool) {
 		case to >= 0:
 			n = to
 		case !failsOpen(name):
-			want.outcome = hook.OutcomeDenied
+			want.outcome = message.OutcomeDenied
 			return 0, false
 		}
 	}
 	if n >= valid {
-		want.outcome, want.stored = hook.OutcomeInvalid, args(n)
+		want.outcome, want.stored = message.OutcomeInvalid, args(n)
 		return 0, false
 	}
 	return n, true
@@ -217,7 +217,7 @@ func (b *bargain) decided(n int, want *bargained) (asks bool) {
 		want.lines = append(want.lines, fmt.Sprintf("%s decides %s of %s", name, args(n), b.model))
 		switch d := b.clauses[name].decides[n]; {
 		case d == "deny", d == "broken" && !failsOpen(name):
-			want.outcome = hook.OutcomeDenied
+			want.outcome = message.OutcomeDenied
 			return false
 		case d == "ask":
 			asks = true
@@ -226,7 +226,7 @@ func (b *bargain) decided(n int, want *bargained) (asks bool) {
 		}
 	}
 	if answers && !asks {
-		want.outcome = hook.OutcomeAnswered
+		want.outcome = message.OutcomeAnswered
 	}
 	return asks
 }
@@ -391,7 +391,7 @@ func (b *bargain) broken() error {
 		return fmt.Errorf("the call was %s, and has to be %s", got.outcome, want.outcome)
 	case want.ran != got.ran:
 		return fmt.Errorf("run was %q, and has to be %q", got.ran, want.ran)
-	case want.outcome != hook.OutcomeInvalid && want.stored != got.stored:
+	case want.outcome != message.OutcomeInvalid && want.stored != got.stored:
 		return fmt.Errorf("stored is %q, and has to be %q", got.stored, want.stored)
 	}
 	return nil

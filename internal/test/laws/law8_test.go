@@ -252,7 +252,7 @@ func (m *market) owned(s *stage) error {
 		}
 	}
 	for _, ev := range s.events {
-		if d := ev.Detail(); ev.Kind == event.CallResult && d.Outcome == hook.OutcomeUnknown {
+		if d := ev.Detail(); ev.Kind == event.CallResult && d.Outcome == message.OutcomeUnknown {
 			told = append(told, d.Tool)
 		}
 	}

@@ -216,7 +216,7 @@ func (m *realm) check(t *testing.T, c *cast, h hook.Hook) error {
 	_, err := s.send(t.Context(), "go")
 	require.NoError(t, err)
 	for _, ev := range s.events {
-		if at := m.seen[ev.Agent]; ev.Kind == event.CallResult && at != nil && ev.Detail().Outcome == hook.OutcomeExecuted {
+		if at := m.seen[ev.Agent]; ev.Kind == event.CallResult && at != nil && ev.Detail().Outcome == message.OutcomeExecuted {
 			at.ran = append(at.ran, ev.Detail().Tool)
 		}
 	}

@@ -23,7 +23,7 @@ var mistakes = []struct{ what, law, file, text, instead string }{
 	{"a panic of a decider reaches the caller", "TestLaws1To4", "walk.go", "\tnext = from\n\tdefer g.recover()\n", "\tnext = from\n"},
 	{"who comes behind a panic is not asked", "TestLaws1To4", "walk.go", "\tfor next := 0; next < len(entries); {", "\tif next := 0; next < len(entries) {"},
 	{"an answer has no author", "TestLaws1To4", "isolate.go", "g.merge(r.Under(g.who.Path))", "g.merge(r)"},
-	{"a decider that fails closed is silent", "TestLaws1To4", "isolate.go", "g.merge(hook.FailedRuling(point.Failed(g.point), f))", "_ = f"},
+	{"a decider that fails closed is silent", "TestLaws1To4", "isolate.go", "g.merge(f.Ruling(point.Failed(g.point)))", "_ = f"},
 	{"fail policies are turned round", "TestLaws1To4", "isolate.go", "return p == PolicyClosed", "return p != PolicyClosed"},
 	{"a rewriter that fails closed is passed over", "TestLaws1To4", "isolate.go", "\t\tf.err = failure\n", "\t\t_ = failure\n"},
 	{"what opens is not closed in reverse", "TestLaw5|TestLaws1To4", "entry.go", "slices.Reverse", "_ = slices.Clone"},

@@ -112,7 +112,7 @@ func Places(host hook.Host, tool, text string) []any {
 	return []any{
 		&cfg, conversation, session, turn, step, call, input, message.JSON(text), message.ModelRequest{System: text},
 		message.ModelReply{Model: text}, message.ModelFailure{Model: text}, message.TextResult(text), hook.InvalidCall{Reason: text},
-		hook.AskTool("?"), hook.ToolOutcome{Outcome: hook.OutcomeExecuted}, hook.Compacted{Summary: text},
+		hook.AskTool("?"), hook.ToolOutcome{Outcome: message.OutcomeExecuted}, hook.Compacted{Summary: text},
 	}
 }
 

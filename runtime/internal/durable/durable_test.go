@@ -192,7 +192,7 @@ func TestAJournalIsReadAsItWasWritten(t *testing.T) {
 	entries := append([]store.Entry{turn.Entry()}, durable.InputEntries(store.EntryInput, in)...)
 	entries = append(entries,
 		durable.Reply{Step: 2, Calls: 1}.Entry(reply), durable.StartEntry(call, "key"),
-		durable.Result{Outcome: hook.OutcomeExecuted, Duration: time.Second}.Entry("1", result),
+		durable.Result{Outcome: message.OutcomeExecuted, Duration: time.Second}.Entry("1", result),
 	)
 	entries = append(entries, durable.InputEntries(store.EntrySteer, in)...)
 	entries = append(entries, durable.End{At: 5, Signals: []hook.StopSignal{{Reason: hook.StopCancelled}}, Errors: []string{"stop"}}.Entry())

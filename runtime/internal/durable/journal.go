@@ -76,8 +76,8 @@ func StartEntry(call *hook.ToolCall, key string) store.Entry {
 
 // Result is what the entry of a result says besides its message.
 type Result struct {
-	Outcome  hook.Outcome  `json:"outcome"`
-	Duration time.Duration `json:"duration,omitzero"`
+	Outcome  message.Outcome `json:"outcome"`
+	Duration time.Duration   `json:"duration,omitzero"`
 }
 
 // Entry is the entry of the result of the call, with the message.

@@ -114,10 +114,10 @@ func repaired(problems []history.Problem) hook.Event {
 		parts = append(parts, fmt.Sprintf("%s %d", code, n))
 	}
 	slices.Sort(parts)
-	return hook.DiagnosticEvent(hook.Diagnostic{
-		Code: event.CodeHistoryRepaired, Visibility: hook.VisibleUser,
+	return hook.Diagnostic{
+		Code: event.CodeHistoryRepaired, Visibility: event.VisibleUser,
 		Text: "the history was repaired when it was read: " + strings.Join(parts, ", "),
-	})
+	}.Event()
 }
 
 // readAgain tells that a conversation could not be read after a change.

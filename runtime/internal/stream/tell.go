@@ -60,7 +60,7 @@ func (d Delivery) recovered(ctx context.Context, next *listener) {
 		*next = nobody
 	case *next == theHook:
 		*next = theFollowers
-		d.emit(ctx, hook.FailureEvent(panicFailure(v)))
+		d.emit(ctx, panicFailure(v).Event())
 	case *next == theObserver:
 		*next = nobody
 		d.log.forgetObserver()

@@ -15,9 +15,13 @@ import (
 // errTimeLimit is the cause with which an attempt's context ends at its own time limit.
 var errTimeLimit = errors.New("runtime: the tool's time is over")
 
-// WrapToolAt implements [hook.ToolChain]: it makes one attempt. If that may not start, the
+// attempts is a call as its wraps see it.
+type attempts struct{ run *Run }
+
+// Run implements [hook.ToolNext]: it makes one attempt. If that may not start, the
 // result of the attempt before stands.
-func (r *Run) WrapToolAt(ctx context.Context, _ int) message.ToolResult {
+func (a attempts) Run(ctx context.Context) message.ToolResult {
+	r := a.run
 	r.attempts++
 	if r.admit(ctx) {
 		defer r.release()
@@ -31,7 +35,7 @@ func (r *Run) WrapToolAt(ctx context.Context, _ int) message.ToolResult {
 
 // attempt runs the tool within its time limit.
 func (r *Run) attempt(ctx context.Context) message.ToolResult {
-	env := hook.Env{Call: r.Place, Grant: r.Grant, Attempt: r.attempts, Key: r.Key}.WithReporter(r)
+	env := hook.Env{Call: r.Place, Grant: r.Grant, Attempt: r.attempts, Key: r.Key}.WithProgress(r.report)
 	if limit := shorter(r.Place.Tool().Timeout, r.Grant.Timeout); limit > 0 {
 		return r.limited(ctx, env, limit)
 	}

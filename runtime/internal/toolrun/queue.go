@@ -66,7 +66,7 @@ func (r *Run) takeKey(ctx context.Context) bool {
 // waitsFor emits which call has the exclusive key.
 func (r *Run) waitsFor(holder string) {
 	r.queue.holder = holder
-	r.Report("waits for " + holder)
+	r.report("waits for " + holder)
 }
 
 // takeSlot waits for a slot, unless the tool needs none.

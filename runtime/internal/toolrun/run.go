@@ -42,11 +42,7 @@ type Run struct {
 	end     composite.Completion
 }
 
-var (
-	_ hook.Runner    = (*Run)(nil)
-	_ hook.ToolChain = (*Run)(nil)
-	_ hook.Reporter  = (*Run)(nil)
-)
+var _ hook.Runner = (*Run)(nil)
 
 // Abandon gives the call up, unless it has ended, and returns the state in which it was. A
 // call that waited never begins. One that runs gives its slot back. It may be called at any
@@ -77,7 +73,7 @@ func (r *Run) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 		r.end = r.completion(result, time.Since(began))
 		r.task.End()
 	}()
-	result = r.env.Hooks.WrapTool(ctx, r.Place, hook.NewToolNext(r, 0))
+	result = r.env.Hooks.WrapTool(ctx, r.Place, attempts{r})
 	returned = true
 	return result
 }
@@ -87,16 +83,16 @@ func (r *Run) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 func (r *Run) completion(result message.ToolResult, took time.Duration) composite.Completion {
 	switch {
 	case r.started:
-		return composite.Completion{Result: result, Outcome: composite.OutcomeOf(&result), Duration: took - r.queue.waited}
+		return composite.Completion{Result: result, Outcome: result.Outcome(), Duration: took - r.queue.waited}
 	case r.queue.crowded:
-		return composite.Completion{Result: result, Outcome: composite.OutcomeOf(&result)}
+		return composite.Completion{Result: result, Outcome: result.Outcome()}
 	}
-	return composite.Completion{Result: result, Outcome: hook.OutcomeCancelled}
+	return composite.Completion{Result: result, Outcome: message.OutcomeCancelled}
 }
 
-// Report implements [hook.Reporter]: it emits how far the call is, unless it is abandoned,
+// report emits how far the call is, unless it is abandoned,
 // because then the conversation may have another turn.
-func (r *Run) Report(text string) {
+func (r *Run) report(text string) {
 	if r.task.State() == abandoned.Abandoned {
 		return
 	}

@@ -136,7 +136,7 @@ func TestTheResultOfTheAttemptBeforeStands(t *testing.T) {
 		hangs.Timeout = time.Second
 		end := b.all(t.Context(), hangs)[0]
 		assert.Equal(t, "timed out after 1s; it did not end, and what it did is not known", end.Result.Text())
-		assert.Equal(t, hook.OutcomeTimedOut, end.Outcome)
+		assert.Equal(t, message.OutcomeTimedOut, end.Outcome)
 		close(release)
 		b.close()
 	})
@@ -208,7 +208,7 @@ func TestAbandonSaysHowFarTheCallIs(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		assert.Equal(t, abandoned.Ended, runs[1].Abandon())
-		assert.Equal(t, composite.Completion{Result: message.TextResult("also done"), Outcome: hook.OutcomeExecuted}, runs[1].End())
+		assert.Equal(t, composite.Completion{Result: message.TextResult("also done"), Outcome: message.OutcomeExecuted}, runs[1].End())
 		assert.Equal(t, abandoned.Running, runs[2].Abandon())
 		assert.Equal(t, []abandoned.Work{{Tool: "runs", Count: 1}}, b.runner.Abandoned())
 		never := b.runs(does("never", func(context.Context) message.ToolResult { panic("it ran") }))
@@ -227,6 +227,6 @@ func TestACallWithoutHooksPanicsIntoItsResult(t *testing.T) {
 	b := newBench(t, wide, nil)
 	end := b.all(t.Context(), does("x", func(context.Context) message.ToolResult { panic(errors.New("secret")) }))[0]
 	assert.Equal(t, composite.PanicResult(), end.Result)
-	assert.Equal(t, hook.OutcomePanicked, end.Outcome)
+	assert.Equal(t, message.OutcomePanicked, end.Outcome)
 	b.close()
 }

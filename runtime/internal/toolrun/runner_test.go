@@ -26,7 +26,7 @@ func TestResultsByIndexAndCompletionsInTheirOrder(t *testing.T) {
 		b := newBench(t, toolrun.Options{Slots: 8, Abandoned: 1}, nil)
 		ends, order := b.runAll(t.Context(), b.runs(sleeps("slow", time.Minute), sleeps("b", 2*time.Second), sleeps("c", time.Second)))
 		assert.Equal(t, []int{2, 1, 0}, order)
-		assert.Equal(t, composite.Completion{Result: message.TextResult("slow"), Outcome: hook.OutcomeExecuted, Duration: time.Minute}, ends[0])
+		assert.Equal(t, composite.Completion{Result: message.TextResult("slow"), Outcome: message.OutcomeExecuted, Duration: time.Minute}, ends[0])
 		assert.Equal(t, "b", ends[1].Result.Text())
 		b.close()
 	})
@@ -64,7 +64,7 @@ func TestSlotsBoundAllTurnsAndWaitingToolsTakeNone(t *testing.T) {
 		for range 2 {
 			turns.Go(func() {
 				for _, end := range b.all(t.Context(), waits, works, works, works) {
-					assert.Equal(t, hook.OutcomeExecuted, end.Outcome)
+					assert.Equal(t, message.OutcomeExecuted, end.Outcome)
 				}
 			})
 		}
@@ -86,9 +86,9 @@ func TestACallIsCancelledWhileItQueues(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		ends := b.all(ctx, sleeps("x", time.Hour), says("y"))
-		assert.Equal(t, hook.OutcomeInterrupted, ends[0].Outcome)
+		assert.Equal(t, message.OutcomeInterrupted, ends[0].Outcome)
 		assert.Equal(t, time.Second, ends[0].Duration)
-		assert.Equal(t, composite.Completion{Result: message.FailedResult(message.FailCancelled, "cancelled before it started"), Outcome: hook.OutcomeCancelled}, ends[1])
+		assert.Equal(t, composite.Completion{Result: message.FailedResult(message.FailCancelled, "cancelled before it started"), Outcome: message.OutcomeCancelled}, ends[1])
 		b.close()
 	})
 }
@@ -119,7 +119,7 @@ func TestAnAbandonedCallGivesItsSlotBackAndKeepsItsKey(t *testing.T) {
 				assert.Equal(t, "free", b.all(t.Context(), says("free"))[0].Result.Text(), "its slot is free")
 				time.AfterFunc(time.Hour, func() { close(release) })
 				end = b.all(t.Context(), next)[0]
-				assert.Equal(t, composite.Completion{Result: message.TextResult("next"), Outcome: hook.OutcomeExecuted}, end, "queueing does not count")
+				assert.Equal(t, composite.Completion{Result: message.TextResult("next"), Outcome: message.OutcomeExecuted}, end, "queueing does not count")
 				assert.Equal(t, time.Hour+time.Minute+grace, time.Since(began))
 				assert.Equal(t, []string{`waits for call 0 of hangs, which has the key "key"`}, b.host.all())
 				assert.EqualValues(t, 1, o.most.Load())
@@ -142,7 +142,7 @@ func TestTheKeyIsFreeWhenTheToolFails(t *testing.T) {
 				bad.Exclusive, bad.Timeout, good.Exclusive = "key", limit, "key"
 				ends := b.all(t.Context(), bad, good)
 				assert.Equal(t, composite.PanicResult(), ends[0].Result)
-				assert.Equal(t, hook.OutcomePanicked, ends[0].Outcome)
+				assert.Equal(t, message.OutcomePanicked, ends[0].Outcome)
 				assert.Equal(t, "good", ends[1].Result.Text())
 				b.close()
 			})
@@ -160,10 +160,10 @@ func TestACallThatWaitsForAKeyEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		ends, order := b.runAll(ctx, b.runs(x, x))
 		last := ends[order[0]]
-		if last.Outcome != hook.OutcomeCancelled {
+		if last.Outcome != message.OutcomeCancelled {
 			last = ends[order[1]]
 		}
-		assert.Equal(t, hook.OutcomeCancelled, last.Outcome)
+		assert.Equal(t, message.OutcomeCancelled, last.Outcome)
 		assert.Contains(t, last.Result.Text(), "cancelled before it started: it waited for call ")
 		assert.Zero(t, last.Duration)
 		b.close()
@@ -177,10 +177,10 @@ func TestAToolWithTooManyAbandonedCallsFailsAtOnce(t *testing.T) {
 		hangs := deaf("hangs", release)
 		hangs.Timeout = time.Second
 		ends := b.all(t.Context(), hangs, hangs, hangs, says("other"))
-		assert.Equal(t, hook.OutcomeTimedOut, ends[1].Outcome)
+		assert.Equal(t, message.OutcomeTimedOut, ends[1].Outcome)
 		assert.Equal(t, composite.Completion{
 			Result:  message.FailedResult(message.FailOperation, "2 calls of hangs have not ended; it runs again when one of them has"),
-			Outcome: hook.OutcomeFailed,
+			Outcome: message.OutcomeFailed,
 		}, ends[2])
 		assert.Equal(t, "other", ends[3].Result.Text())
 		close(release)
@@ -273,7 +273,7 @@ func TestAnAbandonedCallEndsItsGoroutineAfterClose(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		ends := b.all(ctx, x, says("y"))
-		assert.Equal(t, hook.OutcomeCancelled, ends[1].Outcome)
+		assert.Equal(t, message.OutcomeCancelled, ends[1].Outcome)
 		require.Len(t, b.runner.Close(ctx), 1)
 		close(release)
 		synctest.Wait()

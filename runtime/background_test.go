@@ -18,7 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/job"
+	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 )
 
 // LabelContext is the label of what hooks tell the model beside the history: blocks

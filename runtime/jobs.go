@@ -7,7 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/runtime/job"
+	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 

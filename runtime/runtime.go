@@ -18,16 +18,16 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
+	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/internal/keyed"
+	"github.com/grapnel-go/grapnel/runtime/internal/queue"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
-	"github.com/grapnel-go/grapnel/runtime/job"
-	"github.com/grapnel-go/grapnel/runtime/lane"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -175,7 +175,7 @@ type Runtime struct {
 	// background are the members that are told by jobs.
 	background []composite.InBackground
 	// beside is what runs beside turns.
-	beside *lane.Lanes
+	beside *queue.Queues
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
 	// completed is the signals of a turn that ended as it should.

@@ -18,7 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
 // check holds what is in the store and what was told against the tallies.

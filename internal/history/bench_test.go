@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/internal/history"
 )
 
 // long returns a valid history of n messages, or one or two more.

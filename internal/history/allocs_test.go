@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
-	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
 func TestCheckingAValidHistoryAllocatesASetAndABuffer(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/internal/history"
 )
 
 const lost = "interrupted: no result of this call was kept; its outcome is not known"

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/internal/history"
 )
 
 func user(text string) message.Message { return message.UserText(text) }

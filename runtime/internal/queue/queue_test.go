@@ -1,4 +1,4 @@
-package lane_test
+package queue_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/grapnel-go/grapnel/runtime/lane"
+	"github.com/grapnel-go/grapnel/runtime/queue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,11 +37,11 @@ func (l *log) all() []string {
 	return l.lines
 }
 
-func name(path string) lane.Name { return lane.Name{Place: "c", Path: path} }
+func name(path string) queue.Name { return queue.Name{Place: "c", Path: path} }
 
 func TestALaneKeepsItsOrderAndLanesDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, did := lane.New(nil), new(log)
+		l, did := queue.New(nil), new(log)
 		for i := range 3 {
 			for j, path := range []string{"slow", "quick"} {
 				require.NoError(t, l.Go(t.Context(), name(path), func(context.Context) {
@@ -53,13 +53,13 @@ func TestALaneKeepsItsOrderAndLanesDoNotWaitForEachOther(t *testing.T) {
 		assert.Empty(t, did.all(), "nobody waits")
 		l.Close(t.Context(), 0)
 		assert.Equal(t, []string{"quick 0", "quick 1", "quick 2", "slow 0", "slow 1", "slow 2"}, did.all())
-		assert.ErrorIs(t, l.Go(t.Context(), name("slow"), func(context.Context) {}), lane.ErrClosed)
+		assert.ErrorIs(t, l.Go(t.Context(), name("slow"), func(context.Context) {}), queue.ErrClosed)
 	})
 }
 
 func TestTheCallersEndIsNotTheRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, did := lane.New(nil), new(log)
+		l, did := queue.New(nil), new(log)
 		type key struct{}
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 		require.NoError(t, l.Go(ctx, name("a"), func(ctx context.Context) {
@@ -73,7 +73,7 @@ func TestTheCallersEndIsNotTheRuns(t *testing.T) {
 }
 
 func TestWhatEndsItsGoroutineStopsNobodyBehindIt(t *testing.T) {
-	l, did := lane.New(nil), new(log)
+	l, did := queue.New(nil), new(log)
 	require.NoError(t, l.Go(t.Context(), name("a"), func(context.Context) { runtime.Goexit() }))
 	require.NoError(t, l.Go(t.Context(), name("a"), func(context.Context) { did.add("second") }))
 	left, dropped := l.Close(t.Context(), 0)
@@ -83,12 +83,12 @@ func TestWhatEndsItsGoroutineStopsNobodyBehindIt(t *testing.T) {
 
 func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := lane.New(&lane.Options{Waiting: 2})
+		l := queue.New(&queue.Options{Waiting: 2})
 		hold := func(context.Context) { time.Sleep(time.Second) }
 		for range 3 {
 			require.NoError(t, l.Go(t.Context(), name("a"), hold))
 		}
-		require.ErrorIs(t, l.Go(t.Context(), name("a"), hold), lane.ErrFull)
+		require.ErrorIs(t, l.Go(t.Context(), name("a"), hold), queue.ErrFull)
 		require.NoError(t, l.Go(t.Context(), name("b"), hold))
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -102,7 +102,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 func TestClosingGivesUpWhatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gone atomic.Int64
-		l := lane.New(&lane.Options{Left: func() func() {
+		l := queue.New(&queue.Options{Left: func() func() {
 			gone.Add(1)
 			return func() { gone.Add(-1) }
 		}})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 )
 
 func TestPoliciesAreSortedByWeightAndThenInPlanOrder(t *testing.T) {

@@ -1,11 +1,11 @@
-// Package lane runs what nobody waits for: what is handed over for one lane runs one
-// after the other, in the order in which it was handed over, and lanes run beside
+// Package queue runs what nobody waits for: what is handed over for one queue runs one
+// after the other, in the order in which it was handed over, and queues run beside
 // each other. Every run has an owner, who waits for all of them when it closes.
 //
-// A lane has one goroutine while something of it runs, and none while nothing does.
-// How much may wait in a lane is bounded; what does not fit is refused, so that who
+// A queue has one goroutine while something of it runs, and none while nothing does.
+// How much may wait in a queue is bounded; what does not fit is refused, so that who
 // hands over never waits.
-package lane
+package queue
 
 import (
 	"context"
@@ -19,42 +19,42 @@ const DefaultWaiting = 256
 
 // Sentinels of Go.
 var (
-	// ErrFull: as much as may wait in the lane waits in it.
-	ErrFull = errors.New("lane: too much waits already")
+	// ErrFull: as much as may wait in the queue waits in it.
+	ErrFull = errors.New("queue: too much waits already")
 	// ErrClosed: nothing is taken any more.
-	ErrClosed = errors.New("lane: closed")
+	ErrClosed = errors.New("queue: closed")
 )
 
-// Name names a lane.
+// Name names a queue.
 type Name struct{ Place, Path string }
 
-// Options of Lanes; nil is all zero values.
+// Options of Queues; nil is all zero values.
 type Options struct {
-	// Waiting is how many runs of one lane may wait; 0 is DefaultWaiting.
+	// Waiting is how many runs of one queue may wait; 0 is DefaultWaiting.
 	Waiting int
 	// Left is called for each run that has not come back when Close gives up, and
 	// what it returns when that has come back after all. Nil counts nothing.
 	Left func() (back func())
 }
 
-// Lanes are the lanes of one owner. They are made by New; all methods are safe for
+// Queues are the queues of one owner. They are made by New; all methods are safe for
 // concurrent use.
-type Lanes struct {
+type Queues struct {
 	o Options
 	// running ends when runs have to come back.
 	running context.Context
 	stop    context.CancelFunc
 
 	mu     sync.Mutex
-	lanes  map[Name]*queue
+	queues map[Name]*queue
 	closed bool
 	// given up: what waits is not begun any more.
 	givenUp bool
-	// empty is closed when the last lane has come to its end; nil if nobody waits.
+	// empty is closed when the last queue has come to its end; nil if nobody waits.
 	empty chan struct{}
 }
 
-// queue is a lane that has something to do.
+// queue is a queue that has something to do.
 type queue struct {
 	waiting []run
 	// back is called when the run comes back that was given up; nil for none.
@@ -66,9 +66,9 @@ type run struct {
 	do  func(context.Context)
 }
 
-// New returns lanes in which nothing runs. The caller closes them.
-func New(o *Options) *Lanes {
-	l := &Lanes{lanes: map[Name]*queue{}}
+// New returns queues in which nothing runs. The caller closes them.
+func New(o *Options) *Queues {
+	l := &Queues{queues: map[Name]*queue{}}
 	if o != nil {
 		l.o = *o
 	}
@@ -79,19 +79,19 @@ func New(o *Options) *Lanes {
 	return l
 }
 
-// Go hands do over to a lane and returns at once. do gets a context with the values
+// Go hands do over to a queue and returns at once. do gets a context with the values
 // of ctx, which ends when Close can wait no longer. It must not panic, and may end
 // its goroutine.
-func (l *Lanes) Go(ctx context.Context, name Name, do func(context.Context)) error {
+func (l *Queues) Go(ctx context.Context, name Name, do func(context.Context)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := run{context.WithoutCancel(ctx), do}
-	q, busy := l.lanes[name]
+	q, busy := l.queues[name]
 	switch {
 	case l.closed:
 		return ErrClosed
 	case !busy:
-		l.lanes[name] = &queue{}
+		l.queues[name] = &queue{}
 		go l.run(name, r)
 	case len(q.waiting) >= l.o.Waiting:
 		return ErrFull
@@ -101,7 +101,7 @@ func (l *Lanes) Go(ctx context.Context, name Name, do func(context.Context)) err
 	return nil
 }
 
-func (l *Lanes) run(name Name, r run) {
+func (l *Queues) run(name Name, r run) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	stop := context.AfterFunc(l.running, cancel)
 	defer func() {
@@ -115,12 +115,12 @@ func (l *Lanes) run(name Name, r run) {
 	r.do(ctx)
 }
 
-// next begins what comes next in the lane, in a goroutine of its own because do may
+// next begins what comes next in the queue, in a goroutine of its own because do may
 // have ended this one.
-func (l *Lanes) next(name Name) {
+func (l *Queues) next(name Name) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.lanes[name]
+	q := l.queues[name]
 	if q.back != nil {
 		q.back()
 	}
@@ -131,8 +131,8 @@ func (l *Lanes) next(name Name) {
 		go l.run(name, r)
 		return
 	}
-	delete(l.lanes, name)
-	if len(l.lanes) == 0 && l.empty != nil {
+	delete(l.queues, name)
+	if len(l.queues) == 0 && l.empty != nil {
 		close(l.empty)
 		l.empty = nil
 	}
@@ -142,11 +142,11 @@ func (l *Lanes) next(name Name) {
 // contexts of the runs do, and it waits for the grace period; then it gives up: what
 // still runs goes on unwaited for, and what waits is never begun. It returns how many
 // of both there were. It is called once.
-func (l *Lanes) Close(ctx context.Context, grace time.Duration) (left, dropped int) {
+func (l *Queues) Close(ctx context.Context, grace time.Duration) (left, dropped int) {
 	defer l.stop()
 	l.mu.Lock()
 	l.closed = true
-	if len(l.lanes) == 0 {
+	if len(l.queues) == 0 {
 		l.mu.Unlock()
 		return 0, 0
 	}
@@ -169,11 +169,11 @@ func (l *Lanes) Close(ctx context.Context, grace time.Duration) (left, dropped i
 	return l.giveUp()
 }
 
-func (l *Lanes) giveUp() (left, dropped int) {
+func (l *Queues) giveUp() (left, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.givenUp = true
-	for _, q := range l.lanes {
+	for _, q := range l.queues {
 		left++
 		dropped += len(q.waiting)
 		if l.o.Left != nil {

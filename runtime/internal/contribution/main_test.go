@@ -11,7 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 )
 
 // canary stands in everything that is a value: no diagnostic may have it.

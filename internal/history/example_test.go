@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/internal/history"
 )
 
 // A program was killed while two tools ran. One of them had ended; the other

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/store/search"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/search"
 )
 
 func TestWords(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -20,7 +19,7 @@ import (
 
 // findStates looks for the states of the hook.
 func (r *Runtime) findStates(c *composite.Composite) error {
-	keys, err := states.Of(c)
+	keys, err := c.States()
 	if err != nil {
 		return fmt.Errorf("states: %w", err)
 	}

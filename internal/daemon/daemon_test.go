@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -29,7 +28,7 @@ import (
 // The stored data of every installation has these keys.
 func TestKeysOfStoredStates(t *testing.T) {
 	t.Parallel()
-	keys, err := states.Of(whole(t).Compose())
+	keys, err := whole(t).Compose().States()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Approval.conversations", "Guard.conversation", "Guard.rates", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
 }

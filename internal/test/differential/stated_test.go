@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/differential"
@@ -30,7 +29,7 @@ func stated(t *testing.T, seen func(*hook.Step, int, int)) map[string]differenti
 func TestBothFindTheSameStates(t *testing.T) {
 	t.Parallel()
 	for name, c := range stated(t, nil) {
-		keys, err := states.Of(c)
+		keys, err := c.States()
 		require.NoError(t, err)
 		assert.Equal(t, []string{"A.all", "B.all", "Extra[1].all"}, slices.Sorted(maps.Keys(keys)), name)
 	}

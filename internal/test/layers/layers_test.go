@@ -86,7 +86,7 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 			"imports runtime/a.go, heavy runtime/a.go"},
 		{"a subsystem imports another", map[string]string{"subsystems/mcp/a.go": importing(m + "subsystems/skills")}, "imports subsystems/mcp/a.go, leaves subsystems/mcp subsystems/skills"},
 		{"a subsystem imports a namesake", map[string]string{"subsystems/mcp/a.go": importing(m + "subsystems/mcpx")}, "imports subsystems/mcp/a.go, leaves subsystems/mcp subsystems/mcpx"},
-		{"a subsystem imports its own", map[string]string{"subsystems/mcp/a.go": importing(m+"subsystems/mcp/wire", m+"hook")}, ""},
+		{"a subsystem imports its own", map[string]string{"subsystems/mcp/a.go": importing(m+"subsystems/mcp/internal/conn", m+"hook")}, ""},
 		{"a subsystem imports runtime", map[string]string{"subsystems/mcp/a.go": importing(m + "runtime")}, "imports subsystems/mcp/a.go"},
 		{"a subsystem imports composite by hand", map[string]string{"subsystems/mcp/a.go": importing(m + "composite")}, "imports subsystems/mcp/a.go"},
 		{"generated code imports composite", map[string]string{"subsystems/mcp/hook_gen.go": header + importing(m+"composite")}, ""},

@@ -25,7 +25,7 @@ var heavy = map[string][]string{
 	"github.com/spf13/cobra":      {"cmd/grapnel"},
 	"modernc.org/sqlite":          {"internal/sqlitedb", "internal/test/powercut"},
 	"github.com/dave/jennifer":    {"gen/internal/emit"},
-	"mvdan.cc/sh":                 {"subsystems/policy/shell"},
+	"mvdan.cc/sh":                 {"subsystems/policy/internal/shell"},
 	"golang.org/x/tools":          {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
 	"github.com/stretchr/testify": {"runtime/store/storetest"},
 }

@@ -1,4 +1,4 @@
-// Package wire keeps connections to MCP servers: to processes over their
+// Package conn keeps connections to MCP servers: to processes over their
 // standard input and output, and to HTTP endpoints. A connection is made when
 // somebody needs it, shared by all who declare the same server with the same
 // credentials, ended when nobody has used it for a while, and made again on
@@ -11,7 +11,7 @@
 //
 // Lock order: Pool.joining, Endpoint.mu, Pool.mu. No watcher is called and no server waited for
 // with one of them held.
-package wire
+package conn
 
 import (
 	"context"

@@ -9,7 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/schema"
 )
 
 // Null stays where the schema allows it, and counts as not given where it does not and the property is optional. The judge is the

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/grapnel-go/grapnel/subsystems/policy/shell"
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/shell"
 )
 
 // told is a script in one line: the commands, (o) behind an opaque one and (t)

@@ -1,4 +1,4 @@
-package wire_test
+package conn_test
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // fleet is servers within the process, and what a pool is told of them.
 type fleet struct {
-	pool *wire.Pool
+	pool *conn.Pool
 
 	mu      sync.Mutex
 	starts  int
@@ -27,7 +27,7 @@ type fleet struct {
 	going   chan struct{}
 }
 
-func (f *fleet) Changed(c wire.Change) {
+func (f *fleet) Changed(c conn.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes = append(f.changes, string(c.Kind))
@@ -44,8 +44,8 @@ func (f *fleet) told() []string {
 func newFleet(t *testing.T, idle time.Duration) *fleet {
 	t.Helper()
 	f := &fleet{going: make(chan struct{})}
-	f.pool = wire.NewPool(wire.Options{ConnectTimeout: 10 * time.Second, StopGrace: time.Second, IdleTimeout: idle})
-	f.pool.OpenForTest(func(wire.Spec) (sdk.Transport, func(), error) {
+	f.pool = conn.NewPool(conn.Options{ConnectTimeout: 10 * time.Second, StopGrace: time.Second, IdleTimeout: idle})
+	f.pool.OpenForTest(func(conn.Spec) (sdk.Transport, func(), error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.starts++
@@ -73,7 +73,7 @@ func (f *fleet) serve() (sdk.Transport, func(), error) {
 }
 
 // use acquires and releases.
-func use(t *testing.T, e *wire.Endpoint) {
+func use(t *testing.T, e *conn.Endpoint) {
 	t.Helper()
 	l, err := e.Acquire(t.Context())
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func use(t *testing.T, e *wire.Endpoint) {
 	l.Release()
 }
 
-func state(e *wire.Endpoint) wire.State {
+func state(e *conn.Endpoint) conn.State {
 	synctest.Wait()
 	return e.Status().State
 }
@@ -90,21 +90,21 @@ func TestIdleConnectionIsEndedAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 30*time.Minute)
-		e := f.pool.Attach(wire.Spec{Command: "c"}, f)
+		e := f.pool.Attach(conn.Spec{Command: "c"}, f)
 		e.Hold()
-		assert.Equal(t, wire.StateUnused, state(e))
+		assert.Equal(t, conn.StateUnused, state(e))
 		use(t, e)
 		time.Sleep(29 * time.Minute)
 		use(t, e) // counts from here
 		time.Sleep(29 * time.Minute)
-		assert.Equal(t, wire.StateConnected, state(e))
+		assert.Equal(t, conn.StateConnected, state(e))
 		time.Sleep(time.Minute)
-		assert.Equal(t, wire.StateIdle, state(e))
+		assert.Equal(t, conn.StateIdle, state(e))
 		tools, version := e.Listed()
 		assert.Len(t, tools, 1, "the list is kept")
 		assert.Equal(t, 1, version)
 		use(t, e)
-		assert.Equal(t, wire.StateConnected, state(e))
+		assert.Equal(t, conn.StateConnected, state(e))
 		assert.Equal(t, 2, f.starts)
 		assert.Equal(t, []string{"connected", "ended", "connected"}, f.told())
 	})
@@ -114,11 +114,11 @@ func TestIdleTimeZeroIsNever(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 0)
-		e := f.pool.Attach(wire.Spec{Command: "c"}, f)
+		e := f.pool.Attach(conn.Spec{Command: "c"}, f)
 		e.Hold()
 		use(t, e)
 		time.Sleep(1000 * time.Hour)
-		assert.Equal(t, wire.StateConnected, state(e))
+		assert.Equal(t, conn.StateConnected, state(e))
 	})
 }
 
@@ -126,7 +126,7 @@ func TestConnectionWithACallIsNeverIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, time.Minute)
-		e := f.pool.Attach(wire.Spec{Command: "c"}, f)
+		e := f.pool.Attach(conn.Spec{Command: "c"}, f)
 		e.Hold()
 		var calls sync.WaitGroup
 		for range 3 {
@@ -139,13 +139,13 @@ func TestConnectionWithACallIsNeverIdle(t *testing.T) {
 			})
 		}
 		time.Sleep(10 * time.Hour)
-		assert.Equal(t, wire.StateConnected, state(e))
+		assert.Equal(t, conn.StateConnected, state(e))
 		e.Drop() // the last agent has gone, its call has not
 		time.Sleep(10 * time.Hour)
-		assert.Equal(t, wire.StateConnected, state(e))
+		assert.Equal(t, conn.StateConnected, state(e))
 		close(f.going)
 		calls.Wait()
-		assert.Equal(t, wire.StateIdle, state(e))
+		assert.Equal(t, conn.StateIdle, state(e))
 		assert.Equal(t, 1, f.starts)
 	})
 }
@@ -154,23 +154,23 @@ func TestConnectionEndsWithItsLastHolder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 0)
-		one, two := f.pool.Attach(wire.Spec{Command: "c"}, f), f.pool.Attach(wire.Spec{Command: "c"}, &fleet{})
+		one, two := f.pool.Attach(conn.Spec{Command: "c"}, f), f.pool.Attach(conn.Spec{Command: "c"}, &fleet{})
 		require.Same(t, one, two)
 		one.Hold()
 		two.Hold()
 		use(t, one)
 		one.Drop()
 		time.Sleep(time.Hour)
-		assert.Equal(t, wire.StateConnected, state(two))
+		assert.Equal(t, conn.StateConnected, state(two))
 		two.Drop()
-		assert.Equal(t, wire.StateIdle, state(two), "at once")
+		assert.Equal(t, conn.StateIdle, state(two), "at once")
 
 		// Built again for an agent that is never registered.
 		require.NoError(t, one.Wait(t.Context(), one.Begin()))
-		time.Sleep(wire.UnclaimedTime - time.Second)
-		assert.Equal(t, wire.StateConnected, state(one))
+		time.Sleep(conn.UnclaimedTime - time.Second)
+		assert.Equal(t, conn.StateConnected, state(one))
 		time.Sleep(time.Second)
-		assert.Equal(t, wire.StateIdle, state(one))
+		assert.Equal(t, conn.StateIdle, state(one))
 	})
 }
 
@@ -178,16 +178,16 @@ func TestConnectionEndsWithItsLastWatcher(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, other := newFleet(t, 0), &fleet{}
-		e := f.pool.Attach(wire.Spec{Command: "c"}, f)
-		require.Same(t, e, f.pool.Attach(wire.Spec{Command: "c"}, other))
+		e := f.pool.Attach(conn.Spec{Command: "c"}, f)
+		require.Same(t, e, f.pool.Attach(conn.Spec{Command: "c"}, other))
 		e.Hold()
 		use(t, e)
 		e.Detach(f)
 		time.Sleep(time.Hour)
-		assert.Equal(t, wire.StateConnected, state(e))
+		assert.Equal(t, conn.StateConnected, state(e))
 		e.Detach(other)
-		assert.Equal(t, wire.StateIdle, state(e))
-		assert.NotSame(t, e, f.pool.Attach(wire.Spec{Command: "c"}, f), "a new declaration begins anew")
+		assert.Equal(t, conn.StateIdle, state(e))
+		assert.NotSame(t, e, f.pool.Attach(conn.Spec{Command: "c"}, f), "a new declaration begins anew")
 		assert.Equal(t, []string{"connected"}, f.told())
 	})
 }
@@ -197,12 +197,12 @@ func TestFailureIsSharedAndNotRepeatedByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, time.Minute)
 		f.fail = errors.New("no such program")
-		e := f.pool.Attach(wire.Spec{Command: "c"}, f)
+		e := f.pool.Attach(conn.Spec{Command: "c"}, f)
 		_, err := e.Acquire(t.Context())
 		require.ErrorContains(t, err, "no such program")
 		time.Sleep(10 * time.Hour)
 		assert.Equal(t, 1, f.starts)
-		assert.Equal(t, wire.StateLost, state(e))
+		assert.Equal(t, conn.StateLost, state(e))
 		f.mu.Lock()
 		f.fail = nil
 		f.mu.Unlock()
@@ -215,11 +215,11 @@ func TestNothingIsConnectedAfterClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 0)
-		e := f.pool.Attach(wire.Spec{Command: "c"}, f)
+		e := f.pool.Attach(conn.Spec{Command: "c"}, f)
 		use(t, e)
 		require.NoError(t, f.pool.Close(t.Context()))
 		_, err := e.Acquire(t.Context())
-		require.ErrorIs(t, err, wire.ErrClosed)
+		require.ErrorIs(t, err, conn.ErrClosed)
 		e.Detach(f)
 		assert.Equal(t, 1, f.starts)
 	})
@@ -228,21 +228,21 @@ func TestNothingIsConnectedAfterClose(t *testing.T) {
 // Two specs have the same fingerprint only if they say the same.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
-	specs := []wire.Spec{
+	specs := []conn.Spec{
 		{}, {Command: "a"}, {Command: "a", Args: []string{"b"}}, {Command: "a", Args: []string{"b", "c"}}, {Command: "a", Args: []string{"b c"}},
 		{Command: "a", Args: []string{`b" "c`}}, {Command: "a b"}, {Command: "a", Env: []string{"b"}}, {Command: "a", Env: []string{"b=c"}},
 		{Command: "a", Env: []string{"b=c\xff"}}, {Command: "a", Env: []string{"b=c\xfe"}}, {Command: "a", Dir: "b"}, {URL: "a"}, {URL: "b"},
 		{URL: "a", Headers: map[string]string{"K": "v"}}, {URL: "a", Headers: map[string]string{"K": "w"}},
 		{URL: "a", Headers: map[string]string{"K": "v", "L": "v"}}, {URL: "a", Headers: map[string]string{"K": `v" "L": "v`}},
 	}
-	seen := map[wire.Fingerprint]string{}
+	seen := map[conn.Fingerprint]string{}
 	for _, s := range specs {
 		text := fmt.Sprint(s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers)
 		assert.Empty(t, seen[s.Fingerprint()], text)
 		seen[s.Fingerprint()] = text
 	}
-	assert.Equal(t, wire.Spec{URL: "a", Headers: map[string]string{"k-x": "v"}}.Fingerprint(),
-		wire.Spec{URL: "a", Headers: map[string]string{"K-X": "v"}}.Fingerprint(), "names of headers have no case")
+	assert.Equal(t, conn.Spec{URL: "a", Headers: map[string]string{"k-x": "v"}}.Fingerprint(),
+		conn.Spec{URL: "a", Headers: map[string]string{"K-X": "v"}}.Fingerprint(), "names of headers have no case")
 }
 
 func TestPlainTextDoesNotLeaveTheMachine(t *testing.T) {
@@ -251,6 +251,6 @@ func TestPlainTextDoesNotLeaveTheMachine(t *testing.T) {
 		"127.0.0.1:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true,
 		"10.0.0.1:80": false, "[fe80::1]:80": false, "169.254.169.254:80": false, "x:80": false, "": false,
 	} {
-		assert.Equal(t, ok, wire.LoopbackOnlyForTest(address) == nil, address)
+		assert.Equal(t, ok, conn.LoopbackOnlyForTest(address) == nil, address)
 	}
 }

@@ -1,4 +1,4 @@
-package wire_test
+package conn_test
 
 import (
 	"testing"

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -92,7 +92,7 @@ func (c *command) showRemembered(paths daemon.Paths, all []approval.Remembered) 
 		}
 		what := r.Text
 		if r.Args != "" {
-			what += ": " + terminal.Summary(message.JSON(r.Args), terminal.Width).String()
+			what += ": " + term.Summary(message.JSON(r.Args), term.Width).String()
 		}
 		rows = append(rows, []string{
 			short(r.ID, all), string(r.Answer), r.Since.Local().Format(time.DateTime), cmp.Or(r.By, "-"), paths.Short(r.Project), what,

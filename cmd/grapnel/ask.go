@@ -18,7 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 type askFlags struct {
@@ -158,7 +158,7 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, 
 // remark tells the person something that matters little.
 func (c *command) remark(text string) {
 	t := screen.Format("· %s", screen.Rows(text))
-	if terminal.Colored(c.err) {
+	if term.Colored(c.err) {
 		t = screen.Paint(screen.Dim, t)
 	}
 	_ = screen.New(c.err).Print(screen.Format("%s\n", t)) // it matters little
@@ -287,7 +287,7 @@ func (o *outcome) complete(ctx context.Context, d *client.Client, conversation s
 // asker puts the asks of one conversation to the person at the terminal.
 type asker struct {
 	d            *client.Client
-	approver     *terminal.Approver
+	approver     *term.Approver
 	conversation string
 	// asking are the questions under way.
 	asking map[asked]*question
@@ -358,7 +358,7 @@ func (a *asker) inquire(ctx context.Context, agent string, q hook.Inquiry) {
 		return
 	}
 	a.begin(ctx, key, func(ctx context.Context) {
-		r, by, ok := a.answer(ctx, terminal.Request{Agent: agent, Inquiry: q})
+		r, by, ok := a.answer(ctx, term.Request{Agent: agent, Inquiry: q})
 		if ok {
 			_ = a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: wire.GivenOf(r)}) // too late is no error
 		}
@@ -380,21 +380,21 @@ func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
 
 // answer asks the person; ok is false if the request was answered elsewhere, or the
 // turn is being cancelled.
-func (a *asker) answer(ctx context.Context, r terminal.Request) (answer hook.Response, by string, ok bool) {
+func (a *asker) answer(ctx context.Context, r term.Request) (answer hook.Response, by string, ok bool) {
 	answer, by, err := a.approver.Inquire(ctx, r)
 	if err != nil {
-		answer, by = terminal.Unasked(r.Inquiry), terminal.ByNobody
+		answer, by = term.Unasked(r.Inquiry), term.ByNobody
 	}
 	return answer, by, ctx.Err() == nil
 }
 
 // requestOf is the ask as the person at the terminal gets it.
-func requestOf(ask wire.Ask) terminal.Request {
+func requestOf(ask wire.Ask) term.Request {
 	offers := make([]hook.Offer, len(ask.Offers))
 	for i, o := range ask.Offers {
 		offers[i] = hook.Offer(o)
 	}
-	return terminal.Request{Agent: ask.Agent, Depth: ask.Depth, Expires: ask.Expires, Inquiry: hook.Inquiry{
+	return term.Request{Agent: ask.Agent, Depth: ask.Depth, Expires: ask.Expires, Inquiry: hook.Inquiry{
 		ID: ask.ID, Approval: &hook.ApprovalRequest{
 			CallID: ask.CallID, Tool: ask.Tool, Args: ask.Args, Reason: ask.Reason, ApprovedOnTimeout: ask.ApprovedOnTimeout,
 			Offers: message.Freeze(offers),

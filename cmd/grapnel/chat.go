@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/chat"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/editor"
 	"github.com/grapnel-go/grapnel/internal/stdout"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/term/chat"
+	"github.com/grapnel-go/grapnel/internal/term/edit"
 )
 
 type chatFlags struct {
@@ -62,8 +62,8 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	color := terminal.Colored(c.out)
-	ed, err := editor.New(c.in, c.out, &editor.Options{Write: c.written, Dumb: c.getenv("TERM") == "dumb", Color: color})
+	color := term.Colored(c.out)
+	ed, err := edit.New(c.in, c.out, &edit.Options{Write: c.written, Dumb: c.getenv("TERM") == "dumb", Color: color})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		return err
 	}
 	if ed.Interactive() {
-		if o.History, err = editor.OpenHistory(historyFile(paths)); err != nil {
+		if o.History, err = edit.OpenHistory(historyFile(paths)); err != nil {
 			c.note(err.Error()) // the conversation goes on without
 		}
 	}
@@ -102,12 +102,12 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 }
 
 // chatApprover asks at the terminal, where somebody sits at one.
-func chatApprover(talk *chat.Chat, ed *editor.Editor, root string, yes, color bool) *terminal.Approver {
-	o := &terminal.ApproverOptions{Yes: yes, Out: ed, Root: root, Color: color}
+func chatApprover(talk *chat.Chat, ed *edit.Editor, root string, yes, color bool) *term.Approver {
+	o := &term.ApproverOptions{Yes: yes, Out: ed, Root: root, Color: color}
 	if ed.Interactive() {
 		o.Answers = talk
 	}
-	return terminal.NewApprover(o)
+	return term.NewApprover(o)
 }
 
 // attend hands signals to the conversation until stop is called: an interrupt is

@@ -17,7 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/stdout"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 // command is the program with what it reads and writes.
@@ -28,8 +28,8 @@ type command struct {
 	tty *os.File
 	// person answers at the terminal, once somebody was needed; newPerson makes one,
 	// nil as usual.
-	person    terminal.Answers
-	newPerson func(in, out *os.File) (terminal.Answers, error)
+	person    term.Answers
+	newPerson func(in, out *os.File) (term.Answers, error)
 	// written is out as commands write to it; root makes it.
 	written *stdout.Output
 }

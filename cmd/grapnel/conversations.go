@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 func (c *command) conversations() *cobra.Command {
@@ -114,7 +114,7 @@ func shownMessage(m message.Message) []screen.Text {
 		if m.Result.IsError() {
 			mark = "✗ " + string(m.Result.Failure) + ":"
 		}
-		return []screen.Text{said(m.Tool, mark+" "+screen.Flow(terminal.ResultText(m.Result)).Cut(10*terminal.Width).String())}
+		return []screen.Text{said(m.Tool, mark+" "+screen.Flow(term.ResultText(m.Result)).Cut(10*term.Width).String())}
 	}
 	var out []screen.Text
 	if text := m.Text(); text != "" {
@@ -122,7 +122,7 @@ func shownMessage(m message.Message) []screen.Text {
 	}
 	for _, b := range m.Content.All() {
 		if b.Kind == message.BlockToolCall {
-			out = append(out, said(who, "→ "+b.Tool+"  "+terminal.Summary(b.JSON, terminal.Width).String()))
+			out = append(out, said(who, "→ "+b.Tool+"  "+term.Summary(b.JSON, term.Width).String()))
 		}
 	}
 	return out

@@ -57,7 +57,7 @@ func TestDocsJSON(t *testing.T) {
 	events := section(t, source(t, "hook/event.go"), "func (e Event) MarshalJSON", "\n}\n") +
 		section(t, source(t, "hook/run.go"), "type writtenRun struct", "\n}\n")
 	assert.Equal(t, named(tag, events), rows(section(t, docs, "| member of an event |", "\n\n")))
-	outcome := section(t, source(t, "internal/terminal/json.go"), "func (p *JSONPrinter) Outcome", "\n}\n")
+	outcome := section(t, source(t, "internal/term/json.go"), "func (p *JSONPrinter) Outcome", "\n}\n")
 	assert.Equal(t, named(tag, outcome), rows(docs[strings.Index(docs, "| member of the last line |"):]))
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 type eventsFlags struct {
@@ -53,7 +53,7 @@ func atMostOne(cmd *cobra.Command, args []string) error {
 }
 
 func (c *command) showEvents(ctx context.Context, d *client.Client, conversation string, f eventsFlags) error {
-	lines := terminal.NewJSONPrinter(c.written)
+	lines := term.NewJSONPrinter(c.written)
 	for item, err := range d.Events(ctx, conversation, f.after) {
 		switch {
 		case errors.Is(err, client.ErrClosed):
@@ -90,14 +90,14 @@ func (c *command) showEvent(ev hook.Event) error {
 	parts := []string{ev.Time.Local().Format("15:04:05.000"), ev.Conversation, ev.Agent, strings.Repeat("▸", ev.Depth), string(ev.Kind), d.Tool}
 	switch ev.Kind {
 	case event.CallStart:
-		parts = append(parts, terminal.Summary(d.Args, terminal.Width).String())
+		parts = append(parts, term.Summary(d.Args, term.Width).String())
 	case event.CallResult:
-		parts = append(parts, string(d.Outcome), terminal.Took(d.Duration))
+		parts = append(parts, string(d.Outcome), term.Took(d.Duration))
 	case event.ApprovalGiven:
 		parts = append(parts, string(d.Answer))
 	case event.HookRun:
 		run, _ := ev.Run()
-		parts = append(parts, run.Point.String(), run.Subsystem, terminal.Took(run.Duration), terminal.RunSaid(run))
+		parts = append(parts, run.Point.String(), run.Subsystem, term.Took(run.Duration), term.RunSaid(run))
 		ev.Text = "" // which it says
 	case event.Usage:
 		parts = append(parts, fmt.Sprintf("%d in, %d out", d.Usage.Input, d.Usage.Output))
@@ -106,10 +106,10 @@ func (c *command) showEvent(ev hook.Event) error {
 			parts = append(parts, q.Text)
 		}
 	case event.QuestionGiven:
-		parts = append(parts, terminal.Answered(d.Inquiry, d.Response)...)
+		parts = append(parts, term.Answered(d.Inquiry, d.Response)...)
 	case event.TurnEnd, event.SubagentEnd:
 		parts = append(parts, string(d.Stop))
 	}
-	parts = append(parts, cut(screen.Line(ev.Text), terminal.Width).String())
+	parts = append(parts, cut(screen.Line(ev.Text), term.Width).String())
 	return c.print(screen.Format("%s\n", screen.Line(strings.Join(parts, " "))))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/explain"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 // lastCalls is how many calls are listed where none is named.
@@ -135,14 +135,14 @@ func (c *command) showCall(call explain.Call) error {
 
 func took(r explain.Run) string {
 	if d := r.Recorded().Duration; d > 0 {
-		return terminal.Took(d)
+		return term.Took(d)
 	}
 	return "-"
 }
 
 // whatItSaid is what a hook said, marked if it counts.
 func whatItSaid(r explain.Run) string {
-	text := cmp.Or(terminal.RunSaid(r.Recorded()), "-")
+	text := cmp.Or(term.RunSaid(r.Recorded()), "-")
 	if r.Counts {
 		text = "✓ " + text
 	}

@@ -5,40 +5,40 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/grapnel-go/grapnel/internal/editor"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/term/edit"
 )
 
 // person answers at the terminal, a line at a time.
 type person struct {
-	ed  *editor.Editor
+	ed  *edit.Editor
 	out *screen.Output
 }
 
-var _ terminal.Answers = person{}
+var _ term.Answers = person{}
 
 // newPerson returns the person who types into in and sees out, both terminals.
-func newPerson(in, out *os.File) (terminal.Answers, error) {
-	ed, err := editor.New(in, out, &editor.Options{Dumb: true})
+func newPerson(in, out *os.File) (term.Answers, error) {
+	ed, err := edit.New(in, out, &edit.Options{Dumb: true})
 	if err != nil {
 		return nil, fmt.Errorf("ask at the terminal: %w", err)
 	}
 	return person{ed, screen.New(out)}, nil
 }
 
-// Answer implements terminal.Answers. What was typed before the question is
+// Answer implements term.Answers. What was typed before the question is
 // forgotten: it was meant for another one, or for none.
 func (p person) Answer(ctx context.Context, question string) (string, error) {
 	p.ed.Forget()
-	answer, err := p.ed.Read(ctx, editor.Line{Prompt: question, Question: true})
+	answer, err := p.ed.Read(ctx, edit.Line{Prompt: question, Question: true})
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return answer, err
 }
 
-// Edit implements terminal.Answers: the terminal cannot change a text that is there
+// Edit implements term.Answers: the terminal cannot change a text that is there
 // already, so it is shown above.
 func (p person) Edit(ctx context.Context, question, text string) (string, error) {
 	_ = p.out.Print(screen.Format("  %s\n", text)) // who does not see it does not see the question

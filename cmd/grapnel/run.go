@@ -17,7 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -128,12 +128,12 @@ type shower interface {
 
 // shower returns what shows a turn, with hook runs that are as visible as hooks, and the gate that keeps it still while a
 // question is on the screen.
-func (c *command) shower(json bool, hooks hook.Visibility) (shower, *terminal.Gate) {
-	gate := terminal.NewGate(c.written)
+func (c *command) shower(json bool, hooks hook.Visibility) (shower, *term.Gate) {
+	gate := term.NewGate(c.written)
 	if json {
-		return terminal.NewJSONPrinter(gate).ShowHooks(hooks), gate
+		return term.NewJSONPrinter(gate).ShowHooks(hooks), gate
 	}
-	return terminal.NewPrinter(gate, terminal.Colored(c.out)).ShowHooks(hooks), gate
+	return term.NewPrinter(gate, term.Colored(c.out)).ShowHooks(hooks), gate
 }
 
 // turn runs one turn. Everything that can be wrong with what was asked is found
@@ -184,7 +184,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 // verdict turns an outcome that was shown already into an exit code.
 func verdict(out hook.TurnOutcome) error {
 	switch {
-	case terminal.Cause(out) == "":
+	case term.Cause(out) == "":
 		return nil
 	case out.Stop == hook.StopCancelled:
 		return &failed{code: exitInterrupted}
@@ -197,23 +197,23 @@ func atTerminal() approval.Options { return approval.Options{Timeout: -1} }
 
 // approver asks at the terminal, where there is one: somebody has to see the
 // question as well as to answer it.
-func (c *command) approver(yes, stdinUsed bool) *terminal.Approver {
+func (c *command) approver(yes, stdinUsed bool) *term.Approver {
 	return c.approverIn("", yes, stdinUsed, nil)
 }
 
 // approverIn is an approver that shows what a call would change in the files
 // below root, and closes the gate while it asks.
-func (c *command) approverIn(root string, yes, stdinUsed bool, gate *terminal.Gate) *terminal.Approver {
-	o := &terminal.ApproverOptions{Yes: yes, Root: root, Gate: gate}
+func (c *command) approverIn(root string, yes, stdinUsed bool, gate *term.Gate) *term.Approver {
+	o := &term.ApproverOptions{Yes: yes, Root: root, Gate: gate}
 	seen := c.screen()
-	if seen != nil && !stdinUsed && terminal.IsTerminal(c.in) {
-		o.Answers, o.Out, o.Color = c.personAt(seen), seen, terminal.Colored(seen)
+	if seen != nil && !stdinUsed && term.IsTerminal(c.in) {
+		o.Answers, o.Out, o.Color = c.personAt(seen), seen, term.Colored(seen)
 	}
-	return terminal.NewApprover(o)
+	return term.NewApprover(o)
 }
 
 // personAt is the person at the terminal; nil if they cannot be asked.
-func (c *command) personAt(seen *os.File) terminal.Answers {
+func (c *command) personAt(seen *os.File) term.Answers {
 	if c.person == nil {
 		ask := newPerson
 		if c.newPerson != nil {
@@ -232,7 +232,7 @@ func (c *command) personAt(seen *os.File) terminal.Answers {
 // screen is where a question is seen: standard error, or the terminal itself if
 // that leads elsewhere; nil if there is none.
 func (c *command) screen() *os.File {
-	if terminal.IsTerminal(c.err) {
+	if term.IsTerminal(c.err) {
 		return c.err
 	}
 	if c.tty == nil {

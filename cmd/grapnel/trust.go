@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 // The flags by which a project gets what somebody would be asked about. Each has one
@@ -33,7 +33,7 @@ func (f *trustFlags) add(cmd *cobra.Command) {
 }
 
 // trust asks the person at a, unless the flags have answered.
-func (c *command) trust(a *terminal.Approver, f trustFlags) func(context.Context, daemon.Servers) (daemon.Trust, error) {
+func (c *command) trust(a *term.Approver, f trustFlags) func(context.Context, daemon.Servers) (daemon.Trust, error) {
 	return func(ctx context.Context, s daemon.Servers) (daemon.Trust, error) {
 		switch {
 		case f.rules && s.OnlyGuards():

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 // TestEachFlagHasOneMeaning: what each flag accepts of what a project wants, where nobody
@@ -49,7 +49,7 @@ func TestEachFlagHasOneMeaning(t *testing.T) {
 			require.NoError(t, err)
 			defer log.Close()
 			main := &command{err: log}
-			trust := main.trust(terminal.NewApprover(&terminal.ApproverOptions{Yes: f.yes}), f.trust)
+			trust := main.trust(term.NewApprover(&term.ApproverOptions{Yes: f.yes}), f.trust)
 			var got []daemon.Trust
 			for _, w := range wanted {
 				answer, err := trust(t.Context(), w.what)

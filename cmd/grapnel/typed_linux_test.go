@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/editor"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/internal/test/tty"
 )
 
@@ -51,13 +51,13 @@ type hasty struct{ person }
 
 func (h hasty) Answer(ctx context.Context, question string) (string, error) {
 	_ = h.out.Print(screen.Rows(question))
-	return h.ed.Read(ctx, editor.Line{})
+	return h.ed.Read(ctx, edit.Line{})
 }
 
 // grapnelHasty is the program with the bad variant.
 func grapnelHasty() {
 	c := &command{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
-	c.newPerson = func(in, out *os.File) (terminal.Answers, error) {
+	c.newPerson = func(in, out *os.File) (term.Answers, error) {
 		p, err := newPerson(in, out)
 		if err != nil {
 			return nil, err

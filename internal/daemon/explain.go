@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
@@ -132,7 +132,7 @@ func (a *App) limit(agent *runtime.Agent, reason hook.StopReason) string {
 	case reason == hook.StopTokenLimit:
 		what, key = fmt.Sprintf("%d tokens", l.Tokens), "tokens"
 	case reason == hook.StopTimeLimit:
-		what, key = terminal.Took(l.Time), "time"
+		what, key = term.Took(l.Time), "time"
 	case reason == hook.StopMaxTokens && most > 0:
 		what, key = fmt.Sprintf("%d tokens for one answer", most), "max_tokens"
 	default:

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/editor"
+	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -146,7 +146,7 @@ func TestAHistoryIsNoBomb(t *testing.T) {
 	for kind, put := range bombs() {
 		path := filepath.Join(t.TempDir(), "history")
 		require.NoError(t, put(path))
-		h, err := editor.OpenHistory(path)
+		h, err := edit.OpenHistory(path)
 		assert.True(t, err != nil || h != nil, kind)
 	}
 }

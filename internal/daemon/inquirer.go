@@ -9,14 +9,14 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // Inquire puts a request to people and returns their answer and the name of who gave
 // it, or the error of ctx, which ends when an answer has come from elsewhere or the
 // turn ends. It is called from several goroutines.
-type Inquire func(ctx context.Context, r terminal.Request) (answer hook.Response, by string, err error)
+type Inquire func(ctx context.Context, r term.Request) (answer hook.Response, by string, err error)
 
 // inquirer puts the requests that events tell of to the people that the program
 // knows. Events must not wait for them, so each request has a goroutine, until it is
@@ -132,7 +132,7 @@ func (i *inquirer) put(ctx context.Context, r runtime.Request, host hook.Host) {
 		return
 	case err != nil:
 		host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "the question could not be asked: " + err.Error()})
-		answer, by = terminal.Unasked(r.Inquiry), terminal.ByNobody
+		answer, by = term.Unasked(r.Inquiry), term.ByNobody
 	}
 	// One that comes too late is no error: the event shows which answer holds.
 	_ = i.app.Runtime.Answer(r.Conversation, r.ID, by, answer)
@@ -145,5 +145,5 @@ func (i *inquirer) ask(ctx context.Context, r runtime.Request) (answer hook.Resp
 			err = fmt.Errorf("asking panicked: %v", v)
 		}
 	}()
-	return i.inquire(ctx, terminal.Request{Inquiry: r.Inquiry, Agent: r.Agent, Depth: r.Depth, Expires: r.Expires()})
+	return i.inquire(ctx, term.Request{Inquiry: r.Inquiry, Agent: r.Agent, Depth: r.Depth, Expires: r.Expires()})
 }

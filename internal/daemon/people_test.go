@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -85,7 +85,7 @@ func TestDelegation(t *testing.T) {
 	var cancelled sync.WaitGroup
 	app, turn := playChief(t, daemon.Options{
 		Paths: project(t, crewFiles()),
-		Inquire: func(ctx context.Context, r terminal.Request) (hook.Response, string, error) {
+		Inquire: func(ctx context.Context, r term.Request) (hook.Response, string, error) {
 			assert.Equal(t, "sleeper", r.Agent)
 			assert.Equal(t, 1, r.Depth)
 			close(asked)
@@ -209,7 +209,7 @@ func TestQuestionsReachPeople(t *testing.T) {
 	both.Add(2)
 	_, turn := playChief(t, daemon.Options{
 		Paths: project(t, asking()),
-		Inquire: func(_ context.Context, r terminal.Request) (hook.Response, string, error) {
+		Inquire: func(_ context.Context, r term.Request) (hook.Response, string, error) {
 			assert.Equal(t, "chief", r.Agent)
 			both.Done()
 			both.Wait() // nobody waits for the other's answer
@@ -235,7 +235,7 @@ func TestQuestionsThatCannotBePut(t *testing.T) {
 	t.Parallel()
 	_, turn := playChief(t, daemon.Options{
 		Paths: project(t, asking()),
-		Inquire: func(context.Context, terminal.Request) (hook.Response, string, error) {
+		Inquire: func(context.Context, term.Request) (hook.Response, string, error) {
 			return hook.Response{}, "", errors.New("the terminal is on fire")
 		},
 	})
@@ -259,7 +259,7 @@ func TestACancelledTurnAsksNobodyAnyMore(t *testing.T) {
 	ended.Add(2)
 	_, turn := playChief(t, daemon.Options{
 		Paths: project(t, asking()),
-		Inquire: func(ctx context.Context, _ terminal.Request) (hook.Response, string, error) {
+		Inquire: func(ctx context.Context, _ term.Request) (hook.Response, string, error) {
 			defer ended.Done()
 			both.Done()
 			<-ctx.Done()
@@ -296,19 +296,19 @@ func TestApprovalsReachPeople(t *testing.T) {
 		said    []string
 	}{
 		"approved": {
-			func(_ context.Context, r terminal.Request) (hook.Response, string, error) {
+			func(_ context.Context, r term.Request) (hook.Response, string, error) {
 				assert.Equal(t, "write", r.Approval.Tool)
 				assert.Equal(t, []any{"chief", 0, true}, []any{r.Agent, r.Depth, r.Expires.IsZero()})
 				return hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerApprove}}, "test", nil
 			}, "Approval.test", "new.txt", nil,
 		},
 		"an error": {
-			func(context.Context, terminal.Request) (hook.Response, string, error) {
+			func(context.Context, term.Request) (hook.Response, string, error) {
 				return hook.Response{}, "", errors.New("the terminal is on fire")
 			}, "Approval.nobody", "The user could not be asked.", []string{"the question could not be asked: the terminal is on fire"},
 		},
 		"a panic": {
-			func(context.Context, terminal.Request) (hook.Response, string, error) { panic("on fire") },
+			func(context.Context, term.Request) (hook.Response, string, error) { panic("on fire") },
 			"Approval.nobody", "The user could not be asked.", []string{"the question could not be asked: asking panicked: on fire"},
 		},
 	} {
@@ -348,7 +348,7 @@ func TestAnApprovalIsTakenBack(t *testing.T) {
 			files["chief.yaml"] = writes
 			app, turn := playChief(t, daemon.Options{
 				Paths: project(t, files), Approval: approval.Options{Timeout: timeout},
-				Inquire: func(ctx context.Context, _ terminal.Request) (hook.Response, string, error) {
+				Inquire: func(ctx context.Context, _ term.Request) (hook.Response, string, error) {
 					if timeout < 0 {
 						cancel()
 					}

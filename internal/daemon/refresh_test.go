@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -79,7 +79,7 @@ func TestAServersNewToolsReachTheAgents(t *testing.T) {
 	heard := connections{news: make(chan hook.Event, 16)}
 	app, err := daemon.Open(t.Context(), daemon.Options{
 		Paths:   project(t, map[string]string{".mcp.json": string(list), "m.yaml": schoolModel}),
-		Inquire: terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Inquire,
+		Inquire: term.NewApprover(&term.ApproverOptions{Yes: true}).Inquire,
 		Extra:   []hook.Hook{heard},
 		Trust:   func(context.Context, daemon.Servers) (daemon.Trust, error) { return daemon.TrustOnce, nil },
 	})

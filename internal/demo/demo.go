@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -108,11 +108,11 @@ func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a
 // show runs the turn and shows it as it happens.
 func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
 	if o.JSON {
-		p := terminal.NewJSONPrinter(o.Out)
+		p := term.NewJSONPrinter(o.Out)
 		out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
 		return out, errors.Join(err, p.Err())
 	}
-	p := terminal.NewPrinter(o.Out, o.Color)
+	p := term.NewPrinter(o.Out, o.Color)
 	for _, line := range strings.Split(intro+"> "+prompt+"\n", "\n") {
 		p.Note(line)
 	}

@@ -135,7 +135,7 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 		{"an unwatched go statement", map[string]string{"gen/a.go": "package gen\n\nfunc f() { go f() }\n", "gen/a_test.go": "package gen\n"}, "goleak gen"},
 		{"an unwatched wait group", map[string]string{"gen/a.go": "package gen\n\nimport \"sync\"\n\nfunc f(wg *sync.WaitGroup) { wg.Go(func() {}) }\n"}, "goleak gen"},
 		{"a raw print", map[string]string{"cmd/grapnel/a.go": "package main\n\nimport \"fmt\"\n\nfunc f(w io.Writer) { fmt.Fprintln(w, 1) }\n"}, "terminal cmd/grapnel/a.go f"},
-		{"a raw write", map[string]string{"internal/chat/a.go": "package chat\n\nfunc f(w io.Writer) { w.Write(nil) }\n"}, "terminal internal/chat/a.go f"},
+		{"a raw write", map[string]string{"internal/term/chat/a.go": "package chat\n\nfunc f(w io.Writer) { w.Write(nil) }\n"}, "terminal internal/term/chat/a.go f"},
 		{"a raw stream", map[string]string{"internal/daemon/a.go": "package daemon\n\nfunc f() { os.Stderr.Close() }\n"}, "terminal internal/daemon/a.go f"},
 		{"a clean print", map[string]string{"cmd/grapnel/a.go": "package main\n\nfunc f(w io.Writer) { fmt.Fprintln(screen.New(w), 1) }\n"}, ""},
 		{"a watched one", map[string]string{"gen/a.go": "package gen\n\nfunc f() { go f() }\n", "gen/a_test.go": importing("go.uber.org/goleak")}, ""},

@@ -17,13 +17,13 @@ import (
 )
 
 // stated is a generated composite and its dynamic twin over the same members.
-func stated(t *testing.T, seen func(*hook.Step, int, int)) map[string]differential.Facade {
+func stated(t *testing.T, seen func(*hook.Step, int, int)) map[string]*composite.Composite {
 	t.Helper()
 	s := &differential.Stated{A: &differential.Counter{Seen: seen}, Extra: []hook.Hook{nil, &differential.Counter{Seen: seen}}}
 	s.B.Seen = seen
 	twin, err := composite.New(s)
 	require.NoError(t, err)
-	return map[string]differential.Facade{"generated": s.Compose(), "dynamic": twin}
+	return map[string]*composite.Composite{"generated": s.Compose(), "dynamic": twin}
 }
 
 func TestBothFindTheSameStates(t *testing.T) {

@@ -54,7 +54,7 @@ type Queues struct {
 	empty chan struct{}
 }
 
-// queue is a queue that has something to do.
+// queue is one queue, as long as it has something to run.
 type queue struct {
 	waiting []run
 	// back is called when the run comes back that was given up; nil for none.

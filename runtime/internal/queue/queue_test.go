@@ -39,7 +39,7 @@ func (l *log) all() []string {
 
 func name(path string) queue.Name { return queue.Name{Place: "c", Path: path} }
 
-func TestALaneKeepsItsOrderAndLanesDoNotWaitForEachOther(t *testing.T) {
+func TestAQueueKeepsItsOrderAndQueuesDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, did := queue.New(nil), new(log)
 		for i := range 3 {

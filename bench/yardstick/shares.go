@@ -56,7 +56,7 @@ var prefixes = map[string]string{
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,
 
 	"runtime/failure.go": classHooks, "runtime/contribute.go": classHooks, "runtime/internal/contribution": classHooks,
-	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/daemon": classHooks,
+	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/app": classHooks,
 	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decide.go": classHooks,
 
 	"composite/dispatch.go": classTools, "composite/args": classTools, "runtime/execute.go": classTools, "runtime/calls.go": classTools,

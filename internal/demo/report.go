@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/term"
 )
@@ -21,7 +21,7 @@ import (
 // report notes what happens in the turn, for the summary. It is used by one
 // goroutine at a time.
 type report struct {
-	paths   daemon.Paths
+	paths   app.Paths
 	history func() ([]message.Message, error)
 
 	calls map[string]message.JSON // arguments by call id, of the step under way
@@ -53,7 +53,7 @@ type facts struct {
 	Database   string `json:"database"`
 }
 
-func newReport(paths daemon.Paths, history func() ([]message.Message, error)) *report {
+func newReport(paths app.Paths, history func() ([]message.Message, error)) *report {
 	return &report{
 		paths: paths, history: history, calls: map[string]message.JSON{},
 		facts: facts{Dir: paths.Root, Database: paths.Memories},

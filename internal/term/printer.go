@@ -23,6 +23,12 @@ import (
 // IsTerminal reports whether f is one that a person looks at or types into.
 func IsTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
 
+// Shower shows a turn: a [Printer] or a [JSONPrinter].
+type Shower interface {
+	OnEvent(ev hook.Event)
+	Outcome(out hook.TurnOutcome)
+}
+
 // Colored reports whether to use colour on f: on a terminal, unless NO_COLOR is
 // set (https://no-color.org) or the terminal is "dumb".
 func Colored(f *os.File) bool {

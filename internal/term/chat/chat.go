@@ -15,7 +15,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -63,7 +63,7 @@ func New(ed *edit.Editor, color bool) *Chat { return &Chat{ed: ed, color: color}
 
 // Options of Run. App and Agent are required.
 type Options struct {
-	App *daemon.App
+	App *app.App
 	// Agent is whom the conversation is with, at first.
 	Agent *runtime.Agent
 	// Over is laid above the file of an agent that is resumed.
@@ -71,7 +71,7 @@ type Options struct {
 	// Sender goes on with the conversation of that sender; "" begins a new one.
 	Sender string
 	// Paths name the project.
-	Paths daemon.Paths
+	Paths app.Paths
 	// Hooks is which hook runs are shown, those that are at least as visible; "" is
 	// those for users. The App has to record them.
 	Hooks hook.Visibility

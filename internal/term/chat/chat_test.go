@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -25,7 +25,7 @@ const model = `rules:
 `
 
 // project makes a project with skills and agents.
-func project(t *testing.T) daemon.Paths {
+func project(t *testing.T) app.Paths {
 	root, state := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		"model.yaml":                       model,
@@ -41,7 +41,7 @@ func project(t *testing.T) daemon.Paths {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	env := map[string]string{"GRAPNEL_HOME": state, "HOME": t.TempDir()}
-	paths, err := daemon.FindPaths(root, func(k string) string { return env[k] })
+	paths, err := app.FindPaths(root, func(k string) string { return env[k] })
 	require.NoError(t, err)
 	return paths
 }
@@ -55,12 +55,12 @@ type session struct {
 	lines *os.File
 }
 
-func start(t *testing.T, paths daemon.Paths, agent string) *session {
-	app, err := daemon.Open(t.Context(), daemon.Options{Paths: paths})
+func start(t *testing.T, paths app.Paths, agent string) *session {
+	opened, err := app.Open(t.Context(), app.Options{Paths: paths})
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, app.Close(context.Background())) })
+	t.Cleanup(func() { assert.NoError(t, opened.Close(context.Background())) })
 	over := hook.AgentConfig{Model: hook.ModelSettings{Name: "script:model.yaml"}}
-	a, err := app.Register(t.Context(), agent, over)
+	a, err := opened.Register(t.Context(), agent, over)
 	require.NoError(t, err)
 	in, lines, err := os.Pipe()
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func start(t *testing.T, paths daemon.Paths, agent string) *session {
 		_ = lines.Close()
 	})
 	s := &session{Chat: New(ed, false), t: t, out: out, lines: lines}
-	s.o = Options{App: app, Agent: a, Over: over, Paths: paths}
+	s.o = Options{App: opened, Agent: a, Over: over, Paths: paths}
 	return s
 }
 

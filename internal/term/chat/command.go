@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
@@ -159,7 +159,7 @@ func (c *Chat) tools() error {
 }
 
 func (c *Chat) agents() error {
-	agents, err := daemon.Agents(c.o.Paths, nil)
+	agents, err := app.Agents(c.o.Paths, nil)
 	if err != nil {
 		return err
 	}

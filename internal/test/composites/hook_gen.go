@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
@@ -60,11 +60,11 @@ const _ = composite.GenVersion2
 var (
 	_ hook.Hook = (*Whole)(nil)
 	_ struct {
-		Daemon *daemon.Daemon
+		Daemon *app.Hooks
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_ = [1]struct{}{}[daemon.DaemonRev-0x10e64de8]
+	_ = [1]struct{}{}[app.DaemonRev-0x10e64de8]
 	_ = [1]struct{}{}[FreeRev-0xb28f73d2]
 )
 

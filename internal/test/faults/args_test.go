@@ -259,7 +259,7 @@ func anyArgs(r *rand.Rand) string {
 // TestArgumentsAreIdenticalForAll has a model send arguments of all kinds. Either
 // nothing runs and the model is told why, with the schema, or everybody from the
 // first hook to the history has the same canonical bytes, which mean to all what
-// the tool was given. Malformed ones one by one: internal/daemon.
+// the tool was given. Malformed ones one by one: internal/app.
 func TestArgumentsAreIdenticalForAll(t *testing.T) {
 	c, ran := newCourt(t, false), 0
 	const seed = 1

@@ -19,7 +19,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
-	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
@@ -106,11 +105,11 @@ type Options struct {
 	// and that is not registered, which it then is. Nil knows none.
 	FindAgent func(ctx context.Context, name string) (hook.AgentConfig, error)
 	// Contributions bounds what hooks contribute to one turn.
-	Contributions contribution.Budget
+	Contributions ContributionBudget
 	// Jobs says which jobs this process does, and how. Without handlers they are only
 	// queued, for another process with the same store; but members that their tags
 	// have told in the background are told here, as Workers, Attempts and Timeout say.
-	Jobs job.Options
+	Jobs JobOptions
 	// Recent is how many events of a conversation are held for who subscribes late,
 	// for the 64 conversations that were active last; 0 holds none.
 	Recent int

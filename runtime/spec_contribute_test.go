@@ -18,7 +18,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
@@ -459,7 +458,7 @@ func TestSpecBudgetsAreOptions(t *testing.T) {
 	}
 	m := plays(says("ok"))
 	w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{
-		Contributions: contribution.Budget{BlocksChars: 4, Sections: 1, SectionChars: 3},
+		Contributions: runtime.ContributionBudget{BlocksChars: 4, Sections: 1, SectionChars: 3},
 	}, a)
 	w.send("go")
 	assert.Equal(t, []string{"user go", "context! user <context id=\"a\">\nabc…\n</context>"}, m.shown(0))

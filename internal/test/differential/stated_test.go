@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/differential"
 )
 
@@ -47,8 +48,7 @@ func TestTurnsAtTheSameTimeShareNoState(t *testing.T) {
 		}
 	}
 	for name, c := range stated(t, seen) {
-		h, ok := c.(hook.BeforeModel)
-		require.True(t, ok, name)
+		require.True(t, c.Has(point.BeforeModel), name)
 		var wg sync.WaitGroup
 		for range conversations {
 			conv := hook.NewConversation(hook.ConversationData{Agent: &hook.AgentConfig{Name: "a"}})
@@ -56,7 +56,7 @@ func TestTurnsAtTheSameTimeShareNoState(t *testing.T) {
 				turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv})
 				wg.Go(func() {
 					for n := range steps {
-						_, err := h.BeforeModel(t.Context(), hook.NewStep(turn, n+1, "m"), message.ModelRequest{})
+						_, err := c.BeforeModel(t.Context(), hook.NewStep(turn, n+1, "m"), message.ModelRequest{})
 						assert.NoError(t, err)
 					}
 				})

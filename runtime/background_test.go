@@ -192,7 +192,7 @@ func TestWhatIsTooLongForAJobIsToldBesideTheTurn(t *testing.T) {
 
 // The kind is the runtime's alone.
 func TestTheKindOfBackgroundJobsIsReserved(t *testing.T) {
-	rt := runtime.New(nil, plays(), &runtime.Options{Jobs: runtime.JobOptions{Handlers: map[string]runtime.JobHandler{
+	rt := runtime.New(nil, plays(), &runtime.Options{Jobs: runtime.JobOptions{Handlers: map[string]func(context.Context, runtime.JobRun) error{
 		runtime.KindBackground: func(context.Context, runtime.JobRun) error { return nil },
 	}}})
 	assert.ErrorContains(t, rt.Open(t.Context()), "Options.Jobs.Handlers has to leave them alone")

@@ -11,6 +11,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 )
 
+// ContributionBudget bounds what hooks contribute to one turn.
+type ContributionBudget = contribution.Budget
+
 // LabelContext is the label of what hooks tell the model beside the history: blocks
 // of context behind the turn's input, and what AfterTool adds behind the results of
 // a step.

@@ -23,8 +23,8 @@ import (
 // Hooks queue work that is done apart from any turn: by their host, or along with a
 // contribution. It is kept where conversations are, and done once.
 
-func handles(kind string, h runtime.JobHandler) runtime.JobOptions {
-	return runtime.JobOptions{Handlers: map[string]runtime.JobHandler{kind: h}}
+func handles(kind string, h func(context.Context, runtime.JobRun) error) runtime.JobOptions {
+	return runtime.JobOptions{Handlers: map[string]func(context.Context, runtime.JobRun) error{kind: h}}
 }
 
 func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/internal/states"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -19,7 +20,7 @@ import (
 
 // findStates looks for the states of the hook.
 func (r *Runtime) findStates(c *composite.Composite) error {
-	keys, err := c.States()
+	keys, err := states.Of(c)
 	if err != nil {
 		return fmt.Errorf("states: %w", err)
 	}

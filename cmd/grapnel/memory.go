@@ -86,7 +86,7 @@ func (c *command) showMemories(all []memory.Remembered, everywhere, asJSON bool)
 		rows = append(rows, []string{r.Name, of, r.Updated.Local().Format(time.DateTime), r.Content})
 	}
 	if everywhere {
-		term.WithProject(rows, func(i int) string { return all[i].Project })
+		term.ProjectColumn(rows, func(i int) string { return all[i].Project })
 	}
 	return c.Tables(rows)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/states"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
@@ -28,7 +29,7 @@ import (
 // The stored data of every installation has these keys.
 func TestKeysOfStoredStates(t *testing.T) {
 	t.Parallel()
-	keys, err := whole(t).Compose().States()
+	keys, err := states.Of(whole(t).Compose())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Approval.conversations", "Guard.conversation", "Guard.rates", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
 }

@@ -26,8 +26,8 @@ func Tables(tables ...[][]string) screen.Text {
 	return screen.Join(out...)
 }
 
-// WithProject adds a column to a table, behind the first one.
-func WithProject(rows [][]string, project func(i int) string) {
+// ProjectColumn adds a column to a table, behind the first one.
+func ProjectColumn(rows [][]string, project func(i int) string) {
 	for i, row := range rows {
 		cell := "PROJECT"
 		if i > 0 {

@@ -27,7 +27,7 @@ func Conversations(all []wire.Conversation, everywhere bool) screen.Text {
 		})
 	}
 	if everywhere {
-		term.WithProject(rows, func(i int) string { return all[i].Project })
+		term.ProjectColumn(rows, func(i int) string { return all[i].Project })
 	}
 	return term.Tables(rows)
 }
@@ -46,7 +46,7 @@ func Matches(found []wire.Match, everywhere bool) screen.Text {
 		rows = append(rows, []string{m.Conversation, m.Agent, term.Cut(screen.Line(m.Sender), 24).String(), m.Updated.Local().Format(time.DateTime), who, m.Snippet})
 	}
 	if everywhere {
-		term.WithProject(rows, func(i int) string { return found[i].Project })
+		term.ProjectColumn(rows, func(i int) string { return found[i].Project })
 	}
 	return term.Tables(rows)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/states"
 	"github.com/grapnel-go/grapnel/internal/test/differential"
 )
 
@@ -30,7 +31,7 @@ func stated(t *testing.T, seen func(*hook.Step, int, int)) map[string]*composite
 func TestBothFindTheSameStates(t *testing.T) {
 	t.Parallel()
 	for name, c := range stated(t, nil) {
-		keys, err := c.States()
+		keys, err := states.Of(c)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"A.all", "B.all", "Extra[1].all"}, slices.Sorted(maps.Keys(keys)), name)
 	}

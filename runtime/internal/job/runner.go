@@ -34,7 +34,7 @@ const (
 // time or when the process closes, from one goroutine of several. An error or a
 // panic is a failed attempt; what it says is kept nowhere, so a handler that wants
 // it known tells of it itself.
-type Handler func(ctx context.Context, j Run) error
+type Handler = func(ctx context.Context, j Run) error
 
 // GiveUp is an error of a handler that no other attempt would mend: the job is given
 // up at once. Reason is kept with it and told, so it holds no values.

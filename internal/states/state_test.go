@@ -13,9 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/internal/states"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/states"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,10 +5,10 @@ package composite
 import (
 	"context"
 
-	"github.com/grapnel-go/grapnel/composite/view"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/view"
 )
 
 // entries are the members that each point calls, in the order of the calls.

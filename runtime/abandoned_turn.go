@@ -14,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
+	"github.com/grapnel-go/grapnel/runtime/internal/queue"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
-	"github.com/grapnel-go/grapnel/runtime/lane"
 )
 
 // A turn whose loop was left behind is ended by its owner: with what has been done, and
@@ -312,7 +312,7 @@ func (n *turn) endChildSession() {
 // was left behind has not told them of.
 func (n *turn) inBackground(tell func(context.Context)) {
 	ctx := context.WithValue(n.durable, sideKey{}, &side{turn: n.id})
-	err := n.rt.beside.Go(ctx, lane.Name{Place: n.conv.ID(), Path: point.AfterTurn.String()}, tell)
+	err := n.rt.beside.Go(ctx, queue.Name{Place: n.conv.ID(), Path: point.AfterTurn.String()}, tell)
 	if err != nil {
 		n.emit(hook.Event{Kind: event.Diagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
 	}

@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/composite"
-	views "github.com/grapnel-go/grapnel/composite/view"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/job"
+	views "github.com/grapnel-go/grapnel/internal/view"
+	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 

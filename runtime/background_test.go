@@ -18,7 +18,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -193,8 +192,8 @@ func TestWhatIsTooLongForAJobIsToldBesideTheTurn(t *testing.T) {
 
 // The kind is the runtime's alone.
 func TestTheKindOfBackgroundJobsIsReserved(t *testing.T) {
-	rt := runtime.New(nil, plays(), &runtime.Options{Jobs: job.Options{Handlers: map[string]job.Handler{
-		runtime.KindBackground: func(context.Context, job.Run) error { return nil },
+	rt := runtime.New(nil, plays(), &runtime.Options{Jobs: runtime.JobOptions{Handlers: map[string]func(context.Context, runtime.JobRun) error{
+		runtime.KindBackground: func(context.Context, runtime.JobRun) error { return nil },
 	}}})
 	assert.ErrorContains(t, rt.Open(t.Context()), "Options.Jobs.Handlers has to leave them alone")
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/runtime/lane"
+	"github.com/grapnel-go/grapnel/runtime/internal/queue"
 )
 
 var _ composite.JobHost = (*host)(nil)
@@ -49,7 +49,7 @@ func (h *host) Beside(ctx context.Context, path string, run func(context.Context
 		return hook.ErrNoTurn
 	}
 	ctx = context.WithValue(ctx, sideKey{}, &side{turn: h.turnOf(ctx)})
-	err := h.rt.beside.Go(ctx, lane.Name{Place: h.log.Conversation(), Path: path}, func(ctx context.Context) {
+	err := h.rt.beside.Go(ctx, queue.Name{Place: h.log.Conversation(), Path: path}, func(ctx context.Context) {
 		defer func() {
 			if v := recover(); v != nil {
 				f := panicOf(0, v)
@@ -60,7 +60,7 @@ func (h *host) Beside(ctx context.Context, path string, run func(context.Context
 		run(ctx)
 	})
 	switch {
-	case errors.Is(err, lane.ErrFull):
+	case errors.Is(err, queue.ErrFull):
 		return fmt.Errorf("%w, of %s", hook.ErrCrowded, path)
 	case err != nil:
 		return ErrClosed
@@ -96,8 +96,8 @@ func (r *Runtime) closeBeside(ctx context.Context) {
 	}
 }
 
-func (r *Runtime) newLanes() *lane.Lanes {
-	return lane.New(&lane.Options{Left: func() (back func()) {
+func (r *Runtime) newLanes() *queue.Queues {
+	return queue.New(&queue.Options{Left: func() (back func()) {
 		r.lateBeside.Add(1)
 		return func() { r.lateBeside.Add(-1) }
 	}})

@@ -9,7 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 )

@@ -8,8 +8,11 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 )
+
+// ContributionBudget bounds what hooks contribute to one turn.
+type ContributionBudget = contribution.Budget
 
 // LabelContext is the label of what hooks tell the model beside the history: blocks
 // of context behind the turn's input, and what AfterTool adds behind the results of

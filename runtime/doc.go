@@ -31,9 +31,10 @@
 //	internal/drive    a goroutine that its owner can abandon
 //	internal/abandoned, internal/keyed, internal/bound
 //	                  counts of abandoned work, locks by key, cutting results
-//	contribution      what hooks contribute, merged and cut
-//	history           what providers take as a history
-//	job, lane         jobs, and background runs
+//	internal/contribution
+//	                  what hooks contribute, merged and cut
+//	internal/job, internal/queue
+//	                  jobs, and background runs
 //
 // # Delivery of events
 //

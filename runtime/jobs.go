@@ -7,9 +7,18 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/runtime/job"
+	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
+
+// JobOptions say which queued jobs a runtime does, and how.
+type JobOptions = job.Options
+
+// JobRun is one attempt at a job, as the handler of its kind gets it.
+type JobRun = job.Run
+
+// JobGiveUp is an error of a handler that no further attempt would mend.
+type JobGiveUp = job.GiveUp
 
 // Enqueue implements hook.Host.
 func (h *host) Enqueue(ctx context.Context, j hook.Job) error {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/internal/history"
 )
 
 func TestLawWhateverAModelSendsTheHistoryKeepsTheRules(t *testing.T) {

@@ -18,16 +18,15 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
+	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/internal/keyed"
+	"github.com/grapnel-go/grapnel/runtime/internal/queue"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
-	"github.com/grapnel-go/grapnel/runtime/job"
-	"github.com/grapnel-go/grapnel/runtime/lane"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -79,7 +78,7 @@ type Options struct {
 	// Jobs says which jobs this process does, and how. Without handlers they are only
 	// queued, for another process with the same store; but the jobs of members tagged
 	// background run here, as Workers, Attempts and Timeout say.
-	Jobs job.Options
+	Jobs JobOptions
 	// Layers are the configuration of the whole process, the most general one first:
 	// members of the hook that they turn off are not even opened. They need a composite;
 	// see [composite.Composite.Layered]. Agents may have one more, their section [LayerSection],
@@ -107,7 +106,7 @@ type Limits struct {
 	// none of its calls run. The zero Limits are the defaults.
 	Reply provider.Limits
 	// Contributions bounds what hooks contribute to one turn.
-	Contributions contribution.Budget
+	Contributions ContributionBudget
 	// Depth is how deep agents may run agents: 1 lets an agent run others that may
 	// run none. 0 is 3, negative is not at all.
 	Depth int
@@ -193,7 +192,7 @@ type Runtime struct {
 	// background are the members that are told by jobs.
 	background []composite.InBackground
 	// beside is what runs beside turns.
-	beside *lane.Lanes
+	beside *queue.Queues
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
 	// completed is the signals of a turn that ended as it should.

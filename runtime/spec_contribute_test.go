@@ -19,7 +19,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
@@ -460,7 +459,7 @@ func TestSpecBudgetsAreOptions(t *testing.T) {
 	}
 	m := plays(says("ok"))
 	w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{
-		Limits: runtime.Limits{Contributions: contribution.Budget{BlocksChars: 4, Sections: 1, SectionChars: 3}},
+		Limits: runtime.Limits{Contributions: runtime.ContributionBudget{BlocksChars: 4, Sections: 1, SectionChars: 3}},
 	}, a)
 	w.send("go")
 	assert.Equal(t, []string{"user go", "context! user <context id=\"a\">\nabc…\n</context>"}, m.shown(0))

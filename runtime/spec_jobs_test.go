@@ -16,7 +16,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -24,14 +23,14 @@ import (
 // Hooks queue work that is done apart from any turn: by their host, or along with a
 // contribution. It is kept where conversations are, and done once.
 
-func handles(kind string, h job.Handler) job.Options {
-	return job.Options{Handlers: map[string]job.Handler{kind: h}}
+func handles(kind string, h func(context.Context, runtime.JobRun) error) runtime.JobOptions {
+	return runtime.JobOptions{Handlers: map[string]func(context.Context, runtime.JobRun) error{kind: h}}
 }
 
 func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var done []job.Run
+		var done []runtime.JobRun
 		jobOf := func(key string) hook.Job { return hook.Job{Kind: "memory.extract", Key: key, Payload: `{"n":1}`} }
 		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(jobOf("attached"))}})}
 		asks := does("later", func(ctx context.Context) message.ToolResult { return message.TextResult("queued") })
@@ -42,7 +41,7 @@ func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 			return message.TextResult("queued")
 		}
 		m := plays(calls(want{"c1", "later", `{}`}), says("one"), calls(want{"c2", "later", `{}`}), says("two"))
-		o := &runtime.Options{Jobs: handles("memory.extract", func(_ context.Context, j job.Run) error {
+		o := &runtime.Options{Jobs: handles("memory.extract", func(_ context.Context, j runtime.JobRun) error {
 			done = append(done, j)
 			return nil
 		})}
@@ -54,7 +53,7 @@ func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 		assert.Equal(t, []string{"queued", "queued"}, w.results())
 		require.Len(t, done, 2, "each key once, though both were queued in both turns")
 		turn := w.eventsOf(event.TurnStart)[0].Turn
-		assert.Equal(t, job.Run{Job: jobOf("attached"), Attempt: 1, Conversation: w.conv.ID(), Turn: turn}, done[0])
+		assert.Equal(t, runtime.JobRun{Job: jobOf("attached"), Attempt: 1, Conversation: w.conv.ID(), Turn: turn}, done[0])
 		assert.Equal(t, jobOf("host"), done[1].Job)
 		all, err := w.rt.Jobs(t.Context(), store.JobSucceeded)
 		require.NoError(t, err)
@@ -101,7 +100,7 @@ func TestSpecJobsOutliveTheProcessThatQueuedOrDidThem(t *testing.T) {
 	dir := t.TempDir()
 	queues := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
 	began := make(chan int, 10)
-	stuck := handles("k", func(ctx context.Context, j job.Run) error {
+	stuck := handles("k", func(ctx context.Context, j runtime.JobRun) error {
 		began <- j.Attempt
 		<-ctx.Done()
 		return ctx.Err()
@@ -111,7 +110,7 @@ func TestSpecJobsOutliveTheProcessThatQueuedOrDidThem(t *testing.T) {
 	assert.Equal(t, 1, <-began)
 	// The first process never ends the job: it hangs. The second knows that it is gone.
 	done := make(chan int, 10)
-	second := boot(t, dir, plays(), runtime.Options{Owner: "second", Jobs: handles("k", func(_ context.Context, j job.Run) error {
+	second := boot(t, dir, plays(), runtime.Options{Owner: "second", Jobs: handles("k", func(_ context.Context, j runtime.JobRun) error {
 		done <- j.Attempt
 		return nil
 	})})
@@ -133,7 +132,7 @@ func TestSpecAStoreWithoutJobsSaysSo(t *testing.T) {
 	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, o)
 	_, err := w.rt.Jobs(t.Context())
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
-	o.Jobs = handles("k", func(context.Context, job.Run) error { return nil })
+	o.Jobs = handles("k", func(context.Context, runtime.JobRun) error { return nil })
 	require.ErrorIs(t, runtime.New(nil, plays(), o).Open(t.Context()), runtime.ErrUnsupported, "also when it is to be done")
 }
 
@@ -142,7 +141,7 @@ func TestSpecClosingWaitsForJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed, ended := false, false
 		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
-		o := &runtime.Options{Jobs: handles("k", func(context.Context, job.Run) error {
+		o := &runtime.Options{Jobs: handles("k", func(context.Context, runtime.JobRun) error {
 			time.Sleep(time.Minute)
 			ended = !closed
 			return nil

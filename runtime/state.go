@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/internal/states"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 

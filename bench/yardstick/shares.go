@@ -49,14 +49,14 @@ var prefixes = map[string]string{
 	"internal/test/composites_test.(*caller)": classModel, "internal/test/composites_test.newCaller": classModel, "internal/test/composites_test.stream": classModel,
 	"runtime/provider": classModel, "runtime/model.go": classModel, "runtime/attempt.go": classModel, "hook/message/model.go": classModel,
 
-	"runtime/store": classStore, "runtime/history": classStore, "runtime/journal.go": classStore, "runtime/lease.go": classStore,
+	"runtime/store": classStore, "internal/history": classStore, "runtime/journal.go": classStore, "runtime/lease.go": classStore,
 	"runtime/internal/durable": classStore, "runtime/state.go": classStore, "runtime.(*transcript)": classStore, "hook/message": classStore,
 
 	"runtime/emit.go": classEvents, "runtime/host.go": classEvents, "runtime/internal/stream": classEvents,
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,
 
-	"runtime/failure.go": classHooks, "runtime/contribute.go": classHooks, "runtime/contribution": classHooks,
-	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/daemon": classHooks,
+	"runtime/failure.go": classHooks, "runtime/contribute.go": classHooks, "runtime/internal/contribution": classHooks,
+	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/app": classHooks,
 	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decide.go": classHooks,
 
 	"composite/dispatch.go": classTools, "composite/args": classTools, "runtime/execute.go": classTools, "runtime/calls.go": classTools,

@@ -100,7 +100,7 @@ func TestAskTimeoutFlags(t *testing.T) {
 	} {
 		notes, err := os.Create(filepath.Join(t.TempDir(), "notes"))
 		require.NoError(t, err)
-		got, err := (&command{err: notes}).asks(serveFlags{askTimeout: tt.timeout, onAskTimeout: tt.action})
+		got, err := newCommand(nil, nil, notes, nil).asks(serveFlags{askTimeout: tt.timeout, onAskTimeout: tt.action})
 		data, rerr := os.ReadFile(notes.Name())
 		require.NoError(t, rerr)
 		require.NoError(t, notes.Close())

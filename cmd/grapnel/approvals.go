@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -48,12 +46,12 @@ func (c *command) listApprovals() *cobra.Command {
 				all = slices.DeleteFunc(all, func(r approval.Remembered) bool { return r.Problem == "" && r.Project != paths.Project() })
 			}
 			if asJSON {
-				return c.writeJSON(all)
+				return c.JSON(all)
 			}
 			if len(all) == 0 && !everywhere {
-				c.note("nothing is remembered in this project; --all lists what is in others")
+				c.Note("nothing is remembered in this project; --all lists what is in others")
 			}
-			return c.showRemembered(paths, all)
+			return c.Print(term.RememberedTable(all, paths.Short))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
@@ -62,7 +60,7 @@ func (c *command) listApprovals() *cobra.Command {
 }
 
 // remembered are all answers that outlive a conversation; none is an empty list.
-func (c *command) remembered() (daemon.Paths, []approval.Remembered, error) {
+func (c *command) remembered() (app.Paths, []approval.Remembered, error) {
 	paths, err := c.paths(place{})
 	if err != nil {
 		return paths, nil, err
@@ -72,44 +70,6 @@ func (c *command) remembered() (daemon.Paths, []approval.Remembered, error) {
 		all = []approval.Remembered{}
 	}
 	return paths, all, err
-}
-
-// shortID is how many characters of an id are shown, unless more are needed to tell
-// one from another.
-const shortID = 8
-
-// showRemembered writes a table that cuts no sentence: a person has agreed to all of
-// it.
-func (c *command) showRemembered(paths daemon.Paths, all []approval.Remembered) error {
-	if len(all) == 0 {
-		return nil
-	}
-	rows := [][]string{{"ID", "ANSWER", "SINCE", "BY", "PROJECT", "WHAT"}}
-	for _, r := range all {
-		if r.Problem != "" {
-			rows = append(rows, []string{r.ID, "unusable", "-", "-", "-", r.Problem})
-			continue
-		}
-		what := r.Text
-		if r.Args != "" {
-			what += ": " + terminal.Summary(message.JSON(r.Args), terminal.Width).String()
-		}
-		rows = append(rows, []string{
-			short(r.ID, all), string(r.Answer), r.Since.Local().Format(time.DateTime), cmp.Or(r.By, "-"), paths.Short(r.Project), what,
-		})
-	}
-	return c.print(aligned(rows, 0))
-}
-
-// short is the beginning of an id that no other has.
-func short(id string, all []approval.Remembered) string {
-	n := min(shortID, len(id))
-	for _, r := range all {
-		for r.ID != id && n < len(id) && strings.HasPrefix(r.ID, id[:n]) {
-			n++
-		}
-	}
-	return id[:n]
 }
 
 func (c *command) forgetApprovals() *cobra.Command {
@@ -142,13 +102,13 @@ func (c *command) forgetApprovals() *cobra.Command {
 				}
 			}
 			if asJSON {
-				return c.writeJSON(all)
+				return c.JSON(all)
 			}
 			var lines []screen.Text
 			for _, r := range all {
 				lines = append(lines, screen.Format("forgotten: %s\n", cmp.Or(r.Text, r.ID)))
 			}
-			return c.print(screen.Join(lines...))
+			return c.Print(screen.Join(lines...))
 		},
 	}
 	cmd.Flags().BoolVar(&everything, "all", false, "forget everything, in all projects")

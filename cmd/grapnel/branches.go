@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/term/remote"
 )
 
 // daemonFlags are those of every command that talks to the daemon.
@@ -62,11 +62,11 @@ func (c *command) cancelTurn() *cobra.Command {
 			case err != nil:
 				return err
 			case f.json:
-				return c.writeJSON(out)
+				return c.JSON(out)
 			case !out.Cancelled:
-				return c.say("no turn of this conversation is running")
+				return c.Say("no turn of this conversation is running")
 			}
-			return c.say("turn " + out.Turn + " is being cancelled")
+			return c.Say("turn " + out.Turn + " is being cancelled")
 		})
 }
 
@@ -81,7 +81,7 @@ func (c *command) resumeTurn() *cobra.Command {
 			}
 			turn, err := d.Resume(ctx, id)
 			if client.CodeOf(err) == wire.CodeBusy {
-				turn, err = running(ctx, d, id, err)
+				turn, err = d.Running(ctx, id, err)
 			}
 			if err != nil {
 				return err
@@ -90,19 +90,6 @@ func (c *command) resumeTurn() *cobra.Command {
 		})
 	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call without asking")
 	return cmd
-}
-
-// running is the turn of the conversation that is running on the daemon, from now
-// on; busy is why it has to be that one.
-func running(ctx context.Context, d *client.Client, id string, busy error) (wire.Turn, error) {
-	conv, err := d.ConversationByID(ctx, id)
-	switch {
-	case err != nil:
-		return wire.Turn{}, err
-	case conv.Turn == "":
-		return wire.Turn{}, busy
-	}
-	return wire.Turn{ID: conv.Turn, Conversation: id, LastEventID: conv.LastEventID}, nil
 }
 
 func (c *command) search() *cobra.Command {
@@ -120,9 +107,9 @@ func (c *command) search() *cobra.Command {
 				case err != nil:
 					return err
 				case f.json:
-					return c.writeJSON(found)
+					return c.JSON(found)
 				}
-				return c.showMatches(found, q.All)
+				return c.Print(remote.Matches(found, q.All))
 			})
 		},
 	}
@@ -132,24 +119,6 @@ func (c *command) search() *cobra.Command {
 	cmd.Flags().StringVar(&q.Sender, "sender", "", "only conversations with this sender")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "how many matches at most, up to 20 (default 5)")
 	return cmd
-}
-
-func (c *command) showMatches(found []wire.Match, everywhere bool) error {
-	if len(found) == 0 {
-		return c.say("nothing was found")
-	}
-	rows := [][]string{{"CONVERSATION", "AGENT", "SENDER", "LAST CHANGE", "WHO", "WHAT"}}
-	for _, m := range found {
-		who := string(m.Role)
-		if m.Archived {
-			who += " (archived)"
-		}
-		rows = append(rows, []string{m.Conversation, m.Agent, cut(screen.Line(m.Sender), 24).String(), m.Updated.Local().Format(time.DateTime), who, m.Snippet})
-	}
-	if everywhere {
-		withProject(rows, func(i int) string { return found[i].Project })
-	}
-	return c.tables(rows)
 }
 
 func (c *command) adopt() *cobra.Command {
@@ -166,7 +135,14 @@ func (c *command) adopt() *cobra.Command {
 			if (len(ids) == 0) == (from == "") {
 				return errors.New("say which: the IDs of conversations, or --from with a project; `grapnel conversations --all` lists both")
 			}
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return c.adoptAll(cmd.Context(), d, ids, from, a, f.json) })
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) (err error) {
+				if from != "" {
+					if ids, err = d.OfProject(cmd.Context(), from); err != nil {
+						return err
+					}
+				}
+				return c.adoptAll(cmd.Context(), d, ids, a, f.json)
+			})
 		},
 	}
 	f.add(cmd)
@@ -177,21 +153,7 @@ func (c *command) adopt() *cobra.Command {
 }
 
 // adoptAll adopts one after the other, and stops at one that cannot be.
-func (c *command) adoptAll(ctx context.Context, d *client.Client, ids []string, from string, a wire.Adoption, asJSON bool) error {
-	if from != "" {
-		all, err := d.AllConversations(ctx)
-		if err != nil {
-			return err
-		}
-		for _, conv := range all {
-			if conv.Project == from {
-				ids = append(ids, conv.ID)
-			}
-		}
-		if len(ids) == 0 {
-			return fmt.Errorf("the project %q has no conversations; `grapnel conversations --all` lists those that there are", from)
-		}
-	}
+func (c *command) adoptAll(ctx context.Context, d *client.Client, ids []string, a wire.Adoption, asJSON bool) error {
 	for _, id := range ids {
 		conv, err := d.Adopt(ctx, id, a)
 		if err := c.told(conv, err, asJSON, "adopted"); err != nil {
@@ -246,9 +208,9 @@ func (c *command) compact() *cobra.Command {
 			case err != nil:
 				return err
 			case f.json:
-				return c.writeJSON(out)
+				return c.JSON(out)
 			}
-			return c.say(fmt.Sprintf("a summary of %d bytes stands for %d messages, and %d follow it", len(out.Summary), out.Archived, out.Kept))
+			return c.Say(fmt.Sprintf("a summary of %d bytes stands for %d messages, and %d follow it", len(out.Summary), out.Archived, out.Kept))
 		})
 	cmd.Flags().IntVar(&o.Keep, "keep", 0, "how many of the last turns stay as they are (default 2)")
 	cmd.Flags().StringVar(&o.Focus, "focus", "", "what the summary has to pay attention to")
@@ -261,18 +223,13 @@ func (c *command) told(conv wire.Conversation, err error, asJSON bool, what stri
 	case err != nil:
 		return err
 	case asJSON:
-		return c.writeJSON(conv)
+		return c.JSON(conv)
 	}
 	turns := fmt.Sprintf("%d turns", conv.Turns)
 	if conv.Turns == 1 {
 		turns = "1 turn"
 	}
-	return c.say(fmt.Sprintf("%s: conversation %s of %s with %s, %s", what, conv.ID, conv.Agent, conv.Sender, turns))
-}
-
-// say writes a line for people.
-func (c *command) say(text string) error {
-	return c.print(screen.Format("%s\n", screen.Rows(text)))
+	return c.Say(fmt.Sprintf("%s: conversation %s of %s with %s, %s", what, conv.ID, conv.Agent, conv.Sender, turns))
 }
 
 func (c *command) export() *cobra.Command {
@@ -280,7 +237,7 @@ func (c *command) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export ID", Short: "Write a conversation to standard output, as lines of JSON that import reads", Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], screen.JSONWriter(c.written)) })
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], screen.JSONWriter(c.Written)) })
 		},
 	}
 	socketFlag(cmd, &f.socket)
@@ -319,7 +276,7 @@ func (c *command) restore() *cobra.Command {
 // openFile opens a file to be read; - is standard input, which stays open.
 func (c *command) openFile(name string) (io.ReadCloser, error) {
 	if name == "-" {
-		return io.NopCloser(c.in), nil
+		return io.NopCloser(c.In), nil
 	}
 	f, err := conffile.Open(name)
 	if err != nil {

@@ -2,24 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"regexp"
-	"sync"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/chat"
-	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/editor"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/stdout"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/term/chat"
+	"github.com/grapnel-go/grapnel/internal/term/console"
+	"github.com/grapnel-go/grapnel/internal/term/edit"
 )
 
 type chatFlags struct {
@@ -27,8 +20,8 @@ type chatFlags struct {
 	yes                       bool
 	trust                     trustFlags
 	hooks                     hook.Visibility
-	set                       daemon.Settings
-	reply                     daemon.ReplyLimits
+	set                       app.Settings
+	reply                     app.ReplyLimits
 }
 
 func (c *command) chat() *cobra.Command {
@@ -44,7 +37,7 @@ func (c *command) chat() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.talk(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
-	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to talk to; grapnel agents lists them")
+	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to talk to; grapnel agents lists them")
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
@@ -62,8 +55,8 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	color := terminal.Colored(c.out)
-	ed, err := editor.New(c.in, c.out, &editor.Options{Write: c.written, Dumb: c.getenv("TERM") == "dumb", Color: color})
+	color := term.Colored(c.Out)
+	ed, err := edit.New(c.In, c.Out, &edit.Options{Write: c.Written, Dumb: c.getenv("TERM") == "dumb", Color: color})
 	if err != nil {
 		return err
 	}
@@ -73,69 +66,41 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	defer cancel(nil)
 	begun := context.AfterFunc(starting, func() { cancel(context.Cause(starting)) })
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
-	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Note: c.note, Trust: c.trust(approver, f.trust),
+	opened, err := app.Open(ctx, app.Options{
+		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Note: c.Note, Trust: c.trust(approver, f.trust),
 		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
 		return notBegun(starting, err)
 	}
-	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
-	o := chat.Options{App: app, Over: hook.AgentConfig{Model: hook.ModelSettings{Name: absolute(f.model)}}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
-	if o.Agent, err = app.Register(ctx, f.agent, o.Over); err != nil {
+	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
+	o := chat.Options{App: opened, Over: hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model)}}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
+	if o.Agent, err = opened.Register(ctx, f.agent, o.Over); err != nil {
 		return notBegun(starting, err)
 	}
-	if err := app.CheckModel(o.Agent.Config()); err != nil {
+	if err := opened.CheckModel(o.Agent.Config()); err != nil {
 		return err
 	}
 	if ed.Interactive() {
-		if o.History, err = editor.OpenHistory(historyFile(paths)); err != nil {
-			c.note(err.Error()) // the conversation goes on without
+		if o.History, err = edit.OpenHistory(chat.HistoryFile(paths)); err != nil {
+			c.Note(err.Error()) // the conversation goes on without
 		}
 	}
 	if !begun() {
 		return notBegun(starting, context.Canceled)
 	}
-	defer attend(talk, cancel)()
-	defer context.AfterFunc(c.written.Lost(), func() { cancel(context.Cause(c.written.Lost())) })()
+	defer console.Interrupts(talk.Interrupt, cancel)()
+	defer context.AfterFunc(c.Written.Lost(), func() { cancel(context.Cause(c.Written.Lost())) })()
 	return ended(talk.Run(ctx, o))
 }
 
 // chatApprover asks at the terminal, where somebody sits at one.
-func chatApprover(talk *chat.Chat, ed *editor.Editor, root string, yes, color bool) *terminal.Approver {
-	o := &terminal.ApproverOptions{Yes: yes, Out: ed, Root: root, Color: color}
+func chatApprover(talk *chat.Chat, ed *edit.Editor, root string, yes, color bool) *term.Approver {
+	o := &term.ApproverOptions{Yes: yes, Out: ed, Root: root, Color: color}
 	if ed.Interactive() {
 		o.Answers = talk
 	}
-	return terminal.NewApprover(o)
-}
-
-// attend hands signals to the conversation until stop is called: an interrupt is
-// Ctrl-C, the others end it, so that the terminal is always given back.
-func attend(talk *chat.Chat, end context.CancelCauseFunc) (stop func()) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case s := <-signals:
-				if s == os.Interrupt {
-					talk.Interrupt()
-				} else {
-					end(signalled{s})
-				}
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() {
-		signal.Stop(signals)
-		close(done)
-		wg.Wait()
-	}
+	return term.NewApprover(o)
 }
 
 // notBegun is the error of a conversation that was interrupted before it began, or
@@ -155,17 +120,8 @@ func ended(err error) error {
 	if errors.Is(err, chat.ErrFailed) {
 		return &failed{code: exitFailed}
 	}
-	if s, ok := errors.AsType[signalled](err); ok {
-		return &failed{code: s.code()}
+	if s, ok := errors.AsType[console.Signalled](err); ok {
+		return &failed{code: codeOf(s)}
 	}
 	return err
-}
-
-var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-
-// historyFile is where the lines are kept that were entered in a project.
-func historyFile(p daemon.Paths) string {
-	sum := sha256.Sum256([]byte(p.Root))
-	name := notInFileNames.ReplaceAllString(filepath.Base(p.Root), "_") + "-" + hex.EncodeToString(sum[:6]) + ".jsonl"
-	return filepath.Join(p.State, "history", name)
 }

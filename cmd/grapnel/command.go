@@ -4,34 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/stdout"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term/console"
 )
 
 // command is the program with what it reads and writes.
 type command struct {
-	in, out, err *os.File
-	getenv       func(string) string
-	// tty is the terminal where questions are asked, once it was needed.
-	tty *os.File
-	// person answers at the terminal, once somebody was needed; newPerson makes one,
-	// nil as usual.
-	person    terminal.Answers
-	newPerson func(in, out *os.File) (terminal.Answers, error)
-	// written is out as commands write to it; root makes it.
-	written *stdout.Output
+	console.Console
+	getenv func(string) string
+}
+
+func newCommand(in, out, err *os.File, getenv func(string) string) *command {
+	return &command{Console: console.Console{In: in, Out: out, Err: err}, getenv: getenv}
 }
 
 // The exit codes.
@@ -59,21 +52,9 @@ func (f *failed) Error() string {
 
 func (f *failed) Unwrap() error { return f.err }
 
-// signalled is why the program's context has ended.
-type signalled struct{ signal os.Signal }
-
-func (s signalled) Error() string {
-	if s.signal == os.Interrupt {
-		return "interrupted"
-	}
-	return "told to end (" + s.signal.String() + ")"
-}
-
-func (signalled) Unwrap() error { return context.Canceled }
-
-// code is the exit code that a shell gives a program which the signal ends.
-func (s signalled) code() int {
-	switch s.signal {
+// codeOf is the exit code that a shell gives a program which the signal ends.
+func codeOf(s console.Signalled) int {
+	switch s.Signal {
 	case os.Interrupt:
 		return exitInterrupted
 	case syscall.SIGHUP:
@@ -82,57 +63,24 @@ func (s signalled) code() int {
 	return exitTerminated
 }
 
-// listen returns a context that the first signal ends, with [signalled] as the
-// cause; a second one ends the program at once. The caller calls stop. A write to a
-// pipe that nobody reads is an error from then on, and does not end the program.
-func listen() (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // else it was started to outlive its terminal
-		ends = append(ends, syscall.SIGHUP)
-	}
-	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
-	signal.Notify(signals, ends...)
-	signal.Notify(pipes, syscall.SIGPIPE) // signal.Ignore would reach the commands that are started
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			cancel(signalled{s})
-		case <-ctx.Done():
-		}
-	})
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-		waiting.Wait()
-	}
-}
-
 // execute runs the program and returns its exit code.
 func (c *command) execute(args []string) int {
-	ctx, stop := listen()
+	ctx, stop := console.Listen()
 	defer stop()
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if p, ok := c.person.(io.Closer); ok {
-		_ = p.Close() // it has only read
-	}
-	if c.tty != nil {
-		_ = c.tty.Close() // nothing is lost: it was only written to
-	}
+	c.Close()
 	code, text := c.result(ctx, err)
 	if text != "" {
-		_ = screen.New(c.err).Print(screen.Format("grapnel: %s\n", screen.Rows(strings.TrimSpace(text)))) // there is nobody else to tell
+		_ = screen.New(c.Err).Print(screen.Format("grapnel: %s\n", screen.Rows(strings.TrimSpace(text)))) // there is nobody else to tell
 	}
 	return code
 }
 
 // result is the exit code and what is left to say.
 func (c *command) result(ctx context.Context, err error) (code int, text string) {
-	if text := lost(c.written, err); text != "" {
+	if text := lost(c.Written, err); text != "" {
 		err = &failed{exitFailed, errors.New(text)}
 	}
 	if err == nil {
@@ -142,16 +90,16 @@ func (c *command) result(ctx context.Context, err error) (code int, text string)
 	if f, ok := errors.AsType[*failed](err); ok {
 		code = f.code
 	}
-	s, ok := errors.AsType[signalled](context.Cause(ctx))
+	s, ok := errors.AsType[console.Signalled](context.Cause(ctx))
 	switch {
 	case !ok:
 		return code, text
 	case errors.Is(err, context.Canceled):
 		text = s.Error() + " before the turn began"
-	case text == "" && s.code() != exitInterrupted:
+	case text == "" && codeOf(s) != exitInterrupted:
 		text = s.Error()
 	}
-	return s.code(), text
+	return codeOf(s), text
 }
 
 // lost says why the output is lost, if that is how a command has come to end with err;
@@ -173,7 +121,7 @@ func lost(out *stdout.Output, err error) string {
 }
 
 func (c *command) root() *cobra.Command {
-	c.written = stdout.New(c.out)
+	c.Written = stdout.New(c.Out)
 	root := &cobra.Command{
 		Use:   "grapnel",
 		Short: "Runs agents whose subsystems are joined by generated code",
@@ -183,9 +131,9 @@ func (c *command) root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.SetIn(c.in)
-	root.SetOut(screen.New(c.written))
-	root.SetErr(screen.New(c.err))
+	root.SetIn(c.In)
+	root.SetOut(screen.New(c.Written))
+	root.SetErr(screen.New(c.Err))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
@@ -200,7 +148,7 @@ const outlives = "outlives its output"
 // bind ends a command whose output is lost.
 func (c *command) bind(cmd *cobra.Command, _ []string) {
 	if cmd.Annotations[outlives] == "" {
-		cmd.SetContext(c.written.Bind(cmd.Context()))
+		cmd.SetContext(c.Written.Bind(cmd.Context()))
 	}
 }
 
@@ -241,22 +189,14 @@ func (p *place) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.json, "json", false, "write JSON, for programs")
 }
 
-func setFlag(cmd *cobra.Command, to *daemon.Settings) {
+func setFlag(cmd *cobra.Command, to *app.Settings) {
 	cmd.Flags().Var(to, "set", "turn a subsystem off or tune it, above what hooks.json says: Memory=off, \"Guard=BeforeTool: timeout=2s\"; may be repeated")
 }
 
-func (c *command) paths(p place) (daemon.Paths, error) {
-	paths, err := daemon.FindPaths(p.dir, c.getenv)
+func (c *command) paths(p place) (app.Paths, error) {
+	paths, err := app.FindPaths(p.dir, c.getenv)
 	if paths.Note != "" {
-		c.note(paths.Note)
+		c.Note(paths.Note)
 	}
 	return paths, err
 }
-
-// note tells the person something beside the output.
-func (c *command) note(text string) {
-	_ = screen.New(c.err).Print(screen.Format("note: %s\n", screen.Rows(text))) // the output tells whether one can write
-}
-
-// print writes to standard output.
-func (c *command) print(t screen.Text) error { return screen.New(c.written).Print(t) }

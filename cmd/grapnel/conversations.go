@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/term/remote"
 )
 
 func (c *command) conversations() *cobra.Command {
@@ -51,41 +47,12 @@ func (c *command) listConversations(ctx context.Context, d *client.Client, every
 		return err
 	}
 	if asJSON {
-		return c.writeJSON(all)
+		return c.JSON(all)
 	}
 	if len(all) == 0 && !everywhere {
-		c.note("there are no conversations in this project yet; --all lists those of others")
+		c.Note("there are no conversations in this project yet; --all lists those of others")
 	}
-	rows := [][]string{{"ID", "AGENT", "SENDER", "TURNS", "LAST CHANGE", "NOW", "TITLE"}}
-	for _, conv := range all {
-		now := "-"
-		switch {
-		case conv.Inquiries > 0:
-			now = "asks"
-		case conv.Turn != "":
-			now = "running"
-		case conv.Interrupted:
-			now = "interrupted"
-		}
-		rows = append(rows, []string{
-			conv.ID, conv.Agent, cut(screen.Line(conv.Sender), 40).String(), strconv.Itoa(conv.Turns), conv.Updated.Local().Format(time.DateTime), now, conv.Title,
-		})
-	}
-	if everywhere {
-		withProject(rows, func(i int) string { return all[i].Project })
-	}
-	return c.tables(rows)
-}
-
-// withProject adds a column to a table, behind the first one.
-func withProject(rows [][]string, project func(i int) string) {
-	for i, row := range rows {
-		cell := "PROJECT"
-		if i > 0 {
-			cell = project(i - 1)
-		}
-		rows[i] = slices.Insert(row, 1, cell)
-	}
+	return c.Print(remote.Conversations(all, everywhere))
 }
 
 func (c *command) showConversation(ctx context.Context, d *client.Client, id string, asJSON bool) error {
@@ -94,42 +61,11 @@ func (c *command) showConversation(ctx context.Context, d *client.Client, id str
 		return err
 	}
 	if asJSON {
-		return c.writeJSON(messages)
+		return c.JSON(messages)
 	}
 	var out []screen.Text
 	for _, m := range messages {
-		out = append(out, shownMessage(m)...)
+		out = append(out, term.MessageLines(m)...)
 	}
-	return c.print(screen.Join(out...))
-}
-
-// shownMessage is one message: who, and what was said, called or answered.
-func shownMessage(m message.Message) []screen.Text {
-	who := string(m.Role)
-	if m.Label != "" {
-		who += " (" + m.Label + ")"
-	}
-	if m.Role == message.RoleTool {
-		mark := "✓"
-		if m.Result.IsError() {
-			mark = "✗ " + string(m.Result.Failure) + ":"
-		}
-		return []screen.Text{said(m.Tool, mark+" "+screen.Flow(terminal.ResultText(m.Result)).Cut(10*terminal.Width).String())}
-	}
-	var out []screen.Text
-	if text := m.Text(); text != "" {
-		out = append(out, said(who, text))
-	}
-	for _, b := range m.Content.All() {
-		if b.Kind == message.BlockToolCall {
-			out = append(out, said(who, "→ "+b.Tool+"  "+terminal.Summary(b.JSON, terminal.Width).String()))
-		}
-	}
-	return out
-}
-
-// said is lines under a name.
-func said(who, text string) screen.Text {
-	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
-	return screen.Format("%s: %s\n", screen.Fold(who), screen.Flow(text))
+	return c.Print(screen.Join(out...))
 }

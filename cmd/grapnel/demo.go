@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/internal/demo"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 func (c *command) demo() *cobra.Command {
@@ -24,7 +24,7 @@ func (c *command) demo() *cobra.Command {
 				return fmt.Errorf("find this program's own file: %w", err)
 			}
 			return demo.Run(cmd.Context(), demo.Options{
-				Dir: p.dir, Getenv: c.getenv, Executable: self, Out: c.written, JSON: p.json, Color: terminal.Colored(c.out),
+				Dir: p.dir, Getenv: c.getenv, Executable: self, Out: c.Written, JSON: p.json, Color: term.Colored(c.Out),
 			})
 		},
 	}

@@ -56,7 +56,7 @@ func TestDocsJSON(t *testing.T) {
 	const tag = "json:\"([a-z0-9_]+)"
 	events := section(t, source(t, "hook/event_json.go"), "type writtenEvent struct", "\n}\n")
 	assert.Equal(t, named(tag, events), rows(section(t, docs, "| member of an event |", "\n\n")))
-	outcome := section(t, source(t, "internal/terminal/json.go"), "func (p *JSONPrinter) Outcome", "\n}\n")
+	outcome := section(t, source(t, "internal/term/json.go"), "func (p *JSONPrinter) Outcome", "\n}\n")
 	assert.Equal(t, named(tag, outcome), rows(docs[strings.Index(docs, "| member of the last line |"):]))
 }
 

@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/client"
-	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 type eventsFlags struct {
@@ -53,11 +51,11 @@ func atMostOne(cmd *cobra.Command, args []string) error {
 }
 
 func (c *command) showEvents(ctx context.Context, d *client.Client, conversation string, f eventsFlags) error {
-	lines := terminal.NewJSONPrinter(c.written)
+	lines := term.NewJSONPrinter(c.Written)
 	for item, err := range d.Events(ctx, conversation, f.after) {
 		switch {
 		case errors.Is(err, client.ErrClosed):
-			c.note("the daemon has ended")
+			c.Note("the daemon has ended")
 			return nil
 		case ctx.Err() != nil:
 			return nil // to interrupt it is how one ends it
@@ -65,51 +63,17 @@ func (c *command) showEvents(ctx context.Context, d *client.Client, conversation
 			return err
 		case item.Missed > 0:
 			if !item.Kept { // nothing is missing that is shown here
-				c.note(fmt.Sprintf("%d events were missed", item.Missed))
+				c.Note(fmt.Sprintf("%d events were missed", item.Missed))
 			}
 		case item.Restarted:
-			c.note("the daemon was started again")
+			c.Note("the daemon was started again")
 		case f.json:
 			lines.OnEvent(item.Event)
 		default:
-			if err := c.showEvent(item.Event); err != nil {
+			if err := c.Print(term.EventLine(item.Event)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (c *command) showEvent(ev hook.Event) error {
-	switch ev.Kind {
-	case event.TextStart, event.TextDelta, event.TextEnd,
-		event.ReasoningStart, event.ReasoningDelta, event.ReasoningEnd:
-		return nil
-	}
-	d := ev.Detail()
-	parts := []string{ev.Time.Local().Format("15:04:05.000"), ev.Conversation, ev.Agent, strings.Repeat("▸", ev.Depth), string(ev.Kind), d.Tool}
-	switch ev.Kind {
-	case event.CallStart:
-		parts = append(parts, terminal.Summary(d.Args, terminal.Width).String())
-	case event.CallResult:
-		parts = append(parts, string(d.Outcome), terminal.Took(d.Duration))
-	case event.ApprovalGiven:
-		parts = append(parts, string(d.Answer))
-	case event.HookRun:
-		run, _ := ev.Run()
-		parts = append(parts, run.Point.String(), run.Subsystem, terminal.Took(run.Duration), terminal.RunSaid(run))
-		ev.Text = "" // which it says
-	case event.Usage:
-		parts = append(parts, fmt.Sprintf("%d in, %d out", d.Usage.Input, d.Usage.Output))
-	case event.QuestionAsked:
-		for _, q := range d.Inquiry.Questions.All() {
-			parts = append(parts, q.Text)
-		}
-	case event.QuestionGiven:
-		parts = append(parts, terminal.Answered(d.Inquiry, d.Response)...)
-	case event.TurnEnd, event.SubagentEnd:
-		parts = append(parts, string(d.Stop))
-	}
-	parts = append(parts, cut(screen.Line(ev.Text), terminal.Width).String())
-	return c.print(screen.Format("%s\n", screen.Line(strings.Join(parts, " "))))
 }

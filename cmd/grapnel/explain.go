@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/explain"
-	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
 // lastCalls is how many calls are listed where none is named.
@@ -48,7 +45,7 @@ func (c *command) explainCall(ctx context.Context, id, conversation string, asJS
 	if err != nil {
 		return err
 	}
-	log, err := daemon.OpenConversations(ctx, paths, c.note)
+	log, err := app.OpenConversations(ctx, paths, c.Note)
 	if err != nil {
 		return err
 	}
@@ -57,7 +54,7 @@ func (c *command) explainCall(ctx context.Context, id, conversation string, asJS
 	if id == "" {
 		return c.listCalls(ctx, own, asJSON)
 	}
-	layered, err := daemon.Plan(ctx, daemon.Options{Paths: paths, Note: c.note})
+	layered, err := app.Plan(ctx, app.Options{Paths: paths, Note: c.Note})
 	if err != nil {
 		return err
 	}
@@ -68,9 +65,9 @@ func (c *command) explainCall(ctx context.Context, id, conversation string, asJS
 	case err != nil:
 		return err
 	case asJSON:
-		return c.writeJSON(call)
+		return c.JSON(call)
 	}
-	return c.showCall(call)
+	return c.Print(explain.Text(call, howToRecord))
 }
 
 func (c *command) listCalls(ctx context.Context, log explain.Log, asJSON bool) error {
@@ -79,7 +76,7 @@ func (c *command) listCalls(ctx context.Context, log explain.Log, asJSON bool) e
 		return err
 	}
 	if asJSON {
-		return c.writeJSON(calls)
+		return c.JSON(calls)
 	}
 	rows := [][]string{{"CALL", "TOOL", "OUTCOME", "ENDED", "AGENT", "CONVERSATION"}}
 	for _, call := range calls {
@@ -88,63 +85,7 @@ func (c *command) listCalls(ctx context.Context, log explain.Log, asJSON bool) e
 		})
 	}
 	if len(rows) == 1 {
-		c.note("no tool was called yet")
+		c.Note("no tool was called yet")
 	}
-	return c.tables(rows)
-}
-
-// showCall writes what is known of a call: a line about it, a table of who had a
-// say, and why which answer counts.
-func (c *command) showCall(call explain.Call) error {
-	outcome := cmp.Or(string(call.Outcome), "has not ended")
-	if call.Failure != "" && string(call.Failure) != outcome {
-		outcome += " (" + string(call.Failure) + ")"
-	}
-	out := []screen.Text{
-		screen.Format("%s: %s, a tool of %s: %s\n", call.ID, call.Tool, cmp.Or(call.Owner, "a subsystem that is not known any more"), outcome),
-		screen.Format("step %d of turn %s of %s, conversation %s, %s\n", call.Step, call.Turn, call.Agent, call.Conversation, call.Time.Local().Format(time.DateTime)),
-	}
-	if call.Others > 0 {
-		out = append(out, screen.Format("%d earlier calls of the conversation have the same id\n", call.Others))
-	}
-	rows := [][]string{{"POINT", "FIELD", "OPTION", "TOOK", "SAID"}}
-	var why []screen.Text
-	for _, p := range call.Points {
-		reason := ""
-		for _, r := range p.Runs {
-			rows = append(rows, []string{p.Point, cmp.Or(r.Field, "?"), cmp.Or(r.Option, "-"), took(r), whatItSaid(r)})
-			if r.Counts && r.Reason != "" {
-				reason = " It said: " + r.Reason
-			}
-		}
-		if p.Why != "" {
-			why = append(why, screen.Format("%s\n", screen.Rows(p.Point+": "+p.Why+"."+reason)))
-		}
-	}
-	if len(rows) > 1 {
-		out = append(out, screen.Lit("\n"), aligned(rows, maxCell))
-	}
-	if len(why) > 0 {
-		out = append(out, screen.Lit("\n"), screen.Join(why...))
-	}
-	if !call.Recorded {
-		out = append(out, screen.Format("\nThe hook runs of this turn were not recorded, so who had no opinion, or was overruled, is not known;\n%s.\n", howToRecord))
-	}
-	return c.print(screen.Join(out...))
-}
-
-func took(r explain.Run) string {
-	if d := r.Recorded().Duration; d > 0 {
-		return terminal.Took(d)
-	}
-	return "-"
-}
-
-// whatItSaid is what a hook said, marked if it counts.
-func whatItSaid(r explain.Run) string {
-	text := cmp.Or(terminal.RunSaid(r.Recorded()), "-")
-	if r.Counts {
-		text = "✓ " + text
-	}
-	return text
+	return c.Tables(rows)
 }

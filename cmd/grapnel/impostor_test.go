@@ -42,12 +42,12 @@ func TestNothingIsSaidToAnImpostor(t *testing.T) {
 		file := filepath.Join(s.dir, args[0]+".out")
 		out, err := os.Create(file)
 		require.NoError(t, err)
-		c := &command{in: os.Stdin, out: out, err: out, getenv: func(name string) string {
+		c := newCommand(os.Stdin, out, out, func(name string) string {
 			if name == "XDG_RUNTIME_DIR" {
 				return s.dir
 			}
 			return s.getenv(name)
-		}}
+		})
 		cmd := c.root()
 		cmd.SetArgs(append(args, "my secret plan"))
 		err = cmd.ExecuteContext(t.Context())

@@ -24,6 +24,6 @@ func main() {
 	if err := supervisor.HideMemory(); err != nil {
 		fmt.Fprintln(os.Stderr, "grapnel: commands can read the environment of this program:", err)
 	}
-	c := &command{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
+	c := newCommand(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	os.Exit(c.execute(os.Args[1:]))
 }

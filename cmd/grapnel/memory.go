@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/internal/api/wire"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
 
@@ -26,12 +27,12 @@ func (c *command) memory() *cobra.Command {
 }
 
 // inMemories opens the memories for as long as do takes.
-func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory, paths daemon.Paths) error) (err error) {
+func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory, paths app.Paths) error) (err error) {
 	paths, err := c.paths(place{})
 	if err != nil {
 		return err
 	}
-	m, err := daemon.OpenMemories(ctx, paths, c.note)
+	m, err := app.OpenMemories(ctx, paths, c.Note)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (c *command) listMemories() *cobra.Command {
 			"of the user, which are there in every project. With --all it lists those of other projects too; the project\n" +
 			"\"before\" has those that were kept before there were projects.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths daemon.Paths) error {
+			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
 				all, err := m.List(cmd.Context())
 				if err != nil {
 					return err
@@ -71,10 +72,10 @@ func (c *command) showMemories(all []memory.Remembered, everywhere, asJSON bool)
 		}
 	}
 	if asJSON {
-		return c.writeJSON(append([]memory.Remembered{}, all...))
+		return c.JSON(append([]memory.Remembered{}, all...))
 	}
 	if len(all) == 0 && !everywhere {
-		c.note("nothing is remembered in this project yet; --all lists what is in others")
+		c.Note("nothing is remembered in this project yet; --all lists what is in others")
 	}
 	rows := [][]string{{"NAME", "OF", "SINCE", "WHAT"}}
 	for _, r := range all {
@@ -85,9 +86,9 @@ func (c *command) showMemories(all []memory.Remembered, everywhere, asJSON bool)
 		rows = append(rows, []string{r.Name, of, r.Updated.Local().Format(time.DateTime), r.Content})
 	}
 	if everywhere {
-		withProject(rows, func(i int) string { return all[i].Project })
+		term.ProjectColumn(rows, func(i int) string { return all[i].Project })
 	}
-	return c.tables(rows)
+	return c.Tables(rows)
 }
 
 func (c *command) adoptMemories() *cobra.Command {
@@ -104,10 +105,10 @@ func (c *command) adoptMemories() *cobra.Command {
 				return errors.New("say with --from which project's; `grapnel memory list --all` lists those that there are")
 			case from == wire.ProjectBefore:
 				project = ""
-			case !daemon.Abandoned(from):
+			case !app.Abandoned(from):
 				return fmt.Errorf("the project %s is still there, and so its memories are its own", from)
 			}
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, _ daemon.Paths) error {
+			return c.inMemories(cmd.Context(), func(m *memory.Memory, _ app.Paths) error {
 				moved, kept, err := m.Adopt(cmd.Context(), project)
 				if err != nil {
 					return err
@@ -116,7 +117,7 @@ func (c *command) adoptMemories() *cobra.Command {
 				if kept > 0 {
 					text += fmt.Sprintf("; %d stay where they are, because an agent has one of that name here", kept)
 				}
-				return c.say(text)
+				return c.Say(text)
 			})
 		},
 	}

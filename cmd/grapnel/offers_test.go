@@ -124,7 +124,7 @@ func (s *site) output(args ...string) string {
 	require.NoError(t, err)
 	out, err := os.CreateTemp(s.dir, "output")
 	require.NoError(t, err)
-	root := (&command{in: null, out: out, err: out, getenv: s.getenv}).root()
+	root := (newCommand(null, out, out, s.getenv)).root()
 	root.SetArgs(args)
 	require.NoError(t, root.ExecuteContext(t.Context()), args)
 	data, err := os.ReadFile(out.Name())

@@ -9,7 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -29,7 +29,7 @@ func (c *command) policy() *cobra.Command {
 func (c *command) explainPolicy() *cobra.Command {
 	var p place
 	var t trustFlags
-	agent := daemon.DefaultAgent
+	agent := app.DefaultAgent
 	cmd := &cobra.Command{
 		Use:   "explain TOOL ARGS",
 		Short: "Say what the rules make of a call, which of them match, and why",
@@ -49,31 +49,29 @@ func (c *command) explainPolicy() *cobra.Command {
 	return cmd
 }
 
-func (c *command) explainRules(ctx context.Context, p place, agent string, t trustFlags, tool string, args message.JSON) (err error) {
+func (c *command) explainRules(ctx context.Context, p place, agent string, t trustFlags, tool string, args message.JSON) error {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err
 	}
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: c.trust(c.approver(false, false), t)})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
-	a, err := app.Register(ctx, agent, hook.AgentConfig{})
-	if err != nil {
-		return err
-	}
-	e, err := app.Explain(ctx, a, tool, args)
-	if err != nil {
-		return err
-	}
-	for _, t := range app.Tools(a) {
-		if t.Name == e.Tool && t.OutOfScope != "" {
-			c.note(fmt.Sprintf("the agent %s cannot call %s at all: %s", agent, t.Name, t.OutOfScope))
+	o := app.Options{Paths: paths, Note: c.Note, Trust: c.trust(c.Approver(nil), t)}
+	return app.With(ctx, o, func(opened *app.App) error {
+		a, err := opened.Register(ctx, agent, hook.AgentConfig{})
+		if err != nil {
+			return err
 		}
-	}
-	if p.json {
-		return c.writeJSON(e)
-	}
-	return c.print(screen.Format("%s\n", screen.Lines(e.String())))
+		e, err := opened.Explain(ctx, a, tool, args)
+		if err != nil {
+			return err
+		}
+		for _, t := range opened.Tools(a) {
+			if t.Name == e.Tool && t.OutOfScope != "" {
+				c.Note(fmt.Sprintf("the agent %s cannot call %s at all: %s", agent, t.Name, t.OutOfScope))
+			}
+		}
+		if p.json {
+			return c.JSON(e)
+		}
+		return c.Print(screen.Format("%s\n", screen.Lines(e.String())))
+	})
 }

@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api"
-	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -33,8 +29,8 @@ type serveFlags struct {
 	trust             trustFlags
 	askTimeout, grace time.Duration
 	onAskTimeout      string
-	set               daemon.Settings
-	reply             daemon.ReplyLimits
+	set               app.Settings
+	reply             app.ReplyLimits
 }
 
 func (c *command) serve() *cobra.Command {
@@ -68,72 +64,32 @@ func socketFlag(cmd *cobra.Command, to *string) {
 	cmd.Flags().StringVar(to, "socket", "", "the daemon's socket (default: grapnel/grapnel.sock in $XDG_RUNTIME_DIR, or run/grapnel.sock in the state directory)")
 }
 
-// socketPath returns the socket that was named, or the default one.
-func (c *command) socketPath(named string, paths daemon.Paths) (string, error) {
-	if named == "" {
-		return api.DefaultSocket(paths.State, c.getenv), nil
-	}
-	path, err := filepath.Abs(named)
-	if err != nil {
-		return "", fmt.Errorf("find the socket: %w", err)
-	}
-	return path, nil
-}
-
 // serveAPI serves until ctx ends. Nothing is left open if it fails before.
-func (c *command) serveAPI(ctx context.Context, f serveFlags) (err error) {
+func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	paths, err := c.paths(f.place)
 	if err != nil {
 		return err
 	}
-	socket, err := c.socketPath(f.socket, paths)
+	asks, err := c.asks(f)
 	if err != nil {
 		return err
 	}
-	ln, err := api.Listen(ctx, socket)
+	socket, err := daemon.Socket(f.socket, paths, c.getenv)
 	if err != nil {
 		return err
 	}
-	server, end, err := c.assemble(ctx, f, paths)
+	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Grace: f.grace, Resume: f.resume, App: app.Options{
+		Paths: paths, Approval: asks, Model: app.AbsoluteModel(f.model), Note: c.Note, Trust: c.trust(c.Approver(nil), f.trust),
+		RecordHooks: f.hooks, Set: f.set, Reply: f.reply,
+	}})
 	if err != nil {
-		return errors.Join(err, ln.Close())
+		return err
 	}
-	_ = screen.New(c.out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves all the same
-	if err := server.Run(ctx, ln, end); err != nil {
+	_ = screen.New(c.Out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves all the same
+	if err := d.Run(ctx); err != nil {
 		return &failed{exitFailed, err}
 	}
 	return nil
-}
-
-// recentEvents is how many events of a conversation are held for clients that come
-// late, or come back; from a longer absence they get what the store has.
-const recentEvents = 4096
-
-// assemble opens the daemon with all agents of the project. It returns what closes it.
-func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths) (*api.Server, func(context.Context) error, error) {
-	agents, err := daemon.Agents(paths, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	asks, err := c.asks(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: asks, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: c.trust(c.approver(false, false), f.trust),
-		RecordHooks: f.hooks, Set: f.set, Reply: f.reply,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	r := registrations{command: c, app: app, model: absolute(f.model)}
-	if err := r.start(ctx, agents); err != nil {
-		return nil, nil, errors.Join(err, r.close(context.WithoutCancel(ctx)))
-	}
-	o := apiOptions(app, paths)
-	o.Await = r.await
-	o.Grace, o.GoOn, o.Log, o.Hooks, o.Model = f.grace, f.resume, c.note, f.hooks, absolute(f.model)
-	return api.New(o), r.close, nil
 }
 
 // asks are the settings of approvals that the flags say.
@@ -152,21 +108,11 @@ func (c *command) asks(f serveFlags) (approval.Options, error) {
 			return o, errors.New("--on-ask-timeout approve needs a time: give one with --ask-timeout")
 		}
 		o.OnTimeout = approval.ApproveOnTimeout
-		c.note(fmt.Sprintf("DANGEROUS: what nobody answers within %s is approved, whatever it does (--on-ask-timeout)", f.askTimeout))
+		c.Note(fmt.Sprintf("DANGEROUS: what nobody answers within %s is approved, whatever it does (--on-ask-timeout)", f.askTimeout))
 	default:
 		return o, fmt.Errorf("--on-ask-timeout is %.20q; it is refuse or approve", f.onAskTimeout)
 	}
 	return o, nil
-}
-
-func apiOptions(app *daemon.App, paths daemon.Paths) api.Options {
-	return api.Options{
-		Runtime: app.Runtime, Store: app.Store, Root: paths.Root, State: paths.State,
-		Project: paths.Project(), Abandoned: daemon.Abandoned,
-		Agent: daemon.DefaultAgent, Plan: app.Runtime.Plan(), Check: app.CheckModel,
-		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
-		Start: app.Start, Resume: app.Resume, Interrupted: app.Interrupted,
-	}
 }
 
 // overDaemon does something over the daemon of the working directory's project. Where
@@ -186,40 +132,8 @@ func (c *command) overDaemon(ctx context.Context, socket string, do func(d *clie
 	if err != nil {
 		return err
 	}
-	if away == nil && foreign(health, paths) == "" {
+	if away == nil && daemon.Mismatch(health, paths) == "" {
 		return do(d)
 	}
-	dir, err := os.MkdirTemp("", "grapnel-")
-	if err != nil {
-		return fmt.Errorf("make a directory for a socket: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note})
-	if err != nil {
-		return err
-	}
-	agents, _ := daemon.Agents(paths, nil) // Open has read them
-	for _, a := range agents {
-		_, _ = app.Register(ctx, a.Config.Name, hook.AgentConfig{}) // who needs one that is not there is told so
-	}
-	socket = filepath.Join(dir, "socket")
-	ln, err := api.Listen(ctx, socket)
-	if err != nil {
-		return errors.Join(err, app.Close(context.WithoutCancel(ctx)))
-	}
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- api.New(apiOptions(app, paths)).Run(serving, ln, app.Close) }()
-	err = do(client.New(socket, nil))
-	stop()
-	return errors.Join(err, <-ended)
-}
-
-func toolsOf(app *daemon.App, a *runtime.Agent) []wire.Tool {
-	tools := app.Tools(a)
-	out := make([]wire.Tool, len(tools))
-	for i, t := range tools {
-		out[i] = wire.Tool(t)
-	}
-	return out
+	return daemon.Within(ctx, app.Options{Paths: paths, Note: c.Note}, do)
 }

@@ -86,7 +86,7 @@ func (s *site) start() {
 	s.stop, s.ended = stop, make(chan error, 1)
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)
-	c := &command{in: null, out: w, err: w, getenv: s.getenv}
+	c := newCommand(null, w, w, s.getenv)
 	go func() {
 		root := c.root()
 		root.SetArgs(append([]string{"serve", "--dir", filepath.Join(s.dir, "project"), "--model", "script:" + filepath.Join(s.dir, "model.yaml")}, s.args...))
@@ -373,7 +373,7 @@ func (s *site) shown(ctx context.Context, stop func(), args ...string) string {
 	t := s.t
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	c := &command{in: os.Stdin, out: w, err: w, getenv: s.getenv}
+	c := newCommand(os.Stdin, w, w, s.getenv)
 	root := c.root()
 	root.SetArgs(args)
 	ctx, over := context.WithCancel(ctx)

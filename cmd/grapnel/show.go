@@ -3,27 +3,23 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/aliases"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 func (c *command) tools() *cobra.Command {
 	var p place
 	var t trustFlags
-	var above daemon.Settings
-	agent := daemon.DefaultAgent
+	var above app.Settings
+	agent := app.DefaultAgent
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List the tools of an agent, and those out of its scope",
@@ -39,23 +35,25 @@ func (c *command) tools() *cobra.Command {
 	return cmd
 }
 
-func (c *command) listTools(ctx context.Context, p place, agent string, t trustFlags, above daemon.Settings) (err error) {
+func (c *command) listTools(ctx context.Context, p place, agent string, t trustFlags, above app.Settings) error {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err
 	}
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: c.trust(c.approver(false, false), t), Set: above})
-	if err != nil {
+	var tools []app.Tool
+	o := app.Options{Paths: paths, Note: c.Note, Trust: c.trust(c.Approver(nil), t), Set: above}
+	err = app.With(ctx, o, func(opened *app.App) error {
+		a, err := opened.Register(ctx, agent, hook.AgentConfig{})
+		if err == nil {
+			tools = opened.Tools(a)
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
-	a, err := app.Register(ctx, agent, hook.AgentConfig{})
-	if err != nil {
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	tools := app.Tools(a)
-	if p.json {
-		return c.writeJSON(tools)
+	case p.json:
+		return c.JSON(tools)
 	}
 	in := [][]string{{"TOOL", "OWNER", "NOTES", "WHAT IT DOES"}}
 	out := [][]string{{"OUT OF SCOPE", "OWNER", "NOTES", "WHY"}}
@@ -67,11 +65,11 @@ func (c *command) listTools(ctx context.Context, p place, agent string, t trustF
 		first, _, _ := strings.Cut(t.Description, "\n")
 		in = append(in, []string{t.Name, t.Owner, notes(t), first})
 	}
-	return c.tables(in, out)
+	return c.Tables(in, out)
 }
 
 // notes are the annotations of a tool in a few words.
-func notes(t daemon.Tool) string {
+func notes(t app.Tool) string {
 	var out []string
 	for _, n := range []struct {
 		word string
@@ -98,7 +96,7 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			agents, err := daemon.Agents(paths, c.note)
+			agents, err := app.Agents(paths, c.Note)
 			if err != nil {
 				return err
 			}
@@ -109,7 +107,7 @@ func (c *command) agents() *cobra.Command {
 	return cmd
 }
 
-func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent) error {
+func (c *command) showAgents(p place, paths app.Paths, agents []app.Agent) error {
 	type row struct {
 		Name        string   `json:"name"`
 		Description string   `json:"description,omitzero"`
@@ -122,19 +120,19 @@ func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent)
 		rows[i] = row{a.Config.Name, a.Config.Description, a.Config.Model.Name, a.Config.Tools, paths.Short(a.File)}
 	}
 	if p.json {
-		return c.writeJSON(rows)
+		return c.JSON(rows)
 	}
 	table := [][]string{{"AGENT", "MODEL", "DEFINED IN", "WHAT FOR"}}
 	for _, r := range rows {
 		table = append(table, []string{r.Name, cmp.Or(r.Model, "-"), cmp.Or(r.File, "(built in)"), r.Description})
 	}
-	return c.tables(table)
+	return c.Tables(table)
 }
 
 func (c *command) plan() *cobra.Command {
 	var p place
 	var names bool
-	var above daemon.Settings
+	var above app.Settings
 	format := string(picture.Text)
 	cmd := &cobra.Command{
 		Use:   "plan",
@@ -172,14 +170,14 @@ func (c *command) aliases(word string, asJSON bool) error {
 	found := aliases.Find(word)
 	switch {
 	case asJSON:
-		return c.writeJSON(found)
+		return c.JSON(found)
 	case len(found) == 0:
 		return fmt.Errorf("no alias contains %q; grapnel plan --aliases shows all", word)
 	}
-	return aliases.Text(screen.New(c.written), found)
+	return aliases.Text(screen.New(c.Written), found)
 }
 
-func (c *command) showPlan(ctx context.Context, p place, format string, above daemon.Settings) error {
+func (c *command) showPlan(ctx context.Context, p place, format string, above app.Settings) error {
 	f, err := picture.ParseFormat(format)
 	if err != nil {
 		return err
@@ -188,33 +186,9 @@ func (c *command) showPlan(ctx context.Context, p place, format string, above da
 	if err != nil {
 		return err
 	}
-	layered, err := daemon.Plan(ctx, daemon.Options{Paths: paths, Note: c.note, Set: above})
+	text, err := app.Picture(ctx, app.Options{Paths: paths, Note: c.Note, Set: above}, f)
 	if err != nil {
 		return err
 	}
-	s := picture.Source{Plan: layered, Package: reflect.TypeFor[daemon.Daemon]().PkgPath()}
-	for _, p := range point.All() {
-		s.Points = append(s.Points, picture.Point(p))
-	}
-	v := picture.New(s)
-	if f == picture.JSON {
-		text, err := v.JSON() // there is one composite, so no array
-		if err != nil {
-			return err
-		}
-		return c.print(screen.JSON(string(text)))
-	}
-	text, err := picture.Render(f, v)
-	if err != nil {
-		return err
-	}
-	return c.print(screen.Flow(string(text)))
-}
-
-// writeJSON writes one value; v is any because it is only encoded.
-func (c *command) writeJSON(v any) error {
-	enc := json.NewEncoder(screen.JSONWriter(c.written))
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	return c.Print(text)
 }

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 )
 
 // replyFlags are the flags that bound one reply of a model.
-func replyFlags(cmd *cobra.Command, to *daemon.ReplyLimits) {
+func replyFlags(cmd *cobra.Command, to *app.ReplyLimits) {
 	cmd.Flags().Var((*size)(&to.Text), "max-text", "how much text and reasoning one reply of a model may have, in bytes or as 8MiB; a longer one is cut off and the turn fails; 0 is 8MiB")
 	cmd.Flags().Var((*size)(&to.Arguments), "max-arguments", "how much the arguments of the tool calls in one reply may have, in bytes or as 8MiB; 0 is 8MiB")
 }

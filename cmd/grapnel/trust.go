@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/trust"
 )
 
 // The flags by which a project gets what somebody would be asked about. Each has one
@@ -33,24 +32,24 @@ func (f *trustFlags) add(cmd *cobra.Command) {
 }
 
 // trust asks the person at a, unless the flags have answered.
-func (c *command) trust(a *terminal.Approver, f trustFlags) func(context.Context, daemon.Servers) (daemon.Trust, error) {
-	return func(ctx context.Context, s daemon.Servers) (daemon.Trust, error) {
+func (c *command) trust(a *term.Approver, f trustFlags) trust.Ask {
+	return func(ctx context.Context, r trust.Request) (trust.Answer, error) {
 		switch {
-		case f.rules && s.OnlyGuards():
-			c.note("DANGEROUS: accepted without asking (--" + acceptRulesFlag + "): " + strings.Join(slices.Concat(s.Rules, s.Hooks), "; "))
-			return daemon.TrustOnce, nil
-		case f.servers && s.OnlyServers():
-			return daemon.TrustOnce, nil
+		case f.rules && r.Only(trust.Rules, trust.Exceptions, trust.Guards):
+			c.Note("DANGEROUS: accepted without asking (--" + acceptRulesFlag + "): " + strings.Join(r.Lines(trust.Rules, trust.Guards), "; "))
+			return trust.Once, nil
+		case f.servers && r.Only(trust.Commands, trust.URLs):
+			return trust.Once, nil
 		case !a.Attended():
-			return daemon.TrustNo, nil
+			return trust.No, nil
 		}
-		ok, err := a.Confirm(ctx, wants(s), "Allow it, now and whenever this is still the same?")
+		ok, err := a.Confirm(ctx, r.Question(), "Allow it, now and whenever this is still the same?")
 		switch {
 		case err != nil:
-			return daemon.TrustNo, err
+			return trust.No, err
 		case !ok:
-			return daemon.TrustRefused, nil
+			return trust.Refused, nil
 		}
-		return daemon.TrustAlways, nil
+		return trust.Always, nil
 	}
 }

@@ -9,9 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/trust"
 )
+
+func want(k trust.Kind, line string) trust.Request {
+	return trust.Request{Wants: map[trust.Kind][]string{k: {line}}}
+}
 
 // TestEachFlagHasOneMeaning: what each flag accepts of what a project wants, where nobody
 // can be asked.
@@ -19,24 +23,24 @@ func TestEachFlagHasOneMeaning(t *testing.T) {
 	t.Parallel()
 	wanted := []struct {
 		name string
-		what daemon.Servers
+		what trust.Request
 	}{
-		{"a server of the list", daemon.Servers{Commands: []string{"a: x"}}},
-		{"a server's address", daemon.Servers{URLs: []string{"a: https://a.example"}}},
-		{"rules that allow", daemon.Servers{Rules: []string{"policy.json: Bash(*)"}}},
-		{"a gate that is off", daemon.Servers{Hooks: []string{"hooks.json: Policy: off"}}},
-		{"memories of other projects", daemon.Servers{Memories: []string{"agent a: its own"}}},
+		{"a server of the list", want(trust.Commands, "a: x")},
+		{"a server's address", want(trust.URLs, "a: https://a.example")},
+		{"rules that allow", want(trust.Rules, "policy.json: Bash(*)")},
+		{"a gate that is off", want(trust.Guards, "hooks.json: Policy: off")},
+		{"memories of other projects", want(trust.Memories, "agent a: its own")},
 	}
-	const no, once = daemon.TrustNo, daemon.TrustOnce
+	const no, once = trust.No, trust.Once
 	for _, c := range []struct {
 		args []string
-		want []daemon.Trust
+		want []trust.Answer
 	}{
-		{nil, []daemon.Trust{no, no, no, no, no}},
-		{[]string{"--yes"}, []daemon.Trust{no, no, no, no, no}},
-		{[]string{"--start-servers"}, []daemon.Trust{once, once, no, no, no}},
-		{[]string{"--dangerously-accept-project-rules"}, []daemon.Trust{no, no, once, once, no}},
-		{[]string{"--yes", "--start-servers", "--dangerously-accept-project-rules"}, []daemon.Trust{once, once, once, once, no}},
+		{nil, []trust.Answer{no, no, no, no, no}},
+		{[]string{"--yes"}, []trust.Answer{no, no, no, no, no}},
+		{[]string{"--start-servers"}, []trust.Answer{once, once, no, no, no}},
+		{[]string{"--dangerously-accept-project-rules"}, []trust.Answer{no, no, once, once, no}},
+		{[]string{"--yes", "--start-servers", "--dangerously-accept-project-rules"}, []trust.Answer{once, once, once, once, no}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -48,11 +52,11 @@ func TestEachFlagHasOneMeaning(t *testing.T) {
 			log, err := os.CreateTemp(t.TempDir(), "")
 			require.NoError(t, err)
 			defer log.Close()
-			main := &command{err: log}
-			trust := main.trust(terminal.NewApprover(&terminal.ApproverOptions{Yes: f.yes}), f.trust)
-			var got []daemon.Trust
+			main := newCommand(nil, nil, log, nil)
+			ask := main.trust(term.NewApprover(&term.ApproverOptions{Yes: f.yes}), f.trust)
+			var got []trust.Answer
 			for _, w := range wanted {
-				answer, err := trust(t.Context(), w.what)
+				answer, err := ask(t.Context(), w.what)
 				require.NoError(t, err, w.name)
 				got = append(got, answer)
 			}

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/editor"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/internal/test/tty"
 )
 
@@ -47,22 +47,28 @@ func typedModel() string {
 }
 
 // hasty is the known-bad variant: it takes what was typed before the question.
-type hasty struct{ person }
+type hasty struct {
+	ed  *edit.Editor
+	out *screen.Output
+}
 
 func (h hasty) Answer(ctx context.Context, question string) (string, error) {
 	_ = h.out.Print(screen.Rows(question))
-	return h.ed.Read(ctx, editor.Line{})
+	return h.ed.Read(ctx, edit.Line{})
 }
+
+func (h hasty) Edit(ctx context.Context, question, _ string) (string, error) {
+	return h.Answer(ctx, question)
+}
+
+func (h hasty) Close() error { return h.ed.Close() }
 
 // grapnelHasty is the program with the bad variant.
 func grapnelHasty() {
-	c := &command{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
-	c.newPerson = func(in, out *os.File) (terminal.Answers, error) {
-		p, err := newPerson(in, out)
-		if err != nil {
-			return nil, err
-		}
-		return hasty{p.(person)}, nil
+	c := newCommand(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	c.NewPerson = func(in, out *os.File) (term.Answers, error) {
+		ed, err := edit.New(in, out, &edit.Options{Dumb: true})
+		return hasty{ed, screen.New(out)}, err
 	}
 	os.Exit(c.execute(os.Args[1:]))
 }

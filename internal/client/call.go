@@ -214,3 +214,34 @@ func (c *Client) Import(ctx context.Context, from io.Reader, agent, sender strin
 func conversation(id, rest string) string {
 	return "/v1/conversations/" + url.PathEscape(id) + rest
 }
+
+// Running returns the turn of the conversation that is running on the daemon, to be followed from now
+// on. The error is busy, which said that one is, if there is none any more.
+func (c *Client) Running(ctx context.Context, id string, busy error) (wire.Turn, error) {
+	conv, err := c.ConversationByID(ctx, id)
+	switch {
+	case err != nil:
+		return wire.Turn{}, err
+	case conv.Turn == "":
+		return wire.Turn{}, busy
+	}
+	return wire.Turn{ID: conv.Turn, Conversation: id, LastEventID: conv.LastEventID}, nil
+}
+
+// OfProject returns the ids of the conversations of a project, of which there has to be one.
+func (c *Client) OfProject(ctx context.Context, project string) ([]string, error) {
+	all, err := c.AllConversations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, conv := range all {
+		if conv.Project == project {
+			ids = append(ids, conv.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("the project %q has no conversations; `grapnel conversations --all` lists those that there are", project)
+	}
+	return ids, nil
+}

@@ -1,60 +1,120 @@
-// Package daemon puts the program together: the composite of all subsystems,
-// which the generator welds into one hook, and its assembly from what is on
-// disk.
+// Package daemon serves the agents of a project to many clients: the program of package app behind the API of package api, on a
+// unix socket that its user alone can open.
 package daemon
 
 import (
-	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
-	"github.com/grapnel-go/grapnel/subsystems/askuser"
-	"github.com/grapnel-go/grapnel/subsystems/cost"
-	"github.com/grapnel-go/grapnel/subsystems/delegate"
-	"github.com/grapnel-go/grapnel/subsystems/guard"
-	"github.com/grapnel-go/grapnel/subsystems/mcp"
-	"github.com/grapnel-go/grapnel/subsystems/memory"
-	"github.com/grapnel-go/grapnel/subsystems/ostools"
-	"github.com/grapnel-go/grapnel/subsystems/policy"
-	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/runtime"
 )
 
-//go:generate go tool hookgen plan -o ../../docs/daemon-plan.md .
+// Options of Open.
+type Options struct {
+	// App is the program. Open sets App.Recent.
+	App app.Options
+	// Socket is where clients connect, an absolute path.
+	Socket string
+	// Grace is how long turns in flight may go on when the daemon is to end; 0 is api.DefaultGrace.
+	Grace time.Duration
+	// Resume goes on with the turns that were interrupted when a process died.
+	Resume bool
+}
 
-// Daemon is everything that the program offers to an agent, as one hook. The
-// order of the fields is the order in which they act; what goes out (results,
-// replies, the end of the process) goes through them in reverse.
-//
-//hook:composite
+// recentEvents is how many events of a conversation are held for clients that come
+// late, or come back; from a longer absence they get what the store has.
+const recentEvents = 4096
+
+// Daemon serves one project. Run it.
 type Daemon struct {
-	// Policy comes first, so that what is denied and what needs approval does not
-	// depend on anything behind it.
-	Policy *policy.Policy
-	// Guard counts a call that the rules let pass, before anybody is asked about it.
-	Guard *guard.Guard
-	// Approval answers what has to be approved, by what people say and have said. Its
-	// timeout is an option, and not in the tag: an operator sets it, and a timeout is
-	// no failure.
-	Approval *approval.Approval
-	// Skills expands /name before anybody else reads the input.
-	Skills *skills.Skills
-	// AskUser and Delegate act at no point: they own a tool each, and what they reach
-	// is beyond the composite, people and other agents. They stand where the prompt
-	// is to speak of both, behind what an agent knows and before what it can do
-	// itself.
-	AskUser  *askuser.AskUser
-	Delegate *delegate.Delegate
-	// Memory is opened before and closed after the subsystems whose events it
-	// could have to note: a server that is being stopped, a command that still
-	// runs.
-	Memory *memory.Memory `hook:"optional"`
-	// MCP has tools that are only known at run time; they are routed after all
-	// static ones wherever it stands.
-	MCP *mcp.MCP
-	// OS is innermost of what has tools: it does what the others have decided.
-	OS *ostools.OS
-	// Cost is told of a step before all others, so that they can read what it cost.
-	Cost *cost.Cost
-	// Extra are hooks that a program adds at run time. They come last and so
-	// cannot get between the question and the answer of those above, which is always
-	// one: none of theirs is asked to approve.
-	Extra []hook.Hook
+	listener net.Listener
+	server   *api.Server
+	end      func(context.Context) error
+}
+
+// Open listens on the socket, opens the program and registers all agents of the project. Those that wait for MCP servers are
+// registered in the background. Nothing is left open if it fails.
+func Open(ctx context.Context, o Options) (*Daemon, error) {
+	ln, err := api.Listen(ctx, o.Socket)
+	if err != nil {
+		return nil, err
+	}
+	d := &Daemon{listener: ln}
+	if err := d.open(ctx, o); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return d, nil
+}
+
+func (d *Daemon) open(ctx context.Context, o Options) error {
+	agents, err := app.Agents(o.App.Paths, nil)
+	if err != nil {
+		return err
+	}
+	o.App.Recent = recentEvents
+	opened, err := app.Open(ctx, o.App)
+	if err != nil {
+		return err
+	}
+	r := registrations{app: opened, model: o.App.Model, note: o.App.Note}
+	if err := r.start(ctx, agents); err != nil {
+		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
+	}
+	served := apiOptions(opened, o.App.Paths)
+	served.Await, served.Log = r.await, o.App.Note
+	served.Grace, served.GoOn, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, o.App.Model
+	d.server, d.end = api.New(served), r.close
+	return nil
+}
+
+// Run serves until ctx ends and all that Open has opened is closed. It is called once.
+func (d *Daemon) Run(ctx context.Context) error { return d.server.Run(ctx, d.listener, d.end) }
+
+func apiOptions(a *app.App, paths app.Paths) api.Options {
+	return api.Options{
+		Runtime: a.Runtime, Store: a.Store, Root: paths.Root, State: paths.State,
+		Project: paths.Project(), Abandoned: app.Abandoned,
+		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
+		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) },
+		Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted,
+	}
+}
+
+func toolsOf(a *app.App, agent *runtime.Agent) []wire.Tool {
+	tools := a.Tools(agent)
+	out := make([]wire.Tool, len(tools))
+	for i, t := range tools {
+		out[i] = wire.Tool(t)
+	}
+	return out
+}
+
+// Socket returns the socket that was named as an absolute path, or for "" the one on which the daemon of these paths listens.
+func Socket(named string, paths app.Paths, getenv func(string) string) (string, error) {
+	if named == "" {
+		return api.DefaultSocket(paths.State, getenv), nil
+	}
+	path, err := filepath.Abs(named)
+	if err != nil {
+		return "", fmt.Errorf("find the socket: %w", err)
+	}
+	return path, nil
+}
+
+// Mismatch says why the daemon of that health is not that of the paths; "" if it is.
+func Mismatch(health wire.Health, paths app.Paths) string {
+	switch {
+	case health.Root != paths.Root:
+		return "it works in " + health.Root
+	case health.State != paths.State:
+		return "its databases are in " + health.State
+	}
+	return ""
 }

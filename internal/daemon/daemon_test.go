@@ -1,141 +1,114 @@
 package daemon_test
 
 import (
-	"maps"
-	"slices"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/states"
-	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/hooktest"
-	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
-	"github.com/grapnel-go/grapnel/subsystems/askuser"
-	"github.com/grapnel-go/grapnel/subsystems/cost"
-	"github.com/grapnel-go/grapnel/subsystems/delegate"
-	"github.com/grapnel-go/grapnel/subsystems/guard"
-	"github.com/grapnel-go/grapnel/subsystems/mcp"
-	"github.com/grapnel-go/grapnel/subsystems/memory"
-	"github.com/grapnel-go/grapnel/subsystems/ostools"
-	"github.com/grapnel-go/grapnel/subsystems/policy"
-	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
-// The stored data of every installation has these keys.
-func TestKeysOfStoredStates(t *testing.T) {
-	t.Parallel()
-	keys, err := states.Of(whole(t).Compose())
-	require.NoError(t, err)
-	assert.Equal(t, []string{"Approval.conversations", "Guard.conversation", "Guard.rates", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
-}
-
-// whole is the composite with all its members.
-func whole(t *testing.T) *daemon.Daemon {
+// project returns the paths of a new project with two agents.
+func project(t *testing.T) app.Paths {
 	t.Helper()
-	servers, err := mcp.New(mcp.Config{}, nil)
-	require.NoError(t, err)
-	memories, err := memory.Open(t.Context(), t.TempDir()+"/memory.db", nil)
-	require.NoError(t, err)
-	tools, err := ostools.New(t.TempDir(), nil)
-	require.NoError(t, err)
-	d := &daemon.Daemon{
-		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
-		AskUser: askuser.New(nil), Delegate: delegate.New(nil),
-		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
-	}
-	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })
-	return d
-}
-
-// byAnnotations is the policy of a daemon without rules.
-func byAnnotations(t *testing.T) *policy.Policy {
-	t.Helper()
-	p, err := policy.New(nil, &policy.Options{Default: policy.DefaultAnnotations})
-	require.NoError(t, err)
-	return p
-}
-
-// free is the cost of models without a price list.
-func free(t *testing.T) *cost.Cost {
-	t.Helper()
-	c, err := cost.New(nil)
-	require.NoError(t, err)
-	return c
-}
-
-// among is the composite with these members as the ones added at run time.
-func among(t *testing.T, members []hook.Hook) *daemon.Daemon {
-	t.Helper()
-	servers, err := mcp.New(mcp.Config{}, nil)
-	require.NoError(t, err)
-	tools, err := ostools.New(t.TempDir(), nil)
-	require.NoError(t, err)
-	return &daemon.Daemon{
-		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
-		AskUser: askuser.New(nil), Delegate: delegate.New(nil), MCP: servers, OS: tools, Extra: members,
-	}
-}
-
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	hooktest.Run(t, func(t *testing.T) hook.Hook { return whole(t) }, &hooktest.Options{
-		Compose: func(members ...hook.Hook) hook.Hook { return among(t, members) },
+	dir, home := t.TempDir(), t.TempDir()
+	agents := filepath.Join(dir, ".grapnel", "agents")
+	require.NoError(t, os.MkdirAll(agents, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.yaml"), []byte("rules: [{say: Hi.}]"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(agents, "helper.md"), []byte("---\nmodel: script:model.yaml\n---\nHelp.\n"), 0o600))
+	paths, err := app.FindPaths(dir, func(name string) string {
+		return map[string]string{"HOME": home, "GRAPNEL_HOME": filepath.Join(home, "state")}[name]
 	})
-}
-
-// TestGeneratedIsDynamic: what was generated and what is made of the same struct
-// at run time are one composite.
-func TestGeneratedIsDynamic(t *testing.T) {
-	t.Parallel()
-	d := whole(t)
-	dynamic, err := composite.New(d)
 	require.NoError(t, err)
-	assert.Equal(t, toolNames(dynamic.Schema()), toolNames(d.Schema()))
-	assert.Equal(t, dynamic.Points(), d.Compose().Points())
-	for i, m := range d.Compose().Plan().Members {
-		other := dynamic.Plan().Members[i]
-		assert.Equal(t, other.Field, m.Field)
-		assert.Equal(t, other.Tools, m.Tools)
-	}
+	return paths
 }
 
-func toolNames(tools []message.Tool) []string {
-	var out []string
-	for _, t := range tools {
-		out = append(out, t.Name)
+// socket returns a path that is short enough for a socket.
+func socket(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "grapnel-")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	return filepath.Join(dir, "s")
+}
+
+func note(string) {}
+
+func names(agents []wire.Agent) (out []string) {
+	for _, a := range agents {
+		out = append(out, a.Name)
 	}
 	return out
 }
 
-func TestReady(t *testing.T) {
+func TestADaemonServesItsProjectUntilItIsToldToEnd(t *testing.T) {
 	t.Parallel()
-	d := whole(t)
-	require.NoError(t, d.Compose().Ready())
-	assert.NoError(t, (&daemon.Daemon{
-		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
-	}).Compose().Ready(), "what is optional may be missing")
-	assert.EqualError(t, new(daemon.Daemon).Compose().Ready(),
-		"daemon.Daemon: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost; set them, or tag them optional")
+	paths, at := project(t), socket(t)
+	d, err := daemon.Open(t.Context(), daemon.Options{Socket: at, App: app.Options{Paths: paths, Note: note}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+
+	c := client.New(at, nil)
+	health, err := c.Health(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, daemon.Mismatch(health, paths))
+	assert.Equal(t, "it works in "+paths.Root, daemon.Mismatch(health, app.Paths{Root: "/elsewhere"}))
+	assert.Equal(t, "its databases are in "+paths.State, daemon.Mismatch(health, app.Paths{Root: paths.Root}))
+	agents, err := c.Agents(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"grapnel", "helper"}, names(agents))
+
+	_, err = daemon.Open(t.Context(), daemon.Options{Socket: at, App: app.Options{Paths: paths, Note: note}})
+	require.Error(t, err, "one daemon for a socket")
+
+	stop()
+	require.NoError(t, <-ended)
+	_, err = c.Health(t.Context())
+	require.ErrorIs(t, err, client.ErrNotRunning)
 }
 
-// TestWhatIsAsked pins which of the static tools need a person's approval.
-func TestWhatIsAsked(t *testing.T) {
+func TestADaemonThatCannotOpenLeavesNoSocket(t *testing.T) {
 	t.Parallel()
-	d := whole(t)
-	var asked []string
-	for _, tool := range d.Schema() {
-		call := hook.NewToolCall(hook.ToolCallData{Step: hooktest.Step(nil), Tool: tool, Args: "{}"})
-		decision, err := d.Compose().BeforeTool(t.Context(), call)
+	paths, at := project(t), socket(t)
+	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, ".grapnel", "agents", "bad.md"), []byte("---\nno: [\n---\n"), 0o600))
+	_, err := daemon.Open(t.Context(), daemon.Options{Socket: at, App: app.Options{Paths: paths, Note: note}})
+	require.ErrorContains(t, err, "bad.md")
+	assert.NoFileExists(t, at)
+}
+
+func TestADaemonWithinThisProcess(t *testing.T) {
+	t.Parallel()
+	paths := project(t)
+	failed := errors.New("no")
+	var at string
+	err := daemon.Within(t.Context(), app.Options{Paths: paths, Note: note}, func(d *client.Client) error {
+		at = d.Socket()
+		agents, err := d.Agents(t.Context())
 		require.NoError(t, err)
-		if decision.Verdict().Kind == hook.AnswerAsk {
-			asked = append(asked, tool.Name)
-			assert.Equal(t, "Policy", decision.Verdict().By)
-		}
-	}
-	assert.ElementsMatch(t, []string{"bash", "write", "edit", "forget"}, asked)
+		assert.Equal(t, []string{"grapnel", "helper"}, names(agents))
+		return failed
+	})
+	require.ErrorIs(t, err, failed)
+	assert.NoDirExists(t, filepath.Dir(at))
+}
+
+func TestSocket(t *testing.T) {
+	t.Parallel()
+	none := func(string) string { return "" }
+	got, err := daemon.Socket("", app.Paths{State: "/state"}, none)
+	require.NoError(t, err)
+	assert.Equal(t, "/state/run/grapnel.sock", got)
+	got, err = daemon.Socket("s", app.Paths{}, none)
+	require.NoError(t, err)
+	assert.True(t, filepath.IsAbs(got), got)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 // answers says yes or no in the place of a person: yes to the script of the
@@ -24,7 +24,7 @@ const distance = "sleep 0.4 && sh .agents/skills/logbook/scripts/distance.sh log
 
 // inquire answers every question with its first option, and approves by what would
 // run, never by what the model says about it.
-func (a *answers) inquire(_ context.Context, r terminal.Request) (answer hook.Response, by string, err error) {
+func (a *answers) inquire(_ context.Context, r term.Request) (answer hook.Response, by string, err error) {
 	if r.Approval != nil {
 		reply, err := a.approve(*r.Approval)
 		return hook.Response{Approval: &reply}, "demo", err

@@ -16,8 +16,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/trust"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -54,40 +55,36 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	answerer := &answers{}
-	app, err := daemon.Open(ctx, daemon.Options{
+	program := app.Options{
 		Paths: paths, Inquire: answerer.inquire,
 		Note:  func(string) {},
-		Trust: func(context.Context, daemon.Servers) (daemon.Trust, error) { return daemon.TrustOnce, nil },
-	})
-	if err != nil {
-		return err
+		Trust: func(context.Context, trust.Request) (trust.Answer, error) { return trust.Once, nil },
 	}
-	err = play(ctx, o, app, paths, answerer)
-	return errors.Join(err, app.Close(context.WithoutCancel(ctx)))
+	return app.With(ctx, program, func(opened *app.App) error { return play(ctx, o, opened, paths, answerer) })
 }
 
 // prepare makes the two directories: the project, and the state of all demos.
-func prepare(o Options) (daemon.Paths, error) {
+func prepare(o Options) (app.Paths, error) {
 	dir := o.Dir
 	if dir == "" {
 		made, err := os.MkdirTemp("", "grapnel-demo-")
 		if err != nil {
-			return daemon.Paths{}, fmt.Errorf("make a temporary directory: %w; name another one with --dir", reason(err))
+			return app.Paths{}, fmt.Errorf("make a temporary directory: %w; name another one with --dir", reason(err))
 		}
 		dir = made
 	}
 	if err := lay(dir, o.Executable); err != nil {
-		return daemon.Paths{}, err
+		return app.Paths{}, err
 	}
-	paths, err := daemon.FindPaths(dir, o.Getenv)
+	paths, err := app.FindPaths(dir, o.Getenv)
 	if err != nil {
-		return daemon.Paths{}, err
+		return app.Paths{}, err
 	}
 	return paths.In("demo")
 }
 
-func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a *answers) error {
-	agent, err := app.Register(ctx, agentName, hook.AgentConfig{})
+func play(ctx context.Context, o Options, opened *app.App, paths app.Paths, a *answers) error {
+	agent, err := opened.Register(ctx, agentName, hook.AgentConfig{})
 	if err != nil {
 		return err
 	}
@@ -95,7 +92,7 @@ func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a
 	if err != nil {
 		return err
 	}
-	r := newReport(paths, func() ([]message.Message, error) { return app.Store.Messages(ctx, conv.ID()) })
+	r := newReport(paths, func() ([]message.Message, error) { return opened.Store.Messages(ctx, conv.ID()) })
 	out, err := show(ctx, o, conv, r)
 	if err != nil {
 		return err
@@ -110,11 +107,11 @@ func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a
 // show runs the turn and shows it as it happens.
 func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
 	if o.JSON {
-		p := terminal.NewJSONPrinter(o.Out)
+		p := term.NewJSONPrinter(o.Out)
 		out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.TurnOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
 		return out, errors.Join(cmp.Or(err, out.Err), p.Err())
 	}
-	p := terminal.NewPrinter(o.Out, o.Color)
+	p := term.NewPrinter(o.Out, o.Color)
 	for _, line := range strings.Split(intro+"> "+prompt+"\n", "\n") {
 		p.Note(line)
 	}

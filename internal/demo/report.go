@@ -13,15 +13,15 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 // report notes what happens in the turn, for the summary. It is used by one
 // goroutine at a time.
 type report struct {
-	paths   daemon.Paths
+	paths   app.Paths
 	history func() ([]message.Message, error)
 
 	calls map[string]message.JSON // arguments by call id, of the step under way
@@ -53,7 +53,7 @@ type facts struct {
 	Database   string `json:"database"`
 }
 
-func newReport(paths daemon.Paths, history func() ([]message.Message, error)) *report {
+func newReport(paths app.Paths, history func() ([]message.Message, error)) *report {
 	return &report{
 		paths: paths, history: history, calls: map[string]message.JSON{},
 		facts: facts{Dir: paths.Root, Database: paths.Memories},
@@ -67,7 +67,7 @@ func (r *report) onEvent(ev hook.Event) string {
 	case ev.Kind == event.SubagentEnd && d.Stop == hook.StopCompleted:
 		r.facts.Agent = ev.Agent
 	case ev.Kind == event.QuestionGiven:
-		r.facts.Answer = strings.Join(terminal.Answered(d.Inquiry, d.Response), "; ")
+		r.facts.Answer = strings.Join(term.Answered(d.Inquiry, d.Response), "; ")
 	}
 	if ev.Depth > 0 { // of another agent's turn
 		return ""
@@ -94,7 +94,7 @@ func (r *report) result(d hook.EventDetail) {
 	case d.Outcome == message.OutcomeUnknown:
 		r.facts.OutOfScope = d.Tool
 	case d.Outcome == message.OutcomeFailed:
-		r.facts.Failed = d.Tool + " " + terminal.Summary(args, 60).String()
+		r.facts.Failed = d.Tool + " " + term.Summary(args, 60).String()
 	case strings.HasPrefix(d.Tool, "mcp__"):
 		r.facts.ServerUses++
 	case d.Tool == "skill":
@@ -169,7 +169,7 @@ func (r *report) writeText(out io.Writer) error {
 		{"skill", f.Skill + ", from a folder in .agents/skills"},
 		{"memory", memory},
 		{"MCP", fmt.Sprintf("%d calls to the server chartroom, a child process", f.ServerUses)},
-		{"at once", fmt.Sprintf("%d calls in %s", f.AtOnce, terminal.Took(time.Duration(f.AtOnceMS)*time.Millisecond))},
+		{"at once", fmt.Sprintf("%d calls in %s", f.AtOnce, term.Took(time.Duration(f.AtOnceMS)*time.Millisecond))},
 		{"failed", f.Failed + ": the model was told, and the turn went on"},
 		{"out of scope", f.OutOfScope + ", which the agent does not have: refused before any subsystem was asked"},
 		{"delegated", "to " + f.Agent + ", which answered in a turn of its own, with the same hooks and fewer tools"},
@@ -197,7 +197,7 @@ func (r *report) writeJSON(out io.Writer, outcome hook.TurnOutcome) error {
 		Kind string `json:"kind"`
 		facts
 	}{"summary", r.facts})
-	p := terminal.NewJSONPrinter(out)
+	p := term.NewJSONPrinter(out)
 	p.Outcome(outcome)
 	return errors.Join(r.err, err, p.Err())
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // claimTime is how long the servers that a built agent declares are kept for it
@@ -39,7 +39,7 @@ type claim struct {
 
 type pinKey struct {
 	name  string
-	print wire.Fingerprint
+	print conn.Fingerprint
 }
 
 // own makes servers of what the section declares, not declared yet, by name.

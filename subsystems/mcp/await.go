@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // When somebody who waits for servers is told of it: after the first time, and then
@@ -22,7 +22,7 @@ const (
 // wait is an agent's wait for one server.
 type wait struct {
 	server *server
-	start  *wire.Start // nil if the server is refused
+	start  *conn.Start // nil if the server is refused
 	// needed: the agent waits for as long as the start may take.
 	needed bool
 	over   bool
@@ -161,9 +161,9 @@ func (s *server) isLate(err error) {
 	s.late = true
 	s.mu.Unlock()
 	switch at := s.end.Status(); at.State { // it may have come to its end just before
-	case wire.StateConnected:
+	case conn.StateConnected:
 		s.arrived(nil)
-	case wire.StateLost:
+	case conn.StateLost:
 		s.arrived(at.Err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/schema"
 )
 
 func BenchmarkBind(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // invocation is a bound call.
@@ -35,11 +35,11 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) message.ToolResult 
 	defer cancel()
 	s := c.t.server
 	res, err := c.call(ctx, env.Progress)
-	if errors.Is(err, wire.ErrSession) { // it was not made
+	if errors.Is(err, conn.ErrSession) { // it was not made
 		res, err = c.call(ctx, env.Progress)
 	}
 	var answered *jsonrpc.Error
-	var rejected *wire.RejectedError
+	var rejected *conn.RejectedError
 	var withheld *unusableError
 	switch {
 	case err == nil:
@@ -82,7 +82,7 @@ func (c *invocation) call(ctx context.Context, progress func(string)) (*sdk.Call
 }
 
 // rejected is the result of a call that the endpoint did not take.
-func (c *invocation) rejected(r *wire.RejectedError) message.ToolResult {
+func (c *invocation) rejected(r *conn.RejectedError) message.ToolResult {
 	text := "the server " + c.t.server.cfg.Name + " did not take the call: " + r.Error()
 	if r.Away() {
 		return message.FailedResult(message.FailUnreachable, text)

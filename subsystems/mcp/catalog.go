@@ -9,7 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/schema"
 )
 
 // catalog is the tools of all servers at one time; it is never changed.

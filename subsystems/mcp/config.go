@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/conffile"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // Config is what a file declares.
@@ -57,7 +57,7 @@ type Server struct {
 // String is the name and the command with its arguments, or the URL without its
 // query: what a person has to see before it is used.
 func (s Server) String() string {
-	return s.Name + ": " + wire.Spec{Command: s.Command, Args: s.Args, URL: s.URL}.String()
+	return s.Name + ": " + conn.Spec{Command: s.Command, Args: s.Args, URL: s.URL}.String()
 }
 
 // GoString is the same for %#v.
@@ -104,12 +104,12 @@ func (s *Server) wrong() string {
 	case s.Args != nil || s.Env != nil:
 		return "args and env belong to a command"
 	}
-	if err := wire.CheckURL(s.URL); err != nil {
+	if err := conn.CheckURL(s.URL); err != nil {
 		return err.Error()
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		if err := wire.CheckHeader(name, s.Headers[name]); err != nil {
+		if err := conn.CheckHeader(name, s.Headers[name]); err != nil {
 			return err.Error()
 		}
 		lower := strings.ToLower(name)

@@ -35,7 +35,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // Options are the settings of an [MCP]. The zero value of each field is usable.
@@ -99,7 +99,7 @@ type MCP struct {
 	hook.Nop
 
 	o       Options
-	pool    *wire.Pool
+	pool    *conn.Pool
 	catalog atomic.Pointer[catalog]
 	host    atomic.Value // of hostBox
 
@@ -128,7 +128,7 @@ func New(cfg Config, o *Options) (*MCP, error) {
 		m.o = *o
 	}
 	m.o.defaults()
-	m.pool = wire.NewPool(wire.Options{
+	m.pool = conn.NewPool(conn.Options{
 		ConnectTimeout: m.o.ConnectTimeout, StopGrace: m.o.StopGrace, IdleTimeout: max(0, m.o.IdleTimeout),
 		Supervisor: m.o.Supervisor,
 	})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // Section is the part of an agent's configuration under "mcp".
@@ -123,7 +123,7 @@ func checkTools(used []*server, names []string) error {
 func (s *server) mayHave(tool string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shown.byName[tool] != nil || s.end == nil || s.end.Status().State != wire.StateConnected
+	return s.shown.byName[tool] != nil || s.end == nil || s.end.Status().State != conn.StateConnected
 }
 
 // report tells an agent's host what the agent has to do without.

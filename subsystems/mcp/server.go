@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // server is one declared server: its name, and the tools that it has shown under
@@ -18,8 +18,8 @@ type server struct {
 	cfg Server
 	// public says that every agent may use it: it is of the list, not of an agent.
 	public bool
-	spec   wire.Spec
-	end    *wire.Endpoint // nil if it is refused
+	spec   conn.Spec
+	end    *conn.Endpoint // nil if it is refused
 
 	mu      sync.Mutex
 	version int // of what the endpoint listed, as shown has it
@@ -27,15 +27,15 @@ type server struct {
 	late    bool // an agent was built without it while it was started
 }
 
-var _ wire.Watcher = (*server)(nil)
+var _ conn.Watcher = (*server)(nil)
 
 func newServer(m *MCP, cfg Server, public bool) *server {
 	cfg.Args, cfg.Env, cfg.Headers, cfg.expanded = slices.Clone(cfg.Args), maps.Clone(cfg.Env), maps.Clone(cfg.Headers), slices.Clone(cfg.expanded)
 	s := &server{m: m, cfg: cfg, public: public}
 	if cfg.URL != "" {
-		s.spec = wire.Spec{URL: cfg.URL, Headers: cfg.Headers}
+		s.spec = conn.Spec{URL: cfg.URL, Headers: cfg.Headers}
 	} else {
-		s.spec = wire.Spec{Command: cfg.Command, Args: cfg.Args, Env: m.environment(cfg.Env), Dir: m.o.Dir}
+		s.spec = conn.Spec{Command: cfg.Command, Args: cfg.Args, Env: m.environment(cfg.Env), Dir: m.o.Dir}
 	}
 	return s
 }
@@ -67,8 +67,8 @@ func (s *server) sync() bool {
 
 // Changed takes over a new list of tools and tells the process what happened,
 // except for what OnClose itself brought about.
-func (s *server) Changed(c wire.Change) {
-	news := (c.Kind == wire.Connected || c.Kind == wire.Relisted) && s.sync()
+func (s *server) Changed(c conn.Change) {
+	news := (c.Kind == conn.Connected || c.Kind == conn.Relisted) && s.sync()
 	if news {
 		s.m.rebuild()
 	}
@@ -77,15 +77,15 @@ func (s *server) Changed(c wire.Change) {
 	}
 	name := s.cfg.Name
 	switch {
-	case c.Kind == wire.Connected, c.Kind == wire.Relisted && c.Err == nil:
+	case c.Kind == conn.Connected, c.Kind == conn.Relisted && c.Err == nil:
 		s.m.emit(event.ServerConnected, name)
 		s.arrived(nil)
-	case c.Kind == wire.Failed, c.Kind == wire.Lost:
+	case c.Kind == conn.Failed, c.Kind == conn.Lost:
 		s.m.emit(event.ServerLost, name+": "+s.reason(c.Err))
 		s.arrived(c.Err)
-	case c.Kind == wire.Relisted:
+	case c.Kind == conn.Relisted:
 		s.m.emit(event.Diagnostic, fmt.Sprintf("the tools of the MCP server %s may be out of date: %v", name, c.Err))
-	case c.Kind == wire.Ended:
+	case c.Kind == conn.Ended:
 		s.m.emit(event.Diagnostic, fmt.Sprintf("the MCP server %s was ended because nobody uses it", name))
 	}
 }

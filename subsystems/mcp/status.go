@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // State says what a server is at.
@@ -73,15 +73,15 @@ func (s *server) status() Status {
 	at := s.end.Status()
 	st.Process, st.Stderr = at.Process, strings.ToValidUTF8(at.Stderr, "�")
 	switch at.State {
-	case wire.StateUnused:
+	case conn.StateUnused:
 		st.State = StateDeclared
-	case wire.StateConnecting:
+	case conn.StateConnecting:
 		st.State = StateConnecting
-	case wire.StateConnected:
+	case conn.StateConnected:
 		st.State = StateConnected
-	case wire.StateIdle:
+	case conn.StateIdle:
 		st.State = StateIdle
-	case wire.StateLost:
+	case conn.StateLost:
 		st.State, st.Reason = StateLost, s.reason(at.Err)
 	}
 	return st

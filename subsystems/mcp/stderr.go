@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // What of a server's error output becomes part of the reason why it is not there.
@@ -19,7 +19,7 @@ const (
 // reason is the error, and the last lines of what the process wrote to its error
 // output. It is for the operator: a model gets the error alone.
 func (s *server) reason(err error) string {
-	var died *wire.ServerError
+	var died *conn.ServerError
 	if errors.As(err, &died) {
 		if last := s.lastOf(died.Stderr); last != "" {
 			return err.Error() + "; the end of its stderr: " + last

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/schema"
 )
 
 const (

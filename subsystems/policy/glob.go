@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/subsystems/policy/shell"
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/shell"
 )
 
 // glob is a compiled pattern for text.

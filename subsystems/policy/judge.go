@@ -7,7 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/subsystems/policy/shell"
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/shell"
 )
 
 // ruleset is what holds for one agent.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 )
 
 // Whole is all that the daemon has, nested, with one wrap around its tools, and
@@ -15,7 +15,7 @@ import (
 //
 //hook:composite
 type Whole struct {
-	Daemon *daemon.Daemon
+	Daemon *app.Hooks
 	Around *Around
 	Free   *Free
 }

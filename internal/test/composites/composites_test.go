@@ -19,7 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/composites"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
@@ -132,7 +132,7 @@ func newWhole(tb testing.TB, list cost.Table) *composites.Whole {
 	prices, err := cost.New(&cost.Options{Prices: list, Quiet: true})
 	require.NoError(tb, err)
 	return &composites.Whole{
-		Daemon: &daemon.Daemon{
+		Daemon: &app.Hooks{
 			Policy: rules, Guard: guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}}), Cost: prices,
 			Approval: approval.New(nil), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
 			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Memory: memories, MCP: servers, OS: files,

@@ -11,20 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/states"
 	"github.com/grapnel-go/grapnel/internal/test/differential"
 )
 
 // stated is a generated composite and its dynamic twin over the same members.
-func stated(t *testing.T, seen func(*hook.Step, int, int)) map[string]differential.Facade {
+func stated(t *testing.T, seen func(*hook.Step, int, int)) map[string]*composite.Composite {
 	t.Helper()
 	s := &differential.Stated{A: &differential.Counter{Seen: seen}, Extra: []hook.Hook{nil, &differential.Counter{Seen: seen}}}
 	s.B.Seen = seen
 	twin, err := composite.New(s)
 	require.NoError(t, err)
-	return map[string]differential.Facade{"generated": s.Compose(), "dynamic": twin}
+	return map[string]*composite.Composite{"generated": s.Compose(), "dynamic": twin}
 }
 
 func TestBothFindTheSameStates(t *testing.T) {
@@ -48,8 +49,7 @@ func TestTurnsAtTheSameTimeShareNoState(t *testing.T) {
 		}
 	}
 	for name, c := range stated(t, seen) {
-		h, ok := c.(hook.BeforeModel)
-		require.True(t, ok, name)
+		require.True(t, c.Has(point.BeforeModel), name)
 		var wg sync.WaitGroup
 		for range conversations {
 			conv := hook.NewConversation(hook.ConversationData{Agent: &hook.AgentConfig{Name: "a"}})
@@ -57,7 +57,7 @@ func TestTurnsAtTheSameTimeShareNoState(t *testing.T) {
 				turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv})
 				wg.Go(func() {
 					for n := range steps {
-						_, err := h.BeforeModel(t.Context(), hook.NewStep(turn, n+1, "m"), message.ModelRequest{})
+						_, err := c.BeforeModel(t.Context(), hook.NewStep(turn, n+1, "m"), message.ModelRequest{})
 						assert.NoError(t, err)
 					}
 				})

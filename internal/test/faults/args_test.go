@@ -16,9 +16,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -260,7 +260,7 @@ func anyArgs(r *rand.Rand) string {
 // TestArgumentsAreIdenticalForAll has a model send arguments of all kinds. Either
 // nothing runs and the model is told why, with the schema, or everybody from the
 // first hook to the history has the same canonical bytes, which mean to all what
-// the tool was given. Malformed ones one by one: internal/daemon.
+// the tool was given. Malformed ones one by one: internal/app.
 func TestArgumentsAreIdenticalForAll(t *testing.T) {
 	c, ran := newCourt(t, false), 0
 	const seed = 1

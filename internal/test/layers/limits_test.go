@@ -89,12 +89,13 @@ func public(f file) bool {
 	return f.syntax.Name.Name != "main" && !strings.HasPrefix(f.pkg, "internal/") && !strings.Contains(f.pkg, "/internal") && !strings.HasPrefix(f.pkg, "examples/")
 }
 
-// leafOf returns the family of which the package is a leaf or a part of one, "" for none: runtime/store itself is none.
+// leafOf returns the family of which the package is a leaf or a part of one, "" for none: runtime/store and its internal rooms are none.
 func leafOf(pkg string) (family, name string) {
 	for _, family := range []string{"subsystems", "runtime/provider", "runtime/store"} {
 		if rest, ok := strings.CutPrefix(pkg, family+"/"); ok {
-			name, _, _ := strings.Cut(rest, "/")
-			return family, name
+			if name, _, _ := strings.Cut(rest, "/"); name != "internal" {
+				return family, name
+			}
 		}
 	}
 	return "", ""

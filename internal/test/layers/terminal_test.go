@@ -7,7 +7,7 @@ import (
 )
 
 // shows are the packages that write to a terminal or to what stands in its place.
-var shows = []string{"cmd/grapnel", "internal/chat", "internal/demo", "internal/terminal"}
+var shows = []string{"cmd/grapnel", "internal/daemon", "internal/demo", "internal/explain", "internal/term", "internal/term/chat", "internal/term/console", "internal/term/remote"}
 
 // findRawWrites finds what could write past package screen: in the packages that
 // show something every write, elsewhere the standard streams.

@@ -26,7 +26,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/codec"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/codec"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 )
 
 // MaxLine is the length of a line at most, in bytes.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/search"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/search"
 )
 
 // hit is a message in which a word was found.

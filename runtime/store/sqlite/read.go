@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/codec"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 )
 
 // The messages, entries and events of a conversation are those whose numbers begin

@@ -9,8 +9,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/codec"
-	"github.com/grapnel-go/grapnel/runtime/store/search"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/search"
 )
 
 // indexBatch is how many messages are indexed in one transaction: turns wait for

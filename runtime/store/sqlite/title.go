@@ -9,7 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/codec"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/codec"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 )
 
 // Volatile implements store.Writer: nothing is.

@@ -1,0 +1,358 @@
+package app
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/agentfile"
+	"github.com/grapnel-go/grapnel/internal/supervisor"
+	"github.com/grapnel-go/grapnel/internal/trust"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/memory"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+// Options of Open.
+type Options struct {
+	Paths Paths
+	// Approval says how long the approval of a call may take, and what then becomes of
+	// it. Where answers are kept that last is Open's business.
+	Approval approval.Options
+	// Inquire asks people what agents want to know and whether calls may run; with nil
+	// that waits for whoever calls Runtime.Answer.
+	Inquire Inquire
+	// Model is that of agents which name none and are run by other agents.
+	Model string
+	// Recent, RecordHooks and Reply are those of runtime.Options.
+	Recent      int
+	RecordHooks bool
+	Reply       ReplyLimits
+	// Extra are hooks of the program's own. They come last.
+	Extra []hook.Hook
+	// Set is what is said of subsystems above the files of the user and the project.
+	Set Settings
+	// Note is told, in a sentence, what is odd but no error. Nil drops it.
+	Note func(text string)
+	// Trust is asked for what the project wants and nobody has allowed yet, one request at a
+	// time; nil is no.
+	Trust trust.Ask
+
+	// commands starts the processes of all subsystems. Open sets it.
+	commands *supervisor.Supervisor
+}
+
+// confirm asks for what the project wants, unless the same was allowed under the key before.
+func (o *Options) confirm(ctx context.Context, r trust.Request, key, digest string) (trust.Answer, error) {
+	return o.Paths.trusted().Confirm(ctx, o.Trust, r, key, digest)
+}
+
+// ReplyLimits bound one reply of a model.
+type ReplyLimits = provider.Limits
+
+// App is everything that a command needs, open. Close it.
+type App struct {
+	Runtime *runtime.Runtime
+	Store   *sqlite.Store
+	Hooks   *Hooks
+
+	assembly assembly
+	agents   []Agent
+	models   *models
+	note     func(string)
+	paths    Paths
+	model    string
+	presence *presence
+	commands *supervisor.Supervisor
+}
+
+// Agent is one agent that could be registered. File is "" for the one that is
+// built in.
+type Agent = agentfile.Agent
+
+//go:embed default.md
+var defaultAgent []byte
+
+// Agents returns the agents of the project, and the one that is built in unless
+// the project has its own of that name, sorted by name. What is wrong with any
+// file is one error.
+func Agents(p Paths, note func(string)) ([]Agent, error) {
+	agents, warnings, err := agentfile.Load(p.agentDirs()...)
+	for _, w := range warnings {
+		if note != nil {
+			note(w.String())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range agents {
+		if err := checkScript(p, a); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.ContainsFunc(agents, func(a Agent) bool { return a.Config.Name == DefaultAgent }) {
+		cfg, _, err := agentfile.Parse("default.md", defaultAgent, agentfile.Grapnel)
+		if err != nil {
+			return nil, err
+		}
+		agents = append(agents, Agent{Config: cfg})
+	}
+	slices.SortFunc(agents, func(a, b Agent) int { return strings.Compare(a.Config.Name, b.Config.Name) })
+	return agents, nil
+}
+
+// checkScript refuses an agent of the project whose scripted model lies elsewhere.
+func checkScript(p Paths, a Agent) error {
+	file, scripted := strings.CutPrefix(a.Config.Model.Name, scriptPrefix)
+	rel, err := filepath.Rel(p.Root, a.File)
+	if !scripted || err != nil || !filepath.IsLocal(rel) || filepath.IsLocal(file) {
+		return nil
+	}
+	return errors.New(a.Problem("model", fmt.Sprintf("the script %q does not lie in the project", file), "put it there, or name the model with --model").String())
+}
+
+// Open reads what there is, opens the database and the subsystems, and starts
+// the runtime. Nothing is left open if it fails. It writes to the state
+// directory only.
+func Open(ctx context.Context, o Options) (*App, error) {
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	agents, err := Agents(o.Paths, o.Note)
+	if err != nil {
+		return nil, err
+	}
+	noteForeign(o)
+	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model, commands: supervisor.New()}
+	o.commands = a.commands
+	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
+		return nil, err
+	}
+	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, &sqlite.Options{Note: o.Note}); err != nil {
+		return nil, errors.Join(err, a.presence.end())
+	}
+	o.Extra = append(a.hooks(o), o.Extra...)
+	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
+		a.Hooks = a.assembly.Hooks
+		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
+			Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
+			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply}, Price: a.price(),
+		})
+		err = a.Runtime.Open(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())
+	}
+	return a, nil
+}
+
+// With opens the program, calls do with it, and closes it.
+func With(ctx context.Context, o Options, do func(a *App) error) (err error) {
+	a, err := Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close(context.WithoutCancel(ctx))) }()
+	return do(a)
+}
+
+// price is what a model call costs; nil if nobody keeps account.
+func (a *App) price() func(string, message.Usage) hook.Cost {
+	if a.Hooks.Cost == nil {
+		return nil
+	}
+	return a.Hooks.Cost.Price
+}
+
+// servers are the MCP servers that there are.
+func (a *App) servers() []mcp.Status {
+	if a.Hooks.MCP == nil {
+		return nil
+	}
+	return a.Hooks.MCP.Status()
+}
+
+// Project is the id of the project in the store.
+func (a *App) Project() string { return a.paths.Project() }
+
+// Schema is the tools of all subsystems that are on.
+func (a *App) Schema() []message.Tool { return a.assembly.hook.Schema() }
+
+// Skills are those of the agent that can be read; none if it does without them.
+func (a *App) Skills(agent *runtime.Agent) []skills.Skill {
+	if agent.Plan().OffBy("Skills") != "" {
+		return nil
+	}
+	return a.Hooks.Skills.All()
+}
+
+// hooks are the App's own. They come before those of Extra, so that who hears of a
+// server there finds the agents refreshed.
+func (a *App) hooks(o Options) []hook.Hook {
+	out := []hook.Hook{&refresher{app: a}}
+	if o.Inquire != nil {
+		out = append(out, &inquirer{app: a, inquire: o.Inquire})
+	}
+	return out
+}
+
+// OpenConversations opens the conversations alone, for who only reads them. There
+// have to be some. note is told what was damaged. The caller closes them.
+func OpenConversations(ctx context.Context, p Paths, note func(string)) (*sqlite.Store, error) {
+	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no conversations are stored in %s yet; set GRAPNEL_HOME if they are elsewhere", p.State)
+	}
+	return sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
+}
+
+// OpenMemories opens the memories, as the project sees them. note is told what was
+// damaged. The caller closes them.
+func OpenMemories(ctx context.Context, p Paths, note func(string)) (*memory.Memory, error) {
+	return memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project(), Note: note})
+}
+
+func environment(p Paths) runtime.Environment {
+	return runtime.Environment{OS: goruntime.GOOS, Shell: "bash", Platform: goruntime.GOARCH, Root: p.Root}
+}
+
+// Close ends the runtime, the subsystems, what is left of their commands, and the
+// store, in this order.
+func (a *App) Close(ctx context.Context) error {
+	return errors.Join(a.Runtime.Close(ctx), a.commands.Close(), a.Store.Close(), a.presence.end())
+}
+
+// index is where the agent is; -1 if there is none of that name.
+func (a *App) index(name string) int {
+	return slices.IndexFunc(a.agents, func(c Agent) bool { return c.Config.Name == name })
+}
+
+// Register registers one agent, with what over sets laid above its file. MCP
+// servers that it waits for, or has to do without, are noted. Safe for concurrent use.
+func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) (*runtime.Agent, error) {
+	i := a.index(name)
+	if i < 0 {
+		return nil, a.unknown(name)
+	}
+	cfg := a.agents[i].Config.Merge(over)
+	agent, err := a.Runtime.Register(ctx, cfg)
+	if err != nil {
+		return nil, a.explained(a.agents[i], cfg, err)
+	}
+	if err := a.checkChoice(a.agents[i], agent); err != nil {
+		return nil, errors.Join(err, a.Runtime.Unregister(context.WithoutCancel(ctx), name))
+	}
+	return agent, nil
+}
+
+// Waits reports whether Register may have to wait for MCP servers of the agent.
+func (a *App) Waits(name string) bool {
+	i := a.index(name)
+	return i >= 0 && a.Hooks.MCP != nil && a.Hooks.MCP.Waits(a.agents[i].Config)
+}
+
+func (a *App) unknown(name string) error {
+	names := make([]string, len(a.agents))
+	for j, c := range a.agents {
+		names[j] = c.Config.Name
+	}
+	return fmt.Errorf("there is no agent %q; known are %s; define it in .grapnel/agents/NAME.md", name, strings.Join(names, ", "))
+}
+
+// find returns the configuration of an agent that another one runs.
+func (a *App) find(_ context.Context, name string) (hook.AgentConfig, error) {
+	i := a.index(name)
+	if i < 0 {
+		return hook.AgentConfig{}, a.unknown(name)
+	}
+	return hook.AgentConfig{Model: hook.ModelSettings{Name: a.model}}.Merge(a.agents[i].Config), nil
+}
+
+// delegates are the agents that there are to delegate to: those of the project,
+// and those that were registered besides.
+func (a *App) delegates() []delegate.AgentInfo {
+	var out []delegate.AgentInfo
+	for _, c := range a.agents {
+		out = append(out, delegate.AgentInfo{Name: c.Config.Name, Description: c.Config.Description})
+	}
+	for _, name := range a.Runtime.Agents() {
+		if agent, err := a.Runtime.Agent(name); err == nil && a.index(name) < 0 {
+			out = append(out, delegate.AgentInfo{Name: name, Description: agent.Config().Description})
+		}
+	}
+	return out
+}
+
+// Tool is one tool as an agent stands to it.
+type Tool struct {
+	Name        string `json:"name"`
+	Owner       string `json:"owner"`
+	Description string `json:"description"`
+	ReadOnly    bool   `json:"read_only,omitzero"`
+	Destructive bool   `json:"destructive,omitzero"`
+	Idempotent  bool   `json:"idempotent,omitzero"`
+	OpenWorld   bool   `json:"open_world,omitzero"`
+	// OutOfScope says why the agent may not call it; "" if it may.
+	OutOfScope string `json:"out_of_scope,omitzero"`
+}
+
+// Tools returns all tools there are, in the order in which a model is told of
+// them, and how the agent stands to each.
+func (a *App) Tools(agent *runtime.Agent) []Tool {
+	mine := map[string]bool{}
+	for _, t := range agent.Tools().Tools().All() {
+		mine[t.Name] = true
+	}
+	listed := a.listed(agent.Name())
+	plan, all := a.Runtime.Plan(), a.Schema()
+	out := make([]Tool, len(all))
+	for i, t := range all {
+		out[i] = Tool{
+			Name: t.Name, Owner: plan.Owner(t.Name), Description: t.Description,
+			ReadOnly: t.Annotations.ReadOnly, Destructive: t.Annotations.Destructive,
+			Idempotent: t.Annotations.Idempotent, OpenWorld: t.Annotations.OpenWorld,
+		}
+		if out[i].Owner == "" {
+			out[i].Owner = a.ownerAtRunTime(t.Name)
+		}
+		switch {
+		case mine[t.Name]:
+		case agent.Plan().OffBy(out[i].Owner) != "":
+			out[i].OutOfScope = out[i].Owner + " is turned off by " + agent.Plan().OffBy(out[i].Owner)
+		case listed != nil && !slices.Contains(listed, t.Name):
+			out[i].OutOfScope = "not in the agent's list of tools"
+		default:
+			out[i].OutOfScope = "excluded by the agent's section for " + out[i].Owner
+		}
+	}
+	return out
+}
+
+// listed is the list of tools in the agent's file; nil is all.
+func (a *App) listed(name string) []string {
+	if i := a.index(name); i >= 0 {
+		return a.agents[i].Config.Tools
+	}
+	return nil
+}
+
+func (a *App) ownerAtRunTime(tool string) string {
+	if a.Hooks.MCP != nil && slices.ContainsFunc(a.Hooks.MCP.Schema(), func(t message.Tool) bool { return t.Name == tool }) {
+		return "MCP"
+	}
+	return "Extra"
+}

@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
+	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/cost"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+// assembly is the program as it was put together.
+type assembly struct {
+	*Hooks
+	// hook is the composite under the configured layers: what is called.
+	hook hook.Hook
+	conf configuration
+}
+
+// assemble makes the subsystems of what is on disk, but for those that are turned
+// off: what belongs to these is not even read. They start nothing yet: the runtime
+// opens them. agents are those of the project, of whom something may be taken back;
+// known are those that there are to delegate to.
+func assemble(ctx context.Context, o Options, agents []Agent, known func() []delegate.AgentInfo) (a assembly, err error) {
+	if a.conf, err = loadLayers(ctx, o, agents); err != nil {
+		return a, err
+	}
+	o.Approval.Dir, o.Approval.Project = o.Paths.Approvals(), o.Paths.Root
+	d := &Hooks{
+		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
+		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
+	}
+	a.Hooks = d
+	for _, m := range []struct {
+		field string
+		load  func() error
+	}{
+		{"MCP", func() (err error) { d.MCP, err = loadMCP(ctx, o); return err }},
+		{"Policy", func() (err error) { d.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
+		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
+		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
+		{"Memory", func() (err error) {
+			if err := trustMemories(ctx, o, agents); err != nil {
+				return err
+			}
+			d.Memory, err = OpenMemories(ctx, o.Paths, o.Note)
+			return err
+		}},
+		{"OS", func() (err error) {
+			d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs(), Supervisor: o.commands})
+			return err
+		}},
+	} {
+		if a.conf.off(m.field) {
+			continue
+		}
+		if err := m.load(); err != nil {
+			return a, errors.Join(err, a.discard(ctx))
+		}
+	}
+	a.hook, err = d.Compose().Layered(a.conf.layers...)
+	if err == nil && a.Policy != nil {
+		// A rule for a tool that does not exist is no mistake of the agent that is
+		// registered first.
+		_, err = a.Policy.OnBuildAgent(ctx, hook.AgentConfig{})
+	}
+	if err != nil {
+		return a, errors.Join(err, a.discard(ctx))
+	}
+	return a, nil
+}
+
+func loadMCP(ctx context.Context, o Options) (*mcp.MCP, error) {
+	servers, err := loadServers(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o), Supervisor: o.commands, Notice: o.Note})
+}
+
+// discard closes what was made, which nobody has opened.
+func (a *assembly) discard(ctx context.Context) error {
+	var errs []error
+	if a.OS != nil {
+		errs = append(errs, a.OS.Close())
+	}
+	if a.Memory != nil {
+		errs = append(errs, a.Memory.OnClose(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// named are the tools that a rule may name: those that there are, and those of
+// subsystems that are turned off, because a rule may stay when they go.
+func (a *assembly) named() []message.Tool {
+	out := a.hook.Schema()
+	for _, d := range a.conf.plan.Off {
+		for _, name := range a.Compose().Plan().Member(d.Field).Tools {
+			out = append(out, message.Tool{Name: name})
+		}
+	}
+	return out
+}
+
+// newGuard makes a guard without limits of its own: an agent has those of its file,
+// limits and guard.
+func newGuard() *guard.Guard {
+	return guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}})
+}
+
+// loadPrices reads the user's price list; there need not be one. A project has none:
+// what a person pays is not the project's to say.
+func loadPrices(p Paths) (*cost.Cost, error) {
+	data, err := readUser(p.prices())
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		return cost.New(&cost.Options{Quiet: true})
+	}
+	table, err := cost.Parse(data, p.Short(p.prices()))
+	if err != nil {
+		return nil, err
+	}
+	return cost.New(&cost.Options{Prices: table})
+}
+
+// loadSkills makes the skills of the project, of the user and of the program
+// itself, which are written to the state directory so that their scripts can be
+// run.
+func loadSkills(o Options) (*skills.Skills, error) {
+	if err := skills.WriteBundled(o.Paths.bundledSkills()); err != nil {
+		return nil, err
+	}
+	s := skills.New(&skills.Options{Dirs: o.Paths.skillDirs(), Within: o.Paths.Root})
+	for _, w := range s.Warnings() {
+		o.Note(w)
+	}
+	return s, nil
+}

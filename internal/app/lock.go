@@ -1,0 +1,156 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// BusyError says that another turn of the conversation is running. Nothing has
+// happened to either.
+type BusyError struct {
+	// Process is the id of the process that runs it; 0 if it is not known.
+	Process int
+}
+
+// Is makes it runtime.ErrBusy.
+func (e *BusyError) Is(target error) bool { return target == runtime.ErrBusy }
+
+func (e *BusyError) Error() string {
+	who := "another process"
+	if e.Process != 0 {
+		who = fmt.Sprintf("process %d", e.Process)
+	}
+	return "the conversation is busy with a turn in " + who + "; wait until it has ended, or use another --sender"
+}
+
+// Conversation returns the conversation of a registered agent with the sender, as
+// [runtime.Agent.Conversation] does.
+func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.Conversation, error) {
+	with, err := a.Runtime.Agent(agent)
+	if err != nil {
+		return nil, err
+	}
+	conv, err := with.Conversation(ctx, sender)
+	return conv, damaged(a.paths.Conversations, err)
+}
+
+// Start begins a turn, as [runtime.Conversation.Start] does. While another process
+// that uses the same state directory runs a turn of the conversation, the error is
+// a [*BusyError]. Safe for concurrent use.
+func (a *App) Start(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.TurnOptions) (*runtime.Turn, error) {
+	t, err := conv.Start(ctx, in, o)
+	return t, a.notBegun(err)
+}
+
+// Resume continues an interrupted turn, as [runtime.Conversation.Resume] does,
+// with errors as those of Start.
+func (a *App) Resume(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error) {
+	t, err := conv.Resume(ctx, o)
+	return t, a.notBegun(err)
+}
+
+// notBegun is why no turn began, with what the daemon knows and the runtime does not.
+func (a *App) notBegun(err error) error {
+	var held *store.LeasedError
+	if errors.As(err, &held) && errors.Is(err, runtime.ErrBusy) {
+		return &BusyError{Process: a.presence.process(held.Lease.Owner)}
+	}
+	return damaged(a.paths.Conversations, err)
+}
+
+// Wait returns how the turn ended. The end of ctx stops the turn; Wait returns when it has
+// ended.
+func (a *App) Wait(ctx context.Context, t *runtime.Turn) hook.TurnOutcome {
+	defer context.AfterFunc(ctx, func() { t.Stop(context.Cause(ctx)) })()
+	out, err := t.Wait(context.WithoutCancel(ctx))
+	out.Err = damaged(a.paths.Conversations, cmp.Or(out.Err, err))
+	return a.limited(t.Conversation().Agent(), out)
+}
+
+// Interrupted reports whether the conversation has a turn whose process has died,
+// so that Resume can go on with it.
+func (a *App) Interrupted(rec store.Record) bool {
+	return rec.Journaled && (!rec.Lease.Until.After(time.Now()) || a.presence.gone(rec.Lease.Owner))
+}
+
+// presence is the sign by which other processes see that this one lives: a locked
+// file, which the kernel unlocks whatever becomes of the process. Its name is the
+// owner of the leases of conversations.
+type presence struct {
+	dir   string
+	owner string
+	file  *flock.Flock
+}
+
+// ownerPrefix tells owners that have such a file from others.
+const ownerPrefix = "grapnel-"
+
+func newPresence(dir string) (*presence, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, unwritable(dir, err)
+	}
+	p := &presence{dir: dir, owner: ownerPrefix + ulid.Make().String()}
+	p.file = flock.New(p.path(p.owner), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	if err := p.file.Lock(); err != nil {
+		return nil, fmt.Errorf("say that this process lives: %w", err)
+	}
+	// Only for the sentence that others say: the lock holds without it.
+	_ = os.WriteFile(p.file.Path(), []byte(strconv.Itoa(os.Getpid())), 0o600)
+	return p, nil
+}
+
+func (p *presence) path(owner string) string { return filepath.Join(p.dir, owner) }
+
+// gone reports whether the process of that owner has ended. What it left behind is
+// removed.
+func (p *presence) gone(owner string) bool {
+	if owner == p.owner || !strings.HasPrefix(owner, ownerPrefix) || owner != filepath.Base(owner) {
+		return false
+	}
+	f := flock.New(p.path(owner), flock.SetFlag(os.O_RDWR))
+	free, err := f.TryLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil || !free {
+		return false
+	}
+	_ = errors.Join(os.Remove(f.Path()), f.Unlock()) // a file without a lock says the same as none
+	return true
+}
+
+// process is the id of the owner's process, as far as it has said so; 0 if not.
+func (p *presence) process(owner string) int {
+	if owner != filepath.Base(owner) {
+		return 0
+	}
+	data, err := conffile.Read(p.path(owner), &conffile.Options{Max: 32})
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// end takes the sign away.
+func (p *presence) end() error { return errors.Join(os.Remove(p.file.Path()), p.file.Unlock()) }

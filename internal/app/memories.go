@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/trust"
+	"github.com/grapnel-go/grapnel/subsystems/memory"
+)
+
+// trustMemories asks about agents of the project that want the memories of the user,
+// which all projects share. Without an approval they have those of the project.
+func trustMemories(ctx context.Context, o Options, agents []Agent) error {
+	var wide []string
+	narrow := map[int]message.JSON{}
+	for i, a := range agents {
+		s, _, err := hook.SectionOf[memory.Section](&a.Config, "memory")
+		if err != nil || s.Scope != memory.ScopeUser || a.File == "" {
+			continue // building the agent says what is wrong
+		}
+		whose := "its own"
+		if s.Space != "" {
+			whose = "those of the space " + s.Space
+		}
+		wide = append(wide, fmt.Sprintf("agent %s: %s", a.Config.Name, whose))
+		if narrow[i], err = withoutScope(&a.Config); err != nil {
+			return err
+		}
+	}
+	if len(wide) == 0 {
+		return nil
+	}
+	want := trust.Request{From: "the project", Wants: map[trust.Kind][]string{trust.Memories: wide}}
+	answer, err := o.confirm(ctx, want, filepath.Join(o.Paths.Root, "memory"), trust.Digest(wide))
+	if err != nil || answer.Allows() {
+		return err
+	}
+	for i, section := range narrow {
+		agents[i].Config = agents[i].Config.WithSection("memory", section)
+	}
+	why := "nobody has approved it; run the command in a terminal to be asked"
+	if answer == trust.Refused {
+		why = refusedTrust
+	}
+	o.Note(fmt.Sprintf("memories of the user are not used, but those of the project (%s): %s", strings.Join(wide, "; "), why))
+	return nil
+}
+
+// withoutScope is the agent's section without its scope.
+func withoutScope(cfg *hook.AgentConfig) (message.JSON, error) {
+	members, _, err := hook.SectionOf[map[string]json.RawMessage](cfg, "memory")
+	if err != nil {
+		return "", err
+	}
+	delete(members, "scope")
+	text, err := json.Marshal(members)
+	return message.JSON(text), err
+}

@@ -1,0 +1,163 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai"
+	"github.com/grapnel-go/grapnel/runtime/provider/script"
+)
+
+// How the id of a model begins: a scripted one is named by its file, by a path
+// from the project; one of an OpenAI-compatible server by its name there.
+const (
+	scriptPrefix = "script:"
+	openaiPrefix = "openai:"
+)
+
+// AbsoluteModel returns the id of a model as a person has typed it with the file of a scripted model as an absolute path: what a
+// person types is meant from the working directory, also with --dir.
+func AbsoluteModel(id string) string {
+	file, ok := strings.CutPrefix(id, scriptPrefix)
+	if !ok || file == "" {
+		return id
+	}
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return id
+	}
+	return scriptPrefix + abs
+}
+
+// models is the provider of every model that the program knows. It is safe for
+// concurrent use. A model is read when it is first asked for.
+type models struct {
+	root   string
+	getenv func(string) string
+
+	mu     sync.Mutex
+	loaded map[string]provider.Provider
+}
+
+var _ provider.Provider = (*models)(nil)
+
+func newModels(root string) *models {
+	return &models{root: root, getenv: os.Getenv, loaded: map[string]provider.Provider{}}
+}
+
+// Stream asks the model that the request names.
+func (m *models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
+	p, err := m.find(req.Model)
+	if err != nil {
+		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, err) }
+	}
+	req.Model = strings.TrimPrefix(req.Model, openaiPrefix)
+	return p.Stream(ctx, req)
+}
+
+// find returns the provider of a model, or an error that says what to do.
+func (m *models) find(id string) (provider.Provider, error) {
+	if id == "" {
+		return nil, errors.New("no model is configured: name one with --model script:FILE or --model openai:NAME, or with `model:` in the agent's file")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.loaded[id]; p != nil {
+		return p, nil
+	}
+	p, err := m.load(id)
+	if err != nil {
+		return nil, err
+	}
+	m.loaded[id] = p
+	return p, nil
+}
+
+func (m *models) load(id string) (provider.Provider, error) {
+	if name, ok := strings.CutPrefix(id, openaiPrefix); ok && name != "" {
+		getenv, err := withKeyFile(m.getenv)
+		if err != nil {
+			return nil, fmt.Errorf("model %s: %w", id, err)
+		}
+		p := openai.New(openai.FromEnv(getenv))
+		if err := p.Err(); err != nil {
+			return nil, fmt.Errorf("model %s: %w", id, err)
+		}
+		return p, nil
+	}
+	file, ok := strings.CutPrefix(id, scriptPrefix)
+	if !ok || file == "" {
+		return nil, fmt.Errorf("there is no model %q: a model is script:FILE or openai:NAME", id)
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(m.root, file)
+	}
+	data, err := conffile.Read(file, &conffile.Options{Within: m.root, Max: script.MaxSize})
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", id, err)
+	}
+	p, err := script.Parse(file, data)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", id, err)
+	}
+	return p, nil
+}
+
+// Where the key of OpenAI comes from.
+const (
+	keyName     = "OPENAI_API_KEY"
+	keyFileName = "OPENAI_API_KEY_FILE"
+)
+
+// withKeyFile returns an environment whose key is that of the file which the variable
+// OPENAI_API_KEY_FILE names, if it is set.
+func withKeyFile(getenv func(string) string) (func(string) string, error) {
+	path := getenv(keyFileName)
+	if path == "" {
+		return getenv, nil
+	}
+	if getenv(keyName) != "" {
+		return nil, fmt.Errorf("both %s and %s are set; unset one of them", keyName, keyFileName)
+	}
+	key, err := readKey(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", keyFileName, err)
+	}
+	return func(name string) string {
+		if name == keyName {
+			return key
+		}
+		return getenv(name)
+	}, nil
+}
+
+// maxKey bounds a file with a key, in bytes.
+const maxKey = 16 << 10
+
+// readKey reads a key from a file that only its owner can read.
+func readKey(path string) (string, error) {
+	data, err := conffile.Read(path, &conffile.Options{Max: maxKey})
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("others can read or change %s; run: chmod 600 %s", path, path)
+	}
+	key := strings.TrimSpace(string(data))
+	if key == "" || strings.ContainsAny(key, "\r\n") {
+		return "", fmt.Errorf("%s must hold a key in one line", path)
+	}
+	return key, nil
+}

@@ -1,0 +1,178 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/spell"
+	"github.com/grapnel-go/grapnel/internal/trust"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/policy"
+)
+
+// Explanation is what the rules say of a call.
+type Explanation = policy.Explanation
+
+// loadPolicy reads the rules of the user, of the project and of its agents. Those of
+// the project that allow something count if they are trusted; else they are taken
+// out of the agents, too.
+func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []message.Tool) (*policy.Policy, error) {
+	user, err := o.Paths.parseRules(o.Paths.userRules(), readUser)
+	if err != nil {
+		return nil, err
+	}
+	var project policy.Rules
+	if o.Paths.projectRules() != o.Paths.userRules() {
+		if project, err = o.Paths.parseRules(o.Paths.projectRules(), o.Paths.readProject); err != nil {
+			return nil, err
+		}
+	}
+	if project, err = trustRules(ctx, o, project, agents); err != nil {
+		return nil, err
+	}
+	def := user.Default
+	if def == "" {
+		def = policy.DefaultAnnotations
+	}
+	return policy.New([]policy.Rules{user, project}, &policy.Options{
+		Default: def, Root: o.Paths.Root, Home: o.Paths.Home, Tools: tools,
+	})
+}
+
+// parseRules reads a file of rules; there need not be one.
+func (p Paths) parseRules(file string, read func(string) ([]byte, error)) (policy.Rules, error) {
+	data, err := read(file)
+	if err != nil || data == nil {
+		return policy.Rules{}, err
+	}
+	return policy.Parse(data, p.Short(file))
+}
+
+// ruleSource is a place that rules of the project come from.
+type ruleSource struct {
+	Where string
+	Rules policy.Rules
+}
+
+// loosens reports whether the rules allow something.
+func (s ruleSource) loosens() bool {
+	return len(s.Rules.Allow) > 0 || s.Rules.Default == policy.DefaultAllow
+}
+
+// allowed and excepted are what the question about the rules shows.
+func (s ruleSource) allowed() (out []string) {
+	for _, r := range s.Rules.Allow {
+		out = append(out, s.Where+": "+ruleLine(r))
+	}
+	if s.Rules.Default == policy.DefaultAllow {
+		out = append(out, s.Where+": everything that no rule speaks of")
+	}
+	return out
+}
+
+func (s ruleSource) excepted() (out []string) {
+	for _, r := range s.Rules.Ask {
+		out = append(out, s.Where+": asks about "+ruleLine(r))
+	}
+	for _, r := range s.Rules.Deny {
+		out = append(out, s.Where+": denies "+ruleLine(r))
+	}
+	if d := s.Rules.Default; d != "" && d != policy.DefaultAllow {
+		out = append(out, fmt.Sprintf("%s: what no rule speaks of: %s", s.Where, d))
+	}
+	return out
+}
+
+// ruleLine is a rule with its grant.
+func ruleLine(r policy.Rule) string {
+	if r.Grant == (policy.Grant{}) {
+		return r.Rule
+	}
+	grant, err := json.Marshal(r.Grant)
+	if err != nil {
+		return r.Rule + " (limited)"
+	}
+	return r.Rule + " limited to " + string(grant)
+}
+
+// trustRules asks about what the project's file and agents allow. The approval is for
+// all their rules: one that asks or denies is a limit of what others allow. Without an
+// approval it returns the file's rules tightened, and tightens the sections.
+func trustRules(ctx context.Context, o Options, project policy.Rules, agents []Agent) (policy.Rules, error) {
+	sources := []ruleSource{{project.Source, project}}
+	for _, a := range agents {
+		rules, found, err := hook.SectionOf[policy.Rules](&a.Config, "policy")
+		if err == nil && found { // building the agent says what is wrong, with the place
+			sources = append(sources, ruleSource{"agent " + a.Config.Name, rules})
+		}
+	}
+	var allowed, excepted []string
+	for _, s := range sources {
+		allowed, excepted = append(allowed, s.allowed()...), append(excepted, s.excepted()...)
+	}
+	if len(allowed) == 0 {
+		return project, nil
+	}
+	want := trust.Request{From: "the project", Wants: map[trust.Kind][]string{trust.Rules: allowed, trust.Exceptions: excepted}}
+	answer, err := o.confirm(ctx, want, filepath.Join(o.Paths.Root, "policy"), trust.Digest(sources))
+	if err != nil || answer.Allows() {
+		return project, err
+	}
+	why := "nobody has approved them; run the command in a terminal to be asked, or with --dangerously-accept-project-rules, or write them in " + o.Paths.Short(o.Paths.userRules())
+	if answer == trust.Refused {
+		why = refusedTrust
+	}
+	o.Note(fmt.Sprintf("what the project's rules allow is asked about all the same (%s): %s", strings.Join(allowed, "; "), why))
+	tight, _ := project.Tightened()
+	return tight, tighten(agents)
+}
+
+// tighten takes out of the agents' sections what loosens anything.
+func tighten(agents []Agent) error {
+	for i, a := range agents {
+		rules, found, err := hook.SectionOf[policy.Rules](&a.Config, "policy")
+		if err != nil || !found || !(ruleSource{Rules: rules}).loosens() {
+			continue
+		}
+		own, _ := rules.Tightened()
+		text, err := own.JSON()
+		if err != nil {
+			return fmt.Errorf("agent %q: section policy: %w", a.Config.Name, err)
+		}
+		agents[i].Config = a.Config.WithSection("policy", text)
+	}
+	return nil
+}
+
+// Explain says what the rules make of a call of the tool by the agent. The arguments
+// are bound first, as those of a model are.
+func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, args message.JSON) (Explanation, error) {
+	all := a.Schema()
+	i := slices.IndexFunc(all, func(t message.Tool) bool { return strings.EqualFold(t.Name, tool) })
+	if i < 0 {
+		names := make([]string, len(all))
+		for j, t := range all {
+			names[j] = t.Name
+		}
+		fix := "there are " + strings.Join(names, ", ")
+		if near := spell.Closest(tool, names); near != "" {
+			fix = fmt.Sprintf("did you mean %s?", near)
+		}
+		return Explanation{}, fmt.Errorf("there is no tool %q; %s", tool, fix)
+	}
+	call := hook.NewToolCall(hook.ToolCallData{Tool: all[i], Args: args, Original: args})
+	inv, _ := a.assembly.hook.Dispatch(ctx, call)
+	if err := inv.Err(); err != nil {
+		return Explanation{}, fmt.Errorf("the call would be refused before any rule is asked: %w", err)
+	}
+	if by := agent.Plan().OffBy("Policy"); by != "" {
+		return Explanation{}, fmt.Errorf("no rule is asked: Policy is turned off by %s", by)
+	}
+	return a.Hooks.Policy.Explain(agent.Config(), all[i], inv.Args())
+}

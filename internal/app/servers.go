@@ -1,0 +1,170 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/internal/trust"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+)
+
+// addServer adds a server that was read without replacing its variables: what has an effect, one
+// line each, see [mcp.Server.Effects]. It returns the lines about the files that the server names.
+func addServer(r *trust.Request, m mcp.Server) (files []string) {
+	if m.URL != "" {
+		r.Wants[trust.URLs] = append(r.Wants[trust.URLs], m.Effects(isSet)...)
+		return nil
+	}
+	files = namedFiles(r.Dir, m)
+	r.Wants[trust.Commands] = slices.Concat(r.Wants[trust.Commands], m.Effects(isSet), files)
+	return files
+}
+
+// maxNamedFile is how many bytes of a file that a server names are approved: of a longer one
+// the beginning and the size.
+const maxNamedFile = 64 << 20
+
+// namedFiles are the files below dir that words of the server's command name, each on a
+// line with a digest: the server runs or reads them, and who changes one changes what was
+// approved. What those load is not known.
+func namedFiles(dir string, m mcp.Server) (lines []string) {
+	words := m.Args
+	if strings.ContainsRune(m.Command, '/') { // else it is looked up in PATH
+		words = slices.Concat([]string{m.Command}, m.Args)
+	}
+	for _, word := range words {
+		path := word
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		rel, err := filepath.Rel(dir, path)
+		if word == "" || err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		if line, ok := namedFile(path); ok {
+			lines = append(lines, fmt.Sprintf("%s: the file %s, %s", m.Name, filepath.ToSlash(rel), line))
+		}
+	}
+	return lines
+}
+
+// namedFile says what is in a file; false if it is none that can be read.
+func namedFile(path string) (string, bool) {
+	f, err := conffile.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxNamedFile)); err != nil {
+		return "", false
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return "", false
+	}
+	return fmt.Sprintf("%d bytes, sha256 %x", info.Size(), h.Sum(nil)[:16]), true
+}
+
+func isSet(name string) bool {
+	_, set := os.LookupEnv(name)
+	return set
+}
+
+// expanded are the variables of the server that have a value: which of the user's values
+// it gets is part of what is approved.
+func expanded(m mcp.Server) []string {
+	return slices.DeleteFunc(m.Variables(), func(name string) bool { return !isSet(name) })
+}
+
+// notTrusted is why servers are not started, and what to do.
+const notTrusted = "the list of servers has not been approved; run the command in a terminal to be asked, or with --start-servers"
+
+// refusedTrust is why they are not started if somebody does not want it.
+const refusedTrust = "you said no; run the command again to be asked again"
+
+// loadServers reads the project's list of servers. Unless it is trusted, all of
+// them are refused.
+func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
+	file := o.Paths.servers()
+	data, err := o.Paths.readProject(file)
+	if err != nil || data == nil {
+		return mcp.Config{}, err
+	}
+	cfg, err := mcp.Parse(data, os.LookupEnv)
+	if err != nil {
+		return mcp.Config{}, fmt.Errorf("%s: %w; mend the file or move it away", file, err)
+	}
+	for _, w := range cfg.Warnings {
+		o.Note(o.Paths.Short(file) + ": " + w)
+	}
+	answer, err := trusted(ctx, o, file, data, cfg)
+	if err != nil || answer.Allows() {
+		return cfg, err
+	}
+	why := notTrusted
+	if answer == trust.Refused {
+		why = refusedTrust
+	}
+	for i := range cfg.Servers {
+		cfg.Servers[i].Refused = cmp.Or(cfg.Servers[i].Refused, why)
+	}
+	o.Note(fmt.Sprintf("the MCP servers of %s are not started: %s", o.Paths.Short(file), why))
+	return cfg, nil
+}
+
+func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.Config) (trust.Answer, error) {
+	// Variables are shown by their names: their values may be secrets.
+	shown, err := mcp.Parse(data, nil)
+	if err != nil {
+		return trust.No, err
+	}
+	want := trust.Request{From: file, Dir: o.Paths.Root, Wants: map[trust.Kind][]string{}}
+	var gets []string
+	for i, s := range cfg.Servers {
+		if s.Refused == "" {
+			gets = slices.Concat(gets, addServer(&want, shown.Servers[i]), expanded(shown.Servers[i]))
+		}
+	}
+	if len(want.Lines()) == 0 {
+		return trust.Always, nil
+	}
+	if len(gets) > 0 {
+		data = fmt.Appendf(slices.Clip(data), "%q", gets)
+	}
+	// Every byte of the list counts, the files that it names, and which variables have a value.
+	return o.confirm(ctx, want, file, fmt.Sprintf("%x", sha256.Sum256(data)))
+}
+
+// allowServer answers whether an agent may use a server that its own file
+// declares, in the same way.
+func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server) error {
+	var one sync.Mutex // question at a time
+	return func(ctx context.Context, agent string, s mcp.Server) error {
+		one.Lock()
+		defer one.Unlock()
+		want := trust.Request{From: "the agent " + agent, Dir: o.Paths.Root, Wants: map[trust.Kind][]string{}}
+		files := addServer(&want, s)
+		key := filepath.Join(o.Paths.Root, "agent "+agent, s.Name)
+		answer, err := o.confirm(ctx, want, key, trust.Digest(s, expanded(s), files))
+		switch {
+		case err != nil:
+			return err
+		case answer.Allows():
+			return nil
+		case answer == trust.Refused:
+			return errors.New(refusedTrust)
+		}
+		return errors.New("the server has not been approved; run the command in a terminal to be asked, or with --start-servers")
+	}
+}

@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/client"
+)
+
+// Within makes this process a daemon for as long as do takes, and calls do with a client of it. It has the agents of the project that
+// can do without MCP servers, which are not started.
+func Within(ctx context.Context, o app.Options, do func(d *client.Client) error) (err error) {
+	dir, err := os.MkdirTemp("", "grapnel-")
+	if err != nil {
+		return fmt.Errorf("make a directory for a socket: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	opened, err := app.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	agents, _ := app.Agents(o.Paths, nil) // Open has read them
+	for _, a := range agents {
+		_, _ = opened.Register(ctx, a.Config.Name, hook.AgentConfig{}) // a request that needs a missing agent fails and says so
+	}
+	socket := filepath.Join(dir, "socket")
+	ln, err := api.Listen(ctx, socket)
+	if err != nil {
+		return errors.Join(err, opened.Close(context.WithoutCancel(ctx)))
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- api.New(apiOptions(opened, o.Paths)).Run(serving, ln, opened.Close) }()
+	err = do(client.New(socket, nil))
+	stop()
+	return errors.Join(err, <-ended)
+}

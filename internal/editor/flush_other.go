@@ -1,6 +1,0 @@
-//go:build unix && !linux && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
-
-package editor
-
-// flush does nothing: where input cannot be dropped, it answers the question.
-func flush(int) error { return nil }

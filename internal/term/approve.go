@@ -1,0 +1,182 @@
+package term
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/screen"
+)
+
+// approve shows a call and reads the answer.
+func (a *Approver) approve(ctx context.Context, r Request) (reply hook.ApprovalReply, by string, err error) {
+	switch {
+	case a.opts.Yes:
+		return hook.ApprovalReply{Answer: hook.AnswerApprove}, ByYes, nil
+	case a.person == nil:
+		return refuse(r, "standard input is not a terminal"), ByNobody, nil
+	}
+	free, err := a.take(ctx)
+	if err != nil {
+		return hook.ApprovalReply{}, "", err
+	}
+	defer free()
+	reply, err = a.ask(ctx, r)
+	switch {
+	case err == nil:
+		return reply, ByTerminal, nil
+	case errors.Is(err, io.EOF):
+		return refuse(r, "standard input has ended"), ByNobody, nil
+	case errors.Is(err, ErrDeclined):
+		return hook.ApprovalReply{Answer: hook.AnswerRefuse}, ByTerminal, nil
+	}
+	return hook.ApprovalReply{}, "", err
+}
+
+// refuse is the answer where nobody can give one.
+func refuse(r Request, why string) hook.ApprovalReply {
+	return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: fmt.Sprintf(
+		"%s needs a person's approval and nobody can answer here: %s. To allow such calls, run the command again with --yes, or in a terminal.",
+		r.Approval.Tool, why)}
+}
+
+// ask puts the question until it has an answer.
+func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, error) {
+	shown, cut := a.preview(r.Approval, previewLines)
+	a.show(screen.Format("\n%s wants to run: %s\n%s", who(r), screen.Rows(r.Approval.Reason), shown))
+	if r.Approval.ApprovedOnTimeout {
+		a.show(screen.Format("  Without an answer it is allowed at %s.\n", r.Expires.Local().Format("15:04:05")))
+	}
+	for {
+		answer, err := a.person.Answer(ctx, allow(r.Approval, cut))
+		if err != nil {
+			return hook.ApprovalReply{}, err
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(answer), " ")
+		reply, done := hook.ApprovalReply{}, false
+		switch strings.ToLower(strings.TrimSuffix(word, ",")) {
+		case "y", "yes":
+			reply, done = hook.ApprovalReply{Answer: hook.AnswerApprove}, rest == ""
+		case "n", "no":
+			reply, done = hook.ApprovalReply{Answer: hook.AnswerRefuse}, true
+			if rest = strings.TrimSpace(rest); rest != "" {
+				reply.Reason = "The user said no: " + rest
+			}
+		case "a", "always":
+			reply, done, err = a.choose(ctx, r.Approval, hook.AnswerApprove, "allowed")
+		case "v", "never":
+			reply, done, err = a.choose(ctx, r.Approval, hook.AnswerRefuse, "refused")
+		case "e", "edit":
+			reply, done, err = a.edit(ctx, r.Approval)
+		case "s", "show":
+			shown, cut = a.preview(r.Approval, 0)
+			a.show(shown)
+		}
+		if err != nil {
+			return hook.ApprovalReply{}, err
+		}
+		if !done {
+			continue
+		}
+		problem := r.Approval.Check(reply)
+		if problem == nil {
+			return reply, nil
+		}
+		a.show(screen.Format("  %s\n", screen.Rows(problem.Error())))
+	}
+}
+
+// allow is the question.
+func allow(r *hook.ApprovalRequest, cut bool) string {
+	question := "Allow it? [y]es, [n]o, "
+	if r.Offers.Len() > 0 {
+		question += "[a]lways, ne[v]er, "
+	}
+	question += "[e]dit"
+	if cut {
+		question += ", [s]how all"
+	}
+	return question + ": "
+}
+
+// who is the tool that wants to run, and the agent that calls it if that is not
+// the one the person talks to.
+func who(r Request) screen.Text {
+	if r.Depth > 0 {
+		return screen.Format("%s: %s", r.Agent, r.Approval.Tool)
+	}
+	return screen.Exact(r.Approval.Tool)
+}
+
+// choose lets the person say for what the answer is to be remembered; done is false
+// if for nothing, and then nothing is answered.
+func (a *Approver) choose(ctx context.Context, r *hook.ApprovalRequest, answer hook.Answer, so string) (reply hook.ApprovalReply, done bool, err error) {
+	n := r.Offers.Len()
+	if n == 0 {
+		return hook.ApprovalReply{}, false, nil
+	}
+	for i, o := range r.Offers.All() {
+		a.show(screen.Format("  %d  %s\n", i+1, o.Text))
+	}
+	question := "What is " + so + " from now on? 1-" + strconv.Itoa(n) + " (Enter for nothing): "
+	for {
+		chosen, err := a.person.Answer(ctx, question)
+		if chosen = strings.TrimSpace(chosen); err != nil || chosen == "" {
+			return hook.ApprovalReply{}, false, err
+		}
+		if i, err := strconv.Atoi(chosen); err == nil && 1 <= i && i <= n {
+			return hook.ApprovalReply{Answer: answer, Remember: r.Offers.At(i - 1).ID}, true, nil
+		}
+	}
+}
+
+// edit lets the person change the arguments; done is false if they leave it. A call
+// that is nothing but a command is edited as one, any other as JSON.
+func (a *Approver) edit(ctx context.Context, r *hook.ApprovalRequest) (reply hook.ApprovalReply, done bool, err error) {
+	command, alone := onlyCommand(r.Args)
+	question, text := "Arguments, as JSON (Enter on an empty line leaves it): ", screen.JSON(string(r.Args)).String()
+	if alone {
+		question, text = "Command (Enter on an empty line leaves it): ", command
+	}
+	for {
+		changed, err := a.person.Edit(ctx, question, text)
+		if changed = strings.TrimSpace(changed); err != nil || changed == "" {
+			return hook.ApprovalReply{}, false, err
+		}
+		if changed == text {
+			return hook.ApprovalReply{Answer: hook.AnswerApprove}, true, nil
+		}
+		args := message.JSON(changed)
+		if alone {
+			data, err := json.Marshal(map[string]string{"command": changed})
+			if err != nil {
+				return hook.ApprovalReply{}, false, err
+			}
+			args = message.JSON(data)
+		}
+		reply := hook.ApprovalReply{Answer: hook.AnswerModify, Args: args}
+		problem := r.Check(reply)
+		if problem == nil {
+			return reply, true, nil
+		}
+		a.show(screen.Format("  %s\n", screen.Rows(problem.Error())))
+		text = changed
+	}
+}
+
+// onlyCommand returns the command of a call that has nothing else, and that can be
+// edited as it is.
+func onlyCommand(args message.JSON) (string, bool) {
+	var in map[string]json.RawMessage
+	var command string
+	if json.Unmarshal([]byte(args), &in) != nil || len(in) != 1 || json.Unmarshal(in["command"], &command) != nil {
+		return "", false
+	}
+	return command, command == strings.TrimSpace(screen.Exact(command).String()) && !strings.Contains(command, "\t")
+}

@@ -1,0 +1,151 @@
+package term
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/screen"
+)
+
+// Approver asks the person at the terminal: whether a call may run, what an agent
+// wants to know, and what the program has to have confirmed. Where nobody can
+// answer it refuses, with a sentence that says how to allow the call. Safe for
+// concurrent use: of several questions, one is on the screen at a time.
+type Approver struct {
+	opts   ApproverOptions
+	person Answers
+	out    *screen.Output
+	turn   chan struct{} // holds one token: who has it may ask
+}
+
+// Request is what a person is asked: questions of an agent, or whether a tool call
+// may run.
+type Request struct {
+	hook.Inquiry
+	// Agent asks, or calls the tool. Depth is 0 for the agent that the person talks
+	// to, and more for one that another agent runs.
+	Agent string
+	Depth int
+	// Expires is when the time for an answer is over; zero is never.
+	Expires time.Time
+}
+
+// Answers is where a person answers questions.
+type Answers interface {
+	// Answer shows the question and returns the line that is typed after that;
+	// what was typed before does not count. ErrDeclined says that the person does
+	// not answer this, io.EOF that nobody will answer any more, and when ctx ends it
+	// returns its error. One goroutine at a time.
+	Answer(ctx context.Context, question string) (string, error)
+	// Edit is Answer with a text that the person changes; what is returned is the
+	// whole new text, "" for none.
+	Edit(ctx context.Context, question, text string) (string, error)
+}
+
+// ApproverOptions say who answers.
+type ApproverOptions struct {
+	// In is what the person types into; nil is nobody.
+	In io.Reader
+	// Answers, if it is not nil, is asked instead of In and Out; Out still shows
+	// what the question is about.
+	Answers Answers
+	// Root is the directory that file tools work in, to show what a call would
+	// change in a file there; "" shows the arguments alone.
+	Root string
+	// Out is where the question is shown; nil is nowhere.
+	Out io.Writer
+	// Gate is closed while a question is on the screen; nil is none.
+	Gate *Gate
+	// Yes approves every ask without a question.
+	Yes bool
+	// Color the preview.
+	Color bool
+}
+
+// NewApprover returns an approver; nil options are one that refuses every ask.
+func NewApprover(o *ApproverOptions) *Approver {
+	a := &Approver{turn: make(chan struct{}, 1)}
+	if o != nil {
+		a.opts = *o
+	}
+	if a.opts.Out == nil {
+		a.opts.Out = io.Discard
+	}
+	a.out = screen.New(a.opts.Out)
+	switch {
+	case a.opts.Answers != nil:
+		a.person = a.opts.Answers
+	case a.opts.In != nil:
+		a.person = &typist{lines: newLineReader(a.opts.In), out: a.out}
+	}
+	return a
+}
+
+// preview shows what a call would change, or else its arguments.
+func (a *Approver) preview(r *hook.ApprovalRequest, lines int) (text screen.Text, cut bool) {
+	call := hook.NewToolCall(hook.ToolCallData{ID: r.CallID, Tool: message.Tool{Name: r.Tool}, Args: r.Args})
+	if a.opts.Root != "" {
+		if text, cut, ok := Diff(a.opts.Root, call, lines, a.opts.Color); ok {
+			return text, cut
+		}
+	}
+	text, cut = Preview(call, lines, a.opts.Color)
+	if replaces(a.opts.Root, call) {
+		text = screen.Format("  replaces the file that is there\n%s", text)
+	}
+	return text, cut
+}
+
+// replaces reports whether the call writes over a file of which no difference can
+// be shown.
+func replaces(root string, call *hook.ToolCall) bool {
+	var in struct {
+		FilePath string `json:"file_path"`
+	}
+	if root == "" || call.Name() != "write" || json.Unmarshal([]byte(call.Args()), &in) != nil {
+		return false
+	}
+	_, err := readBelow(root, in.FilePath)
+	return errors.Is(err, errNotShown)
+}
+
+// Attended reports whether somebody is there to answer.
+func (a *Approver) Attended() bool { return a.person != nil }
+
+// Confirm shows the text and asks a question that yes or no answers. Where nobody
+// can answer, and at the end of the input, the answer is no; Yes does not count.
+func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, error) {
+	if a.person == nil {
+		return false, nil
+	}
+	free, err := a.take(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer free()
+	a.show(screen.Format("%s\n", screen.Lines(text)))
+	for {
+		answer, err := a.person.Answer(ctx, question+" [y]es, [n]o: ")
+		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, ErrDeclined) {
+				err = nil
+			}
+			return false, err
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+	}
+}
+
+// show drops the error: if the question cannot be shown, the answer does not come.
+func (a *Approver) show(text screen.Text) { _ = a.out.Print(text) }

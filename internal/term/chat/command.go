@@ -1,0 +1,191 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/spell"
+	"github.com/grapnel-go/grapnel/internal/term/edit"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+// command is something that the chat does itself.
+type command struct {
+	name, argument, help string
+	run                  func(c *Chat, ctx context.Context, rest string) error
+}
+
+// commands returns all of them, in the order of the help.
+func commands() []command {
+	return []command{
+		{"help", "", "say what there is", alone((*Chat).help)},
+		{"tools", "", "list the tools of the agent", alone((*Chat).tools)},
+		{"agents", "", "list the agents", alone((*Chat).agents)},
+		{"clear", "", "begin a new conversation; this one is kept", alone((*Chat).clear)},
+		{"resume", "ID", "go on with an earlier conversation, or list them", (*Chat).resume},
+		{"continue", "", "go on with the turn that was interrupted when its process died", (*Chat).goOnWithTurn},
+		{"quit", "", "leave; also Ctrl-D, or Ctrl-C twice", alone(func(*Chat) error { return errLeave })},
+	}
+}
+
+// alone makes a command of what takes no argument.
+func alone(run func(c *Chat) error) func(*Chat, context.Context, string) error {
+	return func(c *Chat, _ context.Context, rest string) error {
+		if rest != "" {
+			return fmt.Errorf("the command takes no argument, but got %q", rest)
+		}
+		return run(c)
+	}
+}
+
+func find(name string) (command, bool) {
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return command{}, false
+	}
+	return all[i], true
+}
+
+// named is a line that begins with the name of a command or a skill. A path, as
+// in "/etc/hosts is odd", does not.
+var named = regexp.MustCompile(`^/([A-Za-z0-9_:.-]+)(?:\s+|$)`)
+
+// slash returns the name and the rest of a line that begins like a command.
+func slash(line string) (name, rest string, ok bool) {
+	m := named.FindStringSubmatchIndex(line)
+	if m == nil {
+		return "", "", false
+	}
+	return line[m[2]:m[3]], strings.TrimSpace(line[m[1]:]), true
+}
+
+// meant ends a sentence with a question for the name that was probably meant, if
+// there is one.
+func (c *Chat) meant(name string) string {
+	var names []string
+	for _, cmd := range commands() {
+		names = append(names, cmd.name)
+	}
+	for _, k := range c.skills() {
+		names = append(names, k.Name)
+	}
+	if near := spell.Closest(name, names); near != "" {
+		return "; did you mean /" + near + "?"
+	}
+	return "."
+}
+
+// skills are those that a person may start with the agent of the conversation,
+// sorted by name. One that is named like a command is not among them. It reads
+// their files.
+func (c *Chat) skills() []skills.Skill {
+	section, _, err := hook.SectionOf[skills.Section](c.agent.Config(), "skills")
+	if err != nil || section.Names != nil && len(section.Names) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(c.o.App.Skills(c.agent), func(k skills.Skill) bool {
+		_, command := find(k.Name)
+		return command || k.NotManual || section.Names != nil && !slices.Contains(section.Names, k.Name)
+	})
+}
+
+func (c *Chat) isSkill(name string) bool {
+	return slices.ContainsFunc(c.skills(), func(k skills.Skill) bool { return k.Name == name })
+}
+
+// complete completes the name of a command or a skill.
+func (c *Chat) complete(before string) (from int, words []edit.Word) {
+	if !strings.HasPrefix(before, "/") || strings.ContainsAny(before, " \t\n") {
+		return 0, nil
+	}
+	add := func(name, help string) {
+		if strings.HasPrefix("/"+name, before) {
+			words = append(words, edit.Word{Text: "/" + name, Help: help})
+		}
+	}
+	for _, cmd := range commands() {
+		add(cmd.name, cmd.help)
+	}
+	for _, k := range c.skills() {
+		add(k.Name, k.Description)
+	}
+	return 0, words
+}
+
+func (c *Chat) help() error {
+	var t table
+	t.title("Commands")
+	for _, cmd := range commands() {
+		t.row(strings.TrimSpace("/"+cmd.name+" "+cmd.argument), cmd.help)
+	}
+	if all := c.skills(); len(all) > 0 {
+		t.title("Skills")
+		for _, k := range all {
+			t.row(strings.TrimSpace("/"+k.Name+" "+k.ArgumentHint), k.Description)
+		}
+	}
+	t.title("Keys")
+	t.row(`Alt-Enter, \ Enter`, "a line break; what is pasted keeps its own")
+	t.row("Up, Down", "earlier lines; one that begins with a blank is not kept")
+	t.row("Tab", "complete the name of a command or a skill")
+	t.row("Ctrl-C", "interrupt the turn, or throw the line away")
+	c.show(t)
+	return nil
+}
+
+func (c *Chat) tools() error {
+	var t table
+	for _, tool := range c.o.App.Tools(c.agent) {
+		if tool.OutOfScope != "" {
+			continue
+		}
+		text, _, _ := strings.Cut(tool.Description, "\n")
+		if tool.Destructive || tool.OpenWorld {
+			text = "(asks) " + text
+		}
+		t.row(tool.Name, text)
+	}
+	if len(t.rows) == 0 {
+		c.say("The agent has no tools.")
+	}
+	c.show(t)
+	return nil
+}
+
+func (c *Chat) agents() error {
+	agents, err := app.Agents(c.o.Paths, nil)
+	if err != nil {
+		return err
+	}
+	var t table
+	for _, a := range agents {
+		name := a.Config.Name
+		if name == c.agent.Name() {
+			name += " (this one)"
+		}
+		t.row(name, a.Config.Description)
+	}
+	c.show(t)
+	c.hint("To talk to another one: grapnel chat --agent NAME")
+	return nil
+}
+
+func (c *Chat) clear() error {
+	c.farewellTo()
+	c.renew()
+	c.hint("This is a new conversation.")
+	return nil
+}
+
+// farewellTo says how to return to the conversation that is left.
+func (c *Chat) farewellTo() {
+	if c.conv != nil {
+		c.hint("/resume " + c.conv.ID() + " returns to the one before.")
+	}
+}

@@ -1,0 +1,120 @@
+package term
+
+import (
+	"cmp"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/screen"
+)
+
+// childCall names a call of a child's turn: ids of calls are unique within one.
+type childCall struct{ turn, call string }
+
+// child shows what happens in the turn of an agent that another one runs: its
+// beginning and its end, a line for each call when it has ended, and what went
+// wrong, all with the agent's name and further to the right. What it says is not
+// shown as it says it: several may talk at once, and the answer is another's.
+func (p *Printer) child(ev hook.Event) {
+	indent, who := screen.Repeat("  ", ev.Depth+1), screen.Format("%s: ", ev.Agent)
+	width := max(20, p.width()-indent.Len()-who.Len())
+	d := ev.Detail()
+	switch ev.Kind {
+	case event.SubagentStart:
+		p.note(screen.Cyan, screen.Format("%s▸ %s%s", indent, who, line(ev.Text, width)))
+	case event.SubagentEnd:
+		color, text := screen.Dim, ev.Text
+		if d.Stop != hook.StopCompleted {
+			color, text = screen.Red, string(d.Stop)+" "+text
+		}
+		p.note(color, screen.Format("%s◂ %s%s", indent, who, line(text, width)))
+	case event.CallStart:
+		p.children[childCall{ev.Turn, d.CallID}] = Summary(d.Args, width-len(d.Tool))
+	case event.CallProgress:
+		p.note(screen.Dim, screen.Format("%s… %s%s", indent, who, line(d.Tool+": "+ev.Text, width)))
+	case event.ApprovalGiven:
+		p.approval(indent, who, d, ev.Text)
+	case event.CallResult:
+		p.childResult(indent, ev, d)
+	case event.Error:
+		p.note(screen.Red, screen.Format("%s✗ %s%s", indent, who, line(ev.Text, failureWidth)))
+	default:
+		p.told(indent, who, ev)
+	}
+}
+
+func (p *Printer) childResult(indent screen.Text, ev hook.Event, d hook.EventDetail) {
+	key := childCall{ev.Turn, d.CallID}
+	args := p.children[key]
+	delete(p.children, key)
+	mark, color := screen.Lit("✓"), screen.Green
+	if wentWrong(d) {
+		mark, color = screen.Lit("✗"), screen.Red
+	}
+	p.end()
+	text := p.paint(color, screen.Format("%s%s %s: %s", indent, mark, ev.Agent, d.Tool))
+	if !args.Empty() {
+		text = screen.Format("%s  %s", text, args)
+	}
+	if d.Duration > 0 {
+		text = screen.Join(text, p.paint(screen.Dim, screen.Format("  %s", Took(d.Duration))))
+	}
+	p.write(text, screen.Lit("\n"))
+	if color == screen.Red {
+		p.note(color, screen.Format("%s  %s", indent, line(string(d.Outcome)+": "+ResultText(d.Result), failureWidth)))
+	}
+}
+
+// wentWrong reports whether a call ended otherwise than its caller wanted.
+func wentWrong(d hook.EventDetail) bool {
+	return d.Result.IsError() || d.Outcome != message.OutcomeExecuted && d.Outcome != message.OutcomeAnswered
+}
+
+// told shows what is told in one line wherever it happens; false for everything
+// else.
+func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
+	width := max(20, p.width()-indent.Len()-who.Len())
+	say := func(color screen.Style, mark, text string) {
+		p.note(color, screen.Format("%s%s %s%s", indent, mark, who, line(text, width)))
+	}
+	switch ev.Kind {
+	case event.HookFailed:
+		say(screen.Yellow, "!", ev.Text)
+	case event.HookRun:
+		if run, ok := ev.Run(); ok && run.Visibility.Reaches(p.hooks) {
+			p.note(screen.Dim, screen.Format("%s∙ %s%s", indent, who, RunLine(run, width)))
+		}
+	case event.SkillLoaded:
+		say(screen.Dim, "·", "skill loaded: "+ev.Text)
+	case event.ServerConnected:
+		say(screen.Dim, "·", "MCP server connected: "+ev.Text)
+	case event.ServerLost:
+		say(screen.Yellow, "!", "MCP server lost: "+ev.Text)
+	case event.Diagnostic:
+		say(screen.Dim, "·", ev.Text)
+	case event.Steered:
+		say(screen.Plain, ">", ev.Text)
+	case event.SteerRefused:
+		say(screen.Yellow, "!", "what was said to the turn is not for the model: "+ev.Text)
+	case event.ApprovalTimedOut:
+		say(screen.Yellow, "!", ev.Detail().Tool+": "+ev.Text)
+	case event.ApprovalAsked, event.QuestionAsked:
+		p.end() // who asks shows it
+	case event.QuestionGiven:
+		d := ev.Detail()
+		answers := Answered(d.Inquiry, d.Response)
+		switch {
+		case d.By == ByNobody:
+			answers = []string{"nobody is here to answer the question"}
+		case len(answers) == 0:
+			answers = []string{cmp.Or(ev.Text, "the question is left unanswered")}
+		}
+		for _, text := range answers {
+			say(screen.Yellow, "?", text)
+		}
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,115 @@
+package term
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/screen"
+)
+
+// shownLines is how many lines of each output of a command are shown: half of them
+// from its beginning, half from its end.
+const shownLines = 10
+
+// commandOutput is the answer of a tool that runs a command. It is known by its
+// members, because a tool may have any name.
+type commandOutput struct {
+	Stdout    *string `json:"stdout"`
+	Stderr    *string `json:"stderr"`
+	ExitCode  *int    `json:"exit_code"`
+	Truncated bool    `json:"truncated"`
+	TimedOut  bool    `json:"timed_out"`
+}
+
+// outputOf reads the answer of a command, which is the last line of a result; before
+// is what stands in front of it. Of any other result all is in front.
+func outputOf(result string) (before string, out commandOutput, ok bool) {
+	at := strings.LastIndexByte(result, '\n') + 1
+	dec := json.NewDecoder(strings.NewReader(result[at:]))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&out) != nil || dec.More() || out.Stdout == nil || out.Stderr == nil || out.ExitCode == nil {
+		return result, commandOutput{}, false
+	}
+	return strings.TrimSuffix(result[:at], "\n"), out, true
+}
+
+// linesOf are the lines of an output; none of one that is empty.
+func linesOf(output string) []string {
+	output = strings.TrimRight(strings.ReplaceAll(output, "\r\n", "\n"), "\n")
+	if output == "" {
+		return nil
+	}
+	return strings.Split(output, "\n")
+}
+
+// single returns the one line that a command has written, where that says all.
+func (o commandOutput) single() (string, bool) {
+	if o.Stdout == nil {
+		return "", false
+	}
+	lines := linesOf(*o.Stdout)
+	return strings.Join(lines, ""), len(lines) <= 1 && *o.Stderr == "" && *o.ExitCode == 0
+}
+
+// rows are the lines that the person would have seen, each behind a mark so that none
+// can be taken for one of the program's own. Standard error and an exit code other than
+// 0 are named.
+func (o commandOutput) rows(width int) []shownRow {
+	rows := o.part(*o.Stdout, screen.Lit("    │ "), screen.Dim, width)
+	rows = append(rows, o.part(*o.Stderr, screen.Lit("    stderr │ "), screen.Yellow, width)...)
+	if *o.ExitCode != 0 {
+		rows = append(rows, shownRow{screen.Format("    exit code %d\n", *o.ExitCode), screen.Yellow})
+	}
+	return rows
+}
+
+// part are the rows of one output: its beginning, how much is left out, and its end.
+func (o commandOutput) part(output string, mark screen.Text, color screen.Style, width int) (rows []shownRow) {
+	lines := linesOf(output)
+	head, left := len(lines), len(lines)-shownLines
+	if left > 1 { // a note in the place of one line would save nothing
+		head = shownLines / 2
+	}
+	for _, l := range lines[:head] {
+		rows = append(rows, shownRow{screen.Format("%s%s\n", mark, screen.Exact(l).Cut(width-mark.Len())), color})
+	}
+	if head == len(lines) {
+		return rows
+	}
+	note := screen.Format("    … %d lines are left out\n", left)
+	if o.Truncated {
+		note = screen.Format("    … %d lines are left out, and what the tool has not kept\n", left)
+	}
+	rows = append(rows, shownRow{note, screen.Dim})
+	for _, l := range lines[head+left:] {
+		rows = append(rows, shownRow{screen.Format("%s%s\n", mark, screen.Exact(l).Cut(width-mark.Len())), color})
+	}
+	return rows
+}
+
+// shownRow is a line with its end.
+type shownRow struct {
+	text  screen.Text
+	color screen.Style
+}
+
+// ResultText returns what a tool has answered as a person reads it: of a command what
+// it wrote, standard error behind "stderr: ", and an exit code other than 0. It is not
+// safe for a terminal yet.
+func ResultText(r message.ToolResult) string {
+	before, out, ok := outputOf(r.Text())
+	if !ok {
+		return before
+	}
+	lines := linesOf(before)
+	lines = append(lines, linesOf(*out.Stdout)...)
+	for _, l := range linesOf(*out.Stderr) {
+		lines = append(lines, "stderr: "+l)
+	}
+	if *out.ExitCode != 0 {
+		lines = append(lines, fmt.Sprintf("exit code %d", *out.ExitCode))
+	}
+	return strings.Join(lines, "\n")
+}

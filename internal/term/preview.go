@@ -1,0 +1,96 @@
+package term
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
+)
+
+// previewLines is how much of one value an ask shows at once.
+const previewLines = 30
+
+// Preview returns the arguments of a call as a person judges them: a command
+// behind "$ ", a replacement as lines with - and +, new content as lines with +,
+// everything else as "key: value". Nothing of it can act on the terminal. Of
+// each value at most lines are shown, and cut says that something is missing; 0
+// shows all.
+func Preview(call *hook.ToolCall, lines int, color bool) (text screen.Text, cut bool) {
+	p := previewer{lines: lines, color: color}
+	ms := members(call.Args())
+	if ms == nil {
+		p.value(screen.Lit("  "), screen.Plain, string(call.Args()))
+	}
+	for _, m := range ms {
+		switch m.key {
+		case "command":
+			p.value(screen.Lit("  $ "), screen.Plain, plain(m.value))
+		case "old_string":
+			p.marked(screen.Lit("  - "), screen.Red, plain(m.value))
+		case "new_string", "content":
+			p.marked(screen.Lit("  + "), screen.Green, plain(m.value))
+		default:
+			p.value(screen.Format("  %s: ", m.key), screen.Plain, indented(m.value))
+		}
+	}
+	return screen.Join(p.rows...), p.cut
+}
+
+// indented returns a value over several lines if it is an object or a list.
+func indented(v json.RawMessage) string {
+	if len(v) == 0 || v[0] != '{' && v[0] != '[' {
+		return plain(v)
+	}
+	var buf bytes.Buffer
+	if json.Indent(&buf, v, "", "  ") != nil {
+		return string(v)
+	}
+	return buf.String()
+}
+
+type previewer struct {
+	rows  []screen.Text
+	lines int
+	color bool
+	cut   bool
+}
+
+// value writes a text with the prefix in front of its first line.
+func (p *previewer) value(prefix screen.Text, color screen.Style, text string) {
+	p.lined(prefix, screen.Repeat(" ", max(4, prefix.Len())), color, text)
+}
+
+// marked writes a text with the mark in front of each of its lines.
+func (p *previewer) marked(mark screen.Text, color screen.Style, text string) {
+	p.lined(mark, mark, color, text)
+}
+
+func (p *previewer) lined(first, next screen.Text, color screen.Style, text string) {
+	rows := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	rest := 0
+	if p.lines > 0 && len(rows) > p.lines {
+		rest, rows = len(rows)-p.lines, rows[:p.lines]
+	}
+	for _, row := range rows {
+		p.row(color, screen.Join(first, screen.Exact(row)))
+		first = next
+	}
+	p.more(rest)
+}
+
+func (p *previewer) row(color screen.Style, row screen.Text) {
+	if p.color {
+		row = screen.Paint(color, row)
+	}
+	p.rows = append(p.rows, row, screen.Lit("\n"))
+}
+
+// more says how many lines are left out.
+func (p *previewer) more(rest int) {
+	if rest > 0 {
+		p.cut = true
+		p.rows = append(p.rows, screen.Format("    … %d more lines\n", rest))
+	}
+}

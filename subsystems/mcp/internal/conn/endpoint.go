@@ -1,0 +1,444 @@
+package conn
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Watcher is told what happens to an endpoint, in order and with no lock held.
+// It must return soon, and it must be comparable.
+type Watcher interface{ Changed(Change) }
+
+// Change is one happening. Err is its cause, where it has one; it holds no
+// credentials.
+type Change struct {
+	Kind ChangeKind
+	Err  error
+}
+
+// ChangeKind names a happening.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	Connected ChangeKind = "connected" // Listed is new
+	Relisted  ChangeKind = "relisted"  // Listed is new, or with Err could not be read again
+	Failed    ChangeKind = "failed"    // it could not be connected: Err
+	Lost      ChangeKind = "lost"      // the connection broke: Err
+	Ended     ChangeKind = "ended"     // nobody has used it for a while, or nobody is left
+)
+
+// ServerError is why a process could not be connected or its connection broke.
+type ServerError struct {
+	Err error
+	// Stderr is the end of what it wrote to its error output, at most 16 KiB. It is no
+	// part of Error, because it may hold secrets and the model reads errors.
+	Stderr string
+}
+
+func (e *ServerError) Error() string { return e.Err.Error() }
+
+func (e *ServerError) Unwrap() error { return e.Err }
+
+// Endpoint is one server: at most one connection at a time, which comes and
+// goes, and the tools that it listed last. It is safe for concurrent use.
+type Endpoint struct {
+	pool   *Pool
+	spec   Spec
+	print  Fingerprint
+	stderr ring
+	poke   chan struct{} // has one element when the idle time has to be looked at again
+
+	mu       sync.Mutex
+	watchers []Watcher // never changed in place
+	peer     *peer     // the connection; nil while there is none
+	start    *Start    // the start under way; nil if none is
+	failure  error     // why there is no connection; nil before the first start and after an end
+	rested   bool      // it was ended because it was idle
+	listed   []*sdk.Tool
+	version  int       // of listed; 0 before the first
+	holds    int       // agents that are registered and use it
+	left     bool      // the last of them has gone since it was needed last
+	busy     int       // leases
+	used     time.Time // when it was used last
+}
+
+// Start is one start of a connection. All who need the endpoint meanwhile wait
+// for the same one; it goes on when they leave.
+type Start struct {
+	done chan struct{}
+	peer *peer // set with err before done is closed
+	err  error
+}
+
+// started returns a start that is over.
+func started(p *peer, err error) *Start {
+	s := &Start{done: make(chan struct{}), peer: p, err: err}
+	close(s.done)
+	return s
+}
+
+// Begin starts the connection if there is neither one nor a start under way. It
+// does not wait.
+func (e *Endpoint) Begin() *Start {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.used, e.left = time.Now(), false
+	if e.peer != nil {
+		return started(e.peer, nil)
+	}
+	if e.start != nil {
+		return e.start
+	}
+	s := &Start{done: make(chan struct{})}
+	if !e.pool.spawn(func() { e.run(s) }) {
+		return started(nil, ErrClosed)
+	}
+	e.start = s
+	return s
+}
+
+// Wait blocks until the start has ended or ctx has. Callers at the same time
+// share one start and its failure.
+func (e *Endpoint) Wait(ctx context.Context, s *Start) error {
+	_, err := e.await(ctx, s)
+	return err
+}
+
+// await waits for the start. A connection that has just ended, which nobody else
+// has noticed yet, is no connection: once that is noted it starts another.
+func (e *Endpoint) await(ctx context.Context, s *Start) (*peer, error) {
+	for {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if s.err != nil || !s.peer.over() {
+			return s.peer, s.err
+		}
+		select {
+		case <-s.peer.noted:
+			s = e.Begin()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Lease is the right to call: the connection is not ended for being idle while
+// there is one. Release it.
+type Lease struct {
+	e    *Endpoint
+	p    *peer
+	once sync.Once
+}
+
+// Acquire connects if need be and returns a lease. It blocks until there is a
+// connection, none can be made, or ctx ends.
+func (e *Endpoint) Acquire(ctx context.Context) (*Lease, error) {
+	s := e.Begin()
+	for {
+		p, err := e.await(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		e.mu.Lock()
+		if !p.over() { // decided under the lock under which idle connections are given up
+			e.busy++
+			e.mu.Unlock()
+			return &Lease{e: e, p: p}, nil
+		}
+		e.mu.Unlock()
+		s = started(p, nil) // await waits until that is noted
+	}
+}
+
+// Release gives the lease back. Calls after the first do nothing.
+func (l *Lease) Release() {
+	l.once.Do(func() {
+		l.e.mu.Lock()
+		l.e.busy--
+		l.e.used = time.Now()
+		l.e.mu.Unlock()
+		l.e.wake()
+	})
+}
+
+// Hold notes that an agent uses the endpoint from now on. It starts nothing.
+func (e *Endpoint) Hold() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.holds++
+	e.left = false
+}
+
+// Drop undoes one Hold. When the last has been undone the connection is ended,
+// unless somebody has begun to need it since; Drop does not wait for that.
+func (e *Endpoint) Drop() {
+	e.mu.Lock()
+	e.holds--
+	e.left = e.holds == 0
+	e.mu.Unlock()
+	e.wake()
+}
+
+func (e *Endpoint) wake() {
+	select {
+	case e.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Listed returns the tools as the server listed them last, and a number that is
+// another for every list; 0 before the first. The slice must not be changed.
+func (e *Endpoint) Listed() ([]*sdk.Tool, int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.listed, e.version
+}
+
+// run is the life of one connection: make it, wait for its end, clean up.
+func (e *Endpoint) run(s *Start) {
+	p, listed, err := e.connect()
+	e.mu.Lock()
+	e.start, e.peer, e.failure, e.rested = nil, p, err, false
+	if err == nil {
+		e.listed, e.version, e.used = listed, e.version+1, time.Now()
+	}
+	e.mu.Unlock()
+	s.peer, s.err = p, err
+	if err != nil {
+		e.tell(Change{Failed, err})
+		close(s.done)
+		return
+	}
+	e.tell(Change{Kind: Connected})
+	close(s.done)
+	settled, cause := e.attend(p)
+	defer settled()
+	if cause == nil {
+		// Ended before anybody can start another: they may share files.
+		p.end(e.pool, true)
+		e.finish(p, Change{Kind: Ended})
+		return
+	}
+	e.finish(p, Change{Lost, e.withStderr(cause)})
+	p.end(e.pool, e.pool.Closing())
+}
+
+// finish notes that the connection is no more, telling it before anybody can
+// start another, so that what is told is in order.
+func (e *Endpoint) finish(p *peer, c Change) {
+	e.tell(c)
+	e.mu.Lock()
+	e.peer, e.failure, e.rested = nil, c.Err, c.Err == nil
+	e.mu.Unlock()
+	close(p.noted)
+}
+
+// tell tells the watchers.
+func (e *Endpoint) tell(c Change) {
+	e.mu.Lock()
+	watchers := e.watchers
+	e.mu.Unlock()
+	for _, w := range watchers {
+		w.Changed(c)
+	}
+}
+
+// connect opens the connection, greets the server and reads its list of tools,
+// within the time for connecting. It waits for no other server: one that does not
+// answer must not hold up the rest.
+func (e *Endpoint) connect() (*peer, []*sdk.Tool, error) {
+	life, limit := e.pool.life, e.pool.o.ConnectTimeout
+	ctx, cancel := context.WithTimeout(life, limit)
+	defer cancel()
+	e.stderr.reset()
+	c, err := e.pool.open(e.spec, &e.stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	// What the library does on its way may heed no context.
+	stop := context.AfterFunc(ctx, c.kill)
+	p, listed, err := greet(ctx, c)
+	if stop(); err == nil {
+		return p, listed, nil
+	}
+	status, gone := c.exit()
+	c.kill()
+	c.release()
+	switch {
+	case life.Err() != nil:
+		return nil, nil, ErrClosed
+	case ctx.Err() != nil:
+		err = fmt.Errorf("it did not answer within %v", limit)
+	case gone:
+		err = fmt.Errorf("it ended while it was started (%s)", status)
+	default:
+		err = fmt.Errorf("connect: %s", e.spec.clean(brief(err)))
+	}
+	return nil, nil, e.withStderr(err)
+}
+
+// withStderr adds what the process has written to its error output.
+func (e *Endpoint) withStderr(err error) error {
+	if text := e.stderr.String(); text != "" {
+		return &ServerError{Err: err, Stderr: text}
+	}
+	return err
+}
+
+// attend waits until the connection has to be given up and says why; nil means
+// that nobody uses it. Meanwhile it reads the list of tools again when the server
+// says that it changed, and asks whether the server is still there when that is
+// in doubt. The caller calls settled once the connection has ended.
+func (e *Endpoint) attend(p *peer) (settled func(), cause error) {
+	idle := time.NewTimer(e.idle(p))
+	defer idle.Stop()
+	var work sync.WaitGroup
+	changes, doubts := p.changes, p.doubts // nil while the work that they ask for is under way
+	relisted, probed := make(chan *Change, 1), make(chan struct{}, 1)
+	for {
+		select {
+		case <-p.down:
+			return work.Wait, p.cause()
+		case <-e.pool.life.Done():
+			return work.Wait, ErrClosed
+		case <-p.leaving:
+			return work.Wait, nil
+		case <-e.poke:
+			idle.Reset(e.idle(p))
+		case <-idle.C:
+			idle.Reset(e.idle(p))
+		case <-changes:
+			changes = nil
+			work.Go(func() { relisted <- e.relist(p) })
+		case c := <-relisted:
+			if changes = p.changes; c != nil {
+				e.tell(*c)
+			}
+		case <-doubts:
+			doubts = nil
+			work.Go(func() { p.probe(); probed <- struct{}{} })
+		case <-probed:
+			doubts = p.doubts
+		}
+	}
+}
+
+// forever is longer than any program runs.
+const forever = time.Duration(1<<63 - 1)
+
+// idle returns how long the connection may still be unused. If that is over it
+// gives the connection up: p.leaving is closed, and nobody gets a lease any more.
+func (e *Endpoint) idle(p *peer) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	limit := e.idleLimitLocked()
+	if e.busy > 0 || limit == forever {
+		return forever
+	}
+	if rest := limit - time.Since(e.used); rest > 0 {
+		return rest
+	}
+	p.leave()
+	return forever
+}
+
+func (e *Endpoint) idleLimitLocked() time.Duration {
+	limit := e.pool.o.IdleTimeout
+	if limit <= 0 {
+		limit = forever
+	}
+	switch {
+	case len(e.watchers) == 0 || e.left:
+		return 0
+	case e.holds == 0:
+		return min(limit, unclaimedTime)
+	}
+	return limit
+}
+
+// relistPause is how long a change of the list is waited with: changes come in
+// bursts.
+const relistPause = 100 * time.Millisecond
+
+// relist reads the list of tools again; nil if nothing is to be told.
+func (e *Endpoint) relist(p *peer) *Change {
+	pause := time.NewTimer(relistPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-p.down:
+		return nil
+	case <-p.leaving:
+		return nil
+	}
+	select {
+	case <-p.changes: // of the same burst
+	default:
+	}
+	ctx, cancel := context.WithTimeout(e.pool.life, e.pool.o.ConnectTimeout)
+	defer cancel()
+	listed, err := p.list(ctx)
+	if err != nil {
+		return &Change{Relisted, fmt.Errorf("read its tools again: %s", e.spec.clean(brief(err)))}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if reflect.DeepEqual(e.listed, listed) {
+		return nil
+	}
+	e.listed, e.version = listed, e.version+1
+	return &Change{Kind: Relisted}
+}
+
+// State says what an endpoint is at.
+type State string
+
+// The states of an endpoint.
+const (
+	StateUnused     State = "unused" // nobody has needed it yet
+	StateConnecting State = "connecting"
+	StateConnected  State = "connected"
+	StateLost       State = "lost" // it could not be connected or the connection broke
+	StateIdle       State = "idle" // ended because nobody used it
+)
+
+// Status is what is known of an endpoint at one time.
+type Status struct {
+	State State
+	// Err is why it is lost; nil in the other states.
+	Err error
+	// Process is the id of the process; 0 without one.
+	Process int
+	// Stderr is the end of what the process wrote to its error output since it was
+	// started last, at most 16 KiB.
+	Stderr string
+}
+
+// Status returns what the endpoint is at.
+func (e *Endpoint) Status() Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	st := Status{State: StateUnused, Stderr: e.stderr.String()}
+	switch {
+	case e.peer != nil && e.peer.isLeaving():
+		st.State = StateIdle
+	case e.peer != nil:
+		st.State, st.Process = StateConnected, e.peer.carrier.pid()
+	case e.start != nil:
+		st.State = StateConnecting
+	case e.failure != nil:
+		st.State, st.Err = StateLost, e.failure
+	case e.rested:
+		st.State = StateIdle
+	}
+	return st
+}

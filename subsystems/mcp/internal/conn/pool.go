@@ -1,0 +1,174 @@
+// Package conn keeps connections to MCP servers: to processes over their
+// standard input and output, and to HTTP endpoints. A connection is made when
+// somebody needs it, shared by all who declare the same server with the same
+// credentials, ended when nobody has used it for a while, and made again on
+// demand. The package knows neither agents nor the names of tools.
+//
+// What can go wrong with a call is told apart: the server's own answer that it
+// failed (a *jsonrpc.Error), a refusal by what stands in front of it
+// ([RejectedError]), and everything else, which means that no answer came. Only
+// the last can cost the connection, and the list of tools outlives it.
+//
+// Lock order: Pool.joining, Endpoint.mu, Pool.mu. No watcher is called and no server waited for
+// with one of them held.
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/internal/supervisor"
+)
+
+// Options are the settings of a [Pool].
+type Options struct {
+	// ConnectTimeout bounds the start of a connection, from the process or the
+	// first request to the list of tools. It must be positive.
+	ConnectTimeout time.Duration
+	// StopGrace is how long a server that is told to end gets before it is sent
+	// SIGTERM, and once more before it is killed; for HTTP, how long the end of the
+	// session may take. It must be positive.
+	StopGrace time.Duration
+	// IdleTimeout is how long a connection may be unused before it is ended; 0 is
+	// for ever.
+	IdleTimeout time.Duration
+	// Supervisor starts the processes, so that none outlives this program. Nil means one of the
+	// pool's own.
+	Supervisor *supervisor.Supervisor
+}
+
+// unclaimedTime is how long a connection may be unused that nobody holds.
+const unclaimedTime = time.Minute
+
+// ErrClosed is why nothing is connected after Close.
+var ErrClosed = errors.New("the MCP subsystem is closed")
+
+// Pool has the endpoints. Make it with [NewPool]. It is safe for concurrent use.
+type Pool struct {
+	o    Options
+	ours *supervisor.Supervisor // closed by Close; nil if it is the caller's
+	open func(Spec, *ring) (carrier, error)
+
+	// life ends when Close begins: servers are told to end. hard is closed when
+	// they have to end at once.
+	life context.Context
+	end  context.CancelFunc
+	hard chan struct{}
+
+	joining   sync.Mutex // guards endpoints
+	endpoints map[Fingerprint]*Endpoint
+
+	mu      sync.Mutex // guards closed
+	closed  bool
+	killing sync.Once
+	running sync.WaitGroup // one for each connection, from its start to the end of its process
+}
+
+// NewPool returns a pool without endpoints. It starts nothing.
+func NewPool(o Options) *Pool {
+	p := &Pool{o: o, hard: make(chan struct{}), endpoints: map[Fingerprint]*Endpoint{}}
+	if o.Supervisor == nil {
+		p.ours = supervisor.New()
+		p.o.Supervisor = p.ours
+	}
+	p.open = p.connect
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
+}
+
+// connect starts the process of the spec, or prepares its client.
+func (p *Pool) connect(s Spec, stderr *ring) (carrier, error) {
+	if s.URL != "" {
+		return newHTTPLine(s)
+	}
+	c, err := s.command()
+	if err != nil {
+		return nil, err
+	}
+	return startProcess(p.o.Supervisor, c, stderr)
+}
+
+// Attach returns the endpoint of the spec, the same one for every spec of the
+// same fingerprint. It connects nothing. The watcher is told what happens to it
+// until [Endpoint.Detach].
+func (p *Pool) Attach(s Spec, w Watcher) *Endpoint {
+	p.joining.Lock()
+	defer p.joining.Unlock()
+	print := s.Fingerprint()
+	e := p.endpoints[print]
+	if e == nil {
+		e = &Endpoint{pool: p, spec: s.clone(), print: print, stderr: ring{max: stderrKept}, poke: make(chan struct{}, 1)}
+		p.endpoints[print] = e
+	}
+	e.mu.Lock()
+	e.watchers = append(slices.Clip(e.watchers), w)
+	e.mu.Unlock()
+	return e
+}
+
+// Detach takes the watcher away. An endpoint without watchers is ended once no
+// call is in flight, and must not be used again.
+func (e *Endpoint) Detach(w Watcher) {
+	e.pool.joining.Lock()
+	defer e.pool.joining.Unlock()
+	e.mu.Lock()
+	e.watchers = slices.DeleteFunc(slices.Clone(e.watchers), func(o Watcher) bool { return o == w })
+	left := len(e.watchers)
+	e.mu.Unlock()
+	if left == 0 && e.pool.endpoints[e.print] == e {
+		delete(e.pool.endpoints, e.print)
+	}
+	e.wake()
+}
+
+// Close ends all connections and waits for it: the input of a process is closed,
+// after the grace it gets SIGTERM, after another it is killed, with its whole
+// process group; an HTTP session is ended within the grace. When ctx ends all
+// happens at once. Calls in flight find no answer.
+func (p *Pool) Close(ctx context.Context) error {
+	err := p.endAll(ctx)
+	if p.ours != nil {
+		err = errors.Join(err, p.ours.Close())
+	}
+	return err
+}
+
+// endAll ends the connections and waits for their ends.
+func (p *Pool) endAll(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.end()
+	ended := make(chan struct{})
+	go func() { p.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	p.killing.Do(func() { close(p.hard) })
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(p.o.StopGrace):
+		return fmt.Errorf("a server did not end although it was killed: %w", ctx.Err())
+	}
+}
+
+// Closing reports whether Close has begun.
+func (p *Pool) Closing() bool { return p.life.Err() != nil }
+
+// spawn runs f on a goroutine for which Close waits; false after Close.
+func (p *Pool) spawn(f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.running.Go(f)
+	return true
+}

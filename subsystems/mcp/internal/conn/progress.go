@@ -1,0 +1,88 @@
+package conn
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// progressMost bounds one line of progress in bytes.
+const progressMost = 200
+
+// reports brings a server's progress notifications to the calls that they are
+// about. The zero value is ready; it is safe for concurrent use.
+type reports struct {
+	mu   sync.Mutex
+	last int
+	to   map[string]*listener
+}
+
+// listener is a call that listens. Its mutex is held while it is told something,
+// so that nothing is told once the call has returned.
+type listener struct {
+	mu     sync.Mutex
+	report func(string)
+}
+
+// begin returns the token of a call and the function that ends it.
+func (r *reports) begin(report func(string)) (token string, done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	token = strconv.Itoa(r.last)
+	if r.to == nil {
+		r.to = map[string]*listener{}
+	}
+	l := &listener{report: report}
+	r.to[token] = l
+	return token, func() {
+		r.mu.Lock()
+		delete(r.to, token)
+		r.mu.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.report = nil
+	}
+}
+
+func (r *reports) handle(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
+	token, _ := req.Params.ProgressToken.(string)
+	r.mu.Lock()
+	l := r.to[token]
+	r.mu.Unlock()
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.report != nil {
+		l.report(progressLine(req.Params))
+	}
+}
+
+// progressLine is "reading: 3 of 10", as much of it as the server says.
+func progressLine(p *sdk.ProgressNotificationParams) string {
+	line := fmt.Sprint(p.Progress)
+	if p.Total > 0 {
+		line += fmt.Sprintf(" of %v", p.Total)
+	}
+	if p.Message != "" {
+		line = p.Message + ": " + line
+	}
+	return clip(line, progressMost)
+}
+
+// clip cuts text to at most n bytes, at the border of a rune.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}

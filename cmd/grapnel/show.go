@@ -59,30 +59,13 @@ func (c *command) listTools(ctx context.Context, p place, agent string, t trustF
 	out := [][]string{{"OUT OF SCOPE", "OWNER", "NOTES", "WHY"}}
 	for _, t := range tools {
 		if t.OutOfScope != "" {
-			out = append(out, []string{t.Name, t.Owner, notes(t), t.OutOfScope})
+			out = append(out, []string{t.Name, t.Owner, t.Notes(), t.OutOfScope})
 			continue
 		}
 		first, _, _ := strings.Cut(t.Description, "\n")
-		in = append(in, []string{t.Name, t.Owner, notes(t), first})
+		in = append(in, []string{t.Name, t.Owner, t.Notes(), first})
 	}
 	return c.Tables(in, out)
-}
-
-// notes are the annotations of a tool in a few words.
-func notes(t app.Tool) string {
-	var out []string
-	for _, n := range []struct {
-		word string
-		on   bool
-	}{{"read-only", t.ReadOnly}, {"destructive", t.Destructive}, {"idempotent", t.Idempotent}, {"open-world", t.OpenWorld}} {
-		if n.on {
-			out = append(out, n.word)
-		}
-	}
-	if len(out) == 0 {
-		return "-"
-	}
-	return strings.Join(out, ", ")
 }
 
 func (c *command) agents() *cobra.Command {

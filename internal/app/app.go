@@ -310,6 +310,23 @@ type Tool struct {
 	OutOfScope string `json:"out_of_scope,omitzero"`
 }
 
+// Notes returns the annotations of the tool in a few words; "-" if it has none.
+func (t *Tool) Notes() string {
+	var out []string
+	for _, n := range []struct {
+		word string
+		on   bool
+	}{{"read-only", t.ReadOnly}, {"destructive", t.Destructive}, {"idempotent", t.Idempotent}, {"open-world", t.OpenWorld}} {
+		if n.on {
+			out = append(out, n.word)
+		}
+	}
+	if len(out) == 0 {
+		return "-"
+	}
+	return strings.Join(out, ", ")
+}
+
 // Tools returns all tools there are, in the order in which a model is told of
 // them, and how the agent stands to each.
 func (a *App) Tools(agent *runtime.Agent) []Tool {

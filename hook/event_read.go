@@ -8,7 +8,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// writtenEvent has the members of an event as MarshalJSON writes them.
+// writtenEvent is the JSON of an event as UnmarshalJSON reads it. MarshalJSON writes the same
+// members from a struct of its own; a new member stands in both.
 type writtenEvent struct {
 	Seq          uint64               `json:"seq"`
 	Kind         EventKind            `json:"kind"`
@@ -43,8 +44,8 @@ type writtenEvent struct {
 	writtenRun
 }
 
-// UnmarshalJSON reads what MarshalJSON has written; unknown members are passed
-// over. A result comes back as its text, which is all that was written of it.
+// UnmarshalJSON reads the JSON of MarshalJSON and ignores unknown members. A result has
+// only its text, because MarshalJSON writes no more of it.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	var w writtenEvent
 	if err := json.Unmarshal(data, &w); err != nil {

@@ -52,7 +52,7 @@ func (c *AgentConfig) Sections() []string {
 // SectionOf decodes the section of one subsystem into a T, a struct with json
 // tags. Without the section it returns the zero T and false. Decoding is strict:
 // an unknown or repeated key, a key in another case, and data after the value
-// are errors that say where. The subsystem calls it in OnBuildAgent, so that a
+// are errors that name the place. A subsystem calls it in OnBuildAgent, so that a
 // wrong section ends the registration.
 func SectionOf[T any](c *AgentConfig, name string) (T, bool, error) {
 	var v T
@@ -70,7 +70,7 @@ func SectionOf[T any](c *AgentConfig, name string) (T, bool, error) {
 }
 
 // DecodeStrict decodes a JSON object into a T, a struct with json tags or a map, as
-// [SectionOf] does it: for files that say the same as sections. With an error T is
+// strictly as [SectionOf]: for files with the content of sections. With an error T is
 // zero.
 func DecodeStrict[T any](text message.JSON) (T, error) {
 	var v T
@@ -103,11 +103,11 @@ func decodeStrict(data []byte, v any) error {
 	return dec.Decode(v)
 }
 
-// maxDepth is how many objects and lists of a configuration may lie in each other.
+// maxDepth bounds the nesting of objects and lists in a configuration.
 const maxDepth = 100
 
-// keyPath is where a value is, as links to the values around it: only an error writes
-// it out, because paths of deep values with long keys add up.
+// keyPath is the path of a value, linked to that of its parent. Only an error writes it
+// out: the paths of all values in a deep object would need quadratic memory.
 type keyPath struct {
 	up    *keyPath
 	key   string
@@ -119,7 +119,7 @@ func (p *keyPath) member(key string) *keyPath { return &keyPath{p, key, -1, p.de
 
 func (p *keyPath) item(i int) *keyPath { return &keyPath{p, "", i, p.depth + 1} }
 
-// String is the path as a person writes it: "tools[2].name".
+// String returns the path as text: "tools[2].name".
 func (p *keyPath) String() string {
 	var parts []string
 	for ; p.up != nil; p = p.up {
@@ -142,7 +142,7 @@ func (p *keyPath) outermost() *keyPath {
 }
 
 // checkKeys reads one value and compares the keys of its objects with the fields
-// of t; t is nil where any key goes.
+// of t; a nil t allows any key.
 func checkKeys(dec *json.Decoder, t reflect.Type, at *keyPath) error {
 	tok, err := dec.Token()
 	if err != nil {

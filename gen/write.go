@@ -15,7 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// compare returns the generated files that have to change. A name that something else has is a problem.
+// compare returns the generated files that have to change. An output name that is no regular file is a problem.
 func (r *run) compare(output map[string][]byte) ([]Change, []diag.Problem, error) {
 	var changes []Change
 	var problems []diag.Problem
@@ -54,7 +54,7 @@ func (r *run) readable() error {
 		}
 		f, err := os.Open(filepath.Join(root.Dir, load.Output))
 		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("read what was generated, nothing was changed: %w", err)
+			return fmt.Errorf("read the generated file, nothing was changed: %w", err)
 		}
 		if err == nil {
 			_ = f.Close() // only read
@@ -139,7 +139,7 @@ func (r *run) write(changes []Change, output map[string][]byte) error {
 	for _, c := range changes {
 		if c.Kind == Orphaned {
 			if err := os.Remove(c.Path); err != nil {
-				return fmt.Errorf("delete what nothing generates any more: %w", err)
+				return fmt.Errorf("delete the obsolete generated file: %w", err)
 			}
 			continue
 		}

@@ -112,7 +112,7 @@ func generationOf(args []string, stderr io.Writer) (g generation, status int, ok
 	return g, succeeded, true
 }
 
-// checkByEnvironment tells whether HOOKGEN_CHECK asks for a check, so that go generate ./... can check.
+// checkByEnvironment reports whether HOOKGEN_CHECK asks for a check, so that go generate ./... can check.
 func checkByEnvironment() (bool, error) {
 	text := os.Getenv("HOOKGEN_CHECK")
 	if text == "" {

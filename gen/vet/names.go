@@ -164,7 +164,7 @@ func (u *misuseChecker) checkSchemas() {
 	}
 }
 
-// declaresTools tells whether directives name the tools of a type.
+// declaresTools reports whether directives name the tools of a type.
 func (u *misuseChecker) declaresTools(name string) bool {
 	return slices.ContainsFunc(u.p.Subsystems, func(s *model.Subsystem) bool {
 		return typeName(s.Named) == name && (s.Options.Dynamic || len(s.Names) > 0 || len(s.Tools) > 0)

@@ -46,7 +46,7 @@ func (s *source) moveHere(p diag.Problem, pos token.Pos) diag.Problem {
 	return p
 }
 
-// diagnostic returns a problem as go vet and linters show it: one line with notes and fix.
+// diagnostic returns a problem for go vet and linters: one line with notes and fix.
 func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
 	d := analysis.Diagnostic{Pos: s.pos(p.Pos), End: s.pos(p.End), Category: p.Code, Message: p.Code + ": " + p.Message()}
 	for _, n := range p.Notes {

@@ -112,7 +112,7 @@ func (w *compositeWriter) marked(m *model.Member, typ string, embedded, facade *
 			continue
 		}
 		has := jen.Op("*").Add(embedded.Clone())
-		if !m.Points[p.Name] { // nobody can tell: the point itself has it
+		if !m.Points[p.Name] { // unknown: the point's own interface has it
 			has = jen.Qual(hookPath, p.Name)
 		}
 		parts = append(parts, jen.Qual(guardPath, "Has"+p.Name).Types(has))

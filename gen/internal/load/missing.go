@@ -82,7 +82,7 @@ func (l *Listing) directories() []string {
 	return out
 }
 
-// leftOut tells whether the go command skips directories of this name.
+// leftOut reports whether the go command skips directories of this name.
 func leftOut(name string) bool {
 	return name == "vendor" || name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
 }

@@ -45,7 +45,7 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	return out
 }
 
-// classify fills in what follows from the type of the field. It returns false if the field is no member.
+// classify sets the properties that follow from the type of the field. It returns false if the field is no member.
 func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	t := types.Unalias(out.Type)
 	if p, ok := types.Unalias(pointee(t)).(*types.TypeParam); ok {
@@ -92,7 +92,7 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	return true
 }
 
-// generatedComposite tells whether the type is a generated composite of another module, or which composite it embeds. The members
+// generatedComposite reports whether the type is a generated composite of another module, or which composite it embeds. The members
 // of such a composite are known only at run time.
 func (m *Model) generatedComposite(t types.Type) (whole bool, embeds *types.Named) {
 	s := m.lookup(t, "Compose")
@@ -156,7 +156,7 @@ func (m *Model) nestedTools(out *Member, nested *Composite) {
 	out.Rev = &Rev{Pkg: nested.Pkg.Types, Name: nested.RevName(), Value: nested.Rev}
 }
 
-// Has tells whether the composite has the point.
+// Has reports whether the composite has the point.
 func (c *Composite) Has(point string) bool {
 	if c.Own[point] {
 		return true

@@ -240,7 +240,7 @@ func addressable(t types.Type) types.Type {
 	return types.NewPointer(t)
 }
 
-// hookLike tells whether values of the type are meant to be hooks.
+// hookLike reports whether values of the type are meant to be hooks.
 func (m *Model) hookLike(t types.Type) bool {
 	hook := m.hookPkg.Scope().Lookup("Hook")
 	if hook == nil {

@@ -1,6 +1,6 @@
-// Package model describes a program as the generator sees it: the points of package hook, subsystems with their typed tools, and
-// composites with their members. It is made from type-checked packages and reports what is wrong with the declarations. The planner
-// (composite/plan) decides about order and ownership.
+// Package model describes a program for the generator: the points of package hook, subsystems with their typed tools, and composites
+// with their members. It is made from type-checked packages and reports the problems of the declarations. The planner
+// (composite/plan) computes order and ownership.
 package model
 
 import (

@@ -109,8 +109,8 @@ func (m *Model) checkFacade(p *Package) {
 	}
 }
 
-// Place returns the name of the type that says what the point is about (Turn, ToolCall); "" for none. It is the first parameter
-// behind the context, unless that is an interface.
+// Place returns the name of the type of the point's place (Turn, ToolCall); "" for none. It is the first parameter after the context,
+// unless that is an interface.
 func (p *Point) Place() string {
 	params := p.Signature.Params()
 	for i := range min(params.Len(), 2) {
@@ -126,7 +126,7 @@ func (p *Point) Place() string {
 	return ""
 }
 
-// Planned returns the point as the planner knows it.
+// Planned returns the point for the planner.
 func (p *Point) Planned() plan.Point {
 	return plan.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Bracket: p.Bracket, Closed: p.Closed, Place: p.Place()}
 }

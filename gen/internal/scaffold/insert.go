@@ -20,7 +20,7 @@ type Insertion struct {
 	Field string
 	// Path is the import path of the package of the field's type, Package its name, Type the name of the type.
 	Path, Package, Type string
-	// Taken tells whether a declaration of the package has the name, so that the import cannot have it.
+	// Taken reports whether a declaration of the package has the name, so that the import cannot have it.
 	Taken func(name string) bool
 }
 
@@ -32,7 +32,7 @@ func (in Insertion) Line() string {
 	return fmt.Sprintf("%s *%s.%s", in.Field, in.Package, in.Type)
 }
 
-// Insert adds the field behind the last one that is no slice, and the import if it is missing. It changes nothing else; a formatted
+// Insert adds the field after the last one that is no slice, and the import if it is missing. It changes nothing else; a formatted
 // file stays formatted. The file is parsed, not checked. The error of a file without the struct is [ErrNoStruct].
 func (in Insertion) Insert(src []byte) ([]byte, error) {
 	plain := bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
@@ -130,7 +130,7 @@ func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
 	return errors.New("the formatter would move other fields")
 }
 
-// fieldEnd returns the end of the line behind which the field goes: that of the last field that is no slice, because hooks given at
+// fieldEnd returns the end of the line after which the field goes: that of the last field that is no slice, because hooks given at
 // run time come last; else that of the last field.
 func (e *edit) fieldEnd(st *ast.StructType, open, closing int) (int, error) {
 	list := slices.Clone(st.Fields.List)

@@ -249,7 +249,7 @@ func refusedBy(problems []diag.Problem) error {
 	return no
 }
 
-// composite tells whether the model has the struct as a composite.
+// composite reports whether the model has the struct as a composite.
 func (b *builder) composite() bool {
 	for _, p := range b.model.Packages() {
 		if p.Path != b.into.path {

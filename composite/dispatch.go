@@ -285,7 +285,7 @@ func (d *dispatch) abandon(done func(int, Completion)) (abandoned bool) {
 		c := notStarted()
 		if at := g.started.Load(); at != 0 {
 			c = Completion{
-				Result:    message.FailedResult(message.FailCancelled, "interrupted: the turn was cancelled while the tool ran; its effects are unknown"),
+				Result:    message.FailedResult(message.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
 				Outcome:   hook.OutcomeInterrupted,
 				Duration:  time.Since(time.Unix(0, at)),
 				Abandoned: true,

@@ -92,8 +92,8 @@ func TestWrongSettings(t *testing.T) {
 		{`{"Guard": "off; BeforeTool: timeout=1s"}`, "l: Guard: HG046: off excludes the member, but other options configure it; drop off, or all others"},
 		{`{"Guard": "BeforeTool: timeout=fast"}`, `l: Guard: HG009: timeout wants a duration, got "fast"; timeout=2m`},
 		{`{"Guard": "Schema: timeout=1s"}`, "l: Guard: HG043: timeout behind Schema does nothing: Schema gets no context that could end; drop it"},
-		{`{"Guard": ""}`, `l: Guard: HG009: "" says nothing of it; write off, on, or options as a tag has them:  BeforeTool: timeout=2s`},
-		{`{"Guard": 1}`, `l: 1 is neither a text nor true or false; write "off", "on", or options as a tag has them`},
+		{`{"Guard": ""}`, `l: Guard: HG009: "" says nothing of it; write off, on, or options as in a tag:  BeforeTool: timeout=2s`},
+		{`{"Guard": 1}`, `l: 1 is neither a text nor true or false; write "off", "on", or options as in a tag`},
 		{`{"Guard": "off", "Guard": "on"}`, "l: Guard: given twice"},
 		{`["Guard"]`, "l: must be an object"},
 	}

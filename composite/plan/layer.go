@@ -137,7 +137,7 @@ func ParseSetting(member, text string, points []Point) (Setting, []Problem) {
 		s.Switch = On
 	case len(o.Without)+len(o.Points) == 0 && t.problems == nil:
 		t.add(one(problem("%q says nothing of it", text)))
-		t.problems[0].Fix = "write off, on, or options as a tag has them:  BeforeTool: timeout=2s"
+		t.problems[0].Fix = "write off, on, or options as in a tag:  BeforeTool: timeout=2s"
 	}
 	return s, t.problems
 }

@@ -154,7 +154,8 @@ func (r Ruling) payload() answer {
 	return *r.a
 }
 
-func newRuling(kind Answer, reason string) Ruling {
+// rule returns a ruling of this kind.
+func rule(kind Answer, reason string) Ruling {
 	v := Verdict{Kind: kind, Reason: reason}
 	if kind == AnswerStop {
 		v.Stop = StopStopRequested
@@ -162,9 +163,9 @@ func newRuling(kind Answer, reason string) Ruling {
 	return Ruling{&answer{Verdict: v}}
 }
 
-// textRuling returns an answer about a name, a model or an output.
-func textRuling(kind Answer, text string) Ruling {
-	r := newRuling(kind, "")
+// ruleText returns an answer about a name, a model or an output.
+func ruleText(kind Answer, text string) Ruling {
+	r := rule(kind, "")
 	r.a.text = text
 	return r
 }
@@ -174,13 +175,11 @@ func textRuling(kind Answer, text string) Ruling {
 type SessionDecision struct{ Ruling }
 
 // RejectSession refuses the session: its first turn ends with the reason.
-func RejectSession(reason string) SessionDecision {
-	return SessionDecision{newRuling(AnswerReject, reason)}
-}
+func RejectSession(reason string) SessionDecision { return SessionDecision{rule(AnswerReject, reason)} }
 
 // ContextSession adds a labelled, ephemeral entry to the session's first turn.
 func ContextSession(text string) SessionDecision {
-	d := newRuling(AnswerContext, "")
+	d := rule(AnswerContext, "")
 	d.a.context = []string{text}
 	return SessionDecision{d}
 }
@@ -194,11 +193,11 @@ type TurnDecision struct{ Ruling }
 
 // RejectTurn ends the turn before its input becomes history, with the stop reason
 // denied. A message to a running turn is refused, and the turn continues.
-func RejectTurn(reason string) TurnDecision { return TurnDecision{newRuling(AnswerReject, reason)} }
+func RejectTurn(reason string) TurnDecision { return TurnDecision{rule(AnswerReject, reason)} }
 
 // RespondTurn answers the user in the model's place; input and answer are stored. The
 // answer to a message to a running turn goes to its sender and is not stored.
-func RespondTurn(text string) TurnDecision { return TurnDecision{textRuling(AnswerRespond, text)} }
+func RespondTurn(text string) TurnDecision { return TurnDecision{ruleText(AnswerRespond, text)} }
 
 // Text returns the answer of RespondTurn.
 func (d TurnDecision) Text() string { return d.payload().text }
@@ -211,7 +210,7 @@ type StepDecision struct{ Ruling }
 // limits (StopStepsLimit to StopRetryLimit) or StopFinishReason; any other becomes
 // StopStopRequested. OnStop may overrule only StopFinishReason. text is for people.
 func StopStep(reason StopReason, text string) StepDecision {
-	d := newRuling(AnswerStop, text)
+	d := rule(AnswerStop, text)
 	switch a := reason.Authority(); {
 	case reason == StopFinishReason, a >= StopDenied.Authority() && a <= StopRetryLimit.Authority():
 		d.a.Stop = reason
@@ -238,9 +237,7 @@ type StopDecision struct{ Ruling }
 
 // ContinueTurn continues the turn with another step, with the feedback as an
 // ephemeral entry. The runtime limits how often.
-func ContinueTurn(feedback string) StopDecision {
-	return StopDecision{newRuling(AnswerContinue, feedback)}
-}
+func ContinueTurn(feedback string) StopDecision { return StopDecision{rule(AnswerContinue, feedback)} }
 
 // RecoverDecision is the answer of OnTurnError. The zero value is no answer: the
 // turn ends with the error.
@@ -248,7 +245,7 @@ type RecoverDecision struct{ Ruling }
 
 // RecoverTurn ends the turn as completed, with this output as its final answer.
 func RecoverTurn(output string) RecoverDecision {
-	return RecoverDecision{textRuling(AnswerRecover, output)}
+	return RecoverDecision{ruleText(AnswerRecover, output)}
 }
 
 // Output returns the output of RecoverTurn.
@@ -259,14 +256,14 @@ func (d RecoverDecision) Output() string { return d.payload().text }
 type ModelDecision struct{ Ruling }
 
 // StopModel ends the turn before the model is asked.
-func StopModel(reason string) ModelDecision { return ModelDecision{newRuling(AnswerStop, reason)} }
+func StopModel(reason string) ModelDecision { return ModelDecision{rule(AnswerStop, reason)} }
 
 // RejectModel fails the step; the turn ends with an error.
-func RejectModel(reason string) ModelDecision { return ModelDecision{newRuling(AnswerReject, reason)} }
+func RejectModel(reason string) ModelDecision { return ModelDecision{rule(AnswerReject, reason)} }
 
 // RespondModel gives the reply in the model's place.
 func RespondModel(reply message.ModelReply) ModelDecision {
-	d := newRuling(AnswerRespond, "")
+	d := rule(AnswerRespond, "")
 	d.a.reply = reply
 	return ModelDecision{d}
 }
@@ -279,16 +276,14 @@ func (d ModelDecision) Reply() message.ModelReply { return d.payload().reply }
 type ReplyDecision struct{ Ruling }
 
 // StopReply ends the turn with the reply so far.
-func StopReply(reason string) ReplyDecision { return ReplyDecision{newRuling(AnswerStop, reason)} }
+func StopReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerStop, reason)} }
 
 // RejectReply fails the step; the turn ends with an error.
-func RejectReply(reason string) ReplyDecision { return ReplyDecision{newRuling(AnswerReject, reason)} }
+func RejectReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerReject, reason)} }
 
 // RetryReply drops the reply and asks the model again, with the feedback as an
 // ephemeral entry. The runtime limits how often; beyond the limit the step fails.
-func RetryReply(feedback string) ReplyDecision {
-	return ReplyDecision{newRuling(AnswerRetry, feedback)}
-}
+func RetryReply(feedback string) ReplyDecision { return ReplyDecision{rule(AnswerRetry, feedback)} }
 
 // FailureDecision is the answer of OnModelError. The zero value is no answer; if
 // no hook answers, the turn ends with the error.
@@ -297,19 +292,19 @@ type FailureDecision struct{ Ruling }
 // RetryFailure asks the same model again after that time; zero or less is at once.
 // The runtime waits at least as long as the provider asked for.
 func RetryFailure(after time.Duration) FailureDecision {
-	d := newRuling(AnswerRetry, "")
+	d := rule(AnswerRetry, "")
 	d.a.after = max(after, 0)
 	return FailureDecision{d}
 }
 
 // FallbackFailure asks the model with this id instead, for the rest of the step.
 func FallbackFailure(model string) FailureDecision {
-	return FailureDecision{textRuling(AnswerFallback, model)}
+	return FailureDecision{ruleText(AnswerFallback, model)}
 }
 
 // RespondFailure gives the reply in the model's place.
 func RespondFailure(reply message.ModelReply) FailureDecision {
-	d := newRuling(AnswerRespond, "")
+	d := rule(AnswerRespond, "")
 	d.a.reply = reply
 	return FailureDecision{d}
 }
@@ -329,19 +324,19 @@ type CompactionDecision struct{ Ruling }
 
 // SkipCompaction leaves the history as it is.
 func SkipCompaction(reason string) CompactionDecision {
-	return CompactionDecision{newRuling(AnswerSkip, reason)}
+	return CompactionDecision{rule(AnswerSkip, reason)}
 }
 
 // HintCompaction tells the model what the summary has to keep.
 func HintCompaction(text string) CompactionDecision {
-	d := newRuling(AnswerHint, "")
+	d := rule(AnswerHint, "")
 	d.a.context = []string{text}
 	return CompactionDecision{d}
 }
 
 // SupplyCompaction gives the summary; the model is not asked for one.
 func SupplyCompaction(summary string) CompactionDecision {
-	return CompactionDecision{textRuling(AnswerSupply, summary)}
+	return CompactionDecision{ruleText(AnswerSupply, summary)}
 }
 
 // Hints returns the texts of every HintCompaction.
@@ -355,18 +350,18 @@ func (d CompactionDecision) Summary() string { return d.payload().text }
 type ToolDecision struct{ Ruling }
 
 // StopTool ends the turn; the call does not run and its result is the reason.
-func StopTool(reason string) ToolDecision { return ToolDecision{newRuling(AnswerStop, reason)} }
+func StopTool(reason string) ToolDecision { return ToolDecision{rule(AnswerStop, reason)} }
 
 // DenyTool refuses the call; the reason becomes its result. No other answer
 // lifts it.
-func DenyTool(reason string) ToolDecision { return ToolDecision{newRuling(AnswerDeny, reason)} }
+func DenyTool(reason string) ToolDecision { return ToolDecision{rule(AnswerDeny, reason)} }
 
 // AskTool lets the call run only if Approve says so.
-func AskTool(reason string) ToolDecision { return ToolDecision{newRuling(AnswerAsk, reason)} }
+func AskTool(reason string) ToolDecision { return ToolDecision{rule(AnswerAsk, reason)} }
 
 // AnswerTool gives the result in the tool's place; the tool does not run.
 func AnswerTool(result message.ToolResult) ToolDecision {
-	d := newRuling(AnswerAnswer, "")
+	d := rule(AnswerAnswer, "")
 	d.a.result = result
 	return ToolDecision{d}
 }
@@ -374,7 +369,7 @@ func AnswerTool(result message.ToolResult) ToolDecision {
 // NarrowTool lets the call run with a smaller grant. Grants of several hooks are
 // intersected.
 func NarrowTool(g Grant) ToolDecision {
-	d := newRuling(AnswerNarrow, "")
+	d := rule(AnswerNarrow, "")
 	d.a.grant = g
 	return ToolDecision{d}
 }
@@ -390,17 +385,15 @@ func (d ToolDecision) Grant() Grant { return d.payload().grant }
 type ApprovalDecision struct{ Ruling }
 
 // ApproveCall lets the call run with exactly the arguments that were shown.
-func ApproveCall() ApprovalDecision { return ApprovalDecision{newRuling(AnswerApprove, "")} }
+func ApproveCall() ApprovalDecision { return ApprovalDecision{rule(AnswerApprove, "")} }
 
 // RefuseCall denies the call; the reason becomes its result.
-func RefuseCall(reason string) ApprovalDecision {
-	return ApprovalDecision{newRuling(AnswerRefuse, reason)}
-}
+func RefuseCall(reason string) ApprovalDecision { return ApprovalDecision{rule(AnswerRefuse, reason)} }
 
 // ModifyCall approves the call with other arguments. They are bound, validated
 // and decided about again before they run.
 func ModifyCall(args message.JSON) ApprovalDecision {
-	d := newRuling(AnswerModify, "")
+	d := rule(AnswerModify, "")
 	d.a.args = args
 	return ApprovalDecision{d}
 }
@@ -413,19 +406,17 @@ func (d ApprovalDecision) Args() message.JSON { return d.payload().args }
 type OutcomeDecision struct{ Ruling }
 
 // StopOutcome ends the turn after this step; the result stays.
-func StopOutcome(reason string) OutcomeDecision {
-	return OutcomeDecision{newRuling(AnswerStop, reason)}
-}
+func StopOutcome(reason string) OutcomeDecision { return OutcomeDecision{rule(AnswerStop, reason)} }
 
 // WithholdOutcome keeps the result from the model, which gets the reason instead.
 // The tool's effects are not undone.
 func WithholdOutcome(reason string) OutcomeDecision {
-	return OutcomeDecision{newRuling(AnswerWithhold, reason)}
+	return OutcomeDecision{rule(AnswerWithhold, reason)}
 }
 
 // ContextOutcome adds a labelled, ephemeral entry after the step's results.
 func ContextOutcome(text string) OutcomeDecision {
-	d := newRuling(AnswerContext, "")
+	d := rule(AnswerContext, "")
 	d.a.context = []string{text}
 	return OutcomeDecision{d}
 }
@@ -439,19 +430,17 @@ type RepairDecision struct{ Ruling }
 
 // RepairArgs tries the call again with these arguments.
 func RepairArgs(args message.JSON) RepairDecision {
-	d := newRuling(AnswerRepair, "")
+	d := rule(AnswerRepair, "")
 	d.a.args = args
 	return RepairDecision{d}
 }
 
 // RenameTool tries the call again as one of the tool with this public name.
-func RenameTool(name string) RepairDecision { return RepairDecision{textRuling(AnswerRename, name)} }
+func RenameTool(name string) RepairDecision { return RepairDecision{ruleText(AnswerRename, name)} }
 
 // RetryInvalid drops the reply and asks the model again, with the feedback as an
 // ephemeral entry. It counts as a retry of the reply.
-func RetryInvalid(feedback string) RepairDecision {
-	return RepairDecision{newRuling(AnswerRetry, feedback)}
-}
+func RetryInvalid(feedback string) RepairDecision { return RepairDecision{rule(AnswerRetry, feedback)} }
 
 // Args returns the arguments of RepairArgs.
 func (d RepairDecision) Args() message.JSON { return d.payload().args }

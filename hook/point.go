@@ -71,9 +71,10 @@ type TurnContext interface {
 	TurnContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
 }
 
-// RefineContext contributes more blocks. [Turn.Contributed] has those of TurnContext,
-// the rest of the budget and the recall plan. A block replaces an earlier one with the
-// same domain and id. Called once a turn. Open: the turn continues without them.
+// RefineContext contributes more blocks of context, after those of TurnContext.
+// [Turn.Contributed] has these, the rest of the budget and the recall plan. A block
+// replaces an earlier one with the same domain and id. Called once a turn. Open: the
+// turn continues without them.
 //
 //hook:point contribute union failopen
 type RefineContext interface {

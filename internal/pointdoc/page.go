@@ -189,11 +189,14 @@ func (s *Source) qualified(f *ast.FuncType) string {
 	return out
 }
 
-// withoutName drops the name that a doc comment begins with.
+// withoutName drops the name and the verb with which a doc comment begins.
 func withoutName(call, doc string) string {
 	name, _, _ := strings.Cut(call, "(")
 	doc = strings.TrimPrefix(doc, name+" ")
-	return strings.TrimPrefix(strings.TrimPrefix(doc, "is "), "are ")
+	for _, verb := range []string{"is ", "are ", "returns "} {
+		doc = strings.TrimPrefix(doc, verb)
+	}
+	return doc
 }
 
 func elsewhere(b *strings.Builder, name string) {

@@ -7,7 +7,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// emitFailure emits the failure of a background call.
 func emitFailure(h hook.Host) func(context.Context, *fault) {
 	return func(ctx context.Context, failure *fault) {
 		if failure != nil {
@@ -48,7 +47,6 @@ func (f *fan) background(ctx context.Context, h hook.Host, s *backgroundCall) bo
 	return err == nil
 }
 
-// run calls the observer on the current goroutine.
 func (s *backgroundCall) run(ctx context.Context, m *Member, p hook.Point) {
 	var err error
 	returned := false

@@ -75,7 +75,6 @@ func (c *collect[T]) recover() {
 	}
 }
 
-// wait waits for the members that were started with start.
 func (c *collect[T]) wait() {
 	if c.running == nil {
 		return

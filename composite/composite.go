@@ -126,7 +126,6 @@ func New(s any) (*Composite, error) {
 	return of(v.Type().String(), idle, fields)
 }
 
-// whyIdle says why a field is no member.
 func whyIdle(sf reflect.StructField) string {
 	if sf.Tag.Get("hook") == "-" {
 		return plan.LeftOutReason()
@@ -166,7 +165,6 @@ func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	return fieldWith(sf, v, options), true, nil
 }
 
-// fieldWith returns the field with the value v.
 func fieldWith(sf reflect.StructField, v reflect.Value, options plan.Options) Field {
 	f := Field{Name: sf.Name, Options: options, open: sf.Type.Kind() == reflect.Interface}
 	switch {
@@ -233,7 +231,6 @@ func of(name string, idle map[string]string, fields []Field) (*Composite, error)
 	return c, nil
 }
 
-// required records the field as missing if it is required and nil.
 func (c *Composite) required(f Field) {
 	if f.Hook == nil && f.Group == nil && !f.Options.Optional {
 		c.missing = append(c.missing, f.Name)
@@ -274,7 +271,6 @@ func specOf(f Field) (plan.Spec, error) {
 	return s, nil
 }
 
-// note records a problem of a member.
 func (c *Composite) note(path string, err error) {
 	if err != nil {
 		c.problem = errors.Join(c.problem, fmt.Errorf("%s.%s: %w", c.name, path, err))
@@ -320,7 +316,6 @@ func (m *member) calledAt() hook.PointSet {
 	return points &^ m.excluded &^ NoPoints
 }
 
-// excludedPoints returns the points that the options exclude.
 func excludedPoints(o plan.Options) (left hook.PointSet) {
 	if len(o.Only)+len(o.Without) == 0 {
 		return 0
@@ -441,12 +436,10 @@ func everyPoint(hook.Point, point.Info) bool { return true }
 
 func ofFacade(_ hook.Point, info point.Info) bool { return info.Kind == "facade" }
 
-// as returns the member's options at the point.
 func (m *member) as(p hook.Point) Member {
 	return Member{Path: m.path, Policy: m.policy(p), Timeout: time.Duration(m.tag.At(p.String()).Timeout)}
 }
 
-// policy returns the member's fail policy at the point.
 func (m *member) policy(p hook.Point) Policy {
 	switch m.tag.At(p.String()).Policy {
 	case "failopen":

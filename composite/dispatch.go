@@ -134,7 +134,6 @@ type queue struct {
 	taken atomic.Int64
 }
 
-// next returns the next call; false if there is none.
 func (q *queue) next() (int, bool) {
 	at := int(q.taken.Add(1)) - 1
 	if at >= len(q.calls) {
@@ -180,7 +179,6 @@ func (d *dispatch) start(limit int) {
 	}
 }
 
-// runWaiting runs one call with Waits.
 func (d *dispatch) runWaiting() {
 	defer d.workers.Done()
 	if i, ok := d.waiting.next(); ok {
@@ -208,7 +206,6 @@ func (d *dispatch) work() {
 	returned = true
 }
 
-// runRest runs the bounded calls that no worker has taken.
 func (d *dispatch) runRest() {
 	for i, ok := d.bounded.next(); ok; i, ok = d.bounded.next() {
 		d.run(i)

@@ -36,7 +36,6 @@ func (c *Composite) link() {
 	}
 }
 
-// linkAt lists the members that the point calls, in the order of the calls.
 func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
 	if c.own.Has(p) {
 		return []entry[H]{{hook: c.self.(H), index: atSelf, plain: c.rec == nil}}

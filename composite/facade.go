@@ -22,7 +22,6 @@ func missing(typeName string, fields ...string) error {
 	return fmt.Errorf("%s: required and nil: %s; set them, or tag them optional", typeName, strings.Join(fields, ", "))
 }
 
-// prefixed returns a copy of the tools with prefixed names.
 func prefixed(prefix string, tools []message.Tool) []message.Tool {
 	out := slices.Clone(tools)
 	for i := range out {

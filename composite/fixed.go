@@ -20,7 +20,6 @@ type fixed interface {
 // owned is a tool by its public name, with the path of its owner.
 type owned struct{ name, path string }
 
-// fixedTools returns the tools of the member that never change.
 func (m *member) fixedTools() []owned {
 	var out []owned
 	switch h := m.hook.(type) {

@@ -88,7 +88,6 @@ func newFailure(point hook.Point, path string, err error, panicked bool) *hook.F
 	return f
 }
 
-// panicError returns a recovered value as an error.
 func panicError(value any) error {
 	if f, ok := value.(*hook.Failure); ok {
 		return f
@@ -165,7 +164,6 @@ type fold[T any] struct {
 	err error
 }
 
-// set takes the result of the current rewriter.
 func (f *fold[T]) set(v T, err error) {
 	if err != nil {
 		f.fail(err, false)
@@ -202,7 +200,6 @@ type bracket struct {
 	err error
 }
 
-// set takes the error of opening or closing a member.
 func (b *bracket) set(err error) {
 	if err != nil {
 		b.fail(err, false)

@@ -150,7 +150,6 @@ func (m *member) owns(tool string) bool {
 	return m.routed() && (!ok || nested.owner(local) >= 0)
 }
 
-// with returns the member with the setting applied.
 func (m member) with(s plan.Setting) member {
 	m.tag = s.Over(m.tag)
 	m.excluded = excludedPoints(m.tag)

@@ -36,7 +36,6 @@ func NewMatch(patterns ...string) *Match {
 	return m
 }
 
-// matchOf returns the match of a tag, nil for all.
 func matchOf(patterns []plan.Pattern) *Match {
 	if len(patterns) == 0 {
 		return nil
@@ -59,7 +58,6 @@ func (m *Match) ToolCall(call *hook.ToolCall) bool {
 	return m.is("tool", call.Name()) && m.Step(call.Step()) && m.args(call)
 }
 
-// args reports whether the call's arguments match.
 func (m *Match) args(call *hook.ToolCall) bool {
 	if m.kinds["path"] == nil && m.kinds["command"] == nil && m.kinds["skill"] == nil {
 		return true
@@ -79,7 +77,6 @@ func (m *Match) args(call *hook.ToolCall) bool {
 	return m.is("command", text("command")) && m.is("skill", skill) && m.path(args)
 }
 
-// path reports whether one of the arguments that name files matches.
 func (m *Match) path(args map[string]any) bool {
 	if m.kinds["path"] == nil {
 		return true

@@ -21,7 +21,6 @@ type recorder struct {
 	host atomic.Pointer[hook.Host]
 }
 
-// opener returns the argument of OnOpen.
 func (r *recorder) opener() hook.Host {
 	if h := r.host.Load(); h != nil {
 		return *h
@@ -71,7 +70,6 @@ func (c *Composite) visibility(m *member, p hook.Point) hook.Visibility {
 	return cmp.Or(hook.Visibility(m.tag.At(p.String()).Visibility), c.inherited[p])
 }
 
-// in sets the walk of the run.
 func (r *run) in(w *walk) *run {
 	if r != nil {
 		r.failures = len(w.failures)
@@ -90,7 +88,6 @@ func (r *run) end(ctx context.Context, w *walk, host hook.Host) {
 	r.finish(ctx, host, late)
 }
 
-// finish sets the duration and emits the run.
 func (r *run) finish(ctx context.Context, host hook.Host, late bool) {
 	r.Duration = r.rec.now().Sub(r.Started)
 	if r.Status == event.RunSucceeded && r.as.Timeout > 0 && r.Duration >= r.as.Timeout {
@@ -158,7 +155,6 @@ func decided(ctx context.Context, r *run, g *gate, answer hook.Ruling, host hook
 	r.end(ctx, &g.walk, host)
 }
 
-// rewriting begins the run of a rewriter.
 func rewriting[T any](r *run, f *fold[T]) *run {
 	if r != nil && !r.nested {
 		r.Input = hook.Digest(f.value)
@@ -166,7 +162,6 @@ func rewriting[T any](r *run, f *fold[T]) *run {
 	return r.in(&f.walk)
 }
 
-// rewritten ends the run of a rewriter.
 func rewritten[T any](ctx context.Context, r *run, f *fold[T], host hook.Host) {
 	if len(f.failures) == r.failures && !r.nested {
 		r.Output = hook.Digest(f.value)

@@ -43,7 +43,6 @@ func signatures() map[string]reflect.Type {
 	return signed.by
 }
 
-// unbound returns the type of a method of t without its receiver.
 func unbound(m reflect.Method, t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Interface {
 		return m.Type
@@ -69,7 +68,6 @@ type looks struct {
 	wrong []plan.Problem
 }
 
-// inspect inspects the methods of a field of type t.
 func inspect(t reflect.Type) looks {
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
 		t = reflect.PointerTo(t)
@@ -118,7 +116,6 @@ func embedsNilNop(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// speaksOfHooks reports whether a signature has a type of package hook.
 func speaksOfHooks(f reflect.Type) bool {
 	has := func(t reflect.Type) bool {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
@@ -139,7 +136,6 @@ func speaksOfHooks(f reflect.Type) bool {
 	return false
 }
 
-// nearMisses finds methods whose names are almost a point's.
 func nearMisses(t reflect.Type, want map[string]reflect.Type) []plan.Problem {
 	var out []plan.Problem
 	for i := range t.NumMethod() {

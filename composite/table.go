@@ -81,7 +81,6 @@ func Compose(self hook.Hook, t Table) *Composite {
 	return c
 }
 
-// field returns the row as a field.
 func (r *Row) field() (Field, error) {
 	f := Field{Name: r.Field, open: r.Points == 0}
 	var err error
@@ -99,7 +98,6 @@ func (r *Row) field() (Field, error) {
 	return f, nil
 }
 
-// options parses the row's tag.
 func (r *Row) options() (plan.Options, error) {
 	if r.Tag == "" {
 		return plan.Options{}, nil
@@ -190,13 +188,11 @@ func single(h hook.Hook) *Composite {
 	return c
 }
 
-// isNil reports whether h is nil or holds a nil pointer.
 func isNil(h hook.Hook) bool {
 	v := reflect.ValueOf(h)
 	return h == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// plan returns the plan of the type.
 func (t *Table) plan() *plan.Plan {
 	specs := make([]plan.Spec, len(t.Rows))
 	for i, r := range t.Rows {

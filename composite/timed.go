@@ -42,7 +42,6 @@ func (l late) Error() string { return fmt.Sprintf("no answer within %s", l.after
 // Is makes errors.Is match context.DeadlineExceeded.
 func (late) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// within returns ctx with the member's timeout.
 func (m *Member) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if m.Timeout == 0 {
 		return ctx, func() {}

@@ -52,7 +52,6 @@ func askFrom[H, P, V any, D decision](ctx context.Context, g *gate, entries []en
 	return next
 }
 
-// ask asks one decider.
 func ask[H, P, V any, D decision](ctx context.Context, g *gate, h H, at P, v V, call func(H, context.Context, P, V) (D, error)) {
 	defer g.recover()
 	d, err := call(h, ctx, at, v)
@@ -104,7 +103,6 @@ func rewrite[H any, P place, V any](ctx context.Context, c *Composite, p hook.Po
 	return f.value, f.err
 }
 
-// pass passes the value through one rewriter.
 func pass[H, P, V any](ctx context.Context, f *fold[V], h H, at P, call func(H, context.Context, P, V) (V, error)) {
 	defer f.recover()
 	f.set(call(h, ctx, at, f.value))
@@ -131,7 +129,6 @@ func rewriteWith[H any, P place, V any](ctx context.Context, c *Composite, f *fo
 	}
 }
 
-// contribute gathers the contributions to a point.
 func contribute[H any, P place, T Contribution[T]](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at P,
 	call func(H, context.Context, P) ([]T, error)) ([]T, error) {
 	all := collect[T]{walk: walk{point: p}}
@@ -160,7 +157,6 @@ func contribute[H any, P place, T Contribution[T]](ctx context.Context, c *Compo
 	return all.contributed()
 }
 
-// add calls one contributor.
 func add[H, P any, T Contribution[T]](ctx context.Context, all *collect[T], h H, at P, call func(H, context.Context, P) ([]T, error)) {
 	defer all.recover()
 	all.add(call(h, ctx, at))
@@ -214,7 +210,6 @@ func observe[H any, P place, V any](ctx context.Context, c *Composite, p hook.Po
 	}
 }
 
-// notify calls one observer.
 func notify[H, P, V any](ctx context.Context, f *fan, h H, at P, v V, call func(H, context.Context, P, V)) {
 	defer f.recover()
 	call(h, ctx, at, v)
@@ -243,7 +238,6 @@ func observeWith[H any, P place, V any](ctx context.Context, c *Composite, f *fa
 	}
 }
 
-// matches reports whether the member's tag matches the place.
 func (c *Composite) matches(member int, at any) bool {
 	return member == atSelf || c.members[member].match.place(at)
 }

@@ -69,7 +69,6 @@ func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return s.scope()
 }
 
-// view returns the configuration with the member's prefix.
 func (m *member) view(cfg *hook.AgentConfig) *hook.AgentConfig {
 	if m.prefix == "" {
 		return cfg

@@ -27,7 +27,6 @@ func (c *Composite) OnOpen(ctx context.Context, host hook.Host) error {
 // OnClose implements [hook.OnClose]: in reverse order, all of them.
 func (c *Composite) OnClose(ctx context.Context) error { return c.close(ctx, len(c.members)) }
 
-// close closes the first n members.
 func (c *Composite) close(ctx context.Context, n int) error {
 	b := bracket{walk: walk{point: point.OnClose}}
 	closing := before(c.entries.onClose, n)
@@ -58,7 +57,6 @@ func (c *Composite) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig
 	c.unregister(ctx, len(c.members), cfg)
 }
 
-// unregister unregisters the first n members.
 func (c *Composite) unregister(ctx context.Context, n int, cfg *hook.AgentConfig) {
 	call := func(h hook.Hook, ctx context.Context, cfg *hook.AgentConfig, _ none) { h.OnUnregisterAgent(ctx, cfg) }
 	observe(ctx, c, point.OnUnregisterAgent, before(c.entries.onUnregisterAgent, n), cfg, none{}, call, nil)
@@ -83,7 +81,6 @@ func before[H any](entries []entry[H], n int) []entry[H] {
 	return nil
 }
 
-// openOrClose opens or closes one member.
 func (c *Composite) openOrClose(ctx context.Context, b *bracket, at int, as *Member, about any, host hook.Host, call func(context.Context) error) {
 	if !c.matches(at, about) {
 		return

@@ -92,7 +92,6 @@ func (r *run) noFile(name string, err error) diag.Problem {
 	return diag.New(diag.OutputNoFile, token.Position{Filename: relative(r.dir, name)}, load.Output, err)
 }
 
-// texts returns the generated texts by file name.
 func (r *run) texts(output map[string][]byte) map[string][]byte {
 	texts := map[string][]byte{}
 	for _, root := range r.listing.Roots {
@@ -101,7 +100,6 @@ func (r *run) texts(output map[string][]byte) map[string][]byte {
 	return texts
 }
 
-// record adds the changes to the result.
 func (r *run) record(changes []Change, output map[string][]byte) {
 	texts := r.texts(output)
 	r.result.Texts = map[string][]byte{}
@@ -150,7 +148,6 @@ func (r *run) write(changes []Change, output map[string][]byte) error {
 	return nil
 }
 
-// replace replaces a file atomically.
 func replace(name string, text []byte) error {
 	made, err := writeTemp(name, text)
 	if made != "" {

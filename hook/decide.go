@@ -154,7 +154,6 @@ func (r Ruling) payload() answer {
 	return *r.a
 }
 
-// rule returns a ruling of this kind.
 func rule(kind Answer, reason string) Ruling {
 	v := Verdict{Kind: kind, Reason: reason}
 	if kind == AnswerStop {

@@ -112,5 +112,4 @@ func (w *writtenEvent) run(e Event, d EventDetail) Event {
 	}))
 }
 
-// with returns the event with the detail of another one.
 func (e Event) with(o Event) Event { e.detail = o.detail; return e }

@@ -130,7 +130,6 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// getState returns the value of a state; the zero T if it is not set.
 func getState[T any](s *States, id stateID) (value T) {
 	if s == nil {
 		return value
@@ -144,7 +143,6 @@ func getState[T any](s *States, id stateID) (value T) {
 	return cellAs[T](c, id).get()
 }
 
-// updateState sets the value of a state to f's result.
 func updateState[T any](s *States, id stateID, f func(T) T) T {
 	s.mu.Lock()
 	c, ok := s.cells[id]

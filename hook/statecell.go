@@ -176,7 +176,6 @@ func (s *States) Write(store func([]StateValue) error) (unkept, err error) {
 	return errors.Join(errs...), nil
 }
 
-// all returns the cells of the states of a conversation.
 func (s *States) all() []stateCell {
 	s.mu.Lock()
 	defer s.mu.Unlock()

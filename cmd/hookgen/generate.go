@@ -130,7 +130,6 @@ func (g generation) shown(problems []gen.Problem) []gen.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p gen.Problem) bool { return p.Severity == gen.Info && !g.verbose })
 }
 
-// printRun prints which packages were read and which files changed.
 func (g generation) printRun(w io.Writer, result gen.Result) {
 	fmt.Fprintf(w, "hookgen: %d packages, %d with directives\n", len(result.Packages), len(result.Read))
 	for _, path := range result.Read {

@@ -58,7 +58,6 @@ func failWith(stderr io.Writer, err error) int {
 	return failed
 }
 
-// planningOf reads the flags. If ok is false the command ends with the status.
 func planningOf(args []string, stderr io.Writer) (p planning, status int, ok bool) {
 	flags := newFlags("plan", "[flags] [packages]", stderr)
 	flags.StringVar(&p.options.Dir, "C", "", "run in this `dir`ectory")

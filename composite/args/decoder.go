@@ -128,7 +128,6 @@ func (d *Decoder) failWith(path, reason string) {
 	d.pos = len(d.text)
 }
 
-// want reports that a value of another type is expected.
 func (d *Decoder) want(what string) {
 	if d.peek() == 'n' {
 		what += ", not null"
@@ -144,12 +143,10 @@ func (d *Decoder) peek() byte {
 	return 0
 }
 
-// end refuses arguments that were not read to their end.
 func (d *Decoder) end() {
 	if d.pos < len(d.text) {
 		d.fail(d.pos, "", "must not be given: nothing reads it")
 	}
 }
 
-// canonical returns the text without the cuts.
 func (d *Decoder) canonical() message.JSON { return message.JSON(without(d.text, 0, d.cuts)) }

@@ -34,12 +34,10 @@ func (d *Decoder) number(what string) string {
 	return n
 }
 
-// isInteger reports whether a number is written without fraction and exponent.
 func isInteger(n string) bool { return !strings.ContainsAny(n, ".eE") }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// integer reads an integer within ±maxSafe.
 func (d *Decoder) integer() int64 {
 	n := d.number("an integer")
 	if d.err != nil {
@@ -104,7 +102,6 @@ func (d *Decoder) inFloat(n string, bits int) float64 {
 	return v
 }
 
-// quoted reads a string that contains only a number.
 func (d *Decoder) quoted(what string) string {
 	if d.peek() != '"' {
 		d.want(what)
@@ -118,7 +115,6 @@ func (d *Decoder) quoted(what string) string {
 	return n
 }
 
-// isNumber reports whether a text is a number as JSON writes it.
 func isNumber(s string) bool {
 	return s != "" && (s[0] == '-' || isDigit(s[0])) && isDigit(s[len(s)-1]) && jsontext.Value(s).IsValid()
 }

@@ -26,7 +26,6 @@ func (d *Decoder) Object() Object {
 	return o
 }
 
-// open enters an object or array.
 func (d *Decoder) open() {
 	if d.depth++; d.depth > maxDepth {
 		d.fail(d.pos, "", tooDeep())

@@ -82,7 +82,6 @@ func pathTo(text string, at int, name string) string {
 	return strings.TrimPrefix(path, ".")
 }
 
-// pathOf returns a pointer into the text of d as a path.
 func pathOf(d *jsontext.Decoder, p jsontext.Pointer) string {
 	var b strings.Builder
 	level := 0

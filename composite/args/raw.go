@@ -42,7 +42,6 @@ func (d *Decoder) Raw() message.JSON {
 	return message.JSON(d.text[start:d.pos])
 }
 
-// skip reads any value.
 func (d *Decoder) skip() {
 	switch d.peek() {
 	case '"':

@@ -191,7 +191,6 @@ func unmatchedTool(field string, m Pattern, near string, known []string, open bo
 	return p
 }
 
-// someOf lists the first names.
 func someOf(names []string) string {
 	const most = 12
 	if len(names) <= most {

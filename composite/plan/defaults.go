@@ -154,7 +154,6 @@ func related(specs []Spec) ([]Spec, []Problem) {
 	return out, problems
 }
 
-// fieldsOf returns the other fields with one of the types.
 func fieldsOf(specs []Spec, self int, refs []string) []string {
 	var out []string
 	for i, s := range specs {

@@ -193,7 +193,6 @@ func union(a, b []string) []string {
 	return out
 }
 
-// overPoints merges the policies of both; above wins.
 func overPoints(above, below []PointUse) []PointUse {
 	out := slices.Clone(below)
 	for _, u := range above {
@@ -231,7 +230,6 @@ func (p *Plan) Layered(settings []Setting) (*Plan, []Problem) {
 	return p.layered(settings, "")
 }
 
-// layered is Layered for the plan of the composite at this path.
 func (p *Plan) layered(settings []Setting, path string) (*Plan, []Problem) {
 	out := *p
 	out.Members, out.Off = nil, slices.Clone(p.Off)
@@ -268,7 +266,6 @@ func (p *Plan) layered(settings []Setting, path string) (*Plan, []Problem) {
 	return &out, problems
 }
 
-// tools returns the static tools of all members.
 func (p *Plan) tools() []string {
 	var out []string
 	for _, m := range p.Members {
@@ -352,7 +349,6 @@ func (m Member) misset(s Setting, path string) []Problem {
 	return out
 }
 
-// set returns the member with the setting applied.
 func (m Member) set(s Setting) Member {
 	gone := func(name string) bool { return slices.Contains(s.Without, name) }
 	if gone("Schema") {
@@ -373,7 +369,6 @@ func (m Member) set(s Setting) Member {
 	return m
 }
 
-// needed reports the members that m requires and that are turned off.
 func (p *Plan) needed(m Member, path string) []Problem {
 	var out []Problem
 	for _, field := range m.Requires {

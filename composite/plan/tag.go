@@ -176,7 +176,6 @@ func continued(word, value string) string {
 	return ""
 }
 
-// named checks the points of only= and without=.
 func (t *parser) named(word string, points []string) {
 	for _, name := range points {
 		if _, ok := t.find(name); !ok {
@@ -226,7 +225,6 @@ func (t *parser) point(name, text string) {
 	}
 }
 
-// option parses one option after a point.
 func (t *parser) option(p Point, u *PointUse, text string) *Problem {
 	name, value, valued := strings.Cut(text, "=")
 	w, ok := find(pointWords(), name)
@@ -247,7 +245,6 @@ func (t *parser) option(p Point, u *PointUse, text string) *Problem {
 	return use(w, u, value, valued)
 }
 
-// contradictions finds options that exclude each other.
 func (t *parser) contradictions() {
 	o := t.options
 	bad := func(word, fix, format string, args ...any) {

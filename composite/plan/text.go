@@ -153,7 +153,6 @@ func (m Member) Acts() string {
 	return strings.Join(parts, " ")
 }
 
-// has reports whether some member acts at the point.
 func (p *Plan) has(point string) bool {
 	return slices.ContainsFunc(p.Members, func(m Member) bool {
 		if m.Composite != nil && m.Composite.has(point) {

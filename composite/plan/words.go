@@ -76,7 +76,6 @@ func pointWords() []word[PointUse] {
 	}
 }
 
-// names returns the words of a table.
 func names[T any](table []word[T]) []string {
 	var out []string
 	for _, w := range table {

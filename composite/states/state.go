@@ -87,5 +87,4 @@ func isNil(h hook.Hook) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// join appends a name to a path.
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }

@@ -183,7 +183,6 @@ func (w writtenOutcome) outcome() hook.TurnOutcome {
 	return o
 }
 
-// unreadable returns the error of a view that cannot be decoded.
 func unreadable(p hook.Point, err error) error {
 	return fmt.Errorf("the stored arguments of %s cannot be read: %w", p, err)
 }

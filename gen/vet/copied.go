@@ -119,7 +119,6 @@ func inValue(c *model.Composite) string {
 	return ""
 }
 
-// hasState reports whether a struct has a field of any size.
 func hasState(st *types.Struct) bool {
 	for f := range st.Fields() {
 		if inner, ok := f.Type().Underlying().(*types.Struct); !ok || hasState(inner) {

@@ -19,7 +19,6 @@ type hookMethod struct {
 	of string
 }
 
-// checkHooks checks the bodies of the methods that the runtime calls.
 func (u *misuseChecker) checkHooks() {
 	tools := map[*ast.FuncDecl]*model.Tool{}
 	for _, s := range u.p.Subsystems {

@@ -38,7 +38,6 @@ func misuse(pass *analysis.Pass, src *source, m *model.Model, p *model.Package) 
 	u.checkHooks()
 }
 
-// written returns the files that are not generated.
 func (s *source) written() []*ast.File {
 	return append(s.pkg.Files[:len(s.pkg.Files):len(s.pkg.Files)], s.tests...)
 }

@@ -99,7 +99,6 @@ func (u *misuseChecker) literal(e ast.Expr) *literal {
 	return &literal{tv.Value, e}
 }
 
-// fieldOf returns the value of a field in a literal, or nil.
 func fieldOf(e ast.Expr, name string) ast.Expr {
 	lit, ok := e.(*ast.CompositeLit)
 	if !ok {

@@ -12,7 +12,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/directive"
 )
 
-// report reports the problems of the package and returns them.
 func (s *source) report(problems []diag.Problem, info bool) []diag.Problem {
 	problems = slices.DeleteFunc(s.mine(problems), func(p diag.Problem) bool { return p.Severity == diag.Info && !info })
 	for _, p := range problems {

@@ -110,7 +110,6 @@ func given[T any](s *scene, p hook.Point) T {
 	panic(fmt.Sprintf("hooktest: a scene has no %T", *new(T)))
 }
 
-// askersOf returns those of the points that the hook has.
 func askersOf(h hook.Hook) []asker {
 	var out []asker
 	points := point.Of(h)
@@ -130,7 +129,6 @@ type response struct {
 	panicked string
 }
 
-// ask calls the point and recovers a panic.
 func (a asker) ask(ctx context.Context, h hook.Hook, s *scene) (out response) {
 	out.point = a.point
 	defer func() {
@@ -142,7 +140,6 @@ func (a asker) ask(ctx context.Context, h hook.Hook, s *scene) (out response) {
 	return out
 }
 
-// same reports whether the hook behaved the same twice.
 func (r response) same(o response) bool {
 	return r.panicked == o.panicked && text(r.err) == text(o.err) && reflect.DeepEqual(r.value, o.value)
 }

@@ -115,7 +115,6 @@ func (p *probe) golden(text string) {
 	}
 }
 
-// difference returns the first line in which two texts differ.
 func difference(was, is string) string {
 	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
 	for i := range max(len(a), len(b)) {

@@ -118,7 +118,6 @@ func oneOf[T any](all []any) T {
 	panic(fmt.Sprintf("hooktest: %T is in no list of member.go", *new(T)))
 }
 
-// kinds has one contribution of each kind.
 func kinds(of string) []any {
 	return []any{
 		hook.Policy{Domain: "hooktest", Key: of, Value: "on"}, hook.ContextBlock{Domain: "hooktest", ID: of, Text: "a block"},

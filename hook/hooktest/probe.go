@@ -77,7 +77,6 @@ type subject struct {
 	tools []message.Tool
 }
 
-// call returns a call at the subject's place.
 func (s *subject) call(tool string, args message.JSON) *hook.ToolCall {
 	return Call(Step(s.turn), tool, args)
 }
@@ -152,7 +151,6 @@ func (p *probe) eachTool(f func(s *subject, t message.Tool, in *schema)) {
 // own reports whether the hook's author wrote the tool's schema.
 func (p *probe) own(t message.Tool) bool { return p.o.Foreign == nil || !p.o.Foreign(t) }
 
-// example returns valid arguments for the tool.
 func (p *probe) example(t message.Tool, in *schema) message.JSON {
 	if args, ok := p.o.Args[t.Name]; ok {
 		return args

@@ -120,7 +120,6 @@ func checkOrder(p *probe) {
 	}
 }
 
-// distinct removes repeated names.
 func distinct(all []string) (out []string) {
 	for _, name := range all {
 		if !slices.Contains(out, name) {
@@ -238,7 +237,6 @@ func (p *probe) checkPolicyAt(c *composed, got response, does behaviour) {
 	}
 }
 
-// failed reports whether the response is a failure.
 func failed(got response) bool {
 	var f *hook.Failure
 	switch v := got.value.(type) {

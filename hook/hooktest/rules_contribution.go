@@ -150,7 +150,6 @@ func checkPrivate(p *probe) {
 	p.secretSections()
 }
 
-// secretSections builds agents with invalid sections.
 func (p *probe) secretSections() {
 	h, host, closing, ok := p.open()
 	if !ok {

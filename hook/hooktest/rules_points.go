@@ -14,7 +14,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// scene returns the scene of the subject's agent.
 func (s *subject) scene(id, said string) *scene { return newScene(id, s.cfg, s.host, said) }
 
 // scenes returns one about a foreign tool, and one for each tool of the hook.

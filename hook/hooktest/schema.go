@@ -72,7 +72,6 @@ func parseSchema(text message.JSON) (*schema, error) {
 	return s, err
 }
 
-// readSchema reads any JSON Schema.
 func readSchema(text message.JSON) (*schema, error) {
 	var s schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil {

@@ -238,7 +238,6 @@ func (p *pieces) put(i int, m *Message) {
 	*p.slot(i) = slot{content: m.Content, head: f.headOf(m), bytes: p.bytes(i) + bytesOf(m.Content) + bytesOf(m.Result.Content)}
 }
 
-// bytes returns the bytes of the first n messages.
 func (p *pieces) bytes(n int) int64 {
 	if n == 0 {
 		return 0
@@ -262,7 +261,6 @@ func (f *further) with(piece []slot) *further {
 	return &further{pieces: append(f.pieces, piece), heads: f.heads}
 }
 
-// headOf returns the message without its content.
 func (f *further) headOf(m *Message) *head {
 	if m.CallID == "" && m.Tool == "" && m.Label == "" && m.From == "" && !m.Partial && !m.Ephemeral && m.Result.IsZero() {
 		switch m.Role {

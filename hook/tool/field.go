@@ -96,7 +96,6 @@ func exports(t reflect.Type) bool {
 	return false
 }
 
-// options reads the options in the tag and checks the name.
 func (c *candidate) options(words string) error {
 	for word := range strings.SplitSeq(words, ",") {
 		switch word {

@@ -33,7 +33,6 @@ var terms = map[string][]kind{
 	"example": {text, number, boolean, duration, moment, ownText},
 }
 
-// constrain applies the field's hook tag.
 func (f *field) constrain(tag string) error {
 	words, err := argrules.Split(tag)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/aliases"
 )
 
-// diagram draws the lifecycle.
 func (s *Source) diagram() string {
 	o := picture.Contract{Answers: s.Answers(), Silent: s.Silent()}
 	for _, info := range point.All() {
@@ -31,7 +30,6 @@ func (s *Source) Pages() map[string]string {
 	return out
 }
 
-// index lists the points in the order of the lifecycle.
 func (s *Source) index() string {
 	var b strings.Builder
 	b.WriteString("# The points\n\nEvery point in the order in which the runtime calls it, in the scopes around it. Written from the\n" +
@@ -43,7 +41,6 @@ func (s *Source) index() string {
 	return b.String()
 }
 
-// ordered returns the points in the order of the lifecycle.
 func (s *Source) ordered() []declared {
 	var names []string
 	var walk func(*picture.Scope)
@@ -75,7 +72,6 @@ func infoOf(name string) point.Info {
 	return point.Info{}
 }
 
-// page writes everything about one point.
 func (s *Source) page(p declared) string {
 	var b strings.Builder
 	info := infoOf(p.name)
@@ -99,7 +95,6 @@ func (s *Source) page(p declared) string {
 	return b.String()
 }
 
-// summary returns the facts of the declaration in a sentence.
 func (s *Source) summary(info point.Info) string {
 	rules := map[string]string{
 		"gate": "in order, up to the first that blocks", "judge": "all of them, and the most severe answer wins",
@@ -129,7 +124,6 @@ func (s *Source) summary(info point.Info) string {
 		info.Kind, info.Combine, order, rule, policy)
 }
 
-// parameters writes the types of the parameters with their members.
 func (s *Source) parameters(b *strings.Builder, p declared) {
 	head := "\n## Parameters\n"
 	for _, name := range typesIn(p.method.Params) {
@@ -150,7 +144,6 @@ func (s *Source) parameters(b *strings.Builder, p declared) {
 	}
 }
 
-// typesIn returns the names of the exported types among the parameters.
 func typesIn(list *ast.FieldList) []string {
 	var out []string
 	for _, f := range list.List {

@@ -171,7 +171,6 @@ func receiver(t ast.Expr) string {
 	return ""
 }
 
-// code returns the source text of a piece of syntax.
 func (s *Source) code(n ast.Node) string {
 	var sb strings.Builder
 	if err := format.Node(&sb, s.fset, n); err != nil {
@@ -180,7 +179,6 @@ func (s *Source) code(n ast.Node) string {
 	return sb.String()
 }
 
-// text returns a doc comment without directives.
 func text(g *ast.CommentGroup) string {
 	if g == nil {
 		return ""

@@ -30,7 +30,6 @@ func clean(s string) string {
 	return sb.String()
 }
 
-// plain reports whether the text is only visible ASCII and blanks.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -49,7 +48,6 @@ func visible(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.Is(unicode.M, r)
 }
 
-// list joins cleaned names.
 func list(names []string, sep string) string {
 	out := make([]string, len(names))
 	for i, n := range names {

@@ -65,7 +65,6 @@ func Render(f Format, views ...*View) ([]byte, error) {
 // JSON returns the view alone as JSON: an object.
 func (v *View) JSON() ([]byte, error) { return encoded(v) }
 
-// encoded writes one value as indented JSON.
 func encoded(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

@@ -79,7 +79,6 @@ type stop struct {
 	in    []*Scope
 }
 
-// stops returns the points in order.
 func (s *Scope) stops(around []*Scope) []stop {
 	in := append(slices.Clip(around), s)
 	var out []stop

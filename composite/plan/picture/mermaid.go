@@ -86,7 +86,6 @@ func shaped(kind string, lines ...string) string {
 	return open + `"` + label(lines...) + `"` + end
 }
 
-// label joins the non-empty lines of a label.
 func label(lines ...string) string {
 	var out []string
 	for _, l := range lines {
@@ -97,7 +96,6 @@ func label(lines ...string) string {
 	return strings.Join(out, "<br/>")
 }
 
-// plainly escapes a text for Markdown.
 func plainly(s string) string { return entities(s, "&#") }
 
 // entities writes every special character of Markdown and Mermaid as the prefix and a number.
@@ -136,7 +134,6 @@ func LifecycleDiagram(o Contract) string {
 	return d.fenced()
 }
 
-// scope draws a scope and its contents.
 func (d *drawing) scope(o Contract, s *Scope) {
 	d.line("subgraph %s[\"%s\"]", strings.ReplaceAll(s.Name, " ", "_"), label(s.Name+": "+s.Each))
 	d.points(o, s.Before)
@@ -147,7 +144,6 @@ func (d *drawing) scope(o Contract, s *Scope) {
 	d.line("end")
 }
 
-// points draws points in a row.
 func (d *drawing) points(o Contract, names []string) {
 	var nodes []string
 	for _, name := range names {

@@ -72,7 +72,6 @@ func (m *Member) narrowed() []string {
 	return out
 }
 
-// rule returns the rule that combines the calls of a point.
 func (a *At) rule() string {
 	s := clean(a.Kind) + " " + clean(a.Combine)
 	if a.Reverse {
@@ -81,7 +80,6 @@ func (a *At) rule() string {
 	return s
 }
 
-// fails returns the default fail policy.
 func (a *At) fails() string {
 	switch {
 	case a.Kind == "facade":

@@ -162,7 +162,6 @@ type leaf struct {
 	in []*Member
 }
 
-// leaves returns the leaves in plan order.
 func leaves(all []Member, in []*Member) []leaf {
 	var out []leaf
 	for i := range all {
@@ -215,7 +214,6 @@ func (m *Member) use(point string) (plan.PointUse, bool) {
 	return plan.PointUse{Name: point}, m.open() && !m.leftOut(point)
 }
 
-// leftOut reports whether the tag excludes the point.
 func (m *Member) leftOut(point string) bool {
 	return len(m.Only) > 0 && !slices.Contains(m.Only, point) || slices.Contains(m.Without, point)
 }

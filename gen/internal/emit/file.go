@@ -194,7 +194,6 @@ func onlyLines(file *ast.File) error {
 	return nil
 }
 
-// importBlock writes the imports in two groups.
 func importBlock(specs []*ast.ImportSpec) string {
 	var std, others []string
 	for _, spec := range specs {

@@ -71,7 +71,6 @@ func typeName(t types.Type) string {
 	return ""
 }
 
-// unchanged asserts the points of a member.
 func (w *compositeWriter) unchanged(m *model.Member, t types.Type) []jen.Code {
 	return w.marked(m, typeName(t), w.f.Type(t), nil, m.Field+" beside the markers of what it does not have", m.Field+" has other points now")
 }

@@ -376,7 +376,6 @@ func method(s Toolset) *jen.Statement {
 	return s.self()
 }
 
-// expression writes the type of a method expression.
 func expression(s Toolset, fn *types.Func) *types.Signature {
 	var recv types.Type = s.Named
 	if s.Pointer {

@@ -16,7 +16,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// noPackage is the problem of a pattern that matches no package.
 func (l *Listing) noPackage(pattern, why string) diag.Problem {
 	p := diag.New(diag.NoPackage, token.Position{}, pattern)
 	head, rest := strings.TrimSuffix(pattern, "/..."), ""

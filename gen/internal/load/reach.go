@@ -142,7 +142,6 @@ func (l *Listing) imports(p *packages.Package) []string {
 	return out
 }
 
-// importsOf returns the imports of a file, as far as it parses.
 func importsOf(name string, text []byte) []string {
 	f, _ := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly|parser.SkipObjectResolution)
 	if f == nil {

@@ -164,7 +164,6 @@ func (m *Model) Resolve(c *Composite) {
 	m.findLacking(c.Self)
 }
 
-// revOf returns the Rev of a composite.
 func (m *Model) revOf(c *Composite) uint32 {
 	has := map[string]bool{}
 	for _, p := range m.Points {
@@ -214,7 +213,6 @@ func (m *Model) checkOwnMethods(c *Composite) {
 	}
 }
 
-// plan orders the members.
 func (m *Model) plan(c *Composite) {
 	specs := make([]plan.Spec, len(c.Members))
 	for i, member := range c.Members {

@@ -87,7 +87,6 @@ func (m *Model) Ours(v types.Object) bool {
 	return err == nil && p.Writable
 }
 
-// checked returns the package if it was checked from source.
 func (m *Model) checked(t *types.Package) (*Package, error) {
 	p, err := m.source.Checked(t)
 	if err != nil {

@@ -80,7 +80,6 @@ func (m *Model) Facts(p *Package) Facts {
 	return d
 }
 
-// aliases reports whether a package declares a type alias.
 func aliases(t *types.Package) bool {
 	return slices.ContainsFunc(t.Scope().Names(), func(name string) bool {
 		obj, ok := t.Scope().Lookup(name).(*types.TypeName)

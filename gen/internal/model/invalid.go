@@ -11,7 +11,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// invalid reports a type that does not type-check.
 func (m *Model) invalid(cause diag.Cause, pos token.Pos, subject, method string) {
 	m.addOnce(diag.New(cause, m.Position(pos), subject).Of(method))
 }

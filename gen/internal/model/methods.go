@@ -47,7 +47,6 @@ func (m *Model) analyze(t types.Type) analysis {
 	return a
 }
 
-// checkNopPointer reports a type that embeds a pointer to hook.Nop.
 func (m *Model) checkNopPointer(t types.Type) {
 	owner, v := m.nopByPointer(t)
 	if v == nil {
@@ -198,7 +197,6 @@ func (m *Model) addOnce(p diag.Problem) {
 	}
 }
 
-// nearMisses reports exported methods whose names are close to a point's.
 func (m *Model) nearMisses(t types.Type) {
 	set := types.NewMethodSet(addressable(t))
 	for i := range set.Len() {

@@ -241,7 +241,6 @@ func ignorable() []string {
 	}
 }
 
-// declared returns the place of the declared name.
 func declared(n ast.Node) token.Pos {
 	switch n := n.(type) {
 	case *ast.TypeSpec:
@@ -252,7 +251,6 @@ func declared(n ast.Node) token.Pos {
 	return n.Pos()
 }
 
-// declareType handles a directive above a type.
 func (m *Model) declareType(p *Package, f directive.Found) {
 	if f.Schema != nil {
 		m.checkSchema(p, f)

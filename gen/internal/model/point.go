@@ -27,7 +27,6 @@ type Point struct {
 	Pos       token.Pos
 }
 
-// readPoints reads the declarations of package hook.
 func (m *Model) readPoints(p *Package) {
 	var beside []*Point
 	for _, f := range p.Files {
@@ -92,7 +91,6 @@ func onlyMethod(p *Package, spec *ast.TypeSpec) *types.Signature {
 	return i.Method(0).Signature()
 }
 
-// checkFacade reports methods of Hook without a directive.
 func (m *Model) checkFacade(p *Package) {
 	hook, ok := p.Types.Scope().Lookup("Hook").(*types.TypeName)
 	if !ok {
@@ -139,7 +137,6 @@ func (m *Model) planned() []plan.Point {
 	return out
 }
 
-// reserved returns the tool names that package hook reserves for the runtime.
 func (m *Model) reserved() []string {
 	c, ok := m.hookPkg.Scope().Lookup("ReservedTools").(*types.Const)
 	if !ok || c.Val().Kind() != constant.String {

@@ -39,7 +39,6 @@ func (m *Model) checkCopies(c *Composite, own *types.Func) {
 	}
 }
 
-// hasPointerMethods reports whether a point of the member has a pointer receiver.
 func (m *Model) hasPointerMethods(member *Member) bool {
 	return slices.ContainsFunc(m.Points, func(p *Point) bool {
 		if !member.Points[p.Name] {

@@ -261,7 +261,6 @@ func constructed(f *ast.FuncDecl) (of string, a answer) {
 	return m.Results[0], a
 }
 
-// declared returns the point that the directive declares.
 func declared(d directive.Found) (point, bool) {
 	if d.Point == nil {
 		return point{}, false
@@ -306,7 +305,6 @@ func method(t *ast.FuncType) point {
 	return p
 }
 
-// qualified returns the type as other packages write it.
 func qualified(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

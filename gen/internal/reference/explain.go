@@ -33,7 +33,6 @@ func Explain(code string) (page string, ok bool) {
 	return sb.String(), true
 }
 
-// matchKinds writes the attributes that match= can test.
 func matchKinds(sb *strings.Builder) {
 	sb.WriteString("\nWhat match= looks at:\n\n")
 	for _, word := range plan.MatchKinds() {
@@ -41,7 +40,6 @@ func matchKinds(sb *strings.Builder) {
 	}
 }
 
-// memberWords writes the words of a tag on a composite's field.
 func memberWords(sb *strings.Builder) {
 	for _, point := range []bool{false, true} {
 		title := "For the field:"
@@ -58,7 +56,6 @@ func memberWords(sb *strings.Builder) {
 	sb.WriteString("\nThe points are the interfaces of package hook with the directive //hook:point.\n")
 }
 
-// inputWords writes the words of a tag on an input field.
 func inputWords(sb *strings.Builder) {
 	sb.WriteString("\nThe words:\n\n")
 	for _, word := range schema.TagWords() {

@@ -85,12 +85,10 @@ func (e *edit) parse() error {
 
 func (e *edit) offset(pos token.Pos) int { return e.fset.PositionFor(pos, false).Offset }
 
-// insert inserts something into the text.
 func (e *edit) insert(at int, what string) []byte {
 	return append(append(bytes.Clone(e.text[:at]), what...), e.text[at:]...)
 }
 
-// lineEnd returns the end of the line that contains an offset.
 func (e *edit) lineEnd(at int) int {
 	if i := bytes.IndexByte(e.text[at:], '\n'); i >= 0 {
 		return at + i
@@ -98,7 +96,6 @@ func (e *edit) lineEnd(at int) int {
 	return len(e.text)
 }
 
-// field adds the field.
 func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
 	st := structOf(e.file, in.Struct)
 	if st == nil {

@@ -143,7 +143,6 @@ type builder struct {
 	output map[string][]byte
 }
 
-// generate generates for the current listing.
 func (b *builder) generate(ctx context.Context) ([]diag.Problem, error) {
 	out, err := b.generator(ctx, b.cwd, b.listing)
 	b.output, b.model = out.Texts, out.Model
@@ -260,7 +259,6 @@ func (b *builder) relative(name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// result returns the fields that every result has.
 func (b *builder) result() Result {
 	r := Result{Package: b.relative(b.dir), Type: b.sub.Type, Hint: b.sub.Hint()}
 	if !strings.HasPrefix(r.Package, ".") {
@@ -324,7 +322,6 @@ func kindOf(name string) FileKind {
 	return Descriptor
 }
 
-// drafts returns the package and its test.
 func (b *builder) drafts() []load.Draft {
 	out := []load.Draft{
 		{Path: b.path, Name: b.sub.Name, Dir: b.dir, Files: map[string][]byte{}},

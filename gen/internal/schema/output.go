@@ -145,7 +145,6 @@ func encodableKey(t types.Type) bool {
 	return types.NewMethodSet(t).Lookup(nil, "MarshalText") != nil
 }
 
-// structure describes the fields that encoding/json writes.
 func (w *outputs) structure(v *Value, where string) *Value {
 	if slices.ContainsFunc(w.open, func(o types.Type) bool { return types.Identical(o, v.Type) }) {
 		w.recursive = true
@@ -175,7 +174,6 @@ type written struct {
 	tagOptions string
 }
 
-// has reports whether the tag has the option.
 func (c written) has(option string) bool {
 	return slices.Contains(strings.Split(c.tagOptions, ","), option)
 }

@@ -123,7 +123,6 @@ func (s *shaper) errorf(text string, args ...any) error {
 	return fmt.Errorf(text, args...)
 }
 
-// types makes the value from the keyword type.
 func (s *shaper) types(raw json.RawMessage) error {
 	if raw == nil {
 		s.out = &Value{Kind: Any, Type: types.Universe.Lookup("any").Type()}

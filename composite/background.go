@@ -8,23 +8,23 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// InBackground is a member that is told in the background at a point.
+// InBackground is an observer that jobs call at one point: its tag has the mode background.
 type InBackground struct {
-	// Composite is the composite that has the member under the path Local, as [JobHost] is told.
+	// Composite and Local identify the member for [JobHost]: Local is its path in Composite.
 	Composite hook.Hook
 	Local     string
 	// Path is that from the outermost composite.
-	Path string
-	Hook hook.Hook
-	// Point is where, and As the member as its point sees it.
+	Path  string
+	Hook  hook.Hook
 	Point hook.Point
-	As    Member
-	// Visibility is who may see its runs; "" is internal.
+	// As has the member's options at the point.
+	As Member
+	// Visibility is that of its runs; "" is internal.
 	Visibility hook.Visibility
 }
 
-// InBackground returns the members, and those of the composites in it, that are told in
-// the background.
+// InBackground returns the observers with the mode background, those of nested composites
+// included.
 func (c *Composite) InBackground() []InBackground {
 	var out []InBackground
 	c.findBackground("", &out)
@@ -57,11 +57,11 @@ func pointNamed(name string) hook.Point {
 	return 0
 }
 
-// Alone calls an observer that has its goroutine to itself, as the member that it is:
-// isolated, and given up when its timeout is over. The failure is nil if it came back.
+// Alone calls an observer on the current goroutine, isolated and abandoned after its timeout.
+// It returns the failure, or nil.
 func Alone(ctx context.Context, m Member, p hook.Point, call func(context.Context)) *hook.Failure {
 	var failed *hook.Failure
-	s := &side{call: call, began: func() {}, ended: func(_ context.Context, f *fault) {
+	s := &backgroundCall{call: call, began: func() {}, ended: func(_ context.Context, f *fault) {
 		if f != nil {
 			failed = f.Failure
 		}

@@ -7,8 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// failedBeside tells of a failure that no caller learns of.
-func failedBeside(h hook.Host) func(context.Context, *fault) {
+func emitFailure(h hook.Host) func(context.Context, *fault) {
 	return func(ctx context.Context, failure *fault) {
 		if failure != nil {
 			h.Emit(ctx, failure.Failure.Event())
@@ -16,16 +15,16 @@ func failedBeside(h hook.Host) func(context.Context, *fault) {
 	}
 }
 
-// JobHost is a host that keeps jobs: it has an observer told by a job, which outlives the process.
+// JobHost is a host that can call an observer from a stored job, which survives the process.
 type JobHost interface {
-	// TellLater queues a job that tells the member of this path in the composite what the view says; Key of the view says what it is
-	// about, "" is this call. False if no job could be queued; then the member is told beside the turn.
+	// TellLater queues a job that calls the observer at the path in the composite. view has the arguments. Its Key identifies their
+	// subject; "" is this call. False means that no job could be queued: the composite then calls the observer in the background.
 	TellLater(ctx context.Context, composite hook.Hook, path string, p hook.Point, view hook.Job) bool
 }
 
-// side is a call that nobody waits for, and who is told of it.
-type side struct {
-	// composite and path are who is called, and job what the host may do instead.
+// backgroundCall is a background call of an observer.
+type backgroundCall struct {
+	// composite and path identify the member for a job; job is zero if there must be none.
 	composite hook.Hook
 	path      string
 	job       hook.Job
@@ -35,21 +34,20 @@ type side struct {
 	ended func(context.Context, *fault)
 }
 
-// beside reports whether the call was handed over.
-func (f *fan) beside(ctx context.Context, h hook.Host, s *side) bool {
-	m, p := f.who, f.point
-	if keeper, ok := h.(JobHost); ok && s.job.Payload != "" && keeper.TellLater(ctx, s.composite, s.path, p, s.job) {
+// background starts the call by a job or in the background. It reports whether that succeeded.
+func (f *fan) background(ctx context.Context, h hook.Host, s *backgroundCall) bool {
+	m, p := f.current, f.point
+	if jobs, ok := h.(JobHost); ok && s.job.Payload != "" && jobs.TellLater(ctx, s.composite, s.path, p, s.job) {
 		return true
 	}
-	err := h.Beside(ctx, s.path, func(ctx context.Context) { s.run(ctx, m, p) })
+	err := h.Go(ctx, s.path, func(ctx context.Context) { s.run(ctx, m, p) })
 	if err != nil {
 		f.fault(err, false)
 	}
 	return err == nil
 }
 
-// run calls an observer that has its goroutine to itself.
-func (s *side) run(ctx context.Context, m *Member, p hook.Point) {
+func (s *backgroundCall) run(ctx context.Context, m *Member, p hook.Point) {
 	var err error
 	returned := false
 	defer func() {

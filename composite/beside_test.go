@@ -23,7 +23,7 @@ type sideHost struct {
 	crowded bool
 }
 
-func (h *sideHost) Beside(_ context.Context, path string, run func(context.Context)) error {
+func (h *sideHost) Go(_ context.Context, path string, run func(context.Context)) error {
 	if h.crowded {
 		return hook.ErrCrowded
 	}

@@ -9,35 +9,35 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// Contribution is what the contribution types of package hook have in common.
+// Contribution is implemented by the contribution types of package hook.
 type Contribution[T any] interface {
 	From(owner string) T
 }
 
-// collect gathers what the contributors of one point add, in plan order. Nobody waits
-// for a contributor that is started with start before wait is called.
+// collect gathers the contributions to one point in plan order. wait waits for the members
+// that start has started.
 type collect[T Contribution[T]] struct {
 	walk
 	err error
-	// parts are what members have added, in the order in which they were called.
-	parts []*part[T]
-	going *conc.WaitGroup
+	// parts are in the order of the calls.
+	parts   []*part[T]
+	running *conc.WaitGroup
 }
 
-// part is what one member has added, or how it failed.
+// part has the contributions of one member, or its error.
 type part[T any] struct {
 	by    *Member
 	items []T
 	err   error
 }
 
-// add takes what the member contributed.
+// add adds the contributions of the current member.
 func (c *collect[T]) add(items []T, err error) {
 	switch {
 	case err != nil:
 		c.fail(err, false)
 	case len(items) > 0:
-		c.parts = append(c.parts, &part[T]{by: c.who, items: items})
+		c.parts = append(c.parts, &part[T]{by: c.current, items: items})
 	}
 }
 
@@ -47,15 +47,15 @@ func (c *collect[T]) fail(err error, panicked bool) {
 	}
 }
 
-// start starts the member that was called last beside those behind it.
+// start calls the current member concurrently with those after it.
 func (c *collect[T]) start(ctx context.Context, call func(context.Context) ([]T, error)) {
-	p := &part[T]{by: c.who}
+	p := &part[T]{by: c.current}
 	c.parts = append(c.parts, p)
-	if c.going == nil {
-		c.going = conc.NewWaitGroup()
+	if c.running == nil {
+		c.running = conc.NewWaitGroup()
 	}
 	point := c.point
-	c.going.Go(func() {
+	c.running.Go(func() {
 		returned := false
 		defer func() {
 			if v := recover(); v != nil {
@@ -75,13 +75,12 @@ func (c *collect[T]) recover() {
 	}
 }
 
-// wait waits for the members that were started with start.
 func (c *collect[T]) wait() {
-	if c.going == nil {
+	if c.running == nil {
 		return
 	}
-	c.going.Wait()
-	c.going = nil
+	c.running.Wait()
+	c.running = nil
 	for _, p := range c.parts {
 		if p.err == nil {
 			continue
@@ -95,8 +94,8 @@ func (c *collect[T]) wait() {
 	}
 }
 
-// contributed returns everything, each with the path of who added it, or the
-// *hook.Failure of a member that fails closed.
+// contributed returns all contributions, each with its member's path, or the *hook.Failure of
+// a member that failed closed.
 func (c *collect[T]) contributed() ([]T, error) {
 	if c.err != nil || len(c.parts) == 0 {
 		return nil, c.err

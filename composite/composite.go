@@ -14,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// Composite calls several hooks as one. It is immutable: a field of a struct that is set
-// later is not in it.
+// Composite calls several hooks as one. It is immutable: it has the values that the fields of
+// its struct had when it was made.
 type Composite struct {
 	name    string
 	fields  []Field
@@ -23,41 +23,41 @@ type Composite struct {
 	missing []string
 	// members are in plan order, groups flattened in place.
 	members []member
-	// owner returns the place of the member that owns the static tool with this public
+	// owner returns the index of the member that owns the static tool with this public
 	// name, -1 for none.
 	owner  func(tool string) int
 	points hook.PointSet
 	entries
 
-	// behind is the composite of the members alone, if own is not empty.
-	behind *Composite
+	// membersOnly is the same composite without the author's methods; nil if own is empty.
+	membersOnly *Composite
 
-	// self is the generated composite that this one is, which has methods of its own at
-	// the points own; table is what it says of itself. Nil if there is none.
+	// self is the generated composite, nil if there is none. table is its table, and own
+	// has the points whose methods its author has written.
 	self  hook.Hook
 	own   hook.PointSet
 	table *Table
 	// single: it has one nameless member, a hook that is no composite.
 	single bool
-	// origin identifies the composite: also what Layered and Recorded have made of it has it.
+	// origin identifies the composite; results of Layered and Recorded keep it.
 	origin hook.Hook
 	late   *lateCount
-	// problem is what is wrong with the members.
+	// problem has the errors of the members, for Ready.
 	problem error
-	// layers: Layered has made it, with what its members were then.
+	// layers: Layered has made this composite.
 	layers bool
 
-	// rec records hook runs; nil does not. path is that of the composite within the
-	// one that was recorded, and public what it is to its tools' names.
-	rec          *recorder
-	path, public string
-	// around is who may see the runs of members whose tags do not say so: what the
-	// tag of the composite says, as a member of another one. Nil without rec.
-	around map[hook.Point]hook.Visibility
+	// rec records hook runs; nil records none. path and toolPrefix are those of this
+	// composite within the recorded one.
+	rec              *recorder
+	path, toolPrefix string
+	// inherited is the visibility of runs of members without one in their tags: that of
+	// the tag of this composite, as a member of another one. Nil without rec.
+	inherited map[hook.Point]hook.Visibility
 }
 
-// Field is one hook of a composite that is put together by hand. Hook and Group
-// exclude each other; a nil Hook takes no part.
+// Field is one hook of a composite that [Of] makes. Hook and Group exclude each other;
+// a nil Hook is never called.
 type Field struct {
 	// Name is the field's name in paths and constraints.
 	Name    string
@@ -69,40 +69,41 @@ type Field struct {
 	open bool
 }
 
-// member is one hook to ask.
+// member is one hook of a composite.
 type member struct {
 	path string
-	// hook is what is called, and given what the field holds: the same, or the generated
-	// composite that hook was composed of.
+	// given is the value of the field. hook is called: the same, or the result of given's
+	// Compose.
 	hook, given hook.Hook
 
 	prefix string
 	tag    plan.Options
 	points hook.PointSet
-	// left are the points that the tag leaves out.
-	left hook.PointSet
-	// match narrows the points; nil is all.
+	// excluded are the points that the tag leaves out.
+	excluded hook.PointSet
+	// match narrows the calls; nil is all.
 	match *Match
 
-	// run is the full path for hook runs, nested says that the member is a composite
-	// that records its own members, and known are the methods of hook.Hook that the
-	// member is known to have itself, not from hook.Nop.
-	run    string
+	// run is the full path for hook runs.
+	run string
+	// nested: the member is a composite that records its own members.
 	nested bool
-	known  hook.PointSet
+	// known are the points that the generator found in the member's type; 0 finds them
+	// out from the value.
+	known hook.PointSet
 }
 
 // New returns the composite of the struct that s points to: of its exported
 // fields that are hooks or slices of hooks, with their hook tags, as hookgen
-// would generate it. The error lists everything that is wrong, among it fields
-// that look like hooks and would never be called: types with the method of a
-// point that are no hook.Hook, functions of a point's signature, hooks in maps,
-// arrays, interfaces and structs. hook:"-" leaves a field out. Required fields
-// that are nil are no error here but one of Ready.
+// would generate it. The error lists all problems. Fields that look like hooks and
+// would never be called are problems too: types with the method of a point that are
+// no hook.Hook, functions of a point's signature, hooks in maps, arrays, interfaces
+// and structs. hook:"-" leaves a field out. For required fields that are nil, Ready
+// returns the error.
 func New(s any) (*Composite, error) {
 	v := reflect.ValueOf(s)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("composite: New wants a pointer to a struct, not %T", s)
+		return nil, fmt.Errorf("composite: New needs a pointer to a struct, not %T", s)
 	}
 	v = v.Elem()
 	var fields []Field
@@ -125,7 +126,6 @@ func New(s any) (*Composite, error) {
 	return of(v.Type().String(), idle, fields)
 }
 
-// whyIdle says why a field takes no part.
 func whyIdle(sf reflect.StructField) string {
 	if sf.Tag.Get("hook") == "-" {
 		return plan.LeftOutReason()
@@ -138,8 +138,8 @@ var (
 	groupType = reflect.TypeFor[[]hook.Hook]()
 )
 
-// fieldOf returns the field if it takes part. A field that only looks as if it
-// did is an error: a guard that nobody calls is worse than none.
+// fieldOf returns the field if it is a member. A field that only looks like one is an
+// error: a guard that is never called is worse than none.
 func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	tag, tagged := sf.Tag.Lookup("hook")
 	options, problems := plan.ParseTag(tag, planPoints(everyPoint))
@@ -165,8 +165,6 @@ func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	return fieldWith(sf, v, options), true, nil
 }
 
-// fieldWith returns the field with the value v. What it has is known only now if
-// its type is an interface or a slice.
 func fieldWith(sf reflect.StructField, v reflect.Value, options plan.Options) Field {
 	f := Field{Name: sf.Name, Options: options, open: sf.Type.Kind() == reflect.Interface}
 	switch {
@@ -176,7 +174,7 @@ func fieldWith(sf reflect.StructField, v reflect.Value, options plan.Options) Fi
 			f.Group = []hook.Hook{}
 		}
 	case v.Kind() == reflect.Pointer && v.IsNil(), v.Kind() == reflect.Interface && v.IsNil():
-	case sf.Type.Kind() != reflect.Struct && sf.Type.Implements(hookType): // a struct's own address has all its methods, and is no copy
+	case sf.Type.Kind() != reflect.Struct && sf.Type.Implements(hookType): // of a struct the address is needed: it has all methods and is no copy
 		f.Hook = v.Interface().(hook.Hook)
 	default:
 		f.Hook = v.Addr().Interface().(hook.Hook)
@@ -185,8 +183,7 @@ func fieldWith(sf reflect.StructField, v reflect.Value, options plan.Options) Fi
 }
 
 // Of returns the composite of the fields, in their order; name is the type's in
-// messages and plans. The error lists everything that is wrong, among it options that
-// a tag would be refused for.
+// messages and plans. The error lists all problems, those of the options included.
 func Of(name string, fields ...Field) (*Composite, error) {
 	var errs []error
 	points := planPoints(everyPoint)
@@ -201,7 +198,7 @@ func Of(name string, fields ...Field) (*Composite, error) {
 	return of(name, nil, fields)
 }
 
-// of is Of; idle has the fields beside them that take no part, with the reasons.
+// of builds the composite. idle maps each field that is no member to the reason.
 func of(name string, idle map[string]string, fields []Field) (*Composite, error) {
 	fields = slices.Clone(fields)
 	c := &Composite{name: name}
@@ -234,7 +231,6 @@ func of(name string, idle map[string]string, fields []Field) (*Composite, error)
 	return c, nil
 }
 
-// required notes a field that may not be nil, and is.
 func (c *Composite) required(f Field) {
 	if f.Hook == nil && f.Group == nil && !f.Options.Optional {
 		c.missing = append(c.missing, f.Name)
@@ -249,8 +245,8 @@ func joinProblems(problems []plan.Problem) error {
 	return errors.Join(errs...)
 }
 
-// specOf describes a field for the planner. Which of hook.Hook's own methods a
-// hook overrides cannot be seen at run time, so only its points are listed.
+// specOf describes a field for the planner. At run time nobody can tell a hook's own
+// methods of hook.Hook from those of hook.Nop, so they are only possible points.
 func specOf(f Field) (plan.Spec, error) {
 	s := plan.Spec{Field: f.Name, Options: f.Options, Group: f.Group != nil, Dynamic: f.Options.Dynamic, Open: f.open || f.Hook == nil}
 	if f.Hook == nil {
@@ -275,28 +271,27 @@ func specOf(f Field) (plan.Spec, error) {
 	return s, nil
 }
 
-// note notes what is wrong with a member.
 func (c *Composite) note(path string, err error) {
 	if err != nil {
 		c.problem = errors.Join(c.problem, fmt.Errorf("%s.%s: %w", c.name, path, err))
 	}
 }
 
-// add adds the members of a field. points are those that they have; 0 if only their
-// values tell. One that is a generated composite is composed.
+// add adds the members of a field, composing generated composites. points are those of the
+// field's type; 0 finds them out from the values.
 func (c *Composite) add(f Field, points hook.PointSet) {
-	left, match := leftOut(f.Options), matchOf(f.Options.Match)
+	excluded, match := excludedPoints(f.Options), matchOf(f.Options.Match)
 	add := func(path string, given hook.Hook, tag plan.Options) {
 		h, err := composed(given)
 		if err != nil {
 			c.note(path, err)
 			return
 		}
-		m := member{path: path, given: given, hook: h, prefix: tag.Prefix, tag: tag, known: points, left: left, match: match}
-		if _, ok := h.(*Composite); ok { // whose points are those of its members
+		m := member{path: path, given: given, hook: h, prefix: tag.Prefix, tag: tag, known: points, excluded: excluded, match: match}
+		if _, ok := h.(*Composite); ok { // its points are those of its members
 			m.known = 0
 		}
-		m.points = m.has()
+		m.points = m.calledAt()
 		c.members = append(c.members, m)
 	}
 	if f.Hook != nil {
@@ -311,18 +306,17 @@ func (c *Composite) add(f Field, points hook.PointSet) {
 	}
 }
 
-// has returns the points at which the member is called. Of a hook that is known only at
-// run time nobody can say which methods of hook.Hook it has from [hook.Nop].
-func (m *member) has() hook.PointSet {
+// calledAt returns the points at which the member is called. Without known they include all
+// methods of hook.Hook, because those of [hook.Nop] look like the hook's own.
+func (m *member) calledAt() hook.PointSet {
 	points := m.known
 	if points == 0 {
 		points = point.Of(m.hook) | facadePoints
 	}
-	return points &^ m.left &^ NoPoints
+	return points &^ m.excluded &^ NoPoints
 }
 
-// leftOut returns the points that the options leave out.
-func leftOut(o plan.Options) (left hook.PointSet) {
+func excludedPoints(o plan.Options) (left hook.PointSet) {
 	if len(o.Only)+len(o.Without) == 0 {
 		return 0
 	}
@@ -334,7 +328,8 @@ func leftOut(o plan.Options) (left hook.PointSet) {
 	return left
 }
 
-// route notes the owners of the static tools; all others are asked in order.
+// route maps each static tool to its owner. Dispatch tries the members in order for all
+// other tools.
 func (c *Composite) route() {
 	owners := map[string]int{}
 	for i, m := range c.members {
@@ -357,20 +352,20 @@ func ownerIn(owners map[string]int) func(tool string) int {
 	}
 }
 
-// routed reports whether static tools of the member are called.
+// routed reports whether calls of the member's tools reach it.
 func (m *member) routed() bool {
-	return m.points.Has(point.Dispatch) && !m.left.Has(point.Schema)
+	return m.points.Has(point.Dispatch) && !m.excluded.Has(point.Schema)
 }
 
-// With returns a new composite that has one more field behind the others; c
-// stays as it is, and so do the agents that were registered through it. It is for
-// composites that were put together at run time, without layers.
+// With returns a new composite with one more field after the others; c stays as it is,
+// and so do the agents that were registered with it. It returns an error for composites
+// that are generated, layered, recorded or made of a single hook.
 func (c *Composite) With(name string, h hook.Hook, options plan.Options) (*Composite, error) {
 	switch {
 	case h == nil:
 		return c, nil
 	case c.table != nil || c.single || c.layers || c.rec != nil:
-		return nil, fmt.Errorf("%s cannot be given another member; make a composite of both, or give its type a field %s", c.name, name)
+		return nil, fmt.Errorf("%s cannot get another member; make a composite of both, or give its type a field %s", c.name, name)
 	}
 	return Of(c.name, append(slices.Clone(c.fields), Field{Name: name, Hook: h, Options: options})...)
 }
@@ -378,10 +373,10 @@ func (c *Composite) With(name string, h hook.Hook, options plan.Options) (*Compo
 // Name is the type of the composite, "daemon.Daemon".
 func (c *Composite) Name() string { return c.name }
 
-// Self is the generated composite of which this one was composed; nil if there is none.
+// Self returns the generated composite whose Compose made this one; nil if there is none.
 func (c *Composite) Self() hook.Hook { return c.self }
 
-// Plan returns the plan: members in order, owners, policies. The caller does not change
+// Plan returns the plan: members in order, owners, policies. The caller must not change
 // it.
 func (c *Composite) Plan() *plan.Plan {
 	if c.plan == nil {
@@ -390,7 +385,7 @@ func (c *Composite) Plan() *plan.Plan {
 	return c.plan
 }
 
-// Points returns the points beside the methods of hook.Hook that some member has.
+// Points returns the points of all members, without the methods of hook.Hook.
 func (c *Composite) Points() hook.PointSet { return c.points }
 
 // Has reports whether a member has the point.
@@ -408,9 +403,9 @@ func (c *Composite) Members() iter.Seq2[string, hook.Hook] {
 	}
 }
 
-// Ready returns an error that names the required fields that are nil, and what is wrong
-// with others, also of the composites that are members; and the tools of a tool.Set whose
-// names others have too.
+// Ready returns an error that lists the required fields that are nil, the problems of other
+// members, and the tools of a tool.Set whose names other members have too. It includes the
+// problems of nested composites.
 func (c *Composite) Ready() error {
 	err := joinErrors(joinErrors(c.problem, missing(c.name, c.missing...)), c.ambiguous())
 	for i := range c.members {
@@ -426,11 +421,11 @@ func (c *Composite) Ready() error {
 	return err
 }
 
-// planPoints returns the points that are meant, as the planner knows them.
-func planPoints(meant func(hook.Point, point.Info) bool) []plan.Point {
+// planPoints returns the matching points for the planner.
+func planPoints(match func(hook.Point, point.Info) bool) []plan.Point {
 	var out []plan.Point
 	for p, info := range point.All() {
-		if meant(p, info) {
+		if match(p, info) {
 			out = append(out, plan.Point(info))
 		}
 	}
@@ -441,12 +436,10 @@ func everyPoint(hook.Point, point.Info) bool { return true }
 
 func ofFacade(_ hook.Point, info point.Info) bool { return info.Kind == "facade" }
 
-// as is the member as the point sees it.
 func (m *member) as(p hook.Point) Member {
 	return Member{Path: m.path, Policy: m.policy(p), Timeout: time.Duration(m.tag.At(p.String()).Timeout)}
 }
 
-// policy returns the member's fail policy at the point.
 func (m *member) policy(p hook.Point) Policy {
 	switch m.tag.At(p.String()).Policy {
 	case "failopen":
@@ -457,8 +450,8 @@ func (m *member) policy(p hook.Point) Policy {
 	return PolicyDefault
 }
 
-// local returns the tool's name as its owner knows it.
+// local returns the tool's name without the prefix; false if it lacks the prefix.
 func (m *member) local(name string) (string, bool) { return strings.CutPrefix(name, m.prefix) }
 
-// mode is how the member is called at the point; "" is that it is waited for.
+// mode returns the tag's mode at the point; "" calls the member and waits for it.
 func (m *member) mode(p hook.Point) string { return m.tag.At(p.String()).Mode }

@@ -9,12 +9,12 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// defaulted is what is generated for a subsystem that says something of itself.
+// defaulted is implemented by generated code of a subsystem with default options.
 type defaulted interface{ HookDefaults() string }
 
-// defaultsOf returns what the subsystem says of itself. The generated method
-// names the type that it is for, so that a type which only embeds a subsystem
-// does not have its defaults, as with hookgen.
+// defaultsOf returns the subsystem's default options. The generated method names its
+// type, so that a type which only embeds a subsystem does not inherit its defaults, as
+// with hookgen.
 func defaultsOf(h hook.Hook) plan.Defaults {
 	if h == nil {
 		return plan.Defaults{}
@@ -30,6 +30,6 @@ func defaultsOf(h hook.Hook) plan.Defaults {
 	if name != strings.TrimPrefix(fmt.Sprintf("%T", h), "*") {
 		return plan.Defaults{}
 	}
-	d, _ := plan.ParseDefaults(text, planPoints(everyPoint)) // the generator has judged it
+	d, _ := plan.ParseDefaults(text, planPoints(everyPoint)) // the generator has checked it
 	return d
 }

@@ -12,16 +12,17 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Call is one bound call that the gates have let through.
+// Call is one bound and permitted tool call.
 type Call struct {
 	Env    *hook.Env
 	Runner hook.Runner
-	// Waits: the call waits for a person or an agent and counts towards no bound.
+	// Waits: the call waits for a person or an agent and takes no slot.
 	Waits bool
 }
 
-// Run runs the call on this goroutine. A panic is its result, without the value, which may
-// quote secrets. Run does not return if the call ends the goroutine: no recover sees that.
+// Run runs the call on this goroutine. A panic becomes a failed result, without its value,
+// which may quote secrets. Run does not return if the call exits the goroutine
+// (runtime.Goexit).
 func (c Call) Run(ctx context.Context) (result message.ToolResult) {
 	defer func() {
 		if recover() != nil {
@@ -31,7 +32,7 @@ func (c Call) Run(ctx context.Context) (result message.ToolResult) {
 	return c.Runner.Run(ctx, c.Env)
 }
 
-// PanicResult is the result of a call that panicked or ended its goroutine.
+// PanicResult is the result of a call that panicked or exited its goroutine.
 func PanicResult() message.ToolResult {
 	return message.FailedResult(message.FailPanic, "the tool panicked")
 }
@@ -41,18 +42,18 @@ type Completion struct {
 	Result   message.ToolResult
 	Outcome  message.Outcome
 	Duration time.Duration
-	// Abandoned: the grace period was over, and the call still runs or has just ended.
+	// Abandoned: the call had not ended when the grace period was over.
 	Abandoned bool
 }
 
 // DispatchOptions bound a [DispatchAll]. Nil and zero mean the defaults.
 type DispatchOptions struct {
-	// Limit is how many calls run at once; 0 is 32.
+	// Limit is the number of calls that may run at once; 0 is 32.
 	Limit int
 	// Grace is how long to wait for running calls after ctx has ended; 0 is two
-	// seconds, negative is not at all.
+	// seconds, negative does not wait.
 	Grace time.Duration
-	// Pool runs the calls. It must have no limit of its own. Nil is a pool that ends
+	// Pool runs the calls. It must have no limit of its own. Nil is a new pool that ends
 	// with the calls.
 	Pool *pool.Pool
 }
@@ -63,15 +64,14 @@ const (
 )
 
 // DispatchAll runs the calls of one step concurrently and returns how each ended,
-// by index. They start in their order, those that wait for somebody before the others.
-// done, if not nil, is called once per call, on the caller's goroutine and in completion
-// order.
+// by index. They start in their order, those with Waits before the others. done, if not
+// nil, is called once per call, on the caller's goroutine and in completion order.
 //
-// A call that panics or ends its goroutine has failed, and the others go on. When ctx
-// ends, calls that have not started complete as cancelled; those that run get the grace
-// period and then complete as interrupted, while their goroutine goes on until Run
-// returns. Without such abandoned calls all have returned when DispatchAll returns, and a
-// pool of its own has ended.
+// A call that panics or exits its goroutine fails; the others continue. When ctx ends,
+// calls that have not started complete as cancelled. Running calls get the grace period
+// and then complete as interrupted; their goroutines continue until Run returns. Without
+// such abandoned calls all calls have returned when DispatchAll returns, and its own pool
+// has ended.
 func DispatchAll(ctx context.Context, calls []Call, o *DispatchOptions, done func(i int, c Completion)) []Completion {
 	if len(calls) == 0 {
 		return nil
@@ -112,29 +112,28 @@ func (o *DispatchOptions) grace() time.Duration {
 	return defaultGrace
 }
 
-// dispatch is one DispatchAll. A worker of the pool writes a going call and then sends
-// its index. The caller reads it only after that, so it never races with an abandoned
+// dispatch is one DispatchAll. A worker of the pool writes the state of a call and then sends
+// its index. The caller reads the state only after that, so it never races with an abandoned
 // call.
 type dispatch struct {
-	ctx   context.Context
-	calls []Call
-	going []going
-	pool  *pool.Pool
-	// waiting are the calls that wait for somebody, and bounded the others.
+	ctx    context.Context
+	calls  []Call
+	states []callState
+	pool   *pool.Pool
+	// waiting has the calls with Waits, and bounded the others.
 	waiting, bounded queue
 	ended            chan int
-	// workers are those of the pool that are not back yet.
+	// workers counts the running workers.
 	workers sync.WaitGroup
 }
 
-// queue has calls in the order in which they start. A worker takes the next call, not one
-// that it is given, because the pool may start its newest worker first.
+// queue has calls in the order in which they start. A worker takes the next call, not a fixed
+// one, because the pool may start its newest worker first.
 type queue struct {
 	calls []int
 	taken atomic.Int64
 }
 
-// next returns the next call; false if there is none.
 func (q *queue) next() (int, bool) {
 	at := int(q.taken.Add(1)) - 1
 	if at >= len(q.calls) {
@@ -143,16 +142,16 @@ func (q *queue) next() (int, bool) {
 	return q.calls[at], true
 }
 
-// going is one call while it runs.
-type going struct {
+// callState is the state of one call.
+type callState struct {
 	started atomic.Int64 // Unix nanoseconds, 0 before the start
 	end     Completion
-	// told belongs to the caller: the call is completed.
-	told bool
+	// completed: done was called. Only the caller's goroutine uses it.
+	completed bool
 }
 
 func newDispatch(ctx context.Context, calls []Call, o *DispatchOptions) *dispatch {
-	d := &dispatch{ctx: ctx, calls: calls, going: make([]going, len(calls)), pool: o.Pool, ended: make(chan int, len(calls))}
+	d := &dispatch{ctx: ctx, calls: calls, states: make([]callState, len(calls)), pool: o.Pool, ended: make(chan int, len(calls))}
 	if d.pool == nil {
 		d.pool = pool.New()
 	}
@@ -167,13 +166,12 @@ func newDispatch(ctx context.Context, calls []Call, o *DispatchOptions) *dispatc
 	return d
 }
 
-// start starts a worker for each call that waits, and as many for the others as may run
-// at once.
+// start starts a worker for each call with Waits, and up to limit workers for the others.
 func (d *dispatch) start(limit int) {
-	alone, work := d.alone, d.work // one function for all calls
+	runWaiting, work := d.runWaiting, d.work // one function for all calls
 	for range d.waiting.calls {
 		d.workers.Add(1)
-		d.pool.Go(alone)
+		d.pool.Go(runWaiting)
 	}
 	for range min(limit, len(d.bounded.calls)) {
 		d.workers.Add(1)
@@ -181,17 +179,16 @@ func (d *dispatch) start(limit int) {
 	}
 }
 
-// alone runs one call that waits.
-func (d *dispatch) alone() {
+func (d *dispatch) runWaiting() {
 	defer d.workers.Done()
 	if i, ok := d.waiting.next(); ok {
 		d.run(i)
 	}
 }
 
-// work runs bounded calls, one after the other, until none is left. If one of them ends the
-// worker, another one takes its place. After ctx has ended that is not needed, nor possible:
-// DispatchAll may have returned, and its pool may be closed.
+// work runs bounded calls, one after the other, until none is left. If a call exits the
+// worker's goroutine, work starts another worker. Not after ctx has ended: DispatchAll may have
+// returned, and its pool may be closed.
 func (d *dispatch) work() {
 	defer d.workers.Done()
 	returned := false
@@ -209,23 +206,22 @@ func (d *dispatch) work() {
 	returned = true
 }
 
-// runRest runs the bounded calls that no worker has taken.
 func (d *dispatch) runRest() {
 	for i, ok := d.bounded.next(); ok; i, ok = d.bounded.next() {
 		d.run(i)
 	}
 }
 
-// run runs the call, unless ctx has ended, and tells the caller.
+// run runs the call, unless ctx has ended, and sends its index to the caller.
 func (d *dispatch) run(i int) {
 	defer func() { d.ended <- i }()
 	if d.ctx.Err() == nil {
-		d.going[i].run(d.ctx, &d.calls[i])
+		d.states[i].run(d.ctx, &d.calls[i])
 	}
 }
 
-// collect hands on completions until all have come or the grace period is over.
-// Abandoned: some calls still run.
+// collect completes calls as they end, until all have ended or the grace period is over.
+// It reports whether it abandoned any.
 func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) (abandoned bool) {
 	cancelled := d.ctx.Done()
 	var late <-chan time.Time
@@ -233,7 +229,7 @@ func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) (aba
 		select {
 		case i := <-d.ended:
 			left--
-			d.tell(i, done)
+			d.complete(i, done)
 		case <-cancelled:
 			cancelled = nil
 			late = time.After(grace)
@@ -241,12 +237,12 @@ func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) (aba
 			return d.abandon(done)
 		}
 	}
-	d.workers.Wait() // or the next calls would have the pool start others
+	d.workers.Wait() // so that the pool can reuse them for the next calls
 	return false
 }
 
-// run runs the call. The deferred function also runs if the call ends its goroutine.
-func (g *going) run(ctx context.Context, c *Call) {
+// run runs the call. The deferred function also runs if the call exits its goroutine.
+func (g *callState) run(ctx context.Context, c *Call) {
 	begin := time.Now()
 	g.started.Store(begin.UnixNano())
 	returned := false
@@ -261,25 +257,25 @@ func (g *going) run(ctx context.Context, c *Call) {
 	returned = true
 }
 
-// tell completes a call that has ended or never began.
-func (d *dispatch) tell(i int, done func(int, Completion)) {
-	g := &d.going[i]
-	g.told = true
+// complete completes a call that has ended or never started.
+func (d *dispatch) complete(i int, done func(int, Completion)) {
+	g := &d.states[i]
+	g.completed = true
 	if g.started.Load() == 0 {
 		g.end = notStarted()
 	}
 	done(i, g.end)
 }
 
-// abandon completes what has not ended: first those that ended just now. It reports
-// whether there was something.
+// abandon completes all remaining calls, first those that have just ended. It reports
+// whether any had not ended.
 func (d *dispatch) abandon(done func(int, Completion)) (abandoned bool) {
 	for len(d.ended) > 0 {
-		d.tell(<-d.ended, done)
+		d.complete(<-d.ended, done)
 	}
-	for i := range d.going {
-		g := &d.going[i]
-		if g.told {
+	for i := range d.states {
+		g := &d.states[i]
+		if g.completed {
 			continue
 		}
 		abandoned = true

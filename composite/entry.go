@@ -10,16 +10,16 @@ import (
 // entry is one member as one point calls it.
 type entry[H any] struct {
 	hook H
-	// as is the member as the point sees it.
+	// as has the member's options at the point.
 	as Member
-	// at is its place among the members of the composite.
-	at int
-	// plain: the call is all there is. No match, timeout, mode or recording.
+	// index is that of the member in the composite, or atSelf.
+	index int
+	// plain: the member has no match, timeout, mode or recording.
 	plain bool
 }
 
-// link finds out which members each point calls. It is called once the members are
-// known, and again for a copy that has others.
+// link fills the lists of members for each point. Call it once the members are set, and again
+// for a copy with other members.
 func (c *Composite) link() {
 	if c.late == nil {
 		c.late = new(lateCount)
@@ -29,17 +29,16 @@ func (c *Composite) link() {
 		c.points |= c.members[i].points &^ facadePoints
 	}
 	if c.own != 0 {
-		behind := *c
-		behind.own = 0
-		behind.link()
-		c.behind = &behind
+		membersOnly := *c
+		membersOnly.own = 0
+		membersOnly.link()
+		c.membersOnly = &membersOnly
 	}
 }
 
-// linkAt lists the members that the point calls, in the order of the calls.
 func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
 	if c.own.Has(p) {
-		return []entry[H]{{hook: c.self.(H), at: atSelf, plain: c.rec == nil}}
+		return []entry[H]{{hook: c.self.(H), index: atSelf, plain: c.rec == nil}}
 	}
 	var out []entry[H]
 	for i := range c.members {
@@ -48,9 +47,9 @@ func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
 		if !ok || !m.points.Has(p) {
 			continue
 		}
-		e := entry[H]{hook: h, as: m.as(p), at: i}
+		e := entry[H]{hook: h, as: m.as(p), index: i}
 		e.as.late = c.late
-		if m.writes(p) {
+		if m.overrides(p) {
 			e.hook = m.hook.(*Composite).self.(H)
 		}
 		e.plain = c.rec == nil && m.match == nil && e.as.Timeout == 0 && m.mode(p) == ""
@@ -62,17 +61,15 @@ func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
 	return out
 }
 
-// atSelf is in the place of a member where the author of a generated composite has
-// written the method.
+// atSelf is the index of a generated composite itself, whose author has written the method.
 const atSelf = -1
 
-// writes reports whether the member is a generated composite whose author has written the
-// method of the point. It is called in the place of the composite, so that what the
-// member's tag says holds for it.
-func (m *member) writes(p hook.Point) bool {
+// overrides reports whether the member is a generated composite whose author has written the
+// method of the point. The walk then calls that method, with the options of the member's tag.
+func (m *member) overrides(p hook.Point) bool {
 	c, ok := m.hook.(*Composite)
 	return ok && c.own.Has(p)
 }
 
-// none is the value of a point that has only a place.
+// none is the value of a point with only a place.
 type none = struct{}

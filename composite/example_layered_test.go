@@ -56,5 +56,5 @@ func ExampleComposite_Layered() {
 	// 1  Careful  BeforeTool:timeout=2s
 	//
 	// off: Loud, by hooks.json
-	// HG056: --set speaks of Lound, and composite_test.Agency has no such member; did you mean Loud?
+	// HG056: --set names Lound, but composite_test.Agency has no such member; did you mean Loud?
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// GenVersion2 is named by every generated file: generator and run time that do
-// not fit do not compile.
+// GenVersion2 is used by every generated file, so that code of another version of the
+// generator does not compile.
 const GenVersion2 = 2
 
-// missing returns the error for required fields that are nil, or nil if there
-// are none.
+// missing returns the error for required fields that are nil; nil without fields.
 func missing(typeName string, fields ...string) error {
 	if len(fields) == 0 {
 		return nil
@@ -23,8 +22,6 @@ func missing(typeName string, fields ...string) error {
 	return fmt.Errorf("%s: required and nil: %s; set them, or tag them optional", typeName, strings.Join(fields, ", "))
 }
 
-// prefixed returns the tools with the prefix in front of their names; the slice
-// is new.
 func prefixed(prefix string, tools []message.Tool) []message.Tool {
 	out := slices.Clone(tools)
 	for i := range out {
@@ -33,8 +30,8 @@ func prefixed(prefix string, tools []message.Tool) []message.Tool {
 	return out
 }
 
-// joinPrompts joins the parts that are not empty by one blank line, whatever line
-// breaks they begin and end with. It uses the slice.
+// joinPrompts joins the non-empty parts by one blank line, after trimming their line breaks.
+// It overwrites the slice.
 func joinPrompts(parts []string) string {
 	kept := parts[:0]
 	for _, p := range parts {
@@ -45,10 +42,9 @@ func joinPrompts(parts []string) string {
 	return strings.Join(kept, "\n\n")
 }
 
-// offers reports whether an agent has at least one of the tools, or there are
-// none to have: the condition for asking their owner for its SystemPrompt. The
-// names are local ones, cfg is as the owner sees it, and cfg.Tools are the
-// effective tools.
+// offers reports whether an agent has at least one of the tools, or there are none: the
+// condition for calling their owner's SystemPrompt. The names are local, cfg has the
+// owner's prefix, and cfg.Tools are the effective tools.
 func offers(cfg *hook.AgentConfig, tools []message.Tool) bool {
 	if len(tools) == 0 || cfg.Tools == nil {
 		return true
@@ -59,7 +55,7 @@ func offers(cfg *hook.AgentConfig, tools []message.Tool) bool {
 }
 
 // promptOf returns the SystemPrompt of a member, or "" if the agent has none of its
-// tools. A composite asks its members itself.
+// tools. A nested composite checks that for its own members.
 func promptOf(cfg *hook.AgentConfig, h hook.Hook) string {
 	if _, ok := h.(*Composite); !ok && !offers(cfg, h.Schema()) {
 		return ""
@@ -74,8 +70,8 @@ type scoping struct {
 	lines    []string
 }
 
-// add adds one member: its tools, and its scope over them, in local names.
-// Names that the member does not own are ignored, so no member can widen.
+// add adds the tools of one member and its scope, in local names. It ignores names in the
+// scope that the member does not own, so that no member can widen the union.
 func (s *scoping) add(prefix string, tools []message.Tool, scope hook.Scope) {
 	for _, t := range tools {
 		if scope.Tools == nil || slices.Contains(scope.Tools, t.Name) {
@@ -100,9 +96,8 @@ func (s *scoping) scope() hook.Scope {
 	return out
 }
 
-// blame is deferred in the facade methods that can return no error: a panic goes
-// on as a *hook.Failure that names *owner, for the runtime, which then refuses
-// the registration.
+// blame is deferred in the facade methods without an error result. It turns a panic into a
+// panic with a *hook.Failure that names *owner; the runtime then refuses the registration.
 func blame(point hook.Point, owner *string) {
 	if v := recover(); v != nil {
 		panic(newFailure(point, *owner, panicError(v), true))

@@ -9,10 +9,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// fixed is a hook whose Schema never changes, although only the hook itself tells its
-// tools: the generator knows none of them. [Composite.Ready] compares their names with
-// those of all others, so that nobody waits for the registration of an agent to hear that
-// two are alike.
+// fixed is a hook whose Schema never changes but is unknown to the generator.
+// [Composite.Ready] compares the names of its tools with all others, so that duplicates are
+// found before an agent is registered.
 type fixed interface {
 	hook.Hook
 	FixedTools()
@@ -21,7 +20,6 @@ type fixed interface {
 // owned is a tool by its public name, with the path of its owner.
 type owned struct{ name, path string }
 
-// fixedTools returns the tools of the member that never change.
 func (m *member) fixedTools() []owned {
 	var out []owned
 	switch h := m.hook.(type) {
@@ -39,8 +37,8 @@ func (m *member) fixedTools() []owned {
 	return out
 }
 
-// ambiguous returns an error that names the fixed tools that another member has too, or
-// that nobody may have. What is wrong within a nested composite that one says itself.
+// ambiguous returns an error for fixed tools whose names another member has too or the
+// runtime reserves. A nested composite checks its own members.
 func (c *Composite) ambiguous() error {
 	var errs []error
 	first := map[string]owned{}

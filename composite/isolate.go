@@ -11,8 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// Member is one member as a point sees it: its path for answers and failures,
-// its fail policy there, and how long it may take; 0 is no bound.
+// Member has the options of one member at one point: its path for answers and failures,
+// its fail policy, and its timeout; 0 is none.
 type Member struct {
 	Path    string
 	Policy  Policy
@@ -21,7 +21,7 @@ type Member struct {
 	late *lateCount
 }
 
-// Policy is a fail policy; the zero Policy is the point's own.
+// Policy is a fail policy; the zero Policy is the point's default.
 type Policy uint8
 
 // The fail policies.
@@ -41,34 +41,32 @@ func (p Policy) closed(at hook.Point) bool {
 	return info.Closed || info.Kind == "facade"
 }
 
-// walk is what the walks over a point's members have in common: who was called last,
-// and who has failed.
+// walk is the common state of all walks over a point's members.
 type walk struct {
 	point hook.Point
-	// who is the member that was called last, as the point sees it.
-	who      *Member
+	// current is the member called last.
+	current  *Member
 	failures []fault
 }
 
 // fault is the failure of a member.
 type fault struct {
 	*hook.Failure
-	// inner: a composite that is the member has noted it too.
+	// inner: the member is a composite, and one of its own members failed.
 	inner bool
 }
 
-// fault notes the failure of who was called last and reports whether its policy
-// is closed.
+// fault records the failure of the current member and reports whether its policy is closed.
 func (w *walk) fault(err error, panicked bool) (*hook.Failure, bool) {
 	_, inner := err.(*hook.Failure)
-	f := newFailure(w.point, w.who.Path, err, panicked)
+	f := newFailure(w.point, w.current.Path, err, panicked)
 	w.failures = append(w.failures, fault{f, inner})
-	return f, w.who.closed(w.point, err)
+	return f, w.current.closed(w.point, err)
 }
 
-// closed reports whether the error of the member closes the point. The failure of somebody
-// else is that of a composite's member which closes it there: a tag that says nothing of
-// the composite does not open it.
+// closed reports whether the error of the member closes the point. A failure inside a nested
+// composite that closed the point there closes it here too, unless the composite's tag has a
+// policy.
 func (m *Member) closed(p hook.Point, err error) bool {
 	if f, ok := err.(*hook.Failure); ok && f.Subsystem != "" && m.Policy == PolicyDefault {
 		return true
@@ -76,9 +74,8 @@ func (m *Member) closed(p hook.Point, err error) bool {
 	return m.Policy.closed(p)
 }
 
-// newFailure returns the failure of the member with this path. A composite
-// reports a *hook.Failure of a member of its own, which only gets the path
-// prolonged.
+// newFailure returns the failure of the member with this path. To a *hook.Failure of a
+// nested composite's member it only prepends the path.
 func newFailure(point hook.Point, path string, err error, panicked bool) *hook.Failure {
 	if own, ok := err.(*hook.Failure); ok {
 		return own.Under(path)
@@ -91,7 +88,6 @@ func newFailure(point hook.Point, path string, err error, panicked bool) *hook.F
 	return f
 }
 
-// panicError returns a recovered value as an error.
 func panicError(value any) error {
 	if f, ok := value.(*hook.Failure); ok {
 		return f
@@ -102,9 +98,9 @@ func panicError(value any) error {
 	return fmt.Errorf("panic: %v", value)
 }
 
-// report emits one hook_failed event for each failure that the caller does not
-// learn of anyway, and for each hook that is late, because it still runs. A hook that
-// gives up because ctx has ended has not failed.
+// report emits one hook_failed event for each failure but known, which the caller gets, and
+// for each late hook, because it still runs. A hook that returns because ctx has ended has
+// not failed.
 func (w *walk) report(ctx context.Context, h hook.Host, known error) {
 	for _, f := range w.failures {
 		if ended := ctx.Err(); ended != nil && errors.Is(f.Err, ended) && !f.Late && !f.Panic {
@@ -119,24 +115,24 @@ func (w *walk) report(ctx context.Context, h hook.Host, known error) {
 // decision is any decision type of package hook.
 type decision interface{ ~struct{ hook.Ruling } }
 
-// ruled is the form of all decision types.
+// ruled is the underlying type of all decision types.
 type ruled = struct{ hook.Ruling }
 
 // gate merges the rulings of one point by the point's rule: gate, judge or first.
 type gate struct {
 	walk
 	ruling hook.Ruling
-	// final: nobody is asked any more.
+	// final: no further member is asked.
 	final bool
 }
 
-// answer takes the ruling of the member that was asked. A silent one costs one comparison.
+// answer merges the ruling of the current member.
 func (g *gate) answer(r hook.Ruling, err error) {
 	switch {
 	case err != nil:
 		g.fail(err, false)
 	case r != hook.Ruling{}:
-		g.merge(r.Under(g.who.Path))
+		g.merge(r.Under(g.current.Path))
 	}
 }
 
@@ -152,7 +148,7 @@ func (g *gate) fail(err error, panicked bool) {
 	}
 }
 
-// recover is deferred around a call: a panic becomes the failure of who was asked.
+// recover is deferred around a call: a panic becomes the failure of the current member.
 func (g *gate) recover() {
 	if v := recover(); v != nil {
 		g.fail(panicError(v), true)
@@ -162,13 +158,12 @@ func (g *gate) recover() {
 // fold passes a value through the rewriters of one point.
 type fold[T any] struct {
 	walk
-	// value is what the next rewriter gets, and in the end the result.
+	// value is the input of the next rewriter, and in the end the result.
 	value T
 	// err is the *hook.Failure that ended the fold.
 	err error
 }
 
-// set takes what the rewriter returned.
 func (f *fold[T]) set(v T, err error) {
 	if err != nil {
 		f.fail(err, false)
@@ -189,7 +184,7 @@ func (f *fold[T]) recover() {
 	}
 }
 
-// fan tells the observers of one point; each is told whatever becomes of the others.
+// fan calls the observers of one point; the failure of one does not affect the others.
 type fan struct{ walk }
 
 func (f *fan) recover() {
@@ -201,18 +196,17 @@ func (f *fan) recover() {
 // bracket opens members in order, or closes them in reverse order.
 type bracket struct {
 	walk
-	// err is what failed: one *hook.Failure, or several joined.
+	// err is one *hook.Failure, or several joined.
 	err error
 }
 
-// set takes the error of opening or closing a member.
 func (b *bracket) set(err error) {
 	if err != nil {
 		b.fail(err, false)
 	}
 }
 
-// fail notes the failure, or all of them if a composite had several: each keeps its own
+// fail records the failure. Of a nested composite with several it records each, with its own
 // path.
 func (b *bracket) fail(err error, panicked bool) {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
@@ -231,7 +225,7 @@ func (b *bracket) recover() {
 	}
 }
 
-// joinErrors joins two errors, keeping a single one as it is.
+// joinErrors joins two errors. It returns a single one unwrapped.
 func joinErrors(first, more error) error {
 	switch {
 	case more == nil:

@@ -12,11 +12,10 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// NewLayer returns the layer of these settings, each in the words of a tag by the
-// name of the member that it is about: off, on, or options such as
-// "without=OnEvent; BeforeTool: timeout=2s". source says where they come from. The
-// error lists all that is wrong with them; which members there are is found out by
-// [Composite.Layered].
+// NewLayer returns the layer of these settings by member name. A setting is off, on, or
+// options as in a tag, "without=OnEvent; BeforeTool: timeout=2s". source names their origin.
+// The error lists all problems of the settings; only [Composite.Layered] checks the names
+// of members.
 func NewLayer(source string, settings map[string]string) (plan.Layer, error) {
 	l := plan.Layer{Source: source}
 	var errs []error
@@ -33,11 +32,11 @@ func NewLayer(source string, settings map[string]string) (plan.Layer, error) {
 	return l, nil
 }
 
-// Switchable is the value of a setting in JSON: a text as NewLayer has it, or true
-// for on and false for off, which YAML makes of these words.
+// Switchable is the value of a setting in JSON: a text as in NewLayer, or true for on and
+// false for off, because YAML reads these words as booleans.
 type Switchable string
 
-// UnmarshalJSON reads a text or a truth value.
+// UnmarshalJSON reads a string or a boolean.
 func (s *Switchable) UnmarshalJSON(data []byte) error {
 	switch string(data) {
 	case "true":
@@ -48,7 +47,7 @@ func (s *Switchable) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	if len(data) == 0 || data[0] != '"' {
-		return fmt.Errorf("%s is neither a text nor true or false; write \"off\", \"on\", or options as a tag has them", data)
+		return fmt.Errorf("%s is neither a text nor true or false; write \"off\", \"on\", or options as in a tag", data)
 	}
 	return json.Unmarshal(data, (*string)(s))
 }
@@ -63,7 +62,7 @@ func ParseLayer(source string, data []byte) (plan.Layer, error) {
 	return LayerOf(source, settings)
 }
 
-// LayerOf is [NewLayer] for settings that were decoded as part of something else.
+// LayerOf is [NewLayer] for settings that were decoded from JSON.
 func LayerOf(source string, settings map[string]Switchable) (plan.Layer, error) {
 	texts := make(map[string]string, len(settings))
 	for member, s := range settings {
@@ -72,14 +71,14 @@ func LayerOf(source string, settings map[string]Switchable) (plan.Layer, error) 
 	return NewLayer(source, texts)
 }
 
-// Layered returns the composite with the layers of configuration over it, the most
-// general one first: members that are turned off are in it nowhere, others have other
-// policies. Order and owners of tools stay. c itself stays as it is, and is what is
-// returned if the layers say nothing. Layers may be laid over what Layered or Recorded has
-// returned; what was turned off before stays off.
+// Layered returns the composite with the layers of configuration applied, the most general
+// one first. It has no member that is turned off; the others may have other policies. Order
+// and owners of tools stay. c itself stays as it is, and is the result if the layers are
+// empty. Layers may be applied to results of Layered and Recorded; members that were turned
+// off before stay off.
 //
-// An error lists all that cannot be done: members and points that there are not, and a
-// member that requires one which is off (HG055).
+// The error lists all problems: unknown members and points, and a member that requires one
+// which is off (HG055).
 func (c *Composite) Layered(layers ...plan.Layer) (*Composite, error) {
 	settings := plan.Merge(layers)
 	if len(settings) == 0 {
@@ -100,7 +99,7 @@ func (c *Composite) Layered(layers ...plan.Layer) (*Composite, error) {
 	return c.layered(p, settings)
 }
 
-// layered returns the composite with the settings, which have led to the plan p.
+// layered returns the composite with the settings; p is its plan.
 func (c *Composite) layered(p *plan.Plan, settings []plan.Setting) (*Composite, error) {
 	out := *c
 	out.plan, out.fields, out.members, out.missing, out.layers = p, nil, nil, nil, true
@@ -123,7 +122,7 @@ func (c *Composite) layered(p *plan.Plan, settings []plan.Setting) (*Composite, 
 		if len(inner) > 0 {
 			nested, ok := m.hook.(*Composite)
 			if !ok {
-				return nil, fmt.Errorf("%s speaks of %s.%s, and the composite %s cannot be taken apart", inner[0].Source, field, inner[0].Member, field)
+				return nil, fmt.Errorf("%s changes %s.%s, but %s is no composite; remove the setting", inner[0].Source, field, inner[0].Member, field)
 			}
 			var err error
 			if m.hook, err = nested.layered(p.Member(field).Composite, inner); err != nil {
@@ -143,17 +142,16 @@ func (c *Composite) layered(p *plan.Plan, settings []plan.Setting) (*Composite, 
 	return &out, nil
 }
 
-// owns reports whether a static tool of the member is still there.
+// owns reports whether the layers have left the member's static tool.
 func (m *member) owns(tool string) bool {
 	local, _ := m.local(tool)
 	nested, ok := m.hook.(*Composite)
 	return m.routed() && (!ok || nested.owner(local) >= 0)
 }
 
-// with returns the member as the setting has it.
 func (m member) with(s plan.Setting) member {
 	m.tag = s.Over(m.tag)
-	m.left = leftOut(m.tag)
-	m.points = m.has()
+	m.excluded = excludedPoints(m.tag)
+	m.points = m.calledAt()
 	return m
 }

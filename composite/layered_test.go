@@ -59,15 +59,15 @@ func TestLayersThatCannotBeLaid(t *testing.T) {
 		want     string
 	}{
 		{"a member that there is not", map[string]string{"Gaurd": "off"},
-			"HG056: user.json speaks of Gaurd, and test.Stack has no such member; did you mean Guard?"},
+			"HG056: user.json names Gaurd, but test.Stack has no such member; did you mean Guard?"},
 		{"a member of a composite that there is not", map[string]string{"Core.Disc": "off"},
-			"HG056: user.json speaks of Core.Disc, and test.Core has no such member; did you mean Core.Disk?"},
+			"HG056: user.json names Core.Disc, but test.Core has no such member; did you mean Core.Disk?"},
 		{"a member of what is no composite", map[string]string{"Guard.Disk": "off"},
-			"HG056: user.json speaks of Guard.Disk, and Guard is no composite; say it of Guard"},
+			"HG056: user.json names Guard.Disk, but Guard is no composite; say it of Guard"},
 		{"a point where it never acts", map[string]string{"Skills": "AfterTool: timeout=1s"},
-			"HG056: user.json says something of Skills at AfterTool, where it never acts; it acts at BeforeTool~"},
+			"HG056: user.json changes Skills at AfterTool, where it never acts; it acts at BeforeTool~"},
 		{"out at a point where it never acts", map[string]string{"Skills": "without=AfterTool"},
-			"HG056: user.json leaves Skills out at AfterTool, where it never acts; it acts at BeforeTool~"},
+			"HG056: user.json excludes Skills at AfterTool, where it never acts; it acts at BeforeTool~"},
 		{"half of a pair", map[string]string{"Skills": "without=Schema"},
 			"HG056: user.json leaves Skills without one of Schema and Dispatch, which belong together; without=Schema|Dispatch"},
 		{"what another one requires", map[string]string{"Guard": "off"},
@@ -89,11 +89,11 @@ func TestWrongSettings(t *testing.T) {
 	cases := []struct{ text, want string }{
 		{`{"Guard": "of"}`, `l: Guard: HG009: unknown word "of"; did you mean "off"?`},
 		{`{"Guard": "prefix=x_"}`, `l: Guard: HG009: unknown word "prefix"; the words are off, on, without`},
-		{`{"Guard": "off; BeforeTool: timeout=1s"}`, "l: Guard: HG046: off leaves the member out, and other options say what it does; drop off, or all others"},
+		{`{"Guard": "off; BeforeTool: timeout=1s"}`, "l: Guard: HG046: off excludes the member, but other options configure it; drop off, or all others"},
 		{`{"Guard": "BeforeTool: timeout=fast"}`, `l: Guard: HG009: timeout wants a duration, got "fast"; timeout=2m`},
 		{`{"Guard": "Schema: timeout=1s"}`, "l: Guard: HG043: timeout behind Schema does nothing: Schema gets no context that could end; drop it"},
-		{`{"Guard": ""}`, `l: Guard: HG009: "" says nothing of it; write off, on, or options as a tag has them:  BeforeTool: timeout=2s`},
-		{`{"Guard": 1}`, `l: 1 is neither a text nor true or false; write "off", "on", or options as a tag has them`},
+		{`{"Guard": ""}`, `l: Guard: HG009: "" says nothing of it; write off, on, or options as in a tag:  BeforeTool: timeout=2s`},
+		{`{"Guard": 1}`, `l: 1 is neither a text nor true or false; write "off", "on", or options as in a tag`},
 		{`{"Guard": "off", "Guard": "on"}`, "l: Guard: given twice"},
 		{`["Guard"]`, "l: must be an object"},
 	}
@@ -129,7 +129,7 @@ func TestLayersOverLayers(t *testing.T) {
 	h, err = h.Layered(agent)
 	require.NoError(t, err)
 	_, err = h.Layered(layer(t, "turn", map[string]string{"Skills": "on"}))
-	require.EqualError(t, err, "HG056: turn turns Skills on, which agent a has turned off for all that is below it; leave it on in agent a, and turn it off for those that are to do without it")
+	require.EqualError(t, err, "HG056: turn turns Skills on, but agent a has turned it off for all later layers; leave it on in agent a, and turn it off for those that are to do without it")
 	same, err := h.Layered(layer(t, "turn", map[string]string{"Skills": "BeforeTool: timeout=1s"}))
 	require.NoError(t, err)
 	assert.Equal(t, h.Plan().Off, same.Plan().Off, "what is off can be told anything else")

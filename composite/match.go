@@ -11,14 +11,14 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// Match narrows where a member is called: what match= in its tag says. One
-// pattern of each kind has to match; kinds that a place does not have are left
-// out there, and what has a kind without a value, a call without a path, does not
+// Match narrows the calls of a member, as match= in its tag says. One pattern of each kind
+// has to match. A place without the kind, such as a turn without a tool, ignores its
+// patterns. A place whose value of the kind is empty, such as a call without a path, does not
 // match. It is immutable and safe for concurrent use.
 type Match struct{ kinds map[string]*regexp.Regexp }
 
-// NewMatch compiles patterns as a tag has them, "tool:mcp__*". It panics on one
-// that the planner would refuse.
+// NewMatch compiles patterns as in a tag, "tool:mcp__*". It panics on an invalid one, which
+// the planner would have refused.
 func NewMatch(patterns ...string) *Match {
 	globs := map[string][]string{}
 	for _, p := range patterns {
@@ -36,7 +36,6 @@ func NewMatch(patterns ...string) *Match {
 	return m
 }
 
-// matchOf returns the match of a tag, nil for all.
 func matchOf(patterns []plan.Pattern) *Match {
 	if len(patterns) == 0 {
 		return nil
@@ -48,18 +47,17 @@ func matchOf(patterns []plan.Pattern) *Match {
 	return NewMatch(texts...)
 }
 
-// is tells whether a value matches the patterns of a kind, if there are any.
+// is reports whether a value matches the patterns of a kind, if there are any.
 func (m *Match) is(kind, value string) bool {
 	re := m.kinds[kind]
 	return re == nil || value != "" && re.MatchString(value)
 }
 
-// ToolCall tells whether the call matches.
+// ToolCall reports whether the call matches.
 func (m *Match) ToolCall(call *hook.ToolCall) bool {
 	return m.is("tool", call.Name()) && m.Step(call.Step()) && m.args(call)
 }
 
-// args looks at what the arguments say.
 func (m *Match) args(call *hook.ToolCall) bool {
 	if m.kinds["path"] == nil && m.kinds["command"] == nil && m.kinds["skill"] == nil {
 		return true
@@ -79,7 +77,6 @@ func (m *Match) args(call *hook.ToolCall) bool {
 	return m.is("command", text("command")) && m.is("skill", skill) && m.path(args)
 }
 
-// path tells whether one of the arguments that name files matches.
 func (m *Match) path(args map[string]any) bool {
 	if m.kinds["path"] == nil {
 		return true
@@ -92,7 +89,7 @@ func (m *Match) path(args map[string]any) bool {
 	return false
 }
 
-// Step tells whether the step's turn matches.
+// Step reports whether the step's turn matches.
 func (m *Match) Step(step *hook.Step) bool {
 	if step == nil {
 		return m.Turn(nil)
@@ -100,7 +97,7 @@ func (m *Match) Step(step *hook.Step) bool {
 	return m.Turn(step.Turn())
 }
 
-// Turn tells whether the turn's conversation matches.
+// Turn reports whether the turn's conversation matches.
 func (m *Match) Turn(turn *hook.Turn) bool {
 	if turn == nil {
 		return m.Conversation(nil)
@@ -108,7 +105,7 @@ func (m *Match) Turn(turn *hook.Turn) bool {
 	return m.Conversation(turn.Conversation())
 }
 
-// Session tells whether the session's conversation matches.
+// Session reports whether the session's conversation matches.
 func (m *Match) Session(s *hook.Session) bool {
 	if s == nil {
 		return m.Conversation(nil)
@@ -116,7 +113,7 @@ func (m *Match) Session(s *hook.Session) bool {
 	return m.Conversation(s.Conversation())
 }
 
-// Conversation tells whether agent, sender and id match.
+// Conversation reports whether agent, sender and id match.
 func (m *Match) Conversation(c *hook.Conversation) bool {
 	if c == nil {
 		return m.is("agent", "") && m.is("sender", "") && m.is("session", "")
@@ -124,7 +121,7 @@ func (m *Match) Conversation(c *hook.Conversation) bool {
 	return m.AgentConfig(c.Agent()) && m.is("sender", c.Sender()) && m.is("session", c.ID())
 }
 
-// AgentConfig tells whether the agent matches.
+// AgentConfig reports whether the agent matches.
 func (m *Match) AgentConfig(cfg *hook.AgentConfig) bool {
 	if cfg == nil {
 		return m.is("agent", "")
@@ -132,13 +129,12 @@ func (m *Match) AgentConfig(cfg *hook.AgentConfig) bool {
 	return m.is("agent", cfg.Name)
 }
 
-// Event tells whether agent, conversation and tool of the event match.
+// Event reports whether agent, conversation and tool of the event match.
 func (m *Match) Event(ev hook.Event) bool {
 	return m.is("agent", ev.Agent) && m.is("session", ev.Conversation) && (m.kinds["tool"] == nil || m.is("tool", ev.Detail().Tool))
 }
 
-// place tells whether what a point is about matches; it always does where there
-// is nothing to look at.
+// place reports whether the place of a point matches. Places of other types always do.
 func (m *Match) place(at any) bool {
 	if m == nil {
 		return true

@@ -2,16 +2,16 @@ package composite
 
 import "github.com/grapnel-go/grapnel/hook"
 
-// Members returns what the generated methods compose… of self call: the composite of its
-// members alone, as they are now. Where the author of a composite has written a method of
-// a point, that one is called in the place of the members, and may ask them in turn.
+// Members returns the composite of self's members, as they are now, without the methods that
+// the author of self has written. Such a method is called instead of the members; it calls
+// them through a generated method compose…, which calls Members.
 func Members(self interface {
 	hook.Hook
 	Compose() *Composite
 }) *Composite {
 	c := self.Compose()
-	if c.behind != nil {
-		return c.behind
+	if c.membersOnly != nil {
+		return c.membersOnly
 	}
 	return c
 }

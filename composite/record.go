@@ -14,14 +14,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// recorder is what the composites of one [Recorded] have in common.
+// recorder is shared by the composites of one [Recorded].
 type recorder struct {
 	now func() time.Time
-	// host is the one that OnOpen was given: OnClose has no other.
+	// host is the argument of OnOpen, because OnClose has none.
 	host atomic.Pointer[hook.Host]
 }
 
-// opener is the host that OnOpen was given.
 func (r *recorder) opener() hook.Host {
 	if h := r.host.Load(); h != nil {
 		return *h
@@ -29,35 +28,35 @@ func (r *recorder) opener() hook.Host {
 	return hook.NoHost{}
 }
 
-// run is an execution of a member that is being recorded.
+// run records one execution of a member.
 type run struct {
 	rec    *recorder
 	member *member
-	// as is the member as its point sees it.
+	// as has the member's options at the point.
 	as Member
-	// nested: the member is a composite, which tells of its members' runs instead.
+	// nested: the member is a composite, which emits the runs of its own members instead.
 	nested bool
-	// failures is how many its walk knew of before.
+	// failures is the number of failures in the walk before the run.
 	failures int
-	// took is how long a contributor has taken that nobody waited for.
+	// took is the duration of a parallel contributor in nanoseconds.
 	took atomic.Int64
 	hook.Run
 }
 
-// record begins the execution of the i-th member; about is the point's place. Nil
-// if the composite does not record, which is all that this then costs.
+// record begins the run of the i-th member; about is the point's place. It returns nil if
+// the composite does not record.
 func (c *Composite) record(i int, p hook.Point, about any) *run {
-	if c.rec == nil || p == point.OnEvent { // which is told of the runs itself
+	if c.rec == nil || p == point.OnEvent { // runs are events themselves
 		return nil
 	}
 	m := &member{run: cmp.Or(c.path, c.name), known: c.own} // the author's method, as one run of the whole
 	if i != atSelf {
 		m = &c.members[i]
 	}
-	r := &run{rec: c.rec, member: m, as: m.as(p), nested: m.nested && !m.writes(p)}
+	r := &run{rec: c.rec, member: m, as: m.as(p), nested: m.nested && !m.overrides(p)}
 	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: event.RunSucceeded, Visibility: c.visibility(m, p)}
 	if call, ok := about.(*hook.ToolCall); ok {
-		r.CallID, r.Tool = call.ID(), c.public+call.Name()
+		r.CallID, r.Tool = call.ID(), c.toolPrefix+call.Name()
 		if point.InfoOf(p).Kind != "rewrite" {
 			r.Input = event.Digest(call.Args())
 		}
@@ -65,13 +64,12 @@ func (c *Composite) record(i int, p hook.Point, about any) *run {
 	return r
 }
 
-// visibility is who may see the runs of the member at the point: what its own tag
-// says, else that of the composite that it is in.
+// visibility returns the visibility of the member's runs at the point: that of its own tag,
+// or else that of the tag of its composite.
 func (c *Composite) visibility(m *member, p hook.Point) hook.Visibility {
-	return cmp.Or(hook.Visibility(m.tag.At(p.String()).Visibility), c.around[p])
+	return cmp.Or(hook.Visibility(m.tag.At(p.String()).Visibility), c.inherited[p])
 }
 
-// in says in which walk the run is.
 func (r *run) in(w *walk) *run {
 	if r != nil {
 		r.failures = len(w.failures)
@@ -79,7 +77,7 @@ func (r *run) in(w *walk) *run {
 	return r
 }
 
-// end tells of the run. w knows whether the member has failed.
+// end emits the run. A new failure in w is the member's.
 func (r *run) end(ctx context.Context, w *walk, host hook.Host) {
 	late := false
 	if len(w.failures) > r.failures {
@@ -87,35 +85,34 @@ func (r *run) end(ctx context.Context, w *walk, host hook.Host) {
 		r.failed(ctx, f.Failure)
 		late = f.Late && !f.inner
 	}
-	r.tell(ctx, host, late)
+	r.finish(ctx, host, late)
 }
 
-// tell ends the run now.
-func (r *run) tell(ctx context.Context, host hook.Host, late bool) {
+func (r *run) finish(ctx context.Context, host hook.Host, late bool) {
 	r.Duration = r.rec.now().Sub(r.Started)
 	if r.Status == event.RunSucceeded && r.as.Timeout > 0 && r.Duration >= r.as.Timeout {
-		r.Status = event.RunTimedOut // a wrap or an observer, which are waited for all the same
+		r.Status = event.RunTimedOut // a wrap or an observer: the walk waits for them
 	}
 	r.emit(ctx, host, late)
 }
 
-// emit tells of the run. That of a composite is not told, because its members' are,
-// unless it was the composite itself that was late.
+// emit emits the run. A nested composite emits the runs of its members; its own run is
+// emitted only if it was late.
 func (r *run) emit(ctx context.Context, host hook.Host, late bool) {
 	if late || !r.nested && !r.idle() {
 		host.Emit(ctx, r.Run.Event())
 	}
 }
 
-// idle reports whether the run may be that of hook.Nop.
+// idle reports whether the called method may be that of hook.Nop.
 func (r *run) idle() bool {
 	quiet := r.Status == event.RunSucceeded && !r.Changed || r.Status == event.RunSkipped
-	return quiet && r.Point != point.Dispatch && ofFacade(r.Point, point.InfoOf(r.Point)) && !r.member.known.Has(r.Point) && !r.member.writes(r.Point)
+	return quiet && r.Point != point.Dispatch && ofFacade(r.Point, point.InfoOf(r.Point)) && !r.member.known.Has(r.Point) && !r.member.overrides(r.Point)
 }
 
-// besideEnd tells of a run that nobody has waited for. One that the runtime broke off
-// because it closes was interrupted.
-func (r *run) besideEnd(ctx context.Context, host hook.Host, failure *fault) {
+// endInBackground emits a background run. A run whose context ended because the runtime closes
+// was interrupted.
+func (r *run) endInBackground(ctx context.Context, host hook.Host, failure *fault) {
 	late := false
 	if failure != nil {
 		r.failed(ctx, failure.Failure)
@@ -123,7 +120,7 @@ func (r *run) besideEnd(ctx context.Context, host hook.Host, failure *fault) {
 	} else if ctx.Err() != nil {
 		r.Status = event.RunInterrupted
 	}
-	r.tell(ctx, host, late)
+	r.finish(ctx, host, late)
 	if failure != nil {
 		host.Emit(ctx, failure.Failure.Event())
 	}
@@ -143,14 +140,14 @@ func (r *run) failed(ctx context.Context, f *hook.Failure) {
 	}
 }
 
-// decided ends the run of a decider that has answered, unless it has failed.
-func decided(ctx context.Context, r *run, g *gate, said hook.Ruling, host hook.Host) {
-	if len(g.failures) > r.failures { // an answer beside a failure does not count
-		if said = (hook.Ruling{}); r.as.Policy.closed(g.point) {
-			said = g.failures[len(g.failures)-1].Failure.Ruling(point.Failed(g.point))
+// decided ends the run of a decider with its answer.
+func decided(ctx context.Context, r *run, g *gate, answer hook.Ruling, host hook.Host) {
+	if len(g.failures) > r.failures { // the fail policy answers for a failed decider
+		if answer = (hook.Ruling{}); r.as.Policy.closed(g.point) {
+			answer = g.failures[len(g.failures)-1].Failure.Ruling(point.Failed(g.point))
 		}
 	}
-	v := said.Verdict()
+	v := answer.Verdict()
 	r.Answer, r.Reason = v.Kind, v.Reason
 	if v.Kind.Denies() {
 		r.Status = event.RunDenied
@@ -158,7 +155,6 @@ func decided(ctx context.Context, r *run, g *gate, said hook.Ruling, host hook.H
 	r.end(ctx, &g.walk, host)
 }
 
-// rewriting begins the run of a rewriter that is about to get v.
 func rewriting[T any](r *run, f *fold[T]) *run {
 	if r != nil && !r.nested {
 		r.Input = event.Digest(f.value)
@@ -166,7 +162,6 @@ func rewriting[T any](r *run, f *fold[T]) *run {
 	return r.in(&f.walk)
 }
 
-// rewritten ends it.
 func rewritten[T any](ctx context.Context, r *run, f *fold[T], host hook.Host) {
 	if len(f.failures) == r.failures && !r.nested {
 		r.Output = event.Digest(f.value)
@@ -175,8 +170,8 @@ func rewritten[T any](ctx context.Context, r *run, f *fold[T], host hook.Host) {
 	r.end(ctx, &f.walk, host)
 }
 
-// contributed ends the run of a contributor; what it added is all.parts behind
-// before.
+// contributed ends the run of a contributor. Its contributions are at index before of
+// all.parts, if it added any.
 func contributed[T Contribution[T]](ctx context.Context, r *run, all *collect[T], before int, host hook.Host) {
 	if len(all.parts) > before {
 		r.added(event.Digest(all.parts[before].items))
@@ -186,7 +181,7 @@ func contributed[T Contribution[T]](ctx context.Context, r *run, all *collect[T]
 
 func (r *run) added(digest string) { r.Changed, r.Output = true, digest }
 
-// clocked returns the call with its time taken, because nobody waits for it.
+// clocked returns the call, extended to measure its duration for r.
 func clocked[T any](r *run, call func(context.Context) (T, error)) func(context.Context) (T, error) {
 	if r == nil {
 		return call
@@ -197,13 +192,13 @@ func clocked[T any](r *run, call func(context.Context) (T, error)) func(context.
 	}
 }
 
-// parallelRun is the run of a contributor that was started beside others.
+// parallelRun is the run of a parallel contributor.
 type parallelRun[T any] struct {
 	*run
 	part *part[T]
 }
 
-// end tells of the run when all have been waited for.
+// end emits the run. The part is complete.
 func (r parallelRun[T]) end(ctx context.Context, host hook.Host) {
 	r.Duration = time.Duration(r.took.Load())
 	late := false
@@ -220,20 +215,20 @@ func (r parallelRun[T]) end(ctx context.Context, host hook.Host) {
 	r.emit(ctx, host, late)
 }
 
-// culprit is the path of who has ended a walk with this failure.
+// culprit returns the path of the member whose failure has ended a walk.
 func (c *Composite) culprit(err error) string {
 	failure, _ := err.(*hook.Failure)
 	return within(c.path, failure.Subsystem)
 }
 
-// skip tells that the i-th member was not asked, because by had ended the point;
-// of a composite it tells so of its members. A composite that does not record tells nothing.
+// skip emits a skipped run of the i-th member, because by had ended the point; of a nested
+// composite it emits those of its members. Without recording it does nothing.
 func (c *Composite) skip(ctx context.Context, i int, p hook.Point, about any, host hook.Host, by string) {
 	if c.rec == nil || i == atSelf {
 		return
 	}
 	m := &c.members[i]
-	if m.nested && !m.writes(p) {
+	if m.nested && !m.overrides(p) {
 		inner := m.hook.(*Composite)
 		for j := range inner.having(p, about) {
 			inner.skip(ctx, j, p, about, host, by)
@@ -247,7 +242,7 @@ func (c *Composite) skip(ctx context.Context, i int, p hook.Point, about any, ho
 	}
 }
 
-// having yields the places of the members that would be called.
+// having yields the indexes of the members that the point would call.
 func (c *Composite) having(p hook.Point, about any) iter.Seq[int] {
 	info := point.InfoOf(p)
 	return func(yield func(int) bool) {
@@ -255,7 +250,7 @@ func (c *Composite) having(p hook.Point, about any) iter.Seq[int] {
 			if info.Reverse {
 				i = len(c.members) - 1 - i
 			}
-			if c.members[i].points.Has(p) && c.meant(i, about) && !yield(i) {
+			if c.members[i].points.Has(p) && c.matches(i, about) && !yield(i) {
 				return
 			}
 		}
@@ -270,31 +265,31 @@ func within(outer, inner string) string {
 	return outer + "." + inner
 }
 
-// bound ends the run of the owner of a tool. Arguments that it cannot read are the
-// model's mistake: it has answered.
-func (r *run) bound(ctx context.Context, host hook.Host, inv hook.Invocation) {
+// endDispatch ends the run of the owner of a tool. Invalid arguments are the model's mistake, so the
+// run has succeeded.
+func (r *run) endDispatch(ctx context.Context, host hook.Host, inv hook.Invocation) {
 	if inv.Err() != nil {
 		r.Reason = "the arguments do not fit"
 	}
-	r.tell(ctx, host, false)
+	r.finish(ctx, host, false)
 }
 
-// wrapped ends the run of a wrap; without returned it has panicked.
-func (r *run) wrapped(ctx context.Context, host hook.Host, returned bool) {
+// endWrap ends the run of a wrap, which has returned or panicked.
+func (r *run) endWrap(ctx context.Context, host hook.Host, returned bool) {
 	if !returned {
 		r.failed(ctx, &hook.Failure{Subsystem: r.Subsystem, Point: r.Point, Panic: true})
 	}
-	r.tell(ctx, host, false)
+	r.finish(ctx, host, false)
 }
 
-// stream returns the stream of a wrap, which tells of the run at its end.
+// stream returns the stream of a wrap, extended to emit the run at its end.
 func (r *run) stream(ctx context.Context, host hook.Host, stream message.ModelStream) message.ModelStream {
 	if r == nil {
 		return stream
 	}
 	return func(yield func(message.Chunk, error) bool) {
 		returned, consumer := false, false
-		defer func() { r.wrapped(ctx, host, returned || consumer) }()
+		defer func() { r.endWrap(ctx, host, returned || consumer) }()
 		stream(func(c message.Chunk, err error) bool {
 			consumer = true
 			more := yield(c, err)

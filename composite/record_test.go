@@ -415,7 +415,7 @@ func TestFrom(t *testing.T) {
 // TestFromRefusesWhatOnlyEmbedsAComposite: its own methods would be called by nobody.
 func TestFromRefusesWhatOnlyEmbedsAComposite(t *testing.T) {
 	e := embeds{&hidden{guard: hook.Nop{}}}
-	const why = "composite_test.embeds embeds composite_test.hidden, and what else it has would be left out; give it a named field in a composite, or pass composite_test.hidden"
+	const why = "composite_test.embeds embeds composite_test.hidden, and its other methods would never be called; give composite_test.hidden a named field in a composite, or pass composite_test.hidden"
 	_, err := composite.From(e)
 	require.EqualError(t, err, why)
 	_, err = composite.Of("test.Fields", field("A", "", e))
@@ -426,7 +426,7 @@ func TestFromRefusesWhatOnlyEmbedsAComposite(t *testing.T) {
 // TestLayersLeaveAuthorsMethodsAlone: they may count on all members.
 func TestLayersLeaveAuthorsMethodsAlone(t *testing.T) {
 	_, err := from(t, &own{A: decides(hook.DenyTool("no"), nil)}).Layered(layer(t, "user", map[string]string{"A": "off"}))
-	require.ErrorContains(t, err, "HG056: user speaks of members of composite_test.own, whose hand-written BeforeTool may count on all of them")
+	require.ErrorContains(t, err, "HG056: user changes members of composite_test.own, but its hand-written BeforeTool may need all of them")
 }
 
 func TestRecordedTwiceIsRecordedOnce(t *testing.T) {

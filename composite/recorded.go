@@ -14,19 +14,16 @@ type RecordOptions struct {
 	Now func() time.Time
 }
 
-// Recorded returns a composite that does what c does and tells of every hook run, as a
-// [event.HookRun] to the host of the place. It has the same members, each with what
-// tells of it. Runs of members of composites in it have full paths, "Core.Guard". One that
-// is recorded already is returned as it is.
+// Recorded returns a composite that behaves like c and emits every hook run, as an
+// [event.HookRun] to the host of the place. Runs of members of nested composites have full
+// paths, "Core.Guard". A recorded composite is returned as it is.
 //
-// Recorded are the points beside hook.Hook, OnBuildAgent, OnRegisterAgent,
-// OnUnregisterAgent, Preprocess, and the Dispatch of the tool's owner. Schema,
-// SystemPrompt and ScopedTools are not, because they say what a hook is; nor is
-// OnEvent, which is told of the runs itself. Of a hook that is known only at run
-// time nobody can say whether a method of hook.Hook is its own or hook.Nop's: what
-// changes nothing there and does not fail is not told. Nor is a hook that its tag
-// says is not meant (match=). A run is told when it is over; a hook that
-// was late is abandoned and not waited for.
+// It records all one-method points, OnBuildAgent, OnRegisterAgent, OnUnregisterAgent,
+// Preprocess, and the Dispatch of the tool's owner. It does not record Schema, SystemPrompt
+// and ScopedTools, which describe a hook, nor OnEvent, which gets the runs itself. In a field
+// of an interface type a method of hook.Hook may be hook.Nop's, so a run of it is emitted
+// only if it changes something or fails. A hook that its tag excludes (match=) has no run. A
+// run is emitted when it has ended; that of a late hook when its timeout is over.
 func (c *Composite) Recorded(o *RecordOptions) *Composite {
 	if c.rec != nil {
 		return c
@@ -35,29 +32,29 @@ func (c *Composite) Recorded(o *RecordOptions) *Composite {
 	if o != nil && o.Now != nil {
 		rec.now = o.Now
 	}
-	return rec.twin(c, "", "", nil)
+	return rec.recordingCopy(c, "", "", nil)
 }
 
-// twin returns the recording twin of a composite. path and prefix are what lies above
-// it, and around who may see its runs.
-func (rec *recorder) twin(c *Composite, path, prefix string, around map[hook.Point]hook.Visibility) *Composite {
+// recordingCopy returns a recording copy of a composite. path and prefix are those within the
+// outermost composite, inherited the visibility that its members inherit.
+func (rec *recorder) recordingCopy(c *Composite, path, prefix string, inherited map[hook.Point]hook.Visibility) *Composite {
 	out := *c
-	out.rec, out.path, out.public, out.around = rec, path, prefix, around
+	out.rec, out.path, out.toolPrefix, out.inherited = rec, path, prefix, inherited
 	out.members = slices.Clone(c.members)
 	for i := range out.members {
 		m := &out.members[i]
-		if m.path != "" { // else it is alone, and named by its type
+		if m.path != "" { // a single hook keeps the name of its type
 			m.run = within(path, m.path)
 		}
 		if inner, ok := m.hook.(*Composite); ok {
-			m.hook, m.nested = rec.twin(inner, m.run, prefix+m.prefix, out.visibilities(m)), true
+			m.hook, m.nested = rec.recordingCopy(inner, m.run, prefix+m.prefix, out.visibilities(m)), true
 		}
 	}
 	out.link()
 	return &out
 }
 
-// visibilities are who may see the runs of the member at each point that says so.
+// visibilities returns the visibility of the member's runs by point, if it has one.
 func (c *Composite) visibilities(m *member) map[hook.Point]hook.Visibility {
 	out := map[hook.Point]hook.Visibility{}
 	for p := range point.All() {

@@ -20,16 +20,16 @@ var (
 	tagKey      = regexp.MustCompile(`([A-Za-z]+):"`)
 )
 
-// signed is what signatures has found out.
+// signed caches the result of signatures.
 var signed struct {
 	once sync.Once
 	by   map[string]reflect.Type
 }
 
 // signatures returns the type of the method of every point, without a receiver: the
-// dynamic composite has them all. It is no variable with a function: that would be
-// reached from every program that has a composite, and whoever looks for methods by
-// name has the linker keep all methods of all types, some megabytes.
+// dynamic composite has them all. It is computed on demand. As the initial value of a
+// variable every program with a composite would reach MethodByName, which makes the linker
+// keep all methods of all types, some megabytes.
 func signatures() map[string]reflect.Type {
 	signed.once.Do(func() {
 		signed.by = map[string]reflect.Type{}
@@ -43,7 +43,6 @@ func signatures() map[string]reflect.Type {
 	return signed.by
 }
 
-// unbound returns the type of a method of t without its receiver.
 func unbound(m reflect.Method, t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Interface {
 		return m.Type
@@ -58,18 +57,17 @@ func unbound(m reflect.Method, t reflect.Type) reflect.Type {
 	return reflect.FuncOf(in, out, m.Type.IsVariadic())
 }
 
-// looks is what the methods of a type tell.
+// looks is the result of inspecting the methods of a type.
 type looks struct {
-	// like: some method fits a point, or has its name and speaks of hooks, so
-	// somebody meant the type to be one. OnClose alone fits by chance.
+	// like: the type is probably meant as a hook. A method fits a point, or has its name
+	// and uses a type of package hook. OnClose alone does not count.
 	like bool
-	// missing are the methods of hook.Hook that are not there.
+	// missing are the methods of hook.Hook that the type lacks.
 	missing []string
-	// wrong are methods that are almost a point's.
+	// wrong are methods that almost fit a point.
 	wrong []plan.Problem
 }
 
-// inspect looks at the methods that a field of type t has.
 func inspect(t reflect.Type) looks {
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
 		t = reflect.PointerTo(t)
@@ -100,7 +98,7 @@ func inspect(t reflect.Type) looks {
 	return l
 }
 
-// embedsNilNop returns the struct, t or one that it embeds, that gets hook.Nop through a pointer; nil if there is none.
+// embedsNilNop returns the struct, t or one that it embeds, that embeds *hook.Nop; nil if there is none.
 func embedsNilNop(t reflect.Type) reflect.Type {
 	if t.Kind() != reflect.Struct {
 		return nil
@@ -118,7 +116,6 @@ func embedsNilNop(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// speaksOfHooks tells whether a signature has a type of package hook.
 func speaksOfHooks(f reflect.Type) bool {
 	has := func(t reflect.Type) bool {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
@@ -139,7 +136,6 @@ func speaksOfHooks(f reflect.Type) bool {
 	return false
 }
 
-// nearMisses finds methods whose names are almost a point's.
 func nearMisses(t reflect.Type, want map[string]reflect.Type) []plan.Problem {
 	var out []plan.Problem
 	for i := range t.NumMethod() {
@@ -166,8 +162,8 @@ func isHook(t reflect.Type) bool {
 	return t.Implements(hookType) || reflect.PointerTo(t).Implements(hookType)
 }
 
-// misfits says which methods of a hook look like points and are never called. A
-// field of type hook.Hook is taken as it is.
+// misfits returns an error for the methods of a hook that look like points and are never
+// called. It accepts every hook in a field of an interface type.
 func misfits(t reflect.Type) error {
 	if t.Kind() == reflect.Interface {
 		return nil
@@ -180,8 +176,8 @@ func misfits(t reflect.Type) error {
 	return errors.Join(errs...)
 }
 
-// refuse says why a field that is neither a hook nor a group looks like one that
-// should take part; nil if it does not.
+// refuse returns an error for a field that is neither a hook nor a group but looks like one;
+// nil if it does not.
 func refuse(sf reflect.StructField, v reflect.Value, tagged bool) error {
 	if name := pointOfFunc(sf.Type); name != "" {
 		return plan.BareFunc(sf.Name, name)
@@ -208,11 +204,11 @@ func refuse(sf reflect.StructField, v reflect.Value, tagged bool) error {
 	return nil
 }
 
-// maxHeld is how deep hooks are looked for.
+// maxHeld bounds the depth of the search for hooks in a value.
 const maxHeld = 3
 
-// held returns what a value has inside that looks like a hook, or "". v may be
-// invalid: then only the type is known.
+// held describes a part of a value that looks like a hook; "" if there is none. If v is
+// invalid, held searches the type.
 func held(t reflect.Type, v reflect.Value, depth int) string {
 	if depth == 0 || t.PkgPath() == hookPath {
 		return ""
@@ -267,7 +263,7 @@ func heldInElements(t reflect.Type, v reflect.Value, depth int) string {
 	return ""
 }
 
-// found returns the type if it looks like a hook, else what it has inside.
+// found returns the type if it looks like a hook, and otherwise searches it with held.
 func found(t reflect.Type, v reflect.Value, depth int) string {
 	if guardLike(t) {
 		return strings.TrimPrefix(t.String(), "*")
@@ -279,8 +275,8 @@ func guardLike(t reflect.Type) bool {
 	return t != reflect.TypeFor[hook.Nop]() && (isHook(t) || pointOfFunc(t) != "" || inspect(t).like)
 }
 
-// pointOfFunc returns the point beside hook.Hook whose signature a function has,
-// or "". OnClose's is too common to mean anything.
+// pointOfFunc returns the one-method point with the signature of a function, or "". It
+// ignores OnClose, whose signature is too common.
 func pointOfFunc(t reflect.Type) string {
 	if t.Kind() != reflect.Func {
 		return ""
@@ -294,7 +290,7 @@ func pointOfFunc(t reflect.Type) string {
 	return ""
 }
 
-// nearKeys refuses tag keys that are almost hook.
+// nearKeys returns an error for misspelt tag keys, almost "hook".
 func nearKeys(tag reflect.StructTag) error {
 	var errs []error
 	if p, bad := plan.BadTag(string(tag)); bad {

@@ -11,8 +11,8 @@ import (
 )
 
 // Reply returns the result of a typed tool: text for a string, a
-// [message.ToolResult] as it is, JSON for anything else. An error is a failed result
-// of the kind that its *hook.ToolError says.
+// [message.ToolResult] as it is, JSON for anything else. An error becomes a failed
+// result as with [Failed].
 func Reply[T any](out T, err error) message.ToolResult {
 	if err != nil {
 		return Failed(err)
@@ -43,8 +43,8 @@ func Done(err error) message.ToolResult {
 	return message.TextResult("ok")
 }
 
-// Failed returns the failed result of a typed tool that returned an error, of the
-// kind that its *hook.ToolError says. The error must not be nil.
+// Failed returns the failed result of a typed tool that returned an error. A
+// *hook.ToolError sets its kind. The error must not be nil.
 func Failed(err error) message.ToolResult {
 	var tool *hook.ToolError
 	switch {

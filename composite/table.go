@@ -11,48 +11,47 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// Table is what the generator knows of a composite. Generated code hands it to
-// [Compose]; nobody else makes one.
+// Table describes a generated composite. Only generated code makes one, for [Compose].
 type Table struct {
 	// Type is the composite's type, "daemon.Daemon".
 	Type string
 	// Rows are its members in plan order.
 	Rows []Row
 	// Owner returns the row of the member that owns the static tool with this public
-	// name, -1 for none. Nil is that there are none.
+	// name, -1 for none. Nil means that there are no static tools.
 	Owner func(tool string) int
-	// Own are the methods that the author has written where they would be generated.
+	// Own are the points whose methods the author has written by hand.
 	Own hook.PointSet
 }
 
 // Row is one member of a generated composite.
 type Row struct {
-	// Field and Type are its name and its type as the source has them.
+	// Field and Type are the field's name and type in the source.
 	Field, Type string
-	// Tag is what holds for it: its hook tag, over what the subsystem says of itself.
+	// Tag is the hook tag merged with the subsystem's default options.
 	Tag string
-	// Hook is the member; nil, or a nil pointer, takes no part. Any: the field is an
+	// Hook is the member; nil and a nil pointer are never called. Any: the field is an
 	// interface, in which a nil pointer is an error.
 	Hook hook.Hook
 	Any  bool
-	// Group are the members if the field is a slice, which IsGroup says.
+	// IsGroup: the field is a slice, and Group has the members.
 	IsGroup bool
 	Group   []hook.Hook
-	// Points are the points that the member has, methods of hook.Hook among them; 0 if
-	// only the value of the field tells.
+	// Points are the points of the member's type, methods of hook.Hook included; 0 finds
+	// them out from the value of the field.
 	Points hook.PointSet
-	// Tools are the local names of the static tools that the member owns. Dynamic: it has
-	// tools that only its value tells.
+	// Tools are the local names of the member's static tools. Dynamic: it also has tools
+	// that are known only at run time.
 	Tools   []string
 	Dynamic bool
 }
 
-// NoPoints is the set of a member of which it is known that it has no points.
+// NoPoints is the value of [Row].Points for a type without points.
 const NoPoints hook.PointSet = 1
 
-// Compose returns the composite that a generated one is now; self is its pointer. It
-// looks at the fields as they are: a member that is set later is not in it. What is
-// wrong with a member is an error of [Composite.Ready].
+// Compose returns the composite of a generated one with the current values of its fields;
+// self is its pointer. Fields that are set later do not change it. [Composite.Ready] returns
+// the problems of the members.
 func Compose(self hook.Hook, t Table) *Composite {
 	c := &Composite{name: t.Type, self: self, origin: self, own: t.Own, table: &t}
 	at := make([]int, len(t.Rows))
@@ -82,7 +81,6 @@ func Compose(self hook.Hook, t Table) *Composite {
 	return c
 }
 
-// field returns the row as a field.
 func (r *Row) field() (Field, error) {
 	f := Field{Name: r.Field, open: r.Points == 0}
 	var err error
@@ -100,7 +98,6 @@ func (r *Row) field() (Field, error) {
 	return f, nil
 }
 
-// options reads the row's tag, which the generator has judged.
 func (r *Row) options() (plan.Options, error) {
 	if r.Tag == "" {
 		return plan.Options{}, nil
@@ -109,16 +106,16 @@ func (r *Row) options() (plan.Options, error) {
 	return o, joinProblems(problems)
 }
 
-// nilHook is the error of a pointer that is nil where a hook is expected, and not nil
-// itself: nobody would be asked.
+// nilHook returns the error for a nil pointer in an interface, which is not nil itself but
+// cannot be called.
 func nilHook(h hook.Hook) error {
 	return fmt.Errorf("is a nil %T, which cannot be called; set it, or leave it nil without a type", h)
 }
 
-// composer is what a generated composite has.
+// composer is implemented by generated composites.
 type composer interface{ Compose() *Composite }
 
-// composed returns the hook as a composite's member: one that is generated is composed.
+// composed returns the result of Compose for a generated composite, and any other hook as it is.
 func composed(h hook.Hook) (hook.Hook, error) {
 	g, ok := h.(composer)
 	if !ok || isNil(h) {
@@ -127,15 +124,15 @@ func composed(h hook.Hook) (hook.Hook, error) {
 	c := g.Compose()
 	if c.self != h {
 		whole, part := strings.TrimPrefix(fmt.Sprintf("%T", h), "*"), c.name
-		return nil, fmt.Errorf("%s embeds %s, and what else it has would be left out; give it a named field in a composite, or pass %[2]s", whole, part)
+		return nil, fmt.Errorf("%s embeds %s, and its other methods would never be called; give %[2]s a named field in a composite, or pass %[2]s", whole, part)
 	}
 	return c, nil
 }
 
-// From returns the composite that h is, with all members as they are now: what a runtime
-// runs. Nil is hook.Nop. A hook that is no composite becomes the only, nameless member of
-// one. The error says that h is a nil pointer, or embeds a generated composite, whose
-// methods are not those of h as a whole.
+// From returns h as a composite with the current values of all fields, as a runtime runs it.
+// Nil is hook.Nop. A hook that is no composite becomes the only, nameless member of one. It
+// is an error if h is a nil pointer, or if h embeds a generated composite: the composite
+// would not have the other methods of h.
 func From(h hook.Hook) (*Composite, error) {
 	switch {
 	case h == nil:
@@ -150,11 +147,11 @@ func From(h hook.Hook) (*Composite, error) {
 	if c, ok := h.(*Composite); ok {
 		return c.renewed(), nil
 	}
-	return alone(h), nil
+	return single(h), nil
 }
 
-// renewed returns the composite with its generated members composed anew, as their fields
-// are now.
+// renewed returns the composite with its generated members composed again, from the current
+// values of their fields.
 func (c *Composite) renewed() *Composite {
 	out, changed := *c, false
 	out.members = slices.Clone(c.members)
@@ -172,15 +169,15 @@ func (c *Composite) renewed() *Composite {
 		return c
 	}
 	for i := range out.members {
-		out.members[i].points = out.members[i].has()
+		out.members[i].points = out.members[i].calledAt()
 	}
 	out.link()
 	return &out
 }
 
-// alone returns the composite of one hook. It has no path, so that answers and failures
-// are as the hook's own.
-func alone(h hook.Hook) *Composite {
+// single returns the composite of one hook, whose path is empty: answers and failures have no
+// prefix.
+func single(h hook.Hook) *Composite {
 	typ := fmt.Sprintf("%T", h)
 	c := &Composite{name: strings.TrimPrefix(typ, "*"), plan: &plan.Plan{Type: strings.TrimPrefix(typ, "*"), Members: []plan.Member{{Type: typ, Dynamic: true}}}}
 	c.single, c.origin = true, h
@@ -191,13 +188,11 @@ func alone(h hook.Hook) *Composite {
 	return c
 }
 
-// isNil reports whether there is no hook: none at all, or a nil pointer.
 func isNil(h hook.Hook) bool {
 	v := reflect.ValueOf(h)
 	return h == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// plan returns the plan of the type.
 func (t *Table) plan() *plan.Plan {
 	specs := make([]plan.Spec, len(t.Rows))
 	for i, r := range t.Rows {
@@ -215,7 +210,7 @@ func (t *Table) plan() *plan.Plan {
 	return p
 }
 
-// zero is the hook, or a new one of its type if it is a nil pointer.
+// zero returns the hook, or a new one of its type if it is a nil pointer.
 func (r *Row) zero() hook.Hook {
 	if r.Hook == nil || !isNil(r.Hook) {
 		return r.Hook

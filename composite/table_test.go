@@ -193,7 +193,7 @@ func TestWithRefusesWhatItWouldChange(t *testing.T) {
 	require.NoError(t, err)
 	for _, c := range []*composite.Composite{generated, layered, dynamic.Recorded(nil), from(t, hook.Nop{})} {
 		_, err := c.With("More", hook.Nop{}, field("", "", nil).Options)
-		require.ErrorContains(t, err, "cannot be given another member")
+		require.ErrorContains(t, err, "cannot get another member")
 	}
 	_, err = dynamic.With("More", hook.Nop{}, field("", "", nil).Options)
 	require.NoError(t, err)

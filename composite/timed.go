@@ -12,9 +12,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// LateHooks returns how many hooks of the composite still run although their timeout is over and their answer is dropped. What
-// Layered and Recorded make of a composite counts with it. Their goroutines end when the hooks return; a number that stays above zero
-// tells of hooks that ignore their context. Safe for concurrent use.
+// LateHooks returns the number of the composite's hooks that still run after their timeout, which has dropped their answers. Results
+// of Layered and Recorded share the count. Their goroutines end when the hooks return; a number that stays above zero shows that hooks
+// ignore their context. Safe for concurrent use.
 func (c *Composite) LateHooks() int {
 	n := int(c.late.n.Load())
 	for i := range c.members {
@@ -34,15 +34,14 @@ func (l *lateCount) add(n int64) {
 	}
 }
 
-// late is the failure of a hook that has not answered in time.
+// late is the error of a hook that has not answered in time.
 type late struct{ after time.Duration }
 
 func (l late) Error() string { return fmt.Sprintf("no answer within %s", l.after) }
 
-// Is makes it a context.DeadlineExceeded for who asks.
+// Is makes errors.Is match context.DeadlineExceeded.
 func (late) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// within returns the context of a member that surrounds something.
 func (m *Member) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if m.Timeout == 0 {
 		return ctx, func() {}
@@ -50,8 +49,7 @@ func (m *Member) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, m.Timeout)
 }
 
-// stream calls a wrap whose context ends after its timeout, counted from now; the stream
-// that the wrap surrounds ends with it.
+// stream calls a wrap with its timeout, which also bounds the stream that it returns.
 func (m *Member) stream(ctx context.Context, call func(context.Context) message.ModelStream) message.ModelStream {
 	if m.Timeout == 0 {
 		return call(ctx)
@@ -60,7 +58,7 @@ func (m *Member) stream(ctx context.Context, call func(context.Context) message.
 	started := false
 	defer func() {
 		if !started {
-			cancel() // the wrap panicked
+			cancel() // the wrap has panicked
 		}
 	}()
 	stream := call(ctx)
@@ -71,13 +69,12 @@ func (m *Member) stream(ctx context.Context, call func(context.Context) message.
 	}
 }
 
-// attempt is one timed call. Whoever comes second, the one who waits or the hook,
-// finds that the other is gone.
+// attempt is one timed call. The first to set settled, the waiting caller or the hook, wins.
 type attempt[T any] struct {
 	deadline time.Time
 	point    hook.Point
 	late     *lateCount
-	gone     atomic.Bool
+	settled  atomic.Bool
 	ended    chan outcome[T]
 }
 
@@ -88,7 +85,7 @@ type outcome[T any] struct {
 	late  bool
 }
 
-// timed asks a member and gives it up when its timeout is over.
+// timed calls a member and abandons it when its timeout is over.
 func timed[T any](ctx context.Context, m *Member, point hook.Point, call func(context.Context) (T, error)) (T, error) {
 	if m.Timeout == 0 {
 		return call(ctx)
@@ -112,16 +109,16 @@ func timed[T any](ctx context.Context, m *Member, point hook.Point, call func(co
 	return none, late{m.Timeout}
 }
 
-// abandon counts the hook as late, unless it has come back just now.
+// abandon counts the hook as late, unless it has just returned.
 func (a *attempt[T]) abandon() {
 	a.late.add(1)
-	if !a.gone.CompareAndSwap(false, true) {
+	if !a.settled.CompareAndSwap(false, true) {
 		a.late.add(-1)
 	}
 }
 
-// run calls the hook. What it answers at its deadline is late, so that it makes
-// no difference who of both is woken first.
+// run calls the hook. An answer at the deadline counts as late, so that the order in which the
+// scheduler wakes both sides makes no difference.
 func (a *attempt[T]) run(ctx context.Context, call func(context.Context) (T, error)) {
 	o, returned := outcome[T]{}, false
 	defer func() {
@@ -131,7 +128,7 @@ func (a *attempt[T]) run(ctx context.Context, call func(context.Context) (T, err
 			o.err = errors.New("it ended its goroutine")
 		}
 		o.late = !time.Now().Before(a.deadline)
-		if a.gone.CompareAndSwap(false, true) {
+		if a.settled.CompareAndSwap(false, true) {
 			a.ended <- o
 			return
 		}
@@ -141,7 +138,7 @@ func (a *attempt[T]) run(ctx context.Context, call func(context.Context) (T, err
 	returned = true
 }
 
-// panickedAt is the failure of a hook that panicked in a goroutine of its own.
+// panickedAt returns the failure of a hook that panicked in a goroutine of its own.
 func panickedAt(point hook.Point, v any) *hook.Failure {
 	if f, ok := v.(*hook.Failure); ok {
 		return f

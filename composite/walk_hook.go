@@ -19,14 +19,14 @@ func (c *Composite) Schema() []message.Tool {
 	defer blame(point.Schema, &at)
 	var out []message.Tool
 	for i := range c.entries.schema {
-		m := &c.members[c.entries.schema[i].at]
+		m := &c.members[c.entries.schema[i].index]
 		at = m.path
 		out = append(out, prefixed(m.prefix, m.hook.Schema())...)
 	}
 	return out
 }
 
-// SystemPrompt implements [hook.Hook]: what the members say, in plan order.
+// SystemPrompt implements [hook.Hook]: the prompts of the members, in plan order.
 func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
 	if c.own.Has(point.SystemPrompt) {
 		return c.self.SystemPrompt(cfg)
@@ -35,9 +35,9 @@ func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
 	defer blame(point.SystemPrompt, &at)
 	var parts []string
 	for i := range c.entries.systemPrompt {
-		m := &c.members[c.entries.systemPrompt[i].at]
+		m := &c.members[c.entries.systemPrompt[i].index]
 		at = m.path
-		if m.left.Has(point.Schema) {
+		if m.excluded.Has(point.Schema) {
 			parts = append(parts, m.hook.SystemPrompt(m.view(cfg)))
 			continue
 		}
@@ -58,10 +58,10 @@ func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 		at = m.path
 		var tools []message.Tool
 		var scope hook.Scope
-		if !m.left.Has(point.Schema) {
+		if !m.excluded.Has(point.Schema) {
 			tools = m.hook.Schema()
 		}
-		if !m.left.Has(point.ScopedTools) {
+		if !m.excluded.Has(point.ScopedTools) {
 			scope = m.hook.ScopedTools(m.view(cfg))
 		}
 		s.add(m.prefix, tools, scope)
@@ -69,7 +69,6 @@ func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return s.scope()
 }
 
-// view returns the configuration as the member sees it.
 func (m *member) view(cfg *hook.AgentConfig) *hook.AgentConfig {
 	if m.prefix == "" {
 		return cfg
@@ -103,8 +102,8 @@ func (m maybeTurn) Host() hook.Host {
 	return m.turn.Host()
 }
 
-// Dispatch implements [hook.Hook]: static tools go to their owner, anything else
-// to whoever takes it, in plan order.
+// Dispatch implements [hook.Hook]: calls of static tools go to their owner, others to the
+// first member in plan order that binds them.
 func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	if c.own.Has(point.Dispatch) {
 		return c.self.Dispatch(ctx, call)
@@ -114,7 +113,7 @@ func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Inv
 		return c.dispatch(ctx, i, call, local)
 	}
 	for i := range c.entries.dispatch {
-		at := c.entries.dispatch[i].at
+		at := c.entries.dispatch[i].index
 		local, ok := c.members[at].local(call.Name())
 		if !ok {
 			continue
@@ -126,8 +125,8 @@ func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Inv
 	return hook.Invocation{}, false
 }
 
-// dispatch asks the i-th member, which knows the tool by its local name. Who
-// says that the tool is another's is not recorded.
+// dispatch calls the i-th member with the local name of the tool. A member that does not bind
+// the call has no run.
 func (c *Composite) dispatch(ctx context.Context, i int, call *hook.ToolCall, local string) (hook.Invocation, bool) {
 	m, asked := &c.members[i], call
 	if m.prefix != "" {
@@ -136,12 +135,12 @@ func (c *Composite) dispatch(ctx context.Context, i int, call *hook.ToolCall, lo
 	r := c.record(i, point.Dispatch, call)
 	inv, ok := m.hook.Dispatch(ctx, asked)
 	if r != nil && ok {
-		r.bound(ctx, call.Host(), inv)
+		r.endDispatch(ctx, call.Host(), inv)
 	}
 	return inv, ok
 }
 
-// OnEvent implements [hook.Hook]: every member is told.
+// OnEvent implements [hook.Hook]: every member gets the event.
 func (c *Composite) OnEvent(ctx context.Context, ev hook.Event) {
 	call := func(h hook.Hook, ctx context.Context, ev hook.Event, _ none) { h.OnEvent(ctx, ev) }
 	observe(ctx, c, point.OnEvent, c.entries.onEvent, ev, none{}, call, nil)

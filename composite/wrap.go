@@ -20,16 +20,16 @@ func (c *Composite) WrapTool(ctx context.Context, call *hook.ToolCall, next hook
 	return w.run(ctx, 0)
 }
 
-// toolChain is one passage of a call through the wraps.
+// toolChain is one call's way through all wraps.
 type toolChain struct {
 	c    *Composite
 	call *hook.ToolCall
-	// next is what the whole chain surrounds.
+	// next runs the operation that the chain surrounds.
 	next   hook.ToolNext
 	levels []level
 }
 
-// level is the rest of a chain as one wrap sees it, and remembers what that returned.
+// level has the result that the rest of the chain returned to one wrap.
 type level struct {
 	chain *toolChain
 	// from is the position of the first wrap of the rest.
@@ -47,12 +47,12 @@ func (w *toolChain) run(ctx context.Context, at int) (result message.ToolResult)
 		return w.returned(at, w.next.Run(ctx))
 	}
 	e := &w.c.entries.wrapTool[at]
-	if !w.c.meant(e.at, w.call) {
+	if !w.c.matches(e.index, w.call) {
 		return w.returned(at, w.run(ctx, at+1))
 	}
 	returned := false
-	if r := w.c.record(e.at, point.WrapTool, w.call); r != nil {
-		defer func() { r.wrapped(ctx, w.call.Host(), returned) }()
+	if r := w.c.record(e.index, point.WrapTool, w.call); r != nil {
+		defer func() { r.endWrap(ctx, w.call.Host(), returned) }()
 	}
 	defer w.recover(ctx, at, &e.as, &result)
 	bounded, cancel := e.as.within(ctx)
@@ -62,7 +62,7 @@ func (w *toolChain) run(ctx context.Context, at int) (result message.ToolResult)
 	return result
 }
 
-// returned notes the result of position at for the wrap in front of it.
+// returned records the result of position at for the wrap around it.
 func (w *toolChain) returned(at int, result message.ToolResult) message.ToolResult {
 	if at > 0 {
 		rest := &w.levels[at-1]
@@ -71,9 +71,9 @@ func (w *toolChain) returned(at int, result message.ToolResult) message.ToolResu
 	return result
 }
 
-// recover is deferred around a wrap. If it panicked, the result of the rest stands if
-// the rest had returned; otherwise the call gets an error result, or under an open policy
-// runs without the wrap.
+// recover is deferred around a wrap. If the wrap panicked after the rest of the chain had
+// returned, the rest's result counts. Otherwise the call gets an error result, or under an
+// open policy runs without the wrap.
 func (w *toolChain) recover(ctx context.Context, at int, as *Member, result *message.ToolResult) {
 	if v := recover(); v != nil {
 		f := newFailure(point.WrapTool, as.Path, panicError(v), true)
@@ -98,12 +98,12 @@ func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req message.
 	return (&modelChain{c: c, step: step, req: req, next: next}).Stream(ctx)
 }
 
-// modelChain is one passage of a request through the wraps, or the rest of it as one wrap sees it.
+// modelChain is one request's way through all wraps.
 type modelChain struct {
 	c    *Composite
 	step *hook.Step
 	req  message.ModelRequest
-	// next is what the whole chain surrounds.
+	// next runs the operation that the chain surrounds.
 	next hook.ModelNext
 	// from is the position of the first wrap.
 	from int
@@ -122,15 +122,15 @@ func (w *modelChain) Stream(ctx context.Context) (stream message.ModelStream) {
 		return w.next.Stream(ctx)
 	}
 	e := &w.c.entries.wrapModel[w.from]
-	if !w.c.meant(e.at, w.step) {
+	if !w.c.matches(e.index, w.step) {
 		return w.rest().Stream(ctx)
 	}
 	returned := false
-	r := w.c.record(e.at, point.WrapModel, w.step)
+	r := w.c.record(e.index, point.WrapModel, w.step)
 	if r != nil {
 		defer func() {
 			if !returned {
-				r.wrapped(ctx, w.step.Host(), false)
+				r.endWrap(ctx, w.step.Host(), false)
 			}
 		}()
 	}
@@ -142,8 +142,8 @@ func (w *modelChain) Stream(ctx context.Context) (stream message.ModelStream) {
 	return isolated(e.as.Path, r.stream(ctx, w.step.Host(), stream))
 }
 
-// recover is deferred around the call of a wrap; a panic there makes a stream of one
-// error, or under an open policy the stream without the wrap.
+// recover is deferred around the call of a wrap. After a panic the stream is one error, or
+// under an open policy the stream without the wrap.
 func (w *modelChain) recover(ctx context.Context, as *Member, stream *message.ModelStream) {
 	v := recover()
 	if v == nil {
@@ -158,8 +158,8 @@ func (w *modelChain) recover(ctx context.Context, as *Member, stream *message.Mo
 	*stream = w.rest().Stream(ctx)
 }
 
-// isolated returns the stream of the wrap called owner with a panic in it turned
-// into an error; a panic of the consumer goes through.
+// isolated returns the stream of the wrap named owner with its panics turned into errors.
+// A panic of the consumer passes.
 func isolated(owner string, stream message.ModelStream) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
 		it := iteration{owner: owner, yield: yield}

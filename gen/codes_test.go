@@ -80,7 +80,7 @@ var elsewhere = []struct{ codes, file, test string }{
 	{"HG099", "verify_internal_test.go", "TestVerify"},
 }
 
-// analyzer tells whether a code is of gen/vet, whose tests are there.
+// analyzer reports whether a code is of gen/vet, whose tests are there.
 func analyzer(code string) bool { return code >= "HG080" && code < "HG090" }
 
 // produced are the scenarios that produce each code, by what their stderr is to be.

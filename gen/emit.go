@@ -101,7 +101,6 @@ func (r *run) file(p *model.Package, sets []emit.Toolset) (f *emit.File, err err
 	return f, err
 }
 
-// toolsets returns the subsystems with typed tools.
 func (r *run) toolsets(p *model.Package) []emit.Toolset {
 	var sets []emit.Toolset
 	for _, s := range p.Subsystems {
@@ -119,7 +118,6 @@ func (r *run) toolsets(p *model.Package) []emit.Toolset {
 	return sets
 }
 
-// outputLine makes the file of a position relative to dir.
 func outputLine(dir string, pos token.Position) token.Position {
 	if rel, err := filepath.Rel(dir, pos.Filename); err == nil && filepath.IsLocal(rel) {
 		pos.Filename = filepath.ToSlash(rel)

@@ -44,7 +44,7 @@ const (
 	Orphaned Kind = "orphaned"
 )
 
-// Result is what a run has found and done.
+// Result is the result of a run.
 type Result struct {
 	// Problems are sorted by position. With an error among them nothing was written.
 	Problems []Problem
@@ -56,8 +56,8 @@ type Result struct {
 	Packages, Read []string
 }
 
-// Run generates. It returns an error if the environment fails, such as the go command; what is wrong with the packages is a
-// problem.
+// Run generates. It returns an error if the environment fails, such as the go command; mistakes in the packages are problems of the
+// result.
 func Run(ctx context.Context, o Options) (Result, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *run) list(ctx context.Context) (bool, error) {
 	return true, r.readable()
 }
 
-// note records problems and tells whether they stop the run.
+// note records problems and reports whether they stop the run.
 func (r *run) note(problems []diag.Problem) bool {
 	if r.options.Strict {
 		problems = diag.Strict(problems)

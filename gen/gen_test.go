@@ -48,7 +48,7 @@ func (s *scenario) has(name string) bool {
 	return slices.ContainsFunc(s.archive.Files, func(f txtar.File) bool { return f.Name == name })
 }
 
-// fails tells whether the scenario has an error.
+// fails reports whether the scenario has an error.
 func (s *scenario) fails() bool {
 	stderr, _ := s.want("stderr")
 	return strings.Contains(stderr, ": error HG")

@@ -7,10 +7,10 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/scaffold"
 )
 
-// NewOptions say which subsystem is wanted, and where: Name, Tools, Dynamic, Dir, Below, Into and Check.
+// NewOptions describe the subsystem to write, and its place: Name, Tools, Dynamic, Dir, Below, Into and Check.
 type NewOptions = scaffold.Options
 
-// NewResult is what [New] has found and done.
+// NewResult is the result of [New].
 type NewResult = scaffold.Result
 
 // NewFile is one file that [New] wrote; its What is one of the kinds below.
@@ -24,9 +24,9 @@ const (
 	Changed    = scaffold.Changed
 )
 
-// New writes the first version of a subsystem with what is generated from it, and adds it to a composite. It makes everything in
-// memory and type-checks it together before it writes the first file. It overwrites nothing; if writing fails, it removes what it
-// has written. A subsystem that exists and has what is asked for is left as it is.
+// New writes the first version of a subsystem with its generated code, and adds it to a composite. It makes everything in memory and
+// type-checks it together before it writes the first file. It overwrites nothing; if writing fails, it removes the files that it has
+// written. It leaves an existing subsystem with the requested tools as it is.
 //
 // An error is a name or a place that is not allowed, or a failure of the environment; nothing is written then either.
 func New(ctx context.Context, o NewOptions) (NewResult, error) {

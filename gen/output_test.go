@@ -208,7 +208,7 @@ func (f found) assertRefused(t *testing.T, dir, right string) {
 	}
 }
 
-// mayAll tells whether the user reads what nobody may read, as root does.
+// mayAll reports whether the user reads what nobody may read, as root does.
 func mayAll(t *testing.T) bool {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "probe")

@@ -19,7 +19,7 @@ type Problem = diag.Problem
 // Info is the severity of problems that stop nothing and need no action.
 const Info = diag.Info
 
-// Format is how problems are written.
+// Format is an output format of problems.
 type Format = diag.Format
 
 // The formats.
@@ -29,7 +29,7 @@ const (
 	JSON   = diag.JSON
 )
 
-// Formats are all there are.
+// Formats returns all formats.
 func Formats() []Format { return diag.Formats() }
 
 // Print writes problems whose positions are relative to dir, in the order given. The error is the writer's.
@@ -38,11 +38,11 @@ func Print(w io.Writer, f Format, dir string, problems []Problem) error {
 	return printer.Print(w, diag.Locate(problems, printer.Source))
 }
 
-// HasErrors tells whether one of the problems stopped the run.
+// HasErrors reports whether one of the problems stopped the run.
 func HasErrors(problems []Problem) bool { return diag.HasErrors(problems) }
 
-// Explain returns the page of a code: what it means, why it is a problem, an example, and the words that it is about.
-// ok is false if there is no such code.
+// Explain returns the page of a code: its meaning, why it is a problem, an example, and the grammar of the words involved. ok is
+// false if there is no such code.
 func Explain(code string) (page string, ok bool) { return reference.Explain(code) }
 
 // Codes returns all codes, sorted.
@@ -51,8 +51,8 @@ func Codes() []string { return diag.Codes() }
 // Reference returns the whole reference in Markdown: directives, tags and codes.
 func Reference() string { return reference.Markdown() }
 
-// Differences returns the problems with those of the files that differ from what they should be, sorted. It is meant for
-// the result of a check.
+// Differences returns the problems and those of the files that differ from their wanted texts, sorted. It is for the result of a
+// check.
 func (r Result) Differences() []Problem {
 	out := slices.Clone(r.Problems)
 	for _, c := range r.Changes {

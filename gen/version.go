@@ -8,7 +8,7 @@ import (
 )
 
 // compositePath is the import path of the package that generated code calls, versionConstant the constant that every generated file
-// names.
+// uses.
 const (
 	compositePath   = "github.com/grapnel-go/grapnel/composite"
 	versionConstant = "GenVersion2"

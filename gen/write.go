@@ -15,7 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// compare returns the generated files that have to change. A name that something else has is a problem.
+// compare returns the generated files that have to change. An output name that is no regular file is a problem.
 func (r *run) compare(output map[string][]byte) ([]Change, []diag.Problem, error) {
 	var changes []Change
 	var problems []diag.Problem
@@ -54,7 +54,7 @@ func (r *run) readable() error {
 		}
 		f, err := os.Open(filepath.Join(root.Dir, load.Output))
 		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("read what was generated, nothing was changed: %w", err)
+			return fmt.Errorf("read the generated file, nothing was changed: %w", err)
 		}
 		if err == nil {
 			_ = f.Close() // only read
@@ -92,7 +92,6 @@ func (r *run) noFile(name string, err error) diag.Problem {
 	return diag.New(diag.OutputNoFile, token.Position{Filename: relative(r.dir, name)}, load.Output, err)
 }
 
-// texts returns the generated texts by file name.
 func (r *run) texts(output map[string][]byte) map[string][]byte {
 	texts := map[string][]byte{}
 	for _, root := range r.listing.Roots {
@@ -101,7 +100,6 @@ func (r *run) texts(output map[string][]byte) map[string][]byte {
 	return texts
 }
 
-// record adds the changes to the result.
 func (r *run) record(changes []Change, output map[string][]byte) {
 	texts := r.texts(output)
 	r.result.Texts = map[string][]byte{}
@@ -139,7 +137,7 @@ func (r *run) write(changes []Change, output map[string][]byte) error {
 	for _, c := range changes {
 		if c.Kind == Orphaned {
 			if err := os.Remove(c.Path); err != nil {
-				return fmt.Errorf("delete what nothing generates any more: %w", err)
+				return fmt.Errorf("delete the obsolete generated file: %w", err)
 			}
 			continue
 		}
@@ -150,7 +148,6 @@ func (r *run) write(changes []Change, output map[string][]byte) error {
 	return nil
 }
 
-// replace replaces a file atomically.
 func replace(name string, text []byte) error {
 	made, err := writeTemp(name, text)
 	if made != "" {

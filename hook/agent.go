@@ -15,13 +15,13 @@ type AgentConfig struct {
 	Name string
 	// Description is one sentence for people and for agents that delegate.
 	Description string
-	// Model says which model answers, and what it is told beside the messages.
+	// Model says which model answers, and with which settings.
 	Model ModelSettings
 	// Instructions are the first part of the system prompt.
 	Instructions string
 	// Tools are the public names of the tools that the agent may use. Nil means
-	// all that its hooks offer; empty and non-nil means none. A name that nobody
-	// owns is an error at registration.
+	// all that its hooks offer; empty and non-nil means none. A name without an
+	// owner is an error at registration.
 	Tools  []string
 	Limits Limits
 
@@ -30,7 +30,7 @@ type AgentConfig struct {
 	host     Host
 }
 
-// ModelSettings are what every request of an agent tells the model. Zero values are the provider's defaults.
+// ModelSettings are the settings of every model request of an agent. Zero values are the provider's defaults.
 type ModelSettings struct {
 	// Name is the model id.
 	Name   string
@@ -43,8 +43,7 @@ type ModelSettings struct {
 // Limits bound one turn. Zero is the runtime's default for Steps (20) and no
 // limit for the others.
 type Limits struct {
-	// Steps is the number of model calls; 0 is the runtime's default, negative no limit:
-	// then the others end the turn.
+	// Steps is the number of model calls; 0 is the runtime's default, negative no limit.
 	Steps int `json:"steps,omitzero"`
 	// Tokens is input plus output over all model calls.
 	Tokens int64 `json:"tokens,omitzero"`
@@ -52,9 +51,8 @@ type Limits struct {
 	Time time.Duration `json:"time,omitzero"`
 }
 
-// Merge returns c with what over sets laid above it: an empty value in over
-// leaves what is there. Tools that are empty but non-nil do count, and sections
-// are merged by name, each as a whole.
+// Merge returns c overridden by over. An empty value in over leaves that of c; Tools
+// override unless they are nil. Sections override by name, each as a whole.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	c.Name = cmp.Or(over.Name, c.Name)
 	c.Description = cmp.Or(over.Description, c.Description)
@@ -90,5 +88,5 @@ func (c *AgentConfig) Prefixed(prefix string) *AgentConfig {
 // WithHost returns c with the runtime's host. The runtime uses it.
 func (c AgentConfig) WithHost(h Host) AgentConfig { c.host = h; return c }
 
-// Host is what a hook may ask of the runtime outside a turn. It is never nil.
+// Host returns the runtime's services for hooks, outside a turn. It is never nil.
 func (c *AgentConfig) Host() Host { return hostOr(c.host) }

@@ -7,34 +7,31 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// A contribution is what a hook adds at a contributing point: each point has a type
-// of its own, so that a wrong kind does not compile. Composites put what their
-// members contribute one behind the other, in plan order; the runtime sorts it by
-// weight, high first and plan order among equals, merges what belongs together,
-// and cuts what passes the budget, with a [Diagnostic] that holds no values.
+// A contribution is a value that a hook adds at a contributing point. Each point has a type
+// of its own, so that a wrong kind does not compile. Composites concatenate the
+// contributions of their members in plan order. The runtime sorts them by weight, high first
+// and plan order among equals, merges those with one id, and cuts those beyond the budget,
+// with a [Diagnostic] that holds no values.
 
-// Attached goes with a contribution of any kind. A contribution that is empty
-// otherwise contributes nothing else.
+// Attached is part of every contribution. A contribution may have nothing else.
 type Attached struct {
-	// Diagnostics are told as events.
+	// Diagnostics are emitted as events.
 	Diagnostics message.List[Diagnostic]
 	// Jobs are queued once the turn has begun.
 	Jobs message.List[Job]
 }
 
-// Diagnostic is a remark for people about something that did not go as it might
-// have.
+// Diagnostic is a warning or note for people.
 type Diagnostic struct {
-	// Code names the kind of remark: one of the runtime's below, or one of the hook's
-	// own, "memory.index_stale".
+	// Code is one of the runtime's, see package event, or one of the hook's own,
+	// "memory.index_stale".
 	Code DiagnosticCode `json:"code"`
 	// Text is safe to show: it holds no values.
 	Text       string     `json:"text,omitzero"`
 	Visibility Visibility `json:"visibility,omitzero"`
 }
 
-// DiagnosticCode names a kind of remark, in words of small letters with dots
-// between them.
+// DiagnosticCode names a kind of diagnostic, in lower-case words separated by dots.
 type DiagnosticCode string
 
 // Event returns the event that tells of the remark. One that is internal,
@@ -53,34 +50,34 @@ const visibleInternal Visibility = "internal"
 // visibilities are all of them, each seen by more people than the one before.
 var visibilities = [...]Visibility{visibleInternal, "debug", "audit", "user"}
 
-// Reaches reports whether something of this visibility is shown to who wants to
-// see what is at least as visible as level: what is for users reaches everybody,
-// what is internal only who asks for internal. What is no visibility is internal.
+// Reaches reports whether a client that asks for level gets something of this visibility:
+// user reaches every level, internal only the level internal. An unknown visibility counts
+// as internal.
 func (v Visibility) Reaches(level Visibility) bool { return v.rank() >= level.rank() }
 
 func (v Visibility) rank() int { return max(0, slices.Index(visibilities[:], v)) }
 
-// Job is work that is done apart from any turn.
+// Job is work that the runtime does outside of turns.
 type Job struct {
-	// Kind names what is to be done: "memory.extract".
+	// Kind names the work: "memory.extract".
 	Kind string `json:"kind"`
-	// Key is the idempotency key: of several jobs with one kind and key, one is
-	// done. It is not empty.
+	// Key is the idempotency key: of several jobs with one kind and key, the runtime
+	// does one. It is not empty.
 	Key     string       `json:"key"`
 	Payload message.JSON `json:"payload,omitzero"`
 }
 
 // Policy is a named setting of one turn, "memory" "recall" "off". Of several with
-// the same domain and key the one with the highest weight holds; among equals with
-// different values the first, and a diagnostic says so.
+// the same domain and key the one with the highest weight wins; among equals with
+// different values the first wins, and a diagnostic says so.
 type Policy struct {
 	Domain, Key string
 	Value       string
-	// Recall is what RefineContext is to look for; of several plans that of the
-	// highest weight holds. Fallback holds where there is no other.
+	// Recall tells RefineContext what to search for. Of several plans the one with the
+	// highest weight wins; a Fallback counts only if no policy has a Recall.
 	Recall, Fallback RecallPlan
 	Weight           int
-	// By is the path of who contributed it; composites set it.
+	// By is the path of the contributor; composites set it.
 	By string
 	Attached
 }
@@ -88,32 +85,32 @@ type Policy struct {
 // From returns the policy with owner in front of its path.
 func (p Policy) From(owner string) Policy { p.By = under(owner, p.By); return p }
 
-// RecallPlan is what to look for in what was stored before.
+// RecallPlan is a search in a subsystem's stored knowledge.
 type RecallPlan struct {
 	Queries message.List[string]
-	// Limit bounds the number of findings; 0 is the default of who looks.
+	// Limit bounds the number of findings; 0 is the subsystem's default.
 	Limit int
-	// Chars bounds their text in characters; 0 is the default of who looks.
+	// Chars bounds their text in characters; 0 is the subsystem's default.
 	Chars int
 }
 
 // IsZero reports whether it is no plan.
 func (p RecallPlan) IsZero() bool { return p.Queries.Len() == 0 && p.Limit == 0 && p.Chars == 0 }
 
-// ContextBlock is something that the model is told in one turn beside the history.
+// ContextBlock is text that the model gets in one turn, in addition to the history.
 type ContextBlock struct {
 	// Domain and ID name the block: "memory", "notes". Of several with the same
-	// names the one with the highest weight stays, but RefineContext takes the place
-	// of TurnContext. Without an ID it is a block of its own.
+	// names the one with the highest weight stays, but a block of RefineContext
+	// replaces one of TurnContext. A block without an ID is never replaced.
 	Domain, ID string
 	Text       string
-	// Chars bounds the text in characters, beside the budget of all blocks; 0 is no
-	// bound.
+	// Chars bounds the text in characters, in addition to the budget of all blocks;
+	// 0 is no bound.
 	Chars int
 	// Sources say where the text is from, for people.
 	Sources message.List[string]
 	Weight  int
-	// By is the path of who contributed it; composites set it.
+	// By is the path of the contributor; composites set it.
 	By string
 	Attached
 }
@@ -124,15 +121,15 @@ func (b ContextBlock) From(owner string) ContextBlock { b.By = under(owner, b.By
 // ToolChange changes the agent's tools for one turn.
 type ToolChange struct {
 	// ID names the bundle; of several with one id, the one with the highest weight
-	// counts. "" is a bundle of its own.
+	// counts. A bundle without an ID always counts.
 	ID string
 	// Hide are the public names of tools that the agent does not get.
 	Hide message.List[string]
-	// Add are tools that it gets beside its own, if its scope allows them. A tool
-	// never takes the place of another with the same name.
+	// Add are additional tools, if the agent's scope allows them. An added tool never
+	// replaces another with the same name.
 	Add    message.List[AddedTool]
 	Weight int
-	// By is the path of who contributed it; composites set it.
+	// By is the path of the contributor; composites set it.
 	By string
 	Attached
 }
@@ -141,11 +138,11 @@ type ToolChange struct {
 type AddedTool struct {
 	// Tool is described under its public name.
 	Tool message.Tool
-	// Owner is the path of the subsystem whose Dispatch binds its calls; "" is who
-	// contributed it. A tool that its owner does not take is not added: Dispatch is
-	// asked once a turn, with {} as the arguments. A call then goes to the first
-	// subsystem that takes it, as for every tool that is not known when agents are
-	// registered.
+	// Owner is the path of the subsystem whose Dispatch binds its calls; "" is the
+	// contributor. A tool whose owner does not bind it is not added: Dispatch is
+	// called once a turn to find out, with {} as the arguments. A call then goes to
+	// the first subsystem whose Dispatch binds it, as for every tool that is not
+	// known when agents are registered.
 	Owner string
 }
 
@@ -155,12 +152,12 @@ func (c ToolChange) From(owner string) ToolChange { c.By = under(owner, c.By); r
 // PromptSection is a part of the system prompt of one turn.
 type PromptSection struct {
 	// ID names the section; of several with one id, the one with the highest weight
-	// stays. "" is a section of its own.
+	// stays. Sections without an ID never replace each other.
 	ID string
-	// Title stands above the text; "" is none.
+	// Title is the heading of the text; "" is none.
 	Title, Text string
 	Weight      int
-	// By is the path of who contributed it; composites set it.
+	// By is the path of the contributor; composites set it.
 	By string
 	Attached
 }
@@ -168,20 +165,20 @@ type PromptSection struct {
 // From returns the section with owner in front of its path.
 func (s PromptSection) From(owner string) PromptSection { s.By = under(owner, s.By); return s }
 
-// Contributed is what the hooks have contributed to a turn so far, merged.
+// Contributed holds the merged contributions of all hooks to a turn so far.
 type Contributed struct {
-	// Policies are those that hold.
+	// Policies has the winner for each domain and key.
 	Policies message.List[Policy]
-	// Recall is the plan that holds, and Fallback says that it is a policy's fallback.
+	// Recall is the winning plan; Fallback says that it is a policy's fallback.
 	Recall   RecallPlan
 	Fallback bool
 	// Context are the blocks that the model gets, heaviest first.
 	Context message.List[ContextBlock]
-	// BlocksLeft and CharsLeft are what is left of the budget for context.
+	// BlocksLeft and CharsLeft are the rest of the budget for context.
 	BlocksLeft, CharsLeft int
 }
 
-// Policy returns the value of the policy that holds for domain and key.
+// Policy returns the value of the winning policy for domain and key.
 func (c Contributed) Policy(domain, key string) (value string, ok bool) {
 	for _, p := range c.Policies.All() {
 		if p.Domain == domain && p.Key == key {

@@ -9,14 +9,15 @@ import (
 // Answer is the kind of answer that a decision holds.
 type Answer string
 
-// The answers. The constructors of a decision type are the answers that its point allows: any other does not compile.
+// The answers. A constant is named Answer and its value. The constructors of a decision type are the answers that its point allows: any
+// other does not compile.
 const (
 	AnswerNone     Answer = ""         // no opinion
 	AnswerApprove  Answer = "approve"  // go on
 	AnswerModify   Answer = "modify"   // go on with other arguments
 	AnswerNarrow   Answer = "narrow"   // go on with a smaller grant
-	AnswerContext  Answer = "context"  // go on, and tell the model something
-	AnswerHint     Answer = "hint"     // go on, and heed this
+	AnswerContext  Answer = "context"  // go on, with an entry for the model
+	AnswerHint     Answer = "hint"     // go on, and keep this in the summary
 	AnswerContinue Answer = "continue" // do not end yet, with feedback
 	AnswerRepair   Answer = "repair"   // try with these arguments
 	AnswerRename   Answer = "rename"   // try the tool of this name
@@ -30,7 +31,7 @@ const (
 	AnswerRefuse   Answer = "refuse"   // approval refused
 	AnswerWithhold Answer = "withhold" // the model does not get the result
 	AnswerDeny     Answer = "deny"     // the call does not run
-	AnswerSkip     Answer = "skip"     // it is not done
+	AnswerSkip     Answer = "skip"     // no compaction
 	AnswerReject   Answer = "reject"   // the session or the turn does not begin, the step fails
 	AnswerStop     Answer = "stop"     // the turn ends
 )
@@ -55,7 +56,7 @@ func (a Answer) severity() int {
 
 const blocking = 4
 
-// Denies reports whether the answer holds something back: it denies, refuses, rejects, withholds, skips or stops.
+// Denies reports whether the answer is deny, refuse, reject, withhold, skip or stop.
 func (a Answer) Denies() bool {
 	return a.severity() >= blocking || a == AnswerRefuse || a == AnswerWithhold
 }
@@ -63,7 +64,7 @@ func (a Answer) Denies() bool {
 // Outweighs reports whether the answer is more severe than another one of the same point.
 func (a Answer) Outweighs(other Answer) bool { return a.severity() > other.severity() }
 
-// Verdict is the part of an answer that all points have in common.
+// Verdict is the part of a decision that all points have in common.
 type Verdict struct {
 	// Kind is AnswerNone for no opinion.
 	Kind Answer
@@ -73,15 +74,15 @@ type Verdict struct {
 	Stop StopReason
 	// By is the path of the hook that answered, "Core.Guard".
 	By string
-	// Failure is set if the fail policy answered, because the hook failed.
+	// Failure is set if the hook failed and its fail policy answered for it.
 	Failure *Failure
 }
 
-// Ruling is the core of every decision: an answer with its author. The zero Ruling is no opinion. It is one pointer, so that a
-// silent hook costs no allocation. A Ruling never changes; it may be shared.
+// Ruling is the core of every decision: an answer with its author. The zero Ruling is no opinion and costs no allocation. A Ruling
+// never changes; it may be shared.
 type Ruling struct{ a *answer }
 
-// answer holds the payloads of all points. It exists only for a hook that has an opinion.
+// answer holds the payloads of all points.
 type answer struct {
 	Verdict
 	result  message.ToolResult
@@ -119,7 +120,7 @@ func (r Ruling) Under(owner string) Ruling {
 }
 
 // Merge returns the more severe answer; of two stops the one whose stop reason has more authority. Among equals the earlier one
-// wins, or the later one if outward, as where hooks judge from the inside out. Grants intersect and contexts add up either way.
+// wins. With outward the later one wins: at points where inner hooks judge first. Grants intersect and contexts add up either way.
 func (r Ruling) Merge(later Ruling, outward bool) Ruling {
 	switch {
 	case r.a == nil:
@@ -146,7 +147,6 @@ func (a *answer) outweighs(earlier *answer, outward bool) bool {
 	return outward
 }
 
-// payload returns the answer, or an empty one.
 func (r Ruling) payload() answer {
 	if r.a == nil {
 		return answer{}
@@ -154,7 +154,7 @@ func (r Ruling) payload() answer {
 	return *r.a
 }
 
-func say(kind Answer, reason string) Ruling {
+func rule(kind Answer, reason string) Ruling {
 	v := Verdict{Kind: kind, Reason: reason}
 	if kind == AnswerStop {
 		v.Stop = StopStopRequested
@@ -162,9 +162,9 @@ func say(kind Answer, reason string) Ruling {
 	return Ruling{&answer{Verdict: v}}
 }
 
-// saying is an answer about a name, a model or an output.
-func saying(kind Answer, text string) Ruling {
-	r := say(kind, "")
+// ruleText returns an answer about a name, a model or an output.
+func ruleText(kind Answer, text string) Ruling {
+	r := rule(kind, "")
 	r.a.text = text
 	return r
 }
@@ -184,12 +184,11 @@ func replying(kind Answer, reply message.ModelReply) Ruling {
 }
 
 // SessionDecision is the answer of OnSessionStart. The zero value is no opinion.
-// A reject ends it; contexts add up beside it.
+// The first reject wins; contexts add up.
 type SessionDecision struct{ Ruling }
 
-// RejectSession refuses the session: the turn that would have begun it ends with
-// the reason.
-func RejectSession(reason string) SessionDecision { return SessionDecision{say(AnswerReject, reason)} }
+// RejectSession refuses the session: its first turn ends with the reason.
+func RejectSession(reason string) SessionDecision { return SessionDecision{rule(AnswerReject, reason)} }
 
 // ContextSession adds a labelled, ephemeral entry to the session's first turn.
 func ContextSession(text string) SessionDecision {
@@ -204,12 +203,12 @@ func (d SessionDecision) Context() message.List[string] { return message.Freeze(
 type TurnDecision struct{ Ruling }
 
 // RejectTurn ends the turn before its input becomes history, with the stop reason
-// denied. What was said to a running turn is refused, and the turn goes on.
-func RejectTurn(reason string) TurnDecision { return TurnDecision{say(AnswerReject, reason)} }
+// denied. A message to a running turn is refused, and the turn continues.
+func RejectTurn(reason string) TurnDecision { return TurnDecision{rule(AnswerReject, reason)} }
 
-// RespondTurn answers the user in the model's place; input and answer are stored. An
-// answer to what was said to a running turn is told to its sender and not stored.
-func RespondTurn(text string) TurnDecision { return TurnDecision{saying(AnswerRespond, text)} }
+// RespondTurn answers the user in the model's place; input and answer are stored. The
+// answer to a message to a running turn goes to its sender and is not stored.
+func RespondTurn(text string) TurnDecision { return TurnDecision{ruleText(AnswerRespond, text)} }
 
 // Text returns the answer of RespondTurn.
 func (d TurnDecision) Text() string { return d.payload().text }
@@ -220,9 +219,9 @@ type StepDecision struct{ Ruling }
 
 // StopStep ends the turn, before the step or after it. The reason is StopDenied, one of the
 // limits (StopStepsLimit to StopRetryLimit) or StopFinishReason; any other becomes
-// StopStopRequested. Of these, OnStop may overrule StopFinishReason only. Text is what to show.
+// StopStopRequested. OnStop may overrule only StopFinishReason. text is for people.
 func StopStep(reason StopReason, text string) StepDecision {
-	d := say(AnswerStop, text)
+	d := rule(AnswerStop, text)
 	if a := reason.Authority(); reason == StopFinishReason || a >= StopDenied.Authority() && a <= StopRetryLimit.Authority() {
 		d.a.Stop = reason
 	}
@@ -230,7 +229,7 @@ func StopStep(reason StopReason, text string) StepDecision {
 }
 
 // WithContext returns the decision with figures for programs, a JSON object such as
-// {"currentSteps":10,"maxSteps":10}; they go with the stop signal.
+// {"currentSteps":10,"maxSteps":10}. They become [StopSignal].Context.
 func (d StepDecision) WithContext(figures message.JSON) StepDecision {
 	if d.a == nil {
 		return d
@@ -246,9 +245,9 @@ func (d StepDecision) Context() message.JSON { return d.payload().args }
 // StopDecision is the answer of OnStop. The zero value is no answer: the turn ends.
 type StopDecision struct{ Ruling }
 
-// ContinueTurn has the turn go on with another step, with the feedback as an
-// ephemeral entry. The runtime caps it.
-func ContinueTurn(feedback string) StopDecision { return StopDecision{say(AnswerContinue, feedback)} }
+// ContinueTurn continues the turn with another step, with the feedback as an
+// ephemeral entry. The runtime limits how often.
+func ContinueTurn(feedback string) StopDecision { return StopDecision{rule(AnswerContinue, feedback)} }
 
 // RecoverDecision is the answer of OnTurnError. The zero value is no answer: the
 // turn ends with the error.
@@ -256,7 +255,7 @@ type RecoverDecision struct{ Ruling }
 
 // RecoverTurn ends the turn as completed, with this output as its final answer.
 func RecoverTurn(output string) RecoverDecision {
-	return RecoverDecision{saying(AnswerRecover, output)}
+	return RecoverDecision{ruleText(AnswerRecover, output)}
 }
 
 // Output returns the output of RecoverTurn.
@@ -267,10 +266,10 @@ func (d RecoverDecision) Output() string { return d.payload().text }
 type ModelDecision struct{ Ruling }
 
 // StopModel ends the turn before the model is asked.
-func StopModel(reason string) ModelDecision { return ModelDecision{say(AnswerStop, reason)} }
+func StopModel(reason string) ModelDecision { return ModelDecision{rule(AnswerStop, reason)} }
 
 // RejectModel fails the step; the turn ends with an error.
-func RejectModel(reason string) ModelDecision { return ModelDecision{say(AnswerReject, reason)} }
+func RejectModel(reason string) ModelDecision { return ModelDecision{rule(AnswerReject, reason)} }
 
 // RespondModel gives the reply in the model's place.
 func RespondModel(reply message.ModelReply) ModelDecision {
@@ -285,30 +284,30 @@ func (d ModelDecision) Reply() message.ModelReply { return d.payload().reply }
 type ReplyDecision struct{ Ruling }
 
 // StopReply ends the turn with the reply so far.
-func StopReply(reason string) ReplyDecision { return ReplyDecision{say(AnswerStop, reason)} }
+func StopReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerStop, reason)} }
 
 // RejectReply fails the step; the turn ends with an error.
-func RejectReply(reason string) ReplyDecision { return ReplyDecision{say(AnswerReject, reason)} }
+func RejectReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerReject, reason)} }
 
 // RetryReply drops the reply and asks the model again, with the feedback as an
-// ephemeral entry. The runtime caps it; past the cap the step fails.
-func RetryReply(feedback string) ReplyDecision { return ReplyDecision{say(AnswerRetry, feedback)} }
+// ephemeral entry. The runtime limits how often; beyond the limit the step fails.
+func RetryReply(feedback string) ReplyDecision { return ReplyDecision{rule(AnswerRetry, feedback)} }
 
 // FailureDecision is the answer of OnModelError. The zero value is no answer; if
-// nobody answers, the turn ends with the error.
+// no hook answers, the turn ends with the error.
 type FailureDecision struct{ Ruling }
 
-// RetryFailure asks the same model again after a while; zero or less is at once.
-// What the provider asked to wait is a minimum.
+// RetryFailure asks the same model again after that time; zero or less is at once.
+// The runtime waits at least as long as the provider asked for.
 func RetryFailure(after time.Duration) FailureDecision {
-	d := say(AnswerRetry, "")
+	d := rule(AnswerRetry, "")
 	d.a.after = max(after, 0)
 	return FailureDecision{d}
 }
 
 // FallbackFailure asks the model with this id instead, for the rest of the step.
 func FallbackFailure(model string) FailureDecision {
-	return FailureDecision{saying(AnswerFallback, model)}
+	return FailureDecision{ruleText(AnswerFallback, model)}
 }
 
 // RespondFailure gives the reply in the model's place.
@@ -326,22 +325,22 @@ func (d FailureDecision) Model() string { return d.payload().text }
 func (d FailureDecision) Reply() message.ModelReply { return d.payload().reply }
 
 // CompactionDecision is the answer of BeforeCompaction. The zero value is no
-// opinion. Severity: skip, supply; hints add up beside them.
+// opinion. Severity: skip, supply; hints add up.
 type CompactionDecision struct{ Ruling }
 
 // SkipCompaction leaves the history as it is.
 func SkipCompaction(reason string) CompactionDecision {
-	return CompactionDecision{say(AnswerSkip, reason)}
+	return CompactionDecision{rule(AnswerSkip, reason)}
 }
 
-// HintCompaction tells whoever writes the summary what it has to keep.
+// HintCompaction tells the model what the summary has to keep.
 func HintCompaction(text string) CompactionDecision {
 	return CompactionDecision{adding(AnswerHint, text)}
 }
 
 // SupplyCompaction gives the summary; the model is not asked for one.
 func SupplyCompaction(summary string) CompactionDecision {
-	return CompactionDecision{saying(AnswerSupply, summary)}
+	return CompactionDecision{ruleText(AnswerSupply, summary)}
 }
 
 // Hints returns the texts of every HintCompaction.
@@ -351,22 +350,22 @@ func (d CompactionDecision) Hints() message.List[string] { return message.Freeze
 func (d CompactionDecision) Summary() string { return d.payload().text }
 
 // ToolDecision is the answer of BeforeTool. The zero value is no opinion and
-// costs nothing. Severity: stop, deny, ask, answer; grants intersect beside them.
+// allocates nothing. Severity: stop, deny, ask, answer; grants intersect.
 type ToolDecision struct{ Ruling }
 
 // StopTool ends the turn; the call does not run and its result is the reason.
-func StopTool(reason string) ToolDecision { return ToolDecision{say(AnswerStop, reason)} }
+func StopTool(reason string) ToolDecision { return ToolDecision{rule(AnswerStop, reason)} }
 
 // DenyTool refuses the call; the reason becomes its result. No other answer
 // lifts it.
-func DenyTool(reason string) ToolDecision { return ToolDecision{say(AnswerDeny, reason)} }
+func DenyTool(reason string) ToolDecision { return ToolDecision{rule(AnswerDeny, reason)} }
 
 // AskTool lets the call run only if Approve says so.
-func AskTool(reason string) ToolDecision { return ToolDecision{say(AnswerAsk, reason)} }
+func AskTool(reason string) ToolDecision { return ToolDecision{rule(AnswerAsk, reason)} }
 
 // AnswerTool gives the result in the tool's place; the tool does not run.
 func AnswerTool(result message.ToolResult) ToolDecision {
-	d := say(AnswerAnswer, "")
+	d := rule(AnswerAnswer, "")
 	d.a.result = result
 	return ToolDecision{d}
 }
@@ -374,7 +373,7 @@ func AnswerTool(result message.ToolResult) ToolDecision {
 // NarrowTool lets the call run with a smaller grant. Grants of several hooks are
 // intersected.
 func NarrowTool(g Grant) ToolDecision {
-	d := say(AnswerNarrow, "")
+	d := rule(AnswerNarrow, "")
 	d.a.grant = g
 	return ToolDecision{d}
 }
@@ -382,23 +381,23 @@ func NarrowTool(g Grant) ToolDecision {
 // Result returns the result of AnswerTool.
 func (d ToolDecision) Result() message.ToolResult { return d.payload().result }
 
-// Grant returns the intersection of all grants that were narrowed.
+// Grant returns the intersection of the grants of every NarrowTool.
 func (d ToolDecision) Grant() Grant { return d.payload().grant }
 
 // ApprovalDecision is the answer of Approve. The zero value is no answer; if
-// nobody answers, the call is refused.
+// no hook answers, the call is refused.
 type ApprovalDecision struct{ Ruling }
 
 // ApproveCall lets the call run with exactly the arguments that were shown.
-func ApproveCall() ApprovalDecision { return ApprovalDecision{say(AnswerApprove, "")} }
+func ApproveCall() ApprovalDecision { return ApprovalDecision{rule(AnswerApprove, "")} }
 
 // RefuseCall denies the call; the reason becomes its result.
-func RefuseCall(reason string) ApprovalDecision { return ApprovalDecision{say(AnswerRefuse, reason)} }
+func RefuseCall(reason string) ApprovalDecision { return ApprovalDecision{rule(AnswerRefuse, reason)} }
 
 // ModifyCall approves the call with other arguments. They are bound, validated
 // and decided about again before they run.
 func ModifyCall(args message.JSON) ApprovalDecision {
-	d := say(AnswerModify, "")
+	d := rule(AnswerModify, "")
 	d.a.args = args
 	return ApprovalDecision{d}
 }
@@ -407,16 +406,16 @@ func ModifyCall(args message.JSON) ApprovalDecision {
 func (d ApprovalDecision) Args() message.JSON { return d.payload().args }
 
 // OutcomeDecision is the answer of AfterTool. The zero value is no opinion.
-// Severity: stop, withhold; context adds up beside them.
+// Severity: stop, withhold; contexts add up.
 type OutcomeDecision struct{ Ruling }
 
 // StopOutcome ends the turn after this step; the result stays.
-func StopOutcome(reason string) OutcomeDecision { return OutcomeDecision{say(AnswerStop, reason)} }
+func StopOutcome(reason string) OutcomeDecision { return OutcomeDecision{rule(AnswerStop, reason)} }
 
-// WithholdOutcome keeps the result from the model, which is told the reason
-// instead. What the tool did is not undone.
+// WithholdOutcome keeps the result from the model, which gets the reason instead.
+// The tool's effects are not undone.
 func WithholdOutcome(reason string) OutcomeDecision {
-	return OutcomeDecision{say(AnswerWithhold, reason)}
+	return OutcomeDecision{rule(AnswerWithhold, reason)}
 }
 
 // ContextOutcome adds a labelled, ephemeral entry after the step's results.
@@ -428,22 +427,22 @@ func ContextOutcome(text string) OutcomeDecision {
 func (d OutcomeDecision) Context() message.List[string] { return message.Freeze(d.payload().context) }
 
 // RepairDecision is the answer of OnInvalidTool. The zero value is no answer; if
-// nobody answers, the call's result is the error.
+// no hook answers, the call's result is the error.
 type RepairDecision struct{ Ruling }
 
 // RepairArgs tries the call again with these arguments.
 func RepairArgs(args message.JSON) RepairDecision {
-	d := say(AnswerRepair, "")
+	d := rule(AnswerRepair, "")
 	d.a.args = args
 	return RepairDecision{d}
 }
 
 // RenameTool tries the call again as one of the tool with this public name.
-func RenameTool(name string) RepairDecision { return RepairDecision{saying(AnswerRename, name)} }
+func RenameTool(name string) RepairDecision { return RepairDecision{ruleText(AnswerRename, name)} }
 
 // RetryInvalid drops the reply and asks the model again, with the feedback as an
 // ephemeral entry. It counts as a retry of the reply.
-func RetryInvalid(feedback string) RepairDecision { return RepairDecision{say(AnswerRetry, feedback)} }
+func RetryInvalid(feedback string) RepairDecision { return RepairDecision{rule(AnswerRetry, feedback)} }
 
 // Args returns the arguments of RepairArgs.
 func (d RepairDecision) Args() message.JSON { return d.payload().args }

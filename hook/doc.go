@@ -1,5 +1,4 @@
-// Package hook is the contract of Grapnel: what a subsystem implements, and
-// the values it is handed.
+// Package hook is the contract of Grapnel: the interfaces that a subsystem implements, and the values that it receives.
 //
 // A subsystem is a type that implements [Hook]. It embeds [Nop], which
 // implements all nine methods as "nothing to add", and writes only the methods
@@ -11,20 +10,19 @@
 //
 //	func (Polite) SystemPrompt(*hook.AgentConfig) string { return "Be polite." }
 //
-// Several subsystems become one hook through a composite: a struct of hooks
-// welded by the generator (command hookgen) or, at run time, by
-// composite.New. A runtime drives the agent loop through that one hook and
-// knows nothing else.
+// A composite makes one hook of several subsystems. It is a struct of hooks for which
+// command hookgen generates a table, or the result of composite.New. A runtime drives the
+// agent loop through that one hook and knows nothing else.
 //
 // # Order of calls
 //
 // A process: OnOpen … OnClose. An agent: OnBuildAgent, ScopedTools,
-// SystemPrompt, OnRegisterAgent … OnUnregisterAgent. A turn: Preprocess (also for what is said to
-// it while it runs, before its next step), then steps, then AfterTurn. A step: RewriteRequest, BeforeModel, WrapModel,
-// RewriteReply, AfterModel, and for each tool call Dispatch, RewriteArgs,
-// BeforeTool, Approve, WrapTool, RewriteResult, AfterTool. Every value that
-// crosses the loop is rewritten first and judged afterwards, so no rewriter can
-// slip something past a decider.
+// SystemPrompt, OnRegisterAgent … OnUnregisterAgent. A turn: Preprocess (also for messages
+// that reach the running turn, before its next step), then steps, then AfterTurn. A step:
+// RewriteRequest, BeforeModel, WrapModel, RewriteReply, AfterModel, and for each tool call
+// Dispatch, RewriteArgs, BeforeTool, Approve, WrapTool, RewriteResult, AfterTool. The runtime
+// rewrites every value first and has it judged afterwards, so no rewriter can slip something
+// past a decider.
 //
 // # Concurrency
 //
@@ -35,7 +33,7 @@
 //
 // # Values and places
 //
-// What a hook receives it cannot change: places ([Turn], [Step], [ToolCall],
+// A hook cannot change what it receives: places ([Turn], [Step], [ToolCall],
 // [Conversation]) have accessors only, sequences are [message.List], JSON is the string
 // type [message.JSON], and everything else is a value. A hook answers by returning.
 //

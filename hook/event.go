@@ -6,7 +6,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// EventKind names a happening. The names are the names on the wire.
+// EventKind names a kind of event. The names are also those on the wire.
 type EventKind string
 
 // The kinds that this package makes; package event has all.
@@ -16,17 +16,17 @@ const (
 	kindDiagnostic EventKind = "diagnostic"
 )
 
-// Event is one happening. It is a value; passing one allocates nothing.
+// Event is one thing that happened in the runtime. It is a value; passing one allocates nothing.
 type Event struct {
 	Kind EventKind
 	// Seq counts the events of a conversation from 1, without gaps.
 	Seq uint64
 	// Epoch is that of the lease under which the runtime numbers the events of the
-	// conversation. A process that dies may have told events that were not kept yet:
-	// their sequences are given again, in a later epoch.
+	// conversation. A process that dies may have emitted events that were not stored yet.
+	// A later epoch reuses their sequence numbers.
 	Epoch int64
-	// Time is when it was emitted, by the runtime's clock; never before that of the event
-	// before it.
+	// Time is when the event was emitted, by the runtime's clock; never before that of the
+	// event before it.
 	Time time.Time
 	// Agent, Conversation and Turn are ids; empty outside one.
 	Agent        string
@@ -38,20 +38,19 @@ type Event struct {
 	// so on. A child's events are in the stream of the conversation that people
 	// see, with its own Agent and Turn.
 	Depth int
-	// Text is cut in its middle where it is longer than a tool result may be, and says
-	// so there; deltas are not, and the messages of the conversation have everything.
+	// Text is cut in its middle, with a mark, if it is longer than the limit of a tool
+	// result. Deltas are never cut. The messages of the conversation have the whole text.
 	Text string
-	// Omitted is how many bytes of Text and of the arguments were cut out; 0 if both are
+	// Omitted is how many bytes of Text and of the arguments were cut; 0 if both are
 	// whole. Long arguments are shortened member by member and stay JSON.
 	Omitted int
 
-	detail *eventDetail
+	detail *privateDetail
 	host   Host
 }
 
-// eventDetail is the detail of an event, with what only exists within the program. It
-// never changes.
-type eventDetail struct {
+// privateDetail adds the values that are never serialised to the detail. It never changes.
+type privateDetail struct {
 	EventDetail
 	failure *Failure
 	run     *Run
@@ -81,7 +80,7 @@ type EventDetail struct {
 }
 
 // WithDetail returns the event with the detail.
-func (e Event) WithDetail(d EventDetail) Event { e.detail = &eventDetail{EventDetail: d}; return e }
+func (e Event) WithDetail(d EventDetail) Event { e.detail = &privateDetail{EventDetail: d}; return e }
 
 // WithCall returns the event about a call: Detail has its id, tool and arguments.
 func (e Event) WithCall(c *ToolCall) Event {
@@ -100,8 +99,8 @@ func (e Event) WithTools(names message.List[string]) Event {
 	return e.WithDetail(EventDetail{Tools: names})
 }
 
-// WithUsage returns the event about what a model call or a turn has used, and what
-// that costs; stop is why the turn ended, "" for a model call.
+// WithUsage returns the event about the usage and cost of a model call or a turn; stop is
+// why the turn ended, "" for a model call.
 func (e Event) WithUsage(u message.Usage, c Cost, stop StopReason) Event {
 	return e.WithDetail(EventDetail{Usage: u, Cost: c, Stop: stop})
 }
@@ -114,7 +113,7 @@ func (e Event) Detail() EventDetail {
 	return e.detail.EventDetail
 }
 
-// CallEnd is how a call ended, as [event.CallResult] tells it.
+// CallEnd is how a call ended; the event call_result shows it.
 type CallEnd struct {
 	Call     *ToolCall
 	Result   message.ToolResult
@@ -122,8 +121,7 @@ type CallEnd struct {
 	Duration time.Duration
 }
 
-// Detached returns the event without a host, so that who keeps it keeps nothing else
-// alive.
+// Detached returns the event without a host, so that a kept event keeps nothing else alive.
 func (e Event) Detached() Event { e.host = nil; return e }
 
 // WithHost returns the event with the runtime's host. The runtime uses it.
@@ -132,7 +130,7 @@ func (e Event) WithHost(h Host) Event { e.host = h; return e }
 // SetHost is WithHost without a copy.
 func (e *Event) SetHost(h Host) { e.host = h }
 
-// Host is what a hook may ask of the runtime. It is never nil.
+// Host returns the runtime's services for hooks. It is never nil.
 func (e Event) Host() Host { return hostOr(e.host) }
 
 // Internal reports whether the event is for hooks only.
@@ -140,8 +138,8 @@ func (e *Event) Internal() bool {
 	return e.detail != nil && e.Kind == kindDiagnostic && e.detail.Visibility == visibleInternal
 }
 
-// Failure returns the failure that the event tells of, with its cause, or nil.
-// It exists within the program only: an operator's log may have it, clients not.
+// Failure returns the hook's failure that the event is about, with its cause, or nil.
+// It is never serialised: an operator's log may show it, clients do not get it.
 func (e Event) Failure() *Failure {
 	if e.detail == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 // accepted.
 //
 // The error of a method is the hook's own failure; answers have types of their
-// own. What a failure causes is said at each method.
+// own. Each method says what its failure causes.
 type Hook interface {
 	// Schema returns the tools this hook owns; there is no other registry.
 	// Called when an agent is registered or refreshed. The result is only read
@@ -29,35 +29,34 @@ type Hook interface {
 	//hook:point facade join
 	SystemPrompt(cfg *AgentConfig) string
 
-	// OnBuildAgent may change the configuration before the agent is registered:
-	// each hook gets what the one before it returned. It may do I/O. An error
-	// ends the registration.
+	// OnBuildAgent may change the configuration before the agent is registered.
+	// Each hook gets the configuration that the one before it returned. It may do
+	// I/O. An error ends the registration.
 	//
 	//hook:point facade fold
 	OnBuildAgent(ctx context.Context, cfg AgentConfig) (AgentConfig, error)
 
-	// OnRegisterAgent opens the time in which the agent can be looked up; the
-	// agent is visible once every hook has returned nil. If one fails, those
-	// before it get OnUnregisterAgent in reverse order and the registration ends
-	// with that error. cfg stays valid and unchanged until OnUnregisterAgent,
-	// which gets the same pointer.
+	// OnRegisterAgent is called before the agent becomes visible, which it is once
+	// every hook has returned nil. If one fails, the hooks before it get
+	// OnUnregisterAgent in reverse order and the registration ends with that error.
+	// cfg stays valid and unchanged until OnUnregisterAgent, which gets the same pointer.
 	//
 	//hook:point facade each bracket
 	OnRegisterAgent(ctx context.Context, cfg *AgentConfig) error
 
-	// OnUnregisterAgent closes that time, in reverse order, after the last turn
-	// in flight has ended. It is called exactly once for each OnRegisterAgent
-	// that returned nil.
+	// OnUnregisterAgent is called in reverse order, after the agent's last turn has
+	// ended, exactly once for each OnRegisterAgent that returned nil.
 	//
 	//hook:point facade each reverse bracket
 	OnUnregisterAgent(ctx context.Context, cfg *AgentConfig)
 
 	// Preprocess may rewrite the user's input or expand it to several messages
 	// (slash commands live here). Called once for the input of a turn, before it
-	// becomes history, and once for each message that is said to the running turn,
-	// before its next step: t.Input is that message then. A turn whose process died
-	// in between asks again. Each hook gets what the one before it returned; an error
-	// rejects the turn, or the message, whose sender hears it while the turn goes on.
+	// becomes history, and once for each message that reaches the running turn, before
+	// its next step; t.Input is then that message. If the process dies before that, the
+	// resumed turn calls it again. Each hook gets the input that the one before it returned.
+	// An error rejects the turn, or only the message: then the event steer_refused tells its
+	// sender and the turn continues.
 	//
 	//hook:point facade fold
 	Preprocess(ctx context.Context, t *Turn, in message.Input) (message.Input, error)
@@ -78,9 +77,9 @@ type Hook interface {
 	//hook:point facade first
 	Dispatch(ctx context.Context, call *ToolCall) (Invocation, bool)
 
-	// OnEvent observes. It cannot fail, change anything or block; it is called
-	// in order within one conversation, on the loop's goroutine, so its time is
-	// the turn's time.
+	// OnEvent observes an event. It cannot fail or change anything, and must not block.
+	// Within one conversation it is called in order, on the loop's goroutine: a slow
+	// OnEvent slows the turn.
 	//
 	//hook:point facade each
 	OnEvent(ctx context.Context, ev Event)

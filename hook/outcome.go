@@ -11,7 +11,7 @@ import (
 type StopReason string
 
 // Stop reasons, the most authoritative first. OnStop may overrule the soft ones: StopFinishReason
-// and those behind it.
+// and all after it. The array stopReasons repeats this order and decides. A constant is named Stop and its value.
 const (
 	StopError         StopReason = "error"
 	StopStopRequested StopReason = "stop_requested" // a hook answered stop
@@ -29,7 +29,7 @@ const (
 	StopCompleted     StopReason = "completed"
 )
 
-// stopReasons is the order of authority.
+// stopReasons is the order of authority. A reason after StopFinishReason is soft.
 var stopReasons = [...]StopReason{
 	StopError, StopStopRequested, StopUserRequested, StopCancelled, StopDenied,
 	StopStepsLimit, StopTokenLimit, StopTimeLimit, StopCostLimit, StopRetryLimit,
@@ -55,16 +55,16 @@ type StopSignal struct {
 	Reason StopReason `json:"reason"`
 	// By is the path of the hook that signalled, "" for the runtime itself.
 	By string `json:"by,omitzero"`
-	// Text is what to show.
+	// Text is for people.
 	Text string `json:"text,omitzero"`
-	// Context is figures for programs: {"currentSteps":10,"maxSteps":10}.
+	// Context has figures for programs: {"currentSteps":10,"maxSteps":10}.
 	Context message.JSON `json:"context,omitzero"`
 }
 
 // TurnOutcome is how a turn ended.
 type TurnOutcome struct {
-	// Stop is the most authoritative of Signals but for those that were overruled:
-	// what OnStop had the turn go on after, and what OnTurnError recovered it from.
+	// Stop is the most authoritative of the Signals that neither OnStop nor OnTurnError
+	// has overruled.
 	Stop    StopReason
 	Signals message.List[StopSignal]
 	// Message is the final answer; without one it is the zero Message.
@@ -98,24 +98,23 @@ type StepOutcome struct {
 
 // Stopping is a turn that is about to end for soft reasons alone.
 type Stopping struct {
-	// Stop is the most authoritative of Signals, which are those that no answer of
-	// OnStop has overruled yet; StopCompleted without any.
-	Stop    StopReason
+	// Stop is the most authoritative of Signals; StopCompleted without any.
+	Stop StopReason
+	// Signals are those that OnStop has not overruled yet.
 	Signals message.List[StopSignal]
-	// Message is the final answer as it stands.
+	// Message is the final answer so far.
 	Message message.Message
-	// Continued is how often the turn has gone on for OnStop already.
+	// Continued is how often OnStop has continued the turn already.
 	Continued int
 }
 
 // InvalidCall is a call that cannot be bound.
 type InvalidCall struct {
-	// Call is the call as the model made it; only the name of its tool is set if
-	// nobody has it.
+	// Call is the call as the model made it. Of an unknown tool only the name is set.
 	Call *ToolCall
 	// Failure is FailNotRegistered, FailNotAvailable or FailArguments.
 	Failure message.FailureKind
-	// Reason is what the model is told without an answer.
+	// Reason is the text that the model gets if no hook answers.
 	Reason string
 	// Tools are the names that the agent may call.
 	Tools message.List[string]
@@ -123,34 +122,34 @@ type InvalidCall struct {
 	Attempt int
 }
 
-// Compaction is about to put a summary in the place of older messages.
+// Compaction is a compaction that is about to replace older messages by a summary.
 type Compaction struct {
-	// Messages are those that would go.
+	// Messages are those that it would replace.
 	Messages message.Messages
 	Budget   TokenBudget
 	// Auto says that nobody asked: the history grew too long.
 	Auto bool
 }
 
-// TokenBudget is the room that a model has, in tokens; counts may be estimates.
+// TokenBudget describes a model's context window, in tokens; counts may be estimates.
 type TokenBudget struct {
-	// Limit is the model's, 0 if it is not known. Used is the history as it stands,
-	// Reserved what is kept for the answer.
+	// Limit is the model's, 0 if unknown. Used is the size of the history, Reserved the
+	// part kept free for the answer.
 	Limit, Used, Reserved int64
 }
 
 // Compacted is what a compaction did.
 type Compacted struct {
-	// Removed is the number of messages that the summary stands for.
+	// Removed is the number of messages that the summary replaced.
 	Removed int
 	Summary string
-	// Before and After are the tokens of the history, as an estimate.
+	// Before and After are the estimated tokens of the history.
 	Before, After int64
 }
 
 // ToolOutcome is what AfterTool judges.
 type ToolOutcome struct {
-	// Result is what goes into the history, after every RewriteResult.
+	// Result is the result as the history gets it, after every RewriteResult.
 	Result  message.ToolResult
 	Outcome message.Outcome
 	// Duration is counted from the start of execution, not from queueing; zero

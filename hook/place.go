@@ -10,7 +10,7 @@ import (
 )
 
 // Conversation is the place of one message history, keyed by agent and sender.
-// It is immutable, but for the states that hooks keep in it ([ConversationState]).
+// It is immutable, except for the states that hooks keep in it ([ConversationState]).
 type Conversation struct {
 	d      ConversationData
 	states atomic.Pointer[States]
@@ -19,19 +19,18 @@ type Conversation struct {
 // ID is unique in the store.
 func (c *Conversation) ID() string { return c.d.ID }
 
-// Sender is who talks to the agent.
+// Sender identifies the person or program that talks to the agent.
 func (c *Conversation) Sender() string { return c.d.Sender }
 
 // Agent returns the agent's registered configuration.
 func (c *Conversation) Agent() *AgentConfig { return c.d.Agent }
 
-// Host is what a hook may ask of the runtime outside a turn. It is never nil.
+// Host returns the runtime's services for hooks, outside a turn. It is never nil.
 func (c *Conversation) Host() Host { return hostOr(c.d.Host) }
 
-// Turn is the place of one turn: from a user message to the final answer. What
-// was there when it began never changes; Usage, History, Signals and Errors
-// tell how far it is and are safe to read from any goroutine. Hooks keep states in
-// it ([TurnState]).
+// Turn is the place of one turn: from a user message to the final answer. It is
+// immutable, except for Standing and Contributed, which show its progress and are
+// safe to call from any goroutine, and the states that hooks keep in it ([TurnState]).
 type Turn struct {
 	d           TurnData
 	states      atomic.Pointer[States]
@@ -40,9 +39,9 @@ type Turn struct {
 	contributed *Contributed
 }
 
-// Standing is how far a turn is.
+// Standing is the progress of a turn.
 type Standing struct {
-	// History is what has been committed, this turn's finished steps included.
+	// History has the committed messages, those of this turn's finished steps included.
 	History message.Messages
 	Usage   message.Usage
 	// Cost is what Usage costs; 0 if the runtime knows no prices.
@@ -52,7 +51,7 @@ type Standing struct {
 	Errors  message.List[error]
 }
 
-// Contributed returns what the hooks have contributed to the turn so far; zero
+// Contributed returns the merged contributions of all hooks to the turn so far; zero
 // before TurnPolicy.
 func (t *Turn) Contributed() Contributed {
 	t.mu.Lock()
@@ -82,10 +81,10 @@ func (t *Turn) Number() int { return t.d.Number }
 func (t *Turn) Depth() int { return t.d.Depth }
 
 // Parent is the turn whose tool runs this one; nil for a turn that a user started.
-// It may be asked, and its states be changed, while this one runs.
+// A hook may read it and change its states while this one runs.
 func (t *Turn) Parent() *Turn { return t.d.Parent }
 
-// Root is the turn that a user started: this one, or the one above all its parents.
+// Root is the turn that a user started: this one, or the topmost of its parents.
 func (t *Turn) Root() *Turn {
 	for t.d.Parent != nil {
 		t = t.d.Parent
@@ -104,21 +103,21 @@ func (t *Turn) Elapsed() time.Duration {
 	return t.d.Now().Sub(t.d.Started)
 }
 
-// Input is what the user sent: in Preprocess as it came, afterwards as it was
-// left by it.
+// Input is the user's input: in Preprocess as it was sent, afterwards as Preprocess
+// returned it.
 func (t *Turn) Input() message.Input { return t.d.Input }
 
 // Limits are the agent's limits for this turn.
 func (t *Turn) Limits() Limits { return t.d.Limits }
 
-// Standing returns how far the turn is, as one consistent value.
+// Standing returns the progress of the turn, as one consistent value.
 func (t *Turn) Standing() Standing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.standing
 }
 
-// Host is what a hook may ask of the runtime. It is never nil.
+// Host returns the runtime's services for hooks. It is never nil.
 func (t *Turn) Host() Host { return hostOr(t.d.Conversation.d.Host) }
 
 // Step is the place of one model call and the tool calls that it asked for. It
@@ -158,8 +157,8 @@ func (c *ToolCall) Tool() message.Tool { return c.d.Tool }
 // Index counts the step's calls from 0.
 func (c *ToolCall) Index() int { return c.d.Index }
 
-// Args are the arguments as they stand now: what approval shows, what runs and
-// what history stores. Canonical once the call is bound.
+// Args are the current arguments: approval shows them, the tool runs with them and
+// the history stores them. Canonical once the call is bound.
 func (c *ToolCall) Args() message.JSON { return c.d.Args }
 
 // Original are the arguments as the model sent them, for the audit.
@@ -176,8 +175,8 @@ func (c *ToolCall) WithArgs(args message.JSON) *ToolCall {
 	return &ToolCall{d}
 }
 
-// As returns the same call under another tool name. Composites use it to give an
-// owner under a prefix its local name.
+// As returns the same call under another tool name. Composites use it to pass a call
+// to an owner under a prefix, with the local name.
 func (c *ToolCall) As(name string) *ToolCall {
 	d := c.d
 	d.OriginalName = c.OriginalName()
@@ -193,7 +192,7 @@ func (c *ToolCall) Renamed(tool message.Tool) *ToolCall {
 	return &ToolCall{d}
 }
 
-// Host is what a hook may ask of the runtime. It is never nil.
+// Host returns the runtime's services for hooks. It is never nil.
 func (c *ToolCall) Host() Host {
 	if c.d.Step == nil || c.d.Step.turn == nil {
 		return NoHost{}

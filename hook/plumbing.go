@@ -6,17 +6,17 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// This file is for hosts and tests, which make places and tell them how far things are. Authors of hooks need nothing of it.
+// This file is for hosts and tests, which make places and update them. Authors of hooks need nothing of it.
 
 // ConversationData is what a Conversation is made of.
 type ConversationData struct {
 	ID     string
 	Sender string
-	// Agent is the registered configuration; hooks read it and leave it as it is.
+	// Agent is the registered configuration; hooks must not change it.
 	Agent *AgentConfig
-	// Host is what the runtime offers; nil offers nothing.
+	// Host is the runtime's services for hooks; nil is [NoHost].
 	Host Host
-	// States are those of the hooks; nil are states that nobody keeps.
+	// States are those of the hooks; nil are new ones that are not stored.
 	States *States
 }
 
@@ -46,17 +46,17 @@ type TurnData struct {
 	Now func() time.Time
 }
 
-// NewTurn returns the place and its teller, which the runtime keeps to itself.
+// NewTurn returns the place and its teller. Only the runtime has the teller.
 func NewTurn(d TurnData) (*Turn, TurnTeller) {
 	t := &Turn{d: d}
 	return t, TurnTeller{t}
 }
 
-// TurnTeller tells the place of a turn how far the turn is.
+// TurnTeller updates the place of a turn.
 type TurnTeller struct{ turn *Turn }
 
 // WithInput returns the place of the same turn with another input, and its teller.
-// Both places have the same states, and this one has been told what the other has.
+// Both places share the states. The new one starts with the progress of the old one.
 func (t TurnTeller) WithInput(in message.Input) (*Turn, TurnTeller) {
 	d := t.turn.d
 	d.Input = in
@@ -92,11 +92,11 @@ type ToolCallData struct {
 	Step *Step
 	// ID is the model's id of the call, unique in the turn.
 	ID string
-	// Tool is the descriptor; only its Name is set while nobody is known to own it.
+	// Tool is the descriptor; only its Name is set if its owner is unknown.
 	Tool message.Tool
 	// Index counts the step's calls from 0, in the model's order.
 	Index int
-	// Args are the arguments as they stand; before binding, as the model sent them.
+	// Args are the current arguments; before binding, as the model sent them.
 	Args message.JSON
 	// Original are the arguments as the model sent them.
 	Original message.JSON
@@ -115,13 +115,13 @@ type SessionData struct {
 	Started      time.Time
 }
 
-// NewSession returns the place and its teller, which the runtime keeps to itself.
+// NewSession returns the place and its teller. Only the runtime has the teller.
 func NewSession(d SessionData) (*Session, SessionTeller) {
 	s := &Session{d: d}
 	return s, SessionTeller{s}
 }
 
-// SessionTeller tells the place of a session how far the session is.
+// SessionTeller updates the place of a session.
 type SessionTeller struct{ session *Session }
 
 // Tell sets what Totals returns from now on.

@@ -6,22 +6,23 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// A point is a moment of the lifecycle at which hooks may act: one one-method
-// interface each. All points are declared here but the methods of [Hook]. The
-// directive above each names its kind, its combination rule and its default fail policy; generator,
-// composites, function adapters and documentation are made from it.
+// A point is a moment of the lifecycle at which hooks may act: a one-method
+// interface. This file declares all points except the methods of [Hook]. The
+// directive above each names its kind, its combination rule and its default fail
+// policy. The tables of the generator and the composites, the function adapters and
+// the documentation are generated from it.
 //
-// Contributors add something, which the runtime merges and keeps within a budget.
-// Rewriters return the value to go on with, each on what the one before left.
+// Contributors add values, which the runtime merges and keeps within a budget.
+// Rewriters return the value to use, and each gets the value of the one before.
 // Deciders answer about the final value and cannot change it; their zero answer
 // is no opinion. Wraps surround the operation. Observers return nothing. A
-// returned error, a panic and a time-out are the hook's own failure: "closed"
-// below says what then takes the place of its answer, "open" means as if the
-// hook were not there.
+// returned error, a panic and a time-out are the hook's own failure. "Closed"
+// below says which answer then counts as the hook's; "open" means that the
+// composite continues as if the hook were absent.
 
 // OnOpen is called once, when the process starts and before any agent is
-// registered. h stays valid until OnClose has returned. An error ends the start:
-// those opened before are closed in reverse order.
+// registered. h stays valid until OnClose has returned. An error ends the start,
+// and the hooks opened before are closed in reverse order.
 //
 //hook:point observe each bracket failclosed
 type OnOpen interface {
@@ -29,9 +30,9 @@ type OnOpen interface {
 }
 
 // OnSessionStart decides whether a session begins: no opinion, reject, or add
-// context, which is told to the model with the session's first turn. Called once
-// for each session, before its first turn; the first reject ends it. Closed: the
-// session is rejected and no turn runs.
+// context, which the model gets with the session's first turn. Called once for each
+// session, before its first turn; no hook is asked after the first reject. Closed:
+// the session is rejected and no turn runs.
 //
 //hook:point decide gate failclosed answer=reject
 type OnSessionStart interface {
@@ -40,57 +41,58 @@ type OnSessionStart interface {
 
 // BeforeTurn decides about a turn's final input, as Preprocess left it: no
 // opinion, reject, or respond in the model's place. Called once for the input of a
-// turn, before it becomes history; the first reject ends the turn. Called once, too,
-// for each message that is said to the running turn, before its next step: turn.Input
-// is that message then. If it is rejected, or answered in the model's place, the model
-// never sees it, the event steer_refused tells its sender, and the turn goes on.
-// Closed: the turn, or the message, is rejected.
+// turn, before it becomes history; the first reject ends the turn. Also called once for
+// each message to the running turn, before its next step; turn.Input is then that
+// message. If the message is rejected, or answered in the model's place, the model never
+// sees it, the event steer_refused tells its sender, and the turn continues. Closed: the
+// turn, or the message, is rejected.
 //
 //hook:point decide gate failclosed answer=reject
 type BeforeTurn interface {
 	BeforeTurn(ctx context.Context, turn *Turn, in message.Input) (TurnDecision, error)
 }
 
-// TurnPolicy contributes policies: named settings of this turn that others read
+// TurnPolicy contributes policies: named settings of this turn that other hooks read
 // with [Turn.Contributed]. Called once a turn, before all other contributions.
-// Open: the turn goes on without them; closed: it is rejected.
+// Open: the turn continues without them. A tag may make it closed: then the turn is
+// rejected.
 //
 //hook:point contribute union failopen
 type TurnPolicy interface {
 	TurnPolicy(ctx context.Context, turn *Turn) ([]Policy, error)
 }
 
-// TurnContext contributes blocks of context: what the model is told in this turn
-// beside the history, labelled and never stored. Called once a turn, after the
-// policies are merged. Open: the turn goes on without them.
+// TurnContext contributes blocks of context, which the model gets in this turn in
+// addition to the history. They are labelled and never stored. Called once a turn,
+// after the policies are merged. Open: the turn continues without them.
 //
 //hook:point contribute union failopen
 type TurnContext interface {
 	TurnContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
 }
 
-// RefineContext contributes more blocks, knowing those of TurnContext, what is
-// left of the budget and what to recall: [Contributed]. A block with domain and id
-// of an earlier one takes its place. Called once a turn. Open: the turn goes on
-// without them.
+// RefineContext contributes more blocks of context, after those of TurnContext.
+// [Turn.Contributed] has these, the rest of the budget and the recall plan. A block
+// replaces an earlier one with the same domain and id. Called once a turn. Open: the
+// turn continues without them.
 //
 //hook:point contribute union failopen
 type RefineContext interface {
 	RefineContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
 }
 
-// TurnTools contributes changes to the agent's tools for this turn: some are
-// hidden, some added. Names are public ones. Called once a turn. Open: the turn
-// goes on without them.
+// TurnTools contributes changes to the agent's tools for this turn: it hides and adds
+// tools, by their public names. Called once a turn. Open: the turn continues without
+// them.
 //
 //hook:point contribute union failopen
 type TurnTools interface {
 	TurnTools(ctx context.Context, turn *Turn) ([]ToolChange, error)
 }
 
-// PromptSections contributes sections to the system prompt of this turn, behind
-// the agent's own. Called once a turn, last of the contributions. Open: the turn
-// goes on without them.
+// PromptSections contributes sections to the system prompt of this turn, after the
+// agent's own. Called once a turn, last of the contributions. Open: the turn continues
+// without them.
 //
 //hook:point contribute union failopen
 type PromptSections interface {
@@ -98,16 +100,16 @@ type PromptSections interface {
 }
 
 // BeforeStep decides whether another step begins: no opinion or stop. Called once
-// a step, before the request is made. The first stop ends it. Closed: the turn
-// stops with the reason error.
+// a step, before the request is made; no hook is asked after the first stop. Closed:
+// the turn stops with the reason error.
 //
 //hook:point decide gate failclosed answer=stop
 type BeforeStep interface {
 	BeforeStep(ctx context.Context, step *Step) (StepDecision, error)
 }
 
-// RewriteRequest may change what the model is asked, for this request only.
-// Called once per request, outer hook first. Closed: the step fails.
+// RewriteRequest may change a request to the model, for this request only. Called
+// once per request, outer hook first. Closed: the step fails.
 //
 //hook:point rewrite fold failclosed
 type RewriteRequest interface {
@@ -115,23 +117,23 @@ type RewriteRequest interface {
 }
 
 // BeforeModel decides about the final request: stop, reject, or respond in the
-// model's place. The first stop or reject ends it. Closed: the step fails.
+// model's place. No hook is asked after the first stop or reject. Closed: the step
+// fails.
 //
 //hook:point decide gate failclosed answer=reject
 type BeforeModel interface {
 	BeforeModel(ctx context.Context, step *Step, req message.ModelRequest) (ModelDecision, error)
 }
 
-// WrapModel surrounds the stream of one model call. It may look at, delay, drop
-// or add chunks and must pass on an error. Closed: the stream ends with the
-// failure.
+// WrapModel surrounds the stream of one model call. It may read, delay, drop or add
+// chunks and must forward an error. Closed: the stream ends with the failure.
 //
 //hook:point wrap nest failclosed
 type WrapModel interface {
 	WrapModel(ctx context.Context, step *Step, req message.ModelRequest, next ModelNext) message.ModelStream
 }
 
-// OnModelError answers the failure of a model call: retry after a while, fall back
+// OnModelError answers the failure of a model call: retry after some time, fall back
 // to another model, or respond in its place; every further attempt passes
 // RewriteRequest and BeforeModel again. Called once for each failed attempt, but
 // not when the turn is cancelled. The first answer counts; without any the turn
@@ -142,8 +144,8 @@ type OnModelError interface {
 	OnModelError(ctx context.Context, step *Step, failure message.ModelFailure) (FailureDecision, error)
 }
 
-// RewriteReply may change a whole reply before it is judged. Where one is
-// present, text is held back until it has returned. Inner hook first. Closed:
+// RewriteReply may change a whole reply before AfterModel judges it. If a hook has
+// this point, clients get no text until it has returned. Inner hook first. Closed:
 // the step fails.
 //
 //hook:point rewrite fold reverse failclosed
@@ -160,10 +162,10 @@ type AfterModel interface {
 	AfterModel(ctx context.Context, step *Step, reply message.ModelReply) (ReplyDecision, error)
 }
 
-// OnInvalidTool answers a call that cannot be bound, because nobody has the tool,
-// it is out of scope, or its arguments are wrong: repair the arguments, rename the
-// tool, or drop the whole reply and ask the model again with feedback. What is
-// repaired is bound, validated and scoped like any call. Called on the loop's
+// OnInvalidTool answers a call that cannot be bound, because the tool is unknown or
+// out of scope, or its arguments are wrong: repair the arguments, rename the tool, or
+// drop the whole reply and ask the model again with feedback. The runtime binds,
+// validates and scopes a repaired call like any other. Called on the loop's
 // goroutine, in call order, at most twice for one call. The first answer counts;
 // without any the call's result is the error. A hook's own failure is no opinion.
 //
@@ -172,10 +174,10 @@ type OnInvalidTool interface {
 	OnInvalidTool(ctx context.Context, step *Step, invalid InvalidCall) (RepairDecision, error)
 }
 
-// RewriteArgs may change a tool call's arguments. Called on the loop's
-// goroutine, in call order, once on the model's arguments and once on each
-// modification by a person; what it returns is bound, validated and scoped
-// again. args are canonical. Closed: the call is denied.
+// RewriteArgs may change a tool call's arguments. Called on the loop's goroutine, in
+// call order, once on the model's arguments and once on each modification by a person.
+// The runtime binds, validates and scopes the returned arguments again. args are
+// canonical. Closed: the call is denied.
 //
 //hook:point rewrite fold failclosed
 type RewriteArgs interface {
@@ -183,37 +185,37 @@ type RewriteArgs interface {
 }
 
 // BeforeTool decides whether a bound call may run: no opinion, stop, deny, ask,
-// answer in the tool's place, or narrow the grant. Called on the loop's
-// goroutine, in call order, before any call of the step runs; the first deny or
-// stop ends it. call.Args are final unless a person modifies them, and then it
-// is called again. Closed: denied.
+// answer in the tool's place, or narrow the grant. Called on the loop's goroutine,
+// in call order, before any call of the step runs; no hook is asked after the first
+// deny or stop. call.Args are final; if a person modifies them, BeforeTool is called
+// again. Closed: denied.
 //
 //hook:point decide gate failclosed answer=deny
 type BeforeTool interface {
 	BeforeTool(ctx context.Context, call *ToolCall) (ToolDecision, error)
 }
 
-// Approve answers an ask, usually by asking a person; it may block until ctx
-// ends. The first answer counts; without any the call is refused. asked is the
-// decision that asked. Closed: refused.
+// Approve answers the question of a BeforeTool that asked, usually by asking a person;
+// it may block until ctx ends. The first answer counts; without any the call is
+// refused. asked is the decision of BeforeTool. Closed: refused.
 //
 //hook:point decide first failclosed answer=refuse
 type Approve interface {
 	Approve(ctx context.Context, call *ToolCall, asked ToolDecision) (ApprovalDecision, error)
 }
 
-// WrapTool surrounds the execution of a call, inside which are the exclusive
-// key, the slots, the timeout and the recovery of panics. Called concurrently
-// for the calls of a step. It calls next.Run once; a second time only for a tool
-// that is read-only or idempotent. If it panics, the result of next stands if
-// next had returned, else the call gets an error result.
+// WrapTool surrounds the execution of a call. Inside it the runtime waits for the
+// exclusive key and a slot, applies the timeout and recovers panics. Called
+// concurrently for the calls of a step. It calls next.Run once; a second time only
+// for a tool that is read-only or idempotent. If it panics after next has returned,
+// the result of next counts; otherwise the call gets an error result.
 //
 //hook:point wrap nest failclosed
 type WrapTool interface {
 	WrapTool(ctx context.Context, call *ToolCall, next ToolNext) message.ToolResult
 }
 
-// RewriteResult may change a result before anyone else sees it. Called on the
+// RewriteResult may change a result before other points and clients see it. Called on the
 // loop's goroutine in completion order, inner hook first. Closed: withheld.
 //
 //hook:point rewrite fold reverse failclosed
@@ -222,7 +224,7 @@ type RewriteResult interface {
 }
 
 // AfterTool judges how a call ended: stop, withhold, or add context. Called
-// exactly once for every call that the model made, whatever became of it, on the
+// exactly once for every call that the model made, also for one that never ran, on the
 // loop's goroutine in completion order, inner hook first; all are asked and the
 // most severe answer wins. Closed: withheld.
 //
@@ -232,7 +234,7 @@ type AfterTool interface {
 }
 
 // AfterStep judges how a step ended: no opinion or stop. Called exactly once for
-// every step that began, whatever became of it, after its messages are stored;
+// every step that began, also for one that failed, after its messages are stored;
 // all are asked, inner hook first. Closed: the turn stops with the reason error.
 //
 //hook:point decide judge reverse failclosed answer=stop
@@ -240,9 +242,9 @@ type AfterStep interface {
 	AfterStep(ctx context.Context, step *Step, outcome StepOutcome) (StepDecision, error)
 }
 
-// OnStop may have a turn go on that is about to end, with feedback to the model.
-// Called only where all reasons to stop are soft, and capped. The first answer
-// counts. A hook's own failure is no opinion.
+// OnStop may continue a turn that is about to end, with feedback to the model. Called
+// only if all reasons to stop are soft, and a limited number of times in a turn. The
+// first answer counts. A hook's own failure is no opinion.
 //
 //hook:point decide first failclosed
 type OnStop interface {
@@ -268,16 +270,16 @@ type AfterTurn interface {
 }
 
 // BeforeCompaction decides about a compaction before the model writes the summary:
-// skip it, hint at what the summary has to keep, or supply the summary. The first
-// skip ends it. A hook's own failure is no opinion.
+// skip it, say what the summary has to keep, or supply the summary. No hook is asked
+// after the first skip. A hook's own failure is no opinion.
 //
 //hook:point decide gate failclosed
 type BeforeCompaction interface {
 	BeforeCompaction(ctx context.Context, conversation *Conversation, compaction Compaction) (CompactionDecision, error)
 }
 
-// AfterCompaction observes what a compaction did. Called once for every one that
-// took effect, inner hook first.
+// AfterCompaction observes the effect of a compaction. Called once for every
+// compaction that took effect, inner hook first.
 //
 //hook:point observe each reverse failopen
 type AfterCompaction interface {

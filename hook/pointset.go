@@ -7,7 +7,7 @@ import (
 
 //go:generate go run ../gen/internal/pointgen hook .
 
-// Point names a method of [Hook] or a point beside it. Package point has the constants.
+// Point names a point: a method of [Hook] or one of the one-method interfaces. Package point has the constants.
 type Point uint8
 
 // String returns the point's name, "BeforeTool"; "" for an unknown one.

@@ -12,20 +12,18 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Inquiry is what a person is asked at once: questions, or whether a tool call may
-// run.
+// Inquiry asks a person several questions at once, or whether a tool call may run.
 type Inquiry struct {
-	// ID names the inquiry in its conversation and is not used twice in a turn. A
-	// tool that asks takes the key of its call ([Env.Key]), so that the inquiry has
-	// the same name when it is put again after a restart; a call that asks more than
-	// once adds to it.
+	// ID names the inquiry in its conversation and is unique in a turn. A tool that
+	// asks uses the key of its call ([Env.Key]), so that the inquiry has the same id
+	// when it is asked again after a restart. If it asks more than once it appends to
+	// the key.
 	ID        string                 `json:"id"`
 	Questions message.List[Question] `json:"questions"`
 	// Approval is the tool call that needs approval; nil for questions. It is not
-	// written with the inquiry: the events of the call tell of it.
+	// serialised: the events of the call have it.
 	Approval *ApprovalRequest `json:"-"`
-	// Timeout is how long to wait for the answer; 0 waits as long as the turn goes
-	// on.
+	// Timeout is how long to wait for the answer; 0 waits until the turn ends.
 	Timeout time.Duration `json:"timeout,omitzero"`
 }
 
@@ -37,7 +35,7 @@ type Question struct {
 	// Header is a word or two for a small space.
 	Header string `json:"header,omitzero"`
 	Text   string `json:"text"`
-	// Options are what can be chosen; without any the answer is text.
+	// Options are the choices; without any the answer is text.
 	Options message.List[Choice] `json:"options,omitzero"`
 	// Multi: more than one may be chosen.
 	Multi bool `json:"multi,omitzero"`
@@ -50,8 +48,7 @@ type Choice struct {
 }
 
 // ApprovalRequest is a tool call that a person approves or refuses. Its texts may
-// quote a model: a program that draws them on a screen makes control characters
-// visible first.
+// quote a model: a program that displays them must make control characters visible.
 type ApprovalRequest struct {
 	// CallID is the model's id of the call, unique in the turn.
 	CallID string
@@ -63,16 +60,16 @@ type ApprovalRequest struct {
 	Reason string
 	// ApprovedOnTimeout: without an answer in time the call is approved, not refused.
 	ApprovedOnTimeout bool
-	// Offers are what can be remembered, the narrowest first.
+	// Offers are the rules that the person may have remembered, the narrowest first.
 	Offers message.List[Offer]
 }
 
-// Offer is something that can be remembered with an answer.
+// Offer is a rule that the program can remember with an answer.
 type Offer struct {
 	// ID names the offer within its request.
 	ID string
-	// Text says all that the answer will then cover: "exactly this call, in this
-	// conversation".
+	// Text says which calls the remembered answer will cover: "exactly this call, in
+	// this conversation".
 	Text string
 }
 
@@ -80,16 +77,16 @@ type Offer struct {
 type Response struct {
 	// Given has an element for each question, in their order.
 	Given message.List[Given] `json:"given"`
-	// Approval answers a request for approval; nil for questions. It is not written
-	// with the response, like [Inquiry.Approval].
+	// Approval answers a request for approval; nil for questions. Like
+	// [Inquiry.Approval] it is not serialised.
 	Approval *ApprovalReply `json:"-"`
 }
 
 // IsZero reports whether it answers nothing; it makes omitzero work.
 func (r Response) IsZero() bool { return r.Given.Len() == 0 && r.Approval == nil }
 
-// Given is the answer to one question: labels of what was chosen, or text of the
-// person's own, or both.
+// Given is the answer to one question: labels of the chosen options, or the person's
+// own text, or both.
 type Given struct {
 	Chosen message.List[string] `json:"chosen,omitzero"`
 	Text   string               `json:"text,omitzero"`
@@ -101,25 +98,24 @@ type ApprovalReply struct {
 	// and an error.
 	Answer Answer
 	// Args are the arguments to run the tool with instead: a JSON object, with
-	// AnswerModify only. They are bound, decided about and perhaps asked about like
-	// the model's.
+	// AnswerModify only. They pass the same points as the model's, approval included.
 	Args message.JSON
 	// Reason becomes the result of the call, with AnswerRefuse only: UTF-8, at most
-	// 4096 bytes. "" says that the user said no.
+	// 4096 bytes. "" becomes a text which says that the user refused.
 	Reason string
 	// Remember is the id of an offer of the request; "" remembers nothing. A
 	// modification cannot be remembered.
 	Remember string
-	// By names who answered; the host sets it. It has at most 64 bytes, no control
-	// characters and no dots, and is neither ByRule nor ByTimeout.
+	// By names the person who answered; the host sets it. It has at most 64 bytes, no
+	// control characters and no dots, and is neither ByRule nor ByTimeout.
 	By string
 }
 
-// By whom a call was approved or refused if no person was asked, or none answered:
-// the last word of the path in an ApprovalDecision's verdict.
+// The last word of the path in an ApprovalDecision's verdict, if no person was asked or
+// none answered.
 const (
-	ByRule    = "rule"    // an answer that a person gave earlier
-	ByTimeout = "timeout" // nobody, in time
+	ByRule    = "rule"    // a remembered answer decided
+	ByTimeout = "timeout" // nobody answered in time
 )
 
 const (
@@ -127,8 +123,8 @@ const (
 	maxApprovalBy     = 64
 )
 
-// Check returns what is wrong with a reply to the request, in words for the person
-// who gave it; nil is nothing.
+// Check returns an error, in words for the person who replied, if the reply does not fit
+// the request.
 func (r ApprovalRequest) Check(reply ApprovalReply) error {
 	switch reply.Answer {
 	case AnswerApprove, AnswerRefuse, AnswerModify:
@@ -173,8 +169,8 @@ func isObject(args message.JSON) bool {
 	return strings.HasPrefix(strings.TrimSpace(string(args)), "{") && json.Valid([]byte(args))
 }
 
-// isApprover reports whether a name can stand behind the path of a hook without
-// looking like another path, or like an answer that nobody gave.
+// isApprover reports whether a name can follow the path of a hook without looking like
+// another path, ByRule or ByTimeout.
 func isApprover(by string) bool {
 	return len(by) <= maxApprovalBy && utf8.ValidString(by) && by != ByRule && by != ByTimeout &&
 		!strings.ContainsFunc(by, func(c rune) bool { return c == '.' || !unicode.IsPrint(c) })

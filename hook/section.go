@@ -49,7 +49,7 @@ func (c *AgentConfig) Sections() []string {
 // SectionOf decodes the section of one subsystem into a T, a struct with json
 // tags. Without the section it returns the zero T and false. Decoding is strict:
 // an unknown or repeated key, a key in another case, and data after the value
-// are errors that say where. The subsystem calls it in OnBuildAgent, so that a
+// are errors that name the place. A subsystem calls it in OnBuildAgent, so that a
 // wrong section ends the registration.
 func SectionOf[T any](c *AgentConfig, name string) (T, bool, error) {
 	var v T

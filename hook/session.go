@@ -8,15 +8,15 @@ import (
 )
 
 // Session is the place of one attachment to a conversation: by a client that
-// connected, or by the process that loaded it. What it began with never changes;
-// Totals tells how far it is and is safe to call from any goroutine.
+// connected, or by the process that loaded it. It is immutable, except for Totals,
+// which is safe to call from any goroutine.
 type Session struct {
 	d      SessionData
 	mu     sync.Mutex
 	totals Totals
 }
 
-// SessionSource is what a session began with.
+// SessionSource says how a session began.
 type SessionSource string
 
 // The sources of a session.
@@ -28,9 +28,9 @@ const (
 	SessionFork    SessionSource = "fork"    // a copy of another
 )
 
-// Totals are what a session has used so far.
+// Totals are the sums over a session's turns so far.
 type Totals struct {
-	// Turns and Calls are the turns that have ended and their tool calls.
+	// Turns and Calls count the turns that have ended and their tool calls.
 	Turns, Calls int
 	Usage        message.Usage
 	Cost         Cost
@@ -52,21 +52,21 @@ func (s *Session) Conversation() *Conversation { return s.d.Conversation }
 // Agent returns the agent's registered configuration.
 func (s *Session) Agent() *AgentConfig { return s.d.Conversation.Agent() }
 
-// ID is unique among the sessions of all time.
+// ID is unique in the store and is never reused.
 func (s *Session) ID() string { return s.d.ID }
 
-// Source is what the session began with.
+// Source says how the session began.
 func (s *Session) Source() SessionSource { return s.d.Source }
 
 // Started is when the session began.
 func (s *Session) Started() time.Time { return s.d.Started }
 
-// Totals returns what the session has used so far, as one consistent value.
+// Totals returns the sums over the session's turns so far, as one consistent value.
 func (s *Session) Totals() Totals {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.totals
 }
 
-// Host is what a hook may ask of the runtime. It is never nil.
+// Host returns the runtime's services for hooks. It is never nil.
 func (s *Session) Host() Host { return s.d.Conversation.Host() }

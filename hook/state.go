@@ -21,22 +21,22 @@ import (
 // Each field is a state of its own, so two values of one subsystem share nothing. Do not copy a struct with such a field after its
 // first use.
 //
-// T is a value: never change what its pointers, maps and slices lead to after Update has returned it, because everybody who calls Get
-// holds the same. Appending to a slice is fine.
+// T is a value: never change the contents of its pointers, maps and slices after Update has returned it, because all callers of Get
+// share them. Appending to a slice is fine.
 //
 // It is safe for concurrent use. A turn in which nothing was set spends no memory on it.
 type TurnState[T any] struct {
 	_ noCopy
-	// Shared names a state that several subsystems have in common: all fields of one name lead to one value. They have the same T;
-	// the second one that is used with another T panics. "" is a state of this field's own. Set it before the first use.
+	// Shared names a state that several subsystems share: all fields of one name have one value and must have the same T. A use with
+	// another T panics. "" is a state of this field only. Set it before the first use.
 	Shared string
 }
 
 // Get returns the state of the turn; the zero T before the first Update. It does not allocate.
 func (s *TurnState[T]) Get(t *Turn) T { return getState[T](t.states.Load(), s.id()) }
 
-// Update sets the state to f's result, in one step, and returns it. It calls f once, while everybody else who wants this state waits:
-// f is short, calls Get and Update of no state, and has no other effect. If f panics the state stays as it was.
+// Update atomically sets the state to f's result and returns it. It calls f once, under the lock of this state: f must be short, call
+// Get and Update of no state, and have no other effect. If f panics the state stays as it was.
 func (s *TurnState[T]) Update(t *Turn, f func(T) T) T {
 	return updateState(statesOf(&t.states), s.id(), f)
 }
@@ -52,13 +52,13 @@ func (s *TurnState[T]) id() stateID {
 // rules for T. The subsystem declares it in [Stateful]. A child turn has a conversation of its own, and so a state of its own; use the
 // conversation of [Turn.Root] for what children share with the turn that a user started.
 //
-// A runtime stores it with the conversation: it writes a changed state together with the next part of the turn, in one step, and reads
-// it when the conversation goes on, in this process or in another. A change outside of a turn is written with the next turn. A fork
-// starts with a copy; a rewind leaves the state alone, because what it counts has happened.
+// A runtime stores it with the conversation: it writes a changed state atomically with the next part of the turn, and reads it when
+// this or another process loads the conversation. A change outside of a turn is written with the next turn. A fork starts with a copy.
+// A rewind leaves the state alone, because the events that it counts have happened.
 //
 // The store holds the JSON of T, so every field that matters is exported. The runtime refuses to open with a T that JSON cannot hold. A
-// value that cannot be encoded fails the turn and is not stored. A stored value that is no T any more is told by a diagnostic, and the
-// state starts as the zero T. The whole T is encoded whenever it has changed: keep it small.
+// value that cannot be encoded fails the turn and is not stored. If a stored value does not fit T any more, the runtime emits a
+// diagnostic and the state starts as the zero T. Every change encodes the whole T: keep it small.
 type ConversationState[T any] struct {
 	_ noCopy
 	// Shared is that of TurnState. It is also the key in the store.
@@ -75,9 +75,9 @@ func (s *ConversationState[T]) Update(c *Conversation, f func(T) T) T {
 
 // Stateful is implemented by a subsystem with a [ConversationState].
 type Stateful interface {
-	// States returns the addresses of all of them by name. The name, behind the path of the subsystem in the composite, is the key
-	// in the store: "total" of the field Core.Cost is "Core.Cost.total". Whoever renames one of them loses the stored value. It is
-	// called when the runtime opens, and returns the same addresses whenever it is called.
+	// States returns the addresses of all of them by name. The path of the subsystem in the composite and the name are the key in the
+	// store: "total" of the field Core.Cost is "Core.Cost.total". Renaming either loses the stored value. States is called when the
+	// runtime opens, and must always return the same addresses.
 	States() map[string]State
 }
 
@@ -126,7 +126,6 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// getState returns the value of a state; the zero T if it is not set.
 func getState[T any](s *States, id stateID) (value T) {
 	if s == nil {
 		return value
@@ -140,7 +139,6 @@ func getState[T any](s *States, id stateID) (value T) {
 	return cellAs[T](c, id).get()
 }
 
-// updateState sets the value of a state to f's result.
 func updateState[T any](s *States, id stateID, f func(T) T) T {
 	s.mu.Lock()
 	c, ok := s.cells[id]
@@ -158,7 +156,7 @@ func updateState[T any](s *States, id stateID, f func(T) T) T {
 func cellAs[T any](c stateCell, id stateID) *cell[T] {
 	typed, ok := c.(*cell[T])
 	if !ok {
-		panic(fmt.Sprintf("hook: state %q: it is used as a %v and as another type: give the fields one type, or two names", id.shared, reflect.TypeFor[T]()))
+		panic(fmt.Sprintf("hook: state %q: it is used as a %v and as another type: give its fields the same type, or different names", id.shared, reflect.TypeFor[T]()))
 	}
 	return typed
 }

@@ -172,7 +172,7 @@ func TestAnotherTypeUnderOneSharedNamePanics(t *testing.T) {
 	number.Shared, text.Shared = "limit", "limit"
 	turn := newTurn(newConversation())
 	number.Update(turn, add(1))
-	const want = `hook: state "limit": it is used as a string and as another type: give the fields one type, or two names`
+	const want = `hook: state "limit": it is used as a string and as another type: give its fields the same type, or different names`
 	assert.PanicsWithValue(t, want, func() { text.Get(turn) })
 	assert.PanicsWithValue(t, want, func() { text.Update(turn, func(s string) string { return s }) })
 	assert.Equal(t, 1, number.Get(turn))
@@ -301,8 +301,8 @@ func TestLoad(t *testing.T) {
 	assert.Zero(t, s.price.Get(conv))
 
 	err = states.Load([]hook.StateValue{{Name: "price", Data: `{"Cents":"secret"}`}, {Name: "total", Data: `{"secret":1}`}})
-	require.EqualError(t, err, "state price starts afresh: what is kept of it is no hook_test.price: Cents has to be of type int\n"+
-		"state total starts afresh: what is kept of it is no int: its JSON has another form")
+	require.EqualError(t, err, "state price starts afresh: its stored value is no hook_test.price: Cents has to be of type int\n"+
+		"state total starts afresh: its stored value is no int: its JSON has another form")
 	assert.Zero(t, s.price.Get(conv))
 }
 
@@ -335,8 +335,8 @@ func TestAStateThatCannotBeKeptIsAnError(t *testing.T) {
 	s.Total.Update(conv, add(1))
 	undeclared.Update(conv, func(bool) bool { return true })
 	values, err := written(t, states)
-	require.EqualError(t, err, "a hook.ConversationState[bool] is set that has no key in the store: its subsystem has to declare it, see hook.Stateful\n"+
-		"state Float cannot be kept: its value is no JSON: json: unsupported value: +Inf")
+	require.EqualError(t, err, "a hook.ConversationState[bool] has no key in the store: return its address from States of its subsystem, see hook.Stateful\n"+
+		"state Float cannot be stored: its value cannot be encoded as JSON: json: unsupported value: +Inf")
 	assert.Equal(t, []hook.StateValue{{Name: "Total", Data: "1"}}, values, "the others can")
 	values, err = written(t, states)
 	require.NoError(t, err, "it was told once")

@@ -36,10 +36,10 @@ type States struct {
 	list  []stateCell
 }
 
-// NewStates returns the states of one conversation, none of which is set. keys are the states to store; many States may share the map.
+// NewStates returns the unset states of one conversation. keys are the states to store; many States may share the map.
 func NewStates(keys map[string]State) *States { return &States{keys: keys} }
 
-// statesOf returns the states of a place, which it makes if it has none.
+// statesOf returns the states of a place, and makes them if it has none.
 func statesOf(of *atomic.Pointer[States]) *States {
 	if s := of.Load(); s != nil {
 		return s
@@ -60,11 +60,12 @@ func (s *States) key(id stateID) string {
 
 // stateCell is a pointer to a cell of some type.
 type stateCell interface {
-	// change returns the value to store and the number of its update; false if the store has it, or an earlier call has refused it.
+	// change returns the value to store and the number of its update. It returns false if the store has the value already, or if an
+	// earlier call failed to encode it.
 	change() (value StateValue, at uint64, changed bool, err error)
 	// pending reports whether the store lacks the value.
 	pending() bool
-	// wrote notes that the store has the value of this update.
+	// wrote records that the store has the value of this update.
 	wrote(data message.JSON, at uint64)
 }
 
@@ -75,7 +76,7 @@ type cell[T any] struct {
 	stored stored
 }
 
-// stored is what a cell knows of its value in the store.
+// stored describes a cell's value in the store.
 type stored struct {
 	// key is "" if the state has none.
 	key string
@@ -130,11 +131,11 @@ func (c *cell[T]) change() (v StateValue, at uint64, changed bool, err error) {
 // encodeState takes a pointer, so that encoding/json calls the MarshalJSON of *T too.
 func encodeState[T any](key string, value *T) (message.JSON, error) {
 	if key == "" {
-		return "", fmt.Errorf("a hook.ConversationState[%v] is set that has no key in the store: its subsystem has to declare it, see hook.Stateful", reflect.TypeFor[T]())
+		return "", fmt.Errorf("a hook.ConversationState[%v] has no key in the store: return its address from States of its subsystem, see hook.Stateful", reflect.TypeFor[T]())
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return "", fmt.Errorf("state %s cannot be kept: its value is no JSON: %w", key, err)
+		return "", fmt.Errorf("state %s cannot be stored: its value cannot be encoded as JSON: %w", key, err)
 	}
 	return message.JSON(text), nil
 }
@@ -145,10 +146,9 @@ func (c *cell[T]) wrote(data message.JSON, at uint64) {
 	c.stored.known, c.stored.data = at, data
 }
 
-// Write encodes the states that have changed since the last Write and hands them to store, in the order of their names; nil if there are
-// none. It calls store once. If store returns nil they are no change any more, unless they were updated meanwhile; otherwise the next
-// Write hands them over again. err is store's error. unkept tells of states that cannot be stored, once for each update: the others are
-// written. Calls of Write wait for each other.
+// Write encodes the states that have changed since the last Write and passes them to store, sorted by name; nil if there are none. It
+// calls store once. After an error of store, which it returns as err, the next Write passes them again. unkept reports the states that
+// cannot be encoded, once for each update; Write stores the others. Calls of Write wait for each other.
 func (s *States) Write(store func([]StateValue) error) (unkept, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -176,7 +176,6 @@ func (s *States) Write(store func([]StateValue) error) (unkept, err error) {
 	return errors.Join(errs...), nil
 }
 
-// all returns the cells of the states of a conversation.
 func (s *States) all() []stateCell {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,9 +185,9 @@ func (s *States) all() []stateCell {
 	return s.list
 }
 
-// Load sets the states to the stored values. States whose last change is not written yet stay; all others without a value are zero
-// again. Values of unknown names are left alone: their subsystem may come back. The error tells of values that cannot be read; their
-// states are zero.
+// Load sets the states to the stored values. States whose last change is not written yet stay; all others without a value become zero.
+// It ignores values of unknown names, because their subsystem may return. The error lists the values that cannot be read; their states
+// are zero.
 func (s *States) Load(values []StateValue) error {
 	stored := map[string]message.JSON{}
 	for _, v := range values {
@@ -210,7 +209,7 @@ func (s *States) Load(values []StateValue) error {
 		}
 		c, err := state.read(key, data)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("state %s starts afresh: what is kept of it is no %v: %s", key, state.Type(), unreadable(err)))
+			errs = append(errs, fmt.Errorf("state %s starts afresh: its stored value is no %v: %s", key, state.Type(), unreadable(err)))
 			continue
 		}
 		s.cells[state.id()] = c
@@ -218,7 +217,7 @@ func (s *States) Load(values []StateValue) error {
 	return errors.Join(errs...)
 }
 
-// Discard makes all states the zero value of their type: another process may have changed them, so they have to be loaded.
+// Discard sets all states to the zero value of their type. Call it when another process may have changed them, then Load them.
 func (s *States) Discard() {
 	s.mu.Lock()
 	s.cells, s.list = nil, nil

@@ -11,9 +11,8 @@ import (
 )
 
 // ReservedTools are the public names, separated by blanks, that no hook's tool may
-// have: final_answer is kept for the runtime, where a provider has no response
-// format of its own, and multi_tool_use is what some models call on their own to
-// bundle calls.
+// have. The runtime uses final_answer with providers that have no response format of
+// their own. Some models call multi_tool_use unasked, to bundle calls.
 const ReservedTools = "final_answer multi_tool_use"
 
 // Scope is a hook's answer to "which of your tools may this agent use?".
@@ -34,8 +33,8 @@ type Runner interface {
 	Run(ctx context.Context, env *Env) message.ToolResult
 }
 
-// Invocation is a call that Dispatch has bound: the arguments as everyone from here on sees them, and either a way to run it or the
-// reason why it cannot be run. The zero Invocation cannot be run.
+// Invocation is a call that Dispatch has bound: the arguments as all later points see them, and either its Runner or the reason why it
+// cannot run. The zero Invocation cannot run.
 type Invocation struct {
 	args   message.JSON
 	runner Runner
@@ -45,27 +44,27 @@ type Invocation struct {
 // Bound returns an invocation that can be run. args are the canonical arguments from which r was made.
 func Bound(args message.JSON, r Runner) Invocation { return Invocation{args: args, runner: r} }
 
-// BadArgs returns an invocation that cannot be run, with the error for the model. args are the arguments as they came.
+// BadArgs returns an invocation that cannot run, with the error for the model. args are the arguments as the model sent them.
 func BadArgs(args message.JSON, err *ArgError) Invocation { return Invocation{args: args, err: err} }
 
 // Args returns the arguments: canonical if the invocation can be run.
 func (i Invocation) Args() message.JSON { return i.args }
 
-// Runner returns what runs the call, or nil if it cannot be run.
+// Runner returns the runner of the call, or nil if it cannot run.
 func (i Invocation) Runner() Runner { return i.runner }
 
-// Err returns why the call cannot be run, or nil.
+// Err returns why the call cannot run, or nil.
 func (i Invocation) Err() *ArgError { return i.err }
 
-// ArgError says what is wrong with the arguments of a call, for the model that
-// has to mend them. It never repeats a value.
+// ArgError describes an error in the arguments of a call, for the model that has to
+// correct them. It never repeats a value.
 type ArgError struct {
 	Tool string
-	// Path is where: "title", "items[2].name"; "" is the whole value.
+	// Path is the place of the error: "title", "items[2].name"; "" is the whole value.
 	Path string
-	// Reason is what is expected: "is required", "must be one of low, high".
+	// Reason names the expectation: "is required", "must be one of low, high".
 	Reason string
-	// Schema is the tool's input schema; it goes back to the model with the error.
+	// Schema is the tool's input schema; the model gets it with the error.
 	Schema message.JSON
 }
 
@@ -87,17 +86,17 @@ func (e *ArgError) Result() message.ToolResult {
 	return message.FailedResult(message.FailArguments, text)
 }
 
-// Env is what is known of a call only when it runs.
+// Env holds the facts of a call that are known only when it runs.
 type Env struct {
 	Call *ToolCall
 	// Grant is what the call may do; the zero Grant adds no limit.
 	Grant Grant
-	// Attempt counts from 1; a retry by WrapTool counts on.
+	// Attempt counts from 1; each retry by WrapTool increments it.
 	Attempt int
-	// Key is the same for every attempt at this call, also after a crash: hand it
-	// to a service that knows idempotency keys. The runtime makes it of the turn's
-	// id, a slash and the call's id, so that who has seen the event of a call knows
-	// the id of the inquiry that the call will make.
+	// Key is the same for every attempt at this call, also after a crash: pass it to
+	// services that take idempotency keys. The runtime makes it of the turn's id, a
+	// slash and the call's id. So a client that has seen the event of a call knows the
+	// id of the inquiry that the call will make.
 	Key string
 	// Deadline is when ctx ends; zero if there is none.
 	Deadline time.Time
@@ -108,18 +107,17 @@ type Env struct {
 // WithProgress returns a copy of e whose Progress calls report, from any goroutine. The runtime uses it.
 func (e Env) WithProgress(report func(text string)) *Env { e.report = report; return &e }
 
-// Progress tells the clients how far the call is, in one line. It may be called
+// Progress shows clients the progress of the call, in one line. It may be called
 // from any goroutine while Run runs; it never blocks for long and does nothing
-// where nobody listens.
+// if nobody listens.
 func (e *Env) Progress(text string) {
 	if e.report != nil {
 		e.report(text)
 	}
 }
 
-// Grant is what a call is allowed to do beyond its arguments. Deciders narrow
-// it; grants are intersected, never widened. The zero Grant adds no limit to
-// what the tool's owner enforces anyway.
+// Grant limits the effects of a call. Deciders narrow it; grants are intersected,
+// never widened. The zero Grant adds no limit to those that the tool's owner enforces.
 type Grant struct {
 	// ReadOnly: no change to files or elsewhere.
 	ReadOnly bool
@@ -137,7 +135,7 @@ type Grant struct {
 	Void bool
 }
 
-// Intersect returns what both g and o allow.
+// Intersect returns a grant with the limits of both g and o.
 func (g Grant) Intersect(o Grant) Grant {
 	out := Grant{
 		ReadOnly:  g.ReadOnly || o.ReadOnly,
@@ -152,9 +150,8 @@ func (g Grant) Intersect(o Grant) Grant {
 	return out
 }
 
-// inner returns the narrower of two roots, where "" is no limit; if neither lies
-// in the other, it returns one of them, so that nobody mistakes the result for no
-// limit, and false.
+// inner returns the narrower of two roots, where "" is no limit. If neither contains the
+// other it returns false, with one of them: "" would be no limit.
 func inner(a, b string) (string, bool) {
 	a, b = clean(a), clean(b)
 	switch {
@@ -187,11 +184,11 @@ func within(p, dir string) bool {
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }
 
-// ToolError is the error by which a typed tool says what kind of failure its
-// result is. Any other error is FailOperation, except the two of a context.
+// ToolError is an error of a typed tool that sets the kind of its failed result. Any
+// other error is FailOperation, except the two of a context.
 type ToolError struct {
 	Kind message.FailureKind
-	// Text is what the model reads.
+	// Text is for the model.
 	Text string
 }
 

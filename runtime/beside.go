@@ -43,8 +43,8 @@ func (h *host) TellLater(ctx context.Context, of hook.Hook, path string, p hook.
 	return err == nil
 }
 
-// Beside implements hook.Host.
-func (h *host) Beside(ctx context.Context, path string, run func(context.Context)) error {
+// Go implements hook.Host.
+func (h *host) Go(ctx context.Context, path string, run func(context.Context)) error {
 	if leftBehind(ctx) {
 		return hook.ErrNoTurn
 	}

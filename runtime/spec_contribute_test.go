@@ -318,9 +318,9 @@ func TestSpecAToolIsAddedOnlyIfItsOwnerTakesIt(t *testing.T) {
 	w.send("go")
 	assert.Equal(t, []string{"echo", "extra"}, toolNames(m.requests[0].Tools))
 	assert.Equal(t, []string{
-		"tool_bundle.owner H2: tool other is not added: H1 does not take calls of it",
+		"tool_bundle.owner H2: tool other is not added: H1 does not bind calls of it",
 		"tool_bundle.owner H2: tool third is not added: there is no subsystem Nobody",
-		"tool_bundle.owner H2: tool mine is not added: H2 does not take calls of it",
+		"tool_bundle.owner H2: tool mine is not added: H2 does not bind calls of it",
 	}, told)
 }
 

@@ -139,7 +139,7 @@ func TestSpecAnAgentTurnsAMemberOff(t *testing.T) {
 	assert.Equal(t, "event", s.heard())
 
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"}.WithSection(runtime.LayerSection, `{"Scribble": false}`))
-	require.EqualError(t, err, `register agent "b": HG056: agent "b" speaks of Scribble, and test.Desk has no such member; did you mean Scribe?`)
+	require.EqualError(t, err, `register agent "b": HG056: agent "b" names Scribble, but test.Desk has no such member; did you mean Scribe?`)
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"}.WithSection(runtime.LayerSection, `{"Scribe": 3}`))
 	require.ErrorContains(t, err, `agent "b": section hooks: 3 is neither a text nor true or false`)
 	assert.Equal(t, "", s.heard())
@@ -160,7 +160,7 @@ func TestSpecATurnTurnsAMemberOff(t *testing.T) {
 	require.NoError(t, turn(nil))
 	assert.Equal(t, "event tool turn", s.heard(), "and the next turn has it again")
 	assert.Equal(t, []string{"scribe", "echo"}, toolNames(w.model.requests[2].Tools))
-	require.EqualError(t, turn(off(t, "this turn", "Scrib")), "HG056: this turn speaks of Scrib, and test.Desk has no such member; did you mean Scribe?")
+	require.EqualError(t, turn(off(t, "this turn", "Scrib")), "HG056: this turn names Scrib, but test.Desk has no such member; did you mean Scribe?")
 	require.NoError(t, turn(nil), "and nothing is left of that")
 }
 

@@ -325,7 +325,7 @@ func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
 		var refused error
 		before := point.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
 			host := turn.Host()
-			return d, host.Beside(ctx, "Audit", func(ctx context.Context) {
+			return d, host.Go(ctx, "Audit", func(ctx context.Context) {
 				<-audits
 				host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "audit"})
 				refused = host.Enqueue(ctx, hook.Job{Kind: "k", Key: "1", Payload: `{}`})
@@ -413,7 +413,7 @@ func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
 		var turns, late []string
 		before := point.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
 			if in.Text() == "first" {
-				return d, turn.Host().Beside(ctx, "Reports", func(ctx context.Context) {
+				return d, turn.Host().Go(ctx, "Reports", func(ctx context.Context) {
 					other, err := dialog.Conversation(ctx, w.rt, "a", "reports")
 					if !assert.NoError(t, err) {
 						return

@@ -339,7 +339,7 @@ func TestSpecAStateThatCannotBeKeptFailsTheTurn(t *testing.T) {
 	w := startWith(t, plays(calls(want{"c1", "echo", `{}`}), says("1"), says("2")), hook.AgentConfig{Name: "a"},
 		&runtime.Options{Store: openSQLite(t, t.TempDir())}, s, all, box(named("echo")))
 	out, err := w.try(t.Context(), "go")
-	require.EqualError(t, err, "state H0.share cannot be kept: its value is no JSON: json: unsupported value: NaN")
+	require.EqualError(t, err, "state H0.share cannot be stored: its value cannot be encoded as JSON: json: unsupported value: NaN")
 	assert.Equal(t, hook.StopError, out.Stop)
 	assert.Equal(t, "1", stateIn(t, w.store, w.conv.ID(), "H1.all"), "the others are")
 	assert.Len(t, w.history(), 3, "and so is what was said and done")
@@ -353,7 +353,7 @@ func TestSpecAStateThatNobodyKnowsFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(says("1")), &hidden{states: func() *hook.ConversationState[int] { return new(hook.ConversationState[int]) }})
 	_, err := w.try(t.Context(), "go")
-	require.ErrorContains(t, err, "a hook.ConversationState[int] is set that has no key in the store")
+	require.ErrorContains(t, err, "a hook.ConversationState[int] has no key in the store")
 }
 
 // hidden is a subsystem whose state is no field.
@@ -380,7 +380,7 @@ func TestSpecAStateThatCannotBeReadStartsAfresh(t *testing.T) {
 	w.send("go")
 	assert.Equal(t, "1", stateIn(t, disk, rec.ID, "H0.all"))
 	assert.Equal(t, "7", stateIn(t, disk, rec.ID, "gone.total"), "whose subsystem may come back")
-	assert.Equal(t, []string{"state H0.all starts afresh: what is kept of it is no int: its JSON has another form"}, told.diagnostics)
+	assert.Equal(t, []string{"state H0.all starts afresh: its stored value is no int: its JSON has another form"}, told.diagnostics)
 }
 
 // closing is a subsystem that counts its sessions when they have ended.
@@ -443,7 +443,7 @@ func TestSpecWhatIsWrongWithStatesIsToldWhenTheRuntimeOpens(t *testing.T) {
 	a.all.Shared, b.share.Shared = "cost.total", "cost.total"
 	rt := runtime.New(compose(t, []hook.Hook{a, b}), plays(), nil)
 	assert.EqualError(t, rt.Open(t.Context()), `open: states: H1.share: the shared state "cost.total" is a hook.ConversationState[float64] here `+
-		`and a hook.ConversationState[int] in H0.all: give them one type, or two names`)
+		`and a hook.ConversationState[int] in H0.all: give them the same type, or different names`)
 
 	rt = runtime.New(&tally{}, plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(&mem.Options{Journal: true})}})
 	assert.EqualError(t, rt.Open(t.Context()), "open: the hook keeps a state of conversations, all, and a store of type struct { store.Store } keeps none: it has to implement store.States")

@@ -21,11 +21,11 @@ const (
 // command is one word that may follow hookgen.
 type command struct {
 	name string
-	// args is what may follow the name, for the help.
+	// args are the arguments in the help.
 	args string
 	// short is its description in the help.
 	short string
-	// run gets the arguments behind the name and returns the exit status.
+	// run gets the arguments after the name and returns the exit status.
 	run func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
@@ -34,7 +34,7 @@ func commands() []command {
 	return []command{
 		{"gen", "[flags] [packages]", "write hook_gen.go where there are //hook: directives; the default", generate},
 		{"new", "NAME [flags]", "write the first version of a subsystem, with tests", scaffold},
-		{"plan", "[flags] [packages]", "who acts where in a composite: text, JSON, Markdown with a picture", showPlan},
+		{"plan", "[flags] [packages]", "the members of a composite at each point: text, JSON, Markdown with a picture", showPlan},
 		{"explain", "CODE…", "what the code of a problem means, with an example", explain},
 		{"vet", "[flags] [packages]", "what gen would refuse, and hooks that are misused", vetPackages},
 		{"help", "[command]", "this text, or the flags of a command", help},
@@ -53,7 +53,7 @@ func commandOf(name string) (command, bool) {
 // bareWord matches words that look like a command; package patterns hardly ever do.
 var bareWord = regexp.MustCompile(`^[a-z]+$`)
 
-// run is the program without the process.
+// run is the program with explicit arguments and outputs.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		return generate(ctx, nil, stdout, stderr)

@@ -9,7 +9,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 )
 
-// explain prints the pages of codes.
 func explain(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := newFlags("explain", "[-all] [CODE…]", stderr)
 	all := flags.Bool("all", false, "print the whole reference in Markdown: directives, tags and codes")

@@ -112,7 +112,7 @@ func generationOf(args []string, stderr io.Writer) (g generation, status int, ok
 	return g, succeeded, true
 }
 
-// checkByEnvironment tells whether HOOKGEN_CHECK asks for a check, so that go generate ./... can check.
+// checkByEnvironment reports whether HOOKGEN_CHECK asks for a check, so that go generate ./... can check.
 func checkByEnvironment() (bool, error) {
 	text := os.Getenv("HOOKGEN_CHECK")
 	if text == "" {
@@ -130,7 +130,6 @@ func (g generation) shown(problems []gen.Problem) []gen.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p gen.Problem) bool { return p.Severity == gen.Info && !g.verbose })
 }
 
-// printRun prints which packages were read and which files changed.
 func (g generation) printRun(w io.Writer, result gen.Result) {
 	fmt.Fprintf(w, "hookgen: %d packages, %d with directives\n", len(result.Packages), len(result.Read))
 	for _, path := range result.Read {

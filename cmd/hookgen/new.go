@@ -11,7 +11,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 )
 
-// scaffold runs "hookgen new".
 func scaffold(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, status, ok := scaffoldOptions(args, stderr)
 	if !ok {
@@ -68,7 +67,6 @@ func scaffoldOptions(args []string, stderr io.Writer) (o gen.NewOptions, status 
 	return o, succeeded, true
 }
 
-// printNext prints what was written and what to do next.
 func printNext(w io.Writer, r gen.NewResult) {
 	if r.Whole {
 		fmt.Fprintf(w, "%s has type %s and all of its tools: nothing to do\n", r.Package, r.Type)

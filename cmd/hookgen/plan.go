@@ -58,7 +58,6 @@ func failWith(stderr io.Writer, err error) int {
 	return failed
 }
 
-// planningOf reads the flags. If ok is false the command ends with the status.
 func planningOf(args []string, stderr io.Writer) (p planning, status int, ok bool) {
 	flags := newFlags("plan", "[flags] [packages]", stderr)
 	flags.StringVar(&p.options.Dir, "C", "", "run in this `dir`ectory")
@@ -70,15 +69,15 @@ func planningOf(args []string, stderr io.Writer) (p planning, status int, ok boo
 	if status, ok := parse(flags, args); !ok {
 		return p, status, false
 	}
-	err := p.settle(*format, flags)
+	err := p.complete(*format, flags)
 	if err != nil {
 		return p, failWith(stderr, err), false
 	}
 	return p, succeeded, true
 }
 
-// settle sets what depends on several flags.
-func (p *planning) settle(format string, flags *flag.FlagSet) (err error) {
+// complete sets the options that depend on several flags.
+func (p *planning) complete(format string, flags *flag.FlagSet) (err error) {
 	p.options.Patterns = flags.Args()
 	if len(p.options.Patterns) == 0 {
 		p.options.Patterns = []string{"./..."}
@@ -95,7 +94,7 @@ func (p *planning) settle(format string, flags *flag.FlagSet) (err error) {
 		return err
 	}
 	if p.options.Check && p.file == "" {
-		return errors.New("-check compares a file: name it with -o")
+		return errors.New("-check compares a file: give its name with -o")
 	}
 	check, err := checkByEnvironment()
 	p.options.Check = p.options.Check || check

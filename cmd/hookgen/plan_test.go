@@ -118,7 +118,7 @@ func TestPlanProblems(t *testing.T) {
 	}{
 		{nil, "p.go:23:20: error HG027: after=Tow: there is no field Tow"},
 		{[]string{"-format=png"}, `there is no format "png"`},
-		{[]string{"-o", "plan"}, "does not tell the format"},
+		{[]string{"-o", "plan"}, "the format of"},
 		{[]string{"-check"}, "-check compares a file"},
 		{[]string{"-wrong"}, "flag provided but not defined"},
 	}

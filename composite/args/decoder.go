@@ -1,20 +1,17 @@
-// Package args decodes the arguments of a tool call, strictly: what it accepts
-// every reader of the same bytes understands in the same way. Generated code
-// and subsystems with tools known only at run time use it; it is not a general
-// JSON package.
+// Package args decodes the arguments of a tool call strictly: every reader understands the
+// accepted bytes in the same way. Generated code and subsystems with tools known only at run
+// time use it; it is not a general JSON package.
 //
-// It accepts exactly one JSON object (RFC 8259, I-JSON of RFC 7493) and refuses,
-// beyond what is no JSON at all: a name given twice in one object, also where it
-// is written with escapes; invalid UTF-8 and lone surrogates; the character
-// U+0000; numbers that do not fit their Go type; integers beyond ±(2^53-1),
-// which not every reader keeps; more than 64 levels of nesting; names that the
-// type does not have; missing required names; and null where the type is no
-// pointer. The empty text, which providers send for "no arguments", counts as
-// {}; null does not.
+// It accepts exactly one JSON object (RFC 8259, I-JSON of RFC 7493). Beyond invalid JSON it
+// refuses: a repeated name in one object, even with other escapes; invalid UTF-8 and lone
+// surrogates; the character U+0000; numbers that do not fit their Go type; integers beyond
+// ±(2^53-1), which some readers round; more than 64 levels of nesting; names that the type
+// does not have; missing required names; and null unless the type is a pointer. The empty
+// text, which providers send for "no arguments", counts as {}; null does not.
 //
-// An optional member that is null counts as not given, whatever its type: models
-// send it, although schemas do not offer it. The canonical arguments are without it,
-// so that hashes and approvals see one call and not two.
+// An optional member that is null counts as absent, whatever its type: models send it,
+// although schemas do not offer it. The canonical arguments omit it, so that hashes and
+// approvals treat both calls as the same.
 //
 // A bind function reads like this:
 //
@@ -37,10 +34,10 @@
 //	o.Require(0, "title")
 //	return d.Bind(c)
 //
-// New has jsontext check the whole text and write its canonical form. The rest reads
-// that form, which is well formed and has no blanks. The first error sticks, everything
-// after it returns zero values and false, and Bind returns it. Strings without escapes
-// share the memory of the canonical arguments.
+// New uses jsontext to check the whole text and to write its canonical form, which is well
+// formed and has no blanks. All other methods read that form. After the first error they
+// return zero values and false, and Bind returns the error. Strings without escapes share
+// the memory of the canonical arguments.
 package args
 
 import (
@@ -50,7 +47,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// maxDepth is the number of objects and arrays that may lie in each other.
+// maxDepth bounds the nesting of objects and arrays.
 const maxDepth = 64
 
 // Decoder reads the arguments of one call, from front to back. One goroutine at
@@ -60,14 +57,14 @@ type Decoder struct {
 	text string
 	// pos is the index of the next byte.
 	pos int
-	// at is where the value begins that Refuse is about.
+	// at is where the last value begins, for Refuse.
 	at int
 	// depth counts the open objects and arrays.
 	depth int
 	// key is the name of the current member, member where it begins.
 	key    string
 	member int
-	// cuts are the members before pos that count as not given.
+	// cuts are the members before pos that count as absent.
 	cuts   []cut
 	call   *hook.ToolCall
 	schema message.JSON
@@ -82,7 +79,7 @@ func New(call *hook.ToolCall, schema message.JSON) Decoder {
 	return d
 }
 
-// load takes the canonical form of a text, or notes why it has none.
+// load sets the canonical form of a text, or the error.
 func (d *Decoder) load(text string) {
 	if text == "" {
 		text = "{}"
@@ -97,8 +94,8 @@ func (d *Decoder) load(text string) {
 	}
 }
 
-// Bind ends the decoding: it returns an invocation that runs r on the canonical
-// arguments, or one that cannot be run and says why.
+// Bind ends the decoding. It returns an invocation that runs r on the canonical arguments,
+// or one with the first error.
 func (d *Decoder) Bind(r hook.Runner) hook.Invocation {
 	if d.end(); d.err != nil {
 		return hook.BadArgs(d.call.Args(), d.err)
@@ -109,9 +106,9 @@ func (d *Decoder) Bind(r hook.Runner) hook.Invocation {
 // Err returns the first error so far, or nil.
 func (d *Decoder) Err() *hook.ArgError { return d.err }
 
-// Refuse says that the value that was read last is not acceptable. The reason is
-// an expectation in the words of a model's manual, "must be one of low, high";
-// it never repeats the value. It does nothing after an earlier error.
+// Refuse reports an error of the last value. The reason is an expectation that a model
+// understands, "must be one of low, high"; it never repeats the value. It does nothing
+// after an earlier error.
 func (d *Decoder) Refuse(reason string) { d.fail(d.at, "", reason) }
 
 // fail keeps the first error: at a byte of the text, or at a name within the
@@ -122,7 +119,7 @@ func (d *Decoder) fail(at int, name, reason string) {
 	}
 }
 
-// failWith leaves nothing to read, so that every loop ends.
+// failWith moves to the end of the text, so that every loop ends.
 func (d *Decoder) failWith(path, reason string) {
 	d.err = &hook.ArgError{Path: path, Reason: reason, Schema: d.schema}
 	if d.call != nil {
@@ -131,7 +128,6 @@ func (d *Decoder) failWith(path, reason string) {
 	d.pos = len(d.text)
 }
 
-// want says that a value of another type is expected.
 func (d *Decoder) want(what string) {
 	if d.peek() == 'n' {
 		what += ", not null"
@@ -147,12 +143,10 @@ func (d *Decoder) peek() byte {
 	return 0
 }
 
-// end refuses arguments that were not read to their end.
 func (d *Decoder) end() {
 	if d.pos < len(d.text) {
 		d.fail(d.pos, "", "must not be given: nothing reads it")
 	}
 }
 
-// canonical returns the text without the cuts.
 func (d *Decoder) canonical() message.JSON { return message.JSON(without(d.text, 0, d.cuts)) }

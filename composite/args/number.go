@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxSafe is the greatest integer that every reader of JSON keeps as it is.
+// maxSafe is the greatest integer that every reader of JSON represents exactly.
 const maxSafe = 1<<53 - 1
 
 // beyondSafe is the reason for an integer outside ±maxSafe.
 const beyondSafe = "must lie between -9007199254740991 and 9007199254740991"
 
-// number reads a number as it is written; what is named in the error if there is
-// none. It is "" after an error.
+// number reads the text of a number; what names the expected type in the error. It returns
+// "" after an error.
 func (d *Decoder) number(what string) string {
 	if c := d.peek(); c != '-' && !isDigit(c) {
 		d.want(what)
@@ -34,12 +34,10 @@ func (d *Decoder) number(what string) string {
 	return n
 }
 
-// isInteger reports whether a number is written without fraction and exponent.
 func isInteger(n string) bool { return !strings.ContainsAny(n, ".eE") }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// integer reads an integer within ±maxSafe.
 func (d *Decoder) integer() int64 {
 	n := d.number("an integer")
 	if d.err != nil {
@@ -67,7 +65,7 @@ func (d *Decoder) inInt(v int64, bits int) int64 {
 	return v
 }
 
-// Uint reads an integer of at least 0 that fits in bits; else it is like Int.
+// Uint is Int for an unsigned integer.
 func (d *Decoder) Uint(bits int) uint64 {
 	v := d.integer()
 	if v < 0 {
@@ -104,7 +102,6 @@ func (d *Decoder) inFloat(n string, bits int) float64 {
 	return v
 }
 
-// quoted reads a string that holds nothing but a number.
 func (d *Decoder) quoted(what string) string {
 	if d.peek() != '"' {
 		d.want(what)
@@ -118,7 +115,6 @@ func (d *Decoder) quoted(what string) string {
 	return n
 }
 
-// isNumber reports whether a text is a number as JSON writes it.
 func isNumber(s string) bool {
 	return s != "" && (s[0] == '-' || isDigit(s[0])) && isDigit(s[len(s)-1]) && jsontext.Value(s).IsValid()
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// Object is the place within a JSON object. Make it with [Decoder.Object].
+// Object reads the members of a JSON object. Make it with [Decoder.Object].
 type Object struct {
 	d     *Decoder
 	start int
 	seen  uint64
 }
 
-// Object begins to read an object. Anything else is an error.
+// Object begins an object. Any other value is an error.
 func (d *Decoder) Object() Object {
 	o := Object{d: d, start: d.pos}
 	if d.peek() != '{' {
@@ -26,7 +26,6 @@ func (d *Decoder) Object() Object {
 	return o
 }
 
-// open steps into an object or array.
 func (d *Decoder) open() {
 	if d.depth++; d.depth > maxDepth {
 		d.fail(d.pos, "", tooDeep())
@@ -49,8 +48,8 @@ func (o *Object) Next() bool {
 	return d.err == nil
 }
 
-// closed reports whether an object or array ends here, or there is an error. Else it
-// goes past the comma, if there is one.
+// closed reports whether an object or array ends here, or there is an error. Otherwise it
+// skips the comma, if there is one.
 func (d *Decoder) closed(end byte) bool {
 	switch d.peek() {
 	case end:
@@ -63,11 +62,10 @@ func (d *Decoder) closed(end byte) bool {
 	return d.err != nil
 }
 
-// Key is the name of the member that Next stopped at. Ask before its value is
-// read.
+// Key is the name of the current member. Call it before its value is read.
 func (o *Object) Key() string { return o.d.key }
 
-// Once notes that the name number i of the object (0 to 63) is there; a second
+// Once records that name number i of the object (0 to 63) is present; a second
 // time is an error.
 func (o *Object) Once(i uint) {
 	if o.seen&(1<<i) != 0 {
@@ -76,8 +74,8 @@ func (o *Object) Once(i uint) {
 	o.seen |= 1 << i
 }
 
-// Given is Once for a name that is optional: it reports whether there is a value to
-// read. Null counts as not given, and the canonical arguments are without the member.
+// Given is Once for an optional name. It reports whether there is a value to read. Null
+// counts as absent, and the canonical arguments omit the member.
 func (o *Object) Given(i uint) bool {
 	o.Once(i)
 	d := o.d
@@ -88,28 +86,28 @@ func (o *Object) Given(i uint) bool {
 	return false
 }
 
-// leaveOut has the canonical arguments be without the member that was just read.
+// leaveOut removes the last member from the canonical arguments.
 func (d *Decoder) leaveOut() {
 	d.cuts = append(d.cuts, cut{d.member, d.pos})
 }
 
-// Has reports whether the name number i was noted by Once or Given.
+// Has reports whether Once or Given has recorded name number i.
 func (o *Object) Has(i uint) bool { return o.seen&(1<<i) != 0 }
 
-// Require refuses an object in which the name number i was not noted by Once.
-// Call it after the last member.
+// Require refuses the object if Once has not recorded name number i. Call it after the
+// last member.
 func (o *Object) Require(i uint, name string) {
 	if o.seen&(1<<i) == 0 {
 		o.d.fail(o.start, name, "is required")
 	}
 }
 
-// Twice refuses the member because its name was given before. Readers of maps
-// call it; Once does so by itself.
+// Twice refuses the member because its name is repeated. Readers of maps call it; Once
+// checks that itself.
 func (o *Object) Twice() { o.d.fail(o.start, o.d.key, twice) }
 
-// Unknown refuses the member because the type has only the known names. It says
-// which one was probably meant.
+// Unknown refuses the member because the type has only the known names. The error suggests
+// the closest one.
 func (o *Object) Unknown(known ...string) {
 	reason := "is not known here: nothing may be given"
 	if len(known) > 0 {
@@ -121,8 +119,7 @@ func (o *Object) Unknown(known ...string) {
 	o.d.fail(o.start, o.d.key, reason)
 }
 
-// Nothing reads an object without members: the arguments of a tool that takes
-// none.
+// Nothing reads an object without members: the arguments of a tool without any.
 func (d *Decoder) Nothing() {
 	o := d.Object()
 	for o.Next() {
@@ -130,14 +127,14 @@ func (d *Decoder) Nothing() {
 	}
 }
 
-// Array is the place within a JSON array. Make it with [Decoder.Array].
+// Array reads the elements of a JSON array. Make it with [Decoder.Array].
 type Array struct {
 	d     *Decoder
 	start int
 	n     int
 }
 
-// Array begins to read an array. Anything else is an error.
+// Array begins an array. Any other value is an error.
 func (d *Decoder) Array() Array {
 	a := Array{d: d, start: d.pos}
 	if d.peek() != '[' {
@@ -149,7 +146,7 @@ func (d *Decoder) Array() Array {
 	return a
 }
 
-// Next steps to the next element and reports whether there is one. The caller
+// Next advances to the next element and reports whether there is one. The caller
 // reads it before it calls Next again.
 func (a *Array) Next() bool {
 	if a.d.closed(']') {

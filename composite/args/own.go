@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 )
 
-// unread is the reason for a value that its own type does not take. What the type says is not repeated, because it may quote the
-// value.
+// unread is the reason for a value that its type refuses to read. It leaves out the type's own error, which may quote the value.
 const unread = "must be a value that its type can read: it fits the schema, but the type has rules of its own"
 
 // Mark returns the place where the next value begins, for Unmarshal.
 func (d *Decoder) Mark() int { return d.pos }
 
-// Unmarshal hands the value that was read since the mark, in canonical form, to a type that decodes itself.
+// Unmarshal passes the value since the mark, in canonical form, to a type that decodes itself.
 func (d *Decoder) Unmarshal(mark int, v json.Unmarshaler) {
 	if d.err != nil {
 		return
@@ -22,15 +21,15 @@ func (d *Decoder) Unmarshal(mark int, v json.Unmarshaler) {
 	}
 }
 
-// Text hands the string that was read last to a type that reads text.
+// Text passes the last string to a type that reads text.
 func (d *Decoder) Text(s string, v encoding.TextUnmarshaler) {
 	if d.err == nil && v.UnmarshalText([]byte(s)) != nil {
 		d.Refuse(unread)
 	}
 }
 
-// Peek tells what the next value is by the first byte of the shortest one of its type: '"' a string, '0' a number, 't' true or
-// false, 'n' null, '[' an array, '{' an object, and 0 anything else.
+// Peek returns the type of the next value: '"' a string, '0' a number, 't' true or false, 'n' null, '[' an array, '{' an object, and 0
+// anything else.
 func (d *Decoder) Peek() byte {
 	switch c := d.peek(); c {
 	case '"', 't', 'n', '[', '{':
@@ -43,5 +42,5 @@ func (d *Decoder) Peek() byte {
 	return 0
 }
 
-// Want refuses the next value because it is of another type than what is named: "a string or a number".
+// Want refuses the next value because another type is expected: "a string or a number".
 func (d *Decoder) Want(what string) { d.want(what) }

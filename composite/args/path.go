@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fault returns where a text breaks the rules of JSON, as a path, and how. It is
-// asked about a text that jsontext has refused.
+// fault returns the path and the reason of the first error in a text that jsontext has
+// refused.
 func fault(text string) (path, reason string) {
 	d := jsontext.NewDecoder(strings.NewReader(text))
 	if kind := d.PeekKind(); kind != jsontext.KindInvalid && kind != jsontext.KindBeginObject {
@@ -34,8 +34,7 @@ func fault(text string) (path, reason string) {
 	}
 }
 
-// why says what is wrong in the words of a model's manual. It repeats no more than one
-// character of the text.
+// why describes the error for a model. It repeats at most one character of the text.
 func why(text string, bad *jsontext.SyntacticError) string {
 	at := min(int(bad.ByteOffset), len(text))
 	switch r, n := utf8.DecodeRuneInString(text[at:]); {
@@ -53,8 +52,8 @@ func why(text string, bad *jsontext.SyntacticError) string {
 	return fmt.Sprintf("must be valid JSON: %v at byte %d", bad.Err, at)
 }
 
-// surrogate reports whether a text that begins with a bad escape sequence begins with
-// half a surrogate pair: what else is written with four digits is a character.
+// surrogate reports whether the bad escape sequence at the beginning of the text is half a
+// surrogate pair: all other four digits are a character.
 func surrogate(text string) bool {
 	if len(text) < 6 || text[:2] != `\u` {
 		return false
@@ -67,9 +66,8 @@ const twice = "must not be given twice"
 
 func tooDeep() string { return fmt.Sprintf("must not be nested deeper than %d levels", maxDepth) }
 
-// pathTo returns the path of the value that byte at of a canonical text belongs to,
-// "items[2].name", and of the name within it. It is only asked after an error and
-// walks the text again.
+// pathTo returns the path of the value that contains byte at of a canonical text,
+// "items[2].name", extended by name. It walks the text again, but only after an error.
 func pathTo(text string, at int, name string) string {
 	d := jsontext.NewDecoder(strings.NewReader(text))
 	for d.InputOffset() <= int64(at) {
@@ -84,7 +82,6 @@ func pathTo(text string, at int, name string) string {
 	return strings.TrimPrefix(path, ".")
 }
 
-// pathOf returns a pointer into what d has read as a path.
 func pathOf(d *jsontext.Decoder, p jsontext.Pointer) string {
 	var b strings.Builder
 	level := 0
@@ -99,7 +96,7 @@ func pathOf(d *jsontext.Decoder, p jsontext.Pointer) string {
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-// member returns one name as a part of a path, quoted and cut if it is unusual:
+// member returns one name as a part of a path. It quotes and cuts an unusual one, because
 // the model chose it.
 func member(name string) string {
 	const most = 64

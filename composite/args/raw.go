@@ -9,9 +9,9 @@ import (
 )
 
 // Canonical returns the canonical text of arguments whose type is known only at
-// run time: no blanks, every string in its shortest escaping, members in the
-// order given, numbers as they are written. It refuses what the package comment
-// says, and argument names that differ only in case. The error is a
+// run time: no blanks, every string in its shortest escaping, members in their
+// original order, numbers unchanged. It has the restrictions of the package comment,
+// and refuses argument names that differ only in case. The error is a
 // *hook.ArgError without tool and schema.
 func Canonical(raw string) (message.JSON, error) {
 	var d Decoder
@@ -23,9 +23,8 @@ func Canonical(raw string) (message.JSON, error) {
 	return d.canonical(), nil
 }
 
-// Raw reads any value and returns its canonical text; "" after an error. At the
-// top it must be an object, and names that differ only in case are refused too,
-// because readers that ignore the case are common.
+// Raw reads any value and returns its canonical text; "" after an error. At the top it must
+// be an object, without names that differ only in case: many readers ignore the case.
 func (d *Decoder) Raw() message.JSON {
 	start, top := d.pos, d.depth == 0
 	if top && d.peek() != '{' {
@@ -43,7 +42,6 @@ func (d *Decoder) Raw() message.JSON {
 	return message.JSON(d.text[start:d.pos])
 }
 
-// skip reads any value.
 func (d *Decoder) skip() {
 	switch d.peek() {
 	case '"':
@@ -80,8 +78,8 @@ func (d *Decoder) distinct() {
 	}
 }
 
-// fold maps every rune to the smallest of those that differ from it only in
-// case, so that equal results mean strings.EqualFold.
+// fold maps every rune to the smallest of its case variants, so that results are equal
+// exactly for texts that are strings.EqualFold.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
@@ -92,12 +90,11 @@ func fold(s string) string {
 	}, s)
 }
 
-// cut is a member of an object, from its name to the end of its value, that counts
-// as not given.
+// cut is an absent member of an object, from its name to the end of its value.
 type cut struct{ from, to int }
 
-// without returns a part of a canonical text without the cuts in it. Both are counted
-// from the beginning of the whole text, and the part starts at byte start of that.
+// without returns a part of a canonical text without its cuts. The part starts at byte start
+// of the whole text, and the cuts are positions in the whole text.
 func without(part string, start int, cuts []cut) string {
 	if len(cuts) == 0 {
 		return part

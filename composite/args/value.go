@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/format"
 )
 
-// Null reads null, if that is what follows, and reports whether it was. What may
-// be null is asked for it before its value is read.
+// Null reads null, if it follows, and reports whether it did. Call it before reading a value
+// that may be null.
 func (d *Decoder) Null() bool { return d.word("null") }
 
 // Bool reads true or false.
@@ -71,7 +71,7 @@ func (d *Decoder) QuotedBool() bool {
 	return false
 }
 
-// Time reads a time as RFC 3339 writes it.
+// Time reads a time in the form of RFC 3339.
 func (d *Decoder) Time() time.Time {
 	s := d.String()
 	if d.err != nil {
@@ -85,8 +85,7 @@ func (d *Decoder) Time() time.Time {
 	return t
 }
 
-// Duration reads a duration as Go writes it, with the units h, m, s, ms, us and
-// ns: "1m30s".
+// Duration reads a duration in Go's form, with the units h, m, s, ms, us and ns: "1m30s".
 func (d *Decoder) Duration() time.Duration {
 	s := d.String()
 	if d.err != nil {
@@ -100,9 +99,8 @@ func (d *Decoder) Duration() time.Duration {
 	return v
 }
 
-// plainDuration refuses the spellings of time.ParseDuration that the schema of a
-// duration does not have: a plus, a micro sign, a point without digits on both
-// sides, a bare 0.
+// plainDuration refuses forms that time.ParseDuration accepts but the schema of a duration
+// does not: a plus, a micro sign, a point without digits on both sides, a bare 0.
 func plainDuration(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -2,18 +2,18 @@ package args
 
 import "github.com/grapnel-go/grapnel/hook/message"
 
-// Guide knows a value of arguments whose type is known only at run time. See [Without].
+// Guide describes a value of arguments whose type is known only at run time. See [Without].
 type Guide interface {
-	// Member returns the guide of a member's value, nil if nothing is known of it, and
-	// whether null there counts as not given.
+	// Member returns the guide of a member's value, nil if it is unknown, and whether
+	// null there counts as absent.
 	Member(name string) (value Guide, absent bool)
-	// Item returns the guide of the elements of a list, nil if nothing is known of them.
+	// Item returns the guide of the elements of a list, nil if they are unknown.
 	Item() Guide
 }
 
-// Without returns canonical arguments without the members that are null and, as the
-// guide says, count as not given. It is what [Object.Given] does where the type is
-// known. Arguments without such members are returned themselves.
+// Without returns canonical arguments without the null members that count as absent
+// according to the guide. [Object.Given] does the same for known types. Arguments without
+// such members are returned unchanged.
 func Without(canonical message.JSON, g Guide) message.JSON {
 	var d Decoder
 	d.load(string(canonical))

@@ -1,14 +1,14 @@
-// Package guard is how generated code notices that it is behind: what it declares for
-// the members of a composite compiles only as long as each of them has the points that it
-// had when the file was generated, no more and no fewer. Nothing of it is there at run
-// time, and nobody else needs it.
+// Package guard makes outdated generated code fail to compile. The declarations for the
+// members of a composite compile only if each member has the same points as when the file
+// was generated, no more and no fewer. The package has no effect at run time, and only
+// generated code uses it.
 //
-// A member is embedded in a type beside [NotCalled], which has a marker of the name of
-// every point. That type is embedded in another one beside HasX for each point X that
-// the member has; HasX hides the member's method with a marker, and its constraint says
-// that the method is there. So the outer type has a marker of every name, and is
-// [Unchanged]. Once the member gains a point, its method hides the marker or is as deep as
-// that one, and the outer type is Unchanged no longer.
+// An inner type embeds a member and [NotCalled], which has a marker method named like every
+// point. An outer type embeds the inner one and HasX for each point X that the member has.
+// HasX hides the member's method with a marker, and its constraint requires the method. So
+// the outer type has a marker of every name and implements [Unchanged]. If the member gains a
+// point, its method hides the marker or has the same depth, and the outer type no longer
+// implements Unchanged.
 package guard
 
 //go:generate go run ../../gen/internal/pointgen guard ../../hook
@@ -16,18 +16,18 @@ package guard
 // Marker is the result of the methods of this package.
 type Marker struct{}
 
-// The methods of hook.Hook lie in NotCalled as deep as those of the member itself, one
-// level above the ones that it has from hook.Nop; those of the points beside it lie four
-// levels deeper, below all that a member usually embeds. What a member embeds further
-// down is not seen, nor is what an interface or a group holds.
+// In NotCalled the markers of hook.Hook's methods have the depth of the member's own
+// methods, one level above those of its hook.Nop. The markers of the other points are four
+// levels deeper, below the types that a member usually embeds. The guards do not see methods
+// that a member embeds still deeper, nor the values of interfaces and groups.
 
 // NotCalled has the markers of the points that a member does not have.
 type NotCalled struct{ below4 }
 
-// NotCalled2 is [NotCalled] for members that have hook.Nop from what they embed.
+// NotCalled2 is [NotCalled] for members that embed a type which embeds hook.Nop.
 type NotCalled2 struct{ NotCalled }
 
-// NotCalled3 is [NotCalled] for members that have it from still further down.
+// NotCalled3 is [NotCalled] for members with hook.Nop one level deeper still.
 type NotCalled3 struct{ NotCalled2 }
 
 type (

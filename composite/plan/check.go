@@ -12,11 +12,11 @@ func (s Spec) has(point string) bool {
 	return slices.ContainsFunc(s.all(), func(p Point) bool { return p.Name == point })
 }
 
-// all are the points that the member has or may have.
+// all returns the points that the member has or may have.
 func (s Spec) all() []Point { return slices.Concat(s.Maybe, s.Points) }
 
-// checkPolicies reports what a tag says about points that its member does not
-// have: it would do nothing, and somebody relies on it.
+// checkPolicies reports options for points that the member does not have: they would have
+// no effect, but their author relies on them.
 func checkPolicies(s Spec) []Problem {
 	if s.Open || s.Group {
 		return nil
@@ -46,7 +46,7 @@ func checkPolicies(s Spec) []Problem {
 	return append(out, s.unmatched()...)
 }
 
-// halves reports one half of a pair that is left out.
+// halves reports pairs of points of which the tag excludes one.
 func (s Spec) halves() []Problem {
 	var out []Problem
 	for _, pair := range pairs() {
@@ -68,7 +68,7 @@ func (s Spec) halves() []Problem {
 	return out
 }
 
-// unmatched reports kinds of pattern that no point of the member is about.
+// unmatched reports kinds of pattern that apply to no point of the member.
 func (s Spec) unmatched() []Problem {
 	var out []Problem
 	seen := map[string]bool{}
@@ -86,8 +86,8 @@ func (s Spec) unmatched() []Problem {
 	return out
 }
 
-// checkRewriters warns of neighbours that rewrite one value although nothing says
-// which comes first: a field that is moved would change what they do together.
+// checkRewriters warns of neighbours that rewrite one value without a constraint on their
+// order: moving a field would change the result.
 func checkRewriters(specs []Spec, order []int) []Problem {
 	before := reachable(specs)
 	last := map[string]int{}
@@ -123,7 +123,7 @@ func checkRewriters(specs []Spec, order []int) []Problem {
 	return out
 }
 
-// reachable tells of each spec which others its constraints put behind it.
+// reachable returns for each spec the others that its constraints put after it.
 func reachable(specs []Spec) []map[int]bool {
 	out := make([]map[int]bool, len(specs))
 	edges := edgesOf(specs)
@@ -143,9 +143,8 @@ func reachable(specs []Spec) []map[int]bool {
 	return out
 }
 
-// checkMatchedTools warns of patterns for tools that match no tool of the composite.
-// Where some tools are known only at run time, it reports only what is nearly the
-// name of a known one.
+// checkMatchedTools warns of patterns for tools that match no tool of the composite. If some
+// tools are known only at run time, it reports only patterns close to the name of a known one.
 func checkMatchedTools(specs []Spec) []Problem {
 	var known []string
 	open := false
@@ -159,7 +158,7 @@ func checkMatchedTools(specs []Spec) []Problem {
 		open = open || s.openTools()
 	}
 	if len(known) == 0 {
-		return nil // its tools are those of a composite around it
+		return nil // its tools may be those of an outer composite
 	}
 	slices.Sort(known)
 	var out []Problem
@@ -192,7 +191,6 @@ func unmatchedTool(field string, m Pattern, near string, known []string, open bo
 	return p
 }
 
-// someOf lists names, of many the first ones.
 func someOf(names []string) string {
 	const most = 12
 	if len(names) <= most {
@@ -206,7 +204,7 @@ func matchesAny(m Pattern, names []string) bool {
 	return err != nil || slices.ContainsFunc(names, re.MatchString)
 }
 
-// openTools tells whether the member may have, or add to a turn, tools that are
+// openTools reports whether the member may have, or add to a turn, tools that are
 // known only at run time.
 func (s Spec) openTools() bool {
 	return s.Dynamic || s.Options.Dynamic || s.Group || s.Open || s.has("TurnTools") || s.Composite != nil && s.Composite.openTools()

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Defaults are what a subsystem says of itself, for every field of its type. The
-// field's tag beats them.
+// Defaults are a subsystem's default options for every field of its type. The field's tag
+// overrides them.
 type Defaults struct {
 	// Order is that of the field; 0 is none.
 	Order int
 	// Requires, Before and After name types, with their package's name:
-	// "memory.Memory". They are about the fields of that type in a composite.
+	// "memory.Memory". They apply to the fields of that type in a composite.
 	Requires, Before, After []string
 	// Points are the policies of single points.
 	Points []PointUse
@@ -22,8 +22,8 @@ type Defaults struct {
 
 var typeRef = regexp.MustCompile(`^[A-Za-z_]\w*\.[A-Z]\w*$`)
 
-// ParseDefaults reads what String writes: the options of //hook:subsystem,
-// separated by blanks. Words that it does not know are not its own.
+// ParseDefaults parses the options of //hook:subsystem, separated by blanks, as String
+// writes them. It ignores unknown words, which belong to the generator.
 func ParseDefaults(text string, points []Point) (Defaults, []Problem) {
 	var d Defaults
 	t := parser{points: points}
@@ -60,7 +60,7 @@ func ParseDefaults(text string, points []Point) (Defaults, []Problem) {
 	return d, t.problems
 }
 
-// String writes the defaults as //hook:subsystem has them, "" for none.
+// String writes the defaults in the form of //hook:subsystem, "" for none.
 func (d Defaults) String() string {
 	var out []string
 	add := func(name string, list []string) {
@@ -92,8 +92,8 @@ func (d Defaults) String() string {
 	return strings.Join(out, " ")
 }
 
-// Over returns the options of a field of the subsystem's type: what the tag says,
-// else what the subsystem says.
+// Over returns the options of a field of the subsystem's type: those of the tag, with the
+// defaults for options that the tag does not set.
 func (o Options) Over(d Defaults) Options {
 	if o.Order == nil && d.Order != 0 {
 		o.Order = &d.Order
@@ -113,8 +113,8 @@ func (o Options) Over(d Defaults) Options {
 	return o
 }
 
-// related resolves the types that subsystems relate to, to fields. What the tags
-// say beats it, whichever of both fields says it; what is required adds up.
+// related resolves the types in defaults to fields. A tag of either field overrides before
+// and after; requirements add up.
 func related(specs []Spec) ([]Spec, []Problem) {
 	var problems []Problem
 	out := slices.Clone(specs)
@@ -154,7 +154,6 @@ func related(specs []Spec) ([]Spec, []Problem) {
 	return out, problems
 }
 
-// fieldsOf returns the other fields that have one of the types.
 func fieldsOf(specs []Spec, self int, refs []string) []string {
 	var out []string
 	for i, s := range specs {

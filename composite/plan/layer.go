@@ -8,37 +8,36 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// Layer is one level of configuration over a composite: what it says of members, by
-// name. Levels are given from the most general to the most special; where two speak
-// of the same, the later one counts.
+// Layer is one level of configuration over a composite: settings of members by name. Layers
+// are ordered from the most general to the most specific; the later one wins.
 type Layer struct {
-	// Source says where the layer comes from, in errors and plans:
+	// Source names the origin of the layer in errors and plans:
 	// "~/.grapnel/hooks.json", "agent reviewer".
 	Source string
-	// Settings are what it says, one for each member that it names.
+	// Settings has one setting for each member that the layer names.
 	Settings []Setting
 }
 
-// Setting is what a layer says of one member.
+// Setting is a layer's setting of one member.
 type Setting struct {
-	// Member is the field's name, or the path of a member of a composite that is one,
+	// Member is the field's name, or the path of a member of a nested composite,
 	// "Core.Guard". A group is one member.
 	Member string
 	// Switch turns the member off, or on again.
 	Switch Switch
-	// Without are points at which it is not called, besides those of its tag.
+	// Without are points at which it is not called, in addition to those of its tag.
 	Without []string
-	// Points are its policies at single points; what they do not say stays.
+	// Points are its policies at single points. They leave other policies unchanged.
 	Points []PointUse
-	// Source is where it is said: that of the layer.
+	// Source is that of the layer.
 	Source string
 
-	// beside are those of Without that are no methods of hook.Hook, of which a plan may
-	// not know whether the member has them.
-	beside []string
+	// interfaces are those of Without that are no methods of hook.Hook. A plan may not
+	// know whether the member has them.
+	interfaces []string
 }
 
-// String returns the setting as [ParseSetting] reads it.
+// String returns the setting in the form that [ParseSetting] reads.
 func (s Setting) String() string {
 	var parts []string
 	switch s.Switch {
@@ -60,10 +59,10 @@ func (s Setting) String() string {
 	return out
 }
 
-// Switch says whether a member takes part.
+// Switch says whether a layer turns a member on or off.
 type Switch uint8
 
-// The switches. A layer that does not speak of it leaves a member as it is.
+// The switches. The zero Switch leaves a member as it is.
 const (
 	Unsaid Switch = iota
 	Off
@@ -73,15 +72,15 @@ const (
 // Disabled is a member that a layer has turned off.
 type Disabled struct {
 	Field string `json:"field"`
-	// By is the layer that has.
+	// By is the source of the layer.
 	By string `json:"by"`
 }
 
-// String says it for people: "off: Memory, by ~/.grapnel/hooks.json".
+// String returns a line for people: "off: Memory, by ~/.grapnel/hooks.json".
 func (d Disabled) String() string { return "off: " + d.Field + ", by " + d.By }
 
-// Disabled returns the members that are turned off, also those of composites that
-// are members, each with its path.
+// Disabled returns the members that are turned off, those of nested composites included,
+// each with its path.
 func (p *Plan) Disabled() []Disabled {
 	out := slices.Clone(p.Off)
 	for _, m := range p.Members {
@@ -95,8 +94,8 @@ func (p *Plan) Disabled() []Disabled {
 	return out
 }
 
-// LayerWords returns the grammar of a setting: these, and what a tag may say behind
-// a point.
+// LayerWords returns the words of a setting. In addition a setting may have the words that
+// a tag has after a point.
 func LayerWords() []Word {
 	var out []Word
 	for _, w := range layerWords() {
@@ -107,15 +106,14 @@ func LayerWords() []Word {
 
 func layerWords() []word[Options] {
 	return []word[Options]{
-		{"off", "the member takes no part", "", flag(func(o *Options) *bool { return &o.off })},
+		{"off", "the member is never called", "", flag(func(o *Options) *bool { return &o.off })},
 		{"on", "the member takes part again, which a layer before has turned off", "", flag(func(o *Options) *bool { return &o.on })},
 		{"without", "the member is not called at these points, A|B", "OnEvent", set(func(o *Options) *[]string { return &o.Without })},
 	}
 }
 
-// ParseSetting reads what a layer says of a member, in the words of a tag: "off",
-// "on", "without=OnEvent; BeforeTool: timeout=2s,failclosed". points are those that
-// may be named.
+// ParseSetting parses a layer's setting of a member, in the words of a tag: "off", "on",
+// "without=OnEvent; BeforeTool: timeout=2s,failclosed". points are all known points.
 func ParseSetting(member, text string, points []Point) (Setting, []Problem) {
 	t := parser{points: points, words: layerWords()}
 	t.parse(text)
@@ -127,24 +125,24 @@ func ParseSetting(member, text string, points []Point) (Setting, []Problem) {
 	}
 	for _, name := range s.Without {
 		if p, _ := t.find(name); p.Kind != "facade" {
-			s.beside = append(s.beside, name)
+			s.interfaces = append(s.interfaces, name)
 		}
 	}
 	switch {
 	case o.off && (o.on || len(o.Without)+len(o.Points) > 0):
-		t.add(&Problem{Code: "HG046", Word: "off", Message: "off leaves the member out, and other options say what it does", Fix: "drop off, or all others"})
+		t.add(&Problem{Code: "HG046", Word: "off", Message: "off excludes the member, but other options configure it", Fix: "drop off, or all others"})
 	case o.off:
 		s.Switch = Off
 	case o.on:
 		s.Switch = On
 	case len(o.Without)+len(o.Points) == 0 && t.problems == nil:
 		t.add(one(problem("%q says nothing of it", text)))
-		t.problems[0].Fix = "write off, on, or options as a tag has them:  BeforeTool: timeout=2s"
+		t.problems[0].Fix = "write off, on, or options as in a tag:  BeforeTool: timeout=2s"
 	}
 	return s, t.problems
 }
 
-// Merge returns what the layers say together, one setting for each member.
+// Merge merges the layers into one setting for each member.
 func Merge(layers []Layer) []Setting {
 	var out []Setting
 	for _, l := range layers {
@@ -161,23 +159,22 @@ func Merge(layers []Layer) []Setting {
 	return out
 }
 
-// over returns s with what it does not say taken from below.
+// over returns s with unset options taken from below.
 func (s Setting) over(below Setting) Setting {
 	if s.Switch == Unsaid {
 		s.Switch, s.Source = below.Switch, below.Source
 	}
-	s.Without, s.beside = union(below.Without, s.Without), union(below.beside, s.beside)
+	s.Without, s.interfaces = union(below.Without, s.Without), union(below.interfaces, s.interfaces)
 	s.Points = overPoints(s.Points, below.Points)
 	return s
 }
 
-// Over returns the options of the member, which are those of its tag, as the setting
-// has them.
+// Over returns the options o of the member's tag, overridden by the setting.
 func (s Setting) Over(o Options) Options {
 	if len(s.Without) > 0 && len(o.Only) > 0 {
 		o.Only = slices.DeleteFunc(slices.Clone(o.Only), func(p string) bool { return slices.Contains(s.Without, p) })
 		if len(o.Only) == 0 {
-			o.Without = s.Without // nothing is left, which only= cannot say
+			o.Without = s.Without // an empty only= would mean all points
 		}
 	} else {
 		o.Without = union(o.Without, s.Without)
@@ -196,7 +193,6 @@ func union(a, b []string) []string {
 	return out
 }
 
-// overPoints returns the policies of both, those of above where both say something.
 func overPoints(above, below []PointUse) []PointUse {
 	out := slices.Clone(below)
 	for _, u := range above {
@@ -211,8 +207,8 @@ func overPoints(above, below []PointUse) []PointUse {
 	return out
 }
 
-// Of returns what the settings say of the member itself, and what of the members of
-// the composite that it is.
+// Of returns the setting of the member itself, and those of the members of the composite
+// that it is.
 func Of(settings []Setting, member string) (own Setting, inner []Setting) {
 	for _, s := range settings {
 		first, rest, deeper := strings.Cut(s.Member, ".")
@@ -228,19 +224,17 @@ func Of(settings []Setting, member string) (own Setting, inner []Setting) {
 	return own, inner
 }
 
-// Layered returns the plan with the settings over it: without the members that they
-// turn off, which are listed as such. The order of the others, the owners of their
-// tools and what is between them stays.
+// Layered returns the plan with the settings applied. Members that they turn off are in Off.
+// The order of the others and the owners of their tools stay.
 func (p *Plan) Layered(settings []Setting) (*Plan, []Problem) {
 	return p.layered(settings, "")
 }
 
-// layered is Layered for the plan of the composite at this path.
 func (p *Plan) layered(settings []Setting, path string) (*Plan, []Problem) {
 	out := *p
 	out.Members, out.Off = nil, slices.Clone(p.Off)
 	if len(p.Own) > 0 && len(settings) > 0 {
-		return p, []Problem{{Code: "HG056", Message: fmt.Sprintf("%s speaks of members of %s, whose hand-written %s may count on all of them", settings[0].Source, p.Type, strings.Join(p.Own, ", ")),
+		return p, []Problem{{Code: "HG056", Message: fmt.Sprintf("%s changes members of %s, but its hand-written %s may need all of them", settings[0].Source, p.Type, strings.Join(p.Own, ", ")),
 			Fix: "say it of a composite without methods of its own"}}
 	}
 	problems := p.unknownMembers(settings, path)
@@ -261,7 +255,7 @@ func (p *Plan) layered(settings []Setting, path string) (*Plan, []Problem) {
 			problems = append(problems, more...)
 		} else if len(inner) > 0 {
 			problems = append(problems, Problem{Code: "HG056", Fields: []string{m.Field},
-				Message: fmt.Sprintf("%s speaks of %s%s.%s, and %s is no composite", inner[0].Source, path, m.Field, inner[0].Member, m.Field),
+				Message: fmt.Sprintf("%s names %s%s.%s, but %s is no composite", inner[0].Source, path, m.Field, inner[0].Member, m.Field),
 				Fix:     fmt.Sprintf("say it of %s%s", path, m.Field)})
 		}
 		out.Members = append(out.Members, m.set(own))
@@ -272,7 +266,6 @@ func (p *Plan) layered(settings []Setting, path string) (*Plan, []Problem) {
 	return &out, problems
 }
 
-// tools are the static tools of all members.
 func (p *Plan) tools() []string {
 	var out []string
 	for _, m := range p.Members {
@@ -290,8 +283,8 @@ func (p *Plan) OffBy(field string) string {
 	return p.Off[i].By
 }
 
-// unknownMembers reports settings for what is no member, and attempts to turn one on
-// that was turned off where nothing was made ready for it.
+// unknownMembers reports settings of unknown members, and attempts to turn on a member that
+// an earlier layer turned off for good.
 func (p *Plan) unknownMembers(settings []Setting, path string) []Problem {
 	var out []Problem
 	for _, s := range settings {
@@ -299,7 +292,7 @@ func (p *Plan) unknownMembers(settings []Setting, path string) []Problem {
 		if by := p.OffBy(first); by != "" {
 			if !deeper && s.Switch == On {
 				out = append(out, Problem{Code: "HG056", Fields: []string{first},
-					Message: fmt.Sprintf("%s turns %s%s on, which %s has turned off for all that is below it", s.Source, path, first, by),
+					Message: fmt.Sprintf("%s turns %s%s on, but %s has turned it off for all later layers", s.Source, path, first, by),
 					Fix:     fmt.Sprintf("leave it on in %s, and turn it off for those that are to do without it", by)})
 			}
 			continue
@@ -316,13 +309,13 @@ func (p *Plan) unknownMembers(settings []Setting, path string) []Problem {
 			fix = fmt.Sprintf("did you mean %s%s?", path, near)
 		}
 		out = append(out, Problem{Code: "HG056", Fields: []string{first}, Fix: fix,
-			Message: fmt.Sprintf("%s speaks of %s%s, and %s has no such member", s.Source, path, first, p.Type)})
+			Message: fmt.Sprintf("%s names %s%s, but %s has no such member", s.Source, path, first, p.Type)})
 	}
 	return out
 }
 
-// misset reports what a setting says of points that the member does not have, and
-// halves of pairs.
+// misset reports settings at points that the member does not have, and excluded halves of
+// pairs.
 func (m Member) misset(s Setting, path string) []Problem {
 	if m.Open() || m.Composite != nil {
 		return nil
@@ -334,14 +327,14 @@ func (m Member) misset(s Setting, path string) []Problem {
 	for _, u := range s.Points {
 		if !has(u.Name) && u.Kind != "facade" {
 			out = append(out, Problem{Code: "HG056", Fields: []string{m.Field},
-				Message: fmt.Sprintf("%s says something of %s%s at %s, where it never acts", s.Source, path, m.Field, u.Name),
+				Message: fmt.Sprintf("%s changes %s%s at %s, where it never acts", s.Source, path, m.Field, u.Name),
 				Fix:     "it acts at " + m.Acts()})
 		}
 	}
-	for _, name := range s.beside {
+	for _, name := range s.interfaces {
 		if !has(name) {
 			out = append(out, Problem{Code: "HG056", Fields: []string{m.Field},
-				Message: fmt.Sprintf("%s leaves %s%s out at %s, where it never acts", s.Source, path, m.Field, name),
+				Message: fmt.Sprintf("%s excludes %s%s at %s, where it never acts", s.Source, path, m.Field, name),
 				Fix:     "it acts at " + m.Acts()})
 		}
 	}
@@ -356,7 +349,6 @@ func (m Member) misset(s Setting, path string) []Problem {
 	return out
 }
 
-// set returns the member as the setting has it.
 func (m Member) set(s Setting) Member {
 	gone := func(name string) bool { return slices.Contains(s.Without, name) }
 	if gone("Schema") {
@@ -377,7 +369,6 @@ func (m Member) set(s Setting) Member {
 	return m
 }
 
-// needed reports the members that m requires and that are turned off.
 func (p *Plan) needed(m Member, path string) []Problem {
 	var out []Problem
 	for _, field := range m.Requires {
@@ -390,7 +381,7 @@ func (p *Plan) needed(m Member, path string) []Problem {
 	return out
 }
 
-// looser reports whether a gate lets more through than with u: it fails open, or
+// looser reports whether a gate with o lets more through than with u: it fails open, or
 // fails open sooner.
 func (o PointUse) looser(u PointUse) bool {
 	return o.Policy == "failopen" && (u.Policy != "failopen" || o.Timeout > 0 && (u.Timeout == 0 || o.Timeout < u.Timeout))
@@ -415,10 +406,10 @@ func (o Options) Released(off []Disabled) Options {
 	return o
 }
 
-// Beyond returns a gate of this plan that the other one does not have, or has with a
-// fail policy that lets more through: "Core.Guard at BeforeTool"; "" if there is
-// none. Gates are the points that decide or rewrite. Both plans are layers over one;
-// nil is that of a hook that is no composite.
+// Beyond returns a gate of this plan that the other one lacks, or has with a fail policy
+// that lets more through: "Core.Guard at BeforeTool"; "" if there is none. Gates are the
+// points that decide or rewrite. Both plans must be layered from the same plan; nil is the
+// plan of a hook that is no composite.
 func (p *Plan) Beyond(o *Plan) string { return p.beyond(o, "") }
 
 func (p *Plan) beyond(o *Plan, path string) string {

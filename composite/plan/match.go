@@ -10,19 +10,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// Pattern is one alternative of match=: a glob over one attribute of what a point
-// is about. * stands for any characters, ? for one; in paths * stays within a
-// directory and ** does not.
+// Pattern is one alternative of match=: a glob over one attribute of a point's place. *
+// stands for any characters, ? for one; in paths * stays within a directory and ** does not.
 type Pattern struct {
 	// Kind is the attribute: tool, path, command, agent, sender, session or skill.
 	Kind string
 	Glob string
 }
 
-// String returns the pattern as the tag has it, "tool:mcp__*".
+// String returns the pattern in the form of a tag, "tool:mcp__*".
 func (p Pattern) String() string { return p.Kind + ":" + p.Glob }
 
-// attribute is one thing that match= can look at.
+// attribute is one attribute that match= can test.
 type attribute struct {
 	kind, doc string
 	// places are the types of package hook that have it.
@@ -45,7 +44,7 @@ func attributes() []attribute {
 	}
 }
 
-// MatchKinds returns what match= can look at, each with what it is.
+// MatchKinds returns the attributes that match= can test, with descriptions.
 func MatchKinds() []Word {
 	var out []Word
 	for _, a := range attributes() {
@@ -63,11 +62,10 @@ func attributeOf(kind string) (attribute, bool) {
 	return all[i], true
 }
 
-// about tells whether the point has what patterns of this kind look at.
+// about reports whether the point's place has the attribute.
 func (a attribute) about(p Point) bool { return p.narrows() && slices.Contains(a.places, p.Place) }
 
-// parseMatch reads the value of match=: kind:glob, and further globs of that kind
-// behind |.
+// parseMatch parses the value of match=: kind:glob, and further globs of that kind after |.
 func parseMatch(value string) ([]Pattern, *Problem) {
 	kind, globs, ok := strings.Cut(value, ":")
 	var kinds []string
@@ -103,7 +101,7 @@ func parseMatch(value string) ([]Pattern, *Problem) {
 	return out, nil
 }
 
-// check says why no value can ever match.
+// check returns a problem if no value can ever match.
 func (a attribute) check(glob, value string) *Problem {
 	word := "match=" + value
 	if strings.Trim(glob, " \t") != glob || glob == "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Tag returns the options as a hook tag has them.
+// Tag returns the options in the form of a hook tag.
 func (o Options) Tag() string {
 	var words []string
 	flag := func(on bool, word string) {
@@ -45,8 +45,8 @@ func (o Options) Tag() string {
 	return strings.Join(parts, "; ")
 }
 
-// Check returns what a tag that says the same would be refused for: options that are
-// made in code are held to the same words. points are those that there are.
+// Check returns the problems that a tag with the same options would have. points are all
+// known points.
 func (o Options) Check(points []Point) []Problem {
 	tag := o.Tag()
 	read, problems := ParseTag(tag, points)
@@ -58,8 +58,8 @@ func (o Options) Check(points []Point) []Problem {
 	return problems
 }
 
-// plain is o without what a tag does not say: empty lists, the kinds of points, and
-// points without a policy.
+// plain returns o in the form that parsing a tag gives: without empty lists, the kinds of
+// points, and points without a policy.
 func (o Options) plain() Options {
 	for _, list := range []*[]string{&o.Before, &o.After, &o.Requires, &o.Only, &o.Without} {
 		*list = append([]string(nil), *list...)
@@ -76,7 +76,7 @@ func (o Options) plain() Options {
 	return o
 }
 
-// Check returns what is wrong with the settings of the layer, as [Options.Check] does.
+// Check returns the problems of the layer's settings, like [Options.Check].
 func (l Layer) Check(points []Point) []Problem {
 	var out []Problem
 	for _, s := range l.Settings {

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// edge says that one spec comes before another, and which words said so.
+// edge puts one spec before another, because of a word in a tag.
 type edge struct {
 	from, to int
 	why      string
 }
 
-// sortSpecs returns the order of the specs: a topological order of their
-// constraints that stays close to (order=, declaration), in that the field that
-// states a constraint is the one that moves. A cycle is reported with every
-// constraint on it; the specs on it then keep their declared order.
+// sortSpecs returns the order of the specs: a topological order of their constraints, close
+// to the order by order= and declaration. The field that states a constraint is the one that
+// moves. A cycle is reported with all its constraints; its specs keep their declared order.
 func sortSpecs(specs []Spec) ([]int, []Problem) {
 	edges := edgesOf(specs)
 	rank := make([]int, len(specs))
@@ -49,9 +48,8 @@ func sortSpecs(specs []Spec) ([]int, []Problem) {
 	return out, nil
 }
 
-// hoist moves every field that wants to be before another directly in front of
-// it. A round that changes nothing ends it; a cycle, which is reported later,
-// would never end.
+// hoist moves every field with a constraint before=F directly before F, until nothing
+// changes. It bounds the rounds, because a cycle, which is reported later, would never end.
 func hoist(rank []int, specs []Spec) {
 	at := index(specs)
 	for range rank {
@@ -93,8 +91,7 @@ func edgesOf(specs []Spec) []edge {
 	return out
 }
 
-// findCycle follows edges backwards among the specs that are left until one is
-// met again.
+// findCycle follows edges backwards among the remaining specs until it meets one again.
 func findCycle(specs []Spec, edges []edge, left []int) Problem {
 	seen := map[int]int{}
 	var path []edge

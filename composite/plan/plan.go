@@ -1,9 +1,9 @@
-// Package plan decides the order of a composite's members, who owns which tool,
-// and what is in conflict. It is pure data: the generator fills it from source,
-// the dynamic composite from a struct at run time, and both get the same plan.
+// Package plan computes the order of a composite's members, the owners of tools, and the
+// conflicts. It is pure data: the generator fills it from source, the dynamic composite from
+// a struct at run time, and both get the same plan.
 //
-// A plan is built from one [Spec] per field. Problems carry the code that
-// hookgen explains, every field that takes part, and how to mend it.
+// A plan is built from one [Spec] per field. A problem has the code that hookgen explains,
+// all fields involved, and a fix.
 package plan
 
 import (
@@ -14,28 +14,27 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// Spec is what is known of one field of a composite.
+// Spec describes one field of a composite.
 type Spec struct {
 	// Field is the name of the field, unique within the composite.
 	Field string
-	// Type is how the field's type is written, for people.
+	// Type is the field's type as text, for people.
 	Type string
 	// Options are the field's tag.
 	Options Options
-	// Tools are the names of the tools that the member owns, without prefix; what
-	// is known only at run time is not among them.
+	// Tools are the names of the member's static tools, without prefix.
 	Tools []string
 	// Points are the points and methods that the member overrides.
 	Points []Point
-	// Open: which points the member has is known only at run time.
+	// Open: the points of the member are known only at run time.
 	Open bool
-	// Maybe are points of which nobody can tell whether the member has them: at run
-	// time the methods of hook.Hook, which every hook has in some way.
+	// Maybe are points that the member may have: at run time the methods of hook.Hook,
+	// because those of hook.Nop look like the hook's own.
 	Maybe []Point
-	// Defaults are what the subsystem says of itself; of them only what relates it to
-	// other types counts here, the rest is in Options.
+	// Defaults are those of the subsystem. Only its relations to other types count here;
+	// the others are in Options already.
 	Defaults Defaults
-	// Late are tools of a Dynamic member that are known nevertheless.
+	// Late are the known tools of a Dynamic member.
 	Late []string
 	// Dynamic: the member has tools that are known only at run time.
 	Dynamic bool
@@ -51,11 +50,11 @@ type Plan struct {
 	Type string `json:"type"`
 	// Members are in plan order: outermost first.
 	Members []Member `json:"members"`
-	// Own are the methods that the author of a generated composite has written where
-	// they would be generated; they call what the members do, or do without.
+	// Own are the hand-written methods of a generated composite. They decide whether to
+	// call the members.
 	Own []string `json:"own,omitzero"`
-	// Off are the members that layers of configuration have turned off, which are none
-	// of Members.
+	// Off are the members that layers of configuration have turned off. They are not in
+	// Members.
 	Off []Disabled `json:"off,omitzero"`
 }
 
@@ -68,16 +67,16 @@ type Member struct {
 	Group    bool     `json:"group,omitzero"`
 	Prefix   string   `json:"prefix,omitzero"`
 	Requires []string `json:"requires,omitzero"`
-	// Only and Without are the points at which a member of which it is not known
-	// what it has is called, or is not; both empty is all.
+	// Only and Without are the points at which a member with unknown points is called, or
+	// is not; both empty is all.
 	Only    []string `json:"only,omitzero"`
 	Without []string `json:"without,omitzero"`
-	// Match are the patterns that narrow where the member is called.
+	// Match are the patterns that narrow the calls of the member.
 	Match []string `json:"match,omitzero"`
 	// Points are in the order of their declaration, with the policies there.
 	Points []PointUse `json:"points,omitzero"`
-	// Policies are what layers of configuration say of a member at points of which it
-	// is not known whether it has them.
+	// Policies are those that layers of configuration set at points that the member may
+	// lack.
 	Policies []PointUse `json:"policies,omitzero"`
 	// Tools are public names: with the prefix.
 	Tools []string `json:"tools,omitzero"`
@@ -85,23 +84,22 @@ type Member struct {
 	Composite *Plan `json:"composite,omitzero"`
 }
 
-// Problem is one thing that is wrong with a composite.
+// Problem is one error or warning about a composite.
 type Problem struct {
-	// Code is what `hookgen explain` knows, "HG020".
+	// Code is an argument of `hookgen explain`, "HG020".
 	Code string
-	// Fields are the fields that take part; the first is where it is reported.
+	// Fields are the fields involved; the problem is reported at the first.
 	Fields  []string
 	Message string
-	// Fix says how to mend it; "" if the message does.
+	// Fix says how to solve it; "" if the message does.
 	Fix string
-	// Word is the word of the first field's tag that it is about; "" for none.
+	// Word is the wrong word of the first field's tag; "" for none.
 	Word string
-	// Meant is the word that was probably meant in its place; "" if none is near.
+	// Meant is the word that was probably meant instead; "" if none is close.
 	Meant string
 	// Tool is the public name of the tool that two fields have; "" for none.
 	Tool string
-	// Ref is the name of a field that the tag names and that is none of the specs;
-	// "" for none. See [Idle].
+	// Ref is a name in the tag that is no member; "" for none. See [Idle].
 	Ref string
 	// Warning: the composite works, but perhaps not as meant.
 	Warning bool
@@ -116,8 +114,8 @@ func (p Problem) Error() string {
 	return s
 }
 
-// Build plans the composite. The plan is meaningful only without problems other
-// than warnings; all problems are found in one call, in a stable order.
+// Build plans the composite. It returns all problems in a stable order. The plan is valid
+// only if they are all warnings.
 func Build(typeName string, specs []Spec) (*Plan, []Problem) {
 	specs, problems := related(specs)
 	problems = append(problems, checkNames(specs)...)
@@ -136,7 +134,7 @@ func Build(typeName string, specs []Spec) (*Plan, []Problem) {
 	return p, problems
 }
 
-// Ordered returns the plan of specs that are in plan order and were judged when the
+// Ordered returns the plan of specs that are in plan order already and were checked when the
 // composite was generated.
 func Ordered(typeName string, specs []Spec) *Plan {
 	p := &Plan{Type: typeName}
@@ -179,10 +177,10 @@ func member(s Spec) Member {
 	return m
 }
 
-// offers tells whether the member's tools are tools of the composite.
+// offers reports whether the member's tools are tools of the composite.
 func (s Spec) offers() bool { return !s.Options.Excludes("Schema") }
 
-// tools are the static tools that the member has in the composite, without prefix.
+// tools returns the static tools that the member has in the composite, without prefix.
 func (s Spec) tools() []string {
 	if !s.offers() {
 		return nil
@@ -205,8 +203,8 @@ func (p *Plan) Owner(tool string) string {
 	return ""
 }
 
-// checkNames reports constraints that name no field, name the field itself, or
-// require what may be missing.
+// checkNames reports constraints that name no field, name the field itself, or require an
+// optional field.
 func checkNames(specs []Spec) []Problem {
 	var out []Problem
 	at := index(specs)
@@ -249,8 +247,8 @@ func unknownField(s Spec, ref ref, specs []Spec) Problem {
 	return Problem{Code: code, Fields: []string{s.Field}, Message: msg, Fix: fix, Word: ref.word + "=" + ref.field, Ref: ref.field}
 }
 
-// Idle says of constraints that name a field which takes no part that there is
-// such a field, and why it takes none: idle has the reasons by the fields' names.
+// Idle extends the problems of constraints that name a field of the struct which is no
+// member: idle maps the names of such fields to the reasons.
 func Idle(problems []Problem, idle map[string]string) []Problem {
 	out := slices.Clone(problems)
 	for i, p := range out {
@@ -262,10 +260,10 @@ func Idle(problems []Problem, idle map[string]string) []Problem {
 	return out
 }
 
-// NoHookReason says why a field whose type is no hook takes no part.
+// NoHookReason is the reason for a field whose type is no hook.
 func NoHookReason(typ string) string { return "its type " + typ + " is no hook" }
 
-// LeftOutReason says why a field with the tag - takes no part.
+// LeftOutReason is the reason for a field with the tag -.
 func LeftOutReason() string { return `its tag is hook:"-"` }
 
 func index(specs []Spec) map[string]int {

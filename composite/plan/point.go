@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Point is what the declaration of a point in package hook says: all that the
-// planner knows of it.
+// Point holds the facts of a point's declaration in package hook.
 type Point struct {
 	Name string
 	// Kind is facade, contribute, rewrite, decide, wrap or observe.
 	Kind string
-	// Combine is the rule by which the answers of several hooks become one.
+	// Combine is the rule that combines the answers of several hooks.
 	Combine string
 	// Reverse: the last hook comes first.
 	Reverse bool
@@ -20,21 +19,21 @@ type Point struct {
 	Bracket bool
 	// Closed is the default fail policy.
 	Closed bool
-	// Place is the type of package hook that says what the point is about, such as
-	// ToolCall or Turn; "" for none.
+	// Place is the name of the type of the point's place, such as ToolCall or Turn; "" for
+	// none.
 	Place string
 }
 
-// kinds of effect that a timeout has.
+// Effects of a timeout.
 const (
-	// abandons: at the deadline the fail policy takes the place of the answer.
+	// abandons: at the deadline the fail policy answers.
 	abandons = "abandons"
-	// cancels: the context that the hook gets has the deadline.
+	// cancels: the hook's context has the deadline.
 	cancels = "cancels"
 )
 
-// timeout says what a timeout does at the point, "" for nothing: what has no
-// context cannot be told to stop, and binding a call has no effect to wait for.
+// timeout returns the effect of a timeout at the point; "" for none. Methods without a
+// context cannot be cancelled, and Dispatch returns at once.
 func (p Point) timeout() string {
 	switch p.Kind {
 	case "decide", "rewrite", "contribute":
@@ -51,30 +50,30 @@ func (p Point) timeout() string {
 	return ""
 }
 
-// Abandons tells whether a timeout at the point gives the hook a goroutine of its
-// own, whose answer is dropped when it comes too late.
+// Abandons reports whether a hook with a timeout at the point runs on a goroutine of its own,
+// and its late answer is dropped.
 func (p Point) Abandons() bool { return p.timeout() == abandons }
 
-// answers tells whether the composite has something to put in the place of an
-// answer when a hook fails, so that a fail policy means something.
+// answers reports whether the composite can answer for a failed hook, so that a fail policy
+// has an effect.
 func (p Point) answers() bool { return p.Abandons() || p.Kind == "wrap" }
 
-// narrows tells whether match= applies at the point. What tools a hook owns, and
-// what is said about them, does not depend on single calls.
+// narrows reports whether match= applies at the point. A hook's tools and prompt do not depend
+// on single calls.
 func (p Point) narrows() bool {
 	return p.Kind != "facade" || p.Combine == "fold" || p.Combine == "each"
 }
 
-// rewrites tells whether hooks at the point may change the same value. At OnBuildAgent each reads a section of its own.
+// rewrites reports whether hooks at the point may change the same value. At OnBuildAgent each reads a section of its own.
 func (p Point) rewrites() bool { return p.Combine == "fold" && p.Place != "AgentConfig" }
 
-// pairs are the points of which a hook that has both cannot lack one: what is
-// opened is closed, what is offered is run.
+// pairs returns the points that a tag may only exclude together: they open and close, or
+// offer a tool and run it.
 func pairs() [][2]string {
 	return [][2]string{{"Schema", "Dispatch"}, {"OnRegisterAgent", "OnUnregisterAgent"}, {"OnOpen", "OnClose"}}
 }
 
-// illegal says why an option behind the point can do nothing there, "" if it can.
+// illegal says why an option after the point has no effect; "" if it has one.
 func (p Point) illegal(word string) (why, fix string) {
 	switch word {
 	case "timeout":
@@ -100,13 +99,13 @@ func (p Point) illegal(word string) (why, fix string) {
 		}
 	case "visibility":
 		if p.timeout() == "" {
-			return "what happens at " + p.Name + " is not recorded", "drop it"
+			return "runs at " + p.Name + " are not recorded", "drop it"
 		}
 	}
 	return "", ""
 }
 
-// Allows returns the words that a tag may have behind the point, in their order.
+// Allows returns the words that a tag may have after the point, in their order.
 func (p Point) Allows() []string {
 	var out []string
 	for _, w := range Words() {
@@ -125,7 +124,7 @@ func afterFailure(p Point) string {
 	case p.Bracket && p.Kind == "observe":
 		return "all are closed and the errors are joined"
 	case p.Combine == "each":
-		return "a failure is reported and the others are told all the same"
+		return "a failure is reported and the others are called all the same"
 	}
 	return "a failure refuses the agent"
 }
@@ -135,13 +134,13 @@ func awaited(p Point) string {
 	case "decide":
 		return "its answer decides"
 	case "rewrite":
-		return "its value goes on"
+		return "its value is used at once"
 	case "contribute":
-		return "what it adds is used at once"
+		return "its contributions are used at once"
 	case "wrap":
 		return "it surrounds the operation"
 	}
-	return "what comes next depends on its end"
+	return "the next call depends on its end"
 }
 
 func inTurn(p Point) string {
@@ -149,37 +148,36 @@ func inTurn(p Point) string {
 	case "decide":
 		return "the first that blocks ends it"
 	case "rewrite":
-		return "each gets what the one before it left"
+		return "each gets the value of the one before"
 	case "wrap":
-		return "each surrounds those behind it"
+		return "each surrounds those after it"
 	}
-	return "their order is part of what they see"
+	return "observers may rely on the order"
 }
 
-// PointUse is one point that a member takes part in, with its policies there.
+// PointUse is one point of a member with its options there.
 type PointUse struct {
 	Name string `json:"name"`
 	// Kind is the point's.
 	Kind string `json:"kind,omitzero"`
-	// Policy is failopen or failclosed where that is not the point's own default,
-	// and failopen for every decider and rewriter that fails open; else "".
+	// Policy is failopen or failclosed if it is not the point's default, and failopen for
+	// every decider and rewriter that fails open; otherwise "".
 	Policy string `json:"policy,omitzero"`
-	// Timeout is how long the hook may take; 0 is no bound.
+	// Timeout is how long the hook may take; 0 is no limit.
 	Timeout Duration `json:"timeout,omitzero"`
 	// Mode is record, background or parallel; "" is blocking.
 	Mode string `json:"mode,omitzero"`
-	// Visibility is who may see the runs of the hook at this point: internal,
-	// debug, audit or user; "" is internal.
+	// Visibility is that of the hook's runs at this point: internal, debug, audit or
+	// user; "" is internal.
 	Visibility string `json:"visibility,omitzero"`
 }
 
-// Unbounded tells whether everybody waits for the answer of the hook for as long
-// as it takes.
+// Unbounded reports whether the turn waits for the hook without a limit.
 func (u PointUse) Unbounded() bool {
 	return u.Timeout == 0 && (u.Kind == "decide" || u.Kind == "rewrite")
 }
 
-// Options returns the policies as a tag writes them, "failopen,timeout=2m".
+// Options returns the policies in the form of a tag, "failopen,timeout=2m".
 func (u PointUse) Options() string {
 	var out []string
 	for _, s := range []string{u.Policy, u.Mode} {
@@ -196,7 +194,7 @@ func (u PointUse) Options() string {
 	return strings.Join(out, ",")
 }
 
-// over returns u with what it does not say taken from d.
+// over returns u with unset options taken from d.
 func (u PointUse) over(d PointUse) PointUse {
 	if u.Policy == "" {
 		u.Policy = d.Policy
@@ -213,7 +211,7 @@ func (u PointUse) over(d PointUse) PointUse {
 	return u
 }
 
-// Duration is a time.Duration that is written as in tags: 2m, 800ms.
+// Duration is a time.Duration with the text form of tags: 2m, 800ms.
 type Duration time.Duration
 
 // String returns the duration without parts that are zero.
@@ -231,7 +229,7 @@ func (d Duration) String() string {
 // MarshalText writes the duration as String does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the text of MarshalText.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	*d = Duration(v)

@@ -8,15 +8,15 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// The problems below are those of a field or a type that looks like a hook and
-// would never be called. Generator and dynamic composite word them alike; the
-// caller knows field and place.
+// The problems below are about a field or a type that looks like a hook and would never be
+// called. Generator and dynamic composite share their texts; the caller adds field and
+// position.
 
 const leaveOut = "tag the field `hook:\"-\"`"
 
-// NoHook says that a type is meant to be a hook and is none. missing are the
-// methods of hook.Hook that it lacks; nil if it is nothing of the kind. An
-// interface cannot embed hook.Nop, so its way out is another.
+// NoHook says that a type should be a hook but is none. missing are the methods of hook.Hook
+// that it lacks; nil if it has none of them. An interface gets another fix, because it cannot
+// embed hook.Nop.
 func NoHook(typ string, missing []string, isInterface bool) Problem {
 	p := Problem{Code: "HG012", Message: typ + " is no hook", Fix: "embed hook.Nop in it, or " + leaveOut}
 	if missing != nil {
@@ -40,7 +40,7 @@ func Misfit(typ, point string, facade bool) Problem {
 	}
 }
 
-// Near says that a method's name is almost a point's.
+// Near says that a method's name is close to a point's.
 func Near(typ, method, point string) Problem {
 	return Problem{
 		Code: "HG013", Message: fmt.Sprintf("(%s).%s looks like the point %s and is never called", typ, method, point),
@@ -48,7 +48,7 @@ func Near(typ, method, point string) Problem {
 	}
 }
 
-// Nearest returns the point whose name the name of a method may have been meant to be, the closest of several, or "".
+// Nearest returns the point whose name is closest to the name of a method, or "" if none is close.
 func Nearest(method string, points []string) string {
 	best, least := "", 0
 	for _, p := range points {
@@ -59,20 +59,20 @@ func Nearest(method string, points []string) string {
 	return best
 }
 
-// NilNop says that a type gets hook.Nop through a pointer.
+// NilNop says that a type embeds *hook.Nop.
 func NilNop(typ string) Problem {
 	return Problem{
-		Code: "HG017", Message: typ + " embeds *hook.Nop: while the pointer is nil, every method that it lends panics",
+		Code: "HG017", Message: typ + " embeds *hook.Nop: while the pointer is nil, every method of it panics",
 		Fix: "embed hook.Nop",
 	}
 }
 
-// NoGroup says that a field is a slice of something else than hook.Hook.
+// NoGroup says that a field is a slice of another type than hook.Hook.
 func NoGroup(field, typ string) Problem {
 	return Problem{Code: "HG016", Message: "a group is a []hook.Hook, not a " + typ, Fix: field + " []hook.Hook, or " + leaveOut}
 }
 
-// Holds says that a field has hooks inside, where none is called.
+// Holds says that a field contains hooks that are never called.
 func Holds(typ, what string) Problem {
 	return Problem{
 		Code: "HG016", Message: fmt.Sprintf("%s holds %s, and no hook inside is called", typ, what),
@@ -93,7 +93,7 @@ func BareFunc(field, point string) Problem {
 	}
 }
 
-// BadTag says that a struct tag that speaks of hook is not of the form key:"value", so that reflect finds nothing in it.
+// BadTag says that a struct tag with the word hook is not of the form key:"value", so that reflect does not find it.
 func BadTag(tag string) (Problem, bool) {
 	p := Problem{Code: "HG009", Message: "the tag is not in the form hook:\"…\"", Fix: "write it in back quotes, keys with a blank between: `json:\"name\" hook:\"…\"`"}
 	return p, strings.Contains(strings.ToLower(tag), "hook") && !wellFormed.MatchString(tag)
@@ -102,7 +102,7 @@ func BadTag(tag string) (Problem, bool) {
 // wellFormed matches the form that reflect.StructTag reads.
 var wellFormed = regexp.MustCompile(`^ *([^\x00-\x20:"\x7f]+:"([^"\\\n]|\\[^\n])*" *)*$`)
 
-// NearKey says that the key of a struct tag is almost hook; ok is false if it is not.
+// NearKey says that the key of a struct tag is a misspelt hook; false if it is not.
 func NearKey(key string) (Problem, bool) {
 	p := Problem{Code: "HG009", Message: fmt.Sprintf("unknown tag key %q", key), Fix: "write hook:\"…\""}
 	return p, key != "hook" && spell.Closest(key, []string{"hook"}) != ""

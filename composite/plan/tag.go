@@ -8,14 +8,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// Options are what the hook tag of one field says:
+// Options are the options in the hook tag of one field:
 //
 //	hook:"prefix=u_,optional,before=Memory; BeforeTool: timeout=2m,failopen"
 //
-// Before the first point stand the options of the field, after each point those
-// of that point.
+// The options of the field come first, then each point with its options.
 type Options struct {
-	// Ignore is "-": the field takes no part.
+	// Ignore is "-": the field is no member.
 	Ignore bool
 	// Optional: the field may be nil.
 	Optional bool
@@ -30,10 +29,9 @@ type Options struct {
 	// Only and Without are the points at which the member is called, or is not; at
 	// most one of them is set.
 	Only, Without []string
-	// Match narrows the points that are about a pattern's kind to what matches: one
-	// of the patterns of each kind. At all other points the member is called as
-	// without it. What does not have the attribute, a call without a path, does not
-	// match.
+	// Match narrows the calls to places that match one of the patterns of each kind. It
+	// has no effect at points whose places lack the kind of attribute. A place with an
+	// empty attribute, such as a call without a path, does not match.
 	Match []Pattern
 	// Points are the policies of single points, in the order written.
 	Points []PointUse
@@ -51,7 +49,7 @@ func (o Options) order() int {
 	return *o.Order
 }
 
-// At returns the policies at a point, zero but for the name where there are none.
+// At returns the options at a point; without any only the name is set.
 func (o Options) At(point string) PointUse {
 	for _, p := range o.Points {
 		if p.Name == point {
@@ -61,7 +59,7 @@ func (o Options) At(point string) PointUse {
 	return PointUse{Name: point}
 }
 
-// Excludes tells whether only= or without= leaves the point out.
+// Excludes reports whether only= or without= excludes the point.
 func (o Options) Excludes(point string) bool {
 	return len(o.Only) > 0 && !slices.Contains(o.Only, point) || slices.Contains(o.Without, point)
 }
@@ -90,8 +88,8 @@ func (o Options) refs() []ref {
 	return out
 }
 
-// ParseTag reads the value of a hook tag. points are those that may stand before
-// a colon. Problems have no fields: the caller knows the place.
+// ParseTag parses the value of a hook tag. points are all known points. Its problems have no
+// fields: the caller knows the position.
 func ParseTag(tag string, points []Point) (Options, []Problem) {
 	t := parser{points: points, words: fieldWords()}
 	t.parse(tag)
@@ -99,7 +97,7 @@ func ParseTag(tag string, points []Point) (Options, []Problem) {
 	return t.options, t.problems
 }
 
-// parser reads one tag, or what a layer says of one member.
+// parser parses one tag, or one setting of a layer.
 type parser struct {
 	points []Point
 	// words are those before the first point.
@@ -163,8 +161,7 @@ func (t *parser) field(text string) {
 	t.named("without", t.options.Without)
 }
 
-// continued says how a word that takes several values takes one more, "" for a
-// word that does not.
+// continued says how a word takes a further value; "" for a word with one value.
 func continued(word, value string) string {
 	name, _, valued := strings.Cut(word, "=")
 	if !valued || strings.Contains(value, "=") {
@@ -179,7 +176,6 @@ func continued(word, value string) string {
 	return ""
 }
 
-// named checks the points of only= and without=.
 func (t *parser) named(word string, points []string) {
 	for _, name := range points {
 		if _, ok := t.find(name); !ok {
@@ -198,7 +194,7 @@ func (t *parser) find(point string) (Point, bool) {
 	return t.points[i], true
 }
 
-// use sets what a word says, or says what is wrong with it.
+// use applies a word, or returns its problem.
 func use[T any](w word[T], to *T, value string, valued bool) *Problem {
 	p := problem("")
 	p.Word = w.name
@@ -229,7 +225,6 @@ func (t *parser) point(name, text string) {
 	}
 }
 
-// option reads one option behind a point.
 func (t *parser) option(p Point, u *PointUse, text string) *Problem {
 	name, value, valued := strings.Cut(text, "=")
 	w, ok := find(pointWords(), name)
@@ -250,7 +245,6 @@ func (t *parser) option(p Point, u *PointUse, text string) *Problem {
 	return use(w, u, value, valued)
 }
 
-// contradictions finds options that exclude each other.
 func (t *parser) contradictions() {
 	o := t.options
 	bad := func(word, fix, format string, args ...any) {
@@ -298,7 +292,7 @@ func unknownPoint(name string, points []Point) Problem {
 	return p
 }
 
-// closestPoint returns the point that was probably meant, "" if none is near, and the fix that names it or all points.
+// closestPoint returns the point that was probably meant, "" if none is close, and the fix that names it or all points.
 func closestPoint(name string, points []Point) (meant, fix string) {
 	var known []string
 	for _, p := range points {

@@ -7,17 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// textWidth is where a line of Text is broken; narrowest is what is left for the
-// last column when the names are long.
+// textWidth is the width of a line of Text; narrowest is the minimum width of the last
+// column.
 const (
 	textWidth = 100
 	narrowest = 40
 )
 
-// Text returns the plan for people: the comment at the head of generated code,
-// so that a review shows a change of the order as a moved line. Each member, in
-// plan order, has a line for the points at which it acts and one for its tools;
-// members of a member that is a composite are indented below it.
+// Text returns the plan for people, as in the comment at the head of generated code: a
+// review shows a change of the order as a moved line. Each member, in plan order, has a line
+// for its points and one for its tools. Members of a nested composite are indented below it.
 func (p *Plan) Text() string {
 	rows := p.rows("", "", "")
 	number, field := 1, len("field")
@@ -56,8 +55,8 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
-// wrap breaks text between words into lines of at most width, and a word that is
-// longer gets a line of its own. It returns at least one line.
+// wrap breaks text between words into lines of at most width. A longer word gets a line of
+// its own. It returns at least one line.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -74,14 +73,14 @@ func wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// row is one member as Text shows it.
+// row is one member in Text.
 type row struct {
 	number, field string
 	lines         []string
 }
 
-// rows are the members with what stands in front of their number, their name and
-// the names of their tools.
+// rows returns the rows of the members. number, indent and prefix precede their numbers, their
+// names and the names of their tools.
 func (p *Plan) rows(number, indent, prefix string) []row {
 	var out []row
 	for i, m := range p.Members {
@@ -100,8 +99,8 @@ func (p *Plan) rows(number, indent, prefix string) []row {
 	return out
 }
 
-// Label returns the field's name with a mark for what may be nil and for groups:
-// "Memory?", "Extra[]".
+// Label returns the field's name with a mark if it is optional or a group: "Memory?",
+// "Extra[]".
 func (m Member) Label() string {
 	s := m.Field
 	if m.Group {
@@ -120,9 +119,9 @@ func (m Member) Open() bool {
 	return m.Group || len(m.Points) == 0 && (m.Dynamic && m.Composite == nil || len(m.Only)+len(m.Without) > 0)
 }
 
-// Acts returns the points of the member in one line, each with the policy of its
-// tag, "Schema BeforeTool:failopen". Of a composite only those are listed that
-// none of its own members has. ~ marks who is waited for without a bound.
+// Acts returns the points of the member in one line, each with the options of its tag,
+// "Schema BeforeTool:failopen". A composite has only points that none of its members has. ~
+// marks points at which the turn waits for the hook without a limit.
 func (m Member) Acts() string {
 	var parts []string
 	switch {
@@ -154,7 +153,6 @@ func (m Member) Acts() string {
 	return strings.Join(parts, " ")
 }
 
-// has reports whether some member acts at the point.
 func (p *Plan) has(point string) bool {
 	return slices.ContainsFunc(p.Members, func(m Member) bool {
 		if m.Composite != nil && m.Composite.has(point) {
@@ -164,8 +162,8 @@ func (p *Plan) has(point string) bool {
 	})
 }
 
-// String returns the point with its policies as the tag writes them, without
-// blanks: "BeforeTool:failopen,timeout=2m".
+// String returns the point with its options in the form of a tag, without blanks:
+// "BeforeTool:failopen,timeout=2m".
 func (u PointUse) String() string {
 	if o := u.Options(); o != "" {
 		return u.Name + ":" + o
@@ -173,9 +171,8 @@ func (u PointUse) String() string {
 	return u.Name
 }
 
-// Owns returns the names of the member's tools in one line, behind the prefix of
-// the composites around it. Of a composite it is "", because its members have
-// them.
+// Owns returns the names of the member's tools in one line, with the prefix of the
+// composites around it. It returns "" for a composite, because its members have the tools.
 func (m Member) Owns(prefix string) string {
 	tools := ""
 	if len(m.Tools) > 0 {
@@ -210,7 +207,7 @@ func (p *Plan) legend() string {
 	return strings.Join(marks, ", ")
 }
 
-// each visits all members, those of composites too.
+// each visits all members, those of nested composites included.
 func (p *Plan) each(visit func(Member)) {
 	for _, m := range p.Members {
 		visit(m)

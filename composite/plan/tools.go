@@ -9,12 +9,12 @@ import (
 // maxName is the length of the longest name that providers accept.
 const maxName = 64
 
-// ownership is who owns which tool, while that is being found out.
+// ownership collects the owners of tools.
 type ownership struct {
 	specs    []Spec
 	owner    map[string]int
 	problems []Problem
-	// same are pairs of fields of one type that were reported.
+	// same has the reported pairs of fields of one type.
 	same map[[2]int]bool
 }
 
@@ -70,8 +70,7 @@ func (o *ownership) take(i int, name string) {
 	}
 }
 
-// shadowed reports tools that are known although their owner is asked as one
-// whose tools are not, which is after all static ones.
+// shadowed reports known tools of a dynamic member that a static tool of the same name hides.
 func (o *ownership) shadowed(i int) {
 	s := o.specs[i]
 	for _, tool := range s.Late {
@@ -88,13 +87,12 @@ func (o *ownership) shadowed(i int) {
 	}
 }
 
-// prefixed writes the field with a prefix, in front of what its tag says.
+// prefixed returns the field with a prefix added to its tag, for a fix.
 func prefixed(s Spec) string {
 	return fmt.Sprintf("%s %s `hook:\"prefix=%s_\"`", s.Field, s.Type, strings.ToLower(s.Field))
 }
 
-// Reserved reports the tools of a plan whose public names the runtime keeps for
-// itself.
+// Reserved reports the tools of a plan whose public names the runtime reserves.
 func Reserved(p *Plan, names []string) []Problem {
 	var out []Problem
 	for _, m := range p.Members {
@@ -118,7 +116,7 @@ func validTool(name string) bool {
 	return len(name) >= 1 && len(name) <= maxName
 }
 
-// nameRune tells whether a character can stand in the name of a tool or an agent.
+// nameRune reports whether the name of a tool or an agent may contain the character.
 func nameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }

@@ -10,7 +10,7 @@ import (
 // Word documents one word of the tag.
 type Word struct {
 	Word, Doc string
-	// Point: the word belongs behind a point.
+	// Point: the word belongs after a point.
 	Point bool
 }
 
@@ -26,13 +26,12 @@ func Words() []Word {
 	return out
 }
 
-// word declares one word: the parser and the references are made from the tables
-// below.
+// word declares one word. The parser and the references use the tables below.
 type word[T any] struct {
 	name, doc string
 	// example is a value; "" for a word without one.
 	example string
-	// set takes the value, or says what is wrong with it.
+	// set applies the value, or returns its problem.
 	set func(to *T, value string) *Problem
 }
 
@@ -45,7 +44,7 @@ func (w word[T]) written() string {
 
 func fieldWords() []word[Options] {
 	return []word[Options]{
-		{"-", "the field takes no part", "", flag(func(o *Options) *bool { return &o.Ignore })},
+		{"-", "the field is no member", "", flag(func(o *Options) *bool { return &o.Ignore })},
 		{"optional", "the field may be nil", "", flag(func(o *Options) *bool { return &o.Optional })},
 		{"dynamic", "the member's tools are known only at run time", "", flag(func(o *Options) *bool { return &o.Dynamic })},
 		{"prefix", "is put in front of the member's tool names", "users_", setPrefix},
@@ -53,9 +52,9 @@ func fieldWords() []word[Options] {
 		{"after", "comes after the named field", "Memory", list(func(o *Options) *[]string { return &o.After })},
 		{"requires", "the named field must be there", "Memory", list(func(o *Options) *[]string { return &o.Requires })},
 		{"order", "a number, lower first, 100 by default", "50", setOrder},
-		{"only", "the member is called at these points and nowhere else, A|B", "BeforeTool|AfterTool", set(func(o *Options) *[]string { return &o.Only })},
+		{"only", "the member is called only at these points, A|B", "BeforeTool|AfterTool", set(func(o *Options) *[]string { return &o.Only })},
 		{"without", "the member is not called at these points, A|B", "OnEvent", set(func(o *Options) *[]string { return &o.Without })},
-		{"match", "the member is called only for what matches: tool:mcp__*|bash, and alike for " + matchKinds(), "tool:mcp__*", setMatch},
+		{"match", "the member is called only if the place matches: tool:mcp__*|bash, and likewise " + matchKinds(), "tool:mcp__*", setMatch},
 	}
 }
 
@@ -69,15 +68,14 @@ func pointWords() []word[PointUse] {
 	return []word[PointUse]{
 		{"failopen", "a failure at this point counts as no opinion", "", policy("failopen")},
 		{"failclosed", "a failure at this point blocks", "", policy("failclosed")},
-		{"timeout", "how long the member may take, 800ms or 2m; then the fail policy applies, or its context ends where it is told or surrounds", "2m", setTimeout},
-		{"record", "nobody waits for the member: it runs beside the turn, its runs one after the other, and is ended when the runtime closes", "", mode("record")},
-		{"background", "the member is told by a job: later, by the next process if this one dies, and again if it fails", "", mode("background")},
-		{"parallel", "the member runs beside those behind it at the point", "", mode("parallel")},
+		{"timeout", "how long the member may take, 800ms or 2m; then the fail policy applies, or at an observer or a wrap its context ends", "2m", setTimeout},
+		{"record", "the member runs in the background, one run after the other, until the runtime closes; the turn does not wait for it", "", mode("record")},
+		{"background", "a stored job calls the member later: in the next process if this one dies, and again if it fails", "", mode("background")},
+		{"parallel", "the member runs concurrently with those after it at the point", "", mode("parallel")},
 		{"visibility", "who may see the runs: internal, debug, audit or user", "audit", setVisibility},
 	}
 }
 
-// names are the words of a table, and find one of them.
 func names[T any](table []word[T]) []string {
 	var out []string
 	for _, w := range table {

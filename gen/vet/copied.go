@@ -119,7 +119,6 @@ func inValue(c *model.Composite) string {
 	return ""
 }
 
-// hasState tells whether a struct has a field of any size.
 func hasState(st *types.Struct) bool {
 	for f := range st.Fields() {
 		if inner, ok := f.Type().Underlying().(*types.Struct); !ok || hasState(inner) {
@@ -178,7 +177,7 @@ func keys(lit *ast.CompositeLit) map[string]bool {
 	return out
 }
 
-// assigns tells whether code of the package assigns the field of a composite or takes its address.
+// assigns reports whether code of the package assigns the field of a composite or takes its address.
 func (u *misuseChecker) assigns(c *model.Composite, field string) bool {
 	found := false
 	is := func(e ast.Expr) {

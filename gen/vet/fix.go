@@ -38,7 +38,7 @@ func Fix(dir string, problems []diag.Problem) ([]diag.Problem, error) {
 	return left, nil
 }
 
-// fits tells whether there are edits and none overlaps the taken ones.
+// fits reports whether there are edits and none overlaps the taken ones.
 func fits(taken map[string][]diag.Edit, edits []diag.Edit) bool {
 	for _, e := range edits {
 		if slices.ContainsFunc(taken[e.Pos.Filename], func(o diag.Edit) bool {

@@ -52,7 +52,7 @@ func (u *misuseChecker) hasConstant(name string, want constant.Value) bool {
 	return c != nil && c.Val().Kind() == want.Kind() && constant.ToInt(c.Val()).ExactString() == constant.ToInt(want).ExactString()
 }
 
-// hasToolNames tells whether the generated constants have the names of the tools.
+// hasToolNames reports whether the generated constants have the names of the tools.
 func (u *misuseChecker) hasToolNames(s *model.Subsystem) bool {
 	for _, t := range s.Tools {
 		if !u.hasConstant(t.Const, constant.MakeString(t.Name)) {
@@ -62,7 +62,7 @@ func (u *misuseChecker) hasToolNames(s *model.Subsystem) bool {
 	return true
 }
 
-// hasPlan tells whether the comment above the generated methods is the plan of the composite.
+// hasPlan reports whether the comment above the generated methods is the plan of the composite.
 func (u *misuseChecker) hasPlan(c *model.Composite) bool {
 	want := strings.Fields(emit.PlanText(c, u.Position(c.Pos).Filename))
 	for _, f := range u.own {

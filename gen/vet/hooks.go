@@ -19,7 +19,6 @@ type hookMethod struct {
 	of string
 }
 
-// checkHooks checks the bodies of the methods that the runtime calls.
 func (u *misuseChecker) checkHooks() {
 	tools := map[*ast.FuncDecl]*model.Tool{}
 	for _, s := range u.p.Subsystems {
@@ -139,7 +138,7 @@ func (u *misuseChecker) borrowedIn(e ast.Expr, borrowed map[types.Object]bool) *
 	return nil
 }
 
-// outlivesCall returns a function that tells whether an expression is, or lies in, a field of the receiver or a package variable.
+// outlivesCall returns a function that reports whether an expression is, or lies in, a field of the receiver or a package variable.
 func (u *misuseChecker) outlivesCall(decl *ast.FuncDecl) func(e ast.Expr) bool {
 	var recv types.Object
 	if names := decl.Recv.List[0].Names; len(names) == 1 {

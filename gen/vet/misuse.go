@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// misuseChecker looks for code that compiles and does not work. It sees the package with generated code and tests. The model's
+// misuseChecker looks for code that compiles but does not work. It checks the package with generated code and tests. The model's
 // types come from a second check of the package, so types are compared by name.
 type misuseChecker struct {
 	*source
@@ -38,7 +38,6 @@ func misuse(pass *analysis.Pass, src *source, m *model.Model, p *model.Package) 
 	u.checkHooks()
 }
 
-// written returns the files that are not generated.
 func (s *source) written() []*ast.File {
 	return append(s.pkg.Files[:len(s.pkg.Files):len(s.pkg.Files)], s.tests...)
 }

@@ -99,7 +99,6 @@ func (u *misuseChecker) literal(e ast.Expr) *literal {
 	return &literal{tv.Value, e}
 }
 
-// fieldOf returns the value of a field in a literal, or nil.
 func fieldOf(e ast.Expr, name string) ast.Expr {
 	lit, ok := e.(*ast.CompositeLit)
 	if !ok {
@@ -164,7 +163,7 @@ func (u *misuseChecker) checkSchemas() {
 	}
 }
 
-// declaresTools tells whether directives name the tools of a type.
+// declaresTools reports whether directives name the tools of a type.
 func (u *misuseChecker) declaresTools(name string) bool {
 	return slices.ContainsFunc(u.p.Subsystems, func(s *model.Subsystem) bool {
 		return typeName(s.Named) == name && (s.Options.Dynamic || len(s.Names) > 0 || len(s.Tools) > 0)

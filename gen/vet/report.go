@@ -12,7 +12,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/directive"
 )
 
-// report reports the problems of the package and returns them.
 func (s *source) report(problems []diag.Problem, info bool) []diag.Problem {
 	problems = slices.DeleteFunc(s.mine(problems), func(p diag.Problem) bool { return p.Severity == diag.Info && !info })
 	for _, p := range problems {
@@ -46,7 +45,7 @@ func (s *source) moveHere(p diag.Problem, pos token.Pos) diag.Problem {
 	return p
 }
 
-// diagnostic returns a problem as go vet and linters show it: one line with notes and fix.
+// diagnostic returns a problem for go vet and linters: one line with notes and fix.
 func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
 	d := analysis.Diagnostic{Pos: s.pos(p.Pos), End: s.pos(p.End), Category: p.Code, Message: p.Code + ": " + p.Message()}
 	for _, n := range p.Notes {

@@ -47,7 +47,7 @@ func newSource(pass *analysis.Pass) *source {
 	return s
 }
 
-// checkGenerated tells whether hookgen wrote the file.
+// checkGenerated reports whether hookgen wrote the file.
 func (s *source) checkGenerated(f *ast.File, name string) bool {
 	for _, group := range f.Comments {
 		if group.Pos() < f.Package && len(group.List) > 0 && group.List[0].Text == load.Header {

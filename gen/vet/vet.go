@@ -1,10 +1,10 @@
-// Package vet is an analyzer with the rules of the generator. In an editor, under go vet and in a linter it reports what hookgen
-// would report, with the same codes at the same places. It also looks into function bodies and reports composites and hooks that
-// are used in a way that compiles and does not work.
+// Package vet is an analyzer with the rules of the generator. In an editor, under go vet and in a linter it reports the same problems
+// as hookgen, with the same codes at the same places. It also checks function bodies and reports uses of composites and hooks that
+// compile but do not work.
 //
-// The analyzer builds a gen/internal/model from one pass. It reads the package without its generated file, as hookgen does. What
-// directives say in imported packages, and which points package hook declares, is exported as one fact per package, so export data
-// of the imports suffices. A problem is reported in the package whose file has it, never in a generated file.
+// The analyzer builds a gen/internal/model from one pass. Like hookgen it reads the package without its generated file. It exports the
+// directives of a package, and the points of package hook, as one fact per package, so it needs only export data of the imports. It
+// reports a problem in the package whose file has it, never in a generated file.
 package vet
 
 import (
@@ -55,7 +55,7 @@ type hookFact struct {
 // AFact implements analysis.Fact.
 func (*hookFact) AFact() {}
 
-// String is how tests and logs show the fact.
+// String describes the fact in tests and logs.
 func (d *hookFact) String() string { return "declares hooks" }
 
 func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
@@ -89,7 +89,7 @@ func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
 	return src.report(m.Problems(), info), nil
 }
 
-// isMain tells whether the package belongs to the main module; without modules every package does.
+// isMain reports whether the package belongs to the main module; without modules every package does.
 func isMain(pass *analysis.Pass) bool { return pass.Module == nil || pass.Module.Version == "" }
 
 // contract returns package hook if it is root or one of its dependencies, else nil.

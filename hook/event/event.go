@@ -8,10 +8,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// The kinds of event, in the order of a turn. Brackets always close: every
-// …Start is followed by its …End, also when the turn fails. What a process has left
-// open that died within a turn is over with the next start of a turn: of that turn,
-// which is gone on with or brought to its end, or of another.
+// The kinds of event, in the order of a turn. Every …Start is followed by its …End, also
+// when the turn fails. If the process died within a turn, the next TurnStart of the
+// conversation ends all that was open: that of the resumed turn or of another.
 const (
 	TurnStart        hook.EventKind = "turn_start"         // Text: the input
 	StepStart        hook.EventKind = "step_start"         // Step
@@ -34,22 +33,22 @@ const (
 	QuestionGiven    hook.EventKind = "question_given"     // Detail: the Inquiry, its Response, By; Text: why there is none
 	SubagentStart    hook.EventKind = "subagent_start"     // of a child turn, whose events follow; Text: its input; Detail: the call
 	SubagentEnd      hook.EventKind = "subagent_end"       // Detail.Stop, Detail.Usage, Detail.Cost; Text: its final answer
-	Steered          hook.EventKind = "steered"            // Text: what was said while the turn ran
-	SteerRefused     hook.EventKind = "steer_refused"      // Text: why what was said while the turn ran does not get to the model, or what a hook answers to it
+	Steered          hook.EventKind = "steered"            // Text: the message to the running turn
+	SteerRefused     hook.EventKind = "steer_refused"      // Text: why a message to the running turn does not reach the model, or a hook's answer to it
 	TurnRetried      hook.EventKind = "turn_retried"       // clients drop what the step showed; Text: why
 	Error            hook.EventKind = "error"              // Text: what went wrong
 	StepEnd          hook.EventKind = "step_end"           // Step
 	TurnEnd          hook.EventKind = "turn_end"           // Detail.Stop, Detail.Usage, Detail.Cost; Text: the final answer
 )
 
-// Kinds of event outside the course of a turn.
+// Kinds of event that belong to no place in a turn.
 const (
 	AgentRegistered   hook.EventKind = "agent_registered"   //
 	AgentUnregistered hook.EventKind = "agent_unregistered" //
 	SkillLoaded       hook.EventKind = "skill_loaded"       // Text: the name
 	ServerConnected   hook.EventKind = "server_connected"   // Text: the name of the MCP server
 	ServerLost        hook.EventKind = "server_lost"        // Text: the name and the cause
-	Compacted         hook.EventKind = "compacted"          // Text: the summary that took the place of older messages
+	Compacted         hook.EventKind = "compacted"          // Text: the summary that replaced older messages
 	HookFailed        hook.EventKind = "hook_failed"        // Detail.Subsystem, Detail.Point; the cause is not in it
 	HookRun           hook.EventKind = "hook_run"           // Event.Run; only where hook runs are recorded
 	Diagnostic        hook.EventKind = "diagnostic"         // Text, safe to show; Detail.Code and Visibility where it has them
@@ -58,13 +57,13 @@ const (
 // The ways in which a hook run ends.
 const (
 	RunSucceeded   hook.RunStatus = "succeeded"   // it has answered, or had nothing to say
-	RunDenied      hook.RunStatus = "denied"      // its answer holds something back: see Answer.Denies
+	RunDenied      hook.RunStatus = "denied"      // its answer denies: see Answer.Denies
 	RunFailed      hook.RunStatus = "failed"      // it returned an error
 	RunPanicked    hook.RunStatus = "panicked"    // it panicked
 	RunTimedOut    hook.RunStatus = "timed_out"   // it took longer than its field allows
 	RunInterrupted hook.RunStatus = "interrupted" // it returned an error because the turn was cancelled
-	RunSkipped     hook.RunStatus = "skipped"     // it was not asked: By had ended the point
-	RunQueued      hook.RunStatus = "queued"      // it is told later, by a job: Attempt tells of each time
+	RunSkipped     hook.RunStatus = "skipped"     // it was not called: By had ended the point
+	RunQueued      hook.RunStatus = "queued"      // a job calls it later; Attempt counts the tries
 )
 
 // The visibilities, each seen by more people than the one before. What is internal
@@ -98,16 +97,16 @@ const (
 	CodeToolsDuplicate   hook.DiagnosticCode = "tool_bundle.duplicate_bundle_id"  // two bundles with one id: the heavier counts
 	CodeToolConflict     hook.DiagnosticCode = "tool_bundle.conflict"             // a tool was not added: the agent has one of that name
 	CodeToolScope        hook.DiagnosticCode = "tool_bundle.out_of_scope"         // a tool was not added: the agent may not use it
-	CodeToolOwner        hook.DiagnosticCode = "tool_bundle.owner"                // a tool was not added: its owner does not take its calls
-	CodeToolInvalid      hook.DiagnosticCode = "tool_bundle.invalid"              // a tool was not added: its name or schema is none
-	CodeToolReserved     hook.DiagnosticCode = "tool_bundle.reserved_name"        // a tool was not added: nobody may have that name
+	CodeToolOwner        hook.DiagnosticCode = "tool_bundle.owner"                // a tool was not added: its owner does not bind its calls
+	CodeToolInvalid      hook.DiagnosticCode = "tool_bundle.invalid"              // a tool was not added: its name or schema is invalid
+	CodeToolReserved     hook.DiagnosticCode = "tool_bundle.reserved_name"        // a tool was not added: its name is reserved
 	CodeToolHidden       hook.DiagnosticCode = "tool_bundle.hidden"               // a tool was not added: another bundle hides it
-	CodeToolUnknown      hook.DiagnosticCode = "tool_bundle.unknown"              // a tool that the agent has not was to be hidden
-	CodeDiagnosticsLost  hook.DiagnosticCode = "contribution.diagnostics_omitted" // there were more remarks than are told
+	CodeToolUnknown      hook.DiagnosticCode = "tool_bundle.unknown"              // a tool to hide that the agent does not have
+	CodeDiagnosticsLost  hook.DiagnosticCode = "contribution.diagnostics_omitted" // there were more diagnostics than are emitted
 )
 
-// The codes of what the runtime says about repairs. Everybody is told.
+// The codes of the runtime's diagnostics about repairs. Their visibility is user.
 const (
-	CodeCallRepaired    hook.DiagnosticCode = "call.repaired"    // a call that could not be bound runs as OnInvalidTool has changed it
-	CodeHistoryRepaired hook.DiagnosticCode = "history.repaired" // a stored history broke a rule of providers and was mended when it was read
+	CodeCallRepaired    hook.DiagnosticCode = "call.repaired"    // OnInvalidTool changed a call that could not be bound
+	CodeHistoryRepaired hook.DiagnosticCode = "history.repaired" // a stored history broke a rule of providers and was repaired when it was loaded
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// asker calls one point of a hook that has it, with the views of a scene. The value
-// is what the hook answered, or nil at an observer.
+// asker calls one point of a hook that has it, with the values of a scene. The returned
+// value is the hook's answer, or nil at an observer.
 type asker struct {
 	point hook.Point
 	call  func(ctx context.Context, h hook.Hook, s *scene) (value any, err error)
@@ -24,30 +24,30 @@ func asks[P any](p hook.Point, call func(ctx context.Context, h P, s *scene) (an
 	return asker{p, func(ctx context.Context, h hook.Hook, s *scene) (any, error) {
 		has, ok := h.(P)
 		if !ok {
-			return nil, nil // the rule "points-real" says so
+			return nil, nil // the rule "points-real" reports it
 		}
 		return call(ctx, has, s)
 	}}
 }
 
-// streamed is what a WrapModel made of the answer.
+// streamed is the stream that a WrapModel returned.
 type streamed struct {
 	chunks []message.Chunk
 	err    error
 }
 
-// ranTool is what a WrapTool made of the result, and how often it ran the tool.
+// ranTool is the result that a WrapTool returned, and how often it ran the tool.
 type ranTool struct {
 	result message.ToolResult
 	times  int64
 }
 
-// patience is how long a person takes in the kit: an Approve that waits for one is
-// told that the turn is over.
+// patience is the time that an Approve gets in the kit. Then its context ends: there is
+// no person to answer.
 const patience = 20 * time.Millisecond
 
-// askers are those of all points in a turn, in the order of a turn; OnOpen and
-// OnClose are not among them, nor is what the facade answers outside of a turn.
+// askers returns those of all points within a turn, in the order of a turn: not of OnOpen
+// and OnClose, nor of the facade's methods outside of a turn.
 func askers() []asker {
 	special := []asker{
 		asks(point.Preprocess, func(ctx context.Context, h hook.Hook, s *scene) (any, error) {
@@ -65,7 +65,7 @@ func askers() []asker {
 	return all
 }
 
-// place is where the point is in a turn. Preprocess, a method of hook.Hook, comes behind the begin of the session.
+// place is the position of the point in a turn. Preprocess, a method of hook.Hook, follows the start of the session.
 func (a asker) place() int {
 	if a.point == point.Preprocess {
 		return 2*int(point.OnSessionStart) + 1
@@ -100,7 +100,7 @@ func askWrapTool(ctx context.Context, h hook.WrapTool, s *scene) (any, error) {
 	return ranTool{result, end.ran.Load()}, nil
 }
 
-// given is what a hook is shown at the point: the value of the scene that has the type.
+// given returns the argument of type T that a hook gets at the point.
 func given[T any](s *scene, p hook.Point) T {
 	for _, v := range s.values(p) {
 		if t, ok := v.(T); ok {
@@ -110,7 +110,6 @@ func given[T any](s *scene, p hook.Point) T {
 	panic(fmt.Sprintf("hooktest: a scene has no %T", *new(T)))
 }
 
-// askersOf returns those of the points that the hook has.
 func askersOf(h hook.Hook) []asker {
 	var out []asker
 	points := point.Of(h)
@@ -122,16 +121,15 @@ func askersOf(h hook.Hook) []asker {
 	return out
 }
 
-// said is how a hook behaved at a point.
-type said struct {
+// response is a hook's behaviour at a point.
+type response struct {
 	point    hook.Point
 	value    any
 	err      error
 	panicked string
 }
 
-// ask calls the point and recovers a panic.
-func (a asker) ask(ctx context.Context, h hook.Hook, s *scene) (out said) {
+func (a asker) ask(ctx context.Context, h hook.Hook, s *scene) (out response) {
 	out.point = a.point
 	defer func() {
 		if v := recover(); v != nil {
@@ -142,9 +140,8 @@ func (a asker) ask(ctx context.Context, h hook.Hook, s *scene) (out said) {
 	return out
 }
 
-// same reports whether the hook behaved the same twice.
-func (s said) same(o said) bool {
-	return s.panicked == o.panicked && text(s.err) == text(o.err) && reflect.DeepEqual(s.value, o.value)
+func (r response) same(o response) bool {
+	return r.panicked == o.panicked && text(r.err) == text(o.err) && reflect.DeepEqual(r.value, o.value)
 }
 
 func text(err error) string {

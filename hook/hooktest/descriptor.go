@@ -15,8 +15,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// descriptor returns what a hook is to those who read a review: its type, the
-// options that its author gave it, its points with their rules, and its tools.
+// descriptor returns a text for code reviews: the hook's type, its author's options, its
+// points with their rules, and its tools.
 func descriptor(s *subject) string {
 	var sb strings.Builder
 	fmt.Fprintf(&sb, "type %s\n", typeName(s.hook))
@@ -41,7 +41,7 @@ func descriptor(s *subject) string {
 	return sb.String()
 }
 
-// typeName is the type of a hook, of a composite that which its author gave it.
+// typeName returns the type of a hook; of a composite the type that its author declared.
 func typeName(h hook.Hook) string {
 	if c, ok := h.(*composite.Composite); ok {
 		return c.Name()
@@ -49,7 +49,7 @@ func typeName(h hook.Hook) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", h), "*")
 }
 
-// claims are the words for what else the tool says of itself.
+// claims returns the tool's annotations and limits in words.
 func claims(t message.Tool) string {
 	var sb strings.Builder
 	v := reflect.ValueOf(t.Annotations)
@@ -78,7 +78,7 @@ func checkDescriptor(p *probe) {
 	p.with(func(s *subject) {
 		first = descriptor(s)
 		if again := descriptor(s); again != first {
-			p.failf("asked twice, the hook describes itself differently: %s", difference(first, again))
+			p.failf("the hook's type, points or tools change between two reads: %s", difference(first, again))
 		}
 	})
 	p.with(func(s *subject) {
@@ -115,7 +115,6 @@ func (p *probe) golden(text string) {
 	}
 }
 
-// difference returns the first line in which two texts differ.
 func difference(was, is string) string {
 	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
 	for i := range max(len(a), len(b)) {

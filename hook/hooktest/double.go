@@ -9,13 +9,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// Approver is a hook that stands for a person who approves calls, with answers from
-// a table. The zero Approver has none, and so refuses nothing and approves nothing.
-// Safe for concurrent use; the table is set before the first use.
+// Approver is a hook that approves calls in place of a person, with answers from a
+// table. The zero Approver has none: it gives no answer to any call. Safe for
+// concurrent use; set the table before the first use.
 type Approver struct {
 	hook.Nop
-	// Answers are the answers by the name of the tool. A tool that is not among them
-	// gets no answer, which is what the next hook is asked for.
+	// Answers are the answers by the name of the tool. A call of another tool gets no
+	// answer, so the next hook is asked.
 	Answers map[string]hook.ApprovalDecision
 
 	mu    sync.Mutex
@@ -24,10 +24,10 @@ type Approver struct {
 
 var _ hook.Approve = (*Approver)(nil)
 
-// Shown is what an [Approver] was shown.
+// Shown holds the arguments of one call of an [Approver].
 type Shown struct {
 	Call *hook.ToolCall
-	// Asked is the decision that asked.
+	// Asked is the decision of BeforeTool that asked for approval.
 	Asked hook.ToolDecision
 }
 
@@ -36,11 +36,11 @@ func (a *Approver) Approve(_ context.Context, call *hook.ToolCall, asked hook.To
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	//hook:ignore HG084
-	a.shown = append(a.shown, Shown{call, asked}) // a test looks at the whole of it, and ends
+	a.shown = append(a.shown, Shown{call, asked}) // grows only as long as a test runs
 	return a.Answers[call.Name()], nil
 }
 
-// Shown returns a copy of what was shown so far, in order.
+// Shown returns a copy of the calls so far, in order.
 func (a *Approver) Shown() []Shown {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,8 +48,8 @@ func (a *Approver) Shown() []Shown {
 }
 
 // Clock is a clock that only a test moves. The zero Clock shows the time at which
-// the turns of the kit begin; its method Now goes where a func() time.Time is wanted,
-// hook.TurnData.Now for instance. Safe for concurrent use.
+// the turns of the kit begin. Its method Now fits a func() time.Time, such as
+// hook.TurnData.Now. Safe for concurrent use.
 type Clock struct {
 	mu     sync.Mutex
 	passed time.Duration

@@ -9,8 +9,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// example returns the smallest value that fits the schema, as far as the kit can
-// tell: required properties only, and the first of several choices.
+// example returns a small value that should fit the schema: required properties only,
+// and the first of several choices.
 func (s *schema) example() message.JSON {
 	var sb strings.Builder
 	s.write(&sb)
@@ -83,8 +83,8 @@ func (s *schema) writeArray(sb *strings.Builder) {
 	sb.WriteByte(']')
 }
 
-// number returns a number within the bounds; step is the distance to an
-// exclusive one.
+// number returns a number within the bounds; step is the distance from an
+// exclusive bound.
 func (s *schema) number(step float64) float64 {
 	v := 1.0
 	if s.Maximum != nil {
@@ -105,8 +105,7 @@ func (s *schema) number(step float64) float64 {
 	return v
 }
 
-// formats are examples of the formats that the generator knows, and of the other
-// common ones.
+// formats has examples of the formats that the generator knows, and of other common ones.
 var formats = map[string]string{
 	"date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02", "time": "03:04:05Z",
 	"duration": "PT1S", "email": "a@example.com", "uri": "https://example.com/", "uuid": "01234567-89ab-4cde-8f01-23456789abcd",
@@ -125,8 +124,7 @@ func (s *schema) text() string {
 	return strings.Repeat("x", max(1, s.MinLength))
 }
 
-// matching returns a short string that the expression matches, except where an
-// assertion inside it forbids that.
+// matching returns a short string that the expression matches. It ignores assertions.
 func matching(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -105,7 +105,7 @@ func TestSubset(t *testing.T) {
 		"bare: has no type",
 		"either(anyOf 1): has no type",
 		"list: array without items",
-		"open: additionalProperties is not said; it must be false, or a schema for a map",
+		"open: additionalProperties is missing; it must be false, or a schema for a map",
 		"ref: $ref; write the schema out in its place",
 	}, in.subset(""))
 	assert.Equal(t, []string{"bare", "either", "list", "map", "open", "ref"}, in.undescribed(""))

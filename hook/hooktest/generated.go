@@ -8,18 +8,17 @@ import (
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
-// Generated fails the test if hook_gen.go in the working directory, which is the
-// package's in a test, was not generated from the sources beside it. [Run] checks
-// that too, by the rule generated-current; Generated is for packages whose hooks are
-// not run by the kit.
+// Generated fails the test if hook_gen.go in the working directory, which in a test is
+// the package's, was not generated from the sources in the same directory. [Run] checks
+// that too, with the rule generated-current; Generated is for packages whose hooks the
+// kit does not run.
 //
-// It sees a tool that was added, removed or renamed, its signature, comment and
-// directives, the types and constants of its arguments and results with their tags and
-// comments, points that were added or removed, and the fields and tags of composites:
-// all that is declared in the package itself. What it does not see: types and constants
-// of other packages, types that only an alias or a type parameter leads to, and another
-// version of hookgen. hookgen -check sees these. Where there is no source beside the
-// test it finds nothing.
+// It notices changes to declarations of the package itself: added, removed and renamed
+// tools, their signatures, comments and directives, the types and constants of their
+// arguments and results with tags and comments, added and removed points, and the fields
+// and tags of composites. It does not notice changes to types and constants of other
+// packages, to types behind an alias or a type parameter, and to the version of hookgen;
+// hookgen -check does. Without sources in the directory it finds nothing.
 func Generated(t testing.TB) {
 	t.Helper()
 	if found := outdated("."); found != "" {
@@ -27,7 +26,7 @@ func Generated(t testing.TB) {
 	}
 }
 
-// outdated says what is wrong with the generated file in a directory.
+// outdated says why the generated file in a directory is out of date; "" if it is current.
 func outdated(dir string) string {
 	var points []string
 	for _, info := range point.All() {

@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// diary is what several members note in common: who was called where, in order.
-type diary struct {
+// callLog records the calls of several members in order.
+type callLog struct {
 	mu      sync.Mutex
 	entries []entry
 }
@@ -24,17 +24,17 @@ type entry struct {
 	name  string
 }
 
-func (d *diary) note(p hook.Point, name string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.entries = append(d.entries, entry{p, name})
+func (l *callLog) note(p hook.Point, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = append(l.entries, entry{p, name})
 }
 
-// at returns who was called at the point, in order.
-func (d *diary) at(p hook.Point) (names []string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, e := range d.entries {
+// at returns the names of the members called at the point, in order.
+func (l *callLog) at(p hook.Point) (names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.entries {
 		if e.point == p {
 			names = append(names, e.name)
 		}
@@ -42,32 +42,32 @@ func (d *diary) at(p hook.Point) (names []string) {
 	return names
 }
 
-// behaviour is what a member does at its points.
+// behaviour says what a member does at its points.
 type behaviour int
 
 const (
 	silent  behaviour = iota
-	severe            // it gives the answer that holds back most
-	failing           // it returns an error, where it can
+	severe            // it gives its point's most severe answer
+	failing           // it returns an error, or panics at a point without one
 	panics
 )
 
-// reason is what a member says with its answer.
+// reason is the reason in a member's answer.
 const reason = "the kit's member says so"
 
-// member is a hook at every point, of which the kit makes composites.
+// member is a hook with every point. The kit makes composites of members.
 type member struct {
 	hook.Nop
 	name string
 	does behaviour
-	// only, if set, is the point at which it does that.
-	only  hook.Point
-	diary *diary
+	// only restricts does to one point; 0 is all.
+	only hook.Point
+	log  *callLog
 }
 
-// called notes the call. It panics or returns an error if the member is to.
+// called logs the call, and panics or returns an error as m.does says.
 func (m *member) called(p hook.Point) error {
-	m.diary.note(p, m.name)
+	m.log.note(p, m.name)
 	if m.only != 0 && m.only != p {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (m *member) called(p hook.Point) error {
 	return nil
 }
 
-// decided is called at a point that decides; answers are those that its decision has. The severe one is the first of those that
-// hold back most.
+// decided is called at a point that decides; answers has all answers of its decision. A severe member gives the most severe one, the
+// first of several.
 func decided[D verdict](m *member, p hook.Point, answers ...D) (severest D, err error) {
 	if err := m.called(p); err != nil || m.does != severe || m.only != 0 && m.only != p {
 		return severest, err
@@ -94,7 +94,7 @@ func decided[D verdict](m *member, p hook.Point, answers ...D) (severest D, err 
 	return severest, nil
 }
 
-// part is what an answer of the member has in it.
+// part returns an argument for the constructor of an answer.
 func part[T any]() (t T) {
 	switch p := any(&t).(type) {
 	case *string:
@@ -105,10 +105,10 @@ func part[T any]() (t T) {
 	return t
 }
 
-// contributions are what the member contributes.
+// contributions returns the member's contributions of one type.
 func contributions[T any](m *member) []T { return []T{oneOf[T](kinds(m.name))} }
 
-// oneOf is the value of the type. A contribution that is new belongs into the list below.
+// oneOf returns the value of type T. A new type of contribution belongs in the list of kinds.
 func oneOf[T any](all []any) T {
 	for _, v := range all {
 		if t, ok := v.(T); ok {
@@ -118,7 +118,6 @@ func oneOf[T any](all []any) T {
 	panic(fmt.Sprintf("hooktest: %T is in no list of member.go", *new(T)))
 }
 
-// kinds has one contribution of each kind.
 func kinds(of string) []any {
 	return []any{
 		hook.Policy{Domain: "hooktest", Key: of, Value: "on"}, hook.ContextBlock{Domain: "hooktest", ID: of, Text: "a block"},
@@ -159,11 +158,10 @@ func (m *member) OnEvent(_ context.Context, ev hook.Event) {
 	}
 }
 
-// composeEvent is what the kit tells a composite.
+// composeEvent is the event that the kit passes to a composite.
 const composeEvent hook.EventKind = "hooktest_compose"
 
-// WrapTool implements hook.WrapTool. A wrap has no error to return, so one that is to
-// fail panics.
+// WrapTool implements hook.WrapTool. A wrap returns no error, so a failing one panics.
 func (m *member) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	if err := m.called(point.WrapTool); err != nil {
 		panic(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Agent returns a configuration as hooks get it at and after registration. An
-// empty name becomes "tester".
+// Agent returns cfg as hooks get it at and after registration. An empty name becomes
+// "tester".
 func Agent(cfg hook.AgentConfig) *hook.AgentConfig {
 	if cfg.Name == "" {
 		cfg.Name = "tester"
@@ -42,13 +42,13 @@ func Session(c *hook.Conversation) *hook.Session {
 	return s
 }
 
-// epoch is when everything in the kit happens.
+// epoch is the time of everything in the kit.
 func epoch() time.Time { return time.Date(2026, time.January, 2, 3, 4, 5, 0, time.UTC) }
 
 // Turn returns the place of the first turn of c, started by one line of text at
 // a fixed time by a clock that stands still. A nil conversation is one of a bare
-// agent without a host. Where a turn has to be further on, hook.NewTurn makes one
-// with its teller, and a [Clock] is its Now.
+// agent without a host. For a turn with progress use hook.NewTurn and its teller, with
+// a [Clock] as its Now.
 func Turn(c *hook.Conversation, text string) *hook.Turn {
 	if c == nil {
 		c = Conversation(nil, nil)
@@ -81,9 +81,9 @@ func Call(s *hook.Step, tool string, args message.JSON) *hook.ToolCall {
 	})
 }
 
-// Invoke binds the call and runs it once, as a pipeline without any other hook
-// would, under ctx and the tool's own timeout. A call that nobody owns and one
-// whose arguments cannot be bound get the result that a runtime gives them.
+// Invoke binds the call and runs it once, without any other hook, under ctx and the
+// tool's own timeout. A call without an owner, and one whose arguments cannot be bound,
+// get the result that a runtime gives them.
 func Invoke(ctx context.Context, h hook.Hook, call *hook.ToolCall) message.ToolResult {
 	inv, owned := h.Dispatch(ctx, call)
 	if !owned {

@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// asked are the askers of the points that one question does for.
+// asked returns the askers of the points that need no code of their own.
 func asked() []asker {
 	return []asker{
 		asks(point.OnSessionStart, func(ctx context.Context, h hook.OnSessionStart, s *scene) (any, error) {

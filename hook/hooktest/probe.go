@@ -15,7 +15,7 @@ type probe struct {
 	ctx     context.Context
 	newHook func() hook.Hook
 	o       Options
-	// quiet is set where a broken lifecycle is another rule's finding.
+	// quiet: only the rule "lifecycle" reports a broken lifecycle.
 	quiet bool
 	found []string
 }
@@ -35,12 +35,12 @@ func (r Rule) apply(ctx context.Context, newHook func() hook.Hook, o *Options) [
 	return found
 }
 
-// run returns the hook as a runtime runs it: a generated composite as what it composes.
+// run returns the hook as a runtime runs it: of a generated composite the result of Compose.
 func (p *probe) run(h hook.Hook) hook.Hook {
 	c, err := composite.From(h)
 	switch {
 	case err != nil:
-		p.failf("no runtime runs it: %v", err)
+		p.failf("a runtime refuses the hook: %v", err)
 	case c == h || c.Self() != nil:
 		return c
 	}
@@ -51,7 +51,7 @@ func (p *probe) failf(format string, args ...any) {
 	p.found = append(p.found, fmt.Sprintf(format, args...))
 }
 
-// broken reports what only the rule "lifecycle" is about.
+// broken reports a broken lifecycle, unless the probe is quiet.
 func (p *probe) broken(format string, args ...any) {
 	if !p.quiet {
 		p.failf(format, args...)
@@ -68,7 +68,7 @@ func (p *probe) guard(what string, f func()) {
 	f()
 }
 
-// subject is a hook in the middle of its life, with an agent registered.
+// subject is an open hook with a registered agent.
 type subject struct {
 	hook  hook.Hook
 	cfg   *hook.AgentConfig
@@ -77,7 +77,6 @@ type subject struct {
 	tools []message.Tool
 }
 
-// call returns a call at the subject's place.
 func (s *subject) call(tool string, args message.JSON) *hook.ToolCall {
 	return Call(Step(s.turn), tool, args)
 }
@@ -121,8 +120,7 @@ func (p *probe) register(h hook.Hook, host hook.Host, name string) (cfg *hook.Ag
 	return &built, func() { h.OnUnregisterAgent(context.WithoutCancel(p.ctx), &built) }, true
 }
 
-// with calls f with a fresh hook that has been opened and has one agent, and
-// ends both afterwards.
+// with calls f with a fresh, opened hook and one agent, and closes both afterwards.
 func (p *probe) with(f func(s *subject)) {
 	h, host, closing, ok := p.open()
 	if !ok {
@@ -138,8 +136,8 @@ func (p *probe) with(f func(s *subject)) {
 	f(&subject{hook: h, cfg: cfg, host: host, turn: turn, tools: h.Schema()})
 }
 
-// eachTool calls f for every tool whose schema can be read; the others are what
-// the rule "schema-valid" finds.
+// eachTool calls f for every tool with a readable schema; the rule "schema-valid" reports
+// the others.
 func (p *probe) eachTool(f func(s *subject, t message.Tool, in *schema)) {
 	p.with(func(s *subject) {
 		for _, t := range s.tools {
@@ -153,7 +151,6 @@ func (p *probe) eachTool(f func(s *subject, t message.Tool, in *schema)) {
 // own reports whether the hook's author wrote the tool's schema.
 func (p *probe) own(t message.Tool) bool { return p.o.Foreign == nil || !p.o.Foreign(t) }
 
-// example returns valid arguments for the tool.
 func (p *probe) example(t message.Tool, in *schema) message.JSON {
 	if args, ok := p.o.Args[t.Name]; ok {
 		return args

@@ -9,17 +9,15 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Recorder is a [hook.Host] that keeps what hooks ask of it, instead of doing it,
-// and answers from its tables. The zero Recorder has no answers: nobody can be
-// asked, and there are no agents and no model. Safe for concurrent use; the tables
-// are set before the first use.
+// Recorder is a [hook.Host] that records the calls of hooks and answers from its tables.
+// The zero Recorder has no answers: nobody can be asked, and there are no agents and no
+// model. Safe for concurrent use; set the tables before the first use.
 type Recorder struct {
-	// Answers are the answers to inquiries, by the text of their first question. Of
-	// an inquiry that is not among them the error is hook.ErrNoTurn.
+	// Answers are the answers to inquiries, by the text of their first question. For
+	// any other inquiry the error is hook.ErrNoTurn.
 	Answers map[string]hook.Response
 	// Outcomes are how the turns of agents end, by the agent's name. The error of
-	// RunAgent is the outcome's; of an agent that is not among them it is
-	// hook.ErrNoTurn.
+	// RunAgent is the outcome's; for any other agent it is hook.ErrNoTurn.
 	Outcomes map[string]hook.TurnOutcome
 	// Replies are the answers of the model, one for each call in their order. After
 	// the last one the error is hook.ErrBudget; without any it is hook.ErrNoTurn.
@@ -92,12 +90,12 @@ func (r *Recorder) Enqueue(_ context.Context, job hook.Job) error {
 	return nil
 }
 
-// Beside runs it at once, and waits for it.
-func (r *Recorder) Beside(ctx context.Context, path string, run func(context.Context)) error {
-	return r.none.Beside(ctx, path, run)
+// Go calls run and waits for it.
+func (r *Recorder) Go(ctx context.Context, path string, run func(context.Context)) error {
+	return r.none.Go(ctx, path, run)
 }
 
-// Events returns a copy of what was emitted so far, in order.
+// Events returns a copy of the events emitted so far, in order.
 func (r *Recorder) Events() []hook.Event { return kept(r, &r.events) }
 
 // Asked returns a copy of the inquiries so far, in order.
@@ -118,7 +116,7 @@ func kept[T any](r *Recorder, of *[]T) []T {
 	return slices.Clone(*of)
 }
 
-// Kinds returns the kinds of what was emitted so far, in order.
+// Kinds returns the kinds of the events emitted so far, in order.
 func (r *Recorder) Kinds() []hook.EventKind {
 	events := r.Events()
 	kinds := make([]hook.EventKind, len(events))

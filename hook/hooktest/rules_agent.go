@@ -41,7 +41,7 @@ func checkBalanced(p *probe) {
 	}
 	p.quiet = true
 	if after := h.Schema(); len(before) != len(after) {
-		p.failf("without an agent there were %d tools, and once all agents are gone %d", len(before), len(after))
+		p.failf("there were %d tools before the first agent was registered, and %d after all were unregistered", len(before), len(after))
 	}
 }
 
@@ -57,7 +57,7 @@ func checkBuild(p *probe) {
 		in.Tools = slices.Clone(tools)
 		out, err := h.OnBuildAgent(p.ctx, in)
 		if err != nil {
-			continue // the rule "lifecycle", or a complaint about the tool, which is right
+			continue // the rule "lifecycle" reports it, or the hook rightly refuses the tool
 		}
 		if out.Name != in.Name {
 			p.failf("OnBuildAgent renames agent %q to %q", in.Name, out.Name)
@@ -66,7 +66,7 @@ func checkBuild(p *probe) {
 			p.failf("OnBuildAgent changes the agent's tools %#v to %#v", tools, out.Tools)
 		}
 		if !reflect.DeepEqual(in.Tools, tools) {
-			p.failf("OnBuildAgent writes into the tools of the configuration it was given")
+			p.failf("OnBuildAgent writes into the list of tools in its argument")
 		}
 	}
 }
@@ -139,6 +139,6 @@ func checkPoints(p *probe) {
 		}
 	}
 	if again := point.Of(h); again != point.Of(h) {
-		p.failf("the hook claims other points when it is asked again")
+		p.failf("the hook claims other points in each call of Points")
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// names are those of the kit's members, outermost first.
+// names returns those of the kit's members, outermost first.
 func names() []string { return []string{"first", "second", "third"} }
 
 // composed is a composite of three of the kit's members.
 type composed struct {
-	hook  hook.Hook
-	diary *diary
+	hook hook.Hook
+	log  *callLog
 	// order is the names of the members in plan order.
 	order []string
 	host  *Recorder
@@ -30,10 +30,10 @@ func (p *probe) compose(does behaviour, only hook.Point) *composed {
 	if p.o.Compose == nil {
 		return nil
 	}
-	c := &composed{diary: &diary{}, host: &Recorder{}}
+	c := &composed{log: &callLog{}, host: &Recorder{}}
 	members := make([]hook.Hook, len(names()))
 	for i, name := range names() {
-		members[i] = &member{name: name, diary: c.diary}
+		members[i] = &member{name: name, log: c.log}
 	}
 	members[1].(*member).does, members[1].(*member).only = does, only
 	c.hook = p.run(p.o.Compose(slices.Clone(members)...))
@@ -44,7 +44,7 @@ func (p *probe) compose(does behaviour, only hook.Point) *composed {
 			}
 		}
 	}
-	if len(c.order) != len(members) { // it does not tell: then in the order in which they were given
+	if len(c.order) != len(members) { // the composite does not list its members
 		c.order = names()
 	}
 	return c
@@ -59,9 +59,9 @@ func (c *composed) expected(p hook.Point) []string {
 	return order
 }
 
-// play has the composite live through one turn, at every point.
-func (c *composed) play(p *probe) []said {
-	var all []said
+// play calls every point of the composite, in the order of one turn.
+func (c *composed) play(p *probe) []response {
+	var all []response
 	p.life(c.hook, c.host, func(cfg *hook.AgentConfig) {
 		s := newScene("1", cfg, c.host, "hello")
 		c.hook.OnEvent(p.ctx, hook.Event{Kind: composeEvent}.WithHost(c.host))
@@ -91,7 +91,7 @@ func (p *probe) life(h hook.Hook, host hook.Host, f func(*hook.AgentConfig)) {
 	}
 }
 
-// composing are the points of which the diaries of members tell.
+// composing returns the points whose calls the members log.
 func composing() []hook.Point {
 	facade := []hook.Point{point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.OnEvent}
 	all := slices.Clone(facade)
@@ -113,14 +113,13 @@ func checkOrder(p *probe) {
 		if taken[point] {
 			continue
 		}
-		called := distinct(c.diary.at(point))
+		called := distinct(c.log.at(point))
 		if want := c.expected(point); !slices.Equal(called, want) {
 			p.failf("%s calls %s, and the plan says %s", point, list(called), list(want))
 		}
 	}
 }
 
-// distinct returns each name at its first place.
 func distinct(all []string) (out []string) {
 	for _, name := range all {
 		if !slices.Contains(out, name) {
@@ -137,7 +136,7 @@ func list(of []string) string {
 	return strings.Join(of, ", ")
 }
 
-// once are the points that every member is called at, whatever the others say.
+// once returns the points that call every member, whatever the others answer.
 func once() []hook.Point {
 	var out []hook.Point
 	for p, info := range point.All() {
@@ -156,7 +155,7 @@ func checkOnce(p *probe) {
 				return
 			}
 			c.play(p)
-			called := c.diary.at(point)
+			called := c.log.at(point)
 			slices.Sort(called)
 			want := slices.Sorted(slices.Values(c.order))
 			if !slices.Equal(called, want) {
@@ -166,14 +165,14 @@ func checkOnce(p *probe) {
 	}
 }
 
-// String says what the member does.
+// String completes a sentence about the member.
 func (b behaviour) String() string {
 	return [...]string{"says nothing", "answers", "returns an error", "panics"}[b]
 }
 
-// taken are the points at which a composite of quiet members has an answer all the
-// same: it has members of its own, which may come before the kit's.
-func taken(all []said) map[hook.Point]bool {
+// taken returns the points at which a composite of silent members answers: those of other
+// members, which may come before the kit's.
+func taken(all []response) map[hook.Point]bool {
 	out := map[hook.Point]bool{}
 	for _, got := range all {
 		if d, ok := got.value.(verdict); ok && d.Verdict().Kind != hook.AnswerNone {
@@ -197,7 +196,7 @@ func checkPolicy(p *probe) {
 			}
 			for _, got := range c.play(p) {
 				if got.point == a.point {
-					p.held(c, got, does)
+					p.checkPolicyAt(c, got, does)
 				}
 			}
 			for _, ev := range c.host.Events() {
@@ -209,8 +208,9 @@ func checkPolicy(p *probe) {
 	}
 }
 
-// held checks that the failure of the second member met the point's fail policy.
-func (p *probe) held(c *composed, got said, does behaviour) {
+// checkPolicyAt checks that the failure of the second member had the effect of the point's
+// fail policy.
+func (p *probe) checkPolicyAt(c *composed, got response, does behaviour) {
 	info, when := point.InfoOf(got.point), "the second member "+does.String()
 	if got.panicked != "" {
 		p.failf("%s panicked when %s: %s", got.point, when, got.panicked)
@@ -227,18 +227,17 @@ func (p *probe) held(c *composed, got said, does behaviour) {
 		return
 	}
 	if !info.Closed {
-		if called := distinct(c.diary.at(got.point)); got.err != nil || len(called) != len(c.order) {
-			p.failf("%s does not go on without the second member when it %s", got.point, does)
+		if called := distinct(c.log.at(got.point)); got.err != nil || len(called) != len(c.order) {
+			p.failf("%s does not continue without the second member when it %s", got.point, does)
 		}
 		return
 	}
 	if !failed(got) {
-		p.failf("%s goes on when %s; its fail policy is closed", got.point, when)
+		p.failf("%s continues when %s; its fail policy is closed", got.point, when)
 	}
 }
 
-// failed reports whether the answer says that it is none.
-func failed(got said) bool {
+func failed(got response) bool {
 	var f *hook.Failure
 	switch v := got.value.(type) {
 	case ranTool:

@@ -17,19 +17,18 @@ import (
 type contributed struct {
 	by   string
 	with hook.Attached
-	// empty: it adds nothing but what is attached.
+	// empty: it has nothing but its hook.Attached.
 	empty bool
 	bad   []string
 }
 
-func (c *contributed) want(ok bool, what string) {
+func (c *contributed) want(ok bool, bad string) {
 	if !ok && !c.empty {
-		c.bad = append(c.bad, what)
+		c.bad = append(c.bad, bad)
 	}
 }
 
-// contributions returns what a hook has contributed; nothing if value is another
-// point's answer.
+// contributions returns the contributions in value; nil if value is another point's answer.
 func (p *probe) contributions(s *subject, value any) (all []contributed) {
 	switch list := value.(type) {
 	case []hook.Policy:
@@ -86,7 +85,7 @@ func (p *probe) toolChange(s *subject, v hook.ToolChange) contributed {
 	return c
 }
 
-// code is the form of the codes of diagnostics.
+// code is the pattern of the codes of diagnostics.
 const code = `^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$`
 
 // attached returns what is wrong with diagnostics and jobs.
@@ -94,10 +93,10 @@ func attached(a hook.Attached) (bad []string) {
 	visibilities := []hook.Visibility{"", event.VisibleInternal, event.VisibleDebug, event.VisibleAudit, event.VisibleUser}
 	for _, d := range a.Diagnostics.All() {
 		if !regexp.MustCompile(code).MatchString(string(d.Code)) {
-			bad = append(bad, fmt.Sprintf("a diagnostic whose code %q is not of small letters with dots between the words", d.Code))
+			bad = append(bad, fmt.Sprintf("a diagnostic whose code %q is not made of lower-case words separated by dots", d.Code))
 		}
 		if !slices.Contains(visibilities, d.Visibility) {
-			bad = append(bad, fmt.Sprintf("a diagnostic of the visibility %q, which there is not", d.Visibility))
+			bad = append(bad, fmt.Sprintf("a diagnostic with the unknown visibility %q", d.Visibility))
 		}
 	}
 	for _, j := range a.Jobs.All() {
@@ -121,7 +120,7 @@ func checkContributions(p *probe) {
 					p.failf("%s contributes %s", a.point, bad)
 				}
 				if !members && c.by != "" {
-					p.failf("%s says that %q contributed; By is the composite's to say", a.point, c.by)
+					p.failf("%s sets By to %q; only the composite sets it", a.point, c.by)
 				}
 			}
 		}
@@ -135,7 +134,7 @@ func checkPrivate(p *probe) {
 			for _, c := range p.contributions(s, got.value) {
 				for _, d := range c.with.Diagnostics.All() {
 					if strings.Contains(string(d.Code)+d.Text, marker) {
-						p.failf("a diagnostic of %s repeats what it was shown: %s %s", a.point, d.Code, d.Text)
+						p.failf("a diagnostic of %s repeats a value of its arguments: %s %s", a.point, d.Code, d.Text)
 					}
 				}
 			}
@@ -143,7 +142,7 @@ func checkPrivate(p *probe) {
 		for _, ev := range s.host.Events() {
 			if ev.Kind == event.Diagnostic || ev.Kind == event.HookFailed {
 				if strings.Contains(ev.Text+string(ev.Detail().Code), marker) {
-					p.failf("an event %s repeats what a hook was shown: %s", ev.Kind, ev.Text)
+					p.failf("an event %s repeats a value that a hook was called with: %s", ev.Kind, ev.Text)
 				}
 			}
 		}
@@ -151,7 +150,6 @@ func checkPrivate(p *probe) {
 	p.secretSections()
 }
 
-// secretSections builds agents whose sections are not what the hook wants.
 func (p *probe) secretSections() {
 	h, host, closing, ok := p.open()
 	if !ok {

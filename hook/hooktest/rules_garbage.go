@@ -8,14 +8,14 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// marker stands in garbage where a secret might; no error may repeat it.
+// marker stands for a secret in garbage; no error may repeat it.
 const marker = "hooktest-secret"
 
-// garbage is one text that is no arguments of a tool.
+// garbage is one text that cannot be arguments of a tool.
 type garbage struct{ name, args string }
 
-// garbageFor returns texts that cannot be arguments of a tool with this schema,
-// of which valid are some.
+// garbageFor returns texts that cannot be arguments of a tool with this schema. It makes
+// some of them from the valid arguments.
 func garbageFor(in *schema, valid message.JSON) []garbage {
 	open := strings.TrimSuffix(strings.TrimSpace(string(valid)), "}")
 	list := []garbage{
@@ -70,12 +70,12 @@ func checkGarbage(p *probe) {
 	})
 }
 
-// refused checks that the garbage is answered by an error that a model can use.
+// refused checks that Dispatch answers the garbage with an error that a model can use.
 func (p *probe) refused(s *subject, t message.Tool, g garbage) {
 	inv, owned := s.hook.Dispatch(p.ctx, s.call(t.Name, message.JSON(g.args)))
 	err := inv.Err()
 	switch {
-	case !owned: // the rule "dispatch-own" says so
+	case !owned: // the rule "dispatch-own" reports it
 	case inv.Runner() != nil:
 		p.failf("%s runs with %s", t.Name, g.name)
 	case err == nil:
@@ -98,12 +98,12 @@ func checkConcurrent(p *probe) {
 			wg.Go(func() {
 				defer func() {
 					if v := recover(); v != nil {
-						got[i] = fmt.Sprintf("%s: Dispatch panicked among others: %v", t.Name, v)
+						got[i] = fmt.Sprintf("%s: Dispatch panicked when called concurrently: %v", t.Name, v)
 					}
 				}()
 				for range rounds {
 					if b := p.bind(s, t.Name, args); b != want {
-						got[i] = fmt.Sprintf("%s: among others the call binds to %+v, alone to %+v", t.Name, b, want)
+						got[i] = fmt.Sprintf("%s: concurrently the call binds to %+v, alone to %+v", t.Name, b, want)
 					}
 				}
 			})

@@ -23,7 +23,7 @@ func checkOpenClose(p *probe) {
 			_ = h.OnClose(p.ctx) // it may complain
 		}
 	})
-	p.guard("OnClose after an OnOpen that had no time", func() {
+	p.guard("OnClose after an OnOpen with a cancelled context", func() {
 		h := fresh()
 		over, cancel := context.WithCancel(p.ctx)
 		cancel()
@@ -34,7 +34,7 @@ func checkOpenClose(p *probe) {
 			_ = c.OnClose(p.ctx)
 		}
 	})
-	p.guard("a hook beside another", func() {
+	p.guard("one of two open hooks", func() {
 		one, host, done, ok := p.open()
 		if !ok {
 			return
@@ -44,10 +44,10 @@ func checkOpenClose(p *probe) {
 			done()
 			return
 		}
-		other() // what is closed is the other one
+		other()
 		_, unregister, ok := p.register(one, host, "tester")
 		if !ok {
-			p.failf("once another hook made in the same way is closed, no agent can be registered")
+			p.failf("after another hook of the same constructor was closed, no agent can be registered")
 		} else {
 			unregister()
 		}
@@ -55,11 +55,11 @@ func checkOpenClose(p *probe) {
 	})
 }
 
-// strays is the time in which goroutines have to end that nobody waits for.
-const strays = 2 * time.Second
+// goroutineGrace is how long the hook's goroutines may run after OnClose has returned.
+const goroutineGrace = 2 * time.Second
 
 func checkGoroutines(p *probe) {
-	h := p.newHook() // what it starts and a cleanup ends is not the hook's
+	h := p.newHook() // outside of the label: a test's cleanup may end its goroutines
 	if h == nil {
 		h = hook.Nop{}
 	}
@@ -75,22 +75,22 @@ func checkGoroutines(p *probe) {
 		})
 	})
 	p.found = append(p.found, life.found...)
-	over := time.NewTimer(strays)
+	over := time.NewTimer(goroutineGrace)
 	defer over.Stop()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for left := running(label); left != ""; left = running(label) {
 		select {
 		case <-over.C:
-			p.failf("a goroutine still runs %v after OnClose has returned:\n%s", strays, left)
+			p.failf("a goroutine still runs %v after OnClose has returned:\n%s", goroutineGrace, left)
 			return
 		case <-again.C:
 		}
 	}
 }
 
-// running returns the stacks of the goroutines that carry the label, which is passed
-// on to every goroutine that one with it starts.
+// running returns the stacks of the goroutines with the label. A goroutine inherits it from
+// the one that starts it.
 func running(label string) string {
 	var profile bytes.Buffer
 	if pprof.Lookup("goroutine").WriteTo(&profile, 1) != nil {

@@ -14,10 +14,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// scene returns the scene of the subject's agent.
 func (s *subject) scene(id, said string) *scene { return newScene(id, s.cfg, s.host, said) }
 
-// scenes returns one about a tool of somebody else, and one for each of the hook's.
+// scenes returns one about a foreign tool, and one for each tool of the hook.
 func (p *probe) scenes(s *subject) []*scene {
 	plain := s.scene("1", "hello")
 	all := []*scene{plain}
@@ -35,11 +34,11 @@ func checkAnswers(p *probe) {
 			for _, a := range askersOf(s.hook) {
 				got := a.ask(p.ctx, s.hook, scene)
 				switch {
-				case a.point == point.Preprocess: // the rule "preprocess-plain" says so
+				case a.point == point.Preprocess: // the rule "preprocess-plain" reports it
 				case got.panicked != "":
 					p.failf("%s panicked: %s", a.point, got.panicked)
 				case got.err != nil:
-					p.failf("%s fails where nothing is out of the ordinary: %v", a.point, got.err)
+					p.failf("%s fails in an ordinary turn: %v", a.point, got.err)
 				default:
 					for _, bad := range unusable(got.value) {
 						p.failf("%s answers with %s", a.point, bad)
@@ -50,15 +49,15 @@ func checkAnswers(p *probe) {
 	})
 }
 
-// verdict is what all decisions have.
+// verdict is implemented by all decisions.
 type verdict interface{ Verdict() hook.Verdict }
 
-// unusable returns what nobody can go on with in an answer.
+// unusable returns the parts of an answer that the runtime cannot use.
 func unusable(value any) []string {
 	var bad []string
-	check := func(ok bool, what string) {
+	check := func(ok bool, part string) {
 		if !ok {
-			bad = append(bad, what)
+			bad = append(bad, part)
 		}
 	}
 	if d, ok := value.(verdict); ok {
@@ -100,7 +99,7 @@ func checkBare(p *probe) {
 	p.with(func(s *subject) {
 		for _, a := range askersOf(s.hook) {
 			if got := a.ask(p.ctx, s.hook, bareScene()); got.panicked != "" {
-				p.failf("%s panicked where nothing is known of its place: %s", a.point, got.panicked)
+				p.failf("%s panicked at a place with unset fields: %s", a.point, got.panicked)
 			}
 		}
 	})
@@ -119,7 +118,7 @@ func checkPromptly(p *probe) {
 		for i, ctx := range []context.Context{over, late} {
 			what := []string{"was cancelled", "had no time left"}[i]
 			for _, a := range askersOf(s.hook) {
-				got := make(chan said, 1)
+				got := make(chan response, 1)
 				go func() { got <- a.ask(ctx, s.hook, s.scene("1", "hello")) }()
 				timer := time.NewTimer(bound)
 				select {
@@ -141,10 +140,10 @@ func checkCrowd(p *probe) {
 	p.with(func(s *subject) {
 		for _, a := range askersOf(s.hook) {
 			if alone := a.ask(p.ctx, s.hook, s.scene("alone", "hello")); alone.panicked != "" || alone.err != nil {
-				continue // the rule "points-answer" says so
+				continue // the rule "points-answer" reports it
 			}
 			var wg sync.WaitGroup
-			out := make([]said, turns)
+			out := make([]response, turns)
 			for i := range turns {
 				scene := s.scene(fmt.Sprint(i), "hello")
 				wg.Go(func() { out[i] = a.ask(p.ctx, s.hook, scene) })
@@ -152,7 +151,7 @@ func checkCrowd(p *probe) {
 			wg.Wait()
 			for _, got := range out {
 				if got.panicked != "" || got.err != nil {
-					p.failf("%s among %d turns: %s%s", a.point, turns, got.panicked, text(got.err))
+					p.failf("%s in %d concurrent turns: %s%s", a.point, turns, got.panicked, text(got.err))
 					break
 				}
 			}
@@ -177,7 +176,7 @@ func checkViews(p *probe) {
 					return
 				}
 				if !reflect.DeepEqual(schema, s.tools) {
-					p.failf("%s changes a schema that was given out", a.point)
+					p.failf("%s changes a schema that Schema has returned", a.point)
 					return
 				}
 			}
@@ -196,7 +195,7 @@ func checkOwnership(p *probe) {
 			second := a.ask(p.ctx, s.hook, s.scene("1", "hello"))
 			again := reflect.ValueOf(second.value)
 			if again.Kind() == reflect.Slice && again.Len() > 0 && again.Pointer() == list.Pointer() {
-				p.failf("%s answers with a list that it keeps: whoever changes the answer changes the next one", a.point)
+				p.failf("%s returns a list that it keeps: a caller that changes the answer changes the next one", a.point)
 			}
 		}
 	})
@@ -217,14 +216,14 @@ func checkIsolated(p *probe) {
 			got := asker.ask(p.ctx, s.hook, b)
 			asker.ask(p.ctx, s.hook, a)
 			if i < len(alone) && i < len(again) && alone[i].same(again[i]) && !got.same(alone[i]) {
-				p.failf("%s answers a turn differently when another agent's turn runs beside it", asker.point)
+				p.failf("%s answers a turn differently while another agent's turn runs", asker.point)
 			}
 		}
 	})
 }
 
-// aloneAt returns how a fresh hook behaves in one scene alone.
-func (p *probe) aloneAt(id string) (all []said) {
+// aloneAt returns the responses of a fresh hook in one scene alone.
+func (p *probe) aloneAt(id string) (all []response) {
 	p.with(func(s *subject) {
 		_, done, ok := p.register(s.hook, s.host, "other")
 		if !ok {

@@ -78,9 +78,9 @@ func checkOwn(p *probe) {
 		inv, owned := s.hook.Dispatch(p.ctx, s.call(t.Name, args))
 		switch {
 		case !owned:
-			p.failf("Dispatch says that %s, which is in the schema, is not its own", t.Name)
+			p.failf("Dispatch refuses %s as foreign, but Schema lists it", t.Name)
 		case inv.Err() != nil:
-			p.failf("valid arguments %s are refused (if they are not valid, give others in Options.Args): %v", args, inv.Err())
+			p.failf("valid arguments %s are refused (if they are not valid, set others in Options.Args): %v", args, inv.Err())
 		case inv.Runner() == nil:
 			p.failf("%s is bound without an error and without a runner", t.Name)
 		}
@@ -99,23 +99,23 @@ func checkForeign(p *probe) {
 			}
 			p.guard("Dispatch of "+quote(name), func() {
 				if _, owned := s.hook.Dispatch(p.ctx, s.call(name, "{}")); owned {
-					p.failf("Dispatch takes a call to %q, which is not in the schema", name)
+					p.failf("Dispatch binds a call to %q, but Schema does not list it", name)
 				}
 			})
 		}
 	})
 }
 
-// bound is what Dispatch made of a call, as far as it can be compared.
-type bound struct {
+// binding has the comparable parts of an Invocation.
+type binding struct {
 	owned, runs bool
 	args        message.JSON
 	err         string
 }
 
-func (p *probe) bind(s *subject, tool string, args message.JSON) bound {
+func (p *probe) bind(s *subject, tool string, args message.JSON) binding {
 	inv, owned := s.hook.Dispatch(p.ctx, s.call(tool, args))
-	b := bound{owned: owned, runs: inv.Runner() != nil, args: inv.Args()}
+	b := binding{owned: owned, runs: inv.Runner() != nil, args: inv.Args()}
 	if err := inv.Err(); err != nil {
 		b.err = err.Error()
 	}
@@ -127,7 +127,7 @@ func checkCanonical(p *probe) {
 		args := p.example(t, in)
 		plain := p.bind(s, t.Name, args)
 		if !plain.runs {
-			return // the rule "dispatch-own" says so
+			return // the rule "dispatch-own" reports it
 		}
 		if again := p.bind(s, t.Name, plain.args); again != plain {
 			p.failf("%s: canonical arguments %s bind to %s the second time", t.Name, plain.args, again.args)
@@ -158,7 +158,7 @@ func checkMissing(p *probe) {
 			}
 			inv, owned := s.hook.Dispatch(p.ctx, s.call(t.Name, message.JSON(args)))
 			switch {
-			case !owned: // the rule "dispatch-own" says so
+			case !owned: // the rule "dispatch-own" reports it
 			case inv.Err() == nil:
 				p.failf("%s: arguments without the required %q are accepted", t.Name, name)
 			case !strings.Contains(inv.Err().Path+" "+inv.Err().Reason, name):

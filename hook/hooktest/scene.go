@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// scene is one turn with everything that a hook is shown in it.
+// scene has all places and values that a hook gets in one turn.
 type scene struct {
 	session      *hook.Session
 	conversation *hook.Conversation
@@ -32,16 +32,16 @@ type scene struct {
 	compacted    hook.Compacted
 }
 
-// newScene returns a scene in a conversation of its own, with every field of every
-// view set. What a person, a model or a tool says in it holds the text said.
+// newScene returns a scene in a conversation of its own, with every field of every value
+// set. All texts of people, models and tools contain said.
 func newScene(id string, cfg *hook.AgentConfig, host hook.Host, said string) *scene {
 	s := &scene{input: message.TextInput(said), request: Request(), reply: Reply(), compaction: Compaction(), compacted: Compacted()}
 	s.conversation = hook.NewConversation(hook.ConversationData{ID: "conversation-" + id, Sender: "someone-" + id, Agent: cfg, Host: host})
-	var told hook.SessionTeller
-	s.session, told = hook.NewSession(hook.SessionData{
+	var sessionTeller hook.SessionTeller
+	s.session, sessionTeller = hook.NewSession(hook.SessionData{
 		Conversation: s.conversation, ID: "session-" + id, Source: hook.SessionResume, Started: epoch(),
 	})
-	told.Tell(hook.Totals{}.Add(TurnOutcome(nil)))
+	sessionTeller.Tell(hook.Totals{}.Add(TurnOutcome(nil)))
 	var teller hook.TurnTeller
 	s.turn, teller = hook.NewTurn(hook.TurnData{
 		Conversation: s.conversation, Session: s.session, ID: "turn-" + id, Number: 2, Started: epoch(),
@@ -59,11 +59,11 @@ func newScene(id string, cfg *hook.AgentConfig, host hook.Host, said string) *sc
 		Step: s.step, ID: "call-" + id, Tool: s.request.Tools.Tools().At(0), Index: 1,
 		Args: `{"note":` + message.JSON(quote(said)) + `}`, Original: `{"note": ` + message.JSON(quote(said)) + `}`,
 	})
-	s.say(said)
+	s.setTexts(said)
 	return s
 }
 
-// values are the places and values that a hook is shown at the point, one of each type.
+// values returns the places and values that a hook gets at the point, one of each type.
 func (s *scene) values(p hook.Point) []any {
 	ended := s.ended
 	if p == point.OnTurnError {
@@ -75,8 +75,8 @@ func (s *scene) values(p hook.Point) []any {
 	}
 }
 
-// say puts the text into the values of the scene.
-func (s *scene) say(said string) {
+// setTexts puts the text into the values of the scene.
+func (s *scene) setTexts(said string) {
 	s.request.Messages = s.turn.Standing().History
 	s.reply.Content = message.ListOf(message.Block{Kind: message.BlockReasoning, Text: said}, message.TextBlock(said),
 		message.Block{Kind: message.BlockToolCall, CallID: s.call.ID(), Tool: s.call.Name(), JSON: s.call.Original()})
@@ -89,11 +89,11 @@ func (s *scene) say(said string) {
 	s.compacted.Summary = said
 	s.outcome = ToolOutcome()
 	s.outcome.Result.Content = message.ListOf(message.TextBlock(said))
-	s.of(s.call)
+	s.setCall(s.call)
 }
 
-// of returns the scene about the call, of which the step is.
-func (s *scene) of(call *hook.ToolCall) *scene {
+// setCall sets the scene's tool call and the values made from it.
+func (s *scene) setCall(call *hook.ToolCall) *scene {
 	s.call = call
 	s.invalid = InvalidCall(call)
 	s.stepEnd = StepOutcome(call)
@@ -101,13 +101,13 @@ func (s *scene) of(call *hook.ToolCall) *scene {
 	return s
 }
 
-// with returns the same scene about a call of the tool.
+// with returns a copy of the scene about a call of the tool.
 func (s *scene) with(tool message.Tool, args message.JSON) *scene {
 	out := *s
-	return out.of(hook.NewToolCall(hook.ToolCallData{Step: s.step, ID: "call-" + tool.Name, Tool: tool, Args: args, Original: args}))
+	return out.setCall(hook.NewToolCall(hook.ToolCallData{Step: s.step, ID: "call-" + tool.Name, Tool: tool, Args: args, Original: args}))
 }
 
-// bareScene returns a scene in which nothing is known that may be unknown.
+// bareScene returns a scene with every optional field unset.
 func bareScene() *scene {
 	s := &scene{}
 	s.conversation = hook.NewConversation(hook.ConversationData{Agent: &hook.AgentConfig{}})
@@ -119,8 +119,7 @@ func bareScene() *scene {
 	return s
 }
 
-// toolEnd is the end of a chain of wraps around a tool: it counts how often the tool
-// would have run.
+// toolEnd is the end of a chain of wraps around a tool. It counts the runs of the tool.
 type toolEnd struct {
 	result message.ToolResult
 	ran    atomic.Int64

@@ -11,8 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// schema is the part of JSON Schema that the kit reads. A field keeps its raw
-// form where JSON Schema allows several.
+// schema is the part of JSON Schema that the kit reads. A field is raw JSON if JSON
+// Schema allows several forms.
 type schema struct {
 	Type        typeNames       `json:"type"`
 	Description string          `json:"description"`
@@ -38,8 +38,8 @@ type schema struct {
 	MultipleOf *float64 `json:"multipleOf"`
 }
 
-// node is a schema below the top: an object, or a boolean, which is the empty
-// schema here.
+// node is a schema below the top: an object, or a boolean, which reads as the empty
+// schema.
 type node struct{ schema }
 
 // UnmarshalJSON reads an object or a boolean.
@@ -63,8 +63,7 @@ func (t *typeNames) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(t))
 }
 
-// parseSchema reads a tool's schema. The error says where it is no JSON Schema
-// of an object.
+// parseSchema reads a tool's schema. The error says why it is no JSON Schema of an object.
 func parseSchema(text message.JSON) (*schema, error) {
 	s, err := readSchema(text)
 	if err == nil && !slices.Equal(s.Type, typeNames{"object"}) {
@@ -73,7 +72,6 @@ func parseSchema(text message.JSON) (*schema, error) {
 	return s, err
 }
 
-// readSchema reads any schema; the error says what is wrong with it as one.
 func readSchema(text message.JSON) (*schema, error) {
 	var s schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -84,7 +82,7 @@ func readSchema(text message.JSON) (*schema, error) {
 
 var typeList = []string{"object", "array", "string", "integer", "number", "boolean", "null"}
 
-// valid checks what JSON Schema itself demands, here and below.
+// valid checks the demands of JSON Schema itself, here and below.
 func (s *schema) valid(path string) error {
 	for _, name := range s.Type {
 		if !slices.Contains(typeList, name) {
@@ -113,7 +111,7 @@ func (s *schema) valid(path string) error {
 // closed reports whether an object of the schema may have no other properties.
 func (s *schema) closed() bool { return string(s.Additional) == "false" }
 
-// children returns the schemas one level below, by their place.
+// children returns the schemas one level below, by their paths.
 func (s *schema) children() map[string]*schema {
 	out := map[string]*schema{}
 	for name, p := range s.Properties {
@@ -134,8 +132,7 @@ func (s *schema) children() map[string]*schema {
 	return out
 }
 
-// subset returns, for each place that leaves the subset which all providers
-// accept, what is wrong there.
+// subset lists the violations of the subset of JSON Schema that all providers accept.
 func (s *schema) subset(path string) []string {
 	var bad []string
 	say := func(format string, args ...any) {
@@ -151,7 +148,7 @@ func (s *schema) subset(path string) []string {
 		say("has no type")
 	}
 	if slices.Contains(s.Type, "object") && len(s.Additional) == 0 {
-		say("additionalProperties is not said; it must be false, or a schema for a map")
+		say("additionalProperties is missing; it must be false, or a schema for a map")
 	}
 	if path == "" && !s.closed() && len(s.Additional) > 0 {
 		say("additionalProperties must be false")
@@ -166,7 +163,7 @@ func (s *schema) subset(path string) []string {
 	return bad
 }
 
-// undescribed returns the places of properties without a description.
+// undescribed returns the paths of properties without a description.
 func (s *schema) undescribed(path string) []string {
 	var bare []string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {

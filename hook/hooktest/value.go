@@ -8,11 +8,10 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// The values below are what hooks are shown at the points beside the places. Every
-// field is set to something, so that a hook which reads one has something to read;
-// a test changes what it is about.
+// The functions below return the arguments of points that are no places. Every field is
+// set, so that a hook finds a value in each; a test changes those that it is about.
 
-// Request returns what a model is asked: with a history of one message, and a tool.
+// Request returns a request to a model: a history of one message, and a tool.
 func Request() message.ModelRequest {
 	return message.ModelRequest{
 		Model: "model", System: "Be brief.", Messages: message.MessagesOf(message.UserText("hello")),
@@ -24,7 +23,7 @@ func Request() message.ModelRequest {
 	}
 }
 
-// foreignTool is a tool that no hook has.
+// foreignTool is the name of a tool that no hook has.
 const foreignTool = "hooktest_tool"
 
 // Reply returns an answer of the model: reasoning, text and a call.
@@ -40,8 +39,7 @@ func usage() message.Usage {
 	return message.Usage{Input: 10, Output: 5, CacheRead: 4, CacheWrite: 3, Reasoning: 2}
 }
 
-// ModelFailure returns why a model call failed: the provider was busy, for the first
-// time.
+// ModelFailure returns the failure of a first attempt: the provider was busy.
 func ModelFailure() message.ModelFailure {
 	return message.ModelFailure{
 		Class: message.FailureOverloaded, Err: errors.New("the provider is busy"), Model: "model", Attempt: 1,
@@ -49,7 +47,7 @@ func ModelFailure() message.ModelFailure {
 	}
 }
 
-// InvalidCall returns a call of a tool that nobody has. A nil call is one of
+// InvalidCall returns a call of a tool that no hook has. A nil call is one of
 // "hooktest_tool".
 func InvalidCall(call *hook.ToolCall) hook.InvalidCall {
 	if call == nil {
@@ -61,7 +59,7 @@ func InvalidCall(call *hook.ToolCall) hook.InvalidCall {
 	}
 }
 
-// ToolOutcome returns how a call ended that ran and succeeded.
+// ToolOutcome returns the outcome of a call that ran and succeeded.
 func ToolOutcome() hook.ToolOutcome {
 	return hook.ToolOutcome{
 		Result:  message.ToolResult{Content: message.ListOf(message.TextBlock("noted")), Trust: message.TrustWorkspace, Meta: `{}`},
@@ -69,7 +67,7 @@ func ToolOutcome() hook.ToolOutcome {
 	}
 }
 
-// StepOutcome returns how a step ended that made the call. A nil call is that of
+// StepOutcome returns the outcome of a step that made the call. A nil call is that of
 // [InvalidCall]. Err is nil: the step succeeded.
 func StepOutcome(call *hook.ToolCall) hook.StepOutcome {
 	if call == nil {
@@ -86,8 +84,8 @@ func Stopping() hook.Stopping {
 	return hook.Stopping{Stop: o.Stop, Signals: o.Signals, Message: o.Message, Continued: 1}
 }
 
-// TurnOutcome returns how a turn ended after one step with one call: with the error,
-// or completed if it is nil.
+// TurnOutcome returns the outcome of a turn after one step with one call: failed with
+// err, or completed if err is nil.
 func TurnOutcome(err error) hook.TurnOutcome {
 	out := hook.TurnOutcome{
 		Stop: hook.StopFinishReason, Usage: usage(), Steps: 1, Calls: 1, Cost: hook.Dollar, Duration: 3 * time.Second, Err: err,
@@ -100,7 +98,7 @@ func TurnOutcome(err error) hook.TurnOutcome {
 	return out
 }
 
-// Compaction returns one that is about to begin because the history grew too long.
+// Compaction returns a compaction that is about to begin because the history grew too long.
 func Compaction() hook.Compaction {
 	return hook.Compaction{
 		Messages: message.MessagesOf(message.UserText("hello"), TurnOutcome(nil).Message),
@@ -108,13 +106,13 @@ func Compaction() hook.Compaction {
 	}
 }
 
-// Compacted returns what a compaction did.
+// Compacted returns the effect of a compaction.
 func Compacted() hook.Compacted {
 	return hook.Compacted{Removed: 2, Summary: "They said hello.", Before: 900, After: 100}
 }
 
-// Contributed returns what hooks have contributed to a turn, as [hook.TurnTeller]'s
-// Contribute takes it.
+// Contributed returns the merged contributions to a turn, as [hook.TurnTeller]'s
+// Contribute takes them.
 func Contributed() hook.Contributed {
 	plan := hook.RecallPlan{Queries: message.ListOf("boats"), Limit: 3, Chars: 300}
 	return hook.Contributed{

@@ -33,20 +33,20 @@ type Block struct {
 	Text string    `json:"text,omitzero"`
 	// MIME is the media type of an image or resource.
 	MIME string `json:"mime,omitzero"`
-	// URI is where an image or resource can be found.
+	// URI is the address of an image or resource.
 	URI string `json:"uri,omitzero"`
 	// Data is the bytes of an image or resource in base64, as the wires carry them.
 	Data string `json:"data,omitzero"`
-	// JSON is a structured value, or the arguments of a tool call. In a reply they
-	// are exactly what the model sent, which may be no JSON; in the history they
-	// are an object, canonical if the call could be bound.
+	// JSON is a structured value, or the arguments of a tool call. In a reply the
+	// arguments are exactly as the model sent them, even if they are no JSON. In the
+	// history they are an object, canonical if the call could be bound.
 	JSON JSON `json:"json,omitzero"`
 	// CallID is the id that the result of this tool call must carry.
 	CallID string `json:"call_id,omitzero"`
 	// Tool is the public name of the called tool.
 	Tool string `json:"tool,omitzero"`
-	// Meta is what the provider sent beside the block and must get back as it
-	// was (signatures of reasoning, for instance). Nobody else reads it.
+	// Meta is the provider's own data about the block, such as a signature of
+	// reasoning. The provider gets it back unchanged; nobody else reads it.
 	Meta JSON `json:"meta,omitzero"`
 }
 
@@ -56,7 +56,7 @@ func TextBlock(text string) Block { return Block{Kind: BlockText, Text: text} }
 // Message is one entry of a conversation's history.
 type Message struct {
 	Role Role `json:"role"`
-	// Content is what a user or an assistant said, in order: text, reasoning,
+	// Content has the blocks of a user or an assistant in order: text, reasoning,
 	// media, and the assistant's tool calls.
 	Content List[Block] `json:"content,omitzero"`
 	// CallID and Tool name the call that Result answers (role tool only). Every
@@ -65,14 +65,14 @@ type Message struct {
 	CallID string     `json:"call_id,omitzero"`
 	Tool   string     `json:"tool,omitzero"`
 	Result ToolResult `json:"result,omitzero"`
-	// Label names the framework's own entries ("skill", "feedback", …); what a
-	// person or a model said has none.
+	// Label names the framework's own entries ("skill", "feedback", …); messages of
+	// people and models have none.
 	Label string `json:"label,omitzero"`
-	// From is the name of the agent that said it where that is not the
-	// conversation's own: a guest. "" otherwise.
+	// From is the name of the guest agent that wrote the message; "" if it was the
+	// conversation's own agent.
 	From string `json:"from,omitzero"`
-	// Partial: the model was cut off while it said this, because the turn was
-	// cancelled. It is not the answer that the model would have given.
+	// Partial: the turn was cancelled while the model wrote this message, so it is
+	// incomplete.
 	Partial bool `json:"partial,omitzero"`
 	// Ephemeral entries are sent to the model but never stored.
 	Ephemeral bool `json:"-"`
@@ -86,8 +86,8 @@ func UserText(text string) Message {
 // Text returns the text blocks of the message, joined as they are.
 func (m Message) Text() string { return joinText(m.Content, BlockText) }
 
-// Input is what a user sends to start a turn: one message, or several after
-// Preprocess expanded it.
+// Input is a user's input to a turn: one message, or several after Preprocess expanded
+// it.
 type Input struct {
 	Messages List[Message]
 }
@@ -126,7 +126,7 @@ func joinText(blocks List[Block], kind BlockKind) string {
 	return sb.String()
 }
 
-// Trust says where the content of a tool result comes from. It is a label for
+// Trust names the origin of a tool result's content. It is a label for
 // deciders and clients; the runtime itself does not act on it.
 type Trust string
 
@@ -144,11 +144,11 @@ type FailureKind string
 // place; none ends the step.
 const (
 	FailArguments     FailureKind = "invalid_arguments" // the arguments do not fit the schema
-	FailNotFound      FailureKind = "not_found"         // the thing asked for does not exist
+	FailNotFound      FailureKind = "not_found"         // the requested thing does not exist
 	FailOperation     FailureKind = "operation"         // the tool ran and failed
 	FailDenied        FailureKind = "denied"            // a decider or a person said no
 	FailNotAvailable  FailureKind = "not_available"     // the tool is out of the agent's scope
-	FailNotRegistered FailureKind = "not_registered"    // nobody owns a tool of that name
+	FailNotRegistered FailureKind = "not_registered"    // no hook owns a tool of that name
 	FailUnreachable   FailureKind = "unreachable"       // the tool's server cannot be reached
 	FailTimeout       FailureKind = "timeout"           // the tool's time ran out
 	FailCancelled     FailureKind = "cancelled"         // the turn was cancelled; the outcome is unknown
@@ -179,7 +179,7 @@ type ToolResult struct {
 	// Failure is "" for success.
 	Failure FailureKind `json:"failure,omitzero"`
 	Trust   Trust       `json:"trust,omitzero"`
-	// Meta is passed on to clients and the store, never to the model.
+	// Meta goes to clients and the store, never to the model.
 	Meta JSON `json:"meta,omitzero"`
 }
 
@@ -191,8 +191,8 @@ func JSONResult(value JSON) ToolResult {
 	return ToolResult{Content: Freeze([]Block{{Kind: BlockJSON, JSON: value}})}
 }
 
-// FailedResult returns a failed result; the text is what the model reads. It is seldom
-// called: written out in its callers it would make the stack of every call larger.
+// FailedResult returns a failed result; the text is for the model. Inlined it would
+// enlarge the stack frame of every caller for a rare case.
 //
 //go:noinline
 func FailedResult(kind FailureKind, text string) ToolResult {
@@ -222,7 +222,7 @@ func (r ToolResult) IsZero() bool {
 	return r.Content.Len() == 0 && r.Failure == "" && r.Trust == "" && r.Meta == ""
 }
 
-// Text returns what a provider without structured results is told: the text
+// Text returns the result for a provider without structured results: the text
 // blocks and, as JSON, the structured ones, joined by a line break.
 func (r ToolResult) Text() string {
 	if r.Content.Len() == 1 {

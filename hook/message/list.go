@@ -10,17 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// List is a read-only sequence: nobody who holds one can change it for another
-// holder. The zero List is empty. Copying a List copies three words and shares
-// the elements.
+// List is a read-only sequence. The zero List is empty. Copying a List copies three
+// words and shares the elements.
 type List[T any] struct{ s []T }
 
 // ListOf returns a List of the items, which it copies.
 func ListOf[T any](items ...T) List[T] { return List[T]{slices.Clone(items)} }
 
-// Freeze returns a List over s without copying it (0 allocations). The caller
-// gives s[:len(s)] up: it may append beyond its length but never change an
-// element.
+// Freeze returns a List over s without copying it (0 allocations). The caller may
+// still append to s, but must not change an element of s[:len(s)].
 func Freeze[T any](s []T) List[T] { return List[T]{s[:len(s):len(s)]} }
 
 // Len returns the number of elements.
@@ -67,14 +65,14 @@ func (l List[T]) IsZero() bool { return len(l.s) == 0 }
 
 // JSON is a JSON text. Being a string it cannot be changed in place. Canonical
 // means: no blanks outside strings, every string in its shortest escaping,
-// members in the order in which they were given. The arguments of a bound call
-// are canonical; what a model sent ([ToolCall].Original, the blocks of a
-// [ModelReply]) is as it came and may be no JSON at all.
+// members in their original order. The arguments of a bound call are canonical.
+// A model's own text (the Original of a hook.ToolCall, the blocks of a [ModelReply])
+// is unchanged and may be no JSON at all.
 type JSON string
 
-// MarshalJSON writes the text itself; the empty JSON is null. A text that is no
-// JSON, which arguments can be that could not be bound, is written as a string
-// that holds it: what it stands in can always be written.
+// MarshalJSON writes the text itself; the empty JSON is null. An invalid text, such as
+// arguments that could not be bound, becomes a JSON string, so that encoding the value
+// around it never fails.
 func (j JSON) MarshalJSON() ([]byte, error) {
 	switch {
 	case j == "":
@@ -85,13 +83,11 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return []byte(j), nil
 }
 
-// UnmarshalJSON keeps the text, but for the escapes that encoding/json puts
-// around <, >, & and the line separators: without them a canonical text comes
-// back as it was.
+// UnmarshalJSON keeps the text, except for encoding/json's escapes of <, >, & and the
+// line separators. Without them a canonical text survives a round trip.
 func (j *JSON) UnmarshalJSON(data []byte) error { *j = JSON(plain(data)); return nil }
 
-// plain returns the text with the five characters that encoding/json escapes
-// for the sake of HTML and JavaScript written out.
+// plain unescapes the five characters that encoding/json escapes for HTML and JavaScript.
 func plain(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\u`)) {
 		return data

@@ -8,55 +8,55 @@ import (
 	"sync/atomic"
 )
 
-// Messages is a read-only sequence of messages, as a List[Message] is: nobody who
-// holds one can change it for another holder. It is made for histories. They are
-// kept in pieces that never move, so that a list and one that goes on behind it
-// share what they have in common, and a message takes little more than its content.
+// Messages is a read-only sequence of messages, like a List[Message], for histories. It
+// keeps them in pieces that never move, so that a sequence and its continuations share
+// their common messages, and a message takes little more memory than its content.
 //
 // The zero Messages is empty. Copying one copies two words and shares the messages.
 // It is safe for concurrent use.
 type Messages struct {
-	_        [0]func() // == would compare where the messages are, not what they say
+	_        [0]func() // forbids ==, which would compare addresses
 	p        *pieces
 	from, to int32
 }
 
-// pieces are what lists with the same beginning share. A slot that a list can see
-// never changes again.
+// pieces is the storage that sequences with the same beginning share. A slot that a
+// sequence contains never changes.
 type pieces struct {
-	// used is how many slots are taken. Who takes them fills them, and touches more,
-	// before anybody sees a list that has them. So all takers come one after another.
+	// used is the number of taken slots. An Append takes its slots by compare-and-swap
+	// and fills them before it returns the sequence that contains them. So only one
+	// Append at a time writes slots and more.
 	used  atomic.Int32
 	first [2]slot
-	// more is what does not fit there; nil if everything does.
+	// more has the messages after the first two; nil if there are none.
 	more atomic.Pointer[further]
 }
 
-// further is behind the first two messages.
+// further holds the messages after the first two.
 type further struct {
 	// pieces double in length from 4 to longest.
 	pieces [][]slot
-	// heads are room for those of messages to come. Only who takes slots looks at it.
+	// heads is spare capacity for heads of later messages. Only an Append uses it.
 	heads []head
 }
 
 const (
-	// doublings is how often a piece is twice as long as the one in front of it.
+	// doublings is the number of pieces up to the first of the longest ones.
 	doublings = 5
 	longest   = 2 << doublings
-	// doubled is where the first of the longest pieces begins.
+	// doubled is the index of the first message in the first longest piece.
 	doubled = longest - 2
-	// manyHeads is how many heads are made at once, at most.
+	// manyHeads bounds the number of heads that one allocation makes.
 	manyHeads = 32
 )
 
 // slot is one message.
 type slot struct {
 	content List[Block]
-	// head is all the rest; nil for a user's message without any, and plain for one
-	// of an assistant.
+	// head has all other fields. It is nil for a plain user message and shared by plain
+	// assistant messages.
 	head *head
-	// bytes are those of this message and of all in front of it.
+	// bytes is the sum over this message and all before it.
 	bytes int64
 }
 
@@ -78,11 +78,11 @@ func MessagesOf(ms ...Message) Messages { return Messages{}.Append(ms...) }
 // Len returns the number of messages.
 func (l Messages) Len() int { return int(l.to - l.from) }
 
-// IsZero reports whether there are none; it makes omitzero work.
+// IsZero reports whether the sequence is empty; it makes omitzero work.
 func (l Messages) IsZero() bool { return l.to == l.from }
 
 // Bytes is the length of the texts, arguments and data in the messages, those of tool
-// results too. It takes the same time however many messages there are.
+// results included. It takes constant time.
 func (l Messages) Bytes() int64 {
 	if l.IsZero() {
 		return 0
@@ -137,9 +137,8 @@ func (l Messages) First(n int) Messages {
 	return l
 }
 
-// Append returns the sequence of l's messages and the others; l stays as it is. What
-// was appended to last is gone on with in place; where something else stands behind
-// l already the cost is that of copying up to 64 messages.
+// Append returns the sequence of l's messages and ms; l stays as it is. The first Append
+// to a sequence works in place. Each further one copies up to 64 messages.
 func (l Messages) Append(ms ...Message) Messages {
 	if len(ms) == 0 {
 		return l
@@ -152,8 +151,8 @@ func (l Messages) Append(ms ...Message) Messages {
 	return l
 }
 
-// Fork returns the same messages, but with room of its own behind them: to append to
-// it takes l no place. The cost is that of copying up to 64 messages.
+// Fork returns the same messages with storage of their own after them: an Append to the
+// fork does not make a later Append to l copy. It copies up to 64 messages.
 func (l Messages) Fork() Messages {
 	if l.p != nil {
 		l.p = l.p.fork(int(l.to))
@@ -162,8 +161,8 @@ func (l Messages) Fork() Messages {
 	return l
 }
 
-// Join returns the sequence of l's messages and those of tail. If tail is the rest of
-// a list whose beginning is l, or l is empty, nothing is copied.
+// Join returns the sequence of l's messages and those of tail. It copies nothing if l is
+// empty, or if l and tail are adjacent parts of one sequence.
 func (l Messages) Join(tail Messages) Messages {
 	switch {
 	case tail.Len() == 0:
@@ -180,7 +179,7 @@ func (l Messages) Join(tail Messages) Messages {
 // MarshalJSON writes a JSON array, [] for an empty sequence.
 func (l Messages) MarshalJSON() ([]byte, error) { return json.Marshal(l.Slice()) }
 
-// taken returns l with room for n messages behind it that is the caller's.
+// taken takes the n slots after l for the caller, in a fork if they are taken already.
 func (l Messages) taken(n int) Messages {
 	if l.p == nil {
 		l.p = &pieces{}
@@ -192,7 +191,7 @@ func (l Messages) taken(n int) Messages {
 	return l
 }
 
-// fork returns other pieces with the first n messages. Full pieces are shared.
+// fork returns a copy with the first n messages. It shares full pieces.
 func (p *pieces) fork(n int) *pieces {
 	out := &pieces{}
 	if n <= len(p.first) {
@@ -210,7 +209,7 @@ func (p *pieces) fork(n int) *pieces {
 	return out
 }
 
-// place returns the piece of the message behind the first ones, and its slot there.
+// place returns the piece of message i, not one of the first two, and its index there.
 func place(i int) (piece, at int) {
 	if i >= doubled {
 		return doublings - 1 + (i-doubled)/longest, (i - doubled) % longest
@@ -227,8 +226,7 @@ func (p *pieces) slot(i int) *slot {
 	return &p.more.Load().pieces[piece][at]
 }
 
-// put fills the slot i, which the caller has taken, and makes its piece if it is the
-// first one there.
+// put fills slot i, which the caller has taken. It allocates the piece if i is its first.
 func (p *pieces) put(i int, m *Message) {
 	f := p.more.Load()
 	if i >= len(p.first) {
@@ -240,7 +238,6 @@ func (p *pieces) put(i int, m *Message) {
 	*p.slot(i) = slot{content: m.Content, head: f.headOf(m), bytes: p.bytes(i) + bytesOf(m.Content) + bytesOf(m.Result.Content)}
 }
 
-// bytes returns the bytes of the first n messages.
 func (p *pieces) bytes(n int) int64 {
 	if n == 0 {
 		return 0
@@ -256,7 +253,7 @@ func bytesOf(blocks List[Block]) (n int64) {
 	return n
 }
 
-// with returns f with one more piece. Who reads f meanwhile is not disturbed.
+// with returns f with one more piece. Concurrent readers of f are safe.
 func (f *further) with(piece []slot) *further {
 	if f == nil {
 		return &further{pieces: [][]slot{piece}}
@@ -264,7 +261,6 @@ func (f *further) with(piece []slot) *further {
 	return &further{pieces: append(f.pieces, piece), heads: f.heads}
 }
 
-// headOf returns the message without its content.
 func (f *further) headOf(m *Message) *head {
 	if m.CallID == "" && m.Tool == "" && m.Label == "" && m.From == "" && !m.Partial && !m.Ephemeral && m.Result.IsZero() {
 		switch m.Role {
@@ -282,8 +278,7 @@ func (f *further) headOf(m *Message) *head {
 	return h
 }
 
-// newHead returns one of several that are made at once: a history whose agent calls
-// tools has many.
+// newHead allocates heads in batches: the history of an agent that calls tools has many.
 func (f *further) newHead() *head {
 	if f == nil {
 		return &head{}

@@ -34,9 +34,9 @@ type ResponseFormat struct {
 	Name string `json:"name,omitzero"`
 }
 
-// ToolSet is an immutable list of tools that remembers how they were encoded,
-// so that a provider encodes them once per registered agent and not once per
-// request. Safe for concurrent use.
+// ToolSet is an immutable list of tools that caches their encodings, so that a
+// provider encodes them once per registered agent and not once per request. Safe
+// for concurrent use.
 type ToolSet struct {
 	tools   List[Tool]
 	encoded sync.Map // form string -> *encoding
@@ -47,8 +47,8 @@ type encoding struct {
 	text string
 }
 
-// NewToolSet returns the set of the tools, in their order. It takes the slice
-// over.
+// NewToolSet returns the set of the tools, in their order. The caller must not change
+// the slice any more.
 func NewToolSet(tools []Tool) *ToolSet { return &ToolSet{tools: Freeze(tools)} }
 
 // Tools returns the tools; a nil set has none.
@@ -99,7 +99,7 @@ const (
 	FinishOther  FinishReason = "other"          // anything else
 )
 
-// Usage counts tokens. Input includes what came from a cache.
+// Usage counts tokens. Input includes those read from a cache.
 type Usage struct {
 	Input      int64 `json:"input,omitzero"`
 	Output     int64 `json:"output,omitzero"`
@@ -196,11 +196,10 @@ type ModelFailure struct {
 	Attempt int
 	// Elapsed is the time since the first of them began.
 	Elapsed time.Duration
-	// RetryAfter is how long the provider wants to be left alone at least; 0 if it
-	// did not say.
+	// RetryAfter is the minimum wait that the provider asked for; 0 if it did not.
 	RetryAfter time.Duration
-	// Released: text of the reply has been shown. Clients are told to drop it if the
-	// call is made again.
+	// Released: clients have got text of the reply. If the call is retried, the event
+	// turn_retried tells them to drop it.
 	Released bool
 }
 
@@ -213,11 +212,11 @@ const (
 	FailureOverloaded FailureClass = "overloaded"     // the provider is busy
 	FailureServer     FailureClass = "server"         // the provider has failed
 	FailureTimeout    FailureClass = "timeout"        // no answer in time
-	FailureNetwork    FailureClass = "network"        // not reached, or cut off
+	FailureNetwork    FailureClass = "network"        // no connection, or it was cut
 	FailureContext    FailureClass = "context_length" // the request is too long for the model
 	FailureAuth       FailureClass = "auth"           // the key is wrong or has no right
 	FailureRequest    FailureClass = "request"        // the provider refuses the request
-	FailureProtocol   FailureClass = "protocol"       // the answer is not what was agreed
+	FailureProtocol   FailureClass = "protocol"       // the answer breaks the provider's protocol
 	FailureTooLarge   FailureClass = "too_large"      // the answer exceeds a limit and was cut
 	FailureUnknown    FailureClass = "unknown"        // anything else
 )

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Tool describes what the model may call. It is a value: to change a tool is to
-// make another.
+// Tool describes a tool that the model may call. It is a value: to change a tool, make
+// another.
 type Tool struct {
 	// Name matches ^[a-zA-Z0-9_-]{1,64}$, the pattern that all providers accept.
 	Name        string
 	Description string
 	// Input is the JSON Schema of the arguments: an object at the top.
 	Input JSON
-	// Output is the JSON Schema of a structured result; "" if there is none, or if
-	// nothing is known about it. It need not be an object at the top: a list is an
-	// array, and a pointer may be null.
+	// Output is the JSON Schema of a structured result; "" if there is none, or if it
+	// is unknown. Its top need not be an object: a list is an array, and a pointer may
+	// be null.
 	Output      JSON
 	Annotations Annotations
 	// Timeout bounds one execution, counted from its start; 0 is no bound of the
 	// tool's own.
 	Timeout time.Duration
-	// Exclusive is a key: calls with the same non-empty key never overlap. A call that
-	// nobody waits for any more has its key until it returns.
+	// Exclusive is a key: calls with the same non-empty key never overlap. An abandoned
+	// call keeps its key until it returns.
 	Exclusive string
 	// MaxResult bounds the text of a result in bytes; 0 is the runtime's default.
 	MaxResult int
@@ -31,8 +31,8 @@ type Tool struct {
 	Waits bool
 }
 
-// Annotations are the owner's claims about a tool, all false by default. Where
-// the owner is remote they are claims of a stranger.
+// Annotations are the owner's claims about a tool, all false by default. Do not trust
+// those of a remote owner.
 type Annotations struct {
 	// ReadOnly: the tool changes nothing.
 	ReadOnly bool
@@ -40,7 +40,7 @@ type Annotations struct {
 	Destructive bool
 	// Idempotent: a second call with the same arguments changes nothing more.
 	Idempotent bool
-	// OpenWorld: the tool reaches beyond this machine or runs what others wrote.
+	// OpenWorld: the tool reaches beyond this machine or runs code of others.
 	OpenWorld bool
 }
 

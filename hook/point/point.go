@@ -1,5 +1,5 @@
-// Package point has what follows from the points that package hook declares: a constant for each, what its declaration says, and a
-// hook that has one function at one point:
+// Package point is generated from the points that package hook declares. It has a constant for each, the facts of its declaration
+// ([Info]), and a function type that is a hook with this one point:
 //
 //	point.BeforeToolFunc(func(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) { … })
 package point
@@ -12,12 +12,12 @@ import (
 
 //go:generate go run ../../gen/internal/pointgen point ..
 
-// Info is what the declaration of a point says.
+// Info holds the facts of a point's declaration.
 type Info struct {
 	Name string
 	// Kind is facade, contribute, rewrite, decide, wrap or observe.
 	Kind string
-	// Combine is the rule by which the answers of several hooks become one: union, join, fold, gate, judge, first, nest or each.
+	// Combine is the rule that combines the answers of several hooks: union, join, fold, gate, judge, first, nest or each.
 	Combine string
 	// Reverse: the last hook comes first.
 	Reverse bool
@@ -25,12 +25,11 @@ type Info struct {
 	Bracket bool
 	// Closed is the default fail policy.
 	Closed bool
-	// Place is the name of the type that says what the point is about, ToolCall or
-	// Turn; "" for none.
+	// Place is the name of the type of the point's place, ToolCall or Turn; "" for none.
 	Place string
 }
 
-// InfoOf returns what the declaration of the point says; zero for an unknown one.
+// InfoOf returns the facts of the point's declaration; zero for an unknown one.
 func InfoOf(p hook.Point) Info {
 	if int(p) >= len(infos) {
 		return Info{}
@@ -38,7 +37,7 @@ func InfoOf(p hook.Point) Info {
 	return infos[p]
 }
 
-// Failed returns the answer that takes the place of a decider's that failed under a closed policy; AnswerNone for no opinion.
+// Failed returns the answer that a closed fail policy gives for a failed decider; AnswerNone for no opinion.
 func Failed(p hook.Point) hook.Answer {
 	if int(p) >= len(failed) {
 		return hook.AnswerNone
@@ -67,10 +66,10 @@ func Set(points ...hook.Point) hook.PointSet {
 	return s
 }
 
-// Of returns the points beside Hook's own methods that h implements. A
-// *composite.Composite is asked through its method Points() hook.PointSet, because it has
-// the method of every point; any other hook by its interfaces. A generated composite has
-// none: composite.From composes it. A nil hook has none.
+// Of returns the points that h implements, without the methods of Hook. A
+// *composite.Composite implements the interface of every point, so Of calls its method
+// Points() hook.PointSet. A generated composite has no points until composite.From
+// composes it. A nil hook has none.
 func Of(h hook.Hook) hook.PointSet {
 	if c, ok := h.(interface{ Points() hook.PointSet }); ok {
 		return c.Points()

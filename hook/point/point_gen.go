@@ -9,7 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// The points: the methods of [hook.Hook], then the interfaces beside it.
+// The points: the methods of [hook.Hook], then the one-method interfaces.
 const (
 	Schema hook.Point = iota + 1
 	SystemPrompt

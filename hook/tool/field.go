@@ -18,8 +18,8 @@ type candidate struct {
 	omit, quoted bool
 }
 
-// candidates returns the fields of the struct as encoding/json finds them: of equal names
-// the least deep counts, then the one with a tag.
+// candidates returns the fields of the struct as encoding/json finds them: of several with
+// one name the shallowest counts, then the one with a tag.
 func candidates(t reflect.Type) ([]candidate, error) {
 	all, err := collect(t, nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func collect(t reflect.Type, index []int) ([]candidate, error) {
 	return out, nil
 }
 
-// exports reports whether the struct has a field that JSON can fill, or embeds what may.
+// exports reports whether the struct has an exported or an embedded field.
 func exports(t reflect.Type) bool {
 	for i := range t.NumField() {
 		if f := t.Field(i); f.IsExported() || f.Anonymous {
@@ -96,7 +96,6 @@ func exports(t reflect.Type) bool {
 	return false
 }
 
-// options reads what stands behind the name in the tag, and judges the name.
 func (c *candidate) options(words string) error {
 	for word := range strings.SplitSeq(words, ",") {
 		switch word {

@@ -17,7 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/argrules"
 )
 
-// kind is how a value is written in JSON.
+// kind is the JSON form of a value.
 type kind int
 
 const (
@@ -33,22 +33,22 @@ const (
 	object         // a struct
 	list           // a slice
 	dict           // a map of strings
-	ownText        // what UnmarshalText reads
+	ownText        // read by UnmarshalText
 )
 
-// value is what a type is in JSON: its schema, and how it is read.
+// value describes a Go type as JSON: its schema, and how to read it.
 type value struct {
 	kind kind
-	// typ is without the pointer of which null says whether there is one.
+	// typ is the type without its pointer; null: there is a pointer.
 	typ  reflect.Type
 	null bool
 	// quoted: the tag says ",string".
 	quoted bool
 	elem   *value
 	fields []*field
-	// schema has the limits that need no other form to be checked.
+	// schema also has the limits of lengths and counts.
 	schema     *jsonschema.Schema
-	min, max   *bound
+	min, max   *limit
 	pattern    *regexp.Regexp
 	enum       []reflect.Value
 	enumTokens []string
@@ -60,8 +60,8 @@ type field struct {
 	index    []int
 	value    *value
 	required bool
-	// given is the default; the zero Value if there is none.
-	given reflect.Value
+	// fallback is the default; the zero Value if there is none.
+	fallback reflect.Value
 }
 
 // input is a struct of arguments with its schema as text.
@@ -111,7 +111,7 @@ func decodesItself(t reflect.Type) bool {
 	return implements(t, unmarshaler) || implements(t, textUnmarshaler)
 }
 
-// builder is the walk through one struct; open are the structs that it is in.
+// builder walks through one struct; open is the stack of structs around the current field.
 type builder struct{ open []reflect.Type }
 
 func (b *builder) fields(v *value) error {
@@ -154,7 +154,7 @@ func (b *builder) field(c candidate) (*field, error) {
 	return f, f.constrain(c.Tag.Get("hook"))
 }
 
-// value returns what the type is, or why arguments cannot have it.
+// value describes the type, or says why arguments cannot have it.
 func (b *builder) value(t reflect.Type) (*value, error) {
 	if t.Kind() == reflect.Pointer {
 		v, err := b.value(t.Elem())
@@ -223,7 +223,7 @@ func integer(t reflect.Type) *value {
 	return nil
 }
 
-// special returns the value of a type that is written in its own way, or nil.
+// special returns the value of a type with a JSON form of its own, or nil.
 func special(t reflect.Type) *value {
 	switch {
 	case t == timeType:
@@ -268,7 +268,7 @@ func (v *value) quote() error {
 	return nil
 }
 
-// describe completes the schema by what lies in the value.
+// describe completes the schema with those of fields and elements.
 func (v *value) describe() *jsonschema.Schema {
 	s := v.schema
 	switch v.kind {
@@ -288,7 +288,7 @@ func (v *value) describe() *jsonschema.Schema {
 		s.AdditionalProperties = v.elem.describe()
 	case canonical, raw, anything:
 		if s.Description == "" {
-			s.Description = "Any value." // without a word the library writes true, which not every provider takes
+			s.Description = "Any value." // an empty schema becomes true, which some providers refuse
 		}
 		return s
 	}

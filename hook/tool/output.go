@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/argrules"
 )
 
-// outputOf returns the schema of a result; "" if it is text, or if the library would say
-// something else of it than encoding/json writes.
+// outputOf returns the schema of a result; "" if it is text, or if the schema library and
+// encoding/json disagree on the type.
 func outputOf(t reflect.Type) message.JSON {
 	switch t {
 	case reflect.TypeFor[string](), reflect.TypeFor[message.ToolResult](), jsonType:
@@ -36,9 +36,9 @@ func outputOf(t reflect.Type) message.JSON {
 	return doc
 }
 
-// plain reports whether the library and encoding/json agree on the type: not on types that
-// encode themselves, bytes, numbers in quotes and embedded structs. open are the structs
-// that the walk is in.
+// plain reports whether the schema library and encoding/json agree on the type. They disagree
+// on types that encode themselves, bytes, numbers in quotes and embedded structs. open is the
+// stack of structs around t.
 func plain(t reflect.Type, open []reflect.Type) bool {
 	if t == timeType {
 		return true

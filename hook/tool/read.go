@@ -8,8 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/args"
 )
 
-// read reads the value into to, which can be set, as generated code does: the first error
-// stays in d.
+// read decodes the value into the settable to, as generated code does. d keeps the first error.
 func (v *value) read(d *args.Decoder, to reflect.Value) {
 	if v.null {
 		if d.Null() {
@@ -61,8 +60,8 @@ func (v *value) read(d *args.Decoder, to reflect.Value) {
 
 func (v *value) readObject(d *args.Decoder, to reflect.Value) {
 	for _, f := range v.fields {
-		if f.given.IsValid() {
-			to.FieldByIndex(f.index).Set(f.given)
+		if f.fallback.IsValid() {
+			to.FieldByIndex(f.index).Set(f.fallback)
 		}
 	}
 	o := d.Object()
@@ -158,7 +157,7 @@ func (v *value) readNumber(d *args.Decoder, to reflect.Value) {
 	}
 }
 
-// check refuses the value that was read last if it breaks a limit.
+// check refuses the last decoded value if it breaks a limit.
 func (v *value) check(d *args.Decoder, got reflect.Value) {
 	switch {
 	case len(v.enum) > 0:

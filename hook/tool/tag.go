@@ -17,13 +17,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/format"
 )
 
-// bound is an end of a range: as the tag has it, and as the field's type has it.
-type bound struct {
+// limit is one end of a range: the text of the tag and its value.
+type limit struct {
 	text string
 	n    float64
 }
 
-// terms are the words of the tag with the kinds that they are for; none is all.
+// terms maps each word of the tag to the kinds that allow it; nil allows all.
 var terms = map[string][]kind{
 	"required": nil, "description": nil,
 	"minlen": {text, ownText}, "maxlen": {text, ownText}, "pattern": {text, ownText}, "format": {text, ownText},
@@ -33,7 +33,6 @@ var terms = map[string][]kind{
 	"example": {text, number, boolean, duration, moment, ownText},
 }
 
-// constrain applies the field's hook tag.
 func (f *field) constrain(tag string) error {
 	words, err := argrules.Split(tag)
 	if err != nil {
@@ -55,21 +54,21 @@ func (f *field) constrain(tag string) error {
 	case seen["open"] && seen["enum"]:
 		return errors.New("open and enum say opposite things")
 	}
-	if err := f.limited().settle(); err != nil {
+	if err := f.limited().parseEnum(); err != nil {
 		return err
 	}
 	if !f.inOrder() {
 		return errors.New("the limits leave no value: the least is more than the most")
 	}
-	for _, w := range words { // now that all limits are known
-		if err := f.give(w); err != nil {
+	for _, w := range words { // last, because both must keep all limits
+		if err := f.setDefaultOrExample(w); err != nil {
 			return fmt.Errorf("%s: %w", w.Key, err)
 		}
 	}
 	return nil
 }
 
-// limited is the value that limits are about: a list's elements.
+// limited returns the value to which limits apply: the field's, or the elements of its list.
 func (f *field) limited() *value {
 	if f.value.kind == list {
 		return f.value.elem
@@ -86,8 +85,10 @@ func (f *field) word(w argrules.Word) error {
 	switch {
 	case !known:
 		return errors.New("there is no such word; hookgen explain HG033 lists them")
-	case w.HasValue == (w.Key == "required" || w.Key == "open"):
-		return errors.New("a value is missing, or one too much")
+	case w.HasValue && (w.Key == "required" || w.Key == "open"):
+		return errors.New("it takes no value")
+	case !w.HasValue && w.Key != "required" && w.Key != "open":
+		return errors.New("its value is missing")
 	case w.Value == "" && w.HasValue && w.Key != "default" && w.Key != "example":
 		return errors.New("the value is empty")
 	case kinds != nil && !slices.Contains(kinds, v.kind):
@@ -115,9 +116,9 @@ func (f *field) set(v *value, w argrules.Word) (err error) {
 	case "maxitems":
 		s.MaxItems, err = count(w.Value)
 	case "min":
-		v.min, s.Minimum, err = v.bound(w.Value)
+		v.min, s.Minimum, err = v.limit(w.Value)
 	case "max":
-		v.max, s.Maximum, err = v.bound(w.Value)
+		v.max, s.Maximum, err = v.limit(w.Value)
 	case "pattern":
 		s.Pattern = w.Value
 		v.pattern, err = regexp.Compile(w.Value)
@@ -142,18 +143,18 @@ func count(text string) (*int, error) {
 	return &n, nil
 }
 
-// bound reads an end of a range, for the decoder and for the schema.
-func (v *value) bound(text string) (*bound, *float64, error) {
+// limit parses one end of a range, for the decoder and for the schema.
+func (v *value) limit(text string) (*limit, *float64, error) {
 	got, _, err := v.literal(text)
 	if err != nil {
 		return nil, nil, err
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	return &bound{text, asFloat(got)}, &n, err
+	return &limit{text, asFloat(got)}, &n, err
 }
 
-// settle reads the values of the enum, now that the limits that they keep are known.
-func (v *value) settle() error {
+// parseEnum parses the values of the enum. Call it after all limits are set: the values must keep them.
+func (v *value) parseEnum() error {
 	var enum []reflect.Value
 	for _, token := range v.enumTokens {
 		got, doc, err := v.literal(token)
@@ -171,8 +172,8 @@ func (v *value) settle() error {
 	return nil
 }
 
-// give sets default or example, which keep to everything else.
-func (f *field) give(w argrules.Word) error {
+// setDefaultOrExample sets the default or the example, and ignores other words.
+func (f *field) setDefaultOrExample(w argrules.Word) error {
 	if w.Key != "default" && w.Key != "example" {
 		return nil
 	}
@@ -183,15 +184,15 @@ func (f *field) give(w argrules.Word) error {
 	case w.Key == "example":
 		f.value.schema.Examples = []any{json.RawMessage(doc)}
 	case f.value.null:
-		return errors.New("a pointer has none: nil says that nothing was given")
+		return errors.New("a pointer has none: nil means that the argument is absent")
 	default:
-		f.given, f.required, f.value.schema.Default = got, false, json.RawMessage(doc)
+		f.fallback, f.required, f.value.schema.Default = got, false, json.RawMessage(doc)
 	}
 	return nil
 }
 
-// literal reads the text of a tag by the decoder that reads arguments, and returns it as Go
-// and as JSON have it.
+// literal parses the text of a tag with the decoder of arguments. It returns the Go value and
+// the JSON.
 func (v *value) literal(text string) (got reflect.Value, doc string, err error) {
 	doc = text
 	quoted := v.quoted || v.kind != number && v.kind != boolean
@@ -215,16 +216,16 @@ func (v *value) literal(text string) (got reflect.Value, doc string, err error) 
 	inv := d.Bind(nil)
 	switch {
 	case inv.Err() != nil:
-		return got, doc, fmt.Errorf("%q is no value of the field, which %s", text, inv.Err().Reason)
+		return got, doc, fmt.Errorf("%q does not fit the field: it %s", text, inv.Err().Reason)
 	case !quoted && inv.Args() != member:
 		return got, doc, fmt.Errorf("%q has blanks around it", text)
 	}
 	return got, doc, nil
 }
 
-// inOrder reports whether each least count is at most its most.
+// inOrder reports whether no minimum exceeds its maximum.
 func (f *field) inOrder() bool {
-	crossed := func(least, most *int) bool { return least != nil && most != nil && *most < *least }
+	crossed := func(low, high *int) bool { return low != nil && high != nil && *high < *low }
 	l := f.limited().schema
 	return !crossed(l.MinLength, l.MaxLength) && !crossed(f.value.schema.MinItems, f.value.schema.MaxItems)
 }

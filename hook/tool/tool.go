@@ -1,15 +1,15 @@
-// Package tool makes typed tools of functions, without the generator: for programs that
-// embed a runtime and have a few functions to offer.
+// Package tool makes typed tools from functions, without the generator: for programs that
+// embed a runtime and offer a few functions.
 //
 //	weather := tool.New("weather", "Weather says how the weather is in a city.", lookUp, nil)
 //	rt := runtime.New(tool.Set(weather), model, nil)
 //
-// Tools that come with state, a prompt or decisions of their own, or that want the
-// [hook.Env] of a call, are a subsystem's methods, for which hookgen writes the same without reflection and checks it before
-// anything runs. The arguments move between both: a struct has the same schema, is
-// decoded by the same strict decoder (composite/args) and reads the same tags
-// (docs/hookgen-reference.md). What only source tells is different. The description of
-// an argument is the tag's, because comments are not in the program:
+// Tools with state, a prompt or decisions, and tools that use the [hook.Env] of a call, are
+// methods of a subsystem. For those hookgen generates the same without reflection, and checks
+// it before the program runs. The structs of arguments work with both: they have the same
+// schema, the same strict decoder (composite/args) and the same tags
+// (docs/hookgen-reference.md). One difference: the description of an argument stands in the
+// tag, because the program does not contain comments:
 //
 //	type Query struct {
 //		City string `json:"city" hook:"minlen=1,description=The city's name."`
@@ -17,9 +17,9 @@
 //		Unit Unit   `json:"unit,omitzero" hook:"enum=celsius|kelvin,description=The unit of temperatures."`
 //	}
 //
-// Constants of a type are no enum for the same reason; the tag has to list them, as with
+// For the same reason constants of a type are no enum: the tag has to list them, as with
 // Unit. A field whose type has an UnmarshalJSON is refused, because //hook:schema, which
-// would say what it reads, is a comment too.
+// would declare its schema, is a comment too.
 package tool
 
 import (
@@ -34,17 +34,17 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Options are what a tool says of itself beside its name and description, as the options
-// of //hook:tool do. Nil is the zero Options.
+// Options are the properties of a tool other than its name and description, like the
+// options of //hook:tool. Nil is the zero Options.
 type Options struct {
-	// Annotations are claims about what the tool does to the world, for policies and
-	// people. The zero Annotations claim nothing.
+	// Annotations are claims about the tool's effects, for policies and people. The zero
+	// Annotations claim nothing.
 	Annotations message.Annotations
 	// Timeout bounds one execution, counted from its start; 0 is no bound of the tool's
 	// own.
 	Timeout time.Duration
-	// Exclusive is a key: calls with the same non-empty key never overlap, whatever tools
-	// they are to.
+	// Exclusive is a key: calls with the same non-empty key never overlap, even of
+	// different tools.
 	Exclusive string
 	// MaxResult bounds the text of a result in bytes; 0 is the runtime's default.
 	MaxResult int
@@ -68,8 +68,7 @@ type Tool struct {
 // stays as it is, and anything else is written by encoding/json. An error is a failed
 // result that the model reads; a *[hook.ToolError] says of which kind.
 //
-// New reads the types once. It panics if it cannot make a tool of what it is given,
-// because that is a mistake in the program and not in its data: the name does not match
+// New reads the types once. It panics on a mistake in the program: the name does not match
 // ^[a-zA-Z0-9_-]{1,64}$, In is no struct, a field has a type or a tag that arguments
 // cannot have, run is nil, or a bound is negative.
 func New[In, Out any](name, description string, run func(context.Context, In) (Out, error), o *Options) *Tool {
@@ -119,9 +118,9 @@ func (c *call[In, Out]) Run(ctx context.Context, _ *hook.Env) message.ToolResult
 // the only hook of a runtime, or a member of a composite in a field of type hook.Hook
 // or []hook.Hook, beside subsystems with generated tools. A tool may be in several sets.
 //
-// Set panics if a tool is nil or two have one name. A name that another member of the
-// composite has too is an error of [composite.Composite.Ready], which a runtime asks when
-// it is opened; a prefix in the field's tag parts the two.
+// Set panics if a tool is nil or two have the same name. If another member of the composite
+// has a tool of that name, [composite.Composite.Ready] returns an error when a runtime opens;
+// a prefix in the field's tag avoids that.
 func Set(tools ...*Tool) hook.Hook {
 	s := &set{owned: make(map[string]*Tool, len(tools))}
 	for i, t := range tools {
@@ -146,8 +145,8 @@ type set struct {
 // Schema implements [hook.Hook].
 func (s *set) Schema() []message.Tool { return s.schema[:len(s.schema):len(s.schema)] }
 
-// FixedTools says that Schema never changes, so that a composite compares names when it
-// is opened.
+// FixedTools declares that Schema never changes, so that a composite checks the names when
+// it is opened.
 func (s *set) FixedTools() {}
 
 // Dispatch implements [hook.Hook].

@@ -114,10 +114,10 @@ func TestNewRefuses(t *testing.T) {
 		}]("a"), "hook tag: pattern=: the closing quote is missing"},
 		"no value": {newOf[struct {
 			A int `hook:"min"`
-		}]("a"), "min: a value is missing, or one too much"},
+		}]("a"), "min: its value is missing"},
 		"a value too much": {newOf[struct {
 			A int `hook:"required=yes"`
-		}]("a"), "required: a value is missing, or one too much"},
+		}]("a"), "required: it takes no value"},
 		"an empty value": {newOf[struct {
 			A int `hook:"min="`
 		}]("a"), "min: the value is empty"},
@@ -132,7 +132,7 @@ func TestNewRefuses(t *testing.T) {
 		}]("a"), `minlen: "-1" is no count`},
 		"no number": {newOf[struct {
 			A int `hook:"min=1.5"`
-		}]("a"), `min: "1.5" is no value of the field, which must be an integer`},
+		}]("a"), `min: "1.5" does not fit the field: it must be an integer`},
 		"blanks": {newOf[struct {
 			A int `hook:"min= 1"`
 		}]("a"), `min: " 1" has blanks around it`},
@@ -147,7 +147,7 @@ func TestNewRefuses(t *testing.T) {
 		}]("a"), "it is for numbers, not for those in quotes"},
 		"crossed bounds": {newOf[struct {
 			A int `hook:"min=2,max=1"`
-		}]("a"), `max: "1" is no value of the field, which must be at least 2`},
+		}]("a"), `max: "1" does not fit the field: it must be at least 2`},
 		"crossed lengths": {newOf[struct {
 			A string `hook:"minlen=2,maxlen=1"`
 		}]("a"), "the limits leave no value"},
@@ -168,13 +168,13 @@ func TestNewRefuses(t *testing.T) {
 		}]("a"), "enum: it is for strings and integers"},
 		"an enum of others": {newOf[struct {
 			A int `hook:"enum=1|x"`
-		}]("a"), `enum: "x" is no value of the field`},
+		}]("a"), `enum: "x" does not fit the field`},
 		"an enum with one twice": {newOf[struct {
 			A int `hook:"enum=1|1"`
 		}]("a"), "enum: 1 stands twice"},
 		"an enum beyond limits": {newOf[struct {
 			A string `hook:"enum=a|bb,maxlen=1"`
-		}]("a"), `enum: "bb" is no value of the field, which must have at most 1 character`},
+		}]("a"), `enum: "bb" does not fit the field: it must have at most 1 character`},
 		"open and enum": {newOf[struct {
 			A string `hook:"enum=a,open"`
 		}]("a"), "open and enum say opposite things"},
@@ -186,7 +186,7 @@ func TestNewRefuses(t *testing.T) {
 		}]("a"), "a pointer has none"},
 		"a default beyond": {newOf[struct {
 			A int `hook:"default=1,min=2"`
-		}]("a"), `default: "1" is no value of the field, which must be at least 2`},
+		}]("a"), `default: "1" does not fit the field: it must be at least 2`},
 		"a default beside": {newOf[struct {
 			A string `hook:"default=c,enum=a|b"`
 		}]("a"), "must be one of a, b"},

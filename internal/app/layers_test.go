@@ -152,12 +152,12 @@ func TestAProjectLoosensNoGateUnasked(t *testing.T) {
 func TestWrongHooks(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ user, project, agent, want string }{
-		{`{"Memroy": "off"}`, "", "", "HG056: ~/.grapnel/hooks.json speaks of Memroy, and app.Hooks has no such member; did you mean Memory?"},
+		{`{"Memroy": "off"}`, "", "", "HG056: ~/.grapnel/hooks.json names Memroy, but app.Hooks has no such member; did you mean Memory?"},
 		{"", `{"Memory": "of"}`, "", `.grapnel/hooks.json: Memory: HG009: unknown word "of"; did you mean "off"?`},
 		{"", `{"Memory": "off"`, "", ".grapnel/hooks.json: unexpected end of the text"},
-		{"", "", `{Memory: [off]}`, `chief.md:2:8: agent "chief": section hooks: ["off"] is neither a text nor true or false; write "off", "on", or options as a tag has them`},
-		{"", "", `{Memroy: off}`, `chief.md:2:8: HG056: agent "chief" speaks of Memroy`},
-		{`{"OS": "off"}`, "", "{OS: on}", `HG056: agent "chief" turns OS on, which ~/.grapnel/hooks.json has turned off for all that is below it; leave it on in ~/.grapnel/hooks.json, and turn it off for those that are to do without it`},
+		{"", "", `{Memory: [off]}`, `chief.md:2:8: agent "chief": section hooks: ["off"] is neither a text nor true or false; write "off", "on", or options as in a tag`},
+		{"", "", `{Memroy: off}`, `chief.md:2:8: HG056: agent "chief" names Memroy`},
+		{`{"OS": "off"}`, "", "{OS: on}", `HG056: agent "chief" turns OS on, but ~/.grapnel/hooks.json has turned it off for all later layers; leave it on in ~/.grapnel/hooks.json, and turn it off for those that are to do without it`},
 		{`{"OS": "off"}`, "", "{}\ntools: [bash]", `chief.md:3:8: agent "chief": tool "bash": OS, which has it, is turned off by ~/.grapnel/hooks.json; take the tool out of the list, or leave it on`},
 	}
 	yes := func(context.Context, trust.Request) (trust.Answer, error) { return trust.Once, nil }

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// MaxDepth is how many objects may lie in each other, the arguments themselves not counted.
+	// MaxDepth bounds the nesting of objects within the arguments.
 	MaxDepth = 5
-	// MaxFields is how many names the decoder keeps apart in one object.
+	// MaxFields bounds the names of one object: the decoder has a bit for each.
 	MaxFields = 64
-	// NamePattern is what all providers take as the name of an argument.
+	// NamePattern matches the names of arguments that all providers accept.
 	NamePattern = `^[a-zA-Z0-9_.-]{1,64}$`
 )
 
@@ -29,8 +29,8 @@ var name = regexp.MustCompile(NamePattern)
 // ValidName reports whether an argument may have the name.
 func ValidName(s string) bool { return name.MatchString(s) }
 
-// GoOnly returns the first part of a pattern that Go's regular expressions and those of JSON Schema (ECMA-262) do not read alike,
-// or "". What only ECMA-262 has does not compile here in the first place.
+// GoOnly returns the first part of a pattern with different meanings in Go's regular expressions and in those of JSON Schema
+// (ECMA-262), or "". Parts that only ECMA-262 has are not found: they do not compile in Go.
 func GoOnly(text string) string {
 	class := false
 	for i := 0; i < len(text); i++ {

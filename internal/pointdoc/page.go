@@ -13,13 +13,12 @@ import (
 	"github.com/grapnel-go/grapnel/internal/aliases"
 )
 
-// course draws the lifecycle.
-func (s *Source) course() string {
-	o := picture.Courses{Answers: s.Answers(), Silent: s.Silent()}
+func (s *Source) diagram() string {
+	o := picture.Contract{Answers: s.Answers(), Silent: s.Silent()}
 	for _, info := range point.All() {
 		o.Points = append(o.Points, picture.Point(info))
 	}
-	return picture.Course(o)
+	return picture.LifecycleDiagram(o)
 }
 
 // Pages returns the page of each point, by its file name.
@@ -31,11 +30,10 @@ func (s *Source) Pages() map[string]string {
 	return out
 }
 
-// index lists the points in the order of the lifecycle.
 func (s *Source) index() string {
 	var b strings.Builder
 	b.WriteString("# The points\n\nEvery point in the order in which the runtime calls it, in the scopes around it. Written from the\n" +
-		"declarations in package `hook`.\n\n" + s.course() + "\n| point | kind | answers | |\n|---|---|---|---|\n")
+		"declarations in package `hook`.\n\n" + s.diagram() + "\n| point | kind | answers | |\n|---|---|---|---|\n")
 	for _, p := range s.ordered() {
 		info := infoOf(p.name)
 		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", p.name, p.name, info.Kind, strings.Join(s.Answers()[p.name], ", "), first(p.doc))
@@ -43,7 +41,6 @@ func (s *Source) index() string {
 	return b.String()
 }
 
-// ordered returns the points in the order of the lifecycle.
 func (s *Source) ordered() []declared {
 	var names []string
 	var walk func(*picture.Scope)
@@ -75,19 +72,18 @@ func infoOf(name string) point.Info {
 	return point.Info{}
 }
 
-// page writes everything about one point.
 func (s *Source) page(p declared) string {
 	var b strings.Builder
 	info := infoOf(p.name)
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n```go\n%s%s\n```\n\n%s\n", p.name, s.summary(info), p.name,
 		strings.TrimPrefix(s.code(p.method), "func"), markdown(p.doc))
 	if all := s.answers[s.decision(p)]; len(all) > 0 {
-		fmt.Fprintf(&b, "\n## Answers\n\n| constructor | answer | |\n|---|---|---|\n| `hook.%s{}` | none | no opinion; costs nothing |\n", s.decision(p))
+		fmt.Fprintf(&b, "\n## Answers\n\n| constructor | answer | |\n|---|---|---|\n| `hook.%s{}` | none | no opinion; allocates nothing |\n", s.decision(p))
 		for _, a := range all {
 			fmt.Fprintf(&b, "| `hook.%s` | %s | %s |\n", a.Call, a.Kind, withoutName(a.Call, first(a.Doc)))
 		}
 	}
-	s.sees(&b, p)
+	s.parameters(&b, p)
 	if allowed := plan.Point(info).Allows(); len(allowed) > 0 {
 		fmt.Fprintf(&b, "\n## Options of a field\n\n`%s`; what they mean is in [hookgen-reference.md](../hookgen-reference.md).\n", strings.Join(allowed, "`, `"))
 	}
@@ -99,12 +95,11 @@ func (s *Source) page(p declared) string {
 	return b.String()
 }
 
-// summary is what the declaration says, in a sentence.
 func (s *Source) summary(info point.Info) string {
 	rules := map[string]string{
-		"gate": "in order, and the first that blocks ends it", "judge": "all of them, and the most severe answer wins",
-		"first": "in order, and the first answer counts", "fold": "each on what the one before left", "nest": "each around those behind it",
-		"union": "and what they add is put one behind the other", "join": "and what they say is joined", "each": "all of them",
+		"gate": "in order, up to the first that blocks", "judge": "all of them, and the most severe answer wins",
+		"first": "in order, and the first answer counts", "fold": "each with the value of the one before", "nest": "each around those after it",
+		"union": "and their results are concatenated", "join": "and their texts are joined", "each": "all of them",
 	}
 	order := "outermost first"
 	if info.Reverse {
@@ -117,10 +112,10 @@ func (s *Source) summary(info point.Info) string {
 	case info.Bracket:
 		return fmt.Sprintf("Kind **%s**, rule **%s**: hooks are called %s, %s.", info.Kind, info.Combine, order, rule)
 	}
-	policy := "open: as if the hook were not there"
+	policy := "open: as if the hook were absent"
 	switch {
 	case slices.Contains(s.Silent(), info.Name):
-		return fmt.Sprintf("Kind **%s**, rule **%s**: hooks are called %s, %s. A hook's own failure is no opinion, and is told.",
+		return fmt.Sprintf("Kind **%s**, rule **%s**: hooks are called %s, %s. A hook's own failure is no opinion, and is emitted as an event.",
 			info.Kind, info.Combine, order, rule)
 	case info.Closed:
 		policy = "closed"
@@ -129,9 +124,8 @@ func (s *Source) summary(info point.Info) string {
 		info.Kind, info.Combine, order, rule, policy)
 }
 
-// sees writes the types of the parameters with their members.
-func (s *Source) sees(b *strings.Builder, p declared) {
-	head := "\n## What it sees\n"
+func (s *Source) parameters(b *strings.Builder, p declared) {
+	head := "\n## Parameters\n"
 	for _, name := range typesIn(p.method.Params) {
 		t, ok := s.types[name]
 		if !ok || len(t.members) == 0 {
@@ -150,7 +144,6 @@ func (s *Source) sees(b *strings.Builder, p declared) {
 	}
 }
 
-// typesIn returns the names of the exported types among the parameters.
 func typesIn(list *ast.FieldList) []string {
 	var out []string
 	for _, f := range list.List {
@@ -189,11 +182,14 @@ func (s *Source) qualified(f *ast.FuncType) string {
 	return out
 }
 
-// withoutName drops the name that a doc comment begins with.
+// withoutName drops the name and the verb with which a doc comment begins.
 func withoutName(call, doc string) string {
 	name, _, _ := strings.Cut(call, "(")
 	doc = strings.TrimPrefix(doc, name+" ")
-	return strings.TrimPrefix(strings.TrimPrefix(doc, "is "), "are ")
+	for _, verb := range []string{"is ", "are ", "returns "} {
+		doc = strings.TrimPrefix(doc, verb)
+	}
+	return doc
 }
 
 func elsewhere(b *strings.Builder, name string) {

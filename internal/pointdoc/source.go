@@ -18,7 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// Source is what the source of package hook says.
+// Source holds the declarations of package hook.
 type Source struct {
 	fset *token.FileSet
 	// points are the interfaces with //hook:point, in their order.
@@ -26,7 +26,7 @@ type Source struct {
 	types  map[string]typ
 	// answers are the constructors of each decision type.
 	answers map[string][]Answer
-	// prefix is what package hook writes before a type of the file that is being read.
+	// prefix is the qualifier of the types in the current file: "" or "message.".
 	prefix string
 }
 
@@ -120,7 +120,7 @@ func (s *Source) addType(d *ast.GenDecl, t *ast.TypeSpec) {
 	s.types[s.prefix+t.Name.Name] = own
 }
 
-// declares tells whether the comment ends with the directive of a point.
+// declares reports whether the comment ends with the directive of a point.
 func declares(g *ast.CommentGroup) bool {
 	return g != nil && strings.HasPrefix(g.List[len(g.List)-1].Text, "//hook:point")
 }
@@ -172,7 +172,6 @@ func receiver(t ast.Expr) string {
 	return ""
 }
 
-// code writes a piece of syntax as it stands in a file.
 func (s *Source) code(n ast.Node) string {
 	var sb strings.Builder
 	if err := format.Node(&sb, s.fset, n); err != nil {
@@ -181,7 +180,6 @@ func (s *Source) code(n ast.Node) string {
 	return sb.String()
 }
 
-// text is a doc comment without directives.
 func text(g *ast.CommentGroup) string {
 	if g == nil {
 		return ""
@@ -197,7 +195,7 @@ func markdown(doc string) string {
 	return strings.NewReplacer(`\[`, "`", `\]`, "`").Replace(strings.TrimSpace(out))
 }
 
-// first is the first sentence of a doc comment, in one line.
+// first returns the first sentence of a doc comment, in one line.
 func first(doc string) string {
 	line := strings.Join(strings.Fields(doc), " ")
 	if i := strings.Index(line, ". "); i >= 0 {
@@ -206,7 +204,7 @@ func first(doc string) string {
 	return strings.NewReplacer("|", `\|`, "[", "`", "]", "`").Replace(line)
 }
 
-// Answers are what may be answered at each point, by its name.
+// Answers returns the possible answers at each point, by its name.
 func (s *Source) Answers() map[string][]string {
 	out := map[string][]string{}
 	for _, p := range s.points {
@@ -219,7 +217,7 @@ func (s *Source) Answers() map[string][]string {
 	return out
 }
 
-// Silent are the points at which a hook's own failure is no opinion.
+// Silent returns the points at which a hook's own failure is no opinion.
 func (s *Source) Silent() []string {
 	var out []string
 	for p, info := range point.All() {
@@ -230,7 +228,7 @@ func (s *Source) Silent() []string {
 	return out
 }
 
-// decision is the type of the point's answer, "" if it decides nothing.
+// decision returns the type of the point's answer, "" if it decides nothing.
 func (s *Source) decision(p declared) string {
 	if p.method.Results == nil {
 		return ""

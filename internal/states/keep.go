@@ -7,9 +7,8 @@ import (
 	"reflect"
 )
 
-// keepable returns why values of the type would not come back from JSON as they
-// were, or nil. What JSON leaves out without a word is an error here: a field that is
-// lost with a restart is found when it is too late.
+// keepable returns an error if values of the type do not survive JSON. A field that JSON
+// silently leaves out is an error too: its loss would show only after a restart.
 func keepable(t reflect.Type) error {
 	if err := comesBack(t, map[reflect.Type]bool{}); err != nil {
 		return err
@@ -28,8 +27,8 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// own reports whether the type has a JSON of its own. The error is that it is written
-// and cannot be read.
+// own reports whether the type encodes itself. It is an error if it does not also decode
+// itself.
 func own(t reflect.Type) (bool, error) {
 	p := reflect.PointerTo(t)
 	writes, reads := p.Implements(marshaler), p.Implements(unmarshaler)
@@ -55,7 +54,7 @@ func comesBack(t reflect.Type, seen map[reflect.Type]bool) error {
 	case reflect.Func, reflect.Chan, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
 		return fmt.Errorf("JSON has no %v", t)
 	case reflect.Interface:
-		return fmt.Errorf("what was in a value of type %v is not known any more when it is read", t)
+		return fmt.Errorf("JSON does not keep the dynamic type of a value of type %v", t)
 	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return comesBack(t.Elem(), seen)
 	case reflect.Map:
@@ -80,7 +79,7 @@ func fieldComesBack(t reflect.Type, sf reflect.StructField, seen map[reflect.Typ
 		return nil
 	}
 	if !sf.IsExported() && !(sf.Anonymous && sf.Type.Kind() == reflect.Struct) {
-		return fmt.Errorf("the field %s of %v is not exported, so that JSON leaves it out: export it, or say so with the tag `json:\"-\"`", sf.Name, t)
+		return fmt.Errorf("the field %s of %v is not exported, so that JSON leaves it out: export it, or mark it with the tag `json:\"-\"`", sf.Name, t)
 	}
 	return comesBack(sf.Type, seen)
 }

@@ -18,8 +18,8 @@ import (
 // member and the name of the state, "Core.Cost.total", or the shared name. A hook that is a member twice has its states once, under the
 // path of the first.
 //
-// The error tells of everything that is wrong at once: one shared name for values of several types, two states of one key, values that
-// JSON cannot hold and give back. A composite is a *composite.Composite.
+// The error lists all problems: one shared name for values of several types, two states of one key, values that do not survive JSON. A
+// composite is a *composite.Composite.
 func Of(h hook.Hook) (map[string]hook.State, error) {
 	f := finder{keys: map[string]hook.State{}, paths: map[string]string{}, seen: map[hook.State]bool{}}
 	f.hook("", h)
@@ -29,13 +29,13 @@ func Of(h hook.Hook) (map[string]hook.State, error) {
 // finder collects the states of a hook.
 type finder struct {
 	keys map[string]hook.State
-	// paths says where each key was declared.
+	// paths maps each key to the path of its declaration.
 	paths map[string]string
 	seen  map[hook.State]bool
 	errs  []error
 }
 
-// joined is a composite.
+// joined is implemented by a composite.
 type joined interface {
 	Self() hook.Hook
 	Members() iter.Seq2[string, hook.Hook]
@@ -59,14 +59,14 @@ func (f *finder) hook(path string, h hook.Hook) {
 	}
 }
 
-// add notes a state that was declared at the path.
+// add adds a state that the subsystem at the path declares.
 func (f *finder) add(path string, s hook.State) {
 	if f.seen[s] {
 		return
 	}
 	f.seen[s] = true
 	if err := keepable(s.Type()); err != nil {
-		f.errs = append(f.errs, fmt.Errorf("%s: a hook.ConversationState[%v] cannot be kept: %w", path, s.Type(), err))
+		f.errs = append(f.errs, fmt.Errorf("%s: a hook.ConversationState[%v] cannot be stored: %w", path, s.Type(), err))
 		return
 	}
 	key := s.Key(path)
@@ -77,7 +77,7 @@ func (f *finder) add(path string, s hook.State) {
 	case s.Key("") != key || other.Key("") != key:
 		f.errs = append(f.errs, fmt.Errorf("%s: its state has the key %s, which is that of %s too: rename one of them", path, key, f.paths[key]))
 	case s.Type() != other.Type():
-		f.errs = append(f.errs, fmt.Errorf("%s: the shared state %q is a hook.ConversationState[%v] here and a hook.ConversationState[%v] in %s: give them one type, or two names",
+		f.errs = append(f.errs, fmt.Errorf("%s: the shared state %q is a hook.ConversationState[%v] here and a hook.ConversationState[%v] in %s: give them the same type, or different names",
 			path, key, s.Type(), other.Type(), f.paths[key]))
 	}
 }
@@ -87,5 +87,4 @@ func isNil(h hook.Hook) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// join puts a name behind a path.
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }

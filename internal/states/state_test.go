@@ -120,17 +120,17 @@ func TestWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	number, text, pathLike := &kept[int]{}, &kept[string]{}, &kept[int]{}
 	number.State.Shared, text.State.Shared, pathLike.State.Shared = "sum", "sum", "A.State"
-	const cannot = "…] cannot be kept: "
+	const cannot = "…] cannot be stored: "
 	for name, c := range map[string]struct {
 		hook hook.Hook
 		want string
 	}{
 		"one shared name, two types": {of("Cost", number, "Guard", text),
-			`Guard.State: the shared state "sum" is a hook.ConversationState[string] here and a hook.ConversationState[int] in Cost.State: give them one type, or two names`},
+			`Guard.State: the shared state "sum" is a hook.ConversationState[string] here and a hook.ConversationState[int] in Cost.State: give them the same type, or different names`},
 		"a shared name like a path": {of("A", &kept[int]{}, "B", pathLike), "B.State: its state has the key A.State, which is that of A.State too: rename one of them"},
-		"an unexported field":       {&kept[struct{ a int }]{}, cannot + "the field a of struct { a int } is not exported, so that JSON leaves it out: export it, or say so with the tag `json:\"-\"`"},
+		"an unexported field":       {&kept[struct{ a int }]{}, cannot + "the field a of struct { a int } is not exported, so that JSON leaves it out: export it, or mark it with the tag `json:\"-\"`"},
 		"deep in it":                {&kept[map[string][]*struct{ F func() }]{}, cannot + "JSON has no func()"},
-		"an interface":              {&kept[[]any]{}, cannot + "what was in a value of type interface {} is not known any more when it is read"},
+		"an interface":              {&kept[[]any]{}, cannot + "JSON does not keep the dynamic type of a value of type interface {}"},
 		"a channel":                 {&kept[chan int]{}, cannot + "JSON has no chan int"},
 		"keys":                      {&kept[map[bool]int]{}, cannot + "JSON has no keys of type bool"},
 		"half a JSON":               {&kept[writesOnly]{}, cannot + "states_test.writesOnly has MarshalJSON without UnmarshalJSON"},

@@ -8,7 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// writtenError is what is kept of an error.
+// writtenError is the JSON of an error.
 type writtenError struct {
 	// Text is safe to show.
 	Text     string          `json:"text"`
@@ -17,7 +17,7 @@ type writtenError struct {
 	Failure  *writtenFailure `json:"failure,omitzero"`
 }
 
-// writtenFailure is the failure of a hook without its cause, which may quote secrets.
+// writtenFailure is the JSON of a hook's failure, without its cause, which may quote secrets.
 type writtenFailure struct {
 	Subsystem string `json:"subsystem"`
 	Point     string `json:"point"`
@@ -37,10 +37,10 @@ func errorOf(err error) *writtenError {
 	return w
 }
 
-// errUnwritten stands for a cause.
+// errUnwritten replaces a cause.
 var errUnwritten = errors.New("its cause was not written down")
 
-// readError is an error that was read back.
+// readError is an error that was decoded from JSON.
 type readError struct {
 	text  string
 	under []error

@@ -10,14 +10,14 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// Points are those of which there is a view.
+// Points returns the points that have a view.
 func Points() hook.PointSet {
 	return 0 | 1<<point.AfterTurn | 1<<point.AfterCompaction | 1<<point.OnSessionEnd
 }
 
-// Read reads a view back. Tell tells it to a hook, and reports whether the hook has
-// the point.
-func (r Reader) Read(p hook.Point, text message.JSON) (tell func(context.Context, hook.Hook) bool, err error) {
+// Read decodes a view. The returned function calls the point of a hook with it, and
+// reports whether the hook has the point.
+func (r Reader) Read(p hook.Point, text message.JSON) (call func(context.Context, hook.Hook) bool, err error) {
 	switch p {
 	case point.AfterTurn:
 		return reads(r, p, text, func(ctx context.Context, h hook.AfterTurn, turn *hook.Turn, outcome hook.TurnOutcome) {

@@ -9,17 +9,17 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Reader has what a view does not.
+// Reader supplies the values that a view does not contain.
 type Reader struct {
 	// Agent returns the configuration of the agent; never nil.
 	Agent func(name string) *hook.AgentConfig
-	// History returns what is stored of the conversation.
+	// History returns the stored messages of the conversation.
 	History func(conversation string) message.Messages
 	// Host is that of the places.
 	Host hook.Host
 }
 
-// reads reads a view back for the observer that call calls.
+// reads decodes a view. The returned function calls an observer with it.
 func reads[H any, P Place, V any](r Reader, p hook.Point, text message.JSON, call func(context.Context, H, P, V)) (func(context.Context, hook.Hook) bool, error) {
 	var w written
 	if err := json.Unmarshal([]byte(text), &w); err != nil {

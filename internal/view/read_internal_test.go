@@ -42,6 +42,6 @@ func TestAStepAndAnyValueAreReadBackAsTheyWere(t *testing.T) {
 	assert.Equal(t, []any{"t", 2, 3, "m", message.Usage{Input: 7}}, []any{w.step.Turn().ID(), w.step.Turn().Number(), w.step.Number(), w.step.Model(), w.usage})
 
 	_, err = reads(r, point.AfterStep, "{}", tell)
-	assert.ErrorContains(t, err, "what was written down for AfterStep cannot be read")
+	assert.ErrorContains(t, err, "the stored arguments of AfterStep cannot be read")
 	assert.Empty(t, Of(turn, func() time.Time { return time.Time{} }).Payload, "what cannot be written has no payload")
 }

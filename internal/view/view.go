@@ -1,13 +1,13 @@
-// Package view writes down what an observer is told, so that it can be told later,
-// by another process if need be, and reads it back.
+// Package view encodes the arguments of an observer, so that a job can call the observer
+// later, even in another process, and decodes them.
 //
-// Read back are: conversation, sender and agent; session, with its totals; the turn's
-// id, number, depth, input, limits, time and how far it was; the outcome. The agent's
-// configuration is the one that whoever reads knows by the agent's name, and the
-// history the one that is stored by then. Not read back are the states of hooks,
-// contributions and the parent of a child's turn: states are empty and nobody keeps
-// them. Of an error there is the text that is safe to show, whether it is
-// context.Canceled or context.DeadlineExceeded, and of a hook's failure its place.
+// A view has conversation, sender and agent; session, with its totals; the turn's id,
+// number, depth, input, limits, time and progress; and the outcome. The [Reader] supplies the
+// agent's configuration by the agent's name, and the history as it is stored by then. A view
+// does not have the states of hooks, contributions and the parent of a child's turn: the
+// decoded places have empty states that are not stored. Of an error it has the text that is
+// safe to show, whether it is context.Canceled or context.DeadlineExceeded, and of a hook's
+// failure its place.
 package view
 
 //go:generate go run ../../gen/internal/pointgen view ../../hook
@@ -22,13 +22,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Place is where something can be observed in the background.
+// Place is the place of an observer that can run in the background.
 type Place interface {
 	*hook.Conversation | *hook.Session | *hook.Turn | *hook.Step
 }
 
-// Of writes what an observer is shown as a job that is done once for the session or the turn, or once more each time
-// at a conversation and a step, which have no id.
+// Of encodes the arguments of an observer as a job. The job runs once for a session or a turn. For conversations and steps, which have
+// no id, each call has a job of its own.
 func Of[P Place, V any](place P, value V) hook.Job {
 	var w written
 	key := w.place(place)
@@ -44,7 +44,7 @@ func Of[P Place, V any](place P, value V) hook.Job {
 	return w.job(key)
 }
 
-// place writes the place with those around it, and returns its id.
+// place encodes the place with those around it, and returns its id.
 func (w *written) place(place any) (id string) {
 	switch p := place.(type) {
 	case *hook.Conversation:
@@ -62,8 +62,8 @@ func (w *written) place(place any) (id string) {
 	return ""
 }
 
-// job is the view as the payload of a job. Without an id of what it is about the key
-// is empty. What cannot be written has no payload.
+// job returns a job with the view as its payload; without one if it cannot be encoded. id is
+// that of the place; without one the key is empty.
 func (w *written) job(id string) hook.Job {
 	data, err := json.Marshal(w)
 	if err != nil || w.failed != nil {
@@ -72,12 +72,12 @@ func (w *written) job(id string) hook.Job {
 	return hook.Job{Key: id, Payload: message.JSON(data)}
 }
 
-// written is what an observer was shown: the place with those around it, and the value.
+// written is the JSON of an observer's arguments: the place with those around it, and the value.
 type written struct {
 	Conversation writtenConversation `json:"conversation"`
 	Session      *writtenSession     `json:"session,omitzero"`
 	writtenTurn
-	// Step is the number of the step, Model what it asks.
+	// Step is the number of the step, Model its model.
 	Step  int    `json:"step,omitzero"`
 	Model string `json:"model,omitzero"`
 
@@ -85,7 +85,7 @@ type written struct {
 	Compacted hook.Compacted `json:"compacted,omitzero"`
 	// Value is any other value.
 	Value json.RawMessage `json:"value,omitzero"`
-	// failed: the value cannot be written.
+	// failed is the error of encoding the value.
 	failed error
 }
 
@@ -183,9 +183,8 @@ func (w writtenOutcome) outcome() hook.TurnOutcome {
 	return o
 }
 
-// unreadable is the error of a view that says nothing.
 func unreadable(p hook.Point, err error) error {
-	return fmt.Errorf("what was written down for %s cannot be read: %w", p, err)
+	return fmt.Errorf("the stored arguments of %s cannot be read: %w", p, err)
 }
 
 var errNoView = errors.New("there is no view of this point")

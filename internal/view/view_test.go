@@ -80,7 +80,7 @@ func TestEveryObservingPointHasAView(t *testing.T) {
 	assert.Equal(t, want, view.Points())
 	for p := range point.All() {
 		_, err := reader().Read(p, "{")
-		require.ErrorContains(t, err, "what was written down for "+p.String()+" cannot be read")
+		require.ErrorContains(t, err, "the stored arguments of "+p.String()+" cannot be read")
 		if !view.Points().Has(p) {
 			assert.ErrorContains(t, err, "there is no view of this point")
 		}

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes a name one that can be seen: what is invisible, changes the
-// direction of the text, stands on another character or breaks the line is
-// written as \u and its number, and what is no UTF-8 as \x and the byte.
+// clean makes all characters of a name visible. It escapes as \u those that are invisible,
+// change the direction of the text, combine with another one or break the line, and as \x
+// bytes that are no UTF-8.
 func clean(s string) string {
 	if plain(s) {
 		return s
@@ -30,7 +30,6 @@ func clean(s string) string {
 	return sb.String()
 }
 
-// plain: nothing but visible ASCII and blanks.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -40,7 +39,7 @@ func plain(s string) bool {
 	return true
 }
 
-// visible reports whether the character takes a place of its own.
+// visible reports whether the character is drawn in a cell of its own.
 func visible(r rune) bool {
 	switch r {
 	case 0x115f, 0x1160, 0x3164, 0xffa0: // letters that have no shape
@@ -49,7 +48,6 @@ func visible(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.Is(unicode.M, r)
 }
 
-// list joins cleaned names.
 func list(names []string, sep string) string {
 	out := make([]string, len(names))
 	for i, n := range names {

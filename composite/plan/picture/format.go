@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Format is how a view is shown.
+// Format is an output format of a view.
 type Format string
 
 // The formats.
@@ -41,10 +41,10 @@ func FormatOf(file string) (Format, error) {
 	case ".md", ".json":
 		return Format(ext[1:]), nil
 	}
-	return "", fmt.Errorf("the name %q does not tell the format; end it in .txt, .md or .json, or name the format", file)
+	return "", fmt.Errorf("the format of %q is unknown; end the name in .txt, .md or .json, or give the format", file)
 }
 
-// Render shows the views in their order, in one text: JSON is an array, Markdown has a
+// Render renders the views in their order into one text: JSON is an array, Markdown has a
 // section with a picture for each. The text ends in a line break.
 func Render(f Format, views ...*View) ([]byte, error) {
 	switch f {
@@ -65,7 +65,6 @@ func Render(f Format, views ...*View) ([]byte, error) {
 // JSON returns the view alone as JSON: an object.
 func (v *View) JSON() ([]byte, error) { return encoded(v) }
 
-// encoded writes one value; it is any because it is only encoded.
 func encoded(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

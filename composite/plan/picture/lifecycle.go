@@ -2,22 +2,21 @@ package picture
 
 import "slices"
 
-// Scope is a stretch of the lifecycle: a process, in it an agent, in it a turn,
-// and so on. Its points come in the order in which the runtime calls them.
+// Scope is a phase of the lifecycle: a process, in it an agent, in it a turn, and so on.
+// Its points are in the order in which the runtime calls them.
 type Scope struct {
 	Name string
-	// Each says how often the runtime goes through it.
+	// Each says how often the scope runs.
 	Each string
-	// Before are the points up to the scope inside, Inside is that scope, and After
-	// are the points behind it.
+	// Before has the points before the inner scope, Inside, and After those after it.
 	Before []string
 	Inside *Scope
 	After  []string
 }
 
-// Lifecycle returns the points in the order in which the runtime calls them. A point is in the scope of its place, in the order
-// of the declarations: those behind a point of the scope inside come after that scope. When the methods of hook.Hook are called is
-// written down here. A point without a place that is no end of a bracket is in no scope.
+// Lifecycle returns the points in the order in which the runtime calls them. A point is in the scope of its place, in the order of the
+// declarations. If it is declared after a point of the inner scope, it comes after that scope. The methods of hook.Hook are listed
+// here by hand. A point without a place that is no end of a bracket is in no scope.
 func Lifecycle(points []Point) []*Scope {
 	around := []*Scope{ // outermost first
 		{Name: "process", Each: "from its start to its end"},
@@ -51,7 +50,7 @@ func (p Point) scope() int {
 	if p.Kind == "facade" {
 		return -1
 	}
-	if p.Name == "OnInvalidTool" { // its place is the step, as the call could not be bound
+	if p.Name == "OnInvalidTool" { // its place is the step, because the call could not be bound
 		return 5
 	}
 	switch p.Place {
@@ -71,7 +70,7 @@ func (p Point) scope() int {
 	return -1
 }
 
-// elsewhere is the scope of points that the lifecycle does not know.
+// elsewhere is the name of the scope of points in no other scope.
 const elsewhere = "elsewhere"
 
 // stop is one point of the lifecycle with the scopes around it, outermost first.
@@ -80,7 +79,6 @@ type stop struct {
 	in    []*Scope
 }
 
-// stops are the points in order.
 func (s *Scope) stops(around []*Scope) []stop {
 	in := append(slices.Clip(around), s)
 	var out []stop
@@ -96,8 +94,8 @@ func (s *Scope) stops(around []*Scope) []stop {
 	return out
 }
 
-// ordered returns the points as the lifecycle calls them, then those it does not
-// know, as they are declared.
+// ordered returns the points in the order of the lifecycle, then those in no scope, in the
+// order of their declaration.
 func ordered(points []Point) []stop {
 	var out []stop
 	var all []stop

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// mermaid shows the view as a section of Markdown with a picture: a scope is a box, a
-// point is a node in it, and an arrow leads along its calls. It has no places: what is
-// kept beside the code must not change with every line of it.
+// mermaid renders the view as a section of Markdown with a picture: a scope is a box, a
+// point is a node in it, and arrows follow its calls. It has no source positions, because a
+// picture in the repository must not change with every edit.
 func mermaid(v *View) string {
 	d := drawing{}
 	d.line("flowchart LR")
@@ -32,7 +32,7 @@ func mermaid(v *View) string {
 	return "## " + plainly(v.Type) + "\n\n" + about + d.fenced() + d.notes
 }
 
-// drawing is a flow chart in the language of Mermaid, with what stands below it.
+// drawing is a flow chart in the language of Mermaid.
 type drawing struct {
 	sb    strings.Builder
 	notes string
@@ -42,7 +42,7 @@ func (d *drawing) line(format string, args ...any) { fmt.Fprintf(&d.sb, format+"
 
 func (d *drawing) fenced() string { return "```mermaid\n" + d.sb.String() + "```\n" }
 
-// calls draws one point and its calls. Those of one number stand beside each other.
+// calls draws one point and its calls. Calls with one number are drawn in parallel.
 func (d *drawing) calls(i int, a *At) {
 	lines := []string{a.Name, a.rule()}
 	if f := a.fails(); f != "" {
@@ -68,7 +68,7 @@ func (d *drawing) calls(i int, a *At) {
 	d.line("%s", chain)
 }
 
-// shaped is a label in the shape of its kind of point.
+// shaped returns a label in the shape for the kind of point.
 func shaped(kind string, lines ...string) string {
 	open, end := "[", "]"
 	switch kind {
@@ -86,7 +86,6 @@ func shaped(kind string, lines ...string) string {
 	return open + `"` + label(lines...) + `"` + end
 }
 
-// label writes lines of a label; an empty one is left out.
 func label(lines ...string) string {
 	var out []string
 	for _, l := range lines {
@@ -97,11 +96,9 @@ func label(lines ...string) string {
 	return strings.Join(out, "<br/>")
 }
 
-// plainly writes a text as Markdown that means nothing but itself.
 func plainly(s string) string { return entities(s, "&#") }
 
-// entities writes every character that may mean something to Markdown or Mermaid as a
-// number behind the prefix.
+// entities writes every special character of Markdown and Mermaid as the prefix and a number.
 func entities(s, prefix string) string {
 	var sb strings.Builder
 	for _, r := range clean(s) {
@@ -114,21 +111,21 @@ func entities(s, prefix string) string {
 	return sb.String()
 }
 
-// Courses are what may be said at each point, for [Course].
-type Courses struct {
-	// Points are those of the contract.
+// Contract has the facts about the points that [LifecycleDiagram] draws.
+type Contract struct {
+	// Points are all points of package hook.
 	Points []Point
-	// Answers are what may be answered at a point, by its name: "deny", "ask".
+	// Answers are the possible answers at a point, by its name: "deny", "ask".
 	Answers map[string][]string
 	// Silent are the points at which a hook's own failure is no opinion, whatever the
 	// policy.
 	Silent []string
 }
 
-// Course draws the lifecycle itself, without any composite: every point in the
-// order in which a runtime calls it, in the scopes around it, with its kind, what
-// may be answered and what becomes of a failure. It is a picture in Markdown.
-func Course(o Courses) string {
+// LifecycleDiagram draws the lifecycle, without any composite: all points in the order in
+// which a runtime calls them, in their scopes, with kinds, possible answers and the effect of
+// a failure. It is a picture in Markdown.
+func LifecycleDiagram(o Contract) string {
 	d := drawing{}
 	d.line("flowchart TB")
 	for _, s := range Lifecycle(o.Points) {
@@ -137,8 +134,7 @@ func Course(o Courses) string {
 	return d.fenced()
 }
 
-// scope draws a scope with what is in it.
-func (d *drawing) scope(o Courses, s *Scope) {
+func (d *drawing) scope(o Contract, s *Scope) {
 	d.line("subgraph %s[\"%s\"]", strings.ReplaceAll(s.Name, " ", "_"), label(s.Name+": "+s.Each))
 	d.points(o, s.Before)
 	if s.Inside != nil {
@@ -148,8 +144,7 @@ func (d *drawing) scope(o Courses, s *Scope) {
 	d.line("end")
 }
 
-// points draws points one behind the other.
-func (d *drawing) points(o Courses, names []string) {
+func (d *drawing) points(o Contract, names []string) {
 	var nodes []string
 	for _, name := range names {
 		i := slices.IndexFunc(o.Points, func(p Point) bool { return p.Name == name })
@@ -164,7 +159,7 @@ func (d *drawing) points(o Courses, names []string) {
 	}
 }
 
-func (o Courses) fails(p Point) string {
+func (o Contract) fails(p Point) string {
 	switch {
 	case p.Kind == "facade", p.Bracket:
 		return ""

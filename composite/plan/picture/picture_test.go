@@ -197,7 +197,7 @@ func TestFormats(t *testing.T) {
 	}
 	for _, name := range []string{"plan", "plan.svg", ""} {
 		_, err := picture.FormatOf(name)
-		assert.ErrorContains(t, err, "does not tell the format")
+		assert.ErrorContains(t, err, "is unknown; end the name in")
 	}
 	_, err := picture.ParseFormat("png")
 	assert.ErrorContains(t, err, "the formats are text, md, json")

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// text shows the view as three tables: where the fields stand, who acts where in
-// plan order, and the points as they are called.
+// text renders the view as three tables: the fields with their positions, the members with
+// their points in plan order, and the points with their calls.
 func text(v *View) string {
 	var sb strings.Builder
 	sb.WriteString(clean(v.Type))
@@ -42,8 +42,8 @@ func memberRows(rows *[][]string, all []Member, number, indent string) {
 	}
 }
 
-// tools are the tools of a member in one line; those of a composite are its
-// members'.
+// tools returns the tools of a member in one line; "" for a composite, whose members list
+// theirs.
 func (m *Member) tools() string {
 	names := list(m.Tools, " ")
 	switch {
@@ -57,8 +57,8 @@ func (m *Member) tools() string {
 	return names + ", more at run time"
 }
 
-// narrowed says what the tag says of the whole field: what it needs, and where
-// it is called.
+// narrowed returns the tag's options for the whole field: its requirements, and the
+// restrictions of its calls.
 func (m *Member) narrowed() []string {
 	var out []string
 	for _, n := range []struct {
@@ -72,7 +72,6 @@ func (m *Member) narrowed() []string {
 	return out
 }
 
-// rule is how the calls of a point become one answer.
 func (a *At) rule() string {
 	s := clean(a.Kind) + " " + clean(a.Combine)
 	if a.Reverse {
@@ -81,7 +80,6 @@ func (a *At) rule() string {
 	return s
 }
 
-// fails is the fail policy that holds where no tag changes it.
 func (a *At) fails() string {
 	switch {
 	case a.Kind == "facade":
@@ -92,9 +90,9 @@ func (a *At) fails() string {
 	return "open"
 }
 
-// order are the calls in one line, with what their tags say; those that are not
-// sure to have the point have a question mark. text and sign write names and
-// signs; or stands between owners of whom one is called.
+// order returns the calls in one line, with the options of their tags. A call has a question
+// mark if the member may lack the point. text and sign write names and signs; or separates
+// owners of which one is called.
 func (a *At) order(text, sign func(string) string, or string) string {
 	var parts []string
 	for _, c := range a.Calls {
@@ -115,7 +113,7 @@ func (a *At) order(text, sign func(string) string, or string) string {
 	return line
 }
 
-// signs are those that notes explain.
+// signs returns the marks of the call, which notes explain.
 func (c *Call) signs() string {
 	s := ""
 	if c.Maybe {
@@ -127,11 +125,10 @@ func (c *Call) signs() string {
 	return s
 }
 
-// options are what the tag says of the point, as the tag writes it.
+// options returns the tag's options for the point, in the form of a tag.
 func (c *Call) options() string { return c.Use.Options() }
 
-// notes explain the marks that occur in the view, and name the points at which
-// nobody acts.
+// notes explains the marks in the view, and names the points without members.
 func (v *View) notes() []string {
 	var out []string
 	any := func(test func(*Member) bool) bool { return someMember(v.Members, test) }
@@ -167,7 +164,7 @@ func someMember(all []Member, test func(*Member) bool) bool {
 	return false
 }
 
-// table aligns the columns; one that is empty in all rows is left out.
+// table aligns the columns and drops empty ones.
 func table(head []string, rows [][]string) string {
 	wide := make([]int, len(head))
 	for _, row := range rows {

@@ -1,7 +1,6 @@
-// Package picture shows a plan to people and programs: as text, as JSON, and as
-// Markdown with a picture in Mermaid, which readers of Markdown draw. It is pure: the
-// same plan gives the same bytes, and whatever strings are in it cannot break the
-// format.
+// Package picture renders a plan for people and programs: as text, as JSON, and as
+// Markdown with a Mermaid diagram. It is pure: the same plan gives the same bytes. It
+// escapes all strings, so that none can break the format.
 //
 //	v := picture.New(picture.Source{Plan: p, Points: points})
 //	text, err := picture.Render(picture.Markdown, v)
@@ -13,48 +12,46 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 )
 
-// Point is what the contract declares of a point; point.Info has the same
-// fields.
+// Point holds the facts of a point's declaration; point.Info has the same fields.
 type Point struct {
 	// Name is that of the method, "BeforeTool".
 	Name string `json:"name"`
 	// Kind is facade, contribute, rewrite, decide, wrap or observe.
 	Kind string `json:"kind"`
-	// Combine is the rule by which the answers of several members become one.
+	// Combine is the rule that combines the answers of several members.
 	Combine string `json:"combine"`
 	// Reverse: the last member comes first.
 	Reverse bool `json:"reverse,omitzero"`
 	// Bracket: the point is one end of a pair, as OnOpen and OnClose are.
 	Bracket bool `json:"bracket,omitzero"`
-	// Closed is the default fail policy; it says nothing at points of the facade.
+	// Closed is the default fail policy; it has no meaning at points of the facade.
 	Closed bool `json:"closed,omitzero"`
-	// Place is the name of the type that says what the point is about, "Turn".
+	// Place is the name of the type of the point's place, "Turn".
 	Place string `json:"place,omitzero"`
 }
 
-// byTool reports whether the owner of the tool is called, and nobody else.
+// byTool reports whether only the owner of the tool is called.
 func (p Point) byTool() bool { return p.Kind == "facade" && p.Combine == "first" }
 
-// Source is what a view is made from.
+// Source is the input of [New].
 type Source struct {
 	Plan *plan.Plan
 	// Points are those of the contract, in the order of their declaration.
 	Points []Point
-	// Package is the import path of the composite, Pos the place of its
-	// declaration, "daemon.go:19:6"; "" where they are not known.
+	// Package is the import path of the composite, Pos the position of its declaration,
+	// "daemon.go:19:6"; "" if unknown.
 	Package, Pos string
-	// Fields are the places of the fields by their path, "Core.Notes"; nil where
-	// they are not known.
+	// Fields are the positions of the fields by their path, "Core.Notes"; nil if unknown.
 	Fields map[string]string
 	// Own are the points for which the composite has a method written by hand.
 	Own []string
-	// RunTime: the plan was made at run time, where every hook is called at the
-	// methods of the facade, and nobody can tell who does something there.
+	// RunTime: the plan was made at run time. Then every hook is called at the methods of
+	// the facade, because those of hook.Nop look like the hook's own.
 	RunTime bool
 }
 
-// View is a plan laid open: who acts at which point, in the order of the calls.
-// Its JSON is one of the formats; names and meaning of its keys are stable.
+// View shows a plan by point: the members in the order of their calls. Its JSON is one of the
+// formats; names and meaning of its keys are stable.
 type View struct {
 	// Type is the name of the composite, "daemon.Daemon".
 	Type    string `json:"type"`
@@ -62,7 +59,7 @@ type View struct {
 	Pos     string `json:"pos,omitzero"`
 	// Members are in plan order: outermost first.
 	Members []Member `json:"members"`
-	// Points are those at which somebody acts, in the order of the lifecycle.
+	// Points are those with calls, in the order of the lifecycle.
 	Points []At `json:"points"`
 	// Unused are the names of all other points, in the same order.
 	Unused []string `json:"unused,omitzero"`
@@ -70,28 +67,28 @@ type View struct {
 	Off []plan.Disabled `json:"off,omitzero"`
 }
 
-// Member is one field: what the plan says, and where it stands.
+// Member is one field of the plan with its position.
 type Member struct {
 	plan.Member
-	// Path is the field with those around it, "Core.Notes"; Pos is its place.
+	// Path is that from the outermost composite, "Core.Notes"; Pos is the source position.
 	Path string `json:"path"`
 	Pos  string `json:"pos,omitzero"`
-	// Nested is the type of a member that is a composite, and Members are its own;
-	// they stand in the place of the plan's Composite, which is nil here.
+	// Nested is the type of a member that is a composite, and Members are its own. They
+	// replace the plan's Composite, which is nil here.
 	Nested  string   `json:"nested,omitzero"`
 	Members []Member `json:"members,omitzero"`
 }
 
-// At is one point with everybody who acts there.
+// At is one point with its calls.
 type At struct {
 	Point
-	// Scope is the stretch of the lifecycle, "tool call".
+	// Scope is the phase of the lifecycle, "tool call".
 	Scope string `json:"scope"`
-	// Own: the composite has a method written by hand, which decides what of the
-	// rest is called.
+	// Own: the composite has a hand-written method, which decides whether to call the
+	// members.
 	Own bool `json:"own,omitzero"`
-	// Calls are in the order of the calls, so from the last member to the first
-	// where the point is reversed.
+	// Calls are in the order of the calls: from the last member to the first if the
+	// point is reversed.
 	Calls []Call `json:"calls"`
 }
 
@@ -102,13 +99,13 @@ type Call struct {
 	// Order counts from 1. The owners of static tools have the same number at
 	// Dispatch: one of them is called, by the name of the tool.
 	Order int `json:"order"`
-	// Maybe: whether the member has the point is known only at run time.
+	// Maybe: only at run time it is known whether the member has the point.
 	Maybe bool `json:"maybe,omitzero"`
-	// Use is what the field's tag says of the point; its name is the point's.
+	// Use has the tag's options for the point; its name is the point's.
 	Use plan.PointUse `json:"use"`
 }
 
-// New lays a plan open.
+// New returns the view of a plan.
 func New(s Source) *View {
 	v := &View{Type: s.Plan.Type, Package: s.Package, Pos: s.Pos, Members: members(s, s.Plan, "", ""), Off: s.Plan.Disabled()}
 	all := leaves(v.Members, nil)
@@ -145,8 +142,8 @@ func members(s Source, p *plan.Plan, path, prefix string) []Member {
 	return out
 }
 
-// hideTools is for a composite whose tag says that it offers none, or that they
-// are known only at run time.
+// hideTools removes the tools of a composite whose tag says that it offers none, or that
+// they are known only at run time.
 func hideTools(all []Member, dynamic bool) {
 	for i := range all {
 		m := &all[i]
@@ -156,8 +153,7 @@ func hideTools(all []Member, dynamic bool) {
 	}
 }
 
-// leaf is what has a lane of its own: a member that is no composite, or one for
-// what it does itself.
+// leaf is a member that is drawn by itself: no composite, or a composite for its own points.
 type leaf struct {
 	*Member
 	// itself: the points of a composite that none of its members has.
@@ -166,7 +162,6 @@ type leaf struct {
 	in []*Member
 }
 
-// leaves are the lanes in plan order.
 func leaves(all []Member, in []*Member) []leaf {
 	var out []leaf
 	for i := range all {
@@ -183,8 +178,8 @@ func leaves(all []Member, in []*Member) []leaf {
 	return out
 }
 
-// reached reports whether the composites around the leaf are called at the
-// point. At run time nobody can tell which methods of the facade they have.
+// reached reports whether all composites around the leaf are called at the point. At run time
+// they may be at all methods of the facade.
 func (l leaf) reached(p Point) bool {
 	return !slices.ContainsFunc(l.in, func(m *Member) bool {
 		listed := slices.ContainsFunc(m.Points, func(u plan.PointUse) bool { return u.Name == p.Name })
@@ -192,7 +187,7 @@ func (l leaf) reached(p Point) bool {
 	})
 }
 
-// own are the points of a composite that none of its members has.
+// own returns the points of a composite that none of its members has.
 func (m *Member) own() []plan.PointUse {
 	var out []plan.PointUse
 	for _, use := range m.Points {
@@ -210,7 +205,7 @@ func anyHas(all []Member, point string) bool {
 	})
 }
 
-// use is what the member does at the point.
+// use returns the member's options at the point; false if it does not have the point.
 func (m *Member) use(point string) (plan.PointUse, bool) {
 	i := slices.IndexFunc(m.Points, func(u plan.PointUse) bool { return u.Name == point })
 	if i >= 0 {
@@ -219,15 +214,14 @@ func (m *Member) use(point string) (plan.PointUse, bool) {
 	return plan.PointUse{Name: point}, m.open() && !m.leftOut(point)
 }
 
-// leftOut: the tag says that the member is not called at the point.
 func (m *Member) leftOut(point string) bool {
 	return len(m.Only) > 0 && !slices.Contains(m.Only, point) || slices.Contains(m.Without, point)
 }
 
-// open: the points of the member are known only at run time.
+// open reports whether the points of the member are known only at run time.
 func (m *Member) open() bool { return m.Nested == "" && m.Member.Open() }
 
-// calls are those of a point, in order; everybody is there in case of doubt.
+// calls returns those of a point in order. With doubt it includes every leaf.
 func calls(p Point, all []leaf, doubt bool) []Call {
 	var out []Call
 	static := 0

@@ -1,5 +1,5 @@
-// Package golangci makes hookvet a linter of golangci-lint, which runs in most editors. golangci-lint has no plug-ins at run time:
-// a program of one's own is built that has this package in it, by "golangci-lint custom" with this .custom-gcl.yml:
+// Package golangci makes hookvet a linter of golangci-lint, which runs in most editors. golangci-lint has no plug-ins at run time.
+// Build a golangci-lint with this package by "golangci-lint custom" and this .custom-gcl.yml:
 //
 //	version: v2.15.0
 //	plugins:
@@ -28,10 +28,10 @@ import (
 	"github.com/grapnel-go/grapnel/gen/vet"
 )
 
-// Name is the linter's in the configuration of golangci-lint.
+// Name is the name of the linter in the configuration of golangci-lint.
 const Name = "hookvet"
 
-// init is what golangci-lint's plug-ins are: importing the package is all that the built program does.
+// init registers the plug-in, because a custom golangci-lint only imports the package.
 func init() { register.Plugin(Name, New) }
 
 // Settings are the linter's in .golangci.yml.

@@ -1,10 +1,10 @@
 package diag
 
-// Cause says what is wrong. Its code, severity and text stand in the table of this package.
+// Cause is a kind of problem. A table in this package has its code, severity and text.
 type Cause int
 
 const (
-	// What is quoted: the planner's problems, whose text package composite/plan makes.
+	// The planner's problems: package composite/plan makes their text.
 	Planner Cause = iota
 	PlannerField
 	PlannerTag
@@ -173,7 +173,7 @@ const (
 	UnusedFieldSchema
 	SchemaNoString
 
-	// What only the analyzer sees.
+	// Problems that only the analyzer finds.
 	NoGeneratedMethods
 	NoGeneratedTools
 	StaleComposite

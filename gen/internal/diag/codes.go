@@ -11,7 +11,7 @@ type page struct {
 	code, title, text, example string
 }
 
-// Page explains a code. Example has the mistake, marked // wrong, and the correction, marked // right; "" if no code shows it.
+// Page explains a code. Example has the mistake, marked // wrong, and the correction, marked // right; "" for none.
 type Page struct{ Code, Title, Text, Example string }
 
 // PageOf returns the page of a code, in any case of letters.

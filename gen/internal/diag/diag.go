@@ -1,5 +1,5 @@
-// Package diag has the problems that the generator reports, as data, and makes their text: cause.go lists what can be wrong,
-// texts.go says it, pages.go explains the codes.
+// Package diag has the problems that the generator reports, as data, and makes their text: cause.go lists the causes, texts.go
+// their texts, pages.go explains the codes.
 package diag
 
 import (
@@ -33,15 +33,15 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Problem is one finding, as data: its text is made of these fields by [Problem.Message] and [Problem.Fix]. Make one with [New].
+// Problem is one finding, as data: [Problem.Message] and [Problem.Fix] make its text. Make one with [New].
 type Problem struct {
 	Cause Cause
-	// Code is the cause's, one of [Codes]. The causes of the planner bring the planner's code.
+	// Code is the cause's, one of [Codes]. A problem of the planner has the planner's code.
 	Code     string
 	Severity Severity
 	// Pos is exact to the column.
 	Pos token.Position
-	// End is behind the last byte of what is wrong, in the file of Pos; zero if not known. [Locate] sets it.
+	// End is the end of the wrong text, in the file of Pos; zero if unknown. [Locate] sets it.
 	End token.Position
 	// Subject is the type, field, tool or file that the problem is about.
 	Subject string
@@ -49,10 +49,10 @@ type Problem struct {
 	Method string
 	// Facts are the other words that the text of the cause needs, in the order of its table.
 	Facts []string
-	// Remedy replaces the fix of the cause where other errors suggest a better one; "" elsewhere.
+	// Remedy replaces the fix of the cause if other errors suggest a better one; "" otherwise.
 	Remedy string
 	Notes  []Note
-	// Edits make the change of Fix where nobody has to decide anything; nil elsewhere.
+	// Edits apply Fix automatically; nil if a person has to decide.
 	Edits []Edit
 }
 
@@ -66,16 +66,16 @@ func New(cause Cause, pos token.Position, subject string, facts ...any) Problem 
 	return p
 }
 
-// Of returns the problem with the method of its subject that it is about.
+// Of returns the problem with its Method set.
 func (p Problem) Of(method string) Problem {
 	p.Method = method
 	return p
 }
 
-// Message says what is wrong and why, in one line, lower case, without a full stop.
+// Message returns the problem and its reason, in one line, lower case, without a full stop.
 func (p Problem) Message() string { return p.fill(texts[p.Cause].message) }
 
-// Fix says what to write instead, ready to copy; "" if the message says it.
+// Fix returns the text to write instead, ready to copy; "" if the message has it.
 func (p Problem) Fix() string {
 	if p.Remedy != "" {
 		return p.Remedy
@@ -95,7 +95,7 @@ func (p Problem) fill(text string) string {
 	return fmt.Sprintf(text, args...)
 }
 
-// Same tells whether two problems are equal but for notes and edits.
+// Same reports whether two problems are equal except for notes and edits.
 func (p Problem) Same(o Problem) bool { return p.Pos == o.Pos && compareText(p, o) == 0 }
 
 func compareText(a, b Problem) int {
@@ -152,7 +152,7 @@ func comparePos(a, b token.Position) int {
 	return cmp.Or(strings.Compare(a.Filename, b.Filename), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
-// HasErrors tells whether one of the problems stops the run.
+// HasErrors reports whether one of the problems stops the run.
 func HasErrors(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
 }

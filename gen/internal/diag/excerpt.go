@@ -49,7 +49,7 @@ func cells(line string) []cell {
 	return out
 }
 
-// hidden tells whether a character acts on the terminal or is invisible. The two joiners are not hidden: scripts and emoji need
+// hidden reports whether a character acts on the terminal or is invisible. The two joiners are not hidden: scripts and emoji need
 // them.
 func hidden(r rune) bool {
 	return r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)

@@ -1,6 +1,6 @@
 package diag
 
-// misusePages are those of the analyzer: what hookgen does not look at, because it needs function bodies or what was generated.
+// misusePages are those of the analyzer. hookgen does not report these problems, because they need function bodies or generated code.
 func misusePages() []page {
 	return []page{
 		{"HG080", "nothing was generated",

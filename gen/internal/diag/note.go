@@ -9,24 +9,24 @@ type Note struct {
 	Message string
 }
 
-// Remark is a note without a place: what somebody else says, such as the go command.
+// Remark is a note without a place, such as a message of the go command.
 func Remark(text string) Note { return Note{Message: text} }
 
-// HaveWant are the notes of a signature that is another than it has to be.
+// HaveWant returns the notes of a wrong signature.
 func HaveWant(have, want string) []Note {
 	return []Note{{Message: "have " + have}, {Message: "want " + want}}
 }
 
-// DeclaredHere is where the other party is declared.
+// DeclaredHere is the note with the declaration of the other party.
 func DeclaredHere(pos token.Position, name string) Note { return Note{pos, name + " is declared here"} }
 
-// DeclaresIt is where a type or method declares what the problem is about.
+// DeclaresIt is the note with the type or method that declares the problem's subject.
 func DeclaresIt(pos token.Position, name string) Note { return Note{pos, name + " declares it here"} }
 
-// ItIsDeclaredHere is where the subject of a problem is declared that is reported elsewhere.
+// ItIsDeclaredHere is the note with the declaration of the subject of a problem that is reported elsewhere.
 func ItIsDeclaredHere(pos token.Position) Note { return Note{pos, "it is declared here"} }
 
-// ToolDeclaredHere is where a type declares one of its tools.
+// ToolDeclaredHere is the note with the declaration of a tool.
 func ToolDeclaredHere(pos token.Position) Note { return Note{pos, "a tool is declared here"} }
 
 // FirstStandsHere is the place of the first of two.
@@ -35,9 +35,9 @@ func FirstStandsHere(pos token.Position) Note { return Note{pos, "the first stan
 // IsValue says that a field is no pointer.
 func IsValue(pos token.Position, field string) Note { return Note{pos, field + " is a value"} }
 
-// OneVersion says which packages have to be of the version of hookgen.
+// OneVersion says that the contract and hookgen must have the same version.
 func OneVersion(contract string) Note {
-	return Note{Message: "generated code would not compile: " + contract + " and hookgen are of one version"}
+	return Note{Message: "generated code would not compile: " + contract + " and hookgen must have the same version"}
 }
 
 // Unchanged says that a package was there already.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Format is how problems are written.
+// Format is an output format of problems.
 type Format string
 
 // The formats.
@@ -21,7 +21,7 @@ const (
 	JSON Format = "json"
 )
 
-// Formats are all there are.
+// Formats returns all formats.
 func Formats() []Format { return []Format{Text, GitHub, JSON} }
 
 // Printer writes problems. The zero value writes text without source lines.

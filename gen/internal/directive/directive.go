@@ -17,7 +17,7 @@ type Directive struct {
 	Verb string
 	// Pos is the place of the slashes.
 	Pos token.Pos
-	// Args are the words behind the verb with their places.
+	// Args are the words after the verb with their places.
 	Args []ast.DirectiveArg
 
 	Composite *Composite
@@ -96,7 +96,7 @@ func verbOf(name string) (verb, bool) {
 	return all[i], true
 }
 
-// Mentioned tells whether the text of a file may contain a directive or a near miss, without parsing it.
+// Mentioned reports whether the text of a file may contain a directive or a near miss, without parsing it.
 func Mentioned(text []byte) bool {
 	for _, spelling := range []string{"hook:", "Hook:", "HOOK:", "hook :", "hooks:", "hookgen:"} {
 		if bytes.Contains(text, []byte(spelling)) {
@@ -221,7 +221,7 @@ type problem struct {
 	// verb is the verb of the directive, or the text of a comment that is none.
 	verb  string
 	facts []any
-	// end is behind the last byte of what is wrong; no position if that is not known.
+	// end is the end of the wrong text; no position if unknown.
 	end  token.Pos
 	edit edit
 }

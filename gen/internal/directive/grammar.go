@@ -5,24 +5,24 @@ import "time"
 // The grammar: one struct per directive. Parser, hookgen explain and documentation are made from these structs; the doc comments
 // are the manual. A field's tag is the option's name; "…args" takes all words that are no option, "…word" one of them.
 
-// Composite marks a struct of hooks, for which the facade is generated: the nine methods of hook.Hook, DispatchAll, and Compose, which
-// returns the composite that has all points of the members. Fields are configured by their tag `hook:"…"`.
+// Composite marks a struct of hooks. Generated are the nine methods of hook.Hook, DispatchAll, and Compose, which
+// returns the composite with all points of the members. Fields are configured by their tag `hook:"…"`.
 type Composite struct{}
 
-// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated. What
-// it says about order, needs and policies holds for every field of the type in any composite, unless the field's tag says something else. T is a type with the
+// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated. Its options for order, requirements and
+// policies apply to every field of the type in any composite, unless the field's tag overrides them. T is a type with the
 // name of its package, or one of this package; several are joined by commas.
 type Subsystem struct {
-	// Prefix is put in front of every tool name that is made from a method's name.
+	// Prefix precedes every tool name that is made from a method's name.
 	Prefix string `option:"prefix"`
-	// Dynamic says that the tools are known only at run time: Schema and Dispatch are written by hand, and a composite asks the
+	// Dynamic: the tools are known only at run time. Schema and Dispatch are written by hand, and a composite tries the
 	// subsystem after all owners of static tools.
 	Dynamic bool `option:"dynamic"`
 	// Order is the place in a composite: a number, lower first, 100 by default.
 	Order int `option:"order"`
-	// Requires are types of which the composite has to have a field: skills.Skills.
+	// Requires are types of which the composite must have a field: skills.Skills.
 	Requires []string `option:"requires"`
-	// Before are types whose fields come behind this one's.
+	// Before are types whose fields come after this one's.
 	Before []string `option:"before"`
 	// After are types whose fields come before this one's.
 	After []string `option:"after"`
@@ -46,7 +46,7 @@ type Tool struct {
 	Destructive bool `option:"destructive"`
 	// Idempotent: a second call with the same arguments changes nothing more.
 	Idempotent bool `option:"idempotent"`
-	// OpenWorld: the tool reaches beyond this machine or runs what others wrote.
+	// OpenWorld: the tool reaches beyond this machine or runs code of others.
 	OpenWorld bool `option:"openworld"`
 	// Waits: the tool waits for a person or another agent and takes no execution slot.
 	Waits bool `option:"waits"`
@@ -64,15 +64,15 @@ type Tools struct {
 	Names []string `option:"…args" example:"read write"`
 }
 
-// Enum says that the constants of a named string or integer type are all of its values. It is the default for a type that has
+// Enum says that the constants of a named string or integer type are all of its values. It is the default for a type with
 // constants in its package; with open, other values are allowed too.
 type Enum struct {
-	// Open: the constants are examples, not all there is.
+	// Open: other values than the constants are allowed.
 	Open bool `option:"open"`
 }
 
-// Schema says what JSON a type with its own UnmarshalJSON or UnmarshalText reads, in JSON Schema on the rest of the line: above
-// the type, or above an input field whose type is somebody else's. The decoder checks it before the type's method is called, so
+// Schema describes the JSON that a type with its own UnmarshalJSON or UnmarshalText reads, in JSON Schema on the rest of the line:
+// above the type, or above an input field with a type of another package. The decoder checks it before it calls the type's method, so
 // only keywords that generated code checks are allowed: type (one or several), description, enum of strings and integers,
 // minLength, maxLength, pattern, format, minimum, maximum, items, minItems, maxItems, and properties with required and
 // additionalProperties.
@@ -85,22 +85,22 @@ type Schema struct {
 type Point struct {
 	// Kind is facade, contribute, rewrite, decide, wrap or observe.
 	Kind string `option:"…word" oneof:"facade contribute rewrite decide wrap observe"`
-	// Combine is the rule by which the answers of several hooks become one.
+	// Combine is the rule that combines the answers of several hooks.
 	Combine string `option:"…word" oneof:"union join fold gate judge first nest each"`
 	// Reverse: the last hook comes first.
 	Reverse bool `option:"reverse"`
-	// Bracket: the point is one end of a pair, as OnOpen and OnClose are; who was called at the one is called at the other.
+	// Bracket: the point is one end of a pair, as OnOpen and OnClose are: a hook called at one end is called at the other.
 	Bracket bool `option:"bracket"`
 	// FailClosed: a hook's own failure counts as a denial.
 	FailClosed bool `option:"failclosed"`
-	// Answer takes the place of a decider's that failed closed: deny. Without it such a decider has no opinion.
+	// Answer is the answer of the closed fail policy: deny. Without it a failed decider has no opinion.
 	Answer string `option:"answer" example:"deny"`
-	// FailOpen: a hook's own failure counts as if the hook were not there.
+	// FailOpen: a hook's own failure counts as if the hook were absent.
 	FailOpen bool `option:"failopen"`
 }
 
 // Ignore silences these codes on the line below and in the declaration that it documents: up to its first line, and in all lines of a
-// type. Warnings can be silenced, what the analyzer finds, and errors about methods that may be meant as they are; no other code can.
+// type. It silences warnings, findings of the analyzer, and errors about methods that may be intended; no other code.
 type Ignore struct {
 	// Codes are codes such as HG013.
 	Codes []string `option:"…args" example:"HG013"`

@@ -11,7 +11,7 @@ import (
 //go:embed grammar.go
 var grammar string
 
-// Doc is what the grammar says of one directive.
+// Doc is the manual of one directive.
 type Doc struct {
 	Verb string
 	// Text is the doc comment of its struct.
@@ -21,7 +21,7 @@ type Doc struct {
 	Options []OptionDoc
 }
 
-// OptionDoc is what the grammar says of one option: "timeout=" wants a value, NAMES are words of the author's.
+// OptionDoc is the manual of one option: "timeout=" takes a value, NAMES stands for words of the author.
 type OptionDoc struct{ Name, Text string }
 
 // Docs returns all directives with their options, from the doc comments of the structs.

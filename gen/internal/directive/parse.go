@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// parse reads a line that is a directive of hook.
+// parse parses a line //hook:….
 func parse(line ast.Directive) (Directive, []problem) {
 	d := Directive{Verb: line.Name, Pos: line.Slash}
 	v, ok := verbOf(line.Name)
@@ -216,7 +216,7 @@ func (o *options) report(cause diag.Cause, a ast.DirectiveArg, facts ...any) *pr
 	return &o.problems[len(o.problems)-1]
 }
 
-// end returns the place behind an option, quotes included.
+// end returns the end of an option, quotes included.
 func (o *options) end(a ast.DirectiveArg) token.Pos {
 	text := o.line.Args[a.Pos-o.line.ArgsPos:]
 	if quoted, err := strconv.QuotedPrefix(text); err == nil {

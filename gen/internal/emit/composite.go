@@ -40,7 +40,7 @@ type compositeWriter struct {
 	helpers map[string]string
 }
 
-// taken tells whether the receiver cannot have the name, because generated methods use it.
+// taken reports whether the receiver cannot have the name, because generated methods use it.
 func (w *compositeWriter) taken(name string) bool {
 	if slices.Contains([]string{"o", "calls", "done", "tool"}, name) {
 		return true
@@ -56,7 +56,7 @@ func (w *compositeWriter) fn(name string) *jen.Statement {
 	return jen.Func().Params(identifier(w.recv).Add(w.self())).Add(identifier(name))
 }
 
-// has tells whether the author wrote the method.
+// has reports whether the author wrote the method.
 func (w *compositeWriter) has(name string) bool {
 	for m := range w.c.Named.Methods() {
 		if m.Name() == name {
@@ -328,7 +328,7 @@ func (w *compositeWriter) prefixed(prefix string, t model.ToolRef) *jen.Statemen
 	return jen.Lit(prefix).Op("+").Add(name)
 }
 
-// visible tells whether one package may import another: the rule about internal.
+// visible reports whether one package may import another: the rule about internal.
 func visible(pkg, from *types.Package) bool {
 	if pkg.Path() == from.Path() {
 		return true

@@ -77,7 +77,6 @@ func (e *decoders) code() []jen.Code {
 	return out
 }
 
-// function writes one decoder.
 func (e *decoders) function(name string, o *schema.Object) jen.Code {
 	w := &writer{e: e, place: strings.TrimPrefix(name, "decode")}
 	var body, cases, known []jen.Code
@@ -255,7 +254,6 @@ func (w *writer) convert(v *schema.Value, read *jen.Statement, has types.Type) *
 	return w.e.f.Type(v.Type).Parens(read)
 }
 
-// checks writes the checks of a value's limits.
 func (w *writer) checks(dst target, v *schema.Value, place string) []jen.Code {
 	if len(v.Enum) > 0 {
 		return []jen.Code{w.enum(dst, v)}

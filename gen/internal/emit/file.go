@@ -121,7 +121,7 @@ func (f *File) function(verb string, t types.Type, place string) string {
 	return f.Unique(verb + place)
 }
 
-// imported tells whether a file of the package imports something by the name, which no declaration can have then.
+// imported reports whether a file of the package imports something by the name, which no declaration can have then.
 func (f *File) imported(name string) bool {
 	for file := range f.pkg.Scope().Children() {
 		if file.Lookup(name) != nil {
@@ -194,7 +194,6 @@ func onlyLines(file *ast.File) error {
 	return nil
 }
 
-// importBlock writes the imports in two groups.
 func importBlock(specs []*ast.ImportSpec) string {
 	var std, others []string
 	for _, spec := range specs {
@@ -215,7 +214,7 @@ func importBlock(specs []*ast.ImportSpec) string {
 	return "import (\n\t" + groups + "\n)"
 }
 
-// Empty tells whether nothing has been written.
+// Empty reports whether nothing has been written.
 func (f *File) Empty() bool { return !f.written }
 
 // useTypeParameters reserves the names of a type's parameters.

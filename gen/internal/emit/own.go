@@ -14,7 +14,6 @@ func byPointer(v *schema.Value) bool {
 	return v.Kind == schema.Struct || v.Kind == schema.Own || v.Kind == schema.OwnText
 }
 
-// fill decodes v into *ptr.
 func (w *writer) fill(ptr target, v *schema.Value, place string) []jen.Code {
 	switch v.Kind {
 	case schema.Struct:
@@ -135,7 +134,6 @@ func (w *writer) shapeList(v *schema.Value, place string, depth int) []jen.Code 
 	return append(code, counts(a, v)...)
 }
 
-// counts writes the checks of a list's length.
 func counts(a string, v *schema.Value) []jen.Code {
 	var code []jen.Code
 	if v.MinItems != nil {

@@ -71,7 +71,6 @@ func typeName(t types.Type) string {
 	return ""
 }
 
-// unchanged asserts the points of a member.
 func (w *compositeWriter) unchanged(m *model.Member, t types.Type) []jen.Code {
 	return w.marked(m, typeName(t), w.f.Type(t), nil, m.Field+" beside the markers of what it does not have", m.Field+" has other points now")
 }
@@ -112,7 +111,7 @@ func (w *compositeWriter) marked(m *model.Member, typ string, embedded, facade *
 			continue
 		}
 		has := jen.Op("*").Add(embedded.Clone())
-		if !m.Points[p.Name] { // nobody can tell: the point itself has it
+		if !m.Points[p.Name] { // unknown: the point's own interface has it
 			has = jen.Qual(hookPath, p.Name)
 		}
 		parts = append(parts, jen.Qual(guardPath, "Has"+p.Name).Types(has))

@@ -18,7 +18,6 @@ func identifier(name string) *jen.Statement {
 	return jen.Id(name)
 }
 
-// selector writes base.A.B.
 func selector(base, path string) *jen.Statement {
 	out := identifier(base)
 	for _, name := range strings.Split(path, ".") {
@@ -32,7 +31,6 @@ func selector(base, path string) *jen.Statement {
 
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// exported returns the name with a capital first letter.
 func exported(name string) string {
 	r, n := utf8.DecodeRuneInString(name)
 	return string(unicode.ToUpper(r)) + name[n:]

@@ -29,7 +29,7 @@ type Toolset struct {
 	Methods []*schema.Method
 }
 
-// NewToolset reads the methods of the subsystem's tools. If a problem is an error nothing is to be written.
+// NewToolset reads the methods of the subsystem's tools. If a problem is an error, nothing may be written.
 func NewToolset(m *model.Model, s *model.Subsystem) (Toolset, []diag.Problem) {
 	out := Toolset{Subsystem: s}
 	var problems []diag.Problem
@@ -51,7 +51,7 @@ func (s Toolset) self() *jen.Statement {
 	return typ
 }
 
-// params are the type parameters of the subsystem, which everything of its tools has too.
+// params are the type parameters of the subsystem, which all declarations for its tools need too.
 func (w *toolWriter) params() *types.TypeParamList { return w.s.Named.TypeParams() }
 
 // Toolsets writes the generated part of a package's subsystems with typed tools: names, tools, Schema, Dispatch, a bind function
@@ -376,7 +376,6 @@ func method(s Toolset) *jen.Statement {
 	return s.self()
 }
 
-// expression writes the type of a method expression.
 func expression(s Toolset, fn *types.Func) *types.Signature {
 	var recv types.Type = s.Named
 	if s.Pointer {

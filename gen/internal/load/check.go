@@ -40,7 +40,7 @@ type Package struct {
 	Files []*ast.File
 	Types *types.Package
 	Info  *types.Info
-	// Errors are those of the type checker, in order. Most do not matter, because nothing uses what they concern.
+	// Errors are those of the type checker, in order. Most do not matter, because nothing uses the wrong declarations.
 	Errors []types.Error
 	// Syntax are the problems of files that do not parse.
 	Syntax []diag.Problem
@@ -203,7 +203,7 @@ func (c *Checker) check(p *Package, listed *packages.Package) {
 	p.Types.MarkComplete()
 }
 
-// Mentions tells whether match accepts a file of the package; it parses nothing.
+// Mentions reports whether match accepts a file of the package; it parses nothing.
 func (l *Listing) Mentions(path string, match func(text []byte) bool) bool {
 	p := l.Package(path)
 	if p == nil {

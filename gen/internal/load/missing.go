@@ -16,7 +16,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// noPackage is the problem of a pattern that matches no package.
 func (l *Listing) noPackage(pattern, why string) diag.Problem {
 	p := diag.New(diag.NoPackage, token.Position{}, pattern)
 	head, rest := strings.TrimSuffix(pattern, "/..."), ""
@@ -82,7 +81,7 @@ func (l *Listing) directories() []string {
 	return out
 }
 
-// leftOut tells whether the go command skips directories of this name.
+// leftOut reports whether the go command skips directories of this name.
 func leftOut(name string) bool {
 	return name == "vendor" || name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
 }

@@ -82,7 +82,7 @@ func (l *Listing) likelyImports() []string {
 func (l *Listing) scanModule(m Module) (dirs map[string][]string, hooks []string) {
 	dirs = map[string][]string{}
 	seen := 0
-	_ = filepath.WalkDir(m.Dir, func(name string, d os.DirEntry, err error) error { // what cannot be read is not prefetched
+	_ = filepath.WalkDir(m.Dir, func(name string, d os.DirEntry, err error) error { // skips unreadable directories
 		switch {
 		case err != nil || seen > maxDirectories:
 			return fs.SkipAll
@@ -112,7 +112,7 @@ func isModule(dir string) bool {
 	return err == nil
 }
 
-// has tells whether a package belongs to the standard library or a required module, so that the go command finds it locally.
+// has reports whether a package belongs to the standard library or a required module, so that the go command finds it locally.
 func (m Module) has(name string) bool {
 	if first, _, _ := strings.Cut(name, "/"); !strings.Contains(first, ".") {
 		return true

@@ -126,7 +126,7 @@ func (l *Listing) reached(paths []string) (source, missing []string) {
 	return source, slices.Sorted(maps.Keys(unlisted))
 }
 
-// imports returns the imports of the package's files. A file that does not parse contributes what could be read.
+// imports returns the imports of the package's files. Of a file that does not parse it returns the readable ones.
 func (l *Listing) imports(p *packages.Package) []string {
 	files, err := l.sources(p)
 	if err != nil {
@@ -142,7 +142,6 @@ func (l *Listing) imports(p *packages.Package) []string {
 	return out
 }
 
-// importsOf returns the imports of a file, as far as it parses.
 func importsOf(name string, text []byte) []string {
 	f, _ := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly|parser.SkipObjectResolution)
 	if f == nil {

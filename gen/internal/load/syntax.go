@@ -8,7 +8,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// syntaxProblems returns the errors of a file that does not parse as problems.
 func syntaxProblems(l *Listing, name string, text []byte, err error) []diag.Problem {
 	list, ok := err.(scanner.ErrorList)
 	if !ok {

@@ -64,5 +64,4 @@ func (l *Listing) Sources(p *Package) (map[string][]byte, error) {
 	return out, nil
 }
 
-// isEmpty tells whether build constraints exclude all files of a package.
 func isEmpty(p *packages.Package) bool { return len(p.GoFiles) == 0 && writable(p) }

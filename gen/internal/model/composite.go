@@ -64,7 +64,7 @@ type Member struct {
 	Late []ToolRef
 	// Rev identifies the tools; nil if no constant is generated for them.
 	Rev *Rev
-	// Nested is the composite that the member is; nil for other members.
+	// Nested is set if the member is a composite.
 	Nested *Composite
 
 	lacking map[string]int
@@ -116,12 +116,12 @@ func RevOf(points, tools []string) uint32 {
 // RevName returns the name of the constant that holds Rev.
 func (c *Composite) RevName() string { return c.Name + "Rev" }
 
-// Has tells whether the composite calls the member at the point.
+// Has reports whether the composite calls the member at the point.
 func (m *Member) Has(point string) bool {
 	return (m.Kind != Direct || m.Points[point]) && !m.Tag.Excludes(point)
 }
 
-// Optional tells whether the field may be nil.
+// Optional reports whether the field may be nil.
 func (m *Member) Optional() bool { return m.Tag.Optional && m.Nilable }
 
 // Resolve finds and orders the members of a composite, once.
@@ -164,7 +164,6 @@ func (m *Model) Resolve(c *Composite) {
 	m.findLacking(c.Self)
 }
 
-// revOf returns the Rev of a composite.
 func (m *Model) revOf(c *Composite) uint32 {
 	has := map[string]bool{}
 	for _, p := range m.Points {
@@ -214,7 +213,6 @@ func (m *Model) checkOwnMethods(c *Composite) {
 	}
 }
 
-// plan orders the members.
 func (m *Model) plan(c *Composite) {
 	specs := make([]plan.Spec, len(c.Members))
 	for i, member := range c.Members {
@@ -333,7 +331,7 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 	m.Add(out)
 }
 
-// unclear tells whether a reported problem may hide a point of the type: a method with a wrong signature or name, or a file that
+// unclear reports whether a reported problem may hide a point of the type: a method with a wrong signature or name, or a file that
 // does not parse.
 func (m *Model) unclear(t types.Type) bool {
 	named := namedOf(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// DefaultsMethod is the name of the generated method that tells the dynamic composite what //hook:subsystem says.
+// DefaultsMethod is the name of the generated method that returns the options of //hook:subsystem to the dynamic composite.
 const DefaultsMethod = "HookDefaults"
 
-// HasDefaults tells whether the options of the subsystem set defaults for its fields in composites.
+// HasDefaults reports whether the options of the subsystem set defaults for its fields in composites.
 func (s *Subsystem) HasDefaults() bool { return s.Defaults.String() != "" }
 
 // defaults reads and checks the defaults in the options of //hook:subsystem.

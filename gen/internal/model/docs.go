@@ -22,7 +22,7 @@ type lineKey struct {
 	name string
 }
 
-// FieldDoc returns the doc comment of a struct field, else the comment behind it; "" if there is none. Directives are left out.
+// FieldDoc returns the doc comment of a struct field, else the comment at the end of its line; "" if there is none. It drops directives.
 func (m *Model) FieldDoc(v *types.Var) string {
 	if m.docs.byPos == nil {
 		m.docs.byPos = map[token.Pos]string{}
@@ -68,7 +68,7 @@ func (m *Model) TagWord(v *types.Var, word string) token.Pos {
 	return pos
 }
 
-// wordIn returns the place of a word behind hook:" in a tag.
+// wordIn returns the place of a word in the value of hook:"…" in a tag.
 func wordIn(tag *ast.BasicLit, word string) token.Pos {
 	start := strings.Index(tag.Value, `hook:"`)
 	found := regexp.MustCompile(`[",\s]` + regexp.QuoteMeta(word) + `(?:[",=\s]|$)`).FindStringIndex(tag.Value[max(start, 0):])
@@ -78,7 +78,7 @@ func wordIn(tag *ast.BasicLit, word string) token.Pos {
 	return tag.Pos() + token.Pos(start+found[0]+1)
 }
 
-// Ours tells whether a field or type is declared in the main module.
+// Ours reports whether a field or type is declared in the main module.
 func (m *Model) Ours(v types.Object) bool {
 	if v.Pkg() == nil {
 		return false
@@ -87,7 +87,6 @@ func (m *Model) Ours(v types.Object) bool {
 	return err == nil && p.Writable
 }
 
-// checked returns the package if it was checked from source.
 func (m *Model) checked(t *types.Package) (*Package, error) {
 	p, err := m.source.Checked(t)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// This file makes the edits that -fix applies. Each returns nil where a person has to decide.
+// This file makes the edits that -fix applies. Each function returns nil if a person has to decide.
 
 func (m *Model) edit(from, to token.Pos, text string) []diag.Edit {
 	return []diag.Edit{{Pos: m.Position(from), End: m.Position(to), Text: text}}

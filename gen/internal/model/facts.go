@@ -10,11 +10,11 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// Facts is what the directives of a package say, for analyzers that have its types without its source. encoding/gob can write it.
-// What the types themselves show, such as the fields of a composite and their tags, is left out.
+// Facts holds the directives of a package, for analyzers that have its types without its source. encoding/gob can write it. It leaves
+// out facts that the types have, such as the fields of a composite and their tags.
 type Facts struct {
-	// Points are those of package hook, in the model's order. A package with type aliases repeats them: who reaches package hook
-	// through aliases only gets no facts of package hook itself.
+	// Points are those of package hook, in the model's order. A package with type aliases repeats them, because a package that
+	// reaches package hook only through aliases does not get its facts.
 	Points     []PointFact
 	Subsystems []SubsystemFact
 	Composites []CompositeFact
@@ -47,7 +47,7 @@ type CompositeFact struct {
 	Own  []string
 }
 
-// Facts returns what importers of the package need to know.
+// Facts returns the facts of the package for its importers.
 func (m *Model) Facts(p *Package) Facts {
 	var d Facts
 	if p.Declares || aliases(p.Types) {
@@ -80,7 +80,6 @@ func (m *Model) Facts(p *Package) Facts {
 	return d
 }
 
-// aliases tells whether a package declares a type alias.
 func aliases(t *types.Package) bool {
 	return slices.ContainsFunc(t.Scope().Names(), func(name string) bool {
 		obj, ok := t.Scope().Lookup(name).(*types.TypeName)
@@ -128,7 +127,7 @@ func methodOf(of *types.TypeName, name string) *types.Func {
 	return nil
 }
 
-// AddFacts adds a package of the main module of which only types and facts are known.
+// AddFacts adds a package of the main module from types and facts alone.
 func (m *Model) AddFacts(t *types.Package, d Facts) {
 	p := &Package{
 		Package: &load.Package{Path: t.Path(), Name: t.Name(), Types: t}, fromFacts: true,

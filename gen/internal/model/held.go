@@ -12,7 +12,7 @@ import (
 // maxHeld bounds the depth at which a field is searched for hooks.
 const maxHeld = 3
 
-// checkHeld reports a field that contains hooks which nobody would call: in maps, arrays, slices other than []hook.Hook, structs,
+// checkHeld reports a field that contains hooks which are never called: in maps, arrays, slices other than []hook.Hook, structs,
 // and functions with the signature of a point.
 func (m *Model) checkHeld(c *Composite, out *Member) bool {
 	if name := m.pointOfFunc(out.Type); name != "" {
@@ -32,7 +32,6 @@ func (m *Model) checkHeld(c *Composite, out *Member) bool {
 	return true
 }
 
-// field reports a problem of the planner about a field.
 func (m *Model) field(out *Member, p plan.Problem) {
 	m.Add(m.fromPlanner(diag.PlannerField, out.Pos, out.Field, p))
 }
@@ -95,7 +94,6 @@ func (m *Model) pointOfFunc(t types.Type) string {
 	return ""
 }
 
-// usesHookTypes tells whether a signature has a type of package hook.
 func (m *Model) usesHookTypes(sig *types.Signature) bool {
 	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
 		for v := range tuple.Variables() {

@@ -11,12 +11,11 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// invalid reports a type that does not type-check.
 func (m *Model) invalid(cause diag.Cause, pos token.Pos, subject, method string) {
 	m.addOnce(diag.New(cause, m.Position(pos), subject).Of(method))
 }
 
-// explain adds to a problem what the type checker says about its line, or else about the imports of its file.
+// explain adds to a problem the type checker's errors in its line, or else in the imports of its file.
 func (m *Model) explain(p *diag.Problem) {
 	var imports []diag.Note
 	onlyUndeclared := true
@@ -103,7 +102,7 @@ func nearName(name string, scope, from *types.Package) string {
 	return ""
 }
 
-// invalidEmbedded reports embedded fields that do not type-check, because nobody knows their methods.
+// invalidEmbedded reports embedded fields that do not type-check, because their methods are unknown.
 func (m *Model) invalidEmbedded(t types.Type) {
 	st, ok := pointee(t).Underlying().(*types.Struct)
 	if !ok {
@@ -120,7 +119,7 @@ func (m *Model) invalidEmbedded(t types.Type) {
 	}
 }
 
-// ofC tells whether a field has a type of package C, which only cgo knows.
+// ofC reports whether a field has a type of package C, which only cgo knows.
 func (m *Model) ofC(c *Composite, v *types.Var) bool {
 	st, ok := c.Spec.Type.(*ast.StructType)
 	if !ok {

@@ -16,7 +16,7 @@ type selection struct {
 	generated bool
 	// ambiguous: two embedded fields have the name at the same depth.
 	ambiguous bool
-	// index is the path of fields that leads there; its last element means nothing for methods.
+	// index is the path of fields to it; the last element has no meaning for methods.
 	index []int
 }
 
@@ -122,7 +122,7 @@ func merge(list []embedded) []embedded {
 	return out
 }
 
-// generates tells whether hookgen writes this method for the type.
+// generates reports whether hookgen writes this method for the type.
 func (m *Model) generates(named *types.Named, name string) bool {
 	if c := m.compositeOf(named); c != nil {
 		m.Resolve(c)

@@ -45,7 +45,7 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	return out
 }
 
-// classify fills in what follows from the type of the field. It returns false if the field is no member.
+// classify sets the properties that follow from the type of the field. It returns false if the field is no member.
 func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	t := types.Unalias(out.Type)
 	if p, ok := types.Unalias(pointee(t)).(*types.TypeParam); ok {
@@ -92,7 +92,7 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	return true
 }
 
-// generatedComposite tells whether the type is a generated composite of another module, or which composite it embeds. The members
+// generatedComposite reports whether the type is a generated composite of another module, or which composite it embeds. The members
 // of such a composite are known only at run time.
 func (m *Model) generatedComposite(t types.Type) (whole bool, embeds *types.Named) {
 	s := m.lookup(t, "Compose")
@@ -114,7 +114,6 @@ func (m *Model) returnsComposite(f *types.Func) bool {
 	return ok && isType(p.Elem(), path.Dir(m.hookPkg.Path())+"/composite", "Composite")
 }
 
-// nest makes the member a nested composite.
 func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
 	if m.checkCycle(out, nested) {
 		return false
@@ -132,7 +131,6 @@ func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
 	return true
 }
 
-// checkCycle reports a composite that contains itself.
 func (m *Model) checkCycle(out *Member, nested *Composite) bool {
 	if nested.state != resolving {
 		return false
@@ -156,7 +154,7 @@ func (m *Model) nestedTools(out *Member, nested *Composite) {
 	out.Rev = &Rev{Pkg: nested.Pkg.Types, Name: nested.RevName(), Value: nested.Rev}
 }
 
-// Has tells whether the composite has the point.
+// Has reports whether the composite has the point.
 func (c *Composite) Has(point string) bool {
 	if c.Own[point] {
 		return true
@@ -169,7 +167,6 @@ func (c *Composite) Has(point string) bool {
 	return false
 }
 
-// applyDynamic applies the word dynamic of the tag.
 func (m *Model) applyDynamic(out *Member) {
 	if out.Tag.Dynamic {
 		out.Late = out.Tools
@@ -195,7 +192,6 @@ func (m *Model) compositeOf(t types.Type) *Composite {
 	return nil
 }
 
-// namedOf returns the named type that t is or points to.
 func namedOf(t types.Type) *types.Named {
 	t = types.Unalias(t)
 	if p, ok := t.(*types.Pointer); ok {
@@ -296,7 +292,6 @@ func (m *Model) sourceTools(out *Member, s *Subsystem) {
 	out.Dynamic = len(out.Tools) == 0
 }
 
-// options reads the hook tag of a field.
 func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
 	field := c.Name + "." + v.Name()
 	if p, bad := plan.BadTag(string(tag)); bad {

@@ -47,7 +47,6 @@ func (m *Model) analyze(t types.Type) analysis {
 	return a
 }
 
-// checkNopPointer reports a type that embeds a pointer to hook.Nop.
 func (m *Model) checkNopPointer(t types.Type) {
 	owner, v := m.nopByPointer(t)
 	if v == nil {
@@ -198,7 +197,6 @@ func (m *Model) addOnce(p diag.Problem) {
 	}
 }
 
-// nearMisses reports exported methods whose names are close to a point's.
 func (m *Model) nearMisses(t types.Type) {
 	set := types.NewMethodSet(addressable(t))
 	for i := range set.Len() {
@@ -240,7 +238,7 @@ func addressable(t types.Type) types.Type {
 	return types.NewPointer(t)
 }
 
-// hookLike tells whether values of the type are meant to be hooks.
+// hookLike reports whether values of the type are meant to be hooks.
 func (m *Model) hookLike(t types.Type) bool {
 	hook := m.hookPkg.Scope().Lookup("Hook")
 	if hook == nil {

@@ -1,6 +1,6 @@
-// Package model describes a program as the generator sees it: the points of package hook, subsystems with their typed tools, and
-// composites with their members. It is made from type-checked packages and reports what is wrong with the declarations. The planner
-// (composite/plan) decides about order and ownership.
+// Package model describes a program for the generator: the points of package hook, subsystems with their typed tools, and composites
+// with their members. It is made from type-checked packages and reports the problems of the declarations. The planner
+// (composite/plan) computes order and ownership.
 package model
 
 import (
@@ -241,7 +241,6 @@ func ignorable() []string {
 	}
 }
 
-// declared returns the place of the declared name.
 func declared(n ast.Node) token.Pos {
 	switch n := n.(type) {
 	case *ast.TypeSpec:
@@ -252,7 +251,6 @@ func declared(n ast.Node) token.Pos {
 	return n.Pos()
 }
 
-// declareType handles a directive above a type.
 func (m *Model) declareType(p *Package, f directive.Found) {
 	if f.Schema != nil {
 		m.checkSchema(p, f)

@@ -27,7 +27,6 @@ type Point struct {
 	Pos       token.Pos
 }
 
-// readPoints reads the declarations of package hook.
 func (m *Model) readPoints(p *Package) {
 	var beside []*Point
 	for _, f := range p.Files {
@@ -92,7 +91,6 @@ func onlyMethod(p *Package, spec *ast.TypeSpec) *types.Signature {
 	return i.Method(0).Signature()
 }
 
-// checkFacade reports methods of Hook without a directive.
 func (m *Model) checkFacade(p *Package) {
 	hook, ok := p.Types.Scope().Lookup("Hook").(*types.TypeName)
 	if !ok {
@@ -109,8 +107,8 @@ func (m *Model) checkFacade(p *Package) {
 	}
 }
 
-// Place returns the name of the type that says what the point is about (Turn, ToolCall); "" for none. It is the first parameter
-// behind the context, unless that is an interface.
+// Place returns the name of the type of the point's place (Turn, ToolCall); "" for none. It is the first parameter after the context,
+// unless that is an interface.
 func (p *Point) Place() string {
 	params := p.Signature.Params()
 	for i := range min(params.Len(), 2) {
@@ -126,7 +124,7 @@ func (p *Point) Place() string {
 	return ""
 }
 
-// Planned returns the point as the planner knows it.
+// Planned returns the point for the planner.
 func (p *Point) Planned() plan.Point {
 	return plan.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Bracket: p.Bracket, Closed: p.Closed, Place: p.Place()}
 }
@@ -139,7 +137,6 @@ func (m *Model) planned() []plan.Point {
 	return out
 }
 
-// reserved returns the tool names that package hook reserves for the runtime.
 func (m *Model) reserved() []string {
 	c, ok := m.hookPkg.Scope().Lookup("ReservedTools").(*types.Const)
 	if !ok || c.Val().Kind() != constant.String {

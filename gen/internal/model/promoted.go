@@ -8,7 +8,7 @@ import (
 )
 
 // checkPromoted reports points that an embedded field which is no member promotes to the composite: they would be called, or hidden
-// by generated methods. Methods of the author are left alone.
+// by generated methods. It accepts methods of the author.
 func (m *Model) checkPromoted(c *Composite, v *types.Var) {
 	if !v.Embedded() || isType(v.Type(), m.hookPkg.Path(), "Nop") {
 		return
@@ -39,7 +39,6 @@ func (m *Model) checkCopies(c *Composite, own *types.Func) {
 	}
 }
 
-// hasPointerMethods tells whether a point of the member has a pointer receiver.
 func (m *Model) hasPointerMethods(member *Member) bool {
 	return slices.ContainsFunc(m.Points, func(p *Point) bool {
 		if !member.Points[p.Name] {
@@ -58,7 +57,7 @@ func (m *Model) hasPointerMethods(member *Member) bool {
 	})
 }
 
-// hookMethods tells whether a constraint demands a point's method.
+// hookMethods reports whether a constraint demands a point's method.
 func (m *Model) hookMethods(i *types.Interface) bool {
 	for f := range i.Methods() {
 		if p := m.Point(f.Name()); p != nil && types.Identical(p.Signature, f.Signature()) {

@@ -31,7 +31,7 @@ func (m *Model) SchemaOf(o types.Object) string {
 	return m.directivesIn(o.Pkg(), at.Filename).schema[key]
 }
 
-// Open reports whether values beside the type's constants are allowed: the type says //hook:enum open.
+// Open reports whether other values than the type's constants are allowed: the type has //hook:enum open.
 func (m *Model) Open(t *types.TypeName) bool {
 	if p := m.factsOf(t); p != nil {
 		return p.enums[t].Open
@@ -131,7 +131,7 @@ func embeddedName(e ast.Expr) *ast.Ident {
 	return nil
 }
 
-// checkSchema refuses a //hook:schema that generated code could not keep to, and one above a type that does not decode itself.
+// checkSchema reports a //hook:schema that generated code cannot check, and one above a type that does not decode itself.
 func (m *Model) checkSchema(p *Package, f directive.Found) {
 	if _, err := schema.Shape(f.Schema.JSON); err != nil {
 		m.badSchema(f, err)

@@ -1,7 +1,7 @@
 package model
 
-// Lacks tells whether generated code can assert that a direct member lacks the point: only hook.Nop has a method of that name, or
-// nobody. depth is the number of fields between the type and its embedded Nop, 0 if there is no method.
+// Lacks reports whether generated code can assert that a direct member lacks the point: there is no method of that name but that of
+// hook.Nop. depth is the number of fields between the type and its embedded Nop, 0 if there is no method.
 func (m *Member) Lacks(p *Point) (depth int, ok bool) {
 	depth, ok = m.lacking[p.Name]
 	return depth, ok

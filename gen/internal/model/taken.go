@@ -8,8 +8,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
-// checkNamesOf reports names that the generated file declares and the package has already: as a declaration, as the name of an
-// import, or twice in the generated file.
+// checkNamesOf reports names that the generated file declares although the package uses them already: as a declaration, as the name
+// of an import, or twice in the generated file.
 func (m *Model) checkNamesOf(p *Package) {
 	tools := slices.ContainsFunc(p.Subsystems, func(s *Subsystem) bool { return len(s.Tools) > 0 })
 	if p.Foreign != "" && (tools || len(p.Composites) > 0 || slices.ContainsFunc(p.Subsystems, (*Subsystem).HasDefaults)) {

@@ -15,7 +15,6 @@ import (
 
 var validTool = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// declareTool adds a method with //hook:tool to its subsystem.
 func (m *Model) declareTool(p *Package, f directive.Found) {
 	decl := f.Node.(*ast.FuncDecl)
 	method, ok := p.Info.Defs[decl.Name].(*types.Func)
@@ -74,7 +73,6 @@ func receiverType(method *types.Func) *types.Named {
 	return named.Origin()
 }
 
-// checkSubsystem reports the problems of a subsystem as a whole.
 func (m *Model) checkSubsystem(s *Subsystem) {
 	for i, t := range s.Tools {
 		m.checkTool(s, t, s.Tools[:i])
@@ -116,7 +114,6 @@ func (m *Model) checkTool(s *Subsystem, t *Tool, before []*Tool) {
 	}
 }
 
-// declaredMethod returns the method that the type itself declares, or nil.
 func declaredMethod(named *types.Named, name string) *types.Func {
 	for f := range named.Methods() {
 		if f.Name() == name {

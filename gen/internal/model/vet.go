@@ -7,7 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/directive"
 )
 
-// The rest of this file serves the analyzer, which looks at a package as it is written.
+// The rest of this file is for the analyzer.
 
 // CheckHooks reports wrong methods of every type of the package that is meant to be a hook, member of a composite or not: the
 // analyzer of one package does not see the composites of others.

@@ -1,5 +1,5 @@
-// Command pointgen writes what the declarations of points in package hook imply. Each template beside this file is one package that has
-// such a file. go generate runs pointgen there, with the name of the template and the directory of package hook.
+// Command pointgen generates point_gen.go from the declarations of points in package hook. Each template in this directory is for one
+// package. go generate runs pointgen in that package, with the name of the template and the directory of package hook.
 package main
 
 import (
@@ -59,7 +59,7 @@ func generate(name, dir string) ([]byte, error) {
 
 var imported = regexp.MustCompile(`(?m)^\t"(?:[^"]*/)?(\w+)"\n`)
 
-// withoutUnused leaves out the imports that a template has for points that there are not.
+// withoutUnused removes the unused imports of a template.
 func withoutUnused(src []byte) []byte {
 	return imported.ReplaceAllFunc(src, func(line []byte) []byte {
 		if name := imported.FindSubmatch(line)[1]; !bytes.Contains(src, append(slices.Clone(name), '.')) {
@@ -74,14 +74,14 @@ type point struct {
 	Name, Kind, Combine string
 	// Bracket: one end of a pair.
 	Reverse, Bracket, Closed bool
-	// Failed is the answer in place of a decider's that failed closed; "" for none.
+	// Failed is the answer of the closed fail policy; "" for none.
 	Failed string
 	// Facade: a method of hook.Hook itself.
 	Facade bool
 	Params []param
 	// Results are the types of the results.
 	Results []string
-	// Place is the name of the type that says what the point is about; "" for none.
+	// Place is the name of the type of the point's place; "" for none.
 	Place string
 	// Answers are the constructors of a decision, in the order of their declaration.
 	Answers []answer
@@ -93,7 +93,7 @@ type answer struct {
 	Params []string
 }
 
-// param is a parameter behind the context.
+// param is a parameter after the context.
 type param struct{ Name, Type string }
 
 // Field is the name of the point's list.
@@ -123,7 +123,7 @@ func (p point) Walk() string {
 // Nil reports whether the error is always nil.
 func (p point) Nil() bool { return p.Kind == "decide" }
 
-// Signature are the parameters with their names.
+// Signature returns the parameters with their names.
 func (p point) Signature() string {
 	out := []string{"ctx context.Context"}
 	for _, q := range p.Params {
@@ -132,7 +132,7 @@ func (p point) Signature() string {
 	return strings.Join(out, ", ")
 }
 
-// Returns are the results as a signature has them.
+// Returns returns the results as in a signature.
 func (p point) Returns() string {
 	switch len(p.Results) {
 	case 0:
@@ -143,7 +143,7 @@ func (p point) Returns() string {
 	return "(" + strings.Join(p.Results, ", ") + ")"
 }
 
-// Names are the names of the parameters, the context's first.
+// Names returns the names of the parameters, the context's first.
 func (p point) Names() string {
 	out := []string{"ctx"}
 	for _, q := range p.Params {
@@ -155,10 +155,10 @@ func (p point) Names() string {
 // Last is the name of the last parameter: the value that a rewriter gets and returns.
 func (p point) Last() string { return p.Params[len(p.Params)-1].Name }
 
-// Element is the type of what a contributor returns a list of.
+// Element is the element type of a contributor's result.
 func (p point) Element() string { return strings.TrimPrefix(p.Results[0], "[]") }
 
-// Args are the place and the value that the walk hands on. A contributor has no value.
+// Args returns the place and the value that the walk passes on. A contributor has no value.
 func (p point) Args() string {
 	var out []string
 	for _, q := range p.Params {
@@ -170,10 +170,10 @@ func (p point) Args() string {
 	return strings.Join(out, ", ")
 }
 
-// Bare reports whether the walk hands on a value, and the point has none.
+// Bare reports whether the walk passes a value that the point does not have.
 func (p point) Bare() bool { return len(p.Params) == 1 && p.Kind != "contribute" }
 
-// Call is what calls a member: the method expression.
+// Call returns the method expression that calls a member.
 func (p point) Call() string {
 	if !p.Bare() {
 		return p.Iface() + "." + p.Name
@@ -186,7 +186,7 @@ func (p point) Call() string {
 	return fmt.Sprintf("func(h %s, ctx context.Context, %s %s, _ none) %s { %s }", p.Iface(), at.Name, at.Type, p.Returns(), body)
 }
 
-// View is what an observer that is told in the background is handed.
+// View returns the argument that encodes the parameters of an observer for a job.
 func (p point) View() string {
 	if p.Kind != "observe" || p.Bracket {
 		return ""
@@ -194,7 +194,7 @@ func (p point) View() string {
 	return ", view.Of"
 }
 
-// read returns the points that package hook declares: the methods of Hook, then the interfaces beside it.
+// read returns the points that package hook declares: the methods of Hook, then the one-method interfaces.
 func read(dir string) ([]point, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -245,7 +245,7 @@ func read(dir string) ([]point, error) {
 	return all, nil
 }
 
-// constructed returns the type of which the function returns a value, and how it is called; "" for methods and what is not exported.
+// constructed returns the result type of an exported constructor, and how to call it; "" for any other function.
 func constructed(f *ast.FuncDecl) (of string, a answer) {
 	if f.Recv != nil || !f.Name.IsExported() || f.Type.TypeParams != nil {
 		return "", a
@@ -261,7 +261,6 @@ func constructed(f *ast.FuncDecl) (of string, a answer) {
 	return m.Results[0], a
 }
 
-// declared returns the point that the directive declares.
 func declared(d directive.Found) (point, bool) {
 	if d.Point == nil {
 		return point{}, false
@@ -277,7 +276,7 @@ func declared(d directive.Found) (point, bool) {
 	return p, true
 }
 
-// place is the name of the first parameter's type, unless that is an interface, which says what a hook may do and not where it is.
+// place is the name of the first parameter's type, unless that is an interface: the Host of OnOpen is no place.
 func (p point) place(interfaces map[string]bool) string {
 	if len(p.Params) == 0 {
 		return ""
@@ -306,7 +305,6 @@ func method(t *ast.FuncType) point {
 	return p
 }
 
-// qualified is the type as other packages write it.
 func qualified(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

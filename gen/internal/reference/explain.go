@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/schema"
 )
 
-// Explain returns the page of a code for a terminal, with the grammar where the code is about words; ok is false if there is no such
+// Explain returns the page of a code for a terminal, with the grammar if the code is about words; ok is false if there is no such
 // code.
 func Explain(code string) (page string, ok bool) {
 	page, ok = diag.Explain(code)
@@ -33,7 +33,6 @@ func Explain(code string) (page string, ok bool) {
 	return sb.String(), true
 }
 
-// matchKinds writes what match= can look at.
 func matchKinds(sb *strings.Builder) {
 	sb.WriteString("\nWhat match= looks at:\n\n")
 	for _, word := range plan.MatchKinds() {
@@ -41,7 +40,6 @@ func matchKinds(sb *strings.Builder) {
 	}
 }
 
-// memberWords writes what a tag on a composite's field may say.
 func memberWords(sb *strings.Builder) {
 	for _, point := range []bool{false, true} {
 		title := "For the field:"
@@ -58,7 +56,6 @@ func memberWords(sb *strings.Builder) {
 	sb.WriteString("\nThe points are the interfaces of package hook with the directive //hook:point.\n")
 }
 
-// inputWords writes what a tag on an input field may say.
 func inputWords(sb *strings.Builder) {
 	sb.WriteString("\nThe words:\n\n")
 	for _, word := range schema.TagWords() {

@@ -1,5 +1,5 @@
-// Package reference writes the words that hookgen understands, and the problems that it reports, as one Markdown page. All of it
-// comes from the declarations that the parsers use.
+// Package reference writes the words that hookgen understands, and the problems that it reports, as one Markdown page, from the
+// declarations that the parsers use.
 package reference
 
 import (

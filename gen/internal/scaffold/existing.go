@@ -41,7 +41,6 @@ func (b *builder) compare(existing map[string][]byte) (Result, error) {
 	return result, nil
 }
 
-// missing returns the problem of tools that a subsystem does not have.
 func (b *builder) missing(at Found) (diag.Problem, error) {
 	var names []string
 	for _, t := range at.Missing {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Found is what a package declares of a subsystem, written by hand or by this package.
+// Found describes the parts of a subsystem that a package declares, written by hand or by this package.
 type Found struct {
 	// Type is the place of the subsystem's type; zero if the package does not declare it.
 	Type token.Position
@@ -16,8 +16,7 @@ type Found struct {
 	Missing []Tool
 }
 
-// Find looks for the subsystem in the files of a package, by absolute name. Of a file that does not parse it uses what could be
-// read.
+// Find looks for the subsystem in the files of a package, by absolute name. Of a file that does not parse it uses the readable part.
 func (s *Subsystem) Find(files map[string][]byte) Found {
 	fset := token.NewFileSet()
 	found := Found{Missing: slices.Clone(s.Tools)}
@@ -45,7 +44,7 @@ func (s *Subsystem) Find(files map[string][]byte) Found {
 	return found
 }
 
-// isTool tells whether a method is that tool: by its own name, or by the name option.
+// isTool reports whether a method is that tool: by its own name, or by the name option.
 func (s *Subsystem) isTool(d *ast.FuncDecl, t Tool) bool {
 	if d.Recv == nil || d.Doc == nil || len(d.Recv.List) != 1 || receiverName(d.Recv.List[0].Type) != s.Type {
 		return false
@@ -75,7 +74,7 @@ func receiverName(t ast.Expr) string {
 	return ""
 }
 
-// HasField tells whether the struct in the file has a field of the package's type, and whether the file declares the struct.
+// HasField reports whether the struct in the file has a field of the package's type, and whether the file declares the struct.
 func (in Insertion) HasField(src []byte) (has, declared bool) {
 	e := &edit{text: src}
 	if e.parse() != nil && e.file == nil {

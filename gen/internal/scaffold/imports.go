@@ -118,7 +118,6 @@ func (e *edit) specEnd(group []*ast.ImportSpec) int {
 	return e.lineEnd(at)
 }
 
-// groups returns the specs separated by blank lines.
 func (e *edit) groups(d *ast.GenDecl) [][]*ast.ImportSpec {
 	var out [][]*ast.ImportSpec
 	line := -1

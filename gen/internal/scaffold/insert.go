@@ -20,7 +20,7 @@ type Insertion struct {
 	Field string
 	// Path is the import path of the package of the field's type, Package its name, Type the name of the type.
 	Path, Package, Type string
-	// Taken tells whether a declaration of the package has the name, so that the import cannot have it.
+	// Taken reports whether a declaration of the package has the name, so that the import cannot have it.
 	Taken func(name string) bool
 }
 
@@ -32,7 +32,7 @@ func (in Insertion) Line() string {
 	return fmt.Sprintf("%s *%s.%s", in.Field, in.Package, in.Type)
 }
 
-// Insert adds the field behind the last one that is no slice, and the import if it is missing. It changes nothing else; a formatted
+// Insert adds the field after the last one that is no slice, and the import if it is missing. It changes nothing else; a formatted
 // file stays formatted. The file is parsed, not checked. The error of a file without the struct is [ErrNoStruct].
 func (in Insertion) Insert(src []byte) ([]byte, error) {
 	plain := bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
@@ -85,12 +85,10 @@ func (e *edit) parse() error {
 
 func (e *edit) offset(pos token.Pos) int { return e.fset.PositionFor(pos, false).Offset }
 
-// insert inserts something into the text.
 func (e *edit) insert(at int, what string) []byte {
 	return append(append(bytes.Clone(e.text[:at]), what...), e.text[at:]...)
 }
 
-// lineEnd returns the end of the line that contains an offset.
 func (e *edit) lineEnd(at int) int {
 	if i := bytes.IndexByte(e.text[at:], '\n'); i >= 0 {
 		return at + i
@@ -98,7 +96,6 @@ func (e *edit) lineEnd(at int) int {
 	return len(e.text)
 }
 
-// field adds the field.
 func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
 	st := structOf(e.file, in.Struct)
 	if st == nil {
@@ -130,7 +127,7 @@ func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
 	return errors.New("the formatter would move other fields")
 }
 
-// fieldEnd returns the end of the line behind which the field goes: that of the last field that is no slice, because hooks given at
+// fieldEnd returns the end of the line after which the field goes: that of the last field that is no slice, because hooks given at
 // run time come last; else that of the last field.
 func (e *edit) fieldEnd(st *ast.StructType, open, closing int) (int, error) {
 	list := slices.Clone(st.Fields.List)

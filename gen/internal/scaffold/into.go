@@ -39,7 +39,6 @@ func refuse(format string, args ...any) *refusal {
 	return &refusal{[]diag.Note{diag.Remark(fmt.Sprintf(format, args...))}}
 }
 
-// findInto finds the file of the composite that the option names.
 func (b *builder) findInto() error {
 	spec := b.o.Into
 	i := strings.LastIndexByte(spec, '.')
@@ -71,7 +70,6 @@ func (b *builder) findInto() error {
 	return j.find(b.o.Into)
 }
 
-// find finds the struct in the files of the directory.
 func (j *target) find(spec string) error {
 	files, err := goFiles(j.dir)
 	if err != nil {
@@ -99,7 +97,6 @@ func (j *target) find(spec string) error {
 	return fmt.Errorf("-into %s: %s declares no struct %s", Quote(spec), j.pattern, j.insertion.Struct)
 }
 
-// structsOf returns the struct types of a file.
 func structsOf(name string, text []byte) map[string]token.Position {
 	fset := token.NewFileSet()
 	f, _ := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
@@ -152,7 +149,6 @@ func (b *builder) addField(ctx context.Context) error {
 	return first
 }
 
-// tryField adds the field under one name.
 func (b *builder) tryField(ctx context.Context) error {
 	j := b.into
 	text, err := j.insertion.Insert(j.old)
@@ -249,7 +245,7 @@ func refusedBy(problems []diag.Problem) error {
 	return no
 }
 
-// composite tells whether the model has the struct as a composite.
+// composite reports whether the model has the struct as a composite.
 func (b *builder) composite() bool {
 	for _, p := range b.model.Packages() {
 		if p.Path != b.into.path {

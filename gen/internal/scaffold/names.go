@@ -97,7 +97,6 @@ func instead(name string) string {
 	return "; " + kept + " would do"
 }
 
-// upper returns the name with its first letter in upper case.
 func upper(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
 // Quote returns any text as one short, harmless word.

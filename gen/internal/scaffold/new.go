@@ -15,13 +15,13 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/model"
 )
 
-// Options say which subsystem is wanted, and where.
+// Options describe the subsystem to write, and its place.
 type Options struct {
 	// Name is the name of the package, and in upper case that of its type.
 	Name string
-	// Tools are the names of the tools, without the package's name in front; nil makes a subsystem without tools.
+	// Tools are the names of the tools, without the prefix of the package's name; nil makes a subsystem without tools.
 	Tools []string
-	// Dynamic makes a subsystem whose tools are known only at run time; Tools are those that it starts with.
+	// Dynamic makes a subsystem whose tools are known only at run time; it starts with Tools.
 	Dynamic bool
 	// Dir is the directory that paths are relative to; "" is the working directory.
 	Dir string
@@ -29,15 +29,15 @@ type Options struct {
 	Below string
 	// Into names the composite that gets a field, ./daemon.Daemon; "" for none.
 	Into string
-	// Check writes nothing: Result.Written has what is missing all the same.
+	// Check writes nothing: Result.Written then has the files that are missing.
 	Check bool
 }
 
-// Result is what New has found and done. Paths are relative to the directory of the run.
+// Result is the result of New. Paths are relative to the directory of the run.
 type Result struct {
 	// Problems: with an error among them nothing was written, unless Written says otherwise.
 	Problems []diag.Problem
-	// Whole: the subsystem exists with all that was asked for, and nothing was written.
+	// Whole: the requested subsystem exists already, and nothing was written.
 	Whole bool
 	// Written are the files that were written, or would have been under Check.
 	Written []Written
@@ -48,9 +48,9 @@ type Result struct {
 	Tools []string
 	// Composite is the name of the type that got a field, and Field that field's name; "" for none.
 	Composite, Field string
-	// Hint is worth knowing; "" for none.
+	// Hint is a warning about the name; "" for none.
 	Hint string
-	// Get is a command that is still to be run; "" for none.
+	// Get is a command that the user still has to run; "" for none.
 	Get string
 }
 
@@ -60,7 +60,7 @@ type Written struct {
 	What FileKind
 }
 
-// FileKind says whose a file is.
+// FileKind is the kind of a written file.
 type FileKind string
 
 // The kinds.
@@ -77,7 +77,7 @@ const (
 	toolPath   = modulePath + "/cmd/hookgen"
 )
 
-// Output is what is generated for the packages of a listing.
+// Output is the result of a [Generator] for the packages of a listing.
 type Output struct {
 	// Texts are the generated files by import path.
 	Texts    map[string][]byte
@@ -88,9 +88,9 @@ type Output struct {
 // Generator generates in memory. Positions in its problems are relative to dir.
 type Generator func(ctx context.Context, dir string, listing *load.Listing) (Output, error)
 
-// New writes the first version of a subsystem with what is generated from it, and adds it to a composite. It makes everything in
-// memory and type-checks it together before it writes the first file. It overwrites nothing; if writing fails, it removes what it
-// has written. A subsystem that exists and has what is asked for is left as it is.
+// New writes the first version of a subsystem with its generated code, and adds it to a composite. It makes everything in memory and
+// type-checks it together before it writes the first file. It overwrites nothing; if writing fails, it removes the files that it has
+// written. It leaves an existing subsystem with the requested tools as it is.
 //
 // An error is a name or a place that is not allowed, or a failure of the environment; nothing is written then either.
 func New(ctx context.Context, o Options, generator Generator) (Result, error) {
@@ -143,7 +143,6 @@ type builder struct {
 	output map[string][]byte
 }
 
-// generate generates for the present listing.
 func (b *builder) generate(ctx context.Context) ([]diag.Problem, error) {
 	out, err := b.generator(ctx, b.cwd, b.listing)
 	b.output, b.model = out.Texts, out.Model
@@ -260,7 +259,6 @@ func (b *builder) relative(name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// result returns what every outcome has.
 func (b *builder) result() Result {
 	r := Result{Package: b.relative(b.dir), Type: b.sub.Type, Hint: b.sub.Hint()}
 	if !strings.HasPrefix(r.Package, ".") {
@@ -302,13 +300,13 @@ func (b *builder) contractMissing(err error) error {
 		return fmt.Errorf("module %s does not require %s yet; run these two commands, then this one again:"+
 			"\n\tgo get %s\n\tgo get -tool %s\n(%w)", b.module.Path, modulePath, modulePath, toolPath, err)
 	case b.vendored():
-		return fmt.Errorf("what nothing imports yet is not vendored; run this command with GOFLAGS=-mod=mod, and then go mod vendor\n(%w)", err)
+		return fmt.Errorf("packages that nothing imports yet are not vendored; run this command with GOFLAGS=-mod=mod, and then go mod vendor\n(%w)", err)
 	}
 	return fmt.Errorf("module %s requires %s, but the go command does not find it; go list %s says why\n(%w)",
 		b.module.Path, modulePath, load.HookPath, err)
 }
 
-// vendored tells whether the go command looks for packages in the vendor directory.
+// vendored reports whether the go command looks for packages in the vendor directory.
 func (b *builder) vendored() bool {
 	_, err := os.Stat(filepath.Join(b.module.Dir, "vendor", "modules.txt"))
 	return err == nil
@@ -324,7 +322,6 @@ func kindOf(name string) FileKind {
 	return Descriptor
 }
 
-// drafts returns the package and its test.
 func (b *builder) drafts() []load.Draft {
 	out := []load.Draft{
 		{Path: b.path, Name: b.sub.Name, Dir: b.dir, Files: map[string][]byte{}},

@@ -126,7 +126,7 @@ func (w *writer) replace(name string, p outputFile) error {
 		return err
 	}
 	if !bytes.Equal(now, p.old) {
-		return fmt.Errorf("%s was changed by somebody else meanwhile", filepath.ToSlash(name))
+		return fmt.Errorf("%s was changed by another program meanwhile; run the command again", filepath.ToSlash(name))
 	}
 	if bytes.Equal(p.old, p.text) {
 		return nil

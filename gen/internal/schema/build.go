@@ -73,7 +73,6 @@ func (b *builder) recursion(cycle []types.Type, pos token.Pos) {
 	b.report(diag.RecursiveInput, pos, path[0], strings.Join(path, " -> "))
 }
 
-// field reads one field of owner.
 func (b *builder) field(owner types.Type, c candidate) *Field {
 	b.undescribable(c.v, owner)
 	v := b.value(c.v.Type(), c.v, owner)
@@ -101,7 +100,6 @@ func (b *builder) field(owner types.Type, c candidate) *Field {
 	return f
 }
 
-// quote applies the json option string.
 func (b *builder) quote(v *Value, field *types.Var) bool {
 	switch v.Kind {
 	case Int, Uint, Float, Bool:
@@ -114,7 +112,6 @@ func (b *builder) quote(v *Value, field *types.Var) bool {
 	return false
 }
 
-// value reads the type of a field, or of an element of it.
 func (b *builder) value(t types.Type, field *types.Var, owner types.Type) *Value {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		v := b.value(p.Elem(), field, owner)

@@ -122,7 +122,7 @@ func either(first bool, a, b string) string {
 	return b
 }
 
-// exports tells whether a struct has a field that JSON can set, or an embedded field that may have one.
+// exports reports whether a struct has a field that JSON can set, or an embedded field that may have one.
 func exports(s *types.Struct) bool {
 	for v := range s.Fields() {
 		if v.Exported() || v.Embedded() {

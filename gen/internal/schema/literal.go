@@ -210,7 +210,7 @@ func parseLiteral(v *Value, text string) (Literal, string) {
 	return Literal{JSON: text, Go: text}, ""
 }
 
-// given sets default or example, which must satisfy everything else.
+// given sets default or example, which must satisfy all limits.
 func (c *constraint) given(w argrules.Word) {
 	lit, msg := parseLiteral(c.f.Value, w.Value)
 	if msg == "" {

@@ -12,10 +12,10 @@ import (
 )
 
 // output reads the result of a tool as encoding/json writes it: a nil slice, map or pointer is null unless the tag leaves it out,
-// a duration is a number, and a type that encodes itself may be anything unless //hook:schema says more. Constants are no enum
-// here, because nothing keeps a result to them.
+// a duration is a number, and a type that encodes itself may be anything without a //hook:schema. Constants are no enum here,
+// because a result may have other values.
 //
-// It returns nil if the result is no JSON, has a type that is known at run time only, or refers to itself, which a schema without
+// It returns nil if the result is no JSON, has a type that is known only at run time, or refers to itself, which a schema without
 // references cannot describe.
 func (b *builder) output(t types.Type, fn *types.Func) *Value {
 	switch fullName(types.Unalias(t)) {
@@ -145,7 +145,6 @@ func encodableKey(t types.Type) bool {
 	return types.NewMethodSet(t).Lookup(nil, "MarshalText") != nil
 }
 
-// structure describes the fields that encoding/json writes.
 func (w *outputs) structure(v *Value, where string) *Value {
 	if slices.ContainsFunc(w.open, func(o types.Type) bool { return types.Identical(o, v.Type) }) {
 		w.recursive = true
@@ -175,7 +174,6 @@ type written struct {
 	tagOptions string
 }
 
-// has reports whether the tag has the option.
 func (c written) has(option string) bool {
 	return slices.Contains(strings.Split(c.tagOptions, ","), option)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
 )
 
-// own reads a type that decodes itself by the named method. What its JSON looks like says //hook:schema, above the field or above
-// the type; a type that reads text is a string without it.
+// own reads a type that decodes itself by the named method. A //hook:schema above the field or the type describes its JSON; without
+// one a type that reads text is a string.
 func (b *builder) own(t types.Type, method string, field *types.Var, owner types.Type) *Value {
 	text := b.described(field)
 	if n, ok := t.(*types.Named); ok && text == "" {
@@ -73,7 +73,7 @@ func (b *builder) undescribable(field *types.Var, owner types.Type) {
 	b.report(diag.UnusedFieldSchema, field.Pos(), b.name(owner), field.Name(), b.name(t))
 }
 
-// SelfDecoding reports whether a type has the UnmarshalJSON or UnmarshalText that //hook:schema speaks about, or the way back.
+// SelfDecoding reports whether a type decodes or encodes itself, so that a //hook:schema can describe its JSON.
 func SelfDecoding(t types.Type) bool { return decodesItself(t) != "" || encodesItself(t) != "" }
 
 // input reports an input type that decodes itself: generated code never calls its method.

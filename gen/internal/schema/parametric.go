@@ -2,7 +2,7 @@ package schema
 
 import "go/types"
 
-// Parametric tells whether a type depends on a type parameter.
+// Parametric reports whether a type depends on a type parameter.
 func Parametric(t types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.TypeParam:

@@ -102,7 +102,6 @@ func (v *Value) schema(doc, extra string) string {
 	return `{"type":` + typ + description + limits + v.parts() + extra + "}"
 }
 
-// typeList writes the keyword type.
 func (v *Value) typeList(typ string) string {
 	names := []string{quote(typ)}
 	if v.Kind == Union {
@@ -121,7 +120,6 @@ func (v *Value) typeList(typ string) string {
 	return "[" + strings.Join(names, ",") + "]"
 }
 
-// parts writes the keywords about the parts of the value.
 func (v *Value) parts() string {
 	switch v.Kind {
 	case Struct: // in a union; elsewhere Pieces writes it

@@ -32,7 +32,7 @@ const (
 	List          // a slice of Value.Elem
 	Map           // a map of strings to Value.Elem
 	OwnText       // a string that the type's UnmarshalText reads
-	Own           // what the type's UnmarshalJSON reads, of the form Value.Shape
+	Own           // read by the type's UnmarshalJSON, of the form Value.Shape
 	Union         // one of Value.Forms; only in a Shape
 )
 
@@ -42,7 +42,7 @@ type Object struct {
 	Type   types.Type
 	Fields []*Field
 
-	// closed and required are what the keywords say while a shape is read.
+	// closed and required hold the keywords while a shape is read.
 	closed   bool
 	required []string
 }
@@ -62,7 +62,7 @@ type Field struct {
 	Pos              token.Position
 }
 
-// NullIsAbsent tells whether null counts as a missing value: in optional fields whose Go value cannot tell the two apart.
+// NullIsAbsent reports whether null counts as a missing value: in optional fields whose Go value cannot tell the two apart.
 func (f *Field) NullIsAbsent() bool {
 	if f.Required {
 		return false
@@ -72,7 +72,7 @@ func (f *Field) NullIsAbsent() bool {
 	return v.Pointer || v.Kind != JSON && v.Kind != Raw && !own
 }
 
-// Value is the type of a field, of an element or of what a pointer points to.
+// Value describes the type of a field, of an element or of a pointer's target.
 type Value struct {
 	Kind Kind
 	// Type is the Go type without the pointer.
@@ -115,7 +115,7 @@ type Literal struct {
 	Const *types.Const
 }
 
-// Source answers what types alone do not tell. Position must be set; the others may be nil.
+// Source supplies facts that types do not have. Position must be set; the others may be nil.
 type Source struct {
 	Position func(token.Pos) token.Position
 	// Doc returns the comment of a struct field.

@@ -15,8 +15,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/format"
 )
 
-// Shape reads the JSON Schema of a //hook:schema. It allows what generated code can check and nothing else, so that a schema
-// never promises more than is kept: the seven types, alone or several, description, enum of strings and integers, minLength,
+// Shape reads the JSON Schema of a //hook:schema. It allows only keywords that generated code can check, so that a schema
+// never promises more: the seven types, alone or several, description, enum of strings and integers, minLength,
 // maxLength, pattern, format, minimum, maximum, items, minItems, maxItems, and properties with required and
 // additionalProperties false, or additionalProperties as the schema of all members.
 func Shape(text string) (*Value, error) { return readShape([]byte(text), "", 0) }
@@ -25,7 +25,7 @@ func Shape(text string) (*Value, error) { return readShape([]byte(text), "", 0) 
 type UnknownKeyword struct {
 	// Path is the part of the schema that has the keyword; "" for the schema itself.
 	Path string
-	// Keyword is the one in the text, Meant the one that was probably meant; "" if none is near.
+	// Keyword is the one in the text, Meant the one that was probably meant; "" if none is close.
 	Keyword, Meant string
 }
 
@@ -77,7 +77,7 @@ func members(raw []byte) ([]member, error) {
 		return nil, fmt.Errorf("is no JSON: the closing brace is missing")
 	}
 	if dec.More() {
-		return nil, fmt.Errorf("has more behind the closing brace")
+		return nil, fmt.Errorf("has more text after the closing brace")
 	}
 	return out, nil
 }
@@ -123,7 +123,6 @@ func (s *shaper) errorf(text string, args ...any) error {
 	return fmt.Errorf(text, args...)
 }
 
-// types makes the value from the keyword type.
 func (s *shaper) types(raw json.RawMessage) error {
 	if raw == nil {
 		s.out = &Value{Kind: Any, Type: types.Universe.Lookup("any").Type()}

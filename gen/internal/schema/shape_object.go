@@ -102,7 +102,6 @@ func (s *shaper) settle() error {
 
 func crossed(least, most *int) bool { return least != nil && most != nil && *most < *least }
 
-// plainText returns a literal without quotes.
 func plainText(lit Literal) string {
 	if s, err := strconv.Unquote(lit.Go); err == nil {
 		return s

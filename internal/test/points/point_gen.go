@@ -46,9 +46,8 @@ type All interface {
 	hook.OnClose
 }
 
-// Ask calls the point of h and returns its answer, nil at an observer. It is given those of the values that have the types
-// of the parameters, and zero values where there are none. It panics if one call does not ask the point: a method of
-// [hook.Hook], a wrap or an end of a bracket.
+// Ask calls the point of h and returns its answer, nil at an observer. For each parameter it passes the value of that type,
+// or the zero value if there is none. It panics at a method of [hook.Hook], a wrap and an end of a bracket.
 func Ask(ctx context.Context, h hook.Hook, p hook.Point, values ...any) (any, error) {
 	switch p {
 	case point.OnSessionStart:

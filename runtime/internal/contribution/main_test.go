@@ -102,7 +102,7 @@ func drawChanges(t *rapid.T) []hook.ToolChange {
 // binds says that nobody takes calls of orphan.
 func binds(a hook.AddedTool) error {
 	if a.Tool.Name == "orphan" {
-		return errors.New(a.Owner + " does not take calls of it")
+		return errors.New(a.Owner + " does not bind calls of it")
 	}
 	return nil
 }

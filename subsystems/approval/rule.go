@@ -46,7 +46,7 @@ type cover struct {
 	Agent        string `json:"agent,omitempty"`
 	Project      string `json:"project,omitempty"`
 	Tool         string `json:"tool"`
-	// Shape is a digest of the tool's schema and description, so that the rule does not
+	// Shape is a digest of the description, schema and annotations, so that the rule does not
 	// cover another tool that gets the same name.
 	Shape string `json:"shape"`
 	// Reason is why the call needed approval: the answer covers no other reason.
@@ -124,7 +124,7 @@ func (rs *rules) subject(call *hook.ToolCall, reason string) subject {
 	return s
 }
 
-// shape returns a digest of the tool's schema and description.
+// shape returns a digest of the description, schema and annotations of a tool.
 func shape(t message.Tool) string {
 	data, err := json.Marshal(struct {
 		Description string

@@ -89,7 +89,7 @@ func notFound(name string, skills []Skill) error {
 const maxSimilar = 5
 
 // similar returns names similar to an unknown one: first those of similar spelling, then
-// those that contain a word of the name, then those whose description does.
+// those that contain it, then those whose description does, then those with a word of it.
 func similar(name string, skills []Skill) []string {
 	name = strings.ToLower(name)
 	type scored struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
-// process is a running server with both ends of its pipes that are ours. It
-// leads a process group of its own, which ends with it.
+// process is a running server with our ends of its pipes. It leads its own process group,
+// which ends with it.
 type process struct {
 	*supervisor.Process
 	stdin  *os.File
@@ -49,8 +49,8 @@ func startProcess(s *supervisor.Supervisor, c supervisor.Command, stderr io.Writ
 	return p, nil
 }
 
-// watch reads the error output until the process has ended and, for those who
-// inherited it, a little longer.
+// watch reads the error output until a little after the end of the process, because its
+// children may still write.
 func (p *process) watch(from *os.File, to io.Writer) {
 	defer close(p.exited)
 	read := make(chan struct{})
@@ -79,8 +79,8 @@ func (p *process) exit() (status string, ended bool) {
 	return p.Status().String(), true
 }
 
-// stop ends the process and its group as the protocol asks: input closed, after
-// the grace SIGTERM, after another SIGKILL. When hard is closed it does not wait.
+// stop ends the process and its group as the protocol requires: it closes the input, sends
+// SIGTERM after the grace and SIGKILL after another. When hard is closed it does not wait.
 func (p *process) stop(grace time.Duration, hard <-chan struct{}) {
 	_ = p.stdin.Close()
 	if p.within(grace, hard) {
@@ -105,8 +105,8 @@ func (p *process) within(d time.Duration, hard <-chan struct{}) bool {
 	return false
 }
 
-// kill ends the process and its group at once and waits for it. What it has
-// written can still be read.
+// kill ends the process and its group at once, and waits for it. Its output can still be
+// read.
 func (p *process) kill() {
 	p.Kill()
 	<-p.exited

@@ -7,12 +7,12 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
-// State says what a server is at.
+// State is the state of a server.
 type State string
 
 // The states of a server.
 const (
-	StateDeclared   State = "declared"   // nobody has needed it yet
+	StateDeclared   State = "declared"   // never needed so far
 	StateConnecting State = "connecting" // it is being started
 	StateConnected  State = "connected"
 	StateLost       State = "lost"     // it could not be started or has ended; the next call starts it
@@ -21,7 +21,7 @@ const (
 	StateDisabled   State = "disabled" // the list of servers has turned it off
 )
 
-// Status is what is known of one server at one time.
+// Status is a snapshot of one server.
 type Status struct {
 	Name  string
 	State State
@@ -29,7 +29,7 @@ type Status struct {
 	// the last lines of the server's error output, without the secrets that its entry has:
 	// it is for operators and must not be shown to a model.
 	Reason string
-	// Public says that every agent may use it; otherwise an agent declared it.
+	// Public: every agent may use it; otherwise an agent declared it.
 	Public bool
 	// Process is the id of the process; 0 unless connected, and over HTTP. Servers
 	// that share a connection have the same one.

@@ -29,7 +29,7 @@ func skipped(name string) bool { return name == ".git" || name == "node_modules"
 var errEnough = errors.New("enough")
 
 // walk calls f for everything below start that is no directory, in the order of the names,
-// without following links. whole is false if it stopped at maxVisited.
+// without following links. whole is false if it stopped early.
 func walk(ctx context.Context, p place, start string, f func(rel string, d fs.DirEntry) error) (whole bool, err error) {
 	seen := 0
 	err = fs.WalkDir(p.root.FS(), filepath.ToSlash(start), func(rel string, d fs.DirEntry, err error) error {

@@ -56,9 +56,9 @@ type peer struct {
 	reports reports
 
 	ended   chan struct{} // closed when the session has ended
-	leaving chan struct{} // closed when the connection is given up because nobody uses it
+	leaving chan struct{} // closed when the connection ends because it is idle
 	leaves  sync.Once
-	noted   chan struct{} // closed when its endpoint knows that it has ended
+	noted   chan struct{} // closed when the endpoint knows that it has ended
 	changes chan struct{} // has one element when the list of tools has changed
 	doubts  chan struct{} // has one element when the server may have died
 

@@ -14,7 +14,7 @@ import (
 type template struct {
 	plain string
 	parts []part
-	// escape writes what is inserted as the inside of a JSON string.
+	// escape: write inserted texts as the inside of a JSON string.
 	escape bool
 }
 
@@ -25,7 +25,7 @@ type part struct {
 	read func(*view) (string, bool)
 }
 
-// references knows what the texts of one rule may refer to.
+// references has the valid references in the texts of one rule.
 type references struct {
 	results []resultTest
 	exprs   []expression
@@ -63,7 +63,7 @@ func (r references) parse(text string, escape bool) (template, error) {
 	}
 }
 
-// reader returns what reads the reference of that name.
+// reader returns the function that reads the reference of that name.
 func (r references) reader(name string) (func(*view) (string, bool), error) {
 	switch tool, isTool := strings.CutPrefix(name, "result:"); {
 	case name == "user":
@@ -157,7 +157,7 @@ func quoted(s string) string {
 	enc := json.NewEncoder(&sb)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		panic(err) // a string always has a JSON form
+		panic(err) // cannot happen: a string always has a JSON form
 	}
 	return strings.TrimSuffix(sb.String(), "\n")
 }

@@ -11,7 +11,7 @@ import (
 
 var _ store.Jobs = (*Store)(nil)
 
-// jobKey is what jobs are told apart by.
+// jobKey identifies a job.
 type jobKey struct{ project, kind, key string }
 
 // Enqueue implements store.Jobs.

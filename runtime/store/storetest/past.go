@@ -132,8 +132,8 @@ func compactsTooMuch(t *testing.T, s *bench) {
 	require.ErrorIs(t, err, store.ErrUnknown)
 }
 
-// conditions holds change to the conditions of store.At. The conversation has the
-// texts "1?" and "1!" in a turn that has ended.
+// conditions tests the conditions of store.At for change. The conversation has the texts
+// "1?" and "1!" in a turn that has ended.
 func conditions(t *testing.T, s *bench, change func(id string, at store.At) (int64, error)) {
 	rec := create(t, s, "a", "x")
 	v := turned(t, s, rec.ID, 0, "1")

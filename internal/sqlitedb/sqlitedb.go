@@ -1,7 +1,6 @@
-// Package sqlitedb opens SQLite files the way Grapnel's stores want them: in
-// write-ahead mode, synced at every commit, readable by their owner alone, with
-// a schema that is brought up to date, and never a file that belongs to somebody
-// else. It knows nothing of what is in them.
+// Package sqlitedb opens SQLite files for Grapnel's stores: in write-ahead mode, synced at
+// every commit, readable by their owner alone, with an upgraded schema. It refuses files of
+// other programs. It does not know the tables.
 package sqlitedb
 
 import (
@@ -19,38 +18,36 @@ import (
 
 // Sentinels that callers test with errors.Is.
 var (
-	// ErrForeign: the file is no database, or the database of something else.
+	// ErrForeign: the file is no database, or the database of another program.
 	ErrForeign = errors.New("not a file of this kind")
 	// ErrNewer: a newer program has written the file.
 	ErrNewer = errors.New("the file has a newer schema")
-	// ErrLost: what the file held is not in it any more.
+	// ErrLost: the file has lost its data.
 	ErrLost = errors.New("its data is gone")
 
 	errOther = fmt.Errorf("%w: it is the database of something else; name another one", ErrForeign)
 )
 
-// readers is the number of connections that read beside the one that writes.
+// readers is the number of reading connections, in addition to the writing one.
 const readers = 4
 
 // Schema is the kind of a file.
 type Schema struct {
-	// Name says in errors what the file is: "conversation store".
+	// Name names the kind of file in errors: "conversation store".
 	Name string
-	// ID marks the files (PRAGMA application_id), so that one kind is never taken
-	// for another. Not 0.
+	// ID marks the files (PRAGMA application_id), so that kinds are not mixed up. Not 0.
 	ID int32
-	// Steps are SQL scripts: step i makes a file of version i one of version i+1.
-	// The version is PRAGMA user_version. Released steps are never changed.
+	// Steps are SQL scripts: step i upgrades a file from version i to i+1. The version is
+	// PRAGMA user_version. Released steps are never changed.
 	Steps []string
-	// Secure makes what is deleted gone from the file: it is overwritten. What the log
-	// still has of it, Scrub removes.
+	// Secure: overwrite deleted data in the file. Scrub removes it from the log, too.
 	Secure bool
-	// Vacuum is the version from which on nothing that is deleted stays in a file: an
-	// older one is written anew before its steps. 0 is none.
+	// Vacuum is the first version without deleted data in the file: an older file is
+	// rewritten before its steps. 0 is none.
 	Vacuum int
-	// Index is what Indexed checks and makes anew; the zero value is none.
+	// Index is the index of Indexed; the zero value is none.
 	Index Index
-	// Note is told, in a sentence, what a person has to know and is no error. Nil drops it.
+	// Note is called with a sentence for people that is no error. Nil drops it.
 	Note func(text string)
 }
 

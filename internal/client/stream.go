@@ -162,14 +162,14 @@ func (f *follower) connection(ctx context.Context, yield func(Item, error) bool)
 		if err != nil {
 			return err
 		}
-		item, told, err := itemOf(p)
+		item, known, err := itemOf(p)
 		if err != nil {
 			return err
 		}
 		if p.ID != "" {
 			f.last = p.ID
 		}
-		if !told {
+		if !known {
 			continue
 		}
 		f.failures = 0

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// closeTime is how long the end of a supervisor may take: it kills everything
-// first, and killing a crowd takes a while.
+// closeTime is how long the end of a supervisor may take. It first kills all processes,
+// and many of them take a while.
 const closeTime = 10 * time.Second
 
-// helper is one running supervisor process, seen from the program.
+// helper is the program's side of one running supervisor process.
 type helper struct {
 	cmd  *exec.Cmd
 	conn *net.UnixConn
-	// patience is how long an answer may take.
+	// patience limits the wait for an answer.
 	patience time.Duration
 	// ended is closed when the process has ended and all its commands are marked.
 	ended chan struct{}
@@ -43,8 +43,8 @@ type job struct {
 	timer   *time.Timer   // runs from a signal to its reply
 }
 
-// startHelper starts the supervisor: this program under another name, with nothing
-// but one end of a socket.
+// startHelper starts the supervisor: this program under another name, with one end of a
+// socket.
 func startHelper(patience time.Duration) (*helper, error) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -86,7 +86,7 @@ func (h *helper) gone() bool {
 	}
 }
 
-// start asks for a command and waits until it runs.
+// start requests a command and waits until it runs.
 func (h *helper) start(c Command) (*Process, error) {
 	fds, null, err := c.files()
 	if err != nil {
@@ -123,15 +123,15 @@ func (h *helper) start(c Command) (*Process, error) {
 	}
 }
 
-// signal asks the supervisor to signal the command's group. A supervisor that does
-// not answer is killed, and read kills the group then.
+// signal asks the supervisor to signal the command's group. It kills a supervisor that does
+// not answer; then read kills the group.
 func (h *helper) signal(id uint64, j *job, force bool) {
 	op := "terminate"
 	if force {
 		op = "kill"
 	}
 	h.mu.Lock()
-	if h.jobs[id] != j { // it has ended
+	if h.jobs[id] != j { // the command has ended
 		h.mu.Unlock()
 		return
 	}

@@ -10,17 +10,17 @@ import "strings"
 // It does not wrap lines: the terminal does, also when it is resized. The text cannot
 // control the terminal. The zero Markdown shows the source.
 type Markdown struct {
-	// Color renders the source.
+	// Color: render the source.
 	Color bool
 
 	source Stream
-	// held is safe text that waits for what follows.
+	// held is safe text that waits for more.
 	held string
-	// inText says that the beginning of the line is shown already.
+	// inText: the beginning of the line was shown.
 	inText bool
-	// quoted says that the line is one of a quote.
+	// quoted: the line is part of a quote.
 	quoted bool
-	// fence is what the fence of the open code block consists of; "" outside one.
+	// fence is the fence of the open code block; "" outside one.
 	fence string
 	// prev is the last character shown on the line.
 	prev  rune

@@ -54,15 +54,15 @@ type Printer struct {
 	alone   string
 	batch   int
 	numbers map[string]int
-	// children are the arguments of the calls of child turns that are under way.
+	// children has the arguments of the running calls of child turns.
 	children map[childCall]screen.Text
 
-	// answer is what the model says and source what it thinks, while it comes.
+	// answer renders the model's text, source its reasoning.
 	answer screen.Markdown
 	source screen.Stream
-	// hooks is which hook runs are shown: those that are at least as visible.
+	// hooks is the least visibility of the hook runs that are shown.
 	hooks hook.Visibility
-	// columns is how wide the screen is; nil is as wide as it gets.
+	// columns returns the width of the screen; nil is no limit.
 	columns func() int
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/points"
 )
 
-// Ops are all calls that there are.
+// Ops returns all calls.
 func Ops() []Op {
 	return slices.Concat(agentOps(), turnOps(), askedOps(), wrapOps())
 }
@@ -32,7 +32,7 @@ func askedOps() []Op {
 	return out
 }
 
-// written is an answer with everything that hooks and runtime can see of it.
+// written returns everything of an answer that hooks and runtime can see.
 func written(v any, err error) string {
 	switch v := v.(type) {
 	case nil:
@@ -46,7 +46,7 @@ func written(v any, err error) string {
 	return fmt.Sprintf("%+v %v%s", v, err, failure(err))
 }
 
-// payloads are what the accessors of a decision return.
+// payloads returns the results of a decision's accessors.
 func payloads(d points.Decision) (out []any) {
 	v := reflect.ValueOf(d)
 	for i := range v.NumMethod() {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// verdict is what became of a gate.
+// verdict is the verdict on a gate.
 type verdict string
 
 const (
@@ -18,14 +18,14 @@ const (
 	skipped verdict = "SKIPPED"
 )
 
-// figure is one that a gate printed.
+// figure is a figure printed by a gate.
 type figure struct{ name, value, unit string }
 
-// result is what a run of a gate has shown.
+// result is the result of a run of a gate.
 type result struct {
 	gate    gate
 	verdict verdict
-	// why says why it has not passed.
+	// why is the reason if it did not pass.
 	why     string
 	figures []figure
 	// output is all that the test printed.

@@ -238,7 +238,7 @@ func (d *DB) recreate(ctx context.Context) (loose bool, err error) {
 	err = d.Write(ctx, func(tx *Tx) error {
 		_, err := tx.Exec("DROP TABLE IF EXISTS " + index.Name)
 		for _, s := range index.shadows() {
-			if err == nil { // left behind where the table itself was gone
+			if err == nil { // the shadow tables remain if the table itself is gone
 				_, err = tx.Exec("DROP TABLE IF EXISTS " + index.Name + s)
 			}
 		}

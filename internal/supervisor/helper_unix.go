@@ -182,7 +182,7 @@ func (h *helper) read() {
 		h.take(r)
 	}
 	_ = h.cmd.Process.Kill() // a supervisor that closed its socket is of no use
-	_ = h.cmd.Wait()         // how it ended does not matter: nobody asked it to
+	_ = h.cmd.Wait()         // its exit status does not matter
 	_ = h.conn.Close()
 	h.lose()
 	close(h.ended)
@@ -221,7 +221,7 @@ func (h *helper) endLocked(id uint64, j *job, s Status) {
 	close(j.ended)
 }
 
-// lose kills the groups of the commands that the supervisor left behind.
+// lose kills the groups of the commands whose supervisor has died.
 func (h *helper) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

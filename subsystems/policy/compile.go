@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// RuleError says what is wrong with one rule.
+// RuleError is the error of one rule.
 type RuleError struct {
 	// At is the place of the rule: "policy.json: deny[2]", counted from 0.
 	At string

@@ -18,10 +18,10 @@ type Rule struct {
 type Refusal struct {
 	// Rule is the ID of the rule.
 	Rule string
-	// Status is that of the response.
+	// Status is the status of the response.
 	Status int
-	// Message is what the vendor says, Type, Code and Param what stands beside it;
-	// "" is null or not there.
+	// Message, Type, Code and Param are those of the vendor's error; "" is null or
+	// missing.
 	Message, Type, Code, Param string
 	// Body is the whole response.
 	Body string

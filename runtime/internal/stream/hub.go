@@ -222,7 +222,7 @@ func (h *Hub) leave(r *Reader) {
 	r.ring.readers--
 	last := r.ring.readers == 0
 	if last {
-		r.ring.changed = nil // nobody waits
+		r.ring.changed = nil // no reader waits
 	}
 	r.ring.mu.Unlock()
 	if !last || h.o.Recent > 0 {

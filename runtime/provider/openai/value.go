@@ -134,7 +134,7 @@ func (w *words) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// object is a T, or nothing for what is no object.
+// object is a T; any other value than an object is empty.
 type object[T any] struct{ is T }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.

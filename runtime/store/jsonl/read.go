@@ -43,7 +43,7 @@ type CutError struct {
 	Err error
 }
 
-// Error says what is missing.
+// Error names the missing messages.
 func (e *CutError) Error() string {
 	return fmt.Sprintf("line %d: %v: the last %d messages are missing and were left out", e.Line, e.Err, e.Missing)
 }

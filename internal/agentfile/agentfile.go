@@ -229,7 +229,6 @@ type reader struct {
 	skip bool
 }
 
-// errorAt records a problem at a node of the frontmatter.
 func (r *reader) errorAt(n *yaml.Node, what, fix string) {
 	r.wrong = append(r.wrong, r.problem(n, what, fix))
 }

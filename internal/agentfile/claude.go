@@ -42,7 +42,6 @@ func loosensKeys() []string {
 // "tools", because other settings have that name.
 func limitKeys() []string { return append(loosensKeys(), "tools", "maxTurns", "allowedTools") }
 
-// claudeFront returns the keys of a file of Claude Code.
 func claudeFront() *yamldoc.Keys {
 	return &yamldoc.Keys{
 		Free:    []string{"description", "initialPrompt", "version", "author", "category"},

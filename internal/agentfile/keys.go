@@ -15,7 +15,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
-// keys returns the reader of each key of the frontmatter.
 func (r *reader) keys() map[string]func(v *yaml.Node) {
 	keys := map[string]func(v *yaml.Node){
 		"name":        func(v *yaml.Node) { r.text(v, "name", &r.cfg.Name) },
@@ -47,7 +46,6 @@ func (r *reader) frontKeys() *yamldoc.Keys {
 // topKey is the name of a top-level key in messages.
 const topKey = "key"
 
-// mapping reads the frontmatter.
 func (r *reader) mapping(top *yaml.Node) {
 	if r.dialect == Claude {
 		own := *top
@@ -168,7 +166,6 @@ func (r *reader) duration(v *yaml.Node, key string) time.Duration {
 	return d
 }
 
-// format reads `text`, `json`, or a mapping with a schema.
 func (r *reader) format(v *yaml.Node) {
 	const fix = "write `format: text`, `format: json`, or `format: {schema: {…}, name: …}`"
 	if v.Kind == yaml.ScalarNode {

@@ -19,7 +19,6 @@ import (
 //go:embed metaschema.json
 var metaSchema string
 
-// schema records the mistakes of a JSON Schema.
 func (r *reader) schema(n *yaml.Node, text string) {
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {

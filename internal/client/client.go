@@ -134,7 +134,6 @@ func call[T any](ctx context.Context, c *Client, method, path string, body any) 
 	return answer[T](resp)
 }
 
-// answer reads the body of a response into a T.
 func answer[T any](resp *http.Response) (T, error) {
 	var v T
 	defer resp.Body.Close()

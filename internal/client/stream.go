@@ -50,7 +50,6 @@ func (c *Client) Events(ctx context.Context, id, after string) iter.Seq2[Item, e
 	}
 }
 
-// hooks returns the query for the hook runs of a stream.
 func (c *Client) hooks() string {
 	if c.o.Hooks == "" {
 		return ""
@@ -126,7 +125,6 @@ func (f *follower) run(ctx context.Context, yield func(Item, error) bool) {
 	}
 }
 
-// pause returns the time to wait before the next connection.
 func (f *follower) pause() time.Duration {
 	d := f.c.o.Wait
 	for i := 1; i < f.failures && d < MaxWait; i++ {
@@ -206,7 +204,6 @@ func (f *follower) lost() error {
 	return fmt.Errorf("%w: turn %s", ErrTurnLost, f.turn.ID)
 }
 
-// seqOf is the sequence of an event id.
 func seqOf(id string) uint64 {
 	_, seq, _ := strings.Cut(id, "-")
 	n, _ := strconv.ParseUint(seq, 10, 64) // 0 if it is no number

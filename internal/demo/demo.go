@@ -104,7 +104,6 @@ func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a
 	return r.writeText(o.Out)
 }
 
-// show runs the turn and shows its events.
 func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
 	if o.JSON {
 		p := terminal.NewJSONPrinter(o.Out)

@@ -75,7 +75,6 @@ func layAgents(dir string) error {
 	return err
 }
 
-// target returns the path for a file of the embedded project.
 func target(path string) string {
 	rel := strings.TrimPrefix(strings.TrimPrefix(path, "project"), "/")
 	if rel == "skills" || strings.HasPrefix(rel, "skills/") {

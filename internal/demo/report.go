@@ -106,7 +106,6 @@ func (r *report) result(d hook.EventDetail) {
 	}
 }
 
-// named returns the member name of a call's arguments.
 func named(args message.JSON) string {
 	var in struct {
 		Name string `json:"name"`

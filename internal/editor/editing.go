@@ -29,7 +29,6 @@ type editing struct {
 	pasting *bytes.Buffer
 }
 
-// run handles keys until the line is complete.
 func (s *editing) run(ctx context.Context) (string, error) {
 	for {
 		done, err := s.keys()
@@ -262,7 +261,6 @@ func (s *editing) complete() {
 // maxListed limits the listed words.
 const maxListed = 40
 
-// list shows words with their help above the line.
 func (s *editing) list(words []Word) {
 	rest := max(0, len(words)-maxListed)
 	words = words[:len(words)-rest]

@@ -102,7 +102,6 @@ func decode(b []byte) (k key, r rune, n int) {
 	return keyRune, r, n
 }
 
-// escape decodes a key that begins with ESC.
 func escape(b []byte) (key, int) {
 	if len(b) < 2 {
 		return keyNone, 0

@@ -22,7 +22,6 @@ func (t *text) set(s string) {
 	t.at = len(t.runes)
 }
 
-// insert adds a text at the cursor.
 func (t *text) insert(s string) {
 	r := printable(s)
 	t.runes = slices.Insert(t.runes, t.at, r...)
@@ -110,7 +109,6 @@ func (t *text) blankBefore(i int) int {
 	return i
 }
 
-// remove deletes the text between two positions.
 func (t *text) remove(from, to int) {
 	t.runes = slices.Delete(t.runes, from, to)
 	t.at = from

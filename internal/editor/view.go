@@ -151,7 +151,6 @@ func (v *view) home(sb *strings.Builder) {
 	v.row, v.col, v.widths = 0, 0, nil
 }
 
-// erase returns the output that removes all rows from the screen.
 func (v *view) erase() string {
 	var sb strings.Builder
 	v.home(&sb)

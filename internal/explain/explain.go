@@ -210,7 +210,6 @@ func (p *Point) against(win int, info point.Info) (why []string) {
 	return why
 }
 
-// winner returns the run whose answer counts; -1 if there is none.
 func (p *Point) winner(info point.Info) int {
 	win := -1
 	for i, r := range p.Runs {
@@ -283,7 +282,6 @@ func Option(p *plan.Plan, path string, point hook.Point) string {
 	return strings.Join(around, ", ")
 }
 
-// policy returns the fail policy at the point; "" if there is none.
 func policy(own string, at hook.Point) string {
 	info := point.InfoOf(at)
 	switch {

@@ -65,7 +65,6 @@ func Find(ctx context.Context, log Log, id, conversation string, p *plan.Plan) (
 	return Call{}, fmt.Errorf("%w: %q", ErrUnknown, id)
 }
 
-// newest returns the conversations, the last changed one first.
 func newest(ctx context.Context, log Log, only string) ([]store.Record, error) {
 	all, err := log.List(ctx)
 	if err != nil {

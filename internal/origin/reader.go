@@ -107,7 +107,6 @@ func (r *reader) generates() bool {
 	})
 }
 
-// has reports whether one of the directives has one of the verbs.
 func has(directives []string, verbs ...string) bool {
 	return slices.ContainsFunc(directives, func(directive string) bool {
 		verb, _, _ := strings.Cut(directive, " ")

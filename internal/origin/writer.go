@@ -145,7 +145,6 @@ func mentions(n ast.Node, name string) (found bool) {
 	return found
 }
 
-// signature writes a function without its body.
 func (w *writer) signature(m method) { w.tokens(m.source, m.decl.Pos(), m.decl.Type.End()) }
 
 // described writes the comments of fields, which describe arguments.

@@ -56,7 +56,6 @@ func (w *way) insert(path string) (err error) {
 	return err
 }
 
-// step follows one name.
 func (w *way) step() (err error) {
 	name := w.rest[0]
 	w.rest = w.rest[1:]

@@ -8,16 +8,13 @@ import (
 	"syscall"
 )
 
-// owned reports whether the file belongs to the user.
 func owned(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// loose returns the rights of other users.
 func loose(info fs.FileInfo) fs.FileMode { return info.Mode().Perm() & 0o077 }
 
-// trusted reports whether the file belongs to the user or root.
 func trusted(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())

@@ -266,7 +266,6 @@ func (s *scanner) link(text string, complete bool) int {
 	return middle + 2 + end
 }
 
-// noLink shows the bracket as text.
 func (s *scanner) noLink(decided bool) int {
 	if !decided {
 		return 0

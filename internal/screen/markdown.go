@@ -88,13 +88,11 @@ func (m *Markdown) line(sb *strings.Builder, line string, complete bool) int {
 	return done
 }
 
-// newline ends a line.
 func (m *Markdown) newline(sb *strings.Builder) {
 	sb.WriteString(m.endStyles() + "\n")
 	m.inText, m.quoted, m.prev = false, false, 0
 }
 
-// endStyles ends the active styles at the end of a line.
 func (m *Markdown) endStyles() string {
 	return m.style.off(Cyan) + m.style.off(Underline) + m.style.off(Bold)
 }

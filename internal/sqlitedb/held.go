@@ -15,7 +15,6 @@ import (
 // looks like one that a killed program never wrote.
 const heldSuffix = "-held"
 
-// held reports whether the database at path has held data.
 func held(path string) (bool, error) {
 	info, err := os.Lstat(path + heldSuffix)
 	switch {
@@ -27,7 +26,6 @@ func held(path string) (bool, error) {
 	return err == nil, err
 }
 
-// hold makes the marker file.
 func hold(path string) error {
 	f, err := os.OpenFile(path+heldSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -183,5 +181,4 @@ func Advice(path string) string {
 		path, quoted(path))
 }
 
-// quoted returns the path quoted for a shell.
 func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }

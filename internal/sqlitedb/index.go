@@ -90,7 +90,6 @@ func (d *DB) FromIndex(ctx context.Context, f func() error) error {
 	return err
 }
 
-// made returns how often this process has rebuilt the index.
 func (d *DB) made() int {
 	d.repair.mu.Lock()
 	defer d.repair.mu.Unlock()

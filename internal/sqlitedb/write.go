@@ -171,7 +171,6 @@ func (w *writer) settle(g *group) error {
 	return g.err
 }
 
-// begin begins a transaction.
 func (w *writer) begin(ctx context.Context) error {
 	if w.closed {
 		return errClosed

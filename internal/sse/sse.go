@@ -180,7 +180,6 @@ func (r *Reader) Next() (Event, error) {
 
 func (e *Event) empty() bool { return e.ID == "" && e.Name == "" && e.Data == nil }
 
-// field takes one line of an event.
 func (r *Reader) field(e *Event, line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte{':'})
 	value = bytes.TrimPrefix(value, []byte{' '})
@@ -212,7 +211,6 @@ func (r *Reader) other(e *Event, line []byte, name string, value []byte) error {
 	return nil
 }
 
-// add takes one line of data.
 func (r *Reader) add(e *Event, value []byte) error {
 	if e.Data != nil {
 		r.data = append(r.data, '\n')

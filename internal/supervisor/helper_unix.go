@@ -86,7 +86,6 @@ func (h *helper) gone() bool {
 	}
 }
 
-// start requests a command and waits until it runs.
 func (h *helper) start(c Command) (*Process, error) {
 	fds, null, err := c.files()
 	if err != nil {
@@ -144,7 +143,6 @@ func (h *helper) signal(id uint64, j *job, force bool) {
 	}
 }
 
-// send writes a message and passes the descriptors on.
 func (h *helper) send(r request, fds ...int) error {
 	message, err := encode(r)
 	if err != nil {

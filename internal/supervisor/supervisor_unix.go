@@ -109,7 +109,6 @@ func (c Command) files() (fds [3]int, null *os.File, err error) {
 // signalName returns the text after the number of a signal.
 func signalName(n int) string { return " (" + syscall.Signal(n).String() + ")" }
 
-// startError is the error that a "started" reply reports.
 func startError(errno int) error {
 	if errno == 0 {
 		return nil

@@ -92,7 +92,6 @@ func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, erro
 	}
 }
 
-// allow returns the question.
 func allow(r *hook.ApprovalRequest, cut bool) string {
 	question := "Allow it? [y]es, [n]o, "
 	if r.Offers.Len() > 0 {

@@ -107,7 +107,6 @@ func toCRLF(s string) string {
 // errNotShown: the difference of the file cannot be shown.
 var errNotShown = errors.New("no text file of a size to show")
 
-// readBelow reads a text file below root.
 func readBelow(root, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		rel, err := filepath.Rel(root, path)
@@ -141,7 +140,6 @@ func readBelow(root, path string) (string, error) {
 	return string(data), err
 }
 
-// diff writes the hunks of a unified diff.
 func (p *previewer) diff(text string) {
 	var rows []string
 	for row := range strings.Lines(text) {

@@ -135,7 +135,6 @@ func (a *Approver) makeSure(ctx context.Context, q hook.Question, r *reading) er
 	return nil
 }
 
-// choices returns the question with its numbered options.
 func choices(q hook.Question) screen.Text {
 	out := []screen.Text{screen.Format("%s\n", screen.Rows(q.Text))}
 	if q.Header != "" {
@@ -147,7 +146,6 @@ func choices(q hook.Question) screen.Text {
 	return screen.Join(out...)
 }
 
-// option returns the line of the option with the index i.
 func option(i int, o hook.Choice) screen.Text {
 	if o.Description == "" {
 		return screen.Format("  %d  %s\n", i+1, screen.Fold(o.Label))
@@ -155,7 +153,6 @@ func option(i int, o hook.Choice) screen.Text {
 	return screen.Format("  %d  %s: %s\n", i+1, screen.Fold(o.Label), screen.Exact(screen.Fold(o.Description)).Cut(failureWidth))
 }
 
-// ask returns the prompt of the answer.
 func ask(q hook.Question) string {
 	n := q.Options.Len()
 	switch {

@@ -68,7 +68,6 @@ func (p *JSONPrinter) Err() error {
 	return p.err
 }
 
-// write writes v as one line.
 func (p *JSONPrinter) write(v any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

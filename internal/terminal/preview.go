@@ -86,7 +86,6 @@ func (p *previewer) row(color screen.Style, row screen.Text) {
 	p.rows = append(p.rows, row, screen.Lit("\n"))
 }
 
-// more says how many lines are left out.
 func (p *previewer) more(rest int) {
 	if rest > 0 {
 		p.cut = true

@@ -134,7 +134,6 @@ func (p *Printer) OnEvent(ev hook.Event) {
 	}
 }
 
-// call shows the events of tool calls.
 func (p *Printer) call(ev hook.Event) {
 	d := ev.Detail()
 	switch ev.Kind {
@@ -289,13 +288,11 @@ func (p *Printer) line(color screen.Style, text screen.Text) {
 	p.note(color, text)
 }
 
-// said shows a part of the answer.
 func (p *Printer) said(s string) {
 	p.flows()
 	p.wrote(p.answer.Add(s))
 }
 
-// reasoned shows a part of the model's reasoning.
 func (p *Printer) reasoned(s string) {
 	p.flows()
 	p.wrote(p.paint(screen.Dim, p.source.Add(s)))

@@ -85,7 +85,6 @@ func name(parts ...string) string {
 	return " " + strings.Join(kept, "/")
 }
 
-// plain returns the text as valid UTF-8.
 func plain(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // heaviest sorts by weight, highest first. Equal weights stay in plan order.

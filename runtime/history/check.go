@@ -78,7 +78,6 @@ func known(r message.Role) bool {
 	return r == message.RoleUser || r == message.RoleAssistant || r == message.RoleTool
 }
 
-// answers reports whether the message is a valid result of the call.
 func answers(m *message.Message, call message.Block) bool {
 	return m.Role == message.RoleTool && m.CallID == call.CallID && m.Tool == call.Tool && m.Content.Len() == 0
 }

@@ -147,7 +147,6 @@ func (c *Collector) closeText() {
 	}
 }
 
-// begin adds a block.
 func (c *Collector) begin(b message.Block) error {
 	if limit := c.Limits.blocks(); len(c.blocks) == limit {
 		return &TooLargeError{Part: PartBlocks, Limit: limit}

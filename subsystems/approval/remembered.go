@@ -65,7 +65,6 @@ func List(dir string) ([]Remembered, error) {
 	return out, nil
 }
 
-// remembered reads one file.
 func remembered(dir, name string) Remembered {
 	out := Remembered{ID: idOf(name)}
 	r, err := readRule(filepath.Join(dir, name))

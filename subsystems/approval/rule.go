@@ -103,7 +103,6 @@ type subject struct {
 // maxKept limits the arguments in a rule's file, in bytes.
 const maxKept = 64 << 10
 
-// subject returns the subject of the call.
 func (rs *rules) subject(call *hook.ToolCall, reason string) subject {
 	tool, args := call.Tool(), call.Args()
 	s := subject{
@@ -244,7 +243,6 @@ func (s subject) kinds(folders []string) []cover {
 	return out
 }
 
-// covers returns all covers that contain the call.
 func (s subject) covers() []cover { return s.everywhere(s.kinds(s.folders())) }
 
 // offered returns the covers that a person can choose. Of the folders it offers only the
@@ -272,7 +270,6 @@ func (s subject) everywhere(kinds []cover) []cover {
 // id identifies a cover among the offered ones.
 func (c cover) id() string { return string(c.What) + "-" + string(c.Scope) }
 
-// offers returns the offers to the person.
 func (s subject) offers() message.List[hook.Offer] {
 	var out []hook.Offer
 	for _, c := range s.offered() {

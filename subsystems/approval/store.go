@@ -78,7 +78,6 @@ func (rs *rules) read(s subject, c cover) (answer, bool, error) {
 	return r.answer, ok, err
 }
 
-// load reads the file of a rule.
 func (rs *rules) load(c cover) (rule, bool, error) {
 	name := rs.path(c)
 	r, err := readRule(name)

@@ -191,7 +191,6 @@ func result(q hook.Inquiry, r hook.Response) (message.ToolResult, error) {
 	return out, nil
 }
 
-// unanswered reports whether the person answered no question.
 func unanswered(r hook.Response) bool {
 	for _, g := range r.Given.All() {
 		if g.Chosen.Len() > 0 || strings.TrimSpace(g.Text) != "" {
@@ -201,7 +200,6 @@ func unanswered(r hook.Response) bool {
 	return true
 }
 
-// answerText returns the answer to one question as text.
 func answerText(g hook.Given) string {
 	text := strings.ReplaceAll(strings.TrimSpace(g.Text), "\n", "\n  ")
 	chosen := strings.Join(g.Chosen.Slice(), "; ")

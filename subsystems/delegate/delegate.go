@@ -131,7 +131,6 @@ func (d *Delegate) inScope(cfg *hook.AgentConfig) (agents []AgentInfo, listed bo
 	return sorted(agents), s.Agents != nil, nil
 }
 
-// all returns the existing agents, sorted by name.
 func (d *Delegate) all() []AgentInfo { return sorted(slices.Clone(d.o.Agents())) }
 
 // sorted sorts the agents by name, and keeps the first of each name.

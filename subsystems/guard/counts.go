@@ -47,7 +47,6 @@ func (c counts) add(o counts) counts {
 	return c
 }
 
-// called returns the counts with one more call of the tool.
 func (c counts) called(tool string) counts {
 	c.Calls = slices.Clone(c.Calls) // other goroutines may read the old slice
 	if i := c.callOf(tool); i >= 0 {
@@ -62,7 +61,6 @@ func (c counts) callOf(tool string) int {
 	return slices.IndexFunc(c.Calls, func(t tally) bool { return t.Tool == tool })
 }
 
-// calls returns how often the tool was called.
 func (c counts) calls(tool string) int {
 	if i := c.callOf(tool); i >= 0 {
 		return c.Calls[i].Times

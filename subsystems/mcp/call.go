@@ -102,7 +102,6 @@ func (c *invocation) unanswered(ctx context.Context, lost string) message.ToolRe
 	return message.FailedResult(message.FailUnreachable, lost)
 }
 
-// unusable says why the tool is disabled; "" if it is not.
 func (s *server) unusable(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

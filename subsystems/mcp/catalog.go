@@ -147,7 +147,6 @@ func (ts *tools) accept(name string) bool {
 	return true
 }
 
-// sorted returns the tools by name.
 func (ts *tools) sorted() []*tool {
 	out := make([]*tool, 0, len(ts.byName))
 	for _, t := range ts.byName {

@@ -151,7 +151,6 @@ func byName(servers []*server, name string) *server {
 	return servers[i]
 }
 
-// declared returns the servers that are declared now.
 func (m *MCP) declared() []*server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,7 +200,6 @@ func (m *MCP) OnClose(ctx context.Context) error {
 	return nil
 }
 
-// emit emits an event about a server.
 func (m *MCP) emit(kind hook.EventKind, text string) {
 	if box, ok := m.host.Load().(hostBox); ok {
 		box.Emit(context.Background(), hook.Event{Kind: kind, Text: text})

@@ -90,7 +90,6 @@ func (s *server) Changed(c wire.Change) {
 	}
 }
 
-// callTimeout returns the time limit of each call.
 func (s *server) callTimeout() time.Duration {
 	if s.cfg.Timeout > 0 {
 		return s.cfg.Timeout

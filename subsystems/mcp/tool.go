@@ -19,7 +19,6 @@ const (
 	schemaMost      = 64 << 10 // bytes; a tool with a longer schema is refused
 )
 
-// newTool makes a tool from an entry of the server's list.
 func newTool(s *server, l *sdk.Tool) (*tool, error) {
 	name := toolName(s.cfg.Name, l.Name)
 	if l.Name == "" {
@@ -51,10 +50,8 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 	}, nil
 }
 
-// toolName returns the public name of a server's tool.
 func toolName(server, remote string) string { return "mcp__" + server + "__" + remote }
 
-// schemaText returns the schema as text.
 func schemaText(s any) (message.JSON, error) {
 	text, err := encode(s)
 	if err != nil {

@@ -113,7 +113,6 @@ func (r reading) QueryRow(query string, args ...any) *sql.Row {
 	return r.db.QueryRowContext(r.ctx, query, args...)
 }
 
-// look returns the current version of the memory of that name.
 func look(tx rower, h home, name string) (v version, err error) {
 	err = tx.QueryRow(lookup, h.project, h.key, key(name)).Scan(&v.num, &v.updated, &v.conversation)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -158,7 +157,6 @@ type row struct {
 	name, aliases, content string
 }
 
-// rowOf returns the memory of a name.
 func rowOf(tx *sqlitedb.Tx, space int64, name string) (r row, found bool, err error) {
 	err = tx.QueryRow(`SELECT num, name, aliases, content FROM memory WHERE space = ? AND key = ?`, space, key(name)).
 		Scan(&r.num, &r.name, &r.aliases, &r.content)
@@ -168,7 +166,6 @@ func rowOf(tx *sqlitedb.Tx, space int64, name string) (r row, found bool, err er
 	return r, err == nil, err
 }
 
-// index adds a memory to the index.
 func index(tx *sqlitedb.Tx, r row) error {
 	return r.in(tx, `INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`)
 }
@@ -246,7 +243,6 @@ func (t *table) entries(ctx context.Context, query string, args ...any) (out []e
 	return out, rows.Err()
 }
 
-// drop removes the entry of that name.
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
 	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
 		found = false

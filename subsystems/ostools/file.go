@@ -58,7 +58,6 @@ func kindOf(m fs.FileMode) string {
 	return m.Type().String()
 }
 
-// content reads a whole file.
 func (o *OS) content(p place, rel string) ([]byte, fs.FileInfo, error) {
 	f, info, err := o.open(p, rel)
 	if err != nil {

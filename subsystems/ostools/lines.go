@@ -26,7 +26,6 @@ func newLines(r io.Reader, keep int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), keep: keep}
 }
 
-// reset starts to read another text.
 func (l *lines) reset(r io.Reader) {
 	l.r.Reset(r)
 	l.number, l.crlf = 0, 0

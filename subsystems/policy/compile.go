@@ -168,7 +168,6 @@ func commandProblem(pattern string) *problem {
 	return nil
 }
 
-// grant compiles the grant of a rule.
 func (c compiler) grant(r *rule, g Grant) *problem {
 	if g == (Grant{}) {
 		return nil

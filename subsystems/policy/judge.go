@@ -235,7 +235,6 @@ func first(text string) string {
 	return shown(name)
 }
 
-// shown returns a part in the form for people.
 func shown(part string) string { return strings.ReplaceAll(part, string(shell.Unknown), "…") }
 
 // decide sets the answer from the matches: deny beats ask beats allow, and an uncertain

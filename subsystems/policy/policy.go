@@ -85,7 +85,6 @@ func New(rules []Rules, o *Options) (*Policy, error) {
 	return p, nil
 }
 
-// add compiles rules into the set.
 func (s *ruleset) add(c compiler, r Rules) error {
 	more, err := c.compile(r)
 	s.rules = append(s.rules[:len(s.rules):len(s.rules)], more...)

@@ -182,7 +182,6 @@ const (
 	Allow Effect = "allow"
 )
 
-// of returns the rules with that effect.
 func (r Rules) of(e Effect) []Rule {
 	switch e {
 	case Deny:

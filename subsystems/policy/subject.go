@@ -49,7 +49,6 @@ type Subject struct {
 	As string
 }
 
-// subjects returns the subjects of this module's tools.
 func subjects() map[string]Subject {
 	return map[string]Subject{
 		"bash":     {Kind: Command, Arg: "command", Env: "env"},
@@ -136,7 +135,6 @@ func (a arguments) empty(name string) bool {
 	return raw == "" || raw == "null" || raw == "{}" || raw == "[]"
 }
 
-// locations returns the paths in a call.
 func (s Subject) locations(a arguments, p places) []location {
 	args := a.texts(s.Arg)
 	if len(args) == 0 && s.Otherwise != "" {

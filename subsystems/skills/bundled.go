@@ -14,7 +14,6 @@ import (
 //go:embed bundled
 var embedded embed.FS
 
-// bundledFiles returns the skills of this package, one folder each.
 func bundledFiles() fs.FS {
 	files, err := fs.Sub(embedded, "bundled")
 	if err != nil {

@@ -65,7 +65,6 @@ func newCatalog(skills []Skill, limit int) catalog {
 	return c
 }
 
-// entries returns the entries of the list.
 func (c catalog) entries() string {
 	var sb strings.Builder
 	for _, k := range c.listed {

@@ -117,7 +117,6 @@ func shellWords(text string) []string {
 	return words
 }
 
-// content returns the text for the model.
 func (e *expansion) content() string {
 	var sb strings.Builder
 	sb.WriteString(`<skill_content name="` + escape(e.skill.Name) + "\">\n")

@@ -100,7 +100,6 @@ func keys() *yamldoc.Keys {
 	}
 }
 
-// front reads the frontmatter.
 func (p *parser) front(text string) error {
 	top, quoted, err := yamldoc.Front(text, keys())
 	switch {
@@ -200,7 +199,6 @@ func mapping(v *yaml.Node) map[string]string {
 	return out
 }
 
-// words reads a list, or the words of a text.
 func words(v *yaml.Node) []string {
 	if v.Kind != yaml.SequenceNode {
 		return strings.Fields(v.Value)

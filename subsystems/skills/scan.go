@@ -83,7 +83,6 @@ func (r *scanned) warn(where, format string, args ...any) {
 	r.warnings = append(r.warnings, where+": "+fmt.Sprintf(format, args...))
 }
 
-// scan reads the skills of all sources.
 func (s *Skills) scan() scanned {
 	var r scanned
 	for _, src := range s.sources {
@@ -159,7 +158,6 @@ func (w *walker) isDir(parent string, e fs.DirEntry) bool {
 
 func passedOver(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }
 
-// skill reads the skill of a folder.
 func (w *walker) skill(name string) {
 	file := path.Join(name, fileName)
 	data, err := w.read(file)

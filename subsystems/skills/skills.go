@@ -160,7 +160,6 @@ func (s *Skills) inScope(cfg *hook.AgentConfig) []Skill {
 	return slices.DeleteFunc(all, func(k Skill) bool { return !slices.Contains(section.Names, k.Name) })
 }
 
-// forModel returns the skills that the model may load.
 func (s *Skills) forModel(cfg *hook.AgentConfig) []Skill {
 	return slices.DeleteFunc(s.inScope(cfg), func(k Skill) bool { return k.ManualOnly })
 }
@@ -218,7 +217,6 @@ func (k Skill) location() string {
 	return filepath.Join(k.Dir, fileName)
 }
 
-// escape escapes a text for XML.
 func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
 }

@@ -78,7 +78,6 @@ func (m *Member) at(p hook.Point, detail any) (bool, error) {
 	return false, nil
 }
 
-// decided is called at a point that decides.
 func decided[D points.Decision](m *Member, p hook.Point, shown ...any) (none D, err error) {
 	yes, err := m.at(p, detail(shown))
 	if !yes {
@@ -88,7 +87,6 @@ func decided[D points.Decision](m *Member, p hook.Point, shown ...any) (none D, 
 	return all[m.Say%len(all)].(D), nil
 }
 
-// contributed is called at a point that contributes.
 func contributed[T any](m *Member, p hook.Point) ([]T, error) {
 	yes, err := m.at(p, "")
 	if !yes {
@@ -111,13 +109,11 @@ func contribution[T any](name string, weight int) (out T) {
 	return out
 }
 
-// rewritten is called at a point that rewrites.
 func rewritten[T any](m *Member, p hook.Point, v T) (T, error) {
 	text, err := m.mark(p, points.Text(v))
 	return points.SetText(v, text), err
 }
 
-// observed is called at a point that observes.
 func (m *Member) observed(p hook.Point, shown ...any) {
 	if _, err := m.at(p, detail(shown)); err != nil {
 		panic(err)

@@ -46,7 +46,6 @@ func written(v any, err error) string {
 	return fmt.Sprintf("%+v %v%s", v, err, failure(err))
 }
 
-// payloads returns the results of a decision's accessors.
 func payloads(d points.Decision) (out []any) {
 	v := reflect.ValueOf(d)
 	for i := range v.NumMethod() {
@@ -67,7 +66,6 @@ func payloads(d points.Decision) (out []any) {
 	return append(out, d.Verdict().Stop)
 }
 
-// agentOps are the calls about agents and prompts.
 func agentOps() []Op {
 	return []Op{
 		{"Schema", func(w World, _ string) string {
@@ -108,7 +106,6 @@ func agentOps() []Op {
 	}
 }
 
-// turnOps are the calls about turns, events and the process.
 func turnOps() []Op {
 	return []Op{
 		{"Preprocess", func(w World, arg string) string {

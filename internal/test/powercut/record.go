@@ -123,14 +123,12 @@ func (r *Recorder) Stop() (Trace, error) {
 	return r.ops, nil
 }
 
-// now returns the number of the next operation.
 func (r *Recorder) now() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.ops)
 }
 
-// inside returns the name of a file of the directory.
 func (r *Recorder) inside(path string) (string, bool) {
 	dir, name := filepath.Split(path)
 	return name, filepath.Clean(dir) == r.dir

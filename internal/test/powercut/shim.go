@@ -39,7 +39,6 @@ type (
 	syncFunc     = func(tls *libc.TLS, file uintptr, flags int32) int32
 )
 
-// at returns the value in C's memory at the address.
 func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
 // function returns the Go function behind one of SQLite's function pointers,

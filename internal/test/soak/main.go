@@ -93,7 +93,6 @@ func soak(ctx context.Context, o options, out io.Writer) error {
 	return errors.Join(bad...)
 }
 
-// record writes the page.
 func record(ctx context.Context, o options, results []result) error {
 	old, err := os.ReadFile(o.page)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

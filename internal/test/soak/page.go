@@ -18,7 +18,6 @@ tried last in the long form. ` + "`make soak-short`" + `, a part of CI, runs the
 
 `
 
-// machine describes the machine of the figures.
 func machine() string {
 	return fmt.Sprintf("%s, %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 }
@@ -75,7 +74,6 @@ func (r run) line(g gate, old string) string {
 	return fmt.Sprintf("| %s | %s%s, %s, %s | %s | %s |\n", g.name, form, res.outcome(), r.now.UTC().Format(time.DateOnly), r.commit, res.good(), res.bad())
 }
 
-// oldLine returns the gate's line of an old page, or "".
 func oldLine(g gate, old string) string {
 	for line := range strings.Lines(old) {
 		if strings.HasPrefix(line, "| "+g.name+" |") {

@@ -105,7 +105,6 @@ func (t trial) show(cmd *exec.Cmd) (string, error) {
 	return all.String(), err
 }
 
-// flags returns the flags of the test binary.
 func (g gate) flags(short bool) []string {
 	args := []string{"-test.run=^(" + g.tests + ")$", "-test.count=1", "-test.v", "-test.timeout=10m"}
 	if !short {

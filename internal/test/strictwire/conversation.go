@@ -74,7 +74,6 @@ func (c *conversation) message(m node) *Refusal {
 	return c.assistant(blocks)
 }
 
-// user checks a user's message: first results, then the rest.
 func (c *conversation) user(blocks []node) *Refusal {
 	first := 0
 	for first < len(blocks) && blocks[first].get("type").is("tool_result") {
@@ -105,7 +104,6 @@ func (c *conversation) user(blocks []node) *Refusal {
 	return nil
 }
 
-// result checks the block of a call's result.
 func (c *conversation) result(i int, b node) *Refusal {
 	id, content := b.get("tool_use_id").text, b.get("content")
 	switch {
@@ -139,7 +137,6 @@ func (c *conversation) unanswered() *Refusal {
 		c.at-1, strings.Join(missing, ", ")))
 }
 
-// assistant checks an assistant's message: thinking, text, calls.
 func (c *conversation) assistant(blocks []node) *Refusal {
 	c.open, c.answered = nil, nil
 	thinks := func(b node) bool { return b.get("type").is("thinking") || b.get("type").is("redacted_thinking") }
@@ -176,7 +173,6 @@ func (c *conversation) assistant(blocks []node) *Refusal {
 	return nil
 }
 
-// use checks a block that calls a tool.
 func (c *conversation) use(i int, b node) *Refusal {
 	id, name := b.get("id").text, b.get("name").text
 	_, repeated := c.ids[id]

@@ -229,7 +229,6 @@ func (t *openAITurn) messages(messages node) *Refusal {
 	return t.over(len(messages.list))
 }
 
-// openAIContent checks the role and the content of a message.
 func openAIContent(i int, m node) *Refusal {
 	role, content, calls := m.get("role").text, m.get("content"), m.get("tool_calls")
 	switch role {
@@ -306,7 +305,6 @@ func openAICall(p *parser, at place, c node) *Refusal {
 	return nil
 }
 
-// result checks a tool message.
 func (t *openAITurn) result(i int, m node) *Refusal {
 	id := m.get("tool_call_id")
 	if len(t.calls) == 0 {

@@ -56,7 +56,6 @@ func Result(r message.ToolResult, limit int) message.ToolResult {
 // Valid returns the result with bytes replaced that are not UTF-8.
 func Valid(r message.ToolResult) message.ToolResult { return Result(r, math.MaxInt) }
 
-// valid reports whether all text of the result is UTF-8.
 func valid(r message.ToolResult) bool {
 	for _, b := range r.Content.All() {
 		if !utf8.ValidString(b.Text) || !utf8.ValidString(string(b.JSON)) || !utf8.ValidString(b.URI) {

@@ -274,7 +274,6 @@ func (was *Interrupted) addLetter(e store.Entry) {
 	was.Letters = append(was.Letters, Letter{message.Input{Messages: message.ListOf(m)}, e.Seq})
 }
 
-// inputMessage returns the person's message of the entry.
 func inputMessage(e store.Entry) message.Message {
 	m := e.Message
 	m.Ephemeral = decode[part](e.Data).Ephemeral

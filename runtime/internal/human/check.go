@@ -8,7 +8,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// valid returns an error if the inquiry cannot be asked.
 func valid(q hook.Inquiry) error {
 	switch {
 	case q.ID == "":
@@ -21,7 +20,6 @@ func valid(q hook.Inquiry) error {
 	return nil
 }
 
-// check returns an error if the answer does not fit the request.
 func check(q hook.Inquiry, a Answer) error {
 	if q.Approval == nil {
 		return checkGiven(q, a.Response)

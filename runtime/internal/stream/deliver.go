@@ -84,7 +84,6 @@ func without(list []*Claim, c *Claim) ([]*Claim, bool) {
 	return slices.Delete(list, i, i+1), true
 }
 
-// giveTo gives the delivery to the claim.
 func (d *delivery) giveTo(c *Claim) {
 	d.busy, d.by, c.gen = true, c.loop, d.gen
 	c.answer <- true
@@ -112,7 +111,6 @@ func (d *delivery) pop() queued {
 	return q
 }
 
-// wakeEmitters wakes all emitters that wait for room.
 func (d *delivery) wakeEmitters() {
 	for _, c := range d.emitters {
 		c.answer <- false

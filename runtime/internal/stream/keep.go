@@ -29,7 +29,6 @@ func (u *unkept) add(ev hook.Event) {
 
 func (u *unkept) full() bool { return len(u.events) >= MaxPending || u.bytes >= MaxPendingBytes }
 
-// dropOldest removes the oldest event.
 func (u *unkept) dropOldest() {
 	u.bytes -= eventSize(&u.events[0])
 	u.events = u.events[1:]

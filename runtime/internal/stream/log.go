@@ -273,7 +273,6 @@ func (l *Log) timeLocked(ev *hook.Event) {
 	ev.Time = l.clock
 }
 
-// listeners returns the hooks that get an event of this log.
 func (l *Log) listeners() *composite.Composite {
 	if h := l.turnHooks.Load(); h != nil {
 		return h

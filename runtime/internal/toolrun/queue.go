@@ -41,13 +41,11 @@ func (r *Run) admit(ctx context.Context) bool {
 	return true
 }
 
-// mayStart reports whether an attempt may start now.
 func (r *Run) mayStart() bool {
 	r.queue.crowded = r.runner.abandoned.Of(r.work()) >= r.runner.o.Abandoned
 	return !r.queue.crowded && r.task.State() != abandoned.Abandoned
 }
 
-// takeKey waits for the exclusive key.
 func (r *Run) takeKey(ctx context.Context) bool {
 	key := r.Place.Tool().Exclusive
 	if key == "" {
@@ -93,7 +91,6 @@ func (r *Run) freeSlot() {
 	}
 }
 
-// release gives back the slot and the exclusive key.
 func (r *Run) release() {
 	r.freeSlot()
 	r.queue.unlock()

@@ -50,7 +50,6 @@ type answer struct {
 	counted bool
 }
 
-// run makes the request and passes the stream on to the consumer.
 func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 	p := a.p
 	if p.err != nil {
@@ -165,7 +164,6 @@ func (a *answer) event(ev sse.Event) (done bool, err error) {
 	}
 }
 
-// misread returns the error of an event that is no part of an answer.
 func (a *answer) misread(err error, ev sse.Event) error {
 	const what = "an event is no part of an answer: "
 	of, typed := errors.AsType[*json.SemanticError](err)
@@ -184,14 +182,12 @@ func (a *answer) misread(err error, ev sse.Event) error {
 	return a.p.broken(what+"it ends in the middle", ev.Data)
 }
 
-// failure reads an event with an error of the server.
 func (a *answer) failure(data []byte) error {
 	e := refusalOf(data, http.StatusOK)
 	e.Message = orElse(e.Message, string(data))
 	return a.p.shown(e)
 }
 
-// take passes one chunk on.
 func (a *answer) take(c *chunk) error {
 	if why := c.refusal(); why != nil {
 		return a.p.shown(why.error(http.StatusOK))

@@ -43,7 +43,6 @@ type call struct {
 	chunk int
 }
 
-// call passes one piece of a tool call on.
 func (a *answer) call(d *callDelta) error {
 	if len(d.id) > maxWord || len(d.name) > maxWord {
 		return a.p.broken("the id or the name of a tool call is longer than "+strconv.Itoa(maxWord)+" bytes", nil)

@@ -93,7 +93,6 @@ func isHTML(h http.Header, text string) bool {
 	return kind == "text/html" || strings.HasPrefix(text, "<")
 }
 
-// titled returns the title of a page.
 func titled(page string) string {
 	low := strings.ToLower(page)
 	from := strings.Index(low, "<title>")

@@ -114,7 +114,6 @@ func (e *encoder) image(b message.Block) {
 	e.raw(`}}`)
 }
 
-// plain returns the text form of a block.
 func plain(b message.Block) string {
 	switch {
 	case b.Kind == message.BlockJSON:

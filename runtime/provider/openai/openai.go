@@ -164,7 +164,6 @@ func (p *Provider) setURL() error {
 	return nil
 }
 
-// vendor reports whether the server is OpenAI's own or Azure's.
 func (p *Provider) vendor() bool {
 	host := p.url.Hostname()
 	return host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") ||
@@ -211,7 +210,6 @@ func (p *Provider) setExtra() error {
 	return nil
 }
 
-// reserved reports whether the package writes the member itself.
 func reserved(key string) bool {
 	switch key {
 	case "model", "messages", "stream", "stream_options", "tools", "tool_choice", "response_format",

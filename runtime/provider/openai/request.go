@@ -82,7 +82,6 @@ func (e *encoder) string(s string) { e.buf = quote.Append(e.buf, s) }
 // inside appends to an open string.
 func (e *encoder) inside(s string) { e.buf = quote.AppendInside(e.buf, s) }
 
-// encodeTools returns the list of tools, "" for none.
 func encodeTools(tools message.List[message.Tool]) string {
 	if tools.Len() == 0 {
 		return ""

@@ -22,7 +22,6 @@ type view struct {
 	said                 bool
 }
 
-// look finds the turn.
 func (v *view) look() {
 	v.begin, v.step = -1, 1
 	for i := v.req.Messages.Len() - 1; i >= 0; i-- {
@@ -213,7 +212,6 @@ func (r *resultTest) holds(m message.Message) bool {
 	return r.text.Text == Text{} || r.text.holds(m.Result.Text())
 }
 
-// explain describes the condition that does not hold.
 func (c *conditions) explain(miss int, v *view) string {
 	switch miss {
 	case missTurn:

@@ -14,7 +14,6 @@ import (
 // fields are the members of a mapping.
 type fields map[string]*yaml.Node
 
-// node returns the value of the key, nil if it is not there.
 func (f fields) node(key string) *yaml.Node { return f[key] }
 
 // mapping reads a mapping that may have only the known keys.

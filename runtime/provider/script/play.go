@@ -100,7 +100,6 @@ func (p *player) wait(d time.Duration) bool {
 	}
 }
 
-// text sends s in pieces.
 func (p *player) text(kind message.ChunkKind, s string, pace Pace) bool {
 	p.out += int64(len(s))
 	for first := true; s != ""; first = false {
@@ -116,7 +115,6 @@ func (p *player) text(kind message.ChunkKind, s string, pace Pace) bool {
 	return true
 }
 
-// call sends the rule's call i.
 func (p *player) call(r *rule, v *view, i int) bool {
 	args, err := r.args[i].expand(v)
 	if err != nil {
@@ -152,7 +150,6 @@ func (v *view) callID(i int) string {
 	return string(strconv.AppendInt(id, int64(i), 10))
 }
 
-// size estimates the length of the request in bytes.
 func (v *view) size() int64 {
 	n := len(v.req.System)
 	for _, t := range v.req.Tools.Tools().All() {

@@ -128,7 +128,6 @@ func (e expression) group(i int) func(*view) (string, bool) {
 	}
 }
 
-// expand returns the text with every reference replaced.
 func (t *template) expand(v *view) (string, error) {
 	if t.parts == nil {
 		return t.plain, nil
@@ -151,7 +150,6 @@ func (t *template) expand(v *view) (string, error) {
 	return sb.String(), nil
 }
 
-// quoted returns s as a JSON string.
 func quoted(s string) string {
 	var sb strings.Builder
 	enc := json.NewEncoder(&sb)

@@ -11,7 +11,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// judge returns a [*LineError] if the dump is not a valid conversation.
 func (in *input) judge(d store.Dump) error {
 	const first = 2 // the line of the first message
 	if err := d.Check(); err != nil {

@@ -91,7 +91,6 @@ func (s *Store) HoldJob(_ context.Context, id, epoch int64, hold time.Duration) 
 	return err
 }
 
-// runningLocked returns the job if that attempt of it runs.
 func (s *Store) runningLocked(id, epoch int64) (*store.Job, error) {
 	switch {
 	case s.closed:

@@ -158,7 +158,6 @@ func (s *Store) createLocked(key store.Key) (*conversation, error) {
 // name returns the id of the conversation that was made after n others.
 func name(n int) string { return "c" + strconv.Itoa(n+1) }
 
-// namedLocked finds the conversation of the id; nil if there is none.
 func (s *Store) namedLocked(id string) *conversation {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "c"))
 	if err != nil || n < 1 || n > len(s.all) || s.all[n-1].record.ID != id {

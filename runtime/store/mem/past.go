@@ -21,7 +21,6 @@ func (c *conversation) set(ms []store.Kept) {
 // archived reports whether the first message is a summary.
 func (c *conversation) archived() bool { return c.kept != nil && len(c.kept.archive) > 0 }
 
-// all returns the messages with their turns.
 func (c *conversation) all() []store.Kept {
 	out := make([]store.Kept, 0, len(c.turns))
 	for i, m := range c.messages.All() {
@@ -64,7 +63,6 @@ func (s *Store) Compact(_ context.Context, id string, at store.At, n int, summar
 	return c.record.Version, nil
 }
 
-// plain returns the messages alone.
 func plain(ks []store.Kept) []message.Message {
 	out := make([]message.Message, len(ks))
 	for i, k := range ks {

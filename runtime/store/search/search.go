@@ -58,7 +58,6 @@ func texts(m message.Message) string {
 	return strings.ToValidUTF8(strings.Join(parts, " "), "\ufffd")
 }
 
-// tools returns the names of the called tools.
 func tools(m message.Message) []string {
 	var names []string
 	for _, b := range m.Content.All() {

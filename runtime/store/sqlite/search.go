@@ -239,7 +239,6 @@ func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (
 	return out, nil
 }
 
-// show reads the message of that number and the messages around it.
 func (s *Store) show(ctx context.Context, tx *sql.Tx, num int64, q store.Query, words []search.Word) (m store.Match, err error) {
 	var first, archived int64
 	conversation, seq := num>>32, num&(1<<32-1)

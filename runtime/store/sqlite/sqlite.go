@@ -109,7 +109,6 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// reads returns the read statements.
 func reads() []string {
 	return []string{
 		byKey, byID, byNumber, firstMessage, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter, keptStates,
@@ -184,7 +183,6 @@ func (s *Store) find(ctx context.Context, key store.Key) (store.Record, error) {
 	return scan(s.reads[byKey].QueryRowContext(ctx, key.Project, key.Agent, key.Sender))
 }
 
-// unknown is the error for a missing conversation.
 func unknown(id string) error { return fmt.Errorf("%w: %q", store.ErrUnknown, id) }
 
 func (s *Store) create(ctx context.Context, key store.Key, parent string) error {

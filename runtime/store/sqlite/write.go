@@ -38,7 +38,6 @@ func (s *Store) Claim(ctx context.Context, id string, c store.Claim) (rec store.
 	return rec, s.failed("claim "+id, err)
 }
 
-// leased returns the error of a refused claim.
 func leased(tx *sqlitedb.Tx, id string) error {
 	rec, err := scan(tx.QueryRow(byID, id))
 	switch {
@@ -132,7 +131,6 @@ func (w *addition) write(tx *sqlitedb.Tx, id string, now time.Time) error {
 	return w.note.write(tx, num, noted)
 }
 
-// forget deletes entries of the journal.
 func forget(tx *sqlitedb.Tx, num int64, seqs []int64) error {
 	gone := int64(0)
 	for _, seq := range seqs {
@@ -263,7 +261,6 @@ func (w *note) write(tx *sqlitedb.Tx, num, noted int64) error {
 	return w.writeRest(tx, num)
 }
 
-// writeRest writes states and events.
 func (w *note) writeRest(tx *sqlitedb.Tx, num int64) error {
 	for _, v := range w.states {
 		if _, err := tx.Exec(writeState, num, v.Name, string(v.Data)); err != nil {

@@ -63,7 +63,6 @@ func turned(t *testing.T, s store.Store, id string, v int64, texts ...string) in
 	return v
 }
 
-// compacted compacts the oldest n messages.
 func compacted(t *testing.T, s store.Store, id string, v int64, n int, summary string) int64 {
 	t.Helper()
 	v, err := s.(store.Compacter).Compact(t.Context(), id, store.At{Version: v}, n, message.UserText(summary))

@@ -51,7 +51,6 @@ func places(t *testing.T, s store.Store, text string) []string {
 	return out
 }
 
-// talk appends the messages to a conversation of the sender.
 func talk(t *testing.T, s store.Store, sender string, ms ...message.Message) store.Record {
 	t.Helper()
 	rec := create(t, s, "a", sender)

@@ -105,7 +105,6 @@ func assistant(text string) message.Message {
 	return message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(text))}
 }
 
-// look returns the record of an existing conversation.
 func look(t *testing.T, s store.Store, rec store.Record) store.Record {
 	t.Helper()
 	again, err := s.Conversation(t.Context(), rec.Key)
@@ -114,7 +113,6 @@ func look(t *testing.T, s store.Store, rec store.Record) store.Record {
 	return again
 }
 
-// said returns the texts of the conversation's messages.
 func said(t *testing.T, s store.Store, id string) []string {
 	t.Helper()
 	ms, err := s.Messages(t.Context(), id)

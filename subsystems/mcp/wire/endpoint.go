@@ -201,7 +201,6 @@ func (e *Endpoint) Listed() ([]*sdk.Tool, int) {
 	return e.listed, e.version
 }
 
-// run makes one connection, waits for its end and cleans up.
 func (e *Endpoint) run(s *Start) {
 	p, listed, err := e.connect()
 	e.mu.Lock()
@@ -240,7 +239,6 @@ func (e *Endpoint) finish(p *peer, c Change) {
 	close(p.noted)
 }
 
-// tell notifies the watchers.
 func (e *Endpoint) tell(c Change) {
 	e.mu.Lock()
 	watchers := e.watchers
@@ -284,7 +282,6 @@ func (e *Endpoint) connect() (*peer, []*sdk.Tool, error) {
 	return nil, nil, e.withStderr(err)
 }
 
-// withStderr adds the error output of the process.
 func (e *Endpoint) withStderr(err error) error {
 	if text := e.stderr.String(); text != "" {
 		return &ServerError{Err: err, Stderr: text}

@@ -126,7 +126,6 @@ func (h *httpLine) pid() int { return 0 }
 
 func (h *httpLine) exit() (string, bool) { return "", false }
 
-// stop ends the session at the server.
 func (h *httpLine) stop(grace time.Duration, hard <-chan struct{}) {
 	t := time.NewTimer(grace)
 	defer t.Stop()

@@ -134,7 +134,6 @@ func (p *Pool) Close(ctx context.Context) error {
 	return err
 }
 
-// endAll ends the connections and waits for their ends.
 func (p *Pool) endAll(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true

@@ -20,7 +20,6 @@ type process struct {
 	exited chan struct{} // closed when the process has ended and its error output was read
 }
 
-// startProcess starts the command. Its error output goes to stderr.
 func startProcess(s *supervisor.Supervisor, c supervisor.Command, stderr io.Writer) (_ *process, err error) {
 	var opened []*os.File
 	defer func() {
@@ -112,7 +111,6 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// release closes our ends.
 func (p *process) release() {
 	_, _ = p.stdin.Close(), p.stdout.Close()
 }

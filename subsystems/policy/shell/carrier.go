@@ -113,7 +113,6 @@ func value(flag, valued string) int {
 	return 2
 }
 
-// oneOf reports whether name is one of the names, separated by blanks.
 func oneOf(name, names string) bool {
 	for names != "" {
 		var one string

@@ -97,7 +97,6 @@ func Load(dirs ...Dir) (agents []Agent, warnings Problems, err error) {
 	return l.agents, l.warnings, l.wrong.err()
 }
 
-// loader collects the agents of several directories.
 type loader struct {
 	agents          []Agent
 	warnings, wrong Problems

@@ -33,7 +33,6 @@ type report struct {
 	facts facts
 }
 
-// facts is the summary.
 type facts struct {
 	Skill      string `json:"skill"`
 	Recalled   string `json:"recalled"`

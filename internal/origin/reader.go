@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// reader collects the declarations of a package.
 type reader struct {
 	fset   *token.FileSet
 	points []string
@@ -37,13 +36,11 @@ type method struct {
 	decl *ast.FuncDecl
 }
 
-// group is one const declaration.
 type group struct {
 	source
 	decl *ast.GenDecl
 }
 
-// source is a file with its text.
 type source struct {
 	file *token.File
 	text []byte

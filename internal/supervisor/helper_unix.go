@@ -35,7 +35,6 @@ type helper struct {
 	jobs map[uint64]*job
 }
 
-// job is one command.
 type job struct {
 	Process
 	started chan struct{} // closed with the reply to the start

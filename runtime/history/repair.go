@@ -76,7 +76,6 @@ func repaired(messages []message.Message) ([]message.Message, []Problem) {
 	return r.out, r.problems
 }
 
-// repairer writes the new history.
 type repairer struct {
 	in, out  []message.Message
 	match    *matcher

@@ -31,7 +31,6 @@ type rules struct {
 // changed: updates copy it.
 type answers map[string]answer
 
-// answer is a rule of a conversation.
 type answer struct {
 	Answer  hook.Answer `json:"answer"`
 	Refusal string      `json:"refusal,omitempty"`

@@ -36,7 +36,6 @@ func (r rate) cost(u message.Usage) hook.Cost {
 	return hook.Cost(plain)*r.input + hook.Cost(u.CacheRead)*r.read + hook.Cost(u.CacheWrite)*r.write + hook.Cost(u.Output)*r.output
 }
 
-// prices is a compiled table.
 type prices struct {
 	exact map[string]rate
 	// prefixes are sorted, the longest first.

@@ -18,7 +18,6 @@ const (
 	noticeEvery = 5 * time.Second
 )
 
-// wait is an agent's wait for one server.
 type wait struct {
 	server *server
 	start  *wire.Start // nil if the server is refused
@@ -103,7 +102,6 @@ func (m *MCP) watch(ctx context.Context, waits []*wait) {
 	}
 }
 
-// ended is the end of a start.
 type ended struct {
 	*wait
 	err error

@@ -13,7 +13,6 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
-// invocation is a bound call.
 type invocation struct {
 	t    *tool
 	args message.JSON
@@ -62,7 +61,6 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) message.ToolResult 
 // errUnconnected is the error of a call for which there was no connection.
 var errUnconnected = errors.New("not connected")
 
-// unusableError says that the tool is disabled.
 type unusableError struct{ reason string }
 
 func (e *unusableError) Error() string { return e.reason }

@@ -37,7 +37,6 @@ type table struct {
 // home is the owner of memories: a row of the table space.
 type home struct{ project, key string }
 
-// entry is one memory.
 type entry struct {
 	name, content string
 	aliases       []string

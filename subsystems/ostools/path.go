@@ -13,7 +13,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// tree is a directory whose files the tools may use.
 type tree struct {
 	root *os.Root
 	// path is absolute and without links; given is absolute, but may have links.

@@ -76,7 +76,6 @@ func (o *OS) begin(grant hook.Grant, dir string) (place, error) {
 	return p, nil
 }
 
-// found collects the rows of an answer.
 type found struct {
 	sb         strings.Builder
 	rows, room int

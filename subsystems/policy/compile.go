@@ -52,7 +52,6 @@ const (
 	aText
 )
 
-// compiler compiles the rules of one policy.
 type compiler struct {
 	subjects map[string]Subject
 	places   places

@@ -16,7 +16,6 @@ type ruleset struct {
 	def   Default
 }
 
-// call is a call that is being judged.
 type call struct {
 	name    string
 	subject Subject
@@ -24,7 +23,6 @@ type call struct {
 	places  places
 }
 
-// match is one rule that matches a call.
 type match struct {
 	rule *rule
 	// part is the part of the call that matches: a command, a path, a text; "" is all.

@@ -11,7 +11,6 @@ import (
 // it.
 var placeholder = regexp.MustCompile(`\\?\$(?:(ARGUMENTS)\b(?:\[(\d{1,4})\])?|(\d{1,4})|\{(CLAUDE_[A-Z_]+)\}|([A-Za-z_]\w*))`)
 
-// expansion is one use of a skill.
 type expansion struct {
 	skill        Skill
 	args         string

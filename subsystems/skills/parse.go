@@ -40,7 +40,6 @@ type Skill struct {
 	Resources []string
 
 	body string
-	// rank is the rank of its source.
 	rank int
 }
 

@@ -102,7 +102,6 @@ func (s *Skills) scan() scanned {
 	return r
 }
 
-// walker looks for skills in one source.
 type walker struct {
 	*folder
 	out  *scanned

@@ -17,7 +17,6 @@ type event struct {
 	Elapsed                                   float64
 }
 
-// report collects the results.
 type report struct {
 	out     io.Writer
 	verbose bool

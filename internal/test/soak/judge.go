@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// verdict is the verdict on a gate.
 type verdict string
 
 const (
@@ -18,10 +17,8 @@ const (
 	skipped verdict = "SKIPPED"
 )
 
-// figure is a figure printed by a gate.
 type figure struct{ name, value, unit string }
 
-// result is the result of a run of a gate.
 type result struct {
 	gate    gate
 	verdict verdict

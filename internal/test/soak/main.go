@@ -45,7 +45,6 @@ func main() {
 // shortTime is what a gate may take in its short form; beyond twice that it fails.
 const shortTime = 30 * time.Second
 
-// options are the flags.
 type options struct {
 	short, write bool
 	only, page   string

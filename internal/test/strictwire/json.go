@@ -21,7 +21,6 @@ const (
 	object
 )
 
-// node is a JSON value.
 type node struct {
 	kind kind
 	// key is the name of a member of an object.

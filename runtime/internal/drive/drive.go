@@ -172,7 +172,6 @@ type Pool struct {
 	closed bool
 }
 
-// task is what a worker runs.
 type task struct {
 	loop *Loop
 	run  func()

@@ -81,7 +81,7 @@ type Answer struct {
 type Table struct {
 	mu       sync.Mutex
 	requests map[Key]*entry
-	// expected are the calls that may ask for approval any moment.
+	// expected are the calls that may ask for approval at any moment.
 	expected map[*expectation]struct{}
 	settled  settled
 	// count numbers the requests.

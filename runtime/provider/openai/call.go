@@ -28,7 +28,6 @@ type calls struct {
 	early int
 }
 
-// call is a tool call that is being streamed.
 type call struct {
 	index int    // on the wire, -1 for none
 	id    string // on the wire, "" for none

@@ -32,7 +32,6 @@ type part struct {
 	FunctionCall     *function      `json:"function_call"`
 }
 
-// callPart is a piece of a tool call.
 type callPart struct {
 	Index    *index   `json:"index"`
 	ID       text     `json:"id"`
@@ -74,7 +73,6 @@ func (c *chunk) refusal() *reason {
 	return c.Error
 }
 
-// delta is the part of the answer in a chunk.
 type delta struct {
 	text, reasoning piece
 	calls           []callDelta
@@ -83,7 +81,6 @@ type delta struct {
 	repeat bool
 }
 
-// callDelta is one piece of a tool call.
 type callDelta struct {
 	index    int // -1: there is none
 	id, name string

@@ -10,7 +10,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// player plays one answer to one consumer.
 type player struct {
 	ctx   context.Context
 	yield func(message.Chunk, error) bool

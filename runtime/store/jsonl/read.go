@@ -105,7 +105,6 @@ func (in *input) cutOff(d store.Dump, cut *CutError) (store.Dump, error) {
 	return d, cut
 }
 
-// input reads lines.
 type input struct {
 	r *bufio.Reader
 	// line is the number of the line that was read last.

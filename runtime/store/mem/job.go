@@ -11,7 +11,6 @@ import (
 
 var _ store.Jobs = (*Store)(nil)
 
-// jobKey identifies a job.
 type jobKey struct{ project, kind, key string }
 
 // Enqueue implements store.Jobs.

@@ -62,7 +62,6 @@ func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, e
 	return a.Version + 1, nil
 }
 
-// addition is an Append, encoded.
 type addition struct {
 	a      store.Append
 	bodies []string

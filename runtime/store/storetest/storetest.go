@@ -56,7 +56,6 @@ type rule struct {
 	rule func(*testing.T, *bench)
 }
 
-// part has the rules of one interface.
 type part struct {
 	name  string
 	has   func(store.Store) bool

@@ -171,14 +171,14 @@ func ruleText(kind Answer, text string) Ruling {
 
 // adding is an answer with a text that adds up with those of other hooks.
 func adding(kind Answer, text string) Ruling {
-	r := say(kind, "")
+	r := rule(kind, "")
 	r.a.context = []string{text}
 	return r
 }
 
 // replying is an answer with a reply in the model's place.
 func replying(kind Answer, reply message.ModelReply) Ruling {
-	r := say(kind, "")
+	r := rule(kind, "")
 	r.a.reply = reply
 	return r
 }

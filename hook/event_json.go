@@ -88,7 +88,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if w.Kind == kindHookRun {
 		e.detail = w.run().Event().detail
 	} else {
-		e.detail = &eventDetail{EventDetail: w.detail()}
+		e.detail = &privateDetail{EventDetail: w.detail()}
 	}
 	return nil
 }

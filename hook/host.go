@@ -180,7 +180,7 @@ func (f *Failure) Ruling(kind Answer) Ruling {
 // of it, text and JSON, leaves the cause out, which may quote secrets; [Event.Failure]
 // has it.
 func (f *Failure) Event() Event {
-	return Event{Kind: kindHookFailed, Text: f.Public(), detail: &eventDetail{
+	return Event{Kind: kindHookFailed, Text: f.Public(), detail: &privateDetail{
 		EventDetail: EventDetail{Subsystem: f.Subsystem, Point: f.Point}, failure: f,
 	}}
 }

@@ -1,6 +1,5 @@
-// Package agentfile reads agents from files: Markdown with YAML frontmatter,
-// the frontmatter naming the agent and the text below it being its
-// instructions.
+// Package agentfile reads agents from files: Markdown with YAML frontmatter. The
+// frontmatter configures the agent, and the text below has its instructions.
 //
 //	---
 //	name: reviewer
@@ -12,16 +11,14 @@
 //	---
 //	You review changes. Quote file and line.
 //
-// A file is read strictly: an unknown key, a key given twice and a value of the
-// wrong kind are problems with a place, a reason and a way to mend them, and
-// all problems of a directory are reported at once. An empty value leaves the
-// default. `tools: []` means no tool, an absent `tools` all of them. Byte order
-// mark and CRLF are tolerated.
+// A file is read strictly: unknown keys, repeated keys and values of the wrong kind are
+// problems with a place, a reason and a fix. All problems of a directory are reported at
+// once. An empty value keeps the default. `tools: []` means no tool, a missing `tools`
+// all of them. Byte order mark and CRLF are accepted.
 //
-// Files of Claude Code (.claude/agents) are read in a dialect of their own, see
-// [Claude]: nobody wrote them for this program, so what it does not know is a
-// warning there, never an error. But a file whose unknown key takes something
-// away from the agent is left out, because reading past it would let the agent
+// Files of Claude Code (.claude/agents) have their own dialect, see [Claude]: they were
+// not written for this program, so problems there are warnings, never errors. But a file
+// whose unknown key restricts the agent is left out, because without it the agent could
 // do more than its author allowed.
 package agentfile
 
@@ -41,7 +38,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
-// Dialect says whose rules a file follows.
+// Dialect is the set of rules for a file.
 type Dialect int
 
 // The dialects.
@@ -58,22 +55,22 @@ const (
 type Dir struct {
 	Path    string
 	Dialect Dialect
-	// Within is the project that the directory belongs to: nothing out of it is read,
-	// whatever links there are. "" is none.
+	// Within is the project of the directory: links out of it are not followed. "" is
+	// none.
 	Within string
 }
 
 // Agent is one agent and the file that defines it.
 type Agent struct {
 	Config hook.AgentConfig
-	// File is the path as it was read: the directory's path and the file's name.
+	// File is the directory's path with the file's name.
 	File string
-	// at are the values of the frontmatter by their keys.
+	// at has the values of the frontmatter by their keys.
 	at map[string]*yaml.Node
 }
 
-// Problem is one with the value of a key of the frontmatter, which was found only
-// when the agent was used: in the line of that value, or else the file as a whole.
+// Problem returns a problem with the value of a key that was found later, when the agent was
+// used. Its place is the line of the value, or else the whole file.
 func (a Agent) Problem(key, what, fix string) Problem {
 	p := Problem{File: a.File, What: what, Fix: fix}
 	if n := a.at[key]; n != nil {
@@ -82,16 +79,14 @@ func (a Agent) Problem(key, what, fix string) Problem {
 	return p
 }
 
-// MaxSize is the size in bytes beyond which a file is refused.
+// MaxSize limits a file, in bytes.
 const MaxSize = 1 << 20
 
-// Load reads the files *.md of the directories: directory by directory, each in
-// the order of its file names. A directory that does not exist has none; hidden
-// files are passed over. Of two agents of one name in two directories the first
-// one counts and the other is a warning; in one directory that is an error (in
-// Claude's dialect a warning). The error is a [Problems] with everything that
-// is wrong anywhere, or that of reading a directory; the agents that are right
-// are returned beside it.
+// Load reads the files *.md of the directories, each directory in the order of its file
+// names. It ignores missing directories and hidden files. Of two agents of one name in two
+// directories the first counts, with a warning; in one directory that is an error (in
+// Claude's dialect a warning). The error is a [Problems] with all problems, or one of
+// reading a directory. Load also returns the agents without problems then.
 func Load(dirs ...Dir) (agents []Agent, warnings Problems, err error) {
 	l := loader{from: map[string]Dir{}, taken: map[string]int{}}
 	for _, dir := range dirs {
@@ -102,11 +97,10 @@ func Load(dirs ...Dir) (agents []Agent, warnings Problems, err error) {
 	return l.agents, l.warnings, l.wrong.err()
 }
 
-// loader collects the agents of several directories.
 type loader struct {
 	agents          []Agent
 	warnings, wrong Problems
-	// from and taken are the directory and the place in agents of each name.
+	// from has the directory of each name, taken its index in agents.
 	from  map[string]Dir
 	taken map[string]int
 }
@@ -192,9 +186,9 @@ func (d Dir) read(root *os.Root, name string) *reader {
 	return parse(file, data, d.Dialect)
 }
 
-// Parse reads one file; file is its path, for messages and as the default of the
-// agent's name. The error, if any, is a [Problems]. In Claude's dialect there is
-// none: a file that cannot be used gives the zero configuration and a warning.
+// Parse reads one file. file is its path, for messages and for the default of the agent's
+// name. The error, if any, is a [Problems]. In Claude's dialect there is no error: an
+// unusable file gives the zero configuration and a warning.
 func Parse(file string, data []byte, d Dialect) (hook.AgentConfig, Problems, error) {
 	r := parse(file, data, d)
 	return r.cfg, r.warnings, r.wrong.err()
@@ -209,7 +203,7 @@ func parse(file string, data []byte, d Dialect) *reader {
 	return r
 }
 
-// judge says what becomes of a file with problems: in Claude's dialect they are warnings.
+// judge decides about a file with problems: in Claude's dialect they become warnings.
 func (r *reader) judge(d Dialect) {
 	if d == Claude && (len(r.wrong) > 0 || r.skip) {
 		for i := range r.wrong {
@@ -222,7 +216,7 @@ func (r *reader) judge(d Dialect) {
 	}
 }
 
-// reader collects what one file says.
+// reader collects the values and problems of one file.
 type reader struct {
 	file     string
 	dialect  Dialect
@@ -234,7 +228,6 @@ type reader struct {
 	skip bool
 }
 
-// errorAt notes a problem at a node of the frontmatter.
 func (r *reader) errorAt(n *yaml.Node, what, fix string) {
 	r.wrong = append(r.wrong, r.problem(n, what, fix))
 }
@@ -274,7 +267,7 @@ func (r *reader) document(data []byte) {
 		r.errorAt(top, "the frontmatter is no mapping", "write `key: value` lines")
 		return
 	}
-	if quoted && r.dialect == Grapnel { // others read their own files as they are
+	if quoted && r.dialect == Grapnel { // other dialects have their own rules
 		r.warnAt(top, "the frontmatter is YAML only with quotes around values that have a colon", "write the quotes, so that other programs read it, too")
 	}
 	r.at = map[string]*yaml.Node{}

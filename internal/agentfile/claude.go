@@ -11,11 +11,11 @@ import (
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
-// effect says what becomes of an agent if a key of Claude Code is passed over.
+// effect is the effect on an agent if a key of Claude Code is ignored.
 type effect int
 
 const (
-	unheard  effect = iota // no key of Claude Code
+	unheard  effect = iota // not a key of Claude Code
 	harmless               // the agent does the same, or less
 	loosens                // the agent could do more than its author allowed
 )
@@ -38,11 +38,10 @@ func loosensKeys() []string {
 	return []string{"disallowedTools", "hooks", "isolation", "permissionMode"}
 }
 
-// limitKeys are those without which the agent could do more. "allowedTools" is what people
-// write for "tools", because other settings are called so.
+// limitKeys returns the keys that restrict an agent. People write "allowedTools" for
+// "tools", because other settings have that name.
 func limitKeys() []string { return append(loosensKeys(), "tools", "maxTurns", "allowedTools") }
 
-// claudeFront are the keys of a file of Claude Code.
 func claudeFront() *yamldoc.Keys {
 	return &yamldoc.Keys{
 		Free:    []string{"description", "initialPrompt", "version", "author", "category"},
@@ -51,14 +50,14 @@ func claudeFront() *yamldoc.Keys {
 	}
 }
 
-// asksAnyway reports whether a value of permissionMode allows no less than this program,
-// which asks in every mode.
+// asksAnyway reports whether ignoring this value of permissionMode is safe. It is, unless
+// the mode is stricter than this program, which asks in every mode.
 func asksAnyway(v *yaml.Node) bool {
 	modes := []string{"", "null", "~", "default", "acceptEdits", "auto", "bypassPermissions"}
 	return v.Kind == yaml.ScalarNode && slices.Contains(modes, v.Value)
 }
 
-// claudeTool returns the name that a tool of Claude Code has here.
+// claudeTool returns this program's name of a tool of Claude Code.
 func claudeTool(name string) (own string, ok bool) {
 	switch name {
 	case "Bash", "Edit", "Glob", "Grep", "Read", "Skill", "Write":
@@ -71,8 +70,8 @@ func claudeTool(name string) (own string, ok bool) {
 	return name, strings.HasPrefix(name, "mcp__") && message.ValidToolName(name)
 }
 
-// foreign reads a key the way Claude Code means it; false leaves it to the keys
-// that both have.
+// foreign reads a key with its meaning in Claude Code; false for keys with the same meaning
+// in both.
 func (r *reader) foreign(k, v *yaml.Node) bool {
 	switch k.Value {
 	case "name", "description":
@@ -125,7 +124,7 @@ func (r *reader) claudeTools(v *yaml.Node) {
 		name = strings.TrimSpace(name)
 		own, ok := claudeTool(name)
 		switch {
-		case name == "": // behind the last comma
+		case name == "": // after the last comma
 		case !ok:
 			gone = append(gone, name)
 		case !slices.Contains(tools, own):

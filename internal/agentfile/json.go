@@ -11,8 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// json returns a node as canonical JSON: no blanks, members in the order in
-// which they were written. What has no JSON is a problem.
+// json returns a node as canonical JSON: without blanks, members in the order of the file. A
+// value without a JSON form is a problem.
 func (r *reader) json(n *yaml.Node) message.JSON {
 	var sb strings.Builder
 	r.write(&sb, n)
@@ -75,8 +75,8 @@ func (r *reader) writeScalar(sb *strings.Builder, n *yaml.Node) {
 	}
 }
 
-// writeNumber keeps a number that is JSON as it is written and converts YAML's
-// other notations.
+// writeNumber keeps the text of a number that is valid JSON, and converts YAML's other
+// notations.
 func (r *reader) writeNumber(sb *strings.Builder, n *yaml.Node) {
 	if json.Valid([]byte(n.Value)) {
 		sb.WriteString(n.Value)

@@ -15,7 +15,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
-// keys says how each key of the frontmatter is read.
 func (r *reader) keys() map[string]func(v *yaml.Node) {
 	keys := map[string]func(v *yaml.Node){
 		"name":        func(v *yaml.Node) { r.text(v, "name", &r.cfg.Name) },
@@ -32,7 +31,7 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 	return keys
 }
 
-// frontKeys says which keys of a file need no quotes, and which ones no text may hide.
+// frontKeys returns the keys whose values need no quotes, and those that text must not hide.
 func (r *reader) frontKeys() *yamldoc.Keys {
 	if r.dialect == Claude {
 		return claudeFront()
@@ -44,10 +43,9 @@ func (r *reader) frontKeys() *yamldoc.Keys {
 	}
 }
 
-// topKey is what a key of the frontmatter itself is called in messages.
+// topKey is the name of a top-level key in messages.
 const topKey = "key"
 
-// mapping reads the frontmatter.
 func (r *reader) mapping(top *yaml.Node) {
 	if r.dialect == Claude {
 		own := *top
@@ -67,8 +65,8 @@ func (r *reader) mapping(top *yaml.Node) {
 	r.members(top, topKey, r.keys())
 }
 
-// members calls the reader of each key of a mapping and notes unknown and
-// repeated ones. An empty value leaves the default.
+// members calls the reader of each key of a mapping, and records unknown and repeated keys.
+// An empty value keeps the default.
 func (r *reader) members(m *yaml.Node, kind string, keys map[string]func(v *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(m.Content); i += 2 {
@@ -168,7 +166,6 @@ func (r *reader) duration(v *yaml.Node, key string) time.Duration {
 	return d
 }
 
-// format reads `text`, `json`, or a mapping with a schema.
 func (r *reader) format(v *yaml.Node) {
 	const fix = "write `format: text`, `format: json`, or `format: {schema: {…}, name: …}`"
 	if v.Kind == yaml.ScalarNode {
@@ -194,7 +191,7 @@ func (r *reader) format(v *yaml.Node) {
 	})
 }
 
-// name reads a text that providers want as an identifier.
+// name reads a text that providers require to be an identifier.
 func (r *reader) name(v *yaml.Node, key string, to *string) {
 	if r.text(v, key, to); *to != "" && !message.ValidToolName(*to) {
 		r.errorAt(v, fmt.Sprintf("%s is %q", key, *to), "use 1 to 64 letters, digits, _ or -")
@@ -233,8 +230,8 @@ func (r *reader) agree() {
 	}
 }
 
-// section hands one subsystem's part on as canonical JSON; the subsystem itself
-// checks what is in it, when the agent is registered.
+// section passes one subsystem's part on as canonical JSON. The subsystem checks it when the
+// agent is registered.
 func (r *reader) section(name string, v *yaml.Node) {
 	if v.Kind != yaml.MappingNode {
 		r.errorAt(v, name+" is no mapping", fmt.Sprintf("write `%s: {key: value}`", name))

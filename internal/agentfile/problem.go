@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong in a file: where, what, and how to mend it.
+// Problem is one mistake in a file: its place, the mistake, and the fix.
 type Problem struct {
 	File string
-	// Line and Column count from 1; 0 is the file as a whole.
+	// Line and Column count from 1; 0 is the whole file.
 	Line   int
 	Column int
 	What   string

@@ -19,19 +19,18 @@ import (
 //go:embed metaschema.json
 var metaSchema string
 
-// schema notes what is wrong with a JSON Schema.
 func (r *reader) schema(n *yaml.Node, text string) {
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {
-		return // what has no JSON was noted already
+		return // recorded already
 	}
 	if err := isSchema(text, value); err != nil {
 		r.errorAt(n, "format.schema is no JSON Schema: "+err.Error(), "write a JSON Schema (draft 2020-12): `{type: object, properties: {…}}`")
 	}
 }
 
-// isSchema returns what is wrong with the keywords of a schema, or with where it refers
-// to. The library checks values, so the keywords are the values of another schema.
+// isSchema returns an error for wrong keywords or references of a schema. The library checks
+// values, so isSchema checks the schema as a value of the meta schema.
 func isSchema(text string, value any) error {
 	meta, err := resolve([]byte(metaSchema))
 	if err != nil {
@@ -44,8 +43,8 @@ func isSchema(text string, value any) error {
 	return err
 }
 
-// misfit returns where a schema first breaks the meta schema: a JSON pointer, which ends
-// at the first list.
+// misfit returns the first place where a schema breaks the meta schema: a JSON pointer that
+// ends at the first list.
 func misfit(meta *jsonschema.Resolved, schema any) string {
 	keywords, _ := schema.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(keywords)) {
@@ -64,7 +63,7 @@ func misfit(meta *jsonschema.Resolved, schema any) string {
 	return ""
 }
 
-// resolve opens nothing: reading an agent reads one file.
+// resolve opens no other files: reading an agent reads one file.
 func resolve(text []byte) (*jsonschema.Resolved, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(text, &s); err != nil {

@@ -1,5 +1,5 @@
-// Package character knows what a person sees of a text: where it may be cut, which is
-// between what is seen as one character and not within, and what cannot be seen.
+// Package character finds the visible characters of a text: the places between them, where
+// the text may be cut, and characters that are invisible.
 package character
 
 import (
@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Cut returns the text with n characters at most, counted as runes: what is longer
-// ends with "…", which is one of them. It reports whether something was cut off.
-// The text is valid UTF-8; what Cut returns is not cut any further by the same n.
+// Cut returns the text with at most n characters, counted as runes. A longer text ends with
+// "…", which counts as one. Cut reports whether it cut the text. s must be valid UTF-8.
+// Cutting the result with the same n does not change it.
 func Cut(s string, n int) (string, bool) {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s, false
@@ -26,13 +26,13 @@ func Cut(s string, n int) (string, bool) {
 	return strings.TrimRight(s[:Border(s, at, -1)], " \t\r\n") + "…", true
 }
 
-// maxCharacter bounds, in bytes, what is kept together as one character: families
-// of emoji have about forty, accents can be piled up without end.
+// maxCharacter limits one visible character, in bytes: families of emoji have about forty,
+// and accents can be piled up without limit.
 const maxCharacter = 64
 
-// Border returns the border of a character nearest to i in the direction of step,
-// which is 1 or -1. i lies within s, which is valid UTF-8; next to a character of
-// more than 64 bytes it is the border of a rune.
+// Border returns the border of a visible character nearest to i in the direction of step, 1
+// or -1. i must be within s, and s must be valid UTF-8. At a character of more than 64 bytes
+// it returns the border of a rune.
 func Border(s string, i, step int) int {
 	at := i
 	for range maxCharacter {
@@ -47,9 +47,8 @@ func Border(s string, i, step int) int {
 	return i
 }
 
-// splits reports whether a cut in front of s[i] would go through what is seen as
-// one character: a rune, or several that are drawn as one. It knows the usual
-// ones and no tables of scripts.
+// splits reports whether a cut before s[i] would split one visible character: a rune, or
+// several that are drawn as one. It knows the usual ones, without tables of scripts.
 func splits(s string, i int) bool {
 	if i <= 0 || i >= len(s) {
 		return false
@@ -78,8 +77,7 @@ func splits(s string, i int) bool {
 // indicator reports whether r is half a flag.
 func indicator(r rune) bool { return r >= '\U0001F1E6' && r <= '\U0001F1FF' }
 
-// indicators counts the halves of flags at the end of s; many in a row are not
-// counted to the end.
+// indicators counts the halves of flags at the end of s, up to 1000.
 func indicators(s string) (n int) {
 	for n < 1000 {
 		r, size := utf8.DecodeLastRuneInString(s)

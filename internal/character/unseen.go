@@ -6,14 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxMarks is how many marks may stand on one character: more of them cover the
-// lines above and below.
+// MaxMarks limits the marks on one character: more would cover the lines above and below.
 const MaxMarks = 8
 
-// Unseen reports whether a character acts on the terminal or on the eye, or shows
-// nothing: controls, characters of direction and format, line separators, private
-// use, what is not assigned, and everything that Unicode lets a font ignore. Line
-// breaks and tabs are not among them.
+// Unseen reports whether a character controls a terminal, deceives the reader, or is
+// invisible: controls, characters of direction and format, line separators, private use,
+// unassigned characters, and those that fonts may ignore. Line breaks and tabs are not
+// among them.
 func Unseen(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -30,16 +29,16 @@ func Unseen(r rune) bool {
 
 const (
 	braille = '\u2800' // the pattern without dots, which is a blank
-	object  = '\ufffc' // stands for an object that is not there
+	object  = '\ufffc' // stands for a missing object
 )
 
-// Hidden reports whether a person who decides cannot see the character for what it
-// is: line breaks and unusual blanks besides what is unseen.
+// Hidden reports whether a person cannot recognise the character: an unseen one, a line
+// break or an unusual blank.
 func Hidden(r rune) bool {
 	return r == '\n' || r > ' ' && unicode.Is(unicode.Zs, r) || Unseen(r)
 }
 
-// Escaped is how a character, or a byte that is none, is shown instead.
+// Escaped returns the escape that is shown for a character, or for a byte that is none.
 func Escaped(r rune, bytes string) string {
 	switch {
 	case r == utf8.RuneError && len(bytes) == 1:
@@ -50,7 +49,7 @@ func Escaped(r rune, bytes string) string {
 	return fmt.Sprintf(`\u{%x}`, r)
 }
 
-// Piled counts the marks that stand on one character.
+// Piled counts the marks on one character.
 func Piled(r rune, marks int) int {
 	if r >= utf8.RuneSelf && unicode.In(r, unicode.Mn, unicode.Me) {
 		return marks + 1
@@ -58,11 +57,11 @@ func Piled(r rune, marks int) int {
 	return 0
 }
 
-// Pictograph reports whether a character is in a block of pictures, assigned or
-// not: newer ones are shown by terminals that know them.
+// Pictograph reports whether a character is in a block of pictures, assigned or not: newer
+// terminals show newer ones.
 func Pictograph(r rune) bool { return r >= 0x1F000 && r <= 0x1FAFF }
 
-// Odd returns the first character of s that cannot be seen for what it is, as
+// Odd returns the first character of s that a person cannot recognise, in the form of
 // [Escaped]; tabs are among them. "" if there is none.
 func Odd(s string) string {
 	marks := 0

@@ -13,18 +13,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
-// Health says what the daemon is.
+// Health returns the daemon's health.
 func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	return call[wire.Health](ctx, c, http.MethodGet, "/v1/health", nil)
 }
 
-// Plan returns how the daemon's composite is put together.
+// Plan returns the plan of the daemon's composite.
 func (c *Client) Plan(ctx context.Context) (plan.Plan, error) {
 	return call[plan.Plan](ctx, c, http.MethodGet, "/v1/plan", nil)
 }
 
-// Tools returns all tools and how the agent stands to each; "" is the daemon's
-// default agent.
+// Tools returns all tools, with the agent's access to each; "" is the daemon's default
+// agent.
 func (c *Client) Tools(ctx context.Context, agent string) ([]wire.Tool, error) {
 	out, err := call[wire.Tools](ctx, c, http.MethodGet, "/v1/tools?"+url.Values{"agent": {agent}}.Encode(), nil)
 	return out.Tools, err
@@ -53,8 +53,8 @@ func (c *Client) DeleteAgent(ctx context.Context, name string) error {
 	return err
 }
 
-// Conversations returns the conversations of the daemon's project, from the one that
-// changed last to the oldest.
+// Conversations returns the conversations of the daemon's project, the last changed one
+// first.
 func (c *Client) Conversations(ctx context.Context) ([]wire.Conversation, error) {
 	out, err := call[wire.Conversations](ctx, c, http.MethodGet, "/v1/conversations", nil)
 	return out.Conversations, err
@@ -66,19 +66,19 @@ func (c *Client) AllConversations(ctx context.Context) ([]wire.Conversation, err
 	return out.Conversations, err
 }
 
-// Adopt brings a conversation to the daemon's project that belongs to one which is
-// not there any more, or to none.
+// Adopt moves a conversation to the daemon's project, from a project that no longer exists
+// or from none.
 func (c *Client) Adopt(ctx context.Context, id string, a wire.Adoption) (wire.Conversation, error) {
 	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/adopt"), a)
 }
 
-// Conversation returns that of the agent with the sender, which is made if there
-// is none. An empty agent is the daemon's default one, an empty sender a new one.
+// Conversation returns the conversation of the agent with the sender, or makes it. An empty
+// agent is the daemon's default one, an empty sender a new one.
 func (c *Client) Conversation(ctx context.Context, agent, sender string) (wire.Conversation, error) {
 	return call[wire.Conversation](ctx, c, http.MethodPost, "/v1/conversations", wire.NewConversation{Agent: agent, Sender: sender})
 }
 
-// ConversationByID returns one that exists.
+// ConversationByID returns an existing conversation.
 func (c *Client) ConversationByID(ctx context.Context, id string) (wire.Conversation, error) {
 	return call[wire.Conversation](ctx, c, http.MethodGet, conversation(id, ""), nil)
 }
@@ -95,25 +95,24 @@ func (c *Client) Send(ctx context.Context, id, text string) (wire.Turn, error) {
 	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/messages"), wire.NewMessage{Text: text})
 }
 
-// SendWhenBusy is Send that says what to do while a turn of the conversation is
-// running. One that queues returns when the turn has begun, and is given up when
-// ctx ends before.
+// SendWhenBusy is Send with a choice for a conversation with a running turn. If the message
+// queues, SendWhenBusy returns when its turn has begun. If ctx ends before, the message is
+// dropped.
 func (c *Client) SendWhenBusy(ctx context.Context, id, text string, when wire.Busy) (wire.Turn, error) {
 	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/messages"), wire.NewMessage{Text: text, WhenBusy: when})
 }
 
-// Resume goes on with the turn of the conversation that was interrupted, and
-// returns when it has begun.
+// Resume resumes the interrupted turn of the conversation, and returns when it has begun.
 func (c *Client) Resume(ctx context.Context, id string) (wire.Turn, error) {
 	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/resume"), nil)
 }
 
-// Cancel cancels the turn of the conversation that is running, if there is one.
+// Cancel cancels the running turn of the conversation, if there is one.
 func (c *Client) Cancel(ctx context.Context, id string) (wire.Cancelled, error) {
 	return call[wire.Cancelled](ctx, c, http.MethodPost, conversation(id, "/cancel"), nil)
 }
 
-// Asks returns what waits for an answer, the oldest first; "" is of all
+// Asks returns the tool calls that wait for approval, the oldest first; "" is all
 // conversations.
 func (c *Client) Asks(ctx context.Context, id string) ([]wire.Ask, error) {
 	out, err := call[wire.Asks](ctx, c, http.MethodGet, "/v1/asks?"+url.Values{"conversation": {id}}.Encode(), nil)
@@ -127,15 +126,15 @@ func (c *Client) Answer(ctx context.Context, ask string, a wire.Answer) error {
 	return err
 }
 
-// Inquiries returns the questions that wait for an answer, the oldest first; "" is
-// of all conversations.
+// Inquiries returns the questions that wait for an answer, the oldest first; "" is all
+// conversations.
 func (c *Client) Inquiries(ctx context.Context, id string) ([]wire.Inquiry, error) {
 	out, err := call[wire.Inquiries](ctx, c, http.MethodGet, "/v1/inquiries?"+url.Values{"conversation": {id}}.Encode(), nil)
 	return out.Inquiries, err
 }
 
-// Reply answers an inquiry. One that nobody makes is not found, and one that has
-// its answer already is refused with wire.CodeAnswered.
+// Reply answers an inquiry. An unknown inquiry is not found. A second answer is refused
+// with wire.CodeAnswered.
 func (c *Client) Reply(ctx context.Context, inquiry string, r wire.Reply) error {
 	_, err := call[wire.Reply](ctx, c, http.MethodPost, "/v1/inquiries/"+url.PathEscape(inquiry), r)
 	return err
@@ -146,24 +145,24 @@ func (c *Client) Fork(ctx context.Context, id string, f wire.NewFork) (wire.Conv
 	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/fork"), f)
 }
 
-// Rewind takes away what came behind the first turns of a conversation, and
-// returns it as it is then.
+// Rewind removes the turns of a conversation behind the first ones, and returns the changed
+// conversation.
 func (c *Client) Rewind(ctx context.Context, id string, turns int) (wire.Conversation, error) {
 	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/rewind"), wire.Rewind{Turns: turns})
 }
 
-// Compact puts a summary in the place of older turns. A model writes it.
+// Compact replaces older turns by a summary. A model writes it.
 func (c *Client) Compact(ctx context.Context, id string, o wire.NewCompaction) (wire.Compaction, error) {
 	return call[wire.Compaction](ctx, c, http.MethodPost, conversation(id, "/compact"), o)
 }
 
 // Query says what to search for.
 type Query struct {
-	// Text is words of which any is enough; sail* is all words that begin so.
+	// Text has words; any of them is enough. sail* is all words that begin with sail.
 	Text string
 	// All searches the conversations of other projects too.
 	All bool
-	// Agent and Sender narrow it to their conversations; "" is all.
+	// Agent and Sender limit the search to their conversations; "" is all.
 	Agent, Sender string
 	// Limit is how many matches to return at most; 0 is the daemon's default.
 	Limit int
@@ -195,8 +194,8 @@ func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
 	return nil
 }
 
-// Import makes a conversation of what Export has written, of another agent or
-// sender where they are not "". It does not close from.
+// Import makes a conversation from the output of Export, with another agent or sender if
+// they are not "". It does not close from.
 func (c *Client) Import(ctx context.Context, from io.Reader, agent, sender string) (wire.Conversation, error) {
 	q := url.Values{"agent": {agent}, "sender": {sender}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/import?"+q.Encode(), io.NopCloser(from))

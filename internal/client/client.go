@@ -1,6 +1,5 @@
-// Package client speaks to a daemon over its unix socket: the operations of
-// package api as methods, and its streams as sequences that resume by themselves
-// when a connection is lost.
+// Package client is a client of the daemon over its unix socket: the operations of package
+// api as methods, and its streams as sequences that reconnect and resume by themselves.
 //
 //	c := client.New(socket, nil)
 //	conv, err := c.Conversation(ctx, "grapnel", "ann")
@@ -31,20 +30,20 @@ import (
 
 // Sentinels that callers test with errors.Is.
 var (
-	// ErrNotRunning: nobody listens on the socket.
+	// ErrNotRunning: no daemon listens on the socket.
 	ErrNotRunning = errors.New("no daemon is running")
-	// ErrUntrusted: others can have put the socket there. Nothing was sent.
+	// ErrUntrusted: another user may have made the socket. The client sent nothing.
 	ErrUntrusted = errors.New("the socket cannot be trusted")
-	// ErrClosed: the daemon has ended the stream because it is ending itself.
+	// ErrClosed: the daemon has ended the stream because it stops.
 	ErrClosed = errors.New("the daemon has ended")
-	// ErrTurnLost: the end of the turn was not received and is not kept any more;
-	// the messages of the conversation have what it left.
+	// ErrTurnLost: the end of the turn was missed, and the daemon does not have it any
+	// more. The conversation has the turn's messages.
 	ErrTurnLost = errors.New("the end of the turn was missed")
 )
 
-// Error is what the daemon answered.
+// Error is an error that the daemon answered.
 type Error struct {
-	// Status is that of HTTP.
+	// Status is the HTTP status.
 	Status  int
 	Code    wire.Code
 	Message string
@@ -53,7 +52,7 @@ type Error struct {
 // Error returns the daemon's sentence.
 func (e *Error) Error() string { return e.Message }
 
-// CodeOf returns the code of the daemon's answer; "" if err is none.
+// CodeOf returns the code of the daemon's error; "" if err is no such error.
 func CodeOf(err error) wire.Code {
 	var e *Error
 	if errors.As(err, &e) {
@@ -70,13 +69,12 @@ type Options struct {
 	// Wait is the time before the first of them; it doubles with each, up to
 	// MaxWait. 0 is DefaultWait.
 	Wait time.Duration
-	// Hooks is which hook runs the streams have: those that are at least as visible;
-	// "" is those for users.
+	// Hooks is the least visibility of the hook runs in streams; "" is those for users.
 	Hooks hook.Visibility
-	// Start is the command that starts a daemon on the socket, for the sentence that
-	// says that there is none; "" is grapnel serve.
+	// Start is the command that starts a daemon on the socket, for the error that no
+	// daemon is running; "" is grapnel serve.
 	Start string
-	// Named: a person chose the socket, so that its directory may be another user's if
+	// Named: a person chose the socket. Then its directory may belong to another user, if
 	// the system says that the user or root listens.
 	Named bool
 }
@@ -112,7 +110,7 @@ func New(socket string, o *Options) *Client {
 	}
 	c.http = &http.Client{
 		Transport: &http.Transport{
-			DisableKeepAlives: true, // so that nothing is left between two calls
+			DisableKeepAlives: true, // keep no connection between two calls
 			DialContext:       c.dial,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -120,14 +118,13 @@ func New(socket string, o *Options) *Client {
 	return c
 }
 
-// Socket is the path that the client speaks to.
+// Socket returns the path of the daemon's socket.
 func (c *Client) Socket() string { return c.socket }
 
-// base is the host that the daemon answers to.
+// base is the URL of the daemon's host.
 const base = "http://grapnel"
 
-// call sends a request and reads the answer into a T. A nil body sends none; it
-// is any because it is only encoded.
+// call sends a request and reads the answer into a T. A nil body sends none.
 func call[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
 	var v T
 	resp, err := c.send(ctx, method, path, body, "")
@@ -137,7 +134,6 @@ func call[T any](ctx context.Context, c *Client, method, path string, body any) 
 	return answer[T](resp)
 }
 
-// answer reads the body of a response into a T.
 func answer[T any](resp *http.Response) (T, error) {
 	var v T
 	defer resp.Body.Close()
@@ -188,7 +184,7 @@ func (c *Client) do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unreached says in a sentence that nobody is there, where that is why.
+// unreached returns ErrNotRunning in a sentence, if that is the cause.
 func (c *Client) unreached(err error) error {
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("%w on %s; start one with `%s`", ErrNotRunning, c.socket, c.o.Start)
@@ -200,7 +196,7 @@ func (c *Client) unreached(err error) error {
 	return fmt.Errorf("ask the daemon on %s: %w", c.socket, err)
 }
 
-// maxRefusal is how much of an answer that is no success is read, in bytes.
+// maxRefusal limits the bytes read of an error answer.
 const maxRefusal = 1 << 20
 
 func refusal(resp *http.Response) error {

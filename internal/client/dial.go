@@ -12,10 +12,10 @@ import (
 	"github.com/grapnel-go/grapnel/internal/privatedir"
 )
 
-// dial connects to the socket unless others can have put it there: they would get what the
-// user says and ask for approvals. The socket of a daemon lies in a directory for the user
-// alone, and the user or root listens on it. A socket that a person named may lie
-// elsewhere where the system says who listens.
+// dial connects to the socket, unless another user may have made it: that user could read
+// the messages and ask for approvals. The directory of a daemon's socket is open to its
+// user only, and the user or root listens. A socket that a person named may be elsewhere if
+// the system says who listens.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if _, err := os.Stat(c.socket); err != nil {
 		return nil, err

@@ -17,28 +17,27 @@ import (
 	"github.com/grapnel-go/grapnel/internal/sse"
 )
 
-// Item is one thing that a stream has to tell: an event, or that some were
-// missed, or that their numbers have begun anew.
+// Item is one element of a stream: an event, or a note that events were missed, or that
+// the numbers were reset.
 type Item struct {
-	// ID is where the stream is with this item; another stream that begins with it
-	// has what follows.
+	// ID is the position behind the item. A stream that begins there has the items that
+	// follow.
 	ID string
-	// Event is the zero event in the other two cases.
+	// Event is the zero event for a note.
 	Event hook.Event
-	// Missed events were before this and are not there any more.
+	// Missed is how many events before the next item are lost.
 	Missed uint64
-	// Restarted: what came with higher sequences than that of ID was told by a daemon
-	// that died before it was kept, and never became part of the conversation.
+	// Restarted: a daemon died before it stored the events with sequences above ID's.
+	// They never became part of the conversation.
 	Restarted bool
-	// Kept: of what was missed, or told in vain, nothing is lost but deltas and
-	// progress.
+	// Kept: only deltas and progress are lost.
 	Kept bool
 }
 
-// Events follows a conversation, "" all of them, from after the id, "" from now
-// on. When the connection is lost it resumes where it was, so that no event is
-// lost or comes twice. It ends when the consumer stops, or with an error as the
-// last element: that of ctx, ErrClosed, or why the daemon cannot be reached.
+// Events follows a conversation, or with "" all of them, from behind the id after, or with
+// "" from now on. When the connection breaks it reconnects and resumes, so that no event is
+// lost or comes twice. It ends when the consumer stops, or with an error as the last
+// element: that of ctx, ErrClosed, or why the daemon cannot be reached.
 func (c *Client) Events(ctx context.Context, id, after string) iter.Seq2[Item, error] {
 	path := "/v1/events"
 	if id != "" {
@@ -51,7 +50,6 @@ func (c *Client) Events(ctx context.Context, id, after string) iter.Seq2[Item, e
 	}
 }
 
-// hooks is the query that says which hook runs a stream has.
 func (c *Client) hooks() string {
 	if c.o.Hooks == "" {
 		return ""
@@ -63,8 +61,8 @@ func (f *follower) items(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) { f.run(ctx, yield) }
 }
 
-// Follow follows a turn from its first event to its last one, turn_end, with
-// which it ends. It ends with ErrTurnLost if that cannot come any more.
+// Follow follows a turn from its first event to its last one, turn_end. It ends with
+// ErrTurnLost if turn_end cannot come any more.
 func (c *Client) Follow(ctx context.Context, t wire.Turn) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		f := &follower{c: c, path: conversation(t.Conversation, "/events") + c.hooks(), last: t.LastEventID, turn: &t}
@@ -88,18 +86,17 @@ func (c *Client) Follow(ctx context.Context, t wire.Turn) iter.Seq2[Item, error]
 type follower struct {
 	c    *Client
 	path string
-	// last is the id of what came last.
+	// last is the id of the last item.
 	last string
-	// turn is the one whose end is waited for, nil if none is; over is the id behind
-	// which it cannot come any more, "" if it can.
+	// turn is the turn to follow to its end; nil if none.
 	turn *wire.Turn
+	// over is the id behind which the turn's end cannot come; "" while it can.
 	over string
-	// failures are those to connect, or of a connection that brought nothing, in a
-	// row.
+	// failures counts consecutive connections that failed or had no item.
 	failures int
 }
 
-// errStopped: the consumer has enough.
+// errStopped: the consumer has stopped.
 var errStopped = errors.New("stopped")
 
 func (f *follower) run(ctx context.Context, yield func(Item, error) bool) {
@@ -128,7 +125,6 @@ func (f *follower) run(ctx context.Context, yield func(Item, error) bool) {
 	}
 }
 
-// pause is how long to wait before the next connection.
 func (f *follower) pause() time.Duration {
 	d := f.c.o.Wait
 	for i := 1; i < f.failures && d < MaxWait; i++ {
@@ -164,14 +160,14 @@ func (f *follower) connection(ctx context.Context, yield func(Item, error) bool)
 		if err != nil {
 			return err
 		}
-		item, told, err := itemOf(p)
+		item, known, err := itemOf(p)
 		if err != nil {
 			return err
 		}
 		if p.ID != "" {
 			f.last = p.ID
 		}
-		if !told {
+		if !known {
 			continue
 		}
 		f.failures = 0
@@ -184,9 +180,8 @@ func (f *follower) connection(ctx context.Context, yield func(Item, error) bool)
 	}
 }
 
-// look finds out whether the turn still runs, if this is not the first connection:
-// the daemon may be another one. If it does not, everything of it that will ever
-// come is there already.
+// look checks whether the turn still runs, unless this is the first connection: the daemon
+// may have restarted. If the turn has ended, the daemon has all its events already.
 func (f *follower) look(ctx context.Context) error {
 	if f.turn == nil || f.failures == 0 {
 		return nil
@@ -209,16 +204,15 @@ func (f *follower) lost() error {
 	return fmt.Errorf("%w: turn %s", ErrTurnLost, f.turn.ID)
 }
 
-// seqOf is the sequence of an event id.
 func seqOf(id string) uint64 {
 	_, seq, _ := strings.Cut(id, "-")
-	n, _ := strconv.ParseUint(seq, 10, 64) // what is none is in front of all
+	n, _ := strconv.ParseUint(seq, 10, 64) // 0 if it is no number
 	return n
 }
 
-// itemOf reads one part; told is false for one that says only where the stream
-// is, and for what a newer daemon may have to say.
-func itemOf(p sse.Event) (item Item, told bool, err error) {
+// itemOf reads one event of the stream. known is false for one with only a position, and
+// for kinds of a newer daemon.
+func itemOf(p sse.Event) (item Item, known bool, err error) {
 	item.ID = p.ID
 	switch {
 	case p.Data == nil:

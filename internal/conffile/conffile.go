@@ -1,6 +1,6 @@
-// Package conffile reads the files that configure the program: those of the user,
-// and those of a project, which a stranger may have written. Everything that is
-// configuration comes through here, so that each file meets the same bounds.
+// Package conffile reads configuration files: those of the user, and those of a project,
+// which are not trusted. All configuration goes through it, so that the same limits apply
+// to each file.
 //
 //	data, err := conffile.Read(file, &conffile.Options{Within: project, JSON: true})
 //
@@ -25,28 +25,28 @@ const (
 	// MaxSize is the size in bytes of the largest file that is read without
 	// [Options.Max].
 	MaxSize = 1 << 20
-	// MaxDepth is how many objects and lists may lie in each other.
+	// MaxDepth is how deep objects and lists may nest.
 	MaxDepth = 100
 )
 
 // Options of [Read]. The zero value of each field is usable.
 type Options struct {
-	// Within is the project that the file belongs to: a path below it leads to no file
-	// elsewhere, whatever links are on the way, and a file with several names is
-	// refused. "" is for files of the user, who may link as they like.
+	// Within is the project of the file. Links on a path below it are not followed out of
+	// it, and a file with several names is refused. "" is for files of the user, who may
+	// use links.
 	Within string
 	// Max is the largest size in bytes; 0 is [MaxSize].
 	Max int64
 	// JSON: the text must not nest deeper than [MaxDepth].
 	JSON bool
-	// Private: the file must be the user's, and nobody else may be able to write it: it
-	// has what the user has answered.
+	// Private: the file must belong to the user, and no other user may be able to write
+	// it, because it has answers of the user.
 	Private bool
 	// Binary: the content need not be UTF-8 and may have NUL bytes.
 	Binary bool
 }
 
-// Error says which file or directory cannot be used, why, and what to do.
+// Error is an error about a file or directory, with a fix.
 type Error struct {
 	Path, What, Fix string
 	err             error
@@ -63,8 +63,7 @@ func (e *Error) Reason() string {
 	return e.What + "; " + e.Fix
 }
 
-// Unwrap returns the error of the file system, if there was one: fs.ErrNotExist for a
-// file that is not there.
+// Unwrap returns the error of the file system, or nil: fs.ErrNotExist for a missing file.
 func (e *Error) Unwrap() error { return e.err }
 
 // Reason returns why a file cannot be used, without its path if the error has one.
@@ -93,8 +92,8 @@ func Read(path string, o *Options) ([]byte, error) {
 	return read(rel, root.Stat, root.OpenFile, path, *o)
 }
 
-// ReadIn returns the content of a file below root, a directory of [OpenDir]; links that
-// lead out of it are not followed. If root lies in a project, Within is that one.
+// ReadIn returns the content of a file below root, a directory of [OpenDir]. It does not
+// follow links out of root. If root is in a project, set Within to it.
 func ReadIn(root *os.Root, name string, o *Options) ([]byte, error) {
 	if o == nil {
 		o = &Options{}
@@ -106,15 +105,15 @@ func ReadIn(root *os.Root, name string, o *Options) ([]byte, error) {
 	return read(filepath.FromSlash(name), root.Stat, root.OpenFile, filepath.Join(root.Name(), name), own)
 }
 
-// Open opens a regular file of the user's, of any size: for data that is read piece by
-// piece. The error is an [*Error].
+// Open opens a regular file of the user, of any size: for data that is read piece by piece.
+// The error is an [*Error].
 func Open(path string) (*os.File, error) {
 	return open(path, os.Stat, os.OpenFile, path, Options{})
 }
 
-// OpenDir opens a directory of configuration. One below within is opened through it, so
-// that it lies there whatever links are on the way; within "" is for directories of the
-// user. The error is an [*Error].
+// OpenDir opens a directory of configuration. It opens a directory below within through
+// within, so that links cannot lead out of it; "" is for directories of the user. The error
+// is an [*Error].
 func OpenDir(dir, within string) (*os.Root, error) {
 	rel, ok := below(within, dir)
 	if !ok {
@@ -136,7 +135,7 @@ func OpenDir(dir, within string) (*os.Root, error) {
 	return root, nil
 }
 
-// below returns path as one below within, judged by the names alone.
+// below returns path relative to within, by the names alone.
 func below(within, path string) (string, bool) {
 	if within == "" {
 		return "", false
@@ -180,8 +179,8 @@ func read(name string, stat statFunc, openFile openFunc, shown string, o Options
 	return data, nil
 }
 
-// open looks before it opens, because opening a device can have effects, and once more
-// after that, because the file may have been exchanged in between.
+// open checks the file before it opens it, because opening a device can have effects, and
+// once more after that, because the file may have been replaced meanwhile.
 func open(name string, stat statFunc, openFile openFunc, shown string, o Options) (*os.File, error) {
 	info, err := stat(name)
 	if err != nil {
@@ -206,8 +205,7 @@ func open(name string, stat statFunc, openFile openFunc, shown string, o Options
 	return f, nil
 }
 
-// refuse returns why a file is not read; nil if it is. It returns an error, so that nil
-// is one.
+// refuse returns why a file is not read; nil if it is.
 func refuse(shown string, info fs.FileInfo, o Options) error {
 	switch {
 	case !info.Mode().IsRegular():
@@ -242,11 +240,11 @@ func tooLarge(shown string, most int64) error {
 	return &Error{Path: shown, What: fmt.Sprintf("has more than %d bytes, which is the limit", most), Fix: "make it shorter"}
 }
 
-// escapes is the text of the error by which [os.Root] refuses a path; the error itself
-// is not exported.
+// escapes is the text of [os.Root]'s error for a path out of it; the error itself is not
+// exported.
 const escapes = "path escapes from parent"
 
-// cause drops what the package os has said of path and system call.
+// cause returns the cause of an error of package os, without path and system call.
 func cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
@@ -266,7 +264,7 @@ func failed(shown, within string, err error) error {
 	return out
 }
 
-// checkText returns what is wrong with the content, without the path.
+// checkText returns the error of wrong content, without the path.
 func checkText(data []byte, o Options) *Error {
 	switch {
 	case o.Binary:
@@ -286,7 +284,7 @@ func checkText(data []byte, o Options) *Error {
 
 func lineOf(data []byte, at int) int { return 1 + bytes.Count(data[:at], []byte("\n")) }
 
-// invalid returns where the first byte is that is no UTF-8.
+// invalid returns the position of the first byte that is not UTF-8.
 func invalid(data []byte) int {
 	for at := 0; at < len(data); {
 		r, n := utf8.DecodeRune(data[at:])
@@ -298,8 +296,8 @@ func invalid(data []byte) int {
 	return 0
 }
 
-// tooDeep returns where a text in JSON nests deeper than allowed; -1 if nowhere. What is
-// no JSON is left to the parser.
+// tooDeep returns the position where JSON nests deeper than allowed; -1 if it does not. It
+// leaves other errors to the parser.
 func tooDeep(data []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(data); i++ {

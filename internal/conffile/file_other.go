@@ -8,5 +8,5 @@ const openFlags = 0
 
 func private(fs.FileInfo) bool { return true }
 
-// links is 1: how many names a file has is not known.
+// links returns 1, because the number of names is not known.
 func links(fs.FileInfo) uint64 { return 1 }

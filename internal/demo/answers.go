@@ -11,19 +11,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/term"
 )
 
-// answers says yes or no in the place of a person: yes to the script of the
-// skill, to writing the summary and to its own MCP server, no to everything
-// else.
+// answers answers requests instead of a person: yes to the script of the skill, to writing
+// the summary and to its own MCP server, no to everything else.
 type answers struct {
 	mu      sync.Mutex
 	yes, no int
 }
 
-// distance is the command that may run.
+// distance is the approved command.
 const distance = "sleep 0.4 && sh .agents/skills/logbook/scripts/distance.sh log"
 
-// inquire answers every question with its first option, and approves by what would
-// run, never by what the model says about it.
+// inquire answers every question with its first option. It approves by the call itself,
+// never by the model's words about it.
 func (a *answers) inquire(_ context.Context, r term.Request) (answer hook.Response, by string, err error) {
 	if r.Approval != nil {
 		reply, err := a.approve(*r.Approval)

@@ -1,6 +1,5 @@
-// Package demo is the demonstration: a scripted model plays a task over the
-// generated composite, with every subsystem doing real work. It needs no key and
-// no network.
+// Package demo is the demonstration: a scripted model solves a task over the generated
+// composite, and every subsystem does real work. It needs no key and no network.
 package demo
 
 import (
@@ -24,31 +23,31 @@ import (
 
 // Options of Run.
 type Options struct {
-	// Dir is where the demo works: empty, or the directory of an earlier demo. ""
-	// is a new temporary directory, which is kept.
+	// Dir is the demo's directory: an empty one, or that of an earlier demo. "" makes a
+	// temporary directory and keeps it.
 	Dir string
-	// Getenv says where the state directory is, as for every other command.
+	// Getenv looks up the state directory, as for all commands.
 	Getenv func(string) string
-	// Executable is the program itself, which the demo starts again as MCP server.
+	// Executable is this program; the demo starts it again as MCP server.
 	Executable string
 	Out        io.Writer
 	JSON       bool
 	Color      bool
 }
 
-// agentName is the agent that plays the demo, and mateName the one that it runs.
+// agentName is the agent of the demo, and mateName the agent that it runs.
 const (
 	agentName = "skipper"
 	mateName  = "mate"
 )
 
-// memoryName is what the demo remembers, and what a later one recalls.
+// memoryName is the memory that the demo stores, and that a later demo recalls.
 const memoryName = "last voyage"
 
 const prompt = "Write the summary of our voyage from the log, in the form that the skill asks for."
 
-// Run plays the demo and shows it. An error means that it could not begin, or
-// that the turn did not come to its end.
+// Run runs the demo and shows it. An error means that it could not begin, or that the turn
+// did not end regularly.
 func Run(ctx context.Context, o Options) error {
 	paths, err := prepare(o)
 	if err != nil {
@@ -104,7 +103,6 @@ func play(ctx context.Context, o Options, opened *app.App, paths app.Paths, a *a
 	return r.writeText(o.Out)
 }
 
-// show runs the turn and shows it as it happens.
 func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
 	if o.JSON {
 		p := term.NewJSONPrinter(o.Out)

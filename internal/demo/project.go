@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// project is what the demo works on: a log of three days and a skill.
+// project has the demo's files: a log of three days and a skill.
 //
 //go:embed project
 var project embed.FS
 
-// script is what the model of the demo says.
+// script is the script of the demo's model.
 //
 //go:embed script.yaml
 var script []byte
 
-// agents are those of the demo, and what the model of the second one says.
+// agents has the demo's agents, and the script of the second one's model.
 //
 //go:embed skipper.md mate.md mate.yaml
 var agents embed.FS
@@ -30,10 +30,9 @@ var agents embed.FS
 // server.
 const ServerCommand = "demo-mcp-server"
 
-// lay writes the project into dir, which is made if it does not exist: the log,
-// the skills where any program finds them, and the list of MCP servers, whose
-// only one is the program at executable. It never writes over a file that is
-// not the demo's own.
+// lay writes the project into dir, and makes a missing dir: the log, the skills in their
+// usual place, and the list of MCP servers, with the program at executable. It never
+// overwrites foreign files.
 func lay(dir, executable string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the demo's directory: %w", reason(err))
@@ -61,7 +60,7 @@ func lay(dir, executable string) error {
 	})
 }
 
-// layAgents writes the agents of the demo and what their models say.
+// layAgents writes the agents of the demo and the scripts of their models.
 func layAgents(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "agents"), 0o700); err != nil {
 		return fmt.Errorf("write the demo's agent: %w", reason(err))
@@ -76,7 +75,6 @@ func layAgents(dir string) error {
 	return err
 }
 
-// target returns where a file of the embedded project goes.
 func target(path string) string {
 	rel := strings.TrimPrefix(strings.TrimPrefix(path, "project"), "/")
 	if rel == "skills" || strings.HasPrefix(rel, "skills/") {
@@ -96,10 +94,10 @@ func copyOut(from, to string, isDir bool) error {
 	return os.WriteFile(to, data, 0o600)
 }
 
-// marker says that a directory is the demo's, so that it may be written again.
+// marker is the file that marks a directory of the demo: it may be overwritten.
 const marker = ".grapnel-demo"
 
-// ours makes sure that dir is empty or a demo's from before.
+// ours returns an error unless dir is empty or of an earlier demo.
 func ours(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/term"
 )
 
-// report notes what happens in the turn, for the summary. It is used by one
-// goroutine at a time.
+// report collects the events of the turn for the summary. One goroutine at a time may use
+// it.
 type report struct {
 	paths   app.Paths
 	history func() ([]message.Message, error)
 
-	calls map[string]message.JSON // arguments by call id, of the step under way
+	calls map[string]message.JSON // arguments by call id, of the current step
 	order []string                // ids in call order
 	ended []string                // ids in the order in which they ended
 	began time.Time
@@ -33,7 +33,6 @@ type report struct {
 	facts facts
 }
 
-// facts is the summary.
 type facts struct {
 	Skill      string `json:"skill"`
 	Recalled   string `json:"recalled"`
@@ -60,7 +59,7 @@ func newReport(paths app.Paths, history func() ([]message.Message, error)) *repo
 	}
 }
 
-// onEvent notes one event and returns what to say about it, mostly nothing.
+// onEvent records one event and returns a text to show, mostly "".
 func (r *report) onEvent(ev hook.Event) string {
 	d := ev.Detail()
 	switch {
@@ -106,7 +105,6 @@ func (r *report) result(d hook.EventDetail) {
 	}
 }
 
-// named is the member name of a call's arguments.
 func named(args message.JSON) string {
 	var in struct {
 		Name string `json:"name"`
@@ -117,8 +115,8 @@ func named(args message.JSON) string {
 	return in.Name
 }
 
-// complete compares both orders of a step with several calls: that of the
-// events, and that which the conversation in the database has.
+// complete compares the two orders of a step with several calls: that of the events, and
+// that of the conversation in the database.
 func (r *report) complete(now time.Time) string {
 	if len(r.order) < 3 || r.facts.AtOnce > 0 {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Serve is the demo's MCP server: two tools, spoken to over standard input and
-// output, until the client goes or ctx ends.
+// Serve is the demo's MCP server: two tools over standard input and output, until the client
+// disconnects or ctx ends.
 func Serve(ctx context.Context) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "chartroom", Title: "The demo's chart room", Version: "1"}, nil)
 	closed := false
@@ -34,7 +34,7 @@ type statisticsInput struct {
 	Text string `json:"text" jsonschema:"the text to count"`
 }
 
-// Statistics is what the tool statistics counts.
+// Statistics is the result of the tool statistics.
 type Statistics struct {
 	Words      int    `json:"words"`
 	Sentences  int    `json:"sentences"`

@@ -1,7 +1,6 @@
-// Package explain says of one tool call who had a say in it: which field, at which
-// point, under which option, which answers competed and why one of them counts. It
-// works on the events that a store has kept, and shows neither arguments nor
-// results.
+// Package explain explains one tool call: which fields decided about it, at which point,
+// under which option, which answers competed, and why one of them counts. It works on
+// stored events, and shows neither arguments nor results.
 package explain
 
 import (
@@ -17,11 +16,11 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// Call is one tool call and who had a say in it.
+// Call is one tool call with the hooks that decided about it.
 type Call struct {
 	ID   string `json:"id"`
 	Tool string `json:"tool"`
-	// Owner is the path of the field that has the tool; "" if that is not known.
+	// Owner is the path of the field that has the tool; "" if unknown.
 	Owner        string    `json:"owner,omitzero"`
 	Agent        string    `json:"agent"`
 	Conversation string    `json:"conversation"`
@@ -32,15 +31,15 @@ type Call struct {
 	Outcome    message.Outcome     `json:"outcome,omitzero"`
 	Failure    message.FailureKind `json:"failure,omitzero"`
 	DurationMS float64             `json:"duration_ms,omitzero"`
-	// Recorded: hook runs were recorded, so that Points is complete. Otherwise it
-	// has what can be told from approvals and failures.
+	// Recorded: hook runs were recorded, so Points is complete. Otherwise it has only
+	// approvals and failures.
 	Recorded bool    `json:"recorded"`
 	Points   []Point `json:"points"`
 	// Others is how many other calls had the same id; this is the last one.
 	Others int `json:"others,omitzero"`
 }
 
-// Point is one passage through a point, with all hooks that had a say in it.
+// Point is one pass through a point, with all hooks that ran.
 type Point struct {
 	Point string `json:"point"`
 	Runs  []Run  `json:"runs"`
@@ -48,12 +47,12 @@ type Point struct {
 	Why string `json:"why,omitzero"`
 }
 
-// Run is what one hook said.
+// Run is the run of one hook.
 type Run struct {
-	// Field is the path of the field; "" if it is not known.
+	// Field is the path of the field; "" if unknown.
 	Field string `json:"field,omitzero"`
-	// Option is what applies to the field at this point: timeout, visibility,
-	// patterns, fail policy.
+	// Option has the options of the field at this point: timeout, visibility, patterns,
+	// fail policy.
 	Option     string         `json:"option,omitzero"`
 	Status     hook.RunStatus `json:"status"`
 	Answer     hook.Answer    `json:"answer,omitzero"`
@@ -61,7 +60,7 @@ type Run struct {
 	By         string         `json:"by,omitzero"`
 	Changed    bool           `json:"changed,omitzero"`
 	DurationMS float64        `json:"duration_ms,omitzero"`
-	// Visibility is who may see the run; "" is internal.
+	// Visibility says for whom the run is visible; "" is internal.
 	Visibility hook.Visibility `json:"visibility,omitzero"`
 	// Counts: this is the answer that counts.
 	Counts bool `json:"counts,omitzero"`
@@ -72,9 +71,8 @@ type Run struct {
 // Recorded returns the hook run that this was read from.
 func (r Run) Recorded() hook.Run { return r.run }
 
-// Explain explains the call that the events are about, which are those of one turn
-// with its id and, of the same turn, those that tell of failures of hooks. p is
-// the plan of the composite.
+// Explain explains one call. The events are those of one turn with the call's id, and the
+// failures of hooks in that turn. p is the plan of the composite.
 func Explain(events []hook.Event, p *plan.Plan) Call {
 	var c Call
 	for _, ev := range events {
@@ -103,7 +101,7 @@ func Explain(events []hook.Event, p *plan.Plan) Call {
 	return c
 }
 
-// add notes what the event says of the call itself.
+// add takes the call's own data from the event.
 func (c *Call) add(ev hook.Event) {
 	d := ev.Detail()
 	if d.CallID == "" {
@@ -121,7 +119,7 @@ func (c *Call) add(ev hook.Event) {
 	c.Tool = cmp.Or(c.Tool, d.Tool)
 }
 
-// surmised are the runs that can be told without a record.
+// surmised returns the runs that events show without a record.
 func (c *Call) surmised(events []hook.Event) []hook.Run {
 	var out []hook.Run
 	for _, ev := range events {
@@ -144,8 +142,8 @@ func (c *Call) surmised(events []hook.Event) []hook.Run {
 	return out
 }
 
-// place puts the run into the passage that it belongs to: the last one, or a new
-// one if it is at another point or the hook was there already.
+// place adds the run to the last pass, or to a new one if it is at another point or the hook
+// is already in the last pass.
 func (c *Call) place(r hook.Run, p *plan.Plan) {
 	n := len(c.Points) - 1
 	again := func(o Run) bool { return o.Field == r.Subsystem && r.Subsystem != "" }
@@ -161,7 +159,7 @@ func (c *Call) place(r hook.Run, p *plan.Plan) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// judge finds the answer that counts, and says why.
+// judge finds the answer that counts, and the reason.
 func (p *Point) judge() {
 	info := point.InfoOf(p.Runs[0].run.Point)
 	if info.Kind != "decide" {
@@ -186,7 +184,7 @@ func (p *Point) judge() {
 	p.Why = strings.Join(why, "; ")
 }
 
-// against says how the answer compares with those of others.
+// against compares the answer that counts with the others.
 func (p *Point) against(win int, info point.Info) (why []string) {
 	w := p.Runs[win]
 	var weaker, equal []string
@@ -212,7 +210,6 @@ func (p *Point) against(win int, info point.Info) (why []string) {
 	return why
 }
 
-// winner returns the run whose answer counts; -1 if there is none.
 func (p *Point) winner(info point.Info) int {
 	win := -1
 	for i, r := range p.Runs {
@@ -238,10 +235,9 @@ func (p *Point) skipped() (names []string) {
 
 func named(field string) string { return cmp.Or(field, "a hook that was not recorded") }
 
-// Option returns what applies to a field at a point: what its tag and its
-// subsystem say, and the fail policy, which is the point's own where they say
-// nothing. What holds for a composite holds around its members. Of hooks that are
-// known only at run time the plan does not have it all.
+// Option returns the options of a field at a point: those of its tag and its subsystem, and
+// the fail policy, by default the point's own. Options of a composite apply to its members
+// too. For hooks that are known only at run time the plan is not complete.
 func Option(p *plan.Plan, path string, point hook.Point) string {
 	var around []string
 	field, rest, nested := strings.Cut(path, ".")
@@ -286,7 +282,6 @@ func Option(p *plan.Plan, path string, point hook.Point) string {
 	return strings.Join(around, ", ")
 }
 
-// policy is the fail policy at the point; "" where there is none.
 func policy(own string, at hook.Point) string {
 	info := point.InfoOf(at)
 	switch {

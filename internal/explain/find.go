@@ -18,14 +18,14 @@ import (
 // ErrUnknown: no conversation has a call of that id.
 var ErrUnknown = errors.New("no such call")
 
-// Log is what is read of a store, of one project. The events of children are in the conversations
-// that people see, so those are all there is to read.
+// Log is the part of a store that Find reads. It needs no children: their events are in the
+// conversations that people see.
 type Log interface {
 	List(ctx context.Context) ([]store.Record, error)
 	Events(ctx context.Context, id string, after uint64, limit int) ([]store.Event, error)
 }
 
-// Within returns what of a log is about one project.
+// Within limits a log to one project.
 func Within(log Log, project string) Log { return within{log, project} }
 
 type within struct {
@@ -39,12 +39,12 @@ func (w within) List(ctx context.Context) ([]store.Record, error) {
 	return slices.DeleteFunc(all, func(r store.Record) bool { return r.Key.Project != w.project }), err
 }
 
-// page is how many events are read at once.
+// page is how many events one read returns.
 const page = 2000
 
-// Find explains the last call with the id: in the conversation, or if that is "",
-// in the one of all that has changed last. Models choose the ids, which are unique
-// within a turn only. Events that cannot be read are passed over.
+// Find explains the last call with the id: in the conversation, or with "" in the last
+// changed conversation that has one. Models choose ids, which are unique only within a turn.
+// Find skips unreadable events.
 func Find(ctx context.Context, log Log, id, conversation string, p *plan.Plan) (Call, error) {
 	all, err := newest(ctx, log, conversation)
 	if err != nil {
@@ -65,7 +65,6 @@ func Find(ctx context.Context, log Log, id, conversation string, p *plan.Plan) (
 	return Call{}, fmt.Errorf("%w: %q", ErrUnknown, id)
 }
 
-// newest returns the conversations, the one that has changed last first.
 func newest(ctx context.Context, log Log, only string) ([]store.Record, error) {
 	all, err := log.List(ctx)
 	if err != nil {
@@ -81,8 +80,8 @@ func newest(ctx context.Context, log Log, only string) ([]store.Record, error) {
 	return all, nil
 }
 
-// callsOf returns the events of every call with the id, turn by turn, and with
-// them the failures of hooks in that turn.
+// callsOf returns the events of every call with the id, by turn, with the failures of hooks
+// in that turn.
 func callsOf(ctx context.Context, log Log, conversation, id string) ([][]hook.Event, error) {
 	var order []string
 	calls, failed := map[string][]hook.Event{}, map[string][]hook.Event{}
@@ -110,7 +109,7 @@ func callsOf(ctx context.Context, log Log, conversation, id string) ([][]hook.Ev
 	return out, nil
 }
 
-// each hands over the events of a conversation whose text may be about something.
+// each calls do for the events of a conversation whose JSON about accepts.
 func each(ctx context.Context, log Log, conversation string, about func(string) bool, do func(hook.Event)) error {
 	for before, after := uint64(1), uint64(0); before != after; {
 		before = after

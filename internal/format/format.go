@@ -1,5 +1,5 @@
-// Package format decides whether a string has one of the formats of JSON Schema that Grapnel knows. The generator asks about
-// defaults, the decoder about arguments, so that both mean the same.
+// Package format checks strings for formats of JSON Schema. The generator uses it for defaults and the decoder for arguments, so
+// that both agree.
 package format
 
 import (
@@ -23,7 +23,7 @@ var (
 	uriForm      = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*:([a-zA-Z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9a-fA-F]{2})*$`)
 )
 
-// Has reports whether s has the named format; false for a name that is none of [Names].
+// Has reports whether s has the named format; false for a name that is not in [Names].
 func Has(s, name string) bool {
 	switch name {
 	case "date-time":
@@ -62,8 +62,8 @@ func DateTime(s string) bool {
 // hostname is RFC 1123 section 2.1, without the dot of the root.
 func hostname(s string) bool { return len(s) <= 253 && hostnameForm.MatchString(s) }
 
-// email is a dot-atom and a host name (RFC 5321 section 4.1.2). Quoted local parts and addresses in brackets, which the standard
-// knows and nobody has, are refused.
+// email is a dot-atom and a host name (RFC 5321 section 4.1.2). It refuses the standard's quoted local parts and addresses in
+// brackets, which are not in use.
 func email(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	return at > 0 && at <= 64 && len(s) <= 254 && emailForm.MatchString(s[:at]) && hostname(s[at+1:])

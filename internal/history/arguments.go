@@ -9,13 +9,12 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// maxName is the longest name of a tool that every provider takes.
+// maxName is the longest tool name that every provider accepts.
 const maxName = 64
 
-// Arguments returns the arguments of a tool call as a history holds them. What is
-// a JSON object stays one, without blanks around its parts, and bytes that are
-// no UTF-8 are replaced. Anything else, and an object with a lone surrogate,
-// which some providers refuse, goes into an object that quotes it:
+// Arguments returns the arguments of a tool call in the form of a history. It compacts
+// a JSON object and replaces bytes that are not UTF-8. Some providers refuse a lone
+// surrogate. An object with one, and any other text, is quoted in an object:
 //
 //	{"unparsed_arguments":"ls -l"}
 func Arguments(raw message.JSON) message.JSON {
@@ -29,10 +28,9 @@ func Arguments(raw message.JSON) message.JSON {
 	return message.JSON(append(appendString([]byte(`{"unparsed_arguments":`), string(raw)), '}'))
 }
 
-// ToolName returns the name of a called tool as a history holds it: the name
-// itself if message.ValidToolName takes it. Models make names up, and providers
-// refuse a history with one that no tool can have; what is wrong in it is
-// replaced by an underscore.
+// ToolName returns the name of a called tool in the form of a history. A valid name, by
+// message.ValidToolName, stays. Models invent names that no tool can have, and providers
+// refuse a history with them: ToolName replaces each wrong character by an underscore.
 func ToolName(name string) string {
 	if validWord(name, maxName) {
 		return name
@@ -49,7 +47,7 @@ func ToolName(name string) string {
 	return string(b)
 }
 
-// arguments looks at the arguments of many calls with one buffer.
+// arguments checks the arguments of many calls with one buffer.
 type arguments struct{ buf []byte }
 
 // valid reports whether the arguments are a JSON object of valid UTF-8 without
@@ -88,8 +86,8 @@ func loneSurrogate(s string) bool {
 	}
 }
 
-// surrogateHalf reports whether s begins with the escape of a surrogate, and
-// whether that is the first one of a pair.
+// surrogateHalf reports whether s begins with the escape of a surrogate, and whether that
+// is a high one, the first of a pair.
 func surrogateHalf(s string) (high, surrogate bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' || s[2]|0x20 != 'd' {
 		return false, false
@@ -105,8 +103,8 @@ func surrogateHalf(s string) (high, surrogate bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string in its shortest escaping, which is how
-// it comes back from a store.
+// appendString appends s as a JSON string in its shortest escaping, the form that stores
+// return.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for _, r := range s {
@@ -122,7 +120,7 @@ func appendString(dst []byte, s string) []byte {
 		case r < ' ':
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&0xF])
 		default:
-			dst = utf8.AppendRune(dst, r) // bytes that are no UTF-8 are U+FFFD
+			dst = utf8.AppendRune(dst, r) // U+FFFD for bytes that are not UTF-8
 		}
 	}
 	return append(dst, '"')

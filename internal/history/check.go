@@ -6,9 +6,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Check returns what is wrong with a history, by message; nil if nothing is. It
-// is what Repair would mend. A valid history costs one pass over it, a set of
-// its call ids and no more; the texts in it are not read.
+// Check returns the problems that Repair would mend, sorted by message; nil if there are
+// none. A valid history costs one pass and a set of its call ids; Check does not read its
+// texts.
 func Check(messages []message.Message) []Problem {
 	if valid(messages) {
 		return nil
@@ -20,9 +20,9 @@ func Check(messages []message.Message) []Problem {
 // maxID is the longest id of a tool call that OpenAI takes.
 const maxID = 40
 
-// ValidID reports whether every provider takes the id of a tool call: 1 to 40
-// letters, digits, underscores and hyphens of ASCII. Anthropic bounds the
-// characters, OpenAI the length.
+// ValidID reports whether every provider accepts the id of a tool call: 1 to 40 ASCII
+// letters, digits, underscores and hyphens. Anthropic limits the characters, OpenAI the
+// length.
 func ValidID(id string) bool { return validWord(id, maxID) }
 
 // validWord reports whether s matches ^[a-zA-Z0-9_-]{1,most}$.
@@ -42,9 +42,8 @@ func wordByte(b byte) bool {
 	return b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_' || b == '-'
 }
 
-// valid reports whether the history keeps every rule. It stops at the first
-// breach and says nothing about it: that is the business of repaired, which is
-// slower and agrees with it.
+// valid reports whether the history keeps every rule. It stops at the first breach. The
+// slower repaired must agree with it, and names the breaches.
 func valid(messages []message.Message) bool {
 	if len(messages) > 0 && messages[0].Role != message.RoleUser {
 		return false
@@ -54,7 +53,7 @@ func valid(messages []message.Message) bool {
 	for i := 0; i < len(messages); {
 		m := &messages[i]
 		if m.Role == message.RoleTool || Blank(m.Content) || !known(m.Role) {
-			return false // what answers a call is passed over with it
+			return false // results are skipped with their call below
 		}
 		i++
 		for _, b := range m.Content.All() {
@@ -79,14 +78,12 @@ func known(r message.Role) bool {
 	return r == message.RoleUser || r == message.RoleAssistant || r == message.RoleTool
 }
 
-// answers reports whether the message is the result of the call as it should be.
 func answers(m *message.Message, call message.Block) bool {
 	return m.Role == message.RoleTool && m.CallID == call.CallID && m.Tool == call.Tool && m.Content.Len() == 0
 }
 
-// Blank reports whether the blocks of a message say nothing and call nothing:
-// there is no text in them but blanks, and no media. Reasoning does not count, as
-// no provider takes a message back that has nothing else.
+// Blank reports whether a message has no text but blanks, no media and no tool call.
+// Reasoning does not count, because no provider accepts a message of reasoning alone.
 func Blank(content message.List[message.Block]) bool {
 	for _, b := range content.All() {
 		switch b.Kind {

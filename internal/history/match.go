@@ -22,25 +22,26 @@ const open = -1
 // span is the calls of one assistant's message: calls[from:to].
 type span struct{ from, to int }
 
-// matcher finds the call that each result answers. A message with calls and what
-// stands behind it, up to the next message with calls, is a group.
+// matcher finds the call of each result. A message with calls forms a group with the
+// messages behind it, up to the next message with calls.
 type matcher struct {
 	in    []message.Message
 	roles []message.Role
 	calls []call
 	byID  map[string][]int
-	// others counts the messages in front of each that are no results.
+	// others[i] counts the messages before i that are no results.
 	others []int
-	// lost are the indices of the results that answer no call, doubles of those
-	// whose call has another one.
-	lost, doubles []int
+	// lost has the indices of results without a call.
+	lost []int
+	// doubles has the indices of results whose call has another one.
+	doubles []int
 }
 
-// match attributes the results to the calls: first by id within the group, then
-// by id anywhere, because ids are reused by some models and results come late in
-// some programs; then by place within the group, where an id is missing. In
-// doubt a result is left out: a wrong answer is worse than none. The time is
-// quadratic only in the calls that have the same id, or in one message none.
+// match assigns the results to the calls: first by id within the group, then by id
+// anywhere, because some models reuse ids and some programs write results late; then by
+// place within the group, where an id is missing. In doubt it drops a result: a wrong
+// result is worse than none. The time is quadratic only in the calls with the same id, and
+// in the calls of one message without an id.
 func match(in []message.Message, roles []message.Role) *matcher {
 	m := &matcher{in: in, roles: roles, byID: map[string][]int{}, others: make([]int, len(in)+1)}
 	for i, role := range roles {
@@ -60,7 +61,7 @@ func match(in []message.Message, roles []message.Role) *matcher {
 	return m
 }
 
-// addCalls lists the calls and tells each message's.
+// addCalls lists the calls, and calls group for those of each message.
 func (m *matcher) addCalls(group func(span)) {
 	for i, role := range m.roles {
 		if role != message.RoleAssistant {
@@ -84,14 +85,13 @@ func (m *matcher) addCalls(group func(span)) {
 	}
 }
 
-// loose is a result that has not been attributed, and the calls of the group in
-// which it stands.
+// loose is a result without a call yet, and the calls of its group.
 type loose struct {
 	message int
 	group   span
 }
 
-// eachResult calls take for every result and returns those that it did not take.
+// eachResult calls take for every result and returns those for which it was false.
 func (m *matcher) eachResult(groups []span, take func(loose) bool) (rest []loose) {
 	var here span
 	for i, role := range m.roles {
@@ -117,8 +117,8 @@ func (m *matcher) again(results []loose, take func(loose) bool) (rest []loose) {
 	return rest
 }
 
-// takeInGroup attributes a result to a call of its group with its id: the first
-// one that is open, and of those the first one of its tool.
+// takeInGroup assigns a result to an open call with its id in its group: to the first one
+// of its tool, or else to the first one.
 func (m *matcher) takeInGroup(r loose) bool {
 	id := m.in[r.message].CallID
 	if id == "" {
@@ -140,9 +140,8 @@ func (m *matcher) takeInGroup(r loose) bool {
 	return m.settle(r, best, double)
 }
 
-// takeAnywhere attributes a result to a call of another group with its id: the
-// nearest open one before it, or else, if the id does not occur before it, the
-// first one behind it.
+// takeAnywhere assigns a result to a call with its id in any group: to the nearest open
+// call before it, or to the first one behind it if the id does not occur before.
 func (m *matcher) takeAnywhere(r loose) bool {
 	calls := m.byID[m.in[r.message].CallID]
 	if len(calls) == 0 {
@@ -165,9 +164,8 @@ func (m *matcher) takeAnywhere(r loose) bool {
 	return m.settle(r, calls[0], open)
 }
 
-// takeByPlace attributes a result without an id to the first open call of its
-// group and tool, and one with an id that no call has to the first such call
-// without an id. Calls without an id go first.
+// takeByPlace assigns a result to an open call of its group and tool. A result without an
+// id prefers calls without an id. A result with an unknown id takes only such calls.
 func (m *matcher) takeByPlace(r loose) bool {
 	result := &m.in[r.message]
 	best := open
@@ -185,9 +183,8 @@ func (m *matcher) takeByPlace(r loose) bool {
 	return m.settle(r, best, open)
 }
 
-// settle gives the result to the call to, or, if there is none, sets it beside
-// the result of the call double. A result that only says that nothing is known
-// makes room for one that says more.
+// settle assigns the result to the call to. Without one, it adds the result to the doubles
+// of the call double, and keeps the other result if that one was not cancelled.
 func (m *matcher) settle(r loose, to, double int) bool {
 	switch {
 	case to != open:
@@ -209,6 +206,6 @@ func (m *matcher) unfinished(at int) bool {
 	return m.in[at].Result.Failure == message.FailCancelled
 }
 
-// apart reports whether something else than results stands between a message
-// and a result behind it.
+// apart reports whether there are messages other than results between a message and a
+// result behind it.
 func (m *matcher) apart(message, result int) bool { return m.others[result] > m.others[message+1] }

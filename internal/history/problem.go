@@ -9,9 +9,9 @@ type Code string
 const (
 	// StartMissing: the first message is not a user's.
 	StartMissing Code = "start_missing"
-	// RoleUnknown: the role is none of package hook's.
+	// RoleUnknown: package message has no such role.
 	RoleUnknown Code = "role_unknown"
-	// MessageEmpty: a user or an assistant says nothing; reasoning alone is nothing.
+	// MessageEmpty: a message of a user or an assistant is blank; see Blank.
 	MessageEmpty Code = "message_empty"
 	// CallByUser: a user's message has tool calls.
 	CallByUser Code = "call_by_user"
@@ -21,13 +21,13 @@ const (
 	ResultOrphan Code = "result_orphan"
 	// ResultDuplicate: the tool call has another result.
 	ResultDuplicate Code = "result_duplicate"
-	// ResultMisplaced: a result does not stand where its call wants it.
+	// ResultMisplaced: a result is not directly behind its call, in the calls' order.
 	ResultMisplaced Code = "result_misplaced"
 	// ResultID: a result does not carry the id of the call that it answers.
 	ResultID Code = "result_id"
 	// ResultTool: a result does not carry the tool of the call that it answers.
 	ResultTool Code = "result_tool"
-	// ResultContent: what a tool said stands in the wrong field.
+	// ResultContent: a tool message has content; its text belongs into its result.
 	ResultContent Code = "result_content"
 	// CallIDEmpty: a tool call has no id.
 	CallIDEmpty Code = "call_id_empty"
@@ -35,17 +35,17 @@ const (
 	CallIDRepeated Code = "call_id_repeated"
 	// CallIDUnusable: some provider refuses the id; see ValidID.
 	CallIDUnusable Code = "call_id_unusable"
-	// CallTool: the name of the called tool is one that providers refuse.
+	// CallTool: providers refuse the name of the called tool.
 	CallTool Code = "call_tool"
 	// CallArguments: the arguments of a call are not a JSON object.
 	CallArguments Code = "call_arguments"
 )
 
-// Problem is one breach of the rules. It holds nothing of what was said in the
-// conversation, so that it may be logged.
+// Problem is one breach of the rules. It has no text of the conversation, and may be
+// logged.
 type Problem struct {
 	Code Code
-	// Message is the index of the message in the history that was looked at.
+	// Message is the index of the message in the history before the repair.
 	Message int
 	// Call is the number of the tool call within its message, from 0, if the code
 	// is about a call; else 0.
@@ -94,7 +94,7 @@ func (p Problem) callSentence() string {
 	case CallIDUnusable:
 		return "has an id that is not 1 to 40 of a-z, A-Z, 0-9, _ and -"
 	case CallTool:
-		return "names a tool as no tool can be named"
+		return "has a tool name that is not valid"
 	case CallArguments:
 		return "has arguments that are not a JSON object"
 	}

@@ -9,38 +9,35 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Interrupted is the result of a call of which no result was kept: the program
-// ended while it ran, or whoever wrote the history lost it. It says so to the
-// model, which must not take it for done or for not done.
+// Interrupted returns the result of a call whose result is lost: the program ended while
+// it ran, or the history was written without it. It tells the model that the outcome is
+// not known.
 func Interrupted() message.ToolResult {
 	return message.FailedResult(message.FailCancelled, "interrupted: no result of this call was kept; its outcome is not known")
 }
 
-// startText is the message in front of a history that does not begin with a
-// user's, and startLabel says that no user wrote it.
+// startText is inserted before a history that does not begin with a user's message.
+// startLabel marks that no user wrote it.
 const (
 	startText  = "(The beginning of this conversation is not kept.)"
 	startLabel = "history"
 )
 
-// Repair returns a valid history made of any history, and what was wrong with it,
-// by message. A valid one is returned as it is: the same slice, and no problem.
-// Of any other one a new slice is returned; the messages given are only read.
+// Repair makes any history valid, and returns its problems, sorted by message. It returns
+// a valid history as it is: the same slice, and no problems. Else it returns a new slice;
+// it never changes the messages given.
 //
-// Results go directly behind their calls. Which call a result belongs to is told
-// by its id, and by its place where ids are missing or repeated. A call without
-// a result gets [Interrupted]. Results of no call are dropped, and so are second
-// results, where one that says more goes before one that says that the call was
-// cancelled. Ids, names and arguments that a provider would refuse are replaced
-// in the call and in its result, messages that say nothing are dropped, and if
-// the rest does not begin with a user's message, one is put in front that says
-// that the beginning is missing.
+// Results move directly behind their calls. A result is matched to its call by id, and by
+// place where ids are missing or repeated. A call without a result gets [Interrupted].
+// Results without a call are dropped, and so are second results; a result that was not
+// cancelled is preferred. Ids, names and arguments that a provider would refuse are
+// replaced in the call and in its result. Blank messages are dropped. If the rest does not
+// begin with a user's message, a message that the beginning is missing is inserted.
 //
-// The same history always gives the same one, byte for byte. What is made of a
-// message depends on those before it and on the results of its calls, and on
-// nothing else: a history that has grown at its end keeps its beginning, which
-// is what caches of providers need. Repairing a repaired history changes
-// nothing. It takes a few passes and copies the history, without the texts.
+// Repair is deterministic, byte for byte, and repairing twice changes nothing more. A new
+// message depends only on the messages before it and on the results of its calls. So a
+// history that grows at its end keeps its beginning, as caches of providers need. Repair
+// takes a few passes and copies the history, without the texts.
 func Repair(messages []message.Message) ([]message.Message, []Problem) {
 	if valid(messages) {
 		return messages, nil
@@ -79,14 +76,13 @@ func repaired(messages []message.Message) ([]message.Message, []Problem) {
 	return r.out, r.problems
 }
 
-// repairer makes the new history.
 type repairer struct {
 	in, out  []message.Message
 	match    *matcher
 	problems []Problem
 	// next is the first call of match that has not been written.
 	next int
-	// ids are those of the calls that have been written.
+	// ids has the ids of the calls that have been written.
 	ids map[string]struct{}
 	a   arguments
 }
@@ -95,7 +91,7 @@ func (r *repairer) problem(c Code, message, call int) {
 	r.problems = append(r.problems, Problem{Code: c, Message: message, Call: call})
 }
 
-// role returns who speaks in a message, also where others call that differently.
+// role returns the role of a message. It translates the names that other programs use.
 func (r *repairer) role(i int) message.Role {
 	m := &r.in[i]
 	if known(m.Role) {
@@ -114,7 +110,7 @@ func (r *repairer) role(i int) message.Role {
 	case callsTool(m.Content):
 		return message.RoleAssistant
 	}
-	return message.RoleUser // who gives the least away
+	return message.RoleUser // the role with the fewest rights
 }
 
 func callsTool(content message.List[message.Block]) bool {
@@ -132,15 +128,15 @@ func (r *repairer) user(i int) {
 		r.problem(CallByUser, i, 0)
 		m.Content = withoutCalls(m.Content)
 	}
-	r.say(i, m, message.RoleUser)
+	r.write(i, m, message.RoleUser)
 }
 
 func withoutCalls(content message.List[message.Block]) message.List[message.Block] {
 	return message.Freeze(slices.DeleteFunc(content.Slice(), func(b message.Block) bool { return b.Kind == message.BlockToolCall }))
 }
 
-// say writes a message unless it says nothing.
-func (r *repairer) say(i int, m message.Message, role message.Role) {
+// write appends a message unless it is blank.
+func (r *repairer) write(i int, m message.Message, role message.Role) {
 	if Blank(m.Content) {
 		r.problem(MessageEmpty, i, 0)
 		return
@@ -149,7 +145,7 @@ func (r *repairer) say(i int, m message.Message, role message.Role) {
 	r.out = append(r.out, m)
 }
 
-// assistant writes an assistant's message and the results of its calls.
+// assistant appends an assistant's message and the results of its calls.
 func (r *repairer) assistant(i int) {
 	from, to := r.next, r.next
 	for to < len(r.match.calls) && r.match.calls[to].message == i {
@@ -158,7 +154,7 @@ func (r *repairer) assistant(i int) {
 	r.next = to
 	m := r.in[i]
 	m.Content = r.mended(m.Content, r.match.calls[from:to])
-	r.say(i, m, message.RoleAssistant)
+	r.write(i, m, message.RoleAssistant)
 	last := i
 	for _, k := range r.match.calls[from:to] {
 		if k.result == open {
@@ -173,7 +169,7 @@ func (r *repairer) assistant(i int) {
 	}
 }
 
-// mended returns the content with calls as they have to be.
+// mended returns the content with valid calls.
 func (r *repairer) mended(content message.List[message.Block], calls []call) message.List[message.Block] {
 	var blocks []message.Block
 	for _, k := range calls {
@@ -201,7 +197,7 @@ func (r *repairer) mended(content message.List[message.Block], calls []call) mes
 	return message.Freeze(blocks)
 }
 
-// readable is Arguments, but for what others write for no arguments at all.
+// readable is Arguments, but returns an empty object for no arguments or null.
 func readable(raw message.JSON) message.JSON {
 	if s := strings.TrimSpace(string(raw)); s == "" || s == "null" {
 		return "{}"
@@ -209,8 +205,8 @@ func readable(raw message.JSON) message.JSON {
 	return Arguments(raw)
 }
 
-// mendID gives the call an id that no call before it has, if it needs one. Calls
-// behind it do not count: their ids must not change what stands here.
+// mendID gives the call a new id if it needs one. The new id differs from those of earlier
+// calls only, because later calls must not change the beginning of a history.
 func (r *repairer) mendID(b *message.Block, k call) {
 	_, repeated := r.ids[b.CallID]
 	switch {
@@ -233,8 +229,7 @@ func (r *repairer) mendID(b *message.Block, k call) {
 	}
 }
 
-// result returns the message that answers a call, which stands in the new history
-// as b.
+// result returns the result of the call k. b is the call in the new history.
 func (r *repairer) result(k call, b message.Block) message.Message {
 	if k.result == open {
 		return message.Message{Role: message.RoleTool, CallID: b.CallID, Tool: b.Tool, Result: Interrupted()}

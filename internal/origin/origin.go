@@ -1,12 +1,12 @@
-// Package origin tells whether a generated file is still that of the sources beside
-// it. The generator writes a fingerprint of what it read into the file, and a test
-// computes it again, with the standard library only.
+// Package origin checks whether a generated file belongs to the sources in its directory.
+// The generator writes a fingerprint of the sources into the file, and a test computes it
+// again, with the standard library only.
 //
-// The fingerprint covers what can be seen in one package directory: the declarations
-// with directives, the signatures and comments of tools, and the types and constants
-// that these name. It does not cover bodies, other declarations, or other packages. It
-// is made of tokens, so that formatting does not count, and of all files whatever build
-// constraints they have, so that it is the same on every system.
+// The fingerprint covers one package directory: the declarations with directives, the
+// signatures and comments of tools, and the types and constants that these name. It does
+// not cover bodies, other declarations, or other packages. It is made of tokens, so that
+// formatting does not count, and of files with any build constraints, so that it is the
+// same on every system.
 package origin
 
 import (
@@ -28,20 +28,20 @@ import (
 // File is the name of the generated file.
 const File = "hook_gen.go"
 
-// marker begins the line of a generated file that has the fingerprint.
+// marker is the beginning of the line with the fingerprint.
 const marker = "// Origin: "
 
-// Line returns the line that a generated file says its fingerprint with.
+// Line returns the line of a generated file with the fingerprint.
 func Line(fingerprint string) string { return marker + fingerprint }
 
-// Package is the sources of one package by file name, without tests and generated files.
+// Package has the sources of one package by file name, without tests and generated files.
 type Package struct {
 	Name  string
 	Files map[string][]byte
 }
 
-// Fingerprint returns the fingerprint of what is generated from the package: "" if
-// that is nothing. Points are the names of the methods that count as points.
+// Fingerprint returns the fingerprint of the package; "" if nothing is generated from it.
+// points are the names of the points' methods.
 func (p Package) Fingerprint(points []string) string {
 	text := p.read(points).text()
 	if text == "" {
@@ -54,7 +54,7 @@ func (p Package) Fingerprint(points []string) string {
 func (p Package) read(points []string) *reader {
 	r := &reader{fset: token.NewFileSet(), points: points, types: map[string][]typeDecl{}, aliases: map[string][]string{}, named: map[string]bool{}, methods: map[string][]method{}}
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
-		// What cannot be parsed is of another system, or does not compile anyway.
+		// A file that cannot be parsed is for another system, or does not compile anyway.
 		file, err := parser.ParseFile(r.fset, name, p.Files[name], parser.ParseComments|parser.SkipObjectResolution)
 		if err == nil && file.Name.Name == p.Name {
 			r.file(file, p.Files[name])
@@ -63,8 +63,8 @@ func (p Package) read(points []string) *reader {
 	return r
 }
 
-// Stale says why the generated file of a directory is not that of the sources beside
-// it, "" if it is, or if there is nothing to generate. Errors are those of reading.
+// Stale returns why the generated file of a directory does not belong to the sources there;
+// "" if it does, or if there is nothing to generate. The error is one of reading.
 func Stale(dir string, points []string) (string, error) {
 	generated, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +96,7 @@ func Stale(dir string, points []string) (string, error) {
 	return "", nil
 }
 
-// said returns the fingerprint of a generated file.
+// said returns the fingerprint in a generated file.
 func said(generated []byte) (string, bool) {
 	for line := range bytes.Lines(generated) {
 		if have, ok := strings.CutPrefix(strings.TrimRight(string(line), "\r\n"), marker); ok {
@@ -130,7 +130,7 @@ func Read(dir string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// Source tells whether a file of this name can be a source of the generated file.
+// Source reports whether a file of this name can be a source of the generated file.
 func Source(name string) bool {
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && name != File && name[0] != '_' && name[0] != '.'
 }

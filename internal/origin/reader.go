@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// reader collects the declarations of a package and writes down what counts of them.
 type reader struct {
 	fset   *token.FileSet
 	points []string
@@ -37,13 +36,11 @@ type method struct {
 	decl *ast.FuncDecl
 }
 
-// group is one const declaration.
 type group struct {
 	source
 	decl *ast.GenDecl
 }
 
-// source is a file with its text.
 type source struct {
 	file *token.File
 	text []byte
@@ -96,8 +93,8 @@ func (r *reader) general(src source, d *ast.GenDecl) {
 	}
 }
 
-// generates tells whether something is generated in any case: of tools and composites.
-// What is of other directives depends on more than the source shows.
+// generates reports whether the package has tools or composites: from these the generator
+// always generates. For other directives that depends on more than the source.
 func (r *reader) generates() bool {
 	return slices.ContainsFunc(r.roots, func(root root) bool {
 		if root.fn != nil {
@@ -107,7 +104,6 @@ func (r *reader) generates() bool {
 	})
 }
 
-// has tells whether one of the directives has one of the verbs.
 func has(directives []string, verbs ...string) bool {
 	return slices.ContainsFunc(directives, func(directive string) bool {
 		verb, _, _ := strings.Cut(directive, " ")
@@ -123,8 +119,8 @@ func receiver(d *ast.FuncDecl) string {
 	return baseName(d.Recv.List[0].Type)
 }
 
-// baseName returns the name of a type of the package, or of what it points to or is an
-// instance of; "" for any other.
+// baseName returns the name of a type of the package, also behind a pointer or type
+// arguments; "" for any other.
 func baseName(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.Ident:
@@ -141,7 +137,7 @@ func baseName(t ast.Expr) string {
 	return ""
 }
 
-// directives returns the directives of a comment but those that only silence problems.
+// directives returns the directives of a comment, without those that only silence problems.
 func directives(doc *ast.CommentGroup) []string {
 	var out []string
 	if doc == nil {
@@ -155,7 +151,7 @@ func directives(doc *ast.CommentGroup) []string {
 	return out
 }
 
-// fieldDirectives returns those of the fields or methods of a type.
+// fieldDirectives returns the directives of the fields or methods of a type.
 func fieldDirectives(t ast.Expr) []string {
 	var out []string
 	ast.Inspect(t, func(n ast.Node) bool {

@@ -10,7 +10,7 @@ import (
 // width and of all other kinds than the usual one.
 func Text(doc string) string {
 	var lines []string
-	open := false // the last line goes on
+	open := false // the last line continues
 	for raw := range strings.SplitSeq(doc, "\n") {
 		words := strings.FieldsFunc(raw, func(r rune) bool { return r == ' ' || r == '\t' || !unicode.IsPrint(r) })
 		line := strings.Join(words, " ")

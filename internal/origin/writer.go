@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// writer writes down what counts of a package.
+// writer writes the text of a package that the fingerprint covers.
 type writer struct {
 	*reader
 	out strings.Builder
-	// data are types and constants that arguments and results are made of, hooks the
-	// types whose points count.
+	// data has the types and constants of arguments and results, hooks the types whose
+	// points count.
 	data, hooks queue
-	// written are the const declarations that stand there already.
+	// written has the const declarations that were written already.
 	written map[int]bool
 }
 
@@ -44,7 +44,7 @@ func (q *queue) each(f func(name string)) {
 	}
 }
 
-// text returns what counts; "" if nothing has a directive.
+// text returns the covered text; "" if no declaration has a directive.
 func (r *reader) text() string {
 	w := &writer{reader: r, written: map[int]bool{}}
 	for _, root := range r.roots {
@@ -90,7 +90,7 @@ func (w *writer) root(t typeDecl) {
 	}
 }
 
-// hook writes the points of a type, and what it embeds, which may bring more.
+// hook writes the points of a type, and its embedded types, which may add more.
 func (w *writer) hook(name string) {
 	for _, t := range w.types[name] {
 		if _, ok := t.spec.Type.(*ast.StructType); !ok {
@@ -111,8 +111,8 @@ func (w *writer) hook(name string) {
 	}
 }
 
-// value writes a type that arguments or results are made of, or the declaration of a
-// constant, with the constants that are declared by it: they can be of that type.
+// value writes a type of arguments or results, or the declaration of a constant. With a
+// type it writes the constants that may be of the type.
 func (w *writer) value(name string) {
 	for _, t := range w.types[name] {
 		w.line("type "+name, t.verb...)
@@ -138,14 +138,13 @@ func (w *writer) value(name string) {
 	}
 }
 
-// mentions tells whether a declaration names a type or a constant of the package, or
-// declares it.
+// mentions reports whether a declaration names or declares a type or a constant of the
+// package.
 func mentions(n ast.Node, name string) (found bool) {
 	names(n, func(id string) { found = found || id == name })
 	return found
 }
 
-// signature writes a function without its body.
 func (w *writer) signature(m method) { w.tokens(m.source, m.decl.Pos(), m.decl.Type.End()) }
 
 // described writes the comments of fields, which describe arguments.
@@ -174,8 +173,8 @@ func (w *writer) mention(n ast.Node) {
 	})
 }
 
-// names calls f with each name in an expression or a declaration that is not of another
-// package, a field or a parameter.
+// names calls f with each name in an expression or a declaration, except those of other
+// packages, fields and parameters.
 func names(n ast.Node, f func(name string)) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -192,7 +191,7 @@ func names(n ast.Node, f func(name string)) {
 	})
 }
 
-// line writes texts so that no other texts are written alike.
+// line writes texts unambiguously.
 func (w *writer) line(what string, texts ...string) { fmt.Fprintf(&w.out, "%s %q\n", what, texts) }
 
 // tokens writes the text between two places without comments and formatting.
@@ -206,7 +205,7 @@ func (w *writer) tokens(src source, from, to token.Pos) {
 		case tok == token.EOF:
 			w.out.WriteByte('\n')
 			return
-		case tok == token.SEMICOLON: // one that was written and one that was inserted are one
+		case tok == token.SEMICOLON: // an inserted one counts like a written one
 			lit = ";"
 		case lit == "":
 			lit = tok.String()

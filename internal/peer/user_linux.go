@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// User returns the user at the other end of a unix socket, -1 if the system does not say:
-// the one that connected, or the one that listens.
+// User returns the user who connected to a unix socket, or who listens on it; -1 if the
+// system does not say.
 func User(conn net.Conn) (uid int, known bool) {
 	unix, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -4,5 +4,5 @@ package peer
 
 import "net"
 
-// User does not know.
+// User is not supported here: known is false.
 func User(net.Conn) (uid int, known bool) { return 0, false }

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many links a path may lead through: as many as in Linux.
+// maxLinks limits the links in a path, as Linux does.
 const maxLinks = 40
 
-// way is a path that is followed name by name, as the system does it.
+// way is a path that is followed name by name, like the system does.
 type way struct {
 	path  string // as it was asked for
 	at    string // how far it was followed; it has no links
@@ -23,8 +23,8 @@ type way struct {
 	links int
 }
 
-// follow is os.Stat, but an error if somebody but the user and root can replace a
-// directory or a link on the way.
+// follow is os.Stat, but returns an error if users other than the user and root can replace
+// a directory or a link on the way.
 func follow(path string) (fs.FileInfo, error) {
 	w := &way{path: path}
 	abs := path
@@ -56,7 +56,6 @@ func (w *way) insert(path string) (err error) {
 	return err
 }
 
-// step follows one name.
 func (w *way) step() (err error) {
 	name := w.rest[0]
 	w.rest = w.rest[1:]

@@ -1,6 +1,6 @@
-// Package privatedir makes directories that are for the user alone, such as those of the
-// socket and of the state, and finds out whether they are: whoever can write there, or
-// replace them, can answer approvals in the user's place.
+// Package privatedir makes and checks directories for the user alone, such as those of the
+// socket and of the state. Another user who can write there, or replace them, could answer
+// approvals.
 package privatedir
 
 import (
@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Make makes the directory with those above it that are missing, for the user alone, and
-// checks it as [Check] does.
+// Make makes the directory and missing ones above it, for the user alone, and checks it
+// like [Check].
 func Make(dir string) error {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is no directory", dir)
@@ -23,12 +23,12 @@ func Make(dir string) error {
 	return Check(dir)
 }
 
-// Check returns an error unless the directory belongs to the user, is open to nobody else,
-// and nobody but the user and root can replace it, a directory above it, or a link on the
-// way to it. Where files have no owner and mode it checks nothing.
+// Check returns an error unless the directory belongs to the user, is closed to all others,
+// and only the user and root can replace it, a directory above it, or a link on the way to
+// it. On systems without owners and modes it checks nothing.
 func Check(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
-		return err // also where others could make one
+		return err // do not say whether others could make it
 	}
 	info, err := follow(dir)
 	switch {
@@ -47,9 +47,9 @@ func Check(dir string) error {
 // errOpen: others can read or write the directory.
 var errOpen = errors.New("open to others")
 
-// Repair is [Make] for a directory of the program's own. It closes one that is the user's
-// but open to others, and note says so. One that others could write to is an error, and
-// stays one, as long as it holds a link or something that is not the user's.
+// Repair is [Make] for a directory of the program. If the directory belongs to the user but
+// is open to others, Repair closes it, and note says so. If others could write to it, and
+// it has a link or a file of another user, Repair returns an error instead.
 func Repair(dir string) (note string, err error) {
 	if err := Make(dir); !errors.Is(err, errOpen) {
 		return "", err
@@ -71,13 +71,13 @@ func Repair(dir string) (note string, err error) {
 	return note, Check(dir)
 }
 
-// closing is a mode that lets nobody else in, because x is missing, but still says that
-// others could write: a start that is killed leaves the search to the next one.
+// closing is a mode that keeps others out, because x is missing, but still marks that they
+// could write. If a start is killed during the search, the next one searches again.
 const closing fs.FileMode = 0o722
 
-// lookThrough returns an error if the directory, which others can write to, has strangers.
-// It looks before it changes the mode, so that a refusal changes nothing, and again when
-// nobody else can add anything.
+// lookThrough returns an error if the directory, to which others can write, has foreign
+// files. It looks before it changes the mode, so that a refusal changes nothing, and again
+// when others cannot add files any more.
 func lookThrough(dir string) error {
 	if err := strangers(dir); err != nil {
 		return err
@@ -95,7 +95,7 @@ func chmod(dir string, mode fs.FileMode) error {
 	return nil
 }
 
-// strangers returns an error if something below dir is not the user's alone.
+// strangers returns an error if dir has a link or a file of another user.
 func strangers(dir string) error {
 	real, err := filepath.EvalSymlinks(dir) // WalkDir does not follow a link
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package quote writes strings of JSON, for whoever appends JSON to bytes. There is
-// one, because its text has to be that of encoding/json, byte for byte: what it
-// leaves out are the escapes for HTML.
+// Package quote appends JSON strings to bytes. Its text equals that of encoding/json, byte
+// for byte, but without the escapes for HTML.
 package quote
 
 import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// Append appends s as a JSON string. Bytes that are no UTF-8 become \ufffd.
+// Append appends s as a JSON string. Bytes that are not UTF-8 become \ufffd.
 func Append(dst []byte, s string) []byte {
 	return append(AppendInside(append(dst, '"'), s), '"')
 }
@@ -42,7 +41,7 @@ func AppendInside(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// appendEscape appends a byte below 0x80 that cannot stand in a string.
+// appendEscape appends the escape of a byte below 0x80.
 func appendEscape(dst []byte, b byte) []byte {
 	switch b {
 	case '"', '\\':

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxHeld is how many bytes are held back at most to find the end of what may be
-// markup; without one in reach it is text.
+// maxHeld limits the bytes that are held back to find the end of markup. Without an end
+// within them the characters are text.
 const maxHeld = 4096
 
-// styles counts what is on, because the same style may stand within itself.
+// styles counts the active styles, because a style may be nested in itself.
 type styles [Cyan + 1]int
 
 func (s *styles) on(st Style) string {
@@ -21,7 +21,7 @@ func (s *styles) on(st Style) string {
 	return st.Begin().s
 }
 
-// off ends a style; it does nothing where that is not on.
+// off ends a style; it does nothing if the style is not active.
 func (s *styles) off(st Style) string {
 	if s[st] == 0 {
 		return ""
@@ -33,7 +33,7 @@ func (s *styles) off(st Style) string {
 	return st.End().s
 }
 
-// scanner shows what stands within a line.
+// scanner renders inline markup.
 type scanner struct {
 	style *styles
 	out   *strings.Builder
@@ -41,8 +41,8 @@ type scanner struct {
 	prev rune
 }
 
-// scan shows what is decided of a text, and returns how much that was: all of it
-// if it is complete.
+// scan renders the decided part of a text, and returns its length: all of it if the text is
+// complete.
 func (s *scanner) scan(text string, complete bool) int {
 	at := 0
 	for at < len(text) {
@@ -64,7 +64,7 @@ func (s *scanner) scan(text string, complete bool) int {
 	return at
 }
 
-// show writes text as it is.
+// show writes text without markup.
 func (s *scanner) show(text string) {
 	if text == "" {
 		return
@@ -73,8 +73,8 @@ func (s *scanner) show(text string) {
 	s.prev, _ = utf8.DecodeLastRuneInString(text)
 }
 
-// mark shows what begins at a character that may be markup, and returns its
-// length; 0 if that is not decided.
+// mark renders the text that begins with a character of markup, and returns its length; 0 if
+// that is not decided.
 func (s *scanner) mark(text string, complete bool) int {
 	if len(text) > maxHeld {
 		text, complete = text[:maxHeld], true
@@ -112,7 +112,7 @@ func (s *scanner) mark(text string, complete bool) int {
 	return end + run
 }
 
-// runOf is how often the first character stands at the beginning of a text.
+// runOf returns how often a text repeats its first character at its beginning.
 func runOf(text string) int { return len(text) - len(strings.TrimLeft(text, text[:1])) }
 
 func (s *scanner) escape(text string, complete bool) int {
@@ -127,8 +127,7 @@ func (s *scanner) escape(text string, complete bool) int {
 	return 1
 }
 
-// opens reports whether a run of * _ or ~ can begin something. Behind it there is
-// a character.
+// opens reports whether a run of * _ or ~ can open a style. A character must follow it.
 func (s *scanner) opens(text string, run int) bool {
 	if text[0] == '~' && run != 2 || run > 3 {
 		return false
@@ -139,8 +138,8 @@ func (s *scanner) opens(text string, run int) bool {
 
 func wordy(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// found says whether the end of a mark is there. It is unknown as long as more of
-// the line may come.
+// found says whether the text has the end of a mark. It is unknown while the line is not
+// complete.
 type found int
 
 const (
@@ -149,7 +148,7 @@ const (
 	there
 )
 
-// closingCode finds the run that ends the code that a run begins.
+// closingCode finds the run that closes code.
 func closingCode(text string, run int, complete bool) (int, found) {
 	for i := run; i < len(text); {
 		next := strings.IndexByte(text[i:], '`')
@@ -173,8 +172,8 @@ func ended(complete bool) found {
 	return unknown
 }
 
-// closingMark finds the run that ends what a run of * _ or ~ begins. What stands
-// in code or behind a backslash does not count.
+// closingMark finds the run that closes a run of * _ or ~. Runs in code or behind a
+// backslash do not count.
 func closingMark(text string, run int, complete bool) (int, found) {
 	for i := run; i < len(text); {
 		switch c := text[i]; {
@@ -232,7 +231,7 @@ func (s *scanner) emphasis(mark byte, run int, text string) {
 	s.prev = rune(mark)
 }
 
-// within shows a text that has a style, with what stands in it.
+// within renders a text in a style, with its own markup.
 func (s *scanner) within(text string, on ...Style) {
 	for _, st := range on {
 		s.out.WriteString(s.style.on(st))
@@ -244,8 +243,8 @@ func (s *scanner) within(text string, on ...Style) {
 	}
 }
 
-// link shows [text](address) as the underlined text and the address: where a
-// link leads is never hidden.
+// link renders [text](address) as the underlined text and the address: it never hides the
+// address.
 func (s *scanner) link(text string, complete bool) int {
 	middle := matching(text, '[', ']')
 	if middle < 0 || middle+1 == len(text) {
@@ -267,7 +266,6 @@ func (s *scanner) link(text string, complete bool) int {
 	return middle + 2 + end
 }
 
-// noLink shows the bracket alone.
 func (s *scanner) noLink(decided bool) int {
 	if !decided {
 		return 0
@@ -276,8 +274,8 @@ func (s *scanner) noLink(decided bool) int {
 	return 1
 }
 
-// matching returns where the bracket closes that a text begins with; -1 if it
-// does not.
+// matching returns the position that closes the bracket at the beginning of a text; -1 if
+// there is none.
 func matching(text string, open, end byte) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {

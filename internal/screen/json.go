@@ -9,14 +9,14 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// JSON returns a text of JSON in which every character can be seen: an unseen one
-// is written as its escape \u202e, which means the same. Line breaks and tabs
-// between the values stay.
+// JSON returns a text of JSON in which every character is visible: an unseen one becomes
+// its escape, for example \u202e, with the same meaning. Line breaks and tabs between the
+// values stay.
 func JSON(s string) Text { return new(jsonWriter).escape(s) }
 
 func (j *jsonWriter) escape(s string) Text {
 	var sb strings.Builder
-	for _, r := range s { // what is no UTF-8 is read as U+FFFD, as by every decoder
+	for _, r := range s { // bytes that are not UTF-8 become U+FFFD, as in every decoder
 		j.marks = character.Piled(r, j.marks)
 		switch {
 		case r == '\n' || j.marks <= character.MaxMarks && !character.Hidden(r):
@@ -30,7 +30,7 @@ func (j *jsonWriter) escape(s string) Text {
 	return Text{sb.String()}
 }
 
-// JSONWriter returns a writer that passes JSON on to w as [JSON] writes it.
+// JSONWriter returns a writer that passes JSON on to w in the form of [JSON].
 func JSONWriter(w io.Writer) io.Writer { return &jsonWriter{out: New(w)} }
 
 type jsonWriter struct {

@@ -2,40 +2,38 @@ package screen
 
 import "strings"
 
-// Markdown shows Markdown on a terminal while it still arrives: headings, bold,
-// italic, struck out, code, lists, quotes, rules and links; everything else, as
-// tables, stays as it is written. It only ever appends: what may still turn out
-// to be markup is held back until that is decided, at the latest at the end of
-// its line. What comes out does not depend on how the text was cut.
+// Markdown renders a stream of Markdown on a terminal: headings, bold, italic, struck out,
+// code, lists, quotes, rules and links. Everything else, for example tables, stays source.
+// It only appends: it holds possible markup back until that is decided, at the latest at
+// the end of its line. The output does not depend on how the stream was cut.
 //
-// Lines are not wrapped here: the terminal does it, and again when it is
-// resized. Nothing in the text can steer the terminal. The zero Markdown shows the
-// source.
+// It does not wrap lines: the terminal does, also when it is resized. The text cannot
+// control the terminal. The zero Markdown shows the source.
 type Markdown struct {
-	// Color renders the source.
+	// Color: render the source.
 	Color bool
 
 	source Stream
-	// held is safe text that waits for what follows.
+	// held is safe text that waits for more.
 	held string
-	// inText says that the beginning of the line is shown already.
+	// inText: the beginning of the line was shown.
 	inText bool
-	// quoted says that the line is one of a quote.
+	// quoted: the line is part of a quote.
 	quoted bool
-	// fence is what the fence of the open code block consists of; "" outside one.
+	// fence is the fence of the open code block; "" outside one.
 	fence string
 	// prev is the last character shown on the line.
 	prev  rune
 	style styles
 }
 
-// Add takes the next part of the text and returns what is decided of it.
+// Add adds the next part of the text, and returns the output decided by now.
 func (m *Markdown) Add(s string) Text {
 	m.held += m.source.Add(s).s
 	return Text{m.show(false)}
 }
 
-// End returns the rest of a text that is over, and begins a new one.
+// End ends the text and returns the rest of the output. Another text may follow.
 func (m *Markdown) End() Text {
 	m.held += m.source.End().s
 	out := m.show(true)
@@ -44,7 +42,7 @@ func (m *Markdown) End() Text {
 	return Text{out}
 }
 
-// show returns what is decided of the text that is held, all of it if it is over.
+// show returns the output for the decided part of the held text, all of it if over.
 func (m *Markdown) show(over bool) string {
 	if !m.Color {
 		out := m.held
@@ -69,8 +67,8 @@ func (m *Markdown) show(over bool) string {
 	return sb.String()
 }
 
-// line shows what is decided of a line and returns how much of it that was: all
-// of it if the line is complete.
+// line renders the decided part of a line and returns its length: all of it if the line is
+// complete.
 func (m *Markdown) line(sb *strings.Builder, line string, complete bool) int {
 	done := 0
 	for !m.inText {
@@ -90,20 +88,17 @@ func (m *Markdown) line(sb *strings.Builder, line string, complete bool) int {
 	return done
 }
 
-// newline ends a line.
 func (m *Markdown) newline(sb *strings.Builder) {
 	sb.WriteString(m.endStyles() + "\n")
 	m.inText, m.quoted, m.prev = false, false, 0
 }
 
-// endStyles ends what is open at the end of a line.
 func (m *Markdown) endStyles() string {
 	return m.style.off(Cyan) + m.style.off(Underline) + m.style.off(Bold)
 }
 
-// begin shows the mark at the beginning of a line, or behind that of a quote,
-// and returns how long it was. It is not decided while the mark may still become
-// another one.
+// begin renders the mark at the beginning of a line, or behind that of a quote, and returns
+// its length. decided is false while more text may change the mark.
 func (m *Markdown) begin(sb *strings.Builder, line string, complete bool) (n int, decided bool) {
 	if m.fence != "" {
 		return m.inFence(sb, line, complete)
@@ -151,8 +146,8 @@ func (m *Markdown) inFence(sb *strings.Builder, line string, complete bool) (int
 	return len(line), true
 }
 
-// beginning is the beginning of one line: its indent and what follows, which
-// begins with a run of one character.
+// beginning is the beginning of one line: its indent and the rest, with a run of one
+// character.
 type beginning struct {
 	m            *Markdown
 	sb           *strings.Builder
@@ -161,7 +156,7 @@ type beginning struct {
 	complete     bool
 }
 
-// text says that there is no mark.
+// text begins a line without a mark.
 func (b beginning) text() (int, bool) {
 	b.m.inText = true
 	b.sb.WriteString(b.indent)
@@ -185,8 +180,8 @@ func (b beginning) headingMark() (int, bool) {
 	return len(b.indent) + len(b.rest) - len(text), true
 }
 
-// fenceMark begins a code block. One within a quote is not told from text,
-// because its end could not be.
+// fenceMark begins a code block. Within a quote it is text, because the end of such a block
+// could not be found.
 func (b beginning) fenceMark() (int, bool) {
 	switch {
 	case b.run < 3 || len(b.rest) > maxHeld || b.m.quoted:
@@ -212,7 +207,7 @@ func (b beginning) quoteMark() (int, bool) {
 	return n, true
 }
 
-// rule is how a line of three or more -, * or _ is shown.
+// rule is shown for a line of three or more -, * or _.
 const rule = "────────────────"
 
 func (b beginning) listMark() (int, bool) {

@@ -1,10 +1,10 @@
-// Package screen is the way to a person's terminal. [Text] is text that cannot
-// steer a terminal and hides nothing; an [Output] writes nothing else.
+// Package screen writes to a person's terminal. [Text] is text that cannot control a
+// terminal and hides nothing; an [Output] writes only Text.
 //
-// What a model, a tool, a server, a file or another program said becomes a Text by
-// one of three functions: [Flow] for an answer over several lines, [Line] for a
-// listing, [Exact] for what a person decides about. Each shows an unseen character
-// as \x1b or \u{202e} instead of writing or dropping it.
+// Three functions make a Text of untrusted text, from models, tools, servers, files and
+// other programs: [Flow] for an answer over several lines, [Line] for a listing, [Exact]
+// for text that a person decides about. Each shows an unseen character as \x1b or
+// \u{202e} instead of writing or dropping it.
 package screen
 
 import (
@@ -26,8 +26,8 @@ type literal string
 // Lit returns a constant of the program.
 func Lit(s literal) Text { return Text{string(s)} }
 
-// Flow returns text over several lines, as a model writes it. Line breaks and tabs
-// stay, and so do real sequences of emoji and the joiners that scripts need.
+// Flow returns text over several lines, for answers of models. Line breaks and tabs stay,
+// and so do valid sequences of emoji and the joiners that scripts need.
 func Flow(s string) Text {
 	var f Stream
 	return Join(f.Add(s), f.End())
@@ -36,8 +36,8 @@ func Flow(s string) Text {
 // Line returns text on one line: blanks, tabs and line breaks become one blank.
 func Line(s string) Text { return Flow(Fold(s)) }
 
-// Fold makes each run of blanks, tabs and line breaks one blank, for [Exact] where
-// they mean nothing. Other characters that look like blanks stay.
+// Fold replaces each run of blanks, tabs and line breaks by one blank. Use it before [Exact]
+// for text in which they have no meaning. Other characters that look like blanks stay.
 func Fold(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), " ")
@@ -61,12 +61,12 @@ func Exact(s string) Text {
 	return Text{sb.String()}
 }
 
-// Rows returns the lines of a text, each as [Exact] shows it, with a mark in front
-// of all but the first: none of them can be taken for one of the program's own.
+// Rows returns the lines of a text, each in the form of [Exact]. All but the first have a
+// mark in front, so that they cannot pass for lines of the program.
 func Rows(s string) Text { return rows(s, "\n  │ ") }
 
-// Lines is Rows without marks, for a text that the program has put together from
-// parts that have one line each.
+// Lines is Rows without marks, for a text that the program has joined from parts of one
+// line each.
 func Lines(s string) Text { return rows(s, "\n") }
 
 func rows(s, between string) Text {
@@ -77,8 +77,8 @@ func rows(s, between string) Text {
 	return Text{strings.Join(lines, between)}
 }
 
-// Format formats as fmt.Sprintf does. An argument that is a Text stays as it is;
-// every other one is formatted first and then shown as [Exact] shows it.
+// Format formats like fmt.Sprintf. A Text as an argument stays as it is; any other argument
+// is formatted and then shown in the form of [Exact].
 func Format(format literal, args ...any) Text {
 	safe := make([]any, len(args))
 	for i, a := range args {
@@ -108,7 +108,7 @@ func Join(parts ...Text) Text {
 // Repeat returns a constant n times; negative is 0.
 func Repeat(s literal, n int) Text { return Text{strings.Repeat(string(s), max(0, n))} }
 
-// String returns what is written to the terminal.
+// String returns the bytes for the terminal.
 func (t Text) String() string { return t.s }
 
 // Empty reports whether there is nothing to see.
@@ -117,7 +117,7 @@ func (t Text) Empty() bool { return t.s == "" }
 // EndsLine reports whether the text ends with a line break, whatever its style.
 func (t Text) EndsLine() bool { return strings.HasSuffix(strings.TrimSuffix(t.s, "\x1b[0m"), "\n") }
 
-// Len is how many characters the text has, counted as runes.
+// Len returns the number of characters, counted as runes.
 func (t Text) Len() int { return utf8.RuneCountInString(t.s) }
 
 // Cut returns the text with at most width characters; a longer one ends with an
@@ -133,7 +133,7 @@ func (t Text) Cut(width int) Text {
 // of characters.
 func (t Text) Slice(i, j int) Text { return Text{t.s[i:j]} }
 
-// Style is how text looks. The colours are those that every theme defines.
+// Style is a style of text. Its colours are those that every theme defines.
 type Style uint8
 
 // The styles.
@@ -150,8 +150,7 @@ const (
 	Cyan
 )
 
-// codes are the parameters of the sequences that begin a style and that end it
-// alone.
+// codes returns the parameters of the sequences that begin a style, and that end only it.
 func (s Style) codes() (begin, end string) {
 	switch s {
 	case Bold:
@@ -190,7 +189,7 @@ func Paint(s Style, t Text) Text {
 	return Text{s.Begin().s + t.s + "\x1b[0m"}
 }
 
-// Output writes to a terminal, or to a file or pipe in its place. Make it with New.
+// Output writes to a terminal, a file or a pipe. Make it with New.
 type Output struct{ w io.Writer }
 
 // New returns an output to w.
@@ -202,8 +201,8 @@ func (o *Output) Print(t Text) error {
 	return err
 }
 
-// Write implements io.Writer for libraries that write text: what it is given is
-// shown as [Flow] shows it. Each call has whole characters.
+// Write implements io.Writer for libraries that write text. It shows p in the form of
+// [Flow]. Each call must have whole characters.
 func (o *Output) Write(p []byte) (int, error) {
 	if err := o.Print(Flow(string(p))); err != nil {
 		return 0, err

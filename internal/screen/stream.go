@@ -7,23 +7,23 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// Stream makes a Text of flowing text that comes in parts. What it returns in all
-// does not depend on where the text was cut. The zero Stream works.
+// Stream is [Flow] for text that comes in parts. Its output does not depend on how the text
+// was cut. The zero Stream works.
 type Stream struct {
-	// held waits for what follows.
+	// held waits for more.
 	held string
-	// before are the last two characters, as they came.
+	// before has the last two characters of the input.
 	before [2]rune
 	marks  int
 }
 
-// Add takes the next part and returns what is decided.
+// Add adds the next part and returns the output decided by now.
 func (f *Stream) Add(s string) Text {
 	f.held += s
 	return f.take(false)
 }
 
-// End returns the rest of a text that is over, and begins a new one.
+// End ends the text and returns the rest of the output. Another text may follow.
 func (f *Stream) End() Text {
 	out := f.take(true)
 	*f = Stream{}
@@ -44,8 +44,8 @@ func (f *Stream) take(over bool) Text {
 	return Text{sb.String()}
 }
 
-// next writes the first character of rest and returns its length; 0 if that is not
-// decided.
+// next writes the first character of rest and returns its length; 0 if more text must
+// decide.
 func (f *Stream) next(sb *strings.Builder, rest string, over bool) int {
 	if !over && !utf8.FullRuneInString(rest) {
 		return 0

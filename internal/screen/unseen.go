@@ -28,8 +28,8 @@ const (
 	blackFlag = '\U0001F3F4'
 )
 
-// flags are the tags behind a black flag that fonts draw as one: of England,
-// Scotland and Wales. All other tags hide text.
+// flags returns the tags behind a black flag that fonts draw: of England, Scotland and
+// Wales. All other tags hide text.
 func flags() []string {
 	tags := func(s string) string {
 		return strings.Map(func(r rune) rune { return r + 0xE0000 }, s) + "\U000E007F"
@@ -37,26 +37,26 @@ func flags() []string {
 	return []string{tags("gbeng"), tags("gbsct"), tags("gbwls")}
 }
 
-// joining reports whether a letter belongs to a script whose letters change with a
-// joiner beside them.
+// joining reports whether a letter belongs to a script whose letters change next to a
+// joiner.
 func joining(r rune) bool {
 	return r >= 0x600 && unicode.In(r, unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian,
 		unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu,
 		unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan)
 }
 
-// verdict is what becomes of an unseen character in flowing text.
+// verdict is the decision about an unseen character in flowing text.
 type verdict int
 
 const (
 	show verdict = iota
 	keep
 	drop
-	wait // what follows decides
+	wait // more text must decide
 )
 
-// judge decides about the unseen character that rest begins with, of n bytes. The
-// text ends behind rest if it is over.
+// judge decides about the unseen character of n bytes at the beginning of rest. With over
+// the text ends behind rest.
 func judge(before []rune, rest string, n int, over bool) (v verdict, length int) {
 	r, _ := utf8.DecodeRuneInString(rest)
 	next, size := utf8.DecodeRuneInString(rest[n:])

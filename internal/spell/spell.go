@@ -1,12 +1,12 @@
-// Package spell finds the word that a mistyped one was meant to be, for every
-// message that asks "did you mean …?".
+// Package spell finds the word that a person probably meant, for messages with "did you
+// mean …?".
 package spell
 
 import "strings"
 
-// Closest returns the candidate that word was most likely meant to be: one that
-// differs only in case, else the one with the fewest edits, at most two and fewer
-// than half of its letters, the first among equals. "" if none is that close.
+// Closest returns the candidate closest to word: one that differs only in case, else the one
+// with the fewest edits, at most two and fewer than half of its letters; the first among
+// equals. "" if none is that close.
 func Closest(word string, candidates []string) string {
 	best, least := "", 3
 	for _, c := range candidates {
@@ -20,12 +20,11 @@ func Closest(word string, candidates []string) string {
 	return best
 }
 
-// longest is the length up to which words are compared; no name is longer.
+// longest limits the compared length of words; no name is longer.
 const longest = 128
 
-// Distance is the number of letters to insert, delete, replace or swap with their
-// neighbour to get from a to b, whatever their case. Of longer texts only the
-// first 128 bytes count.
+// Distance returns the number of edits from a to b: letters to insert, delete, replace or
+// swap with their neighbour. It ignores case. Only the first 128 bytes of a text count.
 func Distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// resolve returns the path of the file itself, absolute. SQLite follows links, and names
-// the log after the file that they lead to. That file need not be there.
+// resolve returns the absolute path of the file, with links followed: SQLite names the log
+// after that file. The file may be missing.
 func resolve(path string) (string, error) {
 	file, err := filepath.Abs(path)
 	if err != nil {
@@ -20,13 +20,13 @@ func resolve(path string) (string, error) {
 	for range 40 { // as many as Linux follows
 		target, err := os.Readlink(file)
 		if err != nil {
-			return file, nil //nolint:nilerr // it is no link, or not there
+			return file, nil //nolint:nilerr // not a link, or missing
 		}
 		if !filepath.IsAbs(target) {
 			target = filepath.Dir(file) + string(filepath.Separator) + target
 		}
 		dir, name := filepath.Split(target)
-		if dir, err = filepath.EvalSymlinks(dir); err != nil { // ".." behind a link is not where it seems to be
+		if dir, err = filepath.EvalSymlinks(dir); err != nil { // ".." behind a link is above the link's target
 			return "", err
 		}
 		file = filepath.Join(dir, name)
@@ -34,7 +34,7 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("%w: it is a link that leads to itself; name a file", ErrForeign)
 }
 
-// create makes the file, so that SQLite does not make it readable for others.
+// create makes the file with its mode, because SQLite would make it readable for others.
 func create(file string, sync func(dir string) error) error {
 	if err := makeDir(filepath.Dir(file), sync); err != nil {
 		return err
@@ -60,9 +60,9 @@ func kind(m fs.FileMode) string {
 	return "special file"
 }
 
-// makeDir makes the directory and those above it that are not there, and syncs
-// each that has a new entry: SQLite syncs only the directory of its file, which
-// would be lost together with that one when the power fails.
+// makeDir makes the directory and missing ones above it, and syncs each that has a new
+// entry. SQLite syncs only the directory of its file; a loss of power could lose that
+// directory itself.
 func makeDir(dir string, sync func(dir string) error) error {
 	var changed []string
 	for d := dir; d != filepath.Dir(d); d = filepath.Dir(d) {
@@ -85,7 +85,7 @@ func makeDir(dir string, sync func(dir string) error) error {
 // syncDir syncs the names in a directory, where the file system can.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // there is no such thing
+		return nil // directories cannot be synced there
 	}
 	f, err := os.Open(dir)
 	if err != nil {

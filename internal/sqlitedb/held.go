@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// heldSuffix names the file beside a database that says that the database has held
-// data. It is empty, and there once the schema has been committed. Without it nobody
-// could tell a database that was emptied from one that a killed program never wrote.
+// heldSuffix is the suffix of the marker file next to a database that has held data. It is
+// empty, and made once the schema is committed. Without it, a database that was emptied
+// looks like one that a killed program never wrote.
 const heldSuffix = "-held"
 
-// held reports whether the database at path has held data.
 func held(path string) (bool, error) {
 	info, err := os.Lstat(path + heldSuffix)
 	switch {
@@ -27,7 +26,6 @@ func held(path string) (bool, error) {
 	return err == nil, err
 }
 
-// hold notes that the database holds data.
 func hold(path string) error {
 	f, err := os.OpenFile(path+heldSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -40,8 +38,8 @@ func hold(path string) error {
 	return f.Close()
 }
 
-// unhold notes that the database is to begin anew. It is called before the new file is
-// there: an empty file beside the note is one that has lost its data.
+// unhold removes the marker file, for a new database. Call it before the new file exists:
+// an empty file with the marker counts as one that lost its data.
 func unhold(path string) error {
 	err := os.Remove(path + heldSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,9 +48,9 @@ func unhold(path string) error {
 	return err
 }
 
-// checkLost returns an error if the file is gone or empty and has held data: SQLite
-// would begin anew, and delete the log. Who deletes the file with its log wants that;
-// then gone is true.
+// checkLost returns an error if the file is missing or empty and has held data: SQLite
+// would make a new one, and delete the log. If a person has deleted the file with its log,
+// gone is true instead.
 func checkLost(path string) (gone bool, err error) {
 	for {
 		size, there, err := sizeOf(path)
@@ -71,13 +69,13 @@ func checkLost(path string) (gone bool, err error) {
 		if err != nil || now > 0 {
 			return false, err
 		}
-		if still == there { // otherwise another process makes it at this moment
+		if still == there { // else another process is making it now
 			return wasHeld && !there, lost(path, there, wasHeld, log > 0)
 		}
 	}
 }
 
-// lost says why a file that is gone or empty cannot be made anew, if it cannot.
+// lost returns why a missing or empty file cannot be made anew; nil if it can.
 func lost(path string, there, wasHeld, log bool) error {
 	switch {
 	case log && !there:
@@ -101,13 +99,13 @@ const (
 	leaf       = 0x0d
 )
 
-// foreign reports whether a file is the database of something else. One without tables
-// that nothing has marked is nobody's.
+// foreign reports whether a file is a database of another program. An unmarked one without
+// tables is not.
 func foreign(id int32, tables int, want int32) bool { return id != want && (id != 0 || tables > 0) }
 
-// checkHeader returns an error if the file holds something and is not a database of that
-// id: SQLite takes a file of a few bytes for empty, and a connection that writes changes
-// any database. What a log or a journal will be written over is SQLite's to judge.
+// checkHeader returns an error if the file is not empty and not a database of that id.
+// SQLite takes a file of a few bytes for empty, and a writing connection changes any
+// database. If there is a log or a journal, SQLite itself checks the file.
 func checkHeader(path string, want int32) error {
 	log, _, err := sizeOf(path + "-wal")
 	if err != nil || log > 0 {
@@ -116,18 +114,18 @@ func checkHeader(path string, want int32) error {
 	return checkFile(path, want)
 }
 
-// checkFile is checkHeader whether there is a log or not.
+// checkFile is checkHeader, also if there is a log.
 func checkFile(path string, want int32) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return err // create says what it is
+		return err // create explains it
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil //nolint:nilerr // SQLite fails for the same reason, and says what is needed
+		return nil //nolint:nilerr // SQLite fails for the same reason, with a better error
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	begins := make([]byte, headerSize)
@@ -176,12 +174,11 @@ func sizeOf(path string) (size int64, there bool, err error) {
 
 func unchanged(path string) string { return "nothing was changed: " + Advice(path) }
 
-// Advice says what a person can do about a file that is damaged.
+// Advice says what a person can do about a damaged file.
 func Advice(path string) string {
 	return fmt.Sprintf("to go on with a backup, put it in the place of %[1]s and delete %[1]s-wal and %[1]s-shm; "+
 		"to save what can be read, run `sqlite3 %[2]s .recover | sqlite3 new.db`; to begin anew, move all files %[1]s* away",
 		path, quoted(path))
 }
 
-// quoted is the path as a shell takes it.
 func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }

@@ -10,31 +10,31 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Index is a full-text table (FTS5 without content) that can be made anew from the other tables.
+// Index is a full-text table (FTS5 without content) that can be rebuilt from the other tables.
 type Index struct {
 	// Name is the name of the table.
 	Name string
-	// Create are the statements that make the table, and fill it or mark everything as
-	// not yet in it. They run in one transaction.
+	// Create has the statements that make the table, and fill it or mark all rows as not
+	// indexed. They run in one transaction.
 	Create string
-	// From are the tables that its words come from.
+	// From are the tables of its words.
 	From []string
 }
 
 // shadows are the suffixes of the tables in which FTS5 keeps an index without content.
 func (i Index) shadows() []string { return []string{"_data", "_idx", "_docsize", "_config"} }
 
-// repair is the state of an index in this process. Who holds mu may make the index anew.
+// repair is the state of an index in this process. The holder of mu may rebuild the index.
 type repair struct {
 	mu      sync.Mutex
 	checked bool
-	// made is how often this process has made the index anew.
+	// made is how often this process has rebuilt the index.
 	made int
 }
 
-// Indexed runs f, which uses the index of the schema. Before the first f the index is
-// checked. If f fails as it does over a damaged index, the index is checked again, made
-// anew if it is damaged, and f runs once more. An index that is whole stays.
+// Indexed runs f, which uses the schema's index. Before the first f it checks the index. If
+// f fails with an error that a damaged index can cause, Indexed checks the index again,
+// rebuilds it if it is damaged, and runs f once more.
 func (d *DB) Indexed(ctx context.Context, f func() error) error {
 	made, err := d.checkIndex(ctx)
 	if err != nil {
@@ -46,23 +46,22 @@ func (d *DB) Indexed(ctx context.Context, f func() error) error {
 	if err := d.mend(ctx, made, err); err != nil {
 		return err
 	}
-	return f() // also where the index is whole: somebody else may have made it anew
+	return f() // even if the index is sound: another process may have rebuilt it
 }
 
-// suspect reports whether a damaged index can be the cause of err. The statements are
-// constants, so a logic error says that a table is not what it was; and a size that garbage
-// gives is more memory than there is.
+// suspect reports whether a damaged index can cause err. The statements are constants, so a
+// logic error means that a table has changed. A damaged size can ask for too much memory.
 func suspect(err error) bool {
 	return Damaged(err) || code(err) == sqlite3.SQLITE_ERROR || code(err) == sqlite3.SQLITE_NOMEM
 }
 
-// errUnsound: a check has found something.
+// errUnsound: a check has found damage.
 var errUnsound = errors.New("a check found")
 
-// unsound reports whether err, of a check of a table, says that the table is damaged.
+// unsound reports whether err, from a check of a table, means damage.
 func unsound(err error) bool { return suspect(err) || errors.Is(err, errUnsound) }
 
-// checkIndex checks the index once in a process. made is the one that f will find.
+// checkIndex checks the index once in a process. made is the count of rebuilds before f.
 func (d *DB) checkIndex(ctx context.Context) (made int, err error) {
 	d.repair.mu.Lock()
 	defer d.repair.mu.Unlock()
@@ -77,9 +76,8 @@ func (d *DB) checkIndex(ctx context.Context) (made int, err error) {
 	return d.repair.made, err
 }
 
-// FromIndex is Indexed for an f that only reads what is in the index, which Create leaves
-// to be filled: it runs once more if the index was made anew meanwhile, because what it
-// has seen of it may have been empty.
+// FromIndex is Indexed for an f that only reads an index that Create leaves empty. It runs
+// f once more if the index was rebuilt meanwhile, because f may have seen it empty.
 func (d *DB) FromIndex(ctx context.Context, f func() error) error {
 	made := 0
 	err := d.Indexed(ctx, func() error {
@@ -92,15 +90,14 @@ func (d *DB) FromIndex(ctx context.Context, f func() error) error {
 	return err
 }
 
-// made is how often this process has made the index anew.
 func (d *DB) made() int {
 	d.repair.mu.Lock()
 	defer d.repair.mu.Unlock()
 	return d.repair.made
 }
 
-// mend makes the index anew if it is damaged. Damage in another table, which gives the
-// same error, is no reason: only FTS5 gives SQLITE_CORRUPT_VTAB.
+// mend rebuilds the index if it is damaged. Damage in another table can cause the same
+// error and is no reason: only FTS5 returns SQLITE_CORRUPT_VTAB.
 func (d *DB) mend(ctx context.Context, made int, cause error) error {
 	d.repair.mu.Lock()
 	defer d.repair.mu.Unlock()
@@ -121,12 +118,12 @@ func (d *DB) mend(ctx context.Context, made int, cause error) error {
 	return d.rebuild(ctx, cause)
 }
 
-// inspected is the number of pages up to which the words themselves are read when an
-// index is checked: 1 MB, which takes some 150 ms. A larger one is checked as every table
-// is, which finds pages that are no pages, in 1 ms a MB or so.
+// inspected is the largest size of an index, in pages, whose words are checked: 1 MB, in
+// about 150 ms. A larger index gets the check of every table, which finds broken pages, in
+// about 1 ms a MB.
 const inspected = 250
 
-// inspect checks the index. Nobody waits for that: it only reads.
+// inspect checks the index. It only reads, and so blocks no writer.
 func (d *DB) inspect(ctx context.Context) error {
 	if err := d.usable(ctx); err != nil {
 		return err
@@ -154,7 +151,7 @@ func (d *DB) inspect(ctx context.Context) error {
 	return d.sound(ctx, "integrity_check('"+name+"')")
 }
 
-// sound lets SQLite check a table, or the file.
+// sound makes SQLite check a table, or the file.
 func (d *DB) sound(ctx context.Context, pragma string) error {
 	var found string
 	err := d.read.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(&found)
@@ -175,9 +172,9 @@ func (d *DB) usable(ctx context.Context) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// rebuild makes the index anew and tells of it. Over damage in the tables that the words
-// come from, it leaves an index that can still be opened: a part of it may be of use. One
-// that cannot be opened would keep everybody from the rest of the file.
+// rebuild rebuilds the index and reports that. If the tables of its words are damaged, it
+// keeps an index that can still be opened, because a part of it may be of use. An index that
+// cannot be opened would block the rest of the file.
 func (d *DB) rebuild(ctx context.Context, why error) error {
 	source := d.source(ctx)
 	switch {
@@ -206,7 +203,7 @@ func (d *DB) rebuild(ctx context.Context, why error) error {
 	return nil
 }
 
-// source reads the tables that the words come from, and returns what is wrong with them.
+// source reads the tables of the words, and returns an error if they are damaged.
 func (d *DB) source(ctx context.Context) error {
 	for _, table := range d.schema.Index.From {
 		if err := d.sound(ctx, "quick_check('"+table+"')"); err != nil {
@@ -216,8 +213,8 @@ func (d *DB) source(ctx context.Context) error {
 	return nil
 }
 
-// outcome says how the file is after the index was made anew: rest is what a check of the
-// other tables has found, vacuum why the pages of the old index are still in the file.
+// outcome describes the file after the rebuild: rest is the error of a check of the other
+// tables, vacuum why the old index's pages are still in the file.
 func (d *DB) outcome(rest, vacuum error) string {
 	for _, err := range []error{rest, vacuum} {
 		if unsound(err) {
@@ -233,14 +230,14 @@ func (d *DB) outcome(rest, vacuum error) string {
 	return "a check of the rest of the file found no damage"
 }
 
-// recreate drops the index and creates it. loose reports whether its old pages are
-// still in the file, in use by nothing.
+// recreate drops the index and creates it. loose reports whether its old pages are still in
+// the file, unused.
 func (d *DB) recreate(ctx context.Context) (loose bool, err error) {
 	index := d.schema.Index
 	err = d.Write(ctx, func(tx *Tx) error {
 		_, err := tx.Exec("DROP TABLE IF EXISTS " + index.Name)
 		for _, s := range index.shadows() {
-			if err == nil { // left behind where the table itself was gone
+			if err == nil { // the shadow tables remain if the table itself is gone
 				_, err = tx.Exec("DROP TABLE IF EXISTS " + index.Name + s)
 			}
 		}
@@ -261,8 +258,8 @@ func (w *writer) script(statements string) error {
 	return err
 }
 
-// replace takes an index out of the schema that cannot be dropped, because SQLite
-// cannot read it, and creates it. Its pages are left behind.
+// replace removes an index from the schema that SQLite cannot drop, because it cannot read
+// it, and creates it. The old pages stay in the file.
 func (w *writer) replace(ctx context.Context, index Index) (err error) {
 	names := "'" + index.Name + "'"
 	for _, s := range index.shadows() {

@@ -1,7 +1,6 @@
-// Package sqlitedb opens SQLite files the way Grapnel's stores want them: in
-// write-ahead mode, synced at every commit, readable by their owner alone, with
-// a schema that is brought up to date, and never a file that belongs to somebody
-// else. It knows nothing of what is in them.
+// Package sqlitedb opens SQLite files for Grapnel's stores: in write-ahead mode, synced at
+// every commit, readable by their owner alone, with an upgraded schema. It refuses files of
+// other programs. It does not know the tables.
 package sqlitedb
 
 import (
@@ -19,38 +18,36 @@ import (
 
 // Sentinels that callers test with errors.Is.
 var (
-	// ErrForeign: the file is no database, or the database of something else.
+	// ErrForeign: the file is no database, or the database of another program.
 	ErrForeign = errors.New("not a file of this kind")
 	// ErrNewer: a newer program has written the file.
 	ErrNewer = errors.New("the file has a newer schema")
-	// ErrLost: what the file held is not in it any more.
+	// ErrLost: the file has lost its data.
 	ErrLost = errors.New("its data is gone")
 
 	errOther = fmt.Errorf("%w: it is the database of something else; name another one", ErrForeign)
 )
 
-// readers is the number of connections that read beside the one that writes.
+// readers is the number of reading connections, in addition to the writing one.
 const readers = 4
 
 // Schema is the kind of a file.
 type Schema struct {
-	// Name says in errors what the file is: "conversation store".
+	// Name names the kind of file in errors: "conversation store".
 	Name string
-	// ID marks the files (PRAGMA application_id), so that one kind is never taken
-	// for another. Not 0.
+	// ID marks the files (PRAGMA application_id), so that kinds are not mixed up. Not 0.
 	ID int32
-	// Steps are SQL scripts: step i makes a file of version i one of version i+1.
-	// The version is PRAGMA user_version. Released steps are never changed.
+	// Steps are SQL scripts: step i upgrades a file from version i to i+1. The version is
+	// PRAGMA user_version. Released steps are never changed.
 	Steps []string
-	// Secure makes what is deleted gone from the file: it is overwritten. What the log
-	// still has of it, Scrub removes.
+	// Secure: overwrite deleted data in the file. Scrub removes it from the log, too.
 	Secure bool
-	// Vacuum is the version from which on nothing that is deleted stays in a file: an
-	// older one is written anew before its steps. 0 is none.
+	// Vacuum is the first version without deleted data in the file: an older file is
+	// rewritten before its steps. 0 is none.
 	Vacuum int
-	// Index is what Indexed checks and makes anew; the zero value is none.
+	// Index is the index of Indexed; the zero value is none.
 	Index Index
-	// Note is told, in a sentence, what a person has to know and is no error. Nil drops it.
+	// Note is called with a sentence for people that is no error. Nil drops it.
 	Note func(text string)
 }
 
@@ -70,14 +67,14 @@ type DB struct {
 	repair repair
 }
 
-// Open opens the file and brings its schema up to date. A file that is not there
-// is made, with mode 0600, and so are its directories, with 0700. It waits while
-// another process does the same. Close closes it.
+// Open opens the file and upgrades its schema. It makes a missing file with mode 0600, and
+// missing directories with 0700. It waits while another process does the same. Close closes
+// the file.
 //
-// A link is followed. A file that is somebody else's, of a newer program, or has held data
-// and is damaged or empty now is an error, and is left as it is, with its log; but a journal
-// that a power cut has left beside the log is played back first. An index that cannot be
-// opened is made anew.
+// Open follows links. It returns an error for a file of another program or of a newer one,
+// for a damaged file, and for one that was emptied. It leaves such a file and its log as
+// they are, except that it plays back a journal that a power cut has left next to the log.
+// It rebuilds an index that cannot be opened.
 func Open(ctx context.Context, path string, s Schema) (*DB, error) {
 	db, err := open(ctx, path, s)
 	if err != nil {
@@ -86,8 +83,8 @@ func Open(ctx context.Context, path string, s Schema) (*DB, error) {
 	return db, nil
 }
 
-// open looks at what is there before it opens the file for writing: a refused file stays
-// as it is.
+// open checks the file before it opens it for writing, so that a refused file stays as it
+// is.
 func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	file, err := resolve(path)
 	if err != nil {
@@ -119,8 +116,8 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	return db, nil
 }
 
-// pools prepares the connections; each is made at its first use. A connection that writes
-// can change a file by being opened or closed, one that reads cannot.
+// pools prepares the connections; each is made at its first use. Opening or closing a
+// writing connection can change the file; a reading one cannot.
 func pools(file string, s Schema) (*DB, error) {
 	params := "_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	if s.Secure {
@@ -151,7 +148,7 @@ func connect(file string, busy time.Duration, params string, most int) (*sql.DB,
 	return db, nil
 }
 
-// ready makes the database usable, and notes that it holds data.
+// ready prepares the database, and marks that it holds data.
 func (d *DB) ready(ctx context.Context) error {
 	if err := d.prepare(ctx); err != nil {
 		return err
@@ -171,8 +168,8 @@ func (d *DB) ready(ctx context.Context) error {
 	return err
 }
 
-// prepare checks whose file it is and migrates it. Switching to write-ahead mode
-// does not wait for others by itself, so that is tried again.
+// prepare checks the file and migrates it. The switch to write-ahead mode does not wait for
+// other processes by itself, so prepare retries it.
 func (d *DB) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -195,7 +192,7 @@ func (d *DB) prepare(ctx context.Context) error {
 	}
 }
 
-// explained says of an error why the file cannot be opened, and what to do.
+// explained adds to an error why the file cannot be opened, and what to do.
 func (d *DB) explained(err error) error {
 	switch c := code(err); {
 	case c == sqlite3.SQLITE_NOTADB:
@@ -208,8 +205,8 @@ func (d *DB) explained(err error) error {
 	return err
 }
 
-// look checks a file that has a log, without a connection that writes: that one would
-// copy the log into the file when it closes. checkHeader has looked at any other file.
+// look checks a file that has a log, without a writing connection, which would copy the log
+// into the file at its close. checkHeader has checked any other file.
 func (d *DB) look(ctx context.Context) error {
 	log, _, err := sizeOf(d.path + "-wal")
 	if err != nil || log == 0 {
@@ -218,13 +215,13 @@ func (d *DB) look(ctx context.Context) error {
 	_, err = d.judge(ctx, d.read)
 	var e *sqlite.Error
 	if errors.As(err, &e) && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
-		// A power cut has left a journal, which only a connection that writes plays back.
+		// A power cut has left a journal; only a writing connection plays it back.
 		return checkFile(d.path, d.schema.ID)
 	}
 	return err
 }
 
-// vacuum writes a file of an older version anew, without what was deleted from it.
+// vacuum rewrites a file of an older version, without deleted data.
 func (d *DB) vacuum(ctx context.Context) error {
 	if d.schema.Vacuum == 0 {
 		return nil
@@ -247,8 +244,8 @@ func code(err error) int {
 	return 0
 }
 
-// Damaged reports whether err says that what the file holds is not what was
-// written: a disk or another program has changed it, or cut it off. Nil is no.
+// Damaged reports whether err means that a disk or another program has changed or cut off
+// the file. It is false for nil.
 func Damaged(err error) bool {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -289,7 +286,7 @@ func (d *DB) judge(ctx context.Context, q queryer) (version int, err error) {
 	return version, nil
 }
 
-// migrate asks again whose file it is: now nobody else can change it.
+// migrate checks the file again, now that no other process can change it, and upgrades it.
 func (d *DB) migrate(ctx context.Context, tx *sql.Conn) error {
 	s := d.schema
 	version, err := d.judge(ctx, tx)
@@ -305,17 +302,17 @@ func (d *DB) migrate(ctx context.Context, tx *sql.Conn) error {
 	return err
 }
 
-// Read returns what reads. It sees what has been committed and cannot write.
+// Read returns the reading connections. They see committed data and cannot write.
 func (d *DB) Read() *sql.DB { return d.read }
 
 // Close closes the file; calls in flight end first. A second Close does nothing. The
-// connection that writes closes last: it copies the log into the file and removes it.
+// writing connection closes last: it copies the log into the file and removes it.
 func (d *DB) Close() error {
 	return errors.Join(d.read.Close(), d.w.close())
 }
 
-// abandon closes a file that cannot be used. The connections that read close last, so
-// that the log stays.
+// abandon closes a file that cannot be used. The reading connections close last, so that
+// the log stays.
 func (d *DB) abandon() error {
 	return errors.Join(d.w.close(), d.read.Close())
 }

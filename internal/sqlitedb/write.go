@@ -10,22 +10,22 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// busyTimeout is how long a write waits for another process's.
+// busyTimeout is how long a write waits for writes of other processes.
 const busyTimeout = 10 * time.Second
 
-// busySlice is how long SQLite waits for it in one go: it cannot be interrupted.
+// busySlice is how long SQLite waits at a time, because its wait cannot be interrupted.
 const busySlice = 100 * time.Millisecond
 
-// writer is the connection that writes, and the group whose transaction is open
-// on it. Who holds the baton may use everything else.
+// writer is the writing connection, and the group whose transaction is open on it. The
+// holder of the baton may use the other fields.
 //
-// A caller of Write takes the baton, does its part and gives the baton on to
-// those who wait. Then it queues for the baton again: when it gets it, everybody
-// who had been waiting has done their part too, and it commits for all of them.
-// So a lone write costs what it did, and sixty-four at once share one sync.
+// A caller of Write takes the baton, runs its part and passes the baton on to the next
+// waiting caller. Then it queues for the baton again. When it gets the baton, all callers
+// that were waiting have run their parts too, and it commits for all of them. So sixty-four
+// concurrent writes share one sync, and a single write costs no more than before.
 type writer struct {
 	pool  *sql.DB
-	baton chan struct{} // holds one token while somebody has the baton
+	baton chan struct{} // has one element while the baton is held
 
 	conn   *sql.Conn // nil until the first transaction
 	known  map[string]*sql.Stmt
@@ -36,19 +36,19 @@ type writer struct {
 // group is the calls that share a transaction.
 type group struct {
 	members int
-	// done is closed when the transaction is over; err is then what became of it.
+	// done is closed at the end of the transaction; err is then its result.
 	done chan struct{}
 	err  error
 }
 
 var (
 	errClosed = errors.New("the file has been closed")
-	// errUndone: the transaction ended because another member's part broke it.
+	// errUndone: the part of another member broke the transaction.
 	errUndone = errors.New("the transaction was undone")
 )
 
-// Tx is a transaction under way, for one part of it. It is valid until the
-// function that it was given to returns.
+// Tx is one part of a running transaction. It is valid until the function that got it
+// returns.
 type Tx struct{ w *writer }
 
 // Exec runs one statement. The text is a constant: it is kept prepared.
@@ -70,13 +70,11 @@ func (t *Tx) QueryRow(query string, args ...any) *sql.Row {
 	return s.QueryRow(args...)
 }
 
-// Write runs f in a transaction that is on disk when Write returns nil. Calls at
-// the same time share a transaction, and with it the sync of the disk: each has
-// its part undone, alone, when its f fails or panics. One f runs at a time; the
-// others wait until ctx ends. Once f has run, what becomes of ctx changes nothing.
-// f uses nothing of the database but tx, and is called again in the rare case
-// that another part has broken the transaction, so it must not depend on its
-// first call.
+// Write runs f in a transaction that is on disk when Write returns nil. Concurrent calls
+// share a transaction and its sync. If an f fails or panics, only its own part is undone.
+// One f runs at a time; the others wait, until ctx ends. After f has run, the end of ctx has
+// no effect. f must use the database only through tx. In the rare case that another part
+// breaks the transaction, f is called again, so it must not depend on its first call.
 func (d *DB) Write(ctx context.Context, f func(tx *Tx) error) error {
 	for {
 		g, err := d.w.join(ctx, f)
@@ -89,7 +87,7 @@ func (d *DB) Write(ctx context.Context, f func(tx *Tx) error) error {
 	}
 }
 
-// join runs f as a part of the open transaction, or begins one.
+// join runs f as a part of the open transaction; if there is none, it begins one.
 func (w *writer) join(ctx context.Context, f func(tx *Tx) error) (*group, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -109,8 +107,8 @@ func (w *writer) join(ctx context.Context, f func(tx *Tx) error) (*group, error)
 	return g, w.part(f)
 }
 
-// Scrub empties the log, so that what was deleted is in no file any more. Whoever reads
-// holds it up; the error then says that the log still has it.
+// Scrub empties the log, so that no file has deleted data any more. Readers can block it;
+// the error then says that the log still has the data.
 func (d *DB) Scrub(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -130,7 +128,7 @@ func (d *DB) Scrub(ctx context.Context) error {
 	}
 }
 
-// alone runs f on the connection that writes, outside of transactions.
+// alone runs f on the writing connection, outside transactions.
 func (w *writer) alone(ctx context.Context, f func() error) error {
 	select {
 	case w.baton <- struct{}{}:
@@ -158,8 +156,8 @@ func (w *writer) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// settle waits until the group's transaction is over. Who gets the baton ends it:
-// everybody who had been waiting has done their part.
+// settle waits for the end of the group's transaction. The member that gets the baton ends
+// it, because by then all waiting callers have run their parts.
 func (w *writer) settle(g *group) error {
 	select {
 	case <-g.done:
@@ -173,7 +171,6 @@ func (w *writer) settle(g *group) error {
 	return g.err
 }
 
-// begin begins a transaction.
 func (w *writer) begin(ctx context.Context) error {
 	if w.closed {
 		return errClosed
@@ -188,8 +185,7 @@ func (w *writer) begin(ctx context.Context) error {
 	return nil
 }
 
-// patiently runs a statement. While another process writes, it waits, as long as ctx
-// allows.
+// patiently runs a statement. While another process writes, it waits until ctx ends.
 func (w *writer) patiently(ctx context.Context, query string) error {
 	for began := time.Now(); ; {
 		err := w.exec(query)
@@ -226,8 +222,8 @@ func (w *writer) part(f func(tx *Tx) error) (err error) {
 	return nil
 }
 
-// undo takes one part out of the transaction. Where SQLite has undone all of it,
-// as it does when the disk is full, or nothing else was in it, it is over.
+// undo rolls one part of the transaction back. If SQLite has undone the whole transaction,
+// as with a full disk, or there is no other part, undo ends the transaction.
 func (w *writer) undo() {
 	err := w.exec("ROLLBACK TO part")
 	if err == nil {
@@ -236,20 +232,20 @@ func (w *writer) undo() {
 	if err == nil && w.open.members > 0 {
 		return
 	}
-	_ = w.exec("ROLLBACK") // fails where there is nothing left to undo
+	_ = w.exec("ROLLBACK") // fails if the transaction is over
 	w.end(errUndone)
 }
 
 func (w *writer) commit() {
 	err := w.exec("COMMIT")
 	if err != nil {
-		_ = w.exec("ROLLBACK") // fails where SQLite has done it
+		_ = w.exec("ROLLBACK") // fails if SQLite has done it
 		err = fmt.Errorf("commit: %w", err)
 	}
 	w.end(err)
 }
 
-// end tells the members of the group what became of it.
+// end gives the members of the group the result.
 func (w *writer) end(err error) {
 	w.open.err = err
 	close(w.open.done)
@@ -272,8 +268,7 @@ func (w *writer) prepared(query string) (*sql.Stmt, error) {
 	return s, err
 }
 
-// close commits what is open and closes the connection. Everybody who comes later
-// gets errClosed.
+// close commits the open transaction and closes the connection. Later calls get errClosed.
 func (w *writer) close() error {
 	w.baton <- struct{}{}
 	defer func() { <-w.baton }()

@@ -1,10 +1,9 @@
-// Package sse reads and writes server-sent events as the HTML standard has them
-// (section 9.2): lines end with LF, CR LF or CR, a byte order mark at the beginning is
-// passed over, and so are comments, fields nobody knows, retry, and ids with U+0000.
+// Package sse reads and writes server-sent events by the HTML standard (section 9.2):
+// lines end with LF, CR LF or CR. It ignores a byte order mark at the beginning, comments,
+// unknown fields, retry, and ids with U+0000.
 //
-// It differs from the standard in two things. An event without data is returned if it
-// has an id or a name. An id belongs to its event alone: the reader does not remember
-// the last one.
+// It differs from the standard in two ways. It returns an event without data if it has an
+// id or a name. An id counts for its event only: the reader does not keep the last one.
 //
 //	r := sse.NewReader(resp.Body, nil)
 //	for {
@@ -31,14 +30,14 @@ type Event struct {
 	ID string
 	// Name is the field "event", "" if there is none.
 	Name string
-	// Data is what the lines of data hold, joined by line feeds; nil if there is none.
+	// Data has the lines of data, joined by line feeds; nil if there are none.
 	Data []byte
 	// Cut: the stream ended before the event did; see Options.KeepCut.
 	Cut bool
 }
 
-// Write writes the event. ID and Name must not have line ends, nor must Data, which
-// many streams may share: it is handed to w as it is.
+// Write writes the event. ID, Name and Data must not have line ends. Write passes Data to w
+// without a copy, so that many streams can share it.
 func (e Event) Write(w io.Writer) error {
 	var head []byte
 	if e.ID != "" {
@@ -67,7 +66,7 @@ var (
 	ErrStreamTooLong = errors.New("the stream is too long")
 )
 
-// A LineError is a line that a strict reader does not know.
+// A LineError is a line that a strict reader refuses.
 type LineError struct {
 	// Line is the line without its end.
 	Line []byte
@@ -76,23 +75,22 @@ type LineError struct {
 // Error implements error.
 func (e *LineError) Error() string { return "a line is no field of an event" }
 
-// DefaultMaxEvent is what 0 in Options.MaxEvent means.
+// DefaultMaxEvent is the default of Options.MaxEvent.
 const DefaultMaxEvent = 64 << 20
 
-// Options are what a reader allows.
+// Options are the limits and rules of a reader.
 type Options struct {
-	// MaxEvent bounds a line and the data of an event, in bytes; 0 is DefaultMaxEvent.
+	// MaxEvent limits a line and the data of an event, in bytes; 0 is DefaultMaxEvent.
 	MaxEvent int
-	// MaxStream bounds the stream, in bytes; 0 is no bound.
+	// MaxStream limits the stream, in bytes; 0 is no limit.
 	MaxStream int
 	// KeepCut returns the last event even if the stream ends before the empty line that
 	// should end it. The standard drops it.
 	KeepCut bool
-	// Strict refuses a field that nobody knows with a [*LineError]: what looks like one
-	// is a damaged line and not an extension.
+	// Strict refuses unknown fields with a [*LineError]: they are taken for damaged lines,
+	// not for extensions.
 	Strict bool
-	// Named are further fields. One that is given counts as the data of an event of that
-	// name.
+	// Named are further fields. Such a field counts as the data of an event of that name.
 	Named []string
 }
 
@@ -100,13 +98,13 @@ type Options struct {
 type Reader struct {
 	o     Options
 	lines *bufio.Scanner
-	// begun: the first line has been read. afterCR: a line feed may follow that belongs
-	// to the line before. torn: the last line had no end.
+	// begun: the first line has been read. afterCR: a line feed that follows belongs to
+	// the line before. torn: the last line had no end.
 	begun, afterCR, torn bool
 	data                 []byte
 }
 
-// NewReader returns a reader of src; o may be nil. It reads no further than it has to.
+// NewReader returns a reader of src; o may be nil.
 func NewReader(src io.Reader, o *Options) *Reader {
 	r := &Reader{}
 	if o != nil {
@@ -124,8 +122,7 @@ func NewReader(src io.Reader, o *Options) *Reader {
 	return r
 }
 
-// split is a bufio.SplitFunc. It does not wait for what may follow a CR: that comes with
-// the next event.
+// split is a bufio.SplitFunc. It does not wait for a LF after a CR: the next call skips it.
 func (r *Reader) split(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	if r.afterCR && len(data) > 0 {
 		r.afterCR = false
@@ -145,7 +142,7 @@ func (r *Reader) split(data []byte, atEOF bool) (advance int, line []byte, err e
 	return advance, nil, nil
 }
 
-// Next returns the next event. Its data is good until the next call. The error is io.EOF
+// Next returns the next event. Its data is valid until the next call. The error is io.EOF
 // at the end, [ErrEventTooLong], [ErrStreamTooLong], a [*LineError], or that of the source.
 func (r *Reader) Next() (Event, error) {
 	var e Event
@@ -183,7 +180,6 @@ func (r *Reader) Next() (Event, error) {
 
 func (e *Event) empty() bool { return e.ID == "" && e.Name == "" && e.Data == nil }
 
-// field takes one line of an event.
 func (r *Reader) field(e *Event, line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte{':'})
 	value = bytes.TrimPrefix(value, []byte{' '})
@@ -203,7 +199,7 @@ func (r *Reader) field(e *Event, line []byte) error {
 	return nil
 }
 
-// other takes a line with a field that the standard does not have.
+// other takes a line with a non-standard field.
 func (r *Reader) other(e *Event, line []byte, name string, value []byte) error {
 	switch {
 	case slices.Contains(r.o.Named, name):
@@ -215,7 +211,6 @@ func (r *Reader) other(e *Event, line []byte, name string, value []byte) error {
 	return nil
 }
 
-// add takes one line of data.
 func (r *Reader) add(e *Event, value []byte) error {
 	if e.Data != nil {
 		r.data = append(r.data, '\n')
@@ -230,7 +225,7 @@ func (r *Reader) add(e *Event, value []byte) error {
 	return nil
 }
 
-// bounded is a source that may have so many more bytes.
+// bounded is a source with a limit of bytes.
 type bounded struct {
 	io.Reader
 	left int

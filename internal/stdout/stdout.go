@@ -1,7 +1,7 @@
-// Package stdout is a program's standard output whose loss ends what the program
-// does for a reader: a pipe that nobody reads any more, a full disk.
+// Package stdout is a program's standard output whose loss cancels contexts: a pipe
+// without a reader, a full disk.
 //
-// It shows nothing itself; package screen writes to it.
+// It formats nothing itself; package screen writes to it.
 package stdout
 
 import (
@@ -16,16 +16,16 @@ import (
 // context was bound to it, when the reader of the pipe goes away. Make it with New.
 // Safe for concurrent use.
 //
-// A program that writes to it has to notify itself of SIGPIPE, which otherwise ends
-// it within the first Write that nobody reads.
+// A program that writes to it must handle SIGPIPE, which otherwise kills it at the first
+// Write to a pipe without a reader.
 type Output struct {
 	file *os.File
 	lost context.Context
 	lose context.CancelCauseFunc
 }
 
-// New returns the output to the file, which stays the caller's. It is open for as long
-// as a bound context has not ended.
+// New returns the output to the file. The caller closes the file, but not before all bound
+// contexts have ended.
 func New(file *os.File) *Output {
 	lost, lose := context.WithCancelCause(context.Background())
 	return &Output{file: file, lost: lost, lose: lose}
@@ -45,8 +45,7 @@ func (o *Output) Write(p []byte) (int, error) {
 func (o *Output) Lost() context.Context { return o.lost }
 
 // Bind returns a context that also ends when the output is lost. Until ctx ends, a
-// goroutine notices that the reader of a pipe goes away, also while nothing is
-// written.
+// goroutine watches whether the reader of a pipe goes away, also between writes.
 func (o *Output) Bind(ctx context.Context) context.Context {
 	if info, err := o.file.Stat(); err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 {
 		watch(ctx, o.file, func() { o.lose(LostError{syscall.EPIPE}) })
@@ -57,8 +56,7 @@ func (o *Output) Bind(ctx context.Context) context.Context {
 	return bound
 }
 
-// LostError is why an output is lost. It is a context.Canceled to whoever waited for
-// a bound context.
+// LostError says why an output is lost. errors.Is finds context.Canceled in it.
 type LostError struct{ Err error }
 
 func (e LostError) Error() string {

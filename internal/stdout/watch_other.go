@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// watch does nothing: here only a write finds out that nobody reads.
+// watch does nothing: here only a write finds out that the reader has gone.
 func watch(context.Context, *os.File, func()) {}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch calls gone when nobody can read the pipe any more. It ends with ctx.
+// watch calls gone when the pipe has no reader any more. It ends with ctx.
 func watch(ctx context.Context, pipe *os.File, gone func()) {
 	wake, end, err := os.Pipe()
 	if err != nil {
-		return // the next write says it
+		return // the next write finds out
 	}
 	context.AfterFunc(ctx, func() { _ = end.Close() })
 	fds := []unix.PollFd{{Fd: int32(pipe.Fd())}, {Fd: int32(wake.Fd()), Events: unix.POLLIN}}

@@ -12,8 +12,8 @@ import (
 // program returns the file of this program.
 func program() (string, error) { return os.Executable() }
 
-// adoptOrphans does nothing: only Linux has subreapers. A process that left the
-// group of its command is out of reach here.
+// adoptOrphans does nothing: only Linux has subreapers. The supervisor cannot find a
+// process that left the group of its command.
 func adoptOrphans() {}
 
 // HideMemory does nothing here.
@@ -24,8 +24,8 @@ func closesOnExec(fd int) bool {
 	return err != nil || flags&unix.FD_CLOEXEC != 0
 }
 
-// awaitChild waits until a child has ended and reaps it: here there is no way to do
-// the one without the other. 0 means that there is no child.
+// awaitChild waits until a child has ended and reaps it: these systems cannot wait without
+// reaping. It returns 0 if there is no child.
 func awaitChild() (int, syscall.WaitStatus) {
 	var status syscall.WaitStatus
 	for {
@@ -41,7 +41,7 @@ func reaped(_ int, status syscall.WaitStatus) syscall.WaitStatus { return status
 
 // killAll kills the groups of all commands.
 func (c *child) killAll() {
-	c.mu.Lock() // nothing is reported any more
+	c.mu.Lock() // held to the end: no more reports
 	for pid := range c.leaders {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 	}

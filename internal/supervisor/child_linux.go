@@ -15,16 +15,15 @@ import (
 // program returns the file of this program, also if it was replaced meanwhile.
 func program() (string, error) { return "/proc/self/exe", nil }
 
-// adoptOrphans makes this process the parent of whatever its descendants leave
-// behind.
+// adoptOrphans makes this process the parent of orphans among its descendants.
 func adoptOrphans() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // fails on kernels before 3.4 only
 }
 
-// HideMemory keeps other processes of the same user from reading this one: its
-// environment and memory, and its descriptors through /proc. Keys are there. Root can
-// still read it. It also ends core dumps. The supervisor stays readable; it holds
-// no secret, and a process that cannot be read cannot start one in a user namespace.
+// HideMemory prevents other processes of the same user from reading this one, which may
+// have keys: its environment and memory, and its descriptors through /proc. Root can still
+// read it. It also disables core dumps. The supervisor stays readable: it has no secrets,
+// and an unreadable process cannot start one in a user namespace.
 func HideMemory() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 func closesOnExec(fd int) bool {
@@ -61,12 +60,11 @@ func reaped(pid int, _ syscall.WaitStatus) (status syscall.WaitStatus) {
 	}
 }
 
-// killAll kills every descendant. Each round kills those that it finds; what they
-// started meanwhile becomes a child of this process and is found by the next one.
-// It gives up after some seconds, which only a process that the kernel cannot
-// end takes.
+// killAll kills all descendants. Each round kills those that it finds. Processes that they
+// started meanwhile become children of this process, and the next round finds them. killAll
+// gives up after some seconds, if the kernel cannot end a process.
 func (c *child) killAll() {
-	c.mu.Lock() // nothing is reported any more; the reaper stops at its next child
+	c.mu.Lock() // held to the end: no more reports, and the reaper stops at its next child
 	for end := time.Now().Add(closeTime - 2*time.Second); time.Now().Before(end); {
 		found := descendants(os.Getpid())
 		if len(found) == 0 {
@@ -93,7 +91,7 @@ func reapAll() {
 	}
 }
 
-// descendants returns the processes below one, from /proc, in no order.
+// descendants returns the processes below root, from /proc, in no order.
 func descendants(root int) []int {
 	children := map[int][]int{}
 	entries, err := os.ReadDir("/proc")

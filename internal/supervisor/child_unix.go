@@ -12,8 +12,7 @@ import (
 )
 
 // init turns this process into a supervisor if it was started as one. It is an init
-// function because the supervisor must not run the main function of the program, which
-// may be anybody's.
+// function because the supervisor must not run the main function of the embedding program.
 func init() {
 	if len(os.Args) != 1 || os.Args[0] != name {
 		return
@@ -25,11 +24,11 @@ func init() {
 	os.Exit(supervise())
 }
 
-// child is the supervisor, seen from itself.
+// child is the supervisor's own state, in its process.
 type child struct {
 	writing sync.Mutex // one reply at a time
 
-	mu sync.Mutex // guards what follows, and keeps a new command from ending unregistered
+	mu sync.Mutex // guards the fields below, and lets no command end before it is registered
 	// leaders maps the processes of commands to the ids of the commands.
 	leaders map[int]uint64
 	pids    map[uint64]int
@@ -44,8 +43,8 @@ func supervise() int {
 	syscall.CloseOnExec(socketFD)
 	closeInherited()
 	adoptOrphans()
-	// Whoever stops the program decides what becomes of the commands. A handler, unlike an
-	// ignored signal, is not inherited by commands.
+	// The program decides when the commands end, not these signals. Commands do not inherit
+	// a handler, but would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	c := &child{leaders: map[int]uint64{}, pids: map[uint64]int{}, wake: make(chan struct{}, 1)}
 	go c.reap()
@@ -69,9 +68,9 @@ func supervise() int {
 	}
 }
 
-// closeInherited closes the descriptors that the program inherited from whoever
-// started it and handed on here: a command could open them again through /proc. The
-// runtime's own descriptors are marked close-on-exec, so none of those was inherited.
+// closeInherited closes the descriptors that the program inherited from its parent and
+// passed on: a command could open them again through /proc. The runtime's own descriptors
+// are close-on-exec, and not among them.
 func closeInherited() {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		entries, err := os.ReadDir(dir)
@@ -88,8 +87,8 @@ func closeInherited() {
 	}
 }
 
-// receive reads one request with its files. An error means that the program is gone
-// or cannot be understood.
+// receive reads one request with its files. An error means that the program has died, or
+// that its message is not valid.
 func receive() (r request, files []int, err error) {
 	var header [4]byte
 	rights := make([]byte, syscall.CmsgSpace(3*4))
@@ -157,8 +156,7 @@ func (socket) Write(b []byte) (int, error) {
 	return done, nil
 }
 
-// reply writes a reply. An error means that the program is gone, which receive
-// notices as well.
+// reply writes a reply. It ignores errors: if the program has died, receive finds out.
 func (c *child) reply(r reply) {
 	message, err := encode(r)
 	if err != nil {
@@ -183,7 +181,7 @@ func (c *child) start(r request, files []int) {
 	})
 	if err == nil {
 		c.leaders[pid], c.pids[r.ID] = r.ID, pid
-		// Before the reaper can report its end.
+		// Reply before the reaper can report its end.
 		c.reply(reply{Op: "started", ID: r.ID, Pid: pid})
 	}
 	c.mu.Unlock()
@@ -197,8 +195,7 @@ func (c *child) start(r request, files []int) {
 	}
 }
 
-// signal signals the group of a command that has not been reaped, so that its id
-// still names it.
+// signal signals the group of a command. The command is not reaped yet, so its id is valid.
 func (c *child) signal(id uint64, s syscall.Signal) {
 	c.mu.Lock()
 	if pid := c.pids[id]; pid > 0 {
@@ -220,8 +217,8 @@ func (c *child) reap() {
 	}
 }
 
-// bury kills what the command left in its group, reaps it and reports its end. An
-// orphan is only reaped.
+// bury kills the rest of the command's group, reaps the command and reports its end. It
+// only reaps an orphan.
 func (c *child) bury(pid int, status syscall.WaitStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

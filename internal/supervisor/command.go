@@ -10,12 +10,11 @@ import (
 // ErrClosed is the error of Start after Close.
 var ErrClosed = errors.New("the supervisor of commands is closed")
 
-// Command is what Start starts. Path is the program's file, absolute or relative
-// to Dir; it is not looked up. Args begins with the name of the program; empty
-// means Path alone. Env is the whole environment as NAME=value, nil means none; of two
-// settings of one name the last counts. An empty Dir is
-// the working directory of this process. A nil file is the null device. Start does
-// not keep the files; the caller closes them.
+// Command is a command for Start. Path is the program's file, absolute or relative to Dir;
+// it is not looked up. Args begins with the name of the program; empty means Path alone.
+// Env is the whole environment as NAME=value, nil means none; of two settings of one name
+// the last counts. An empty Dir is the working directory of this process. A nil file is the
+// null device. Start does not keep the files; the caller closes them.
 type Command struct {
 	Path                  string
 	Args                  []string
@@ -24,7 +23,7 @@ type Command struct {
 	Stdin, Stdout, Stderr *os.File
 }
 
-// Status says how a command ended. The zero value is exit code 0.
+// Status is the end of a command. The zero value is exit code 0.
 type Status struct {
 	// Code is the exit code; -1 if a signal ended the command.
 	Code int

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// closeTime is how long the end of a supervisor may take: it kills everything
-// first, and killing a crowd takes a while.
+// closeTime is how long the end of a supervisor may take. It first kills all processes,
+// and many of them take a while.
 const closeTime = 10 * time.Second
 
-// helper is one running supervisor process, seen from the program.
+// helper is the program's side of one running supervisor process.
 type helper struct {
 	cmd  *exec.Cmd
 	conn *net.UnixConn
-	// patience is how long an answer may take.
+	// patience limits the wait for an answer.
 	patience time.Duration
 	// ended is closed when the process has ended and all its commands are marked.
 	ended chan struct{}
@@ -35,7 +35,6 @@ type helper struct {
 	jobs map[uint64]*job
 }
 
-// job is one command.
 type job struct {
 	Process
 	started chan struct{} // closed with the reply to the start
@@ -43,8 +42,8 @@ type job struct {
 	timer   *time.Timer   // runs from a signal to its reply
 }
 
-// startHelper starts the supervisor: this program under another name, with nothing
-// but one end of a socket.
+// startHelper starts the supervisor: this program under another name, with one end of a
+// socket.
 func startHelper(patience time.Duration) (*helper, error) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -86,7 +85,6 @@ func (h *helper) gone() bool {
 	}
 }
 
-// start asks for a command and waits until it runs.
 func (h *helper) start(c Command) (*Process, error) {
 	fds, null, err := c.files()
 	if err != nil {
@@ -123,15 +121,15 @@ func (h *helper) start(c Command) (*Process, error) {
 	}
 }
 
-// signal asks the supervisor to signal the command's group. A supervisor that does
-// not answer is killed, and read kills the group then.
+// signal asks the supervisor to signal the command's group. It kills a supervisor that does
+// not answer; then read kills the group.
 func (h *helper) signal(id uint64, j *job, force bool) {
 	op := "terminate"
 	if force {
 		op = "kill"
 	}
 	h.mu.Lock()
-	if h.jobs[id] != j { // it has ended
+	if h.jobs[id] != j { // the command has ended
 		h.mu.Unlock()
 		return
 	}
@@ -144,7 +142,6 @@ func (h *helper) signal(id uint64, j *job, force bool) {
 	}
 }
 
-// send writes a message and passes the descriptors on.
 func (h *helper) send(r request, fds ...int) error {
 	message, err := encode(r)
 	if err != nil {
@@ -182,7 +179,7 @@ func (h *helper) read() {
 		h.take(r)
 	}
 	_ = h.cmd.Process.Kill() // a supervisor that closed its socket is of no use
-	_ = h.cmd.Wait()         // how it ended does not matter: nobody asked it to
+	_ = h.cmd.Wait()         // its exit status does not matter
 	_ = h.conn.Close()
 	h.lose()
 	close(h.ended)
@@ -221,7 +218,7 @@ func (h *helper) endLocked(id uint64, j *job, s Status) {
 	close(j.ended)
 }
 
-// lose kills the groups of the commands that the supervisor left behind.
+// lose kills the groups of the commands whose supervisor has died.
 func (h *helper) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,16 +8,15 @@ import (
 	"sync"
 )
 
-// Supervisor starts commands as children of this process: here there is nothing
-// that could outlive it and kill them. New makes one. It is safe for concurrent
-// use.
+// Supervisor starts commands as children of this process: this system has no supervisor
+// process. New makes one. It is safe for concurrent use.
 type Supervisor struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	running map[*Process]bool
 	closed  bool
 }
 
-// New returns a supervisor that has started nothing yet.
+// New returns a supervisor without commands.
 func New() *Supervisor { return &Supervisor{running: map[*Process]bool{}} }
 
 // HideMemory does nothing here.

@@ -17,16 +17,16 @@ import (
 // with the next one if it was killed. The zero value is not usable; New makes one.
 // It is safe for concurrent use.
 type Supervisor struct {
-	mu     sync.Mutex // guards what follows; held while the helper starts
+	mu     sync.Mutex // guards the fields below; held while the helper starts
 	helper *helper
 	closed bool
 
-	// patience is how long a supervisor may take to answer. It only starts and
-	// signals processes, so one that takes longer was stopped by somebody.
+	// patience limits the wait for an answer of the supervisor. It only starts and signals
+	// processes; if it takes longer, another process has stopped it.
 	patience time.Duration
 }
 
-// New returns a supervisor that has started nothing yet.
+// New returns a supervisor without a process.
 func New() *Supervisor { return &Supervisor{patience: 10 * time.Second} }
 
 // Start starts the command. It returns when the command runs, or with the error of
@@ -46,7 +46,7 @@ func (s *Supervisor) Start(c Command) (*Process, error) {
 		return nil, err
 	}
 	p, err := h.start(c)
-	if errors.Is(err, net.ErrClosed) { // it has ended just now, and was asked for nothing
+	if errors.Is(err, net.ErrClosed) { // it has just ended, before the request
 		<-h.ended
 		if h, err = s.running(); err == nil {
 			p, err = h.start(c)
@@ -58,7 +58,7 @@ func (s *Supervisor) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// running returns the helper, which it starts where there is none.
+// running returns the helper; it starts one if there is none.
 func (s *Supervisor) running() (*helper, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +76,8 @@ func (s *Supervisor) running() (*helper, error) {
 	return h, nil
 }
 
-// Close kills all commands with what they started, ends the supervisor and waits
-// for its end, some seconds at most. A second Close does nothing.
+// Close kills all commands and their descendants, ends the supervisor and waits for its
+// end, at most some seconds. A second Close does nothing.
 func (s *Supervisor) Close() error {
 	s.mu.Lock()
 	h := s.helper
@@ -106,10 +106,9 @@ func (c Command) files() (fds [3]int, null *os.File, err error) {
 	return fds, null, nil
 }
 
-// signalName returns what follows the number of a signal.
+// signalName returns the text after the number of a signal.
 func signalName(n int) string { return " (" + syscall.Signal(n).String() + ")" }
 
-// startError is the error that a "started" reply reports.
 func startError(errno int) error {
 	if errno == 0 {
 		return nil

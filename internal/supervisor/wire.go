@@ -11,19 +11,18 @@ import (
 	"syscall"
 )
 
-// name is what the supervisor is called in a list of processes. A program that was
-// started under this name, without arguments, becomes a supervisor.
+// name is the supervisor's name in a list of processes. A program that is started under this
+// name, without arguments, becomes a supervisor.
 const name = "grapnel-supervisor"
 
 // socketFD is the supervisor's end of the socket.
 const socketFD = 3
 
-// maxMessage bounds a message. Linux takes at most 2 MiB of arguments and
-// environment by default, and JSON at most six bytes for one.
+// maxMessage limits a message. Linux allows at most 2 MiB of arguments and environment by
+// default, and JSON needs at most six bytes for one.
 const maxMessage = 16 << 20
 
-// request is what the program sends. The files of a start travel with it: stdin,
-// stdout, stderr.
+// request is a message of the program. A start also passes files: stdin, stdout, stderr.
 type request struct {
 	Op   string   `json:"op"` // "start", "terminate" or "kill"
 	ID   uint64   `json:"id"`
@@ -33,8 +32,8 @@ type request struct {
 	Dir  []byte   `json:"dir,omitempty"`
 }
 
-// reply is what the supervisor sends: exactly one "started" for a start, one "sent"
-// for a terminate or kill, and one "ended" for each command that has started.
+// reply is a message of the supervisor: exactly one "started" for a start, one "sent" for a
+// terminate or kill, and one "ended" for each command that has started.
 type reply struct {
 	Op     string `json:"op"`
 	ID     uint64 `json:"id"`
@@ -69,8 +68,8 @@ func decode(header [4]byte, r io.Reader, v any) error {
 	return json.Unmarshal(body, v)
 }
 
-// texts and bytes convert between strings, which JSON would make valid UTF-8, and
-// bytes, which it leaves as they are.
+// texts and bytes convert between strings and bytes: JSON would change strings that are not
+// valid UTF-8.
 func texts(in [][]byte) []string {
 	out := make([]string, len(in))
 	for i, b := range in {

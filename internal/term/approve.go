@@ -39,14 +39,14 @@ func (a *Approver) approve(ctx context.Context, r Request) (reply hook.ApprovalR
 	return hook.ApprovalReply{}, "", err
 }
 
-// refuse is the answer where nobody can give one.
+// refuse returns the refusal of a call that no person can answer.
 func refuse(r Request, why string) hook.ApprovalReply {
 	return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: fmt.Sprintf(
 		"%s needs a person's approval and nobody can answer here: %s. To allow such calls, run the command again with --yes, or in a terminal.",
 		r.Approval.Tool, why)}
 }
 
-// ask puts the question until it has an answer.
+// ask asks until there is an answer.
 func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, error) {
 	shown, cut := a.preview(r.Approval, previewLines)
 	a.show(screen.Format("\n%s wants to run: %s\n%s", who(r), screen.Rows(r.Approval.Reason), shown))
@@ -92,7 +92,6 @@ func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, erro
 	}
 }
 
-// allow is the question.
 func allow(r *hook.ApprovalRequest, cut bool) string {
 	question := "Allow it? [y]es, [n]o, "
 	if r.Offers.Len() > 0 {
@@ -105,8 +104,7 @@ func allow(r *hook.ApprovalRequest, cut bool) string {
 	return question + ": "
 }
 
-// who is the tool that wants to run, and the agent that calls it if that is not
-// the one the person talks to.
+// who names the tool, and the calling agent if it is not the person's own.
 func who(r Request) screen.Text {
 	if r.Depth > 0 {
 		return screen.Format("%s: %s", r.Agent, r.Approval.Tool)
@@ -114,8 +112,8 @@ func who(r Request) screen.Text {
 	return screen.Exact(r.Approval.Tool)
 }
 
-// choose lets the person say for what the answer is to be remembered; done is false
-// if for nothing, and then nothing is answered.
+// choose lets the person choose an offer to remember the answer for; done is false if they
+// choose none, and then there is no answer.
 func (a *Approver) choose(ctx context.Context, r *hook.ApprovalRequest, answer hook.Answer, so string) (reply hook.ApprovalReply, done bool, err error) {
 	n := r.Offers.Len()
 	if n == 0 {
@@ -136,8 +134,8 @@ func (a *Approver) choose(ctx context.Context, r *hook.ApprovalRequest, answer h
 	}
 }
 
-// edit lets the person change the arguments; done is false if they leave it. A call
-// that is nothing but a command is edited as one, any other as JSON.
+// edit lets the person change the arguments; done is false if they cancel. The arguments are
+// edited as a command if they have only a command, else as JSON.
 func (a *Approver) edit(ctx context.Context, r *hook.ApprovalRequest) (reply hook.ApprovalReply, done bool, err error) {
 	command, alone := onlyCommand(r.Args)
 	question, text := "Arguments, as JSON (Enter on an empty line leaves it): ", screen.JSON(string(r.Args)).String()
@@ -170,8 +168,7 @@ func (a *Approver) edit(ctx context.Context, r *hook.ApprovalRequest) (reply hoo
 	}
 }
 
-// onlyCommand returns the command of a call that has nothing else, and that can be
-// edited as it is.
+// onlyCommand returns the command of arguments that have only a command that can be edited.
 func onlyCommand(args message.JSON) (string, bool) {
 	var in map[string]json.RawMessage
 	var command string

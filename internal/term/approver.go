@@ -13,52 +13,50 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// Approver asks the person at the terminal: whether a call may run, what an agent
-// wants to know, and what the program has to have confirmed. Where nobody can
-// answer it refuses, with a sentence that says how to allow the call. Safe for
-// concurrent use: of several questions, one is on the screen at a time.
+// Approver asks the person at the terminal: approvals of calls, questions of agents, and
+// confirmations for the program. If no person can answer it refuses, with a sentence that
+// says how to allow the call. It is safe for concurrent use: one question is on the screen
+// at a time.
 type Approver struct {
 	opts   ApproverOptions
 	person Answers
 	out    *screen.Output
-	turn   chan struct{} // holds one token: who has it may ask
+	turn   chan struct{} // has one token; its holder may ask
 }
 
-// Request is what a person is asked: questions of an agent, or whether a tool call
-// may run.
+// Request is a request to a person: questions of an agent, or a tool call to approve.
 type Request struct {
 	hook.Inquiry
 	// Agent asks, or calls the tool. Depth is 0 for the agent that the person talks
 	// to, and more for one that another agent runs.
 	Agent string
 	Depth int
-	// Expires is when the time for an answer is over; zero is never.
+	// Expires is the end of the time for an answer; zero is never.
 	Expires time.Time
 }
 
-// Answers is where a person answers questions.
+// Answers reads a person's answers.
 type Answers interface {
-	// Answer shows the question and returns the line that is typed after that;
-	// what was typed before does not count. ErrDeclined says that the person does
-	// not answer this, io.EOF that nobody will answer any more, and when ctx ends it
-	// returns its error. One goroutine at a time.
+	// Answer shows the question and returns the line typed after that; earlier input is
+	// dropped. The error is ErrDeclined if the person does not answer this question,
+	// io.EOF at the end of the input, or that of ctx. One goroutine at a time.
 	Answer(ctx context.Context, question string) (string, error)
-	// Edit is Answer with a text that the person changes; what is returned is the
-	// whole new text, "" for none.
+	// Edit is Answer with a text that the person changes. It returns the whole new text;
+	// "" for none.
 	Edit(ctx context.Context, question, text string) (string, error)
 }
 
 // ApproverOptions say who answers.
 type ApproverOptions struct {
-	// In is what the person types into; nil is nobody.
+	// In is the person's input; nil is none.
 	In io.Reader
-	// Answers, if it is not nil, is asked instead of In and Out; Out still shows
-	// what the question is about.
+	// Answers, if not nil, reads answers instead of In. Out still shows the details of
+	// the request.
 	Answers Answers
-	// Root is the directory that file tools work in, to show what a call would
-	// change in a file there; "" shows the arguments alone.
+	// Root is the directory of the file tools, to show the changes of a call in a file
+	// there; "" shows the arguments only.
 	Root string
-	// Out is where the question is shown; nil is nowhere.
+	// Out shows the question; nil is nowhere.
 	Out io.Writer
 	// Gate is closed while a question is on the screen; nil is none.
 	Gate *Gate
@@ -68,7 +66,7 @@ type ApproverOptions struct {
 	Color bool
 }
 
-// NewApprover returns an approver; nil options are one that refuses every ask.
+// NewApprover returns an approver. With nil options it refuses every request.
 func NewApprover(o *ApproverOptions) *Approver {
 	a := &Approver{turn: make(chan struct{}, 1)}
 	if o != nil {
@@ -102,8 +100,7 @@ func (a *Approver) preview(r *hook.ApprovalRequest, lines int) (text screen.Text
 	return text, cut
 }
 
-// replaces reports whether the call writes over a file of which no difference can
-// be shown.
+// replaces reports whether the call overwrites a file whose difference cannot be shown.
 func replaces(root string, call *hook.ToolCall) bool {
 	var in struct {
 		FilePath string `json:"file_path"`
@@ -115,11 +112,11 @@ func replaces(root string, call *hook.ToolCall) bool {
 	return errors.Is(err, errNotShown)
 }
 
-// Attended reports whether somebody is there to answer.
+// Attended reports whether a person can answer.
 func (a *Approver) Attended() bool { return a.person != nil }
 
-// Confirm shows the text and asks a question that yes or no answers. Where nobody
-// can answer, and at the end of the input, the answer is no; Yes does not count.
+// Confirm shows the text and asks a yes-or-no question. Without a person, and at the end of
+// the input, the answer is no; Options.Yes does not count.
 func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, error) {
 	if a.person == nil {
 		return false, nil
@@ -147,5 +144,5 @@ func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, er
 	}
 }
 
-// show drops the error: if the question cannot be shown, the answer does not come.
+// show drops the error: without the question there is no answer.
 func (a *Approver) show(text screen.Text) { _ = a.out.Print(text) }

@@ -9,13 +9,12 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// childCall names a call of a child's turn: ids of calls are unique within one.
+// childCall identifies a call of a child's turn: ids of calls are unique within a turn.
 type childCall struct{ turn, call string }
 
-// child shows what happens in the turn of an agent that another one runs: its
-// beginning and its end, a line for each call when it has ended, and what went
-// wrong, all with the agent's name and further to the right. What it says is not
-// shown as it says it: several may talk at once, and the answer is another's.
+// child shows the turn of a child agent, indented and with the agent's name: its begin and
+// end, a line for each ended call, and errors. It does not show the child's text: several
+// children may run at once, and the answer is the parent's.
 func (p *Printer) child(ev hook.Event) {
 	indent, who := screen.Repeat("  ", ev.Depth+1), screen.Format("%s: ", ev.Agent)
 	width := max(20, p.width()-indent.Len()-who.Len())
@@ -71,8 +70,7 @@ func wentWrong(d hook.EventDetail) bool {
 	return d.Result.IsError() || d.Outcome != message.OutcomeExecuted && d.Outcome != message.OutcomeAnswered
 }
 
-// told shows what is told in one line wherever it happens; false for everything
-// else.
+// told shows events that are one line for any agent; false for other events.
 func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 	width := max(20, p.width()-indent.Len()-who.Len())
 	say := func(color screen.Style, mark, text string) {
@@ -100,7 +98,7 @@ func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 	case event.ApprovalTimedOut:
 		say(screen.Yellow, "!", ev.Detail().Tool+": "+ev.Text)
 	case event.ApprovalAsked, event.QuestionAsked:
-		p.end() // who asks shows it
+		p.end() // the approver shows it
 	case event.QuestionGiven:
 		d := ev.Detail()
 		answers := Answered(d.Inquiry, d.Response)

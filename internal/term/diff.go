@@ -16,14 +16,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// maxDiffed is the largest file in bytes of which a difference is shown.
+// maxDiffed limits the files whose difference is shown, in bytes.
 const maxDiffed = 1 << 20
 
-// Diff returns what a call of edit or write would change in the file as it is
-// now, as a unified diff, cut as [Preview] cuts. The file is looked for below
-// root, and nothing outside it is read. False where there is no such difference
-// to show: for other tools, and where the call would fail or the file is no text
-// or too large; Preview shows those.
+// Diff returns the changes of a call of edit or write in the current file, as a unified
+// diff, cut like [Preview]. It reads files below root only. It returns false for other
+// tools, if the call would fail, and if the file is not text or too large; show those with
+// Preview.
 func Diff(root string, call *hook.ToolCall, lines int, color bool) (text screen.Text, cut, ok bool) {
 	c, ok := changeOf(root, call)
 	if !ok {
@@ -47,7 +46,7 @@ func Diff(root string, call *hook.ToolCall, lines int, color bool) (text screen.
 	return screen.Join(p.rows...), p.cut, true
 }
 
-// change is what a call does to one file.
+// change is the change of a call in one file.
 type change struct {
 	name, before, after string
 	made                bool
@@ -87,7 +86,7 @@ func changeOf(root string, call *hook.ToolCall) (change, bool) {
 	return c.shown(), true
 }
 
-// shown leaves CR out where every line has it, before and after.
+// shown removes CR if every line has it, before and after.
 func (c change) shown() change {
 	if allCRLF(c.before) && allCRLF(c.after) {
 		c.before = strings.ReplaceAll(c.before, "\r\n", "\n")
@@ -105,10 +104,9 @@ func toCRLF(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
 }
 
-// errNotShown says that a file is none of which a difference can be shown.
+// errNotShown: the difference of the file cannot be shown.
 var errNotShown = errors.New("no text file of a size to show")
 
-// readBelow reads a text file below root.
 func readBelow(root, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		rel, err := filepath.Rel(root, path)
@@ -122,7 +120,7 @@ func readBelow(root, path string) (string, error) {
 		return "", errNotShown
 	}
 	defer func() { _ = r.Close() }() // nothing was written
-	// Opening what is no regular file could block.
+	// Opening another kind of file could block.
 	info, err := r.Stat(path)
 	if err != nil {
 		return "", err
@@ -142,7 +140,6 @@ func readBelow(root, path string) (string, error) {
 	return string(data), err
 }
 
-// diff writes the hunks of a unified diff.
 func (p *previewer) diff(text string) {
 	var rows []string
 	for row := range strings.Lines(text) {

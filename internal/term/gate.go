@@ -6,16 +6,15 @@ import (
 	"sync"
 )
 
-// Gate is a writer that keeps what is written while it is closed, and passes it
-// on when it is opened again: while a person answers a question, nothing else
-// appears on the screen. A nil Gate is always open and has nobody to write to.
-// Safe for concurrent use.
+// Gate is a writer that buffers output while it is closed, and writes it when it is opened
+// again. So no other output appears while a person answers a question. A nil Gate is always
+// open and drops its output. It is safe for concurrent use.
 type Gate struct {
 	mu     sync.Mutex
 	out    io.Writer
 	closed int
 	kept   bytes.Buffer
-	// err is why what was kept could not be written; the next Write returns it.
+	// err is the error of the last buffered write; the next Write returns it.
 	err error
 }
 
@@ -35,7 +34,7 @@ func (g *Gate) Write(p []byte) (int, error) {
 	return g.out.Write(p)
 }
 
-// Close keeps what is written from now on until every Close has its Open.
+// Close buffers output until every Close has its Open.
 func (g *Gate) Close() {
 	if g == nil {
 		return
@@ -45,7 +44,7 @@ func (g *Gate) Close() {
 	g.closed++
 }
 
-// Open writes what was kept, unless the gate was closed more than once.
+// Open undoes one Close. The last one writes the buffer.
 func (g *Gate) Open() {
 	if g == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// RunLine returns a hook run in columns, point, path, time and what came of it,
-// which is cut so that all are at most width characters.
+// RunLine returns a hook run in columns: point, path, time and result. It cuts the result,
+// so that all have at most width characters.
 func RunLine(r hook.Run, width int) screen.Text {
 	took := "-"
 	if r.Status != event.RunSkipped {
@@ -24,8 +24,8 @@ func RunLine(r hook.Run, width int) screen.Text {
 	return screen.Format("%s  %s", head, said)
 }
 
-// RunSaid says what came of a hook run: its answer with the reason, a change, how
-// it failed, or why it was not asked; "" if it had nothing to say.
+// RunSaid returns the result of a hook run: its answer with the reason, a change, its
+// failure, or why it did not run; "" if it had no opinion.
 func RunSaid(r hook.Run) string {
 	said := ""
 	switch r.Status {

@@ -14,21 +14,21 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// ErrDeclined is what [Answers] returns for a person who does not want to answer:
-// a call is refused then, and a question left out.
+// ErrDeclined is the error of [Answers] if the person does not want to answer: then a call
+// is refused, and a question has no answer.
 var ErrDeclined = errors.New("terminal: the person declines to answer")
 
-// ByTerminal and ByNobody name who answered. ByYes is that nobody was asked because
-// the program was told to allow every call.
+// ByTerminal, ByNobody and ByYes are names of who answered. ByYes: no person was asked,
+// because an option allows every call.
 const (
 	ByTerminal = "terminal"
 	ByNobody   = "nobody"
 	ByYes      = "yes"
 )
 
-// Inquire asks the person, and returns the answer and who gave it. Where nobody can
-// answer, the answer says so: a call is refused then. It blocks until the person has
-// answered or ctx ends, whose error it then returns.
+// Inquire asks the person, and returns the answer and the name of who gave it. Without a
+// person it refuses calls, and the answer says so. It blocks until the person has answered,
+// or until ctx ends, and then returns the error of ctx.
 func (a *Approver) Inquire(ctx context.Context, r Request) (answer hook.Response, by string, err error) {
 	if r.Approval == nil {
 		return a.question(ctx, r)
@@ -40,8 +40,7 @@ func (a *Approver) Inquire(ctx context.Context, r Request) (answer hook.Response
 	return hook.Response{Approval: &reply}, by, nil
 }
 
-// question puts the questions to the person, one after another, and returns an answer
-// for each of them.
+// question asks the questions one after another, and returns an answer for each of them.
 func (a *Approver) question(ctx context.Context, r Request) (answer hook.Response, by string, err error) {
 	if a.person == nil {
 		return absent(r.Inquiry, "standard input is not a terminal"), ByNobody, nil
@@ -75,7 +74,7 @@ func (a *Approver) take(ctx context.Context) (free func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if ctx.Err() != nil { // both were possible
+	if ctx.Err() != nil { // select may choose either
 		<-a.turn
 		return nil, ctx.Err()
 	}
@@ -86,7 +85,7 @@ func (a *Approver) take(ctx context.Context) (free func(), err error) {
 	}, nil
 }
 
-// absent is the answer where nobody can give one.
+// absent returns the answer if no person can give one.
 func absent(q hook.Inquiry, why string) hook.Response {
 	given := make([]hook.Given, q.Questions.Len())
 	if len(given) > 0 {
@@ -96,7 +95,7 @@ func absent(q hook.Inquiry, why string) hook.Response {
 	return hook.Response{Given: message.Freeze(given)}
 }
 
-// inquire puts one question until it has an answer that can be understood.
+// inquire asks one question until it understands the answer.
 func (a *Approver) inquire(ctx context.Context, q hook.Question) (hook.Given, error) {
 	a.show(choices(q))
 	for {
@@ -117,8 +116,8 @@ func (a *Approver) inquire(ctx context.Context, q hook.Question) (hook.Given, er
 	}
 }
 
-// makeSure shows the options that the numbers stand for and asks whether those are
-// meant. Without a yes the answer becomes a problem, and the question is put again.
+// makeSure shows the options with these numbers, and asks whether the person means them.
+// Without a yes the answer becomes a problem, and the question is asked again.
 func (a *Approver) makeSure(ctx context.Context, q hook.Question, r *reading) error {
 	a.show(screen.Lit("  That is also the name of another option. By number it is:\n"))
 	for i, o := range q.Options.All() {
@@ -136,7 +135,6 @@ func (a *Approver) makeSure(ctx context.Context, q hook.Question, r *reading) er
 	return nil
 }
 
-// choices is the question with its numbered options.
 func choices(q hook.Question) screen.Text {
 	out := []screen.Text{screen.Format("%s\n", screen.Rows(q.Text))}
 	if q.Header != "" {
@@ -148,7 +146,6 @@ func choices(q hook.Question) screen.Text {
 	return screen.Join(out...)
 }
 
-// option is the line of the option with the index i.
 func option(i int, o hook.Choice) screen.Text {
 	if o.Description == "" {
 		return screen.Format("  %d  %s\n", i+1, screen.Fold(o.Label))
@@ -156,7 +153,6 @@ func option(i int, o hook.Choice) screen.Text {
 	return screen.Format("  %d  %s: %s\n", i+1, screen.Fold(o.Label), screen.Exact(screen.Fold(o.Description)).Cut(failureWidth))
 }
 
-// ask is what stands before the answer.
 func ask(q hook.Question) string {
 	n := q.Options.Len()
 	switch {
@@ -168,17 +164,17 @@ func ask(q hook.Question) string {
 	return fmt.Sprintf("1-%d, or your own words (Enter for none): ", n)
 }
 
-// reading is what a typed answer means.
+// reading is a parsed answer.
 type reading struct {
 	given hook.Given
-	// problem says what to type instead, where the answer means nothing.
+	// problem says what to type instead; "" if the answer was understood.
 	problem string
 	// doubt: the answer is the number of one option and the name of another.
 	doubt bool
 }
 
-// understand reads an answer: the numbers that stand in front of options, the name
-// of an option, or else the person's own words.
+// understand parses an answer: the numbers of options, the name of an option, or else the
+// person's own words.
 func understand(q hook.Question, answer string) reading {
 	answer = strings.TrimSpace(answer)
 	numbers, numeric := numbersIn(answer)
@@ -203,8 +199,8 @@ func understand(q hook.Question, answer string) reading {
 	return r
 }
 
-// named returns the options that have the name: the one that has exactly it, or all
-// that differ from it in case and blanks alone.
+// named returns the option with exactly the name, or else all options that differ from it
+// only in case and blanks.
 func named(q hook.Question, name string) []string {
 	fold := func(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
 	var out []string
@@ -236,7 +232,7 @@ func numbered(q hook.Question, numbers []int) reading {
 	return reading{given: hook.Given{Chosen: message.Freeze(labels)}}
 }
 
-// numbersIn returns the numbers of an answer that consists of nothing else.
+// numbersIn returns the numbers of an answer that has only numbers.
 func numbersIn(answer string) ([]int, bool) {
 	var out []int
 	for _, word := range strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' || r == ';' }) {
@@ -249,8 +245,8 @@ func numbersIn(answer string) ([]int, bool) {
 	return out, len(out) > 0
 }
 
-// Answered returns what was answered to an inquiry, a line for each question that
-// has an answer: "Database: SQLite".
+// Answered returns the answers to an inquiry, a line for each answered question:
+// "Database: SQLite".
 func Answered(q hook.Inquiry, r hook.Response) []string {
 	var out []string
 	for i, question := range q.Questions.All() {
@@ -269,8 +265,8 @@ func Answered(q hook.Inquiry, r hook.Response) []string {
 	return out
 }
 
-// Unasked is the answer to a request that could not be put to anybody: a call is
-// refused, and questions have no answer.
+// Unasked returns the answer to a request that no person saw: it refuses a call, and leaves
+// questions without an answer.
 func Unasked(q hook.Inquiry) hook.Response {
 	if q.Approval != nil {
 		return hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "The user could not be asked."}}

@@ -10,15 +10,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// JSONPrinter writes one event per line as a JSON object, and the outcome of the
-// turn as the last one. A character that cannot be seen is written as its escape.
-// Safe for concurrent use.
+// JSONPrinter writes each event as a JSON object on one line, and then the outcome of the
+// turn. It escapes unseen characters. It is safe for concurrent use.
 type JSONPrinter struct {
 	mu  sync.Mutex
 	enc *json.Encoder
 	err error
-	// hooks is which hook runs are written: those that are at least as visible; "" is
-	// all.
+	// hooks is the least visibility of the hook runs that are written; "" is all.
 	hooks hook.Visibility
 }
 
@@ -29,8 +27,8 @@ func NewJSONPrinter(out io.Writer) *JSONPrinter {
 	return &JSONPrinter{enc: enc}
 }
 
-// ShowHooks makes the printer leave out the hook runs that are less visible than
-// level, and returns it; "" leaves out none. To be called before the first event.
+// ShowHooks makes the printer leave out hook runs that are less visible than level, and
+// returns the printer; "" leaves out none. Call it before the first event.
 func (p *JSONPrinter) ShowHooks(level hook.Visibility) *JSONPrinter {
 	p.hooks = level
 	return p
@@ -63,14 +61,13 @@ func (p *JSONPrinter) Outcome(out hook.TurnOutcome) {
 	})
 }
 
-// Err returns the first error of writing: whoever reads the lines is gone.
+// Err returns the first error of writing.
 func (p *JSONPrinter) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// write encodes one value; v is any because two kinds of line share the lock.
 func (p *JSONPrinter) write(v any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

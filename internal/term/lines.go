@@ -8,14 +8,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// maxLine is the longest line in bytes that is read as an answer.
+// maxLine limits the line of an answer, in bytes.
 const maxLine = 4096
 
-// lineReader reads lines so that waiting for one ends with a context. Reading a
-// terminal cannot be interrupted, so one goroutine, started by the first read,
-// may outlive a cancelled wait: at most one, blocked in Read until there is a
-// line or the input ends, which is when the process does. Its line then goes to
-// the next read, unless drop came first.
+// lineReader reads lines with a wait that ends with a context. A read of a terminal cannot
+// be interrupted. So the first read starts a goroutine, which may outlive a cancelled wait:
+// it stays blocked in Read until the next line, or the end of the process. The next read
+// gets that line, unless drop was called before.
 type lineReader struct {
 	in      *bufio.Reader
 	got     chan typed
@@ -31,13 +30,13 @@ func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, maxLine), got: make(chan typed, 1)}
 }
 
-// drop forgets a line that was typed before the question was shown. One
-// goroutine at a time, as read.
+// drop drops a line that was typed before the question was shown. One goroutine at a time
+// may call drop and read.
 func (r *lineReader) drop() {
 	select {
 	case t := <-r.got:
 		r.pending = false
-		if t.err != nil { // the end of the input is still the end
+		if t.err != nil { // keep the end of the input
 			r.got <- t
 			r.pending = true
 		}
@@ -74,7 +73,7 @@ type typist struct {
 	out   *screen.Output
 }
 
-// Answer asks the person. An answer that does not come ends the question's line.
+// Answer asks the person. Without an answer it ends the question's line.
 func (t *typist) Answer(ctx context.Context, question string) (string, error) {
 	t.lines.drop()
 	t.show(screen.Rows(question))
@@ -91,5 +90,5 @@ func (t *typist) Edit(ctx context.Context, question, text string) (string, error
 	return t.Answer(ctx, question)
 }
 
-// show drops the error: if the question cannot be shown, the answer does not come.
+// show drops the error: without the question there is no answer.
 func (t *typist) show(text screen.Text) { _ = t.out.Print(text) }

@@ -9,12 +9,12 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// shownLines is how many lines of each output of a command are shown: half of them
-// from its beginning, half from its end.
+// shownLines is how many lines of each output of a command are shown: half from its
+// beginning, half from its end.
 const shownLines = 10
 
-// commandOutput is the answer of a tool that runs a command. It is known by its
-// members, because a tool may have any name.
+// commandOutput is the answer of a tool that runs a command. It is recognised by its
+// members, because the tool may have any name.
 type commandOutput struct {
 	Stdout    *string `json:"stdout"`
 	Stderr    *string `json:"stderr"`
@@ -23,8 +23,8 @@ type commandOutput struct {
 	TimedOut  bool    `json:"timed_out"`
 }
 
-// outputOf reads the answer of a command, which is the last line of a result; before
-// is what stands in front of it. Of any other result all is in front.
+// outputOf reads the answer of a command from the last line of a result. before has the
+// other lines; for another result it has all.
 func outputOf(result string) (before string, out commandOutput, ok bool) {
 	at := strings.LastIndexByte(result, '\n') + 1
 	dec := json.NewDecoder(strings.NewReader(result[at:]))
@@ -35,7 +35,7 @@ func outputOf(result string) (before string, out commandOutput, ok bool) {
 	return strings.TrimSuffix(result[:at], "\n"), out, true
 }
 
-// linesOf are the lines of an output; none of one that is empty.
+// linesOf returns the lines of an output; none if it is empty.
 func linesOf(output string) []string {
 	output = strings.TrimRight(strings.ReplaceAll(output, "\r\n", "\n"), "\n")
 	if output == "" {
@@ -44,7 +44,7 @@ func linesOf(output string) []string {
 	return strings.Split(output, "\n")
 }
 
-// single returns the one line that a command has written, where that says all.
+// single returns the line of a command that has written only one.
 func (o commandOutput) single() (string, bool) {
 	if o.Stdout == nil {
 		return "", false
@@ -53,9 +53,8 @@ func (o commandOutput) single() (string, bool) {
 	return strings.Join(lines, ""), len(lines) <= 1 && *o.Stderr == "" && *o.ExitCode == 0
 }
 
-// rows are the lines that the person would have seen, each behind a mark so that none
-// can be taken for one of the program's own. Standard error and an exit code other than
-// 0 are named.
+// rows returns the lines of the outputs, each behind a mark, so that they cannot pass for
+// lines of the program. They name standard error, and an exit code other than 0.
 func (o commandOutput) rows(width int) []shownRow {
 	rows := o.part(*o.Stdout, screen.Lit("    │ "), screen.Dim, width)
 	rows = append(rows, o.part(*o.Stderr, screen.Lit("    stderr │ "), screen.Yellow, width)...)
@@ -65,11 +64,11 @@ func (o commandOutput) rows(width int) []shownRow {
 	return rows
 }
 
-// part are the rows of one output: its beginning, how much is left out, and its end.
+// part returns the rows of one output: its beginning, how much is left out, and its end.
 func (o commandOutput) part(output string, mark screen.Text, color screen.Style, width int) (rows []shownRow) {
 	lines := linesOf(output)
 	head, left := len(lines), len(lines)-shownLines
-	if left > 1 { // a note in the place of one line would save nothing
+	if left > 1 { // a note instead of one line would save nothing
 		head = shownLines / 2
 	}
 	for _, l := range lines[:head] {
@@ -95,9 +94,8 @@ type shownRow struct {
 	color screen.Style
 }
 
-// ResultText returns what a tool has answered as a person reads it: of a command what
-// it wrote, standard error behind "stderr: ", and an exit code other than 0. It is not
-// safe for a terminal yet.
+// ResultText returns a tool's result for people: for a command its output, standard error
+// behind "stderr: ", and an exit code other than 0. It is not safe for a terminal yet.
 func ResultText(r message.ToolResult) string {
 	before, out, ok := outputOf(r.Text())
 	if !ok {

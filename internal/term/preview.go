@@ -9,14 +9,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// previewLines is how much of one value an ask shows at once.
+// previewLines is how many lines of one value a request shows at first.
 const previewLines = 30
 
-// Preview returns the arguments of a call as a person judges them: a command
-// behind "$ ", a replacement as lines with - and +, new content as lines with +,
-// everything else as "key: value". Nothing of it can act on the terminal. Of
-// each value at most lines are shown, and cut says that something is missing; 0
-// shows all.
+// Preview returns the arguments of a call for a person's decision: a command behind "$ ", a
+// replacement as lines with - and +, new content as lines with +, everything else as
+// "key: value". It is safe for a terminal. It shows at most lines of each value, 0 is all;
+// cut says that lines are missing.
 func Preview(call *hook.ToolCall, lines int, color bool) (text screen.Text, cut bool) {
 	p := previewer{lines: lines, color: color}
 	ms := members(call.Args())
@@ -87,7 +86,6 @@ func (p *previewer) row(color screen.Style, row screen.Text) {
 	p.rows = append(p.rows, row, screen.Lit("\n"))
 }
 
-// more says how many lines are left out.
 func (p *previewer) more(rest int) {
 	if rest > 0 {
 		p.cut = true

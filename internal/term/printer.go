@@ -1,6 +1,5 @@
-// Package term is the person's side of a turn: it prints what happens,
-// for eyes ([Printer]) or for programs ([JSONPrinter]), and asks before a tool
-// does something that cannot be undone ([Approver]).
+// Package term shows a turn to a person: it prints events for people ([Printer]) or
+// for programs ([JSONPrinter]), and asks for approvals and answers ([Approver]).
 package term
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// IsTerminal reports whether f is one that a person looks at or types into.
+// IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
 
 // Shower shows a turn: a [Printer] or a [JSONPrinter].
@@ -35,41 +34,41 @@ func Colored(f *os.File) bool {
 	return IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Width is the number of characters at which a line about a call is cut. What
-// went wrong gets more, because it says what to do.
+// Width is the maximum length of a line about a call, in characters. Errors get more,
+// because they say what to do.
 const (
 	Width        = 100
 	failureWidth = 3 * Width
-	// timeWidth is kept free for the time, so that the same result is cut at the
-	// same place however long it took.
+	// timeWidth is the room for the time, so that a result is cut at the same place for
+	// any duration.
 	timeWidth = 10
 )
 
-// Printer shows a turn to a person: text as it streams, a line for each tool
-// call with what it was called with, how it ended and its time, hook failures,
-// the agents that it runs with their calls, indented, and how the turn ended. Lines only ever grow at the end, so that a pipe gets
-// the same as a terminal. Safe for concurrent use.
+// Printer shows a turn to a person: streamed text, a line for each tool call with its
+// arguments, result and time, failures of hooks, child agents with their calls, indented,
+// and the end of the turn. It only appends, so that a pipe gets the same output as a
+// terminal. It is safe for concurrent use.
 type Printer struct {
 	mu    sync.Mutex
 	out   *screen.Output
 	err   error // the first one of writing
 	color bool
 
-	// open says what the last line waits for: "" if it is complete.
+	// open is the kind of the last line, if it is not complete; else "".
 	open openLine
-	// alone is the id of the step's only call, whose result ends its line.
+	// alone is the id of the step's only call; its result ends its line.
 	alone   string
 	batch   int
 	numbers map[string]int
-	// children are the arguments of the calls of child turns that are under way.
+	// children has the arguments of the running calls of child turns.
 	children map[childCall]screen.Text
 
-	// answer is what the model says and source what it thinks, while it comes.
+	// answer renders the model's text, source its reasoning.
 	answer screen.Markdown
 	source screen.Stream
-	// hooks is which hook runs are shown: those that are at least as visible.
+	// hooks is the least visibility of the hook runs that are shown.
 	hooks hook.Visibility
-	// columns is how wide the screen is; nil is as wide as it gets.
+	// columns returns the width of the screen; nil is no limit.
 	columns func() int
 }
 
@@ -85,25 +84,24 @@ func NewPrinter(out io.Writer, color bool) *Printer {
 	return &Printer{out: screen.New(out), color: color, hooks: event.VisibleUser, numbers: map[string]int{}, children: map[childCall]screen.Text{}}
 }
 
-// ForScreen makes the printer one for a conversation at a terminal, and returns
-// it: answers are rendered as Markdown if there is colour, and lines about calls
-// are cut at the width that columns returns, at any time, if that is less than
-// [Width]. To be called before the first event.
+// ForScreen sets the printer up for a conversation at a terminal, and returns it. With
+// colour it renders answers as Markdown. It cuts lines about calls at the smaller of
+// [Width] and columns(). Call it before the first event.
 func (p *Printer) ForScreen(columns func() int) *Printer {
 	p.answer.Color = p.color
 	p.columns = columns
 	return p
 }
 
-// ShowHooks makes the printer show the hook runs that are at least as visible as
-// level, a line each, and returns it. Without it, or with "", it shows those that
-// are for users. To be called before the first event.
+// ShowHooks makes the printer show hook runs that are at least as visible as level, a line
+// each, and returns the printer. The default, also for "", is those for users. Call it
+// before the first event.
 func (p *Printer) ShowHooks(level hook.Visibility) *Printer {
 	p.hooks = cmp.Or(level, event.VisibleUser)
 	return p
 }
 
-// width is where a line is cut. A very narrow screen wraps it instead.
+// width returns the length at which a line is cut. A very narrow screen wraps it instead.
 func (p *Printer) width() int {
 	if p.columns == nil {
 		return Width
@@ -133,7 +131,7 @@ func (p *Printer) OnEvent(ev hook.Event) {
 		}
 	case event.TurnRetried:
 		p.note(screen.Yellow, screen.Format("~ the answer above is dropped: %s", line(ev.Text, p.width())))
-	case event.Error: // Outcome says it
+	case event.Error: // Outcome shows it
 		p.end()
 	default:
 		if !p.told(screen.Lit("  "), screen.Text{}, ev) {
@@ -142,7 +140,6 @@ func (p *Printer) OnEvent(ev hook.Event) {
 	}
 }
 
-// call shows what happens to tool calls.
 func (p *Printer) call(ev hook.Event) {
 	d := ev.Detail()
 	switch ev.Kind {
@@ -179,7 +176,7 @@ func (p *Printer) start(d hook.EventDetail) {
 	p.open, p.alone = openCall, d.CallID
 }
 
-// number returns the call's place in its step, where there are several.
+// number returns the call's number in a step with several calls.
 func (p *Printer) number(id string) screen.Text {
 	if n := p.numbers[id]; p.batch > 1 && n > 0 {
 		return screen.Format("%d ", n)
@@ -212,8 +209,8 @@ func (p *Printer) approval(indent, who screen.Text, d hook.EventDetail, reason s
 	p.note(screen.Yellow, text)
 }
 
-// result ends the open line of a single call, or writes one of its own. Below it
-// stands what a command has written.
+// result ends the open line of a single call, or writes a new one. The output of a command
+// follows.
 func (p *Printer) result(d hook.EventDetail) {
 	mark, color := screen.Lit("✓"), screen.Green
 	text, out, isCommand := outputOf(d.Result.Text())
@@ -246,7 +243,7 @@ func (p *Printer) result(d hook.EventDetail) {
 	}
 }
 
-// ofSeveral writes the line of a call that is not alone in its step.
+// ofSeveral writes the line of a call in a step with several.
 func (p *Printer) ofSeveral(d hook.EventDetail, mark screen.Text, color screen.Style, took, text string) {
 	p.end()
 	head := screen.Format("  %s %s%s", mark, p.number(d.CallID), d.Tool)
@@ -264,8 +261,7 @@ func (p *Printer) ofSeveral(d hook.EventDetail, mark screen.Text, color screen.S
 	p.write(screen.Lit("\n"))
 }
 
-// Outcome shows how the turn ended: in one line, below one or more that say why if
-// it failed.
+// Outcome shows the end of the turn in one line. If the turn failed, the reason comes first.
 func (p *Printer) Outcome(out hook.TurnOutcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -287,7 +283,7 @@ func (p *Printer) Note(text string) { p.line(screen.Plain, screen.Rows(text)) }
 // Hint writes a line of the program's own that may be overlooked.
 func (p *Printer) Hint(text string) { p.line(screen.Dim, screen.Rows(text)) }
 
-// Wrong writes a line that says what did not work.
+// Wrong writes a line about an error.
 func (p *Printer) Wrong(text string) {
 	p.line(screen.Red, screen.Format("✗ %s", screen.Rows(text)))
 }
@@ -298,13 +294,11 @@ func (p *Printer) line(color screen.Style, text screen.Text) {
 	p.note(color, text)
 }
 
-// said shows a part of the answer.
 func (p *Printer) said(s string) {
 	p.flows()
 	p.wrote(p.answer.Add(s))
 }
 
-// reasoned shows a part of what the model thinks.
 func (p *Printer) reasoned(s string) {
 	p.flows()
 	p.wrote(p.paint(screen.Dim, p.source.Add(s)))
@@ -317,7 +311,7 @@ func (p *Printer) flows() {
 	}
 }
 
-// wrote writes text and notes whether the last line is complete.
+// wrote writes text and records whether the last line is complete.
 func (p *Printer) wrote(t screen.Text) {
 	if t.Empty() {
 		return
@@ -329,7 +323,7 @@ func (p *Printer) wrote(t screen.Text) {
 	}
 }
 
-// end completes a line that is still open.
+// end completes an open line.
 func (p *Printer) end() {
 	p.wrote(p.answer.End())
 	p.wrote(p.paint(screen.Dim, p.source.End()))
@@ -367,7 +361,7 @@ func (p *Printer) paint(color screen.Style, t screen.Text) screen.Text {
 // line returns text on one line of at most width characters.
 func line(text string, width int) screen.Text { return screen.Line(text).Cut(width) }
 
-// Took returns a duration as a person reads it: "3 ms", "1.2 s", "2m5s".
+// Took returns a duration for people: "3 ms", "1.2 s", "2m5s".
 func Took(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -40,7 +40,7 @@ func members(args message.JSON) []member {
 	return out
 }
 
-// plain returns a JSON value as a person reads it: a string without its quotes.
+// plain returns a JSON value for people: a string without its quotes.
 func plain(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil && bytes.HasPrefix(v, []byte(`"`)) {
@@ -49,8 +49,8 @@ func plain(v json.RawMessage) string {
 	return string(v)
 }
 
-// Summary returns a call's arguments on one line of at most width characters:
-// the value alone where there is one, else "key=value" for each.
+// Summary returns a call's arguments on one line of at most width characters: a single
+// argument as its value, several as "key=value".
 func Summary(args message.JSON, width int) screen.Text {
 	ms := members(args)
 	if len(ms) == 1 {
@@ -66,8 +66,8 @@ func Summary(args message.JSON, width int) screen.Text {
 	return line(strings.Join(parts, " "), width)
 }
 
-// Cause returns why a turn ended otherwise than by an answer, in one sentence
-// and without what a hook's failure may quote; "" if it was completed.
+// Cause returns in one sentence why a turn ended without an answer; "" if it completed. It
+// leaves out the text of a hook's failure, which may quote secrets.
 func Cause(out hook.TurnOutcome) string {
 	var failure *hook.Failure
 	switch {

@@ -7,10 +7,10 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// Almost returns the first of the keys that a word is, or is closest to: whatever the
-// case, with other signs than letters and digits in it or around it, and with one typing
-// mistake, or two in a long key. Letters of other scripts among those of ours stand for
-// any letter, because they can look like it. "" if there is none.
+// Almost returns the first of the keys that word equals or resembles; "" if there is none.
+// It ignores case and signs other than letters and digits, and allows one typing mistake,
+// or two in a long key. Letters of other scripts mixed with ASCII match any letter, because
+// they can look like it.
 func Almost(word string, keys []string) string {
 	word = letters(word)
 	best, least := "", 3
@@ -36,7 +36,7 @@ func letters(text string) string {
 	}, text)
 }
 
-// disguised reports whether a word in two scripts is the key as far as its ASCII shows.
+// disguised reports whether the ASCII letters of a word in two scripts match the key.
 func disguised(word, key string) bool {
 	runes, ascii := []rune(word), 0
 	if len(runes) != len(key) {

@@ -15,7 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// MaxFront is the size of a frontmatter in bytes.
+// MaxFront limits a frontmatter, in bytes.
 const MaxFront = 64 << 10
 
 // The errors of [Split].
@@ -26,8 +26,8 @@ var (
 	ErrOpen = errors.New("the frontmatter has no end")
 )
 
-// Split separates the frontmatter of a text from what is below. A byte order mark is
-// dropped and CRLF read as LF. With ErrMissing, body is all of the text.
+// Split separates the frontmatter of a text from the body below. It drops a byte order mark
+// and reads CRLF as LF. With ErrMissing, body is the whole text.
 func Split(text string) (front, body string, err error) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
 	first, rest, ok := strings.Cut(text, "\n")
@@ -49,20 +49,20 @@ func Split(text string) (front, body string, err error) {
 
 // Keys are the keys that a frontmatter may have.
 type Keys struct {
-	// Free have text for people as values, which needs no quotes.
+	// Free are keys with text for people as values. Such text needs no quotes.
 	Free []string
-	// Guarded grant or restrict something. A line that looks like one of them is that key,
-	// or the text is refused. Only what is in quotes, in a block (| or >) or in a comment
-	// may look like one, because everybody reads it as a text.
+	// Guarded are keys that grant or restrict something. A line that looks like one of
+	// them must be that key, else the text is refused. Only text in quotes, in a block
+	// (| or >) or in a comment may look like one, because people read that as text.
 	Guarded []string
-	// Other are the rest of the keys that end a text without quotes.
+	// Other are the other keys; they, too, end a text without quotes.
 	Other []string
 }
 
-// Front reads a frontmatter; its lines count from 2, because the first one of the file is
-// the line ---. If it is no YAML, the values of free keys are read as people mean them:
-// they may have a colon, and go on in lines up to the next of the keys. Every other line
-// stays as it is. Quoted reports that this was needed. The error is an [*Error].
+// Front reads a frontmatter. Its lines count from 2, because the first line of the file is
+// ---. If it is not valid YAML, Front reads the values of free keys leniently: they may have
+// a colon, and continue up to the line of the next key. Quoted reports that this was
+// needed. The error is an [*Error].
 func Front(text string, keys *Keys) (root *yaml.Node, quoted bool, err error) {
 	if len(text) > MaxFront {
 		return nil, false, &Error{Line: 1, Column: 1, What: fmt.Sprintf("has more than %d bytes", MaxFront), Fix: "make it shorter"}
@@ -84,8 +84,8 @@ func Front(text string, keys *Keys) (root *yaml.Node, quoted bool, err error) {
 	return root, quoted, nil
 }
 
-// visible refuses characters that break a line in YAML or in some editors only, and
-// controls: with them a line has keys that a person does not see.
+// visible refuses controls, and characters that break a line only in YAML or only in some
+// editors: they can hide keys from a person.
 func visible(text string) error {
 	line, start := 2, 0
 	for i, r := range text {
@@ -108,8 +108,8 @@ func visible(text string) error {
 	return nil
 }
 
-// lenient reads a text with quotes put around the values of free keys: around those of
-// one line, or else around all with the lines that follow them.
+// lenient reads a text with quotes around the values of free keys: first around values of one
+// line, then around values of several lines.
 func (k *Keys) lenient(text string) (*yaml.Node, error) {
 	if root, err := Parse([]byte("\n" + k.quoteLines(text))); err == nil {
 		return root, nil
@@ -178,10 +178,10 @@ func keyIn(line string, lists ...[]string) string {
 	return ""
 }
 
-// quote writes a text as YAML in double quotes, which a string of JSON is too.
+// quote returns a text as YAML in double quotes: a JSON string is valid YAML.
 func quote(text string) string {
 	data, err := json.Marshal(text)
-	if err != nil { // a string always can be
+	if err != nil { // cannot happen for a string
 		return ""
 	}
 	return string(data)

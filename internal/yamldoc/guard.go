@@ -11,18 +11,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// colons are the characters that look like a colon: those that Unicode lists as
-// confusable with it, its forms for other directions and widths, and other signs of two dots.
+// colons are characters that look like a colon: those that Unicode lists as confusable, forms
+// for other directions and widths, and other signs of two dots.
 const colons = "\u02d0\u02f8\u0589\u05c3\u0703\u0704\u0903\u0a83\u1365\u1366\u16ec\u1803\u1809\u205a\u2236\u2982\ua4fd\ua789\ufe13\ufe30\ufe55\uff1a"
 
-// maxWord is how much of a line is shown as its key, in characters.
+// maxWord limits the key of a line in messages, in characters.
 const maxWord = 40
 
-// tags are what YAML allows in front of a key.
+// tags matches tags and anchors, which YAML allows before a key.
 var tags = regexp.MustCompile(`^(?:[!&]\S*\s+)+`)
 
-// guarded returns the word of a line that looks like a guarded key, and that key. A
-// comment is none.
+// guarded returns the word of a line that looks like a guarded key, and that key. It ignores
+// comments.
 func (k *Keys) guarded(line string) (word, key string) {
 	if word, key = k.lookalike(line); key != "" {
 		return word, key
@@ -56,7 +56,7 @@ func (k *Keys) lookalike(line string) (word, key string) {
 	return "", ""
 }
 
-// almost returns a word as it is shown, and the guarded key that it is or is almost.
+// almost returns the shown form of a word, and the guarded key that it equals or resembles.
 func (k *Keys) almost(word string) (shown, key string) {
 	key = Almost(tags.ReplaceAllString(word, ""), k.Guarded)
 	shown, _ = character.Cut(strings.TrimSpace(word), maxWord)
@@ -70,9 +70,9 @@ func ambiguous(line int, word, within, near string) error {
 	}
 }
 
-// check refuses keys that are no plain text, among them those that merge a mapping, values
-// that a tag makes none, and lines with a free or guarded key within another value, or that
-// look like a guarded one.
+// check refuses keys that are not plain text, for example merge keys; values that a tag
+// changes; lines within another value that have a free or guarded key; and lines that look
+// like a guarded key.
 func (k *Keys) check(root *yaml.Node, text string) error {
 	if root == nil || root.Kind != yaml.MappingNode {
 		return nil
@@ -109,8 +109,8 @@ func (k *Keys) check(root *yaml.Node, text string) error {
 	return nil
 }
 
-// checkPlain refuses lines of values without quotes that look like a guarded key. A line
-// with a colon and a blank is none of them: YAML takes it for a key.
+// checkPlain refuses lines of values without quotes that look like a guarded key. A line with
+// a colon and a blank is not such a line, because YAML takes it for a key.
 func (k *Keys) checkPlain(root *yaml.Node, lines []string) error {
 	scalars := scalarsOf(root, nil)
 	for i, n := range scalars {
@@ -119,7 +119,7 @@ func (k *Keys) checkPlain(root *yaml.Node, lines []string) error {
 		}
 		from, to := n.Line, len(lines)+2
 		if i > 0 && scalars[i-1].Line == n.Line {
-			from++ // another node begins the line
+			from++ // the line begins with another node
 		}
 		if i+1 < len(scalars) {
 			to = scalars[i+1].Line
@@ -137,7 +137,7 @@ func (k *Keys) checkPlain(root *yaml.Node, lines []string) error {
 	return nil
 }
 
-// scalarsOf returns the nodes that are no collections, in the order of the text.
+// scalarsOf returns the scalar nodes, in the order of the text.
 func scalarsOf(n *yaml.Node, out []*yaml.Node) []*yaml.Node {
 	if n.Kind == yaml.ScalarNode {
 		return append(out, n)

@@ -1,10 +1,10 @@
-// Package yamldoc reads YAML that people write for the program: one document of bounded
-// depth, without anchors and aliases, and the frontmatter of Markdown files.
+// Package yamldoc reads YAML that people write: one document of limited depth, without
+// anchors and aliases, and the frontmatter of Markdown files.
 //
 //	front, body, err := yamldoc.Split(text)
 //	root, quoted, err := yamldoc.Front(front, &yamldoc.Keys{Free: []string{"description"}, Guarded: []string{"tools"}})
 //
-// The size of the text is the business of who reads the file.
+// The reader of the file must limit its size.
 package yamldoc
 
 import (
@@ -19,10 +19,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxDepth is how many mappings and lists may lie in each other.
+// MaxDepth is how deep mappings and lists may nest.
 const MaxDepth = 100
 
-// Error says what is wrong with a document and where.
+// Error is a mistake in a document, with its place and fix.
 type Error struct {
 	// Line and Column count from 1.
 	Line, Column int
@@ -72,8 +72,8 @@ var (
 	fromZero = regexp.MustCompile(`did not find expected (?:node content|key|'-' indicator|',' or )`)
 )
 
-// syntax takes the line out of a text such as "yaml: line 3: did not find …". The library
-// names no line for the first one.
+// syntax reads the line from a text such as "yaml: line 3: did not find …". The library omits
+// the number of the first line.
 func syntax(err error) *Error {
 	line := 0
 	if m := yamlError.FindStringSubmatch(err.Error()); m != nil {
@@ -88,8 +88,8 @@ func syntax(err error) *Error {
 	}
 }
 
-// check refuses what is nested too deep, and anchors and aliases, with which a short text
-// can mean a huge value. It does not recurse: the parser allows a depth of 10,000.
+// check refuses values that nest too deep, and anchors and aliases, because they let a short
+// text mean a huge value. It does not recurse: the parser allows a depth of 10,000.
 func check(root *yaml.Node) error {
 	type place struct {
 		node  *yaml.Node
@@ -104,7 +104,7 @@ func check(root *yaml.Node) error {
 		case n.Kind == yaml.AliasNode || n.Anchor != "":
 			return &Error{Line: n.Line, Column: n.Column, What: "has an anchor or an alias, which is not read here", Fix: "write the value out"}
 		}
-		for _, n := range slices.Backward(at.node.Content) { // the first one is looked at first
+		for _, n := range slices.Backward(at.node.Content) { // so that the first one is next
 			todo = append(todo, place{n, at.depth + 1})
 		}
 	}

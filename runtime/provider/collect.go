@@ -9,16 +9,16 @@ import (
 
 // Sentinels that callers test with errors.Is.
 var (
-	// ErrNoFinish: the stream ended without a finish. What came is no answer, also
-	// if it looks whole: the connection was cut.
+	// ErrNoFinish: the stream ended without a finish, because the connection was cut. Its
+	// text is no answer, even if it looks complete.
 	ErrNoFinish = errors.New("provider: the stream ended without a finish")
-	// ErrProtocol: the stream broke the rules of message.ChunkKind. The adapter is
-	// wrong, or the server it talks to.
+	// ErrProtocol: the stream broke the rules of message.ChunkKind. The adapter or its
+	// server has a bug.
 	ErrProtocol = errors.New("provider: the stream breaks the rules")
 )
 
-// Collect reads the stream to its end and returns the reply, which the default Limits
-// bound. With an error the reply is what Collector.Partial returns.
+// Collect reads the stream to its end and returns the reply, with the default Limits. With
+// an error it returns the reply of Collector.Partial.
 func Collect(stream message.ModelStream) (message.ModelReply, error) {
 	var c Collector
 	for chunk, err := range stream {
@@ -37,37 +37,36 @@ func Collect(stream message.ModelStream) (message.ModelReply, error) {
 // allocation but the growth of a buffer. Until Reply it holds at most twice what its
 // Limits allow.
 //
-// Blocks stand in the order in which they began. Text and reasoning end where
-// the other one or a call begins. Calls are assembled by index, so they may be
-// interleaved.
+// Blocks are in the order of their begin. Text and reasoning end where the other kind or a
+// call begins. Calls are assembled by index, so they may be interleaved.
 type Collector struct {
-	// Limits bound the reply. They are set before the first Add.
+	// Limits limit the reply. Set them before the first Add.
 	Limits Limits
 
 	blocks []message.Block
 	calls  []partialCall
-	// textBytes and argBytes are what Limits.Text and Limits.Arguments bound.
+	// textBytes and argBytes are the sizes that Limits.Text and Limits.Arguments limit.
 	textBytes, argBytes int
 	// last is the largest index of a call.
 	last int
-	// few is where calls are kept as long as they are few.
+	// few is the first memory of calls.
 	few [2]partialCall
-	// pieces are those of the last block, if open says that it is text or reasoning.
+	// pieces has the text of the last block. open: that block is text or reasoning.
 	pieces pieces
 	open   bool
 	usage  message.Usage
 	finish message.FinishReason
 }
 
-// partialCall is a tool call that is being streamed; block is its place.
+// partialCall is a tool call that is being streamed; block is the index of its block.
 type partialCall struct {
 	index, block int
 	pieces       pieces
 	ended        bool
 }
 
-// Add takes the next chunk, which it does not keep. An error (ErrProtocol, or
-// *TooLargeError for more than Limits allow) ends the stream.
+// Add adds the next chunk; it does not keep the pointer. An error (ErrProtocol, or
+// *TooLargeError beyond the Limits) ends the stream.
 func (c *Collector) Add(chunk *message.Chunk) error {
 	if c.finish != "" {
 		return broken("a chunk after the finish")
@@ -91,8 +90,8 @@ func (c *Collector) Add(chunk *message.Chunk) error {
 	return broken("a chunk of unknown kind %d", chunk.Kind)
 }
 
-// Reply returns the whole reply; ErrNoFinish if the stream did not finish. The
-// collector is used up. Model and Duration are the caller's to fill in.
+// Reply returns the whole reply; ErrNoFinish if the stream did not finish. Do not use the
+// collector after that. The caller sets Model and Duration.
 func (c *Collector) Reply() (message.ModelReply, error) {
 	if c.finish == "" {
 		return c.Partial(), ErrNoFinish
@@ -103,14 +102,13 @@ func (c *Collector) Reply() (message.ModelReply, error) {
 // Calls returns the number of tool calls that have begun.
 func (c *Collector) Calls() int { return len(c.calls) }
 
-// Call returns tool call i, counted from 0 in the order in which they began. It
-// is for the runtime, which mends ids before anybody has seen the reply; after
-// Reply it must not be changed.
+// Call returns tool call i, counted from 0 in the order of their begin. The runtime uses it
+// to repair ids early. Do not change the call after Reply.
 func (c *Collector) Call(i int) *message.Block { return &c.blocks[c.calls[i].block] }
 
-// Partial returns the text that has come so far: no calls, because a call of
-// which a part is missing must not run, and no reasoning, because a provider
-// takes it back only whole. The collector is used up.
+// Partial returns the text so far. It leaves out calls, because an incomplete call must not
+// run, and reasoning, because a provider accepts only complete reasoning. Do not use the
+// collector after that.
 func (c *Collector) Partial() message.ModelReply {
 	c.closeText()
 	var out []message.Block
@@ -149,7 +147,6 @@ func (c *Collector) closeText() {
 	}
 }
 
-// begin adds a block.
 func (c *Collector) begin(b message.Block) error {
 	if limit := c.Limits.blocks(); len(c.blocks) == limit {
 		return &TooLargeError{Part: PartBlocks, Limit: limit}
@@ -250,14 +247,14 @@ func (c *Collector) end(chunk *message.Chunk) error {
 		if chunk.Finish != message.FinishLength {
 			return broken("call %d has not ended at the finish", call.index)
 		}
-		c.settle(call) // cut by the token limit: binding it will say so
+		c.settle(call) // cut by the token limit; the error comes when it is bound
 	}
 	c.finish, c.usage = chunk.Finish, chunk.Usage
 	return nil
 }
 
-// call returns the call with the index; nil if none has begun. Calls that begin in the
-// order of their indices, as they nearly always do, are not searched for before.
+// call returns the call with the index; nil if none has begun. It does not search for an
+// index above all others: calls nearly always begin in the order of their indices.
 func (c *Collector) call(index int) *partialCall {
 	if len(c.calls) == 0 || index > c.last {
 		return nil

@@ -10,20 +10,19 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Classified is an error of a stream that knows what kind of failure it is.
-// Adapters return it wherever they know more than [Classify] can see.
+// Classified is an error of a stream with a class. Adapters return it if they know the
+// class better than [Classify].
 type Classified interface {
 	error
-	// Classify returns the class, and how long the provider wants to be left alone
-	// at least; 0 if it did not say.
+	// Classify returns the class, and how long the provider asks to wait; 0 if it does
+	// not say.
 	Classify() (class message.FailureClass, retryAfter time.Duration)
 }
 
 // Error gives an error its class. Its text is that of Err.
 type Error struct {
 	Class message.FailureClass
-	// RetryAfter is how long the provider wants to be left alone at least; 0 if it
-	// did not say.
+	// RetryAfter is how long the provider asks to wait; 0 if it does not say.
 	RetryAfter time.Duration
 	// Err is never nil.
 	Err error
@@ -40,9 +39,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Classify implements Classified.
 func (e *Error) Classify() (message.FailureClass, time.Duration) { return e.Class, e.RetryAfter }
 
-// Classify says what kind of failure the error of a stream is: what a Classified
-// in it says, else what can be seen from the outside. A stream that ends without a
-// finish was cut off by the network. FailureUnknown is anything else.
+// Classify returns the class of a stream's error: that of a Classified in it, else one by
+// the kind of the error. A stream that ends without a finish was cut by the network. Other
+// errors are FailureUnknown.
 func Classify(err error) (class message.FailureClass, retryAfter time.Duration) {
 	var c Classified
 	if errors.As(err, &c) {

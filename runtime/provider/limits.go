@@ -7,25 +7,25 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Defaults of Limits: twice what the longest answers of today's models take.
+// Defaults of Limits: twice the longest answers of today's models.
 const (
 	DefaultMaxText      = 8 << 20
 	DefaultMaxArguments = 8 << 20
 	DefaultMaxBlocks    = 1024
 )
 
-// maxName bounds the id and the tool's name of a call, in bytes. No server makes
-// longer ones, and no limit needs to be raised.
+// maxName limits the id and the tool's name of a call, in bytes. No server sends longer
+// ones.
 const maxName = 1024
 
-// Limits bound one reply of a model. A field of 0 or less is its default.
+// Limits limit one reply of a model. A field of 0 or less is its default.
 type Limits struct {
-	// Text bounds text, reasoning and metadata together, in bytes; 0 is DefaultMaxText.
+	// Text limits text, reasoning and metadata together, in bytes; 0 is DefaultMaxText.
 	Text int
-	// Arguments bounds the arguments of all tool calls together, in bytes; 0 is
+	// Arguments limits the arguments of all tool calls together, in bytes; 0 is
 	// DefaultMaxArguments.
 	Arguments int
-	// Blocks bounds the number of texts, reasonings and tool calls; 0 is
+	// Blocks limits the number of texts, reasonings and tool calls; 0 is
 	// DefaultMaxBlocks.
 	Blocks int
 }
@@ -41,7 +41,7 @@ func positive(n, other int) int {
 	return other
 }
 
-// Part is a part of a reply that Limits bound.
+// Part is a part of a reply that Limits limit.
 type Part string
 
 // The parts.
@@ -51,8 +51,8 @@ const (
 	PartBlocks    Part = "blocks"
 )
 
-// TooLargeError is the error of a reply that exceeds its Limits. The stream was cut
-// there: what came is no reply, and none of its calls may run.
+// TooLargeError is the error of a reply that exceeds its Limits. The stream was cut: there
+// is no reply, and none of its calls may run.
 type TooLargeError struct {
 	Part  Part
 	Limit int
@@ -60,7 +60,7 @@ type TooLargeError struct {
 
 var _ Classified = (*TooLargeError)(nil)
 
-// Error names the limit, and where a larger one is set.
+// Error names the limit, and how to raise it.
 func (e *TooLargeError) Error() string {
 	switch e.Part {
 	case PartArguments:
@@ -74,7 +74,7 @@ func (e *TooLargeError) Error() string {
 		"set a limit of tokens for it, or raise this one (--max-text; Limits.Text)", e.Limit)
 }
 
-// Classify implements Classified: a retry would bring the same.
+// Classify implements Classified. A retry would have the same result.
 func (e *TooLargeError) Classify() (message.FailureClass, time.Duration) {
 	return message.FailureTooLarge, 0
 }

@@ -3,8 +3,8 @@ package provider
 import "strings"
 
 const (
-	// firstSegment is the size from which a text is kept in segments that do not
-	// move, and lastSegment the largest of them, in bytes.
+	// firstSegment is the size from which a text is kept in segments that do not move.
+	// lastSegment is the size of the largest segment. Both are in bytes.
 	firstSegment = 64 << 10
 	lastSegment  = 1 << 20
 )
@@ -12,7 +12,7 @@ const (
 // pieces joins the pieces of one text. A text of one piece is not copied. A long one
 // is kept in segments, so that its growth leaves no garbage.
 type pieces struct {
-	// first is the only piece as long as there is one.
+	// first is the first piece, while it is the only one.
 	first string
 	// full are the segments before buf.
 	full [][]byte

@@ -1,7 +1,7 @@
-// Package provider is the seam between the runtime and a vendor's model: one
-// interface with one method, and the strict rules by which a stream of chunks
-// becomes a reply. Adapters live below it, one package each, so that an
-// embedder links only what it uses.
+// Package provider is the border between the runtime and a vendor's model: one interface
+// with one method, and the strict rules by which a stream of chunks becomes a reply.
+// Adapters are packages below it, so that an embedder links only those that it uses. The
+// program's list of providers is in internal/daemon.
 package provider
 
 import (
@@ -12,9 +12,9 @@ import (
 
 // Provider is an adapter to a vendor's API. It is safe for concurrent use.
 type Provider interface {
-	// Stream asks the model. It returns at once; the request is made when the
-	// stream is ranged over, and released when that ends or ctx does. An error is
-	// the stream's last element. req and everything in it is only read.
+	// Stream asks the model. It returns at once. Ranging over the stream makes the
+	// request; the end of the range or of ctx releases it. An error is the stream's last
+	// element. Stream must not change req or anything in it.
 	Stream(ctx context.Context, req message.ModelRequest) message.ModelStream
 }
 

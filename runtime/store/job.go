@@ -10,15 +10,15 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// JobStatus is what has become of a job.
+// JobStatus is the status of a job.
 type JobStatus string
 
 // The statuses of a job.
 const (
-	JobQueued    JobStatus = "queued"    // it waits for its first attempt, or for another one
-	JobRunning   JobStatus = "running"   // somebody has taken it; after the end of the lease anybody may
-	JobSucceeded JobStatus = "succeeded" // it is done and never done again
-	JobFailed    JobStatus = "failed"    // it was given up
+	JobQueued    JobStatus = "queued"    // it waits for its next attempt
+	JobRunning   JobStatus = "running"   // an owner has taken it; after the end of the lease any owner may
+	JobSucceeded JobStatus = "succeeded" // it never runs again
+	JobFailed    JobStatus = "failed"    // it is not retried
 )
 
 // Job is a job that was queued.
@@ -26,35 +26,35 @@ type Job struct {
 	hook.Job
 	// ID is unique in the store.
 	ID int64
-	// Project is that in which it was queued, and the only one in which it is done.
+	// Project is the project that queued it; only this one runs it.
 	Project string
-	// Conversation and Turn are where it was queued; "" outside of both.
+	// Conversation and Turn queued it; "" outside of both.
 	Conversation, Turn string
 	Status             JobStatus
 	// Attempts is how often it was taken, this time included.
 	Attempts int
-	// Due is when it may be taken: of one that is running the end of its lease.
+	// Due is when it may be taken. For a running job it is the end of the lease.
 	Due time.Time
-	// Owner has taken it last, under Epoch, which grows with each time.
+	// Owner has taken it last, under Epoch. Each take increases Epoch.
 	Owner string
 	Epoch int64
-	// Failure is how its last attempt ended: "" for well, or not at all.
+	// Failure is how its last attempt failed; "" if it did not, or has not ended.
 	Failure          string
 	Created, Updated time.Time
 }
 
 // JobTake asks for a job.
 type JobTake struct {
-	// Owner names who asks; not empty.
+	// Owner names the caller; not empty.
 	Owner string
-	// Project is the one whose jobs it can do.
+	// Project is the project of the job.
 	Project string
-	// Kinds are those that it can do.
+	// Kinds are the kinds that the caller can run.
 	Kinds []string
-	// Hold is how long the job is the owner's; positive.
+	// Hold is how long the lease lasts; positive.
 	Hold time.Duration
-	// Gone are owners that are known to have died: what they have taken is taken over
-	// before the end of the lease.
+	// Gone are owners that are known to have died: their jobs can be taken before the
+	// end of their leases.
 	Gone []string
 }
 
@@ -63,28 +63,26 @@ type JobEnd struct {
 	// Status is JobSucceeded, JobFailed, or JobQueued for another attempt at Due.
 	Status JobStatus
 	Due    time.Time
-	// Failure is how it failed, in a word that holds no values; "" for well.
+	// Failure is how it failed, in a word without values; "" if it succeeded.
 	Failure string
-	// Uncounted takes the attempt back: it was broken off for a reason that is not
-	// the job's.
+	// Uncounted: the attempt does not count, because it was cancelled from outside.
 	Uncounted bool
 }
 
 // Jobs is implemented by stores that keep jobs.
 type Jobs interface {
-	// Enqueue queues the job and reports whether it did: of its project, kind and key
-	// there may be one already. One that was given up is queued once more, with the new
-	// payload. Only Kind, Key, Payload, Project, Conversation and Turn of j count.
+	// Enqueue queues the job, unless there is one of its project, kind and key. A job
+	// that has failed is queued again, with the new payload. Only Kind, Key, Payload,
+	// Project, Conversation and Turn of j count.
 	Enqueue(ctx context.Context, j Job) (queued bool, err error)
-	// TakeJob takes the job that has been due for longest. ErrNoJob, with the time when
-	// the next one is due in Due, zero if none is, if there is nothing to take.
+	// TakeJob takes the job that has been due for longest. If no job is due, the error
+	// is ErrNoJob, and Due of the result is when the next one is; zero if there is none.
 	TakeJob(ctx context.Context, t JobTake) (Job, error)
-	// HoldJob prolongs the lease of the attempt of that epoch: the job is its owner's
-	// for hold from now on. ErrFenced if somebody else has taken it since, or the
-	// attempt has ended; ErrUnknown.
+	// HoldJob extends the lease of the attempt of that epoch to hold from now. ErrFenced
+	// if another owner has taken the job since, or the attempt has ended; ErrUnknown.
 	HoldJob(ctx context.Context, id, epoch int64, hold time.Duration) error
-	// EndJob says how the attempt of that epoch ended. A job that has succeeded loses
-	// its payload. ErrFenced if somebody else has taken it since; ErrUnknown.
+	// EndJob ends the attempt of that epoch. A job that succeeds loses its payload.
+	// ErrFenced if another owner has taken it since; ErrUnknown.
 	EndJob(ctx context.Context, id, epoch int64, e JobEnd) error
 	// Jobs returns the jobs of the statuses, or all, of all projects, in the order in
 	// which they were queued first.
@@ -99,8 +97,8 @@ const (
 	maxJobPayload = 1 << 16
 )
 
-// CheckJob returns an error if nobody can queue the job. Its text holds no values.
-// Stores call it.
+// CheckJob returns an error if the job cannot be queued. Its text quotes no values. Stores
+// call it.
 func CheckJob(j hook.Job) error {
 	switch {
 	case j.Kind == "" || j.Key == "":
@@ -115,7 +113,7 @@ func CheckJob(j hook.Job) error {
 	return nil
 }
 
-// Check returns an error if nobody can take a job like that. Stores call it.
+// Check returns an error if the take is not valid. Stores call it.
 func (t JobTake) Check() error {
 	if t.Owner == "" || t.Hold <= 0 {
 		return errors.New("store: a job is taken by nobody, or for no time: set JobTake.Owner and JobTake.Hold")

@@ -9,19 +9,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// ErrKey: no conversation can have that [Key].
+// ErrKey: the [Key] is not valid.
 var ErrKey = errors.New("store: no conversation can have that name")
 
-// MaxSender is the length of a sender at most, in bytes.
+// MaxSender is the maximum length of a sender, in bytes.
 const MaxSender = 256
 
-// Check returns an error that is ErrKey unless a conversation may begin under the key.
-// Stores call it whenever one does, and so nobody else needs to. One that is there
-// already stays whatever its key is.
+// Check returns an ErrKey unless a new conversation may have the key. Stores call it for new
+// conversations; existing ones may have any key.
 //
-// The agent's name is one that message.ValidToolName takes. The sender has at most MaxSender
-// bytes of UTF-8, no character that a person cannot see and no blank at its ends: it stands
-// in lists, in questions and in logs.
+// The agent's name must be valid by message.ValidToolName. The sender has at most MaxSender
+// bytes of UTF-8, no invisible character and no blank at its ends, because lists, questions
+// and logs show it.
 func (k Key) Check() error {
 	switch odd := character.Odd(k.Sender); {
 	case !message.ValidToolName(k.Agent):

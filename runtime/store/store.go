@@ -1,16 +1,13 @@
-// Package store is where a runtime keeps its conversations: small interfaces and
-// their errors. Implementations live below it; package storetest is the test
-// that each of them passes.
+// Package store defines the stores of conversations: small interfaces and their errors.
+// Implementations are below it; package storetest tests them.
 //
-// A store holds whole messages, and of the turn that is running a journal: what
-// was begun and what has ended, so that a turn whose process is gone can be
-// brought to an end. An append is atomic, so an assistant message and the results
-// of its calls are there together or not at all.
+// A store has whole messages, and a journal of the running turn. If the process of a turn
+// dies, another one can end the turn by its journal. An append is atomic: an assistant
+// message and the results of its calls are stored together or not at all.
 //
-// One turn at a time may write to a conversation: the one that holds its lease.
-// Every claim of the lease raises its epoch, and a write with another epoch than
-// the current one fails, however late it comes: a holder that was taken for gone
-// cannot write any more.
+// One turn at a time may write to a conversation: the holder of its lease. Every claim of
+// the lease increases its epoch, and a write with an older epoch fails. So a holder that
+// lost its lease cannot write any more, however late its write comes.
 package store
 
 import (
@@ -29,31 +26,31 @@ import (
 
 // Sentinels that callers test with errors.Is.
 var (
-	// ErrConflict: somebody else has appended since the given version. Nothing
-	// was written; the caller reads the conversation again.
+	// ErrConflict: another writer has appended since the given version. Nothing was
+	// written; the caller reads the conversation again.
 	ErrConflict = errors.New("store: the conversation has changed in the meantime")
-	// ErrFenced: the lease has been claimed by another since; nothing was written.
-	ErrFenced = errors.New("store: the lease of the conversation has gone to another")
-	// ErrLeased: another holds the lease; see [LeasedError].
-	ErrLeased = errors.New("store: another holds the lease of the conversation")
+	// ErrFenced: another holder has claimed the lease since; nothing was written.
+	ErrFenced = errors.New("store: another process has taken the lease of the conversation")
+	// ErrLeased: another holder has the lease; see [LeasedError].
+	ErrLeased = errors.New("store: another process holds the lease of the conversation")
 	// ErrUnknown: there is no conversation of that id.
 	ErrUnknown = errors.New("store: no such conversation")
 	// ErrExists: there is a conversation of that key already.
 	ErrExists = errors.New("store: there is such a conversation already")
-	// ErrCompacted: what was asked for lies in the archive, behind a summary.
-	ErrCompacted = errors.New("store: that part of the conversation has been compacted into a summary and cannot be gone back to; name a later turn, or export the conversation, which has all of it")
-	// ErrNoTurn: the conversation has not had that many turns, or messages.
+	// ErrCompacted: that part of the conversation is in the archive, behind a summary.
+	ErrCompacted = errors.New("store: that turn of the conversation was compacted into a summary and cannot be restored; name a later turn, or export the conversation, which has all of it")
+	// ErrNoTurn: the conversation does not have that many turns, or messages.
 	ErrNoTurn = errors.New("store: the conversation is not that long")
-	// ErrDamaged: a part of what was asked for cannot be read; see [DamagedError].
+	// ErrDamaged: a part of the conversation cannot be read; see [DamagedError].
 	ErrDamaged = errors.New("store: a part of the conversation is damaged")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("store: closed")
 )
 
-// LeasedError is ErrLeased with the lease that is in the way.
+// LeasedError is ErrLeased with the current lease.
 type LeasedError struct{ Lease Lease }
 
-// Error says who holds the lease, and until when.
+// Error names the holder and the end of the lease.
 func (e *LeasedError) Error() string {
 	return fmt.Sprintf("%v: %s, until %s", ErrLeased, e.Lease.Owner, e.Lease.Until.Format(time.RFC3339))
 }
@@ -61,23 +58,23 @@ func (e *LeasedError) Error() string {
 // Is makes it ErrLeased.
 func (e *LeasedError) Is(target error) bool { return target == ErrLeased }
 
-// DamagedError is ErrDamaged with the parts that cannot be read, because a disk or
-// another program has changed them. It comes beside everything that can be read:
-// the result of the call is valid, and only those parts are missing from it.
+// DamagedError is ErrDamaged with the parts that cannot be read, because a disk or another
+// program has changed them. The result of the call is valid; only those parts are missing
+// from it.
 type DamagedError struct {
-	// ID is the conversation's.
+	// ID is the conversation's id.
 	ID string
-	// Part says what the parts are: "message", "archived message", "journal entry",
+	// Part is the kind of the parts: "message", "archived message", "journal entry",
 	// "event", "state".
 	Part string
-	// At are the positions of messages and states, counted from 0 with the damaged
-	// ones; the sequences of entries; of events that of the last one written with them.
+	// At has the positions of messages and states, counted from 0 with the damaged
+	// ones; the sequences of entries; for events the last sequence of their write.
 	At []int64
-	// Err is why the first of them cannot be read. It does not quote it.
+	// Err is why the first of them cannot be read. It does not quote the part.
 	Err error
 }
 
-// Error says what is missing and why.
+// Error names the missing parts and the reason.
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%v: %s: %s %d cannot be read and is left out: %v", ErrDamaged, e.ID, e.Part, e.At, e.Err)
 }
@@ -88,22 +85,22 @@ func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
 // Unwrap returns why.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Key names a conversation from outside: in one project, one agent and one sender
-// have exactly one. All three are compared byte by byte; Project and Sender may be
-// empty. What a project is, the owner of the store decides; for the others see Check.
+// Key identifies a conversation: in one project, one agent and one sender have exactly one.
+// All three are compared byte by byte; Project and Sender may be empty. The owner of the
+// store defines projects; for the others see Check.
 type Key struct {
 	Project string
 	Agent   string
 	Sender  string
 }
 
-// Record is what a store knows of a conversation besides its messages.
+// Record describes a conversation, without its messages.
 type Record struct {
 	// ID is unique in the store and never changes.
 	ID  string
 	Key Key
-	// Parent is the id of the conversation whose turn ran this one as a child's;
-	// "" for those that people see.
+	// Parent is the id of the conversation whose turn runs this one as a child; "" for
+	// conversations that people see.
 	Parent string
 	// Version starts at 0 and grows with every append.
 	Version int64
@@ -115,17 +112,17 @@ type Record struct {
 	Lease   Lease
 	// Journaled: there are entries of a turn that has not ended.
 	Journaled bool
-	// Events is the sequence of the last event that was kept; 0 if none was.
+	// Events is the sequence of the last stored event; 0 if there is none.
 	Events uint64
-	// Title is what the conversation began with, in short: see [Title]. Only Find sets it;
-	// "" if nothing was said yet or the message is damaged.
+	// Title is the beginning of the first message: see [Title]. Only Find sets it; "" if
+	// there is no message or it is damaged.
 	Title string
 }
 
 // maxTitle is in characters.
 const maxTitle = 80
 
-// TitleText is how many bytes of a text [Title] looks at.
+// TitleText is how many bytes of a text [Title] reads.
 const TitleText = 32 * maxTitle
 
 // Title returns the beginning of the text of a conversation's first message as one line
@@ -137,29 +134,29 @@ func Title(first message.Message) string {
 	return text
 }
 
-// Lease says who may write to a conversation.
+// Lease is the right to write to a conversation.
 type Lease struct {
-	// Owner is who claimed it last, "" if nobody has.
+	// Owner claimed it last; "" if there was no claim.
 	Owner string
-	// Epoch grows with every claim; 0 if there was none.
+	// Epoch increases with every claim; 0 if there was none.
 	Epoch int64
-	// Until is when it ends; zero if it is free. Nobody else claims it before.
+	// Until is its end; zero if it is free. No other claim succeeds before.
 	Until time.Time
 }
 
-// Claim asks for a lease. It is refused while there is one that has not ended, also
-// if it is the claimer's own: two turns of one process are two holders.
+// Claim asks for a lease. It is refused while another lease has not ended, even one of the
+// same owner: two turns of one process are two holders.
 type Claim struct {
 	// Owner names the claimer to others; not empty.
 	Owner string
 	// Hold is how long the lease lasts unless a write changes its end; positive.
 	Hold time.Duration
-	// Takes is the epoch of a holder that is known to be gone: its lease is taken
-	// over before its end. 0 is none.
+	// Takes is the epoch of a holder that is known to be gone: its lease can be claimed
+	// before its end. 0 is none.
 	Takes int64
 }
 
-// Check returns an error if the claim asks for what no lease can be. Stores call it.
+// Check returns an error if the claim is not valid. Stores call it.
 func (c Claim) Check() error {
 	switch {
 	case c.Owner == "":
@@ -170,7 +167,7 @@ func (c Claim) Check() error {
 	return nil
 }
 
-// EntryKind says what an entry of the journal is about.
+// EntryKind is the kind of a journal entry.
 type EntryKind string
 
 // The kinds of entry.
@@ -179,16 +176,15 @@ const (
 	EntryReply  EntryKind = "reply"  // the model has asked for calls: Message, Data
 	EntryStart  EntryKind = "start"  // a call is about to run: CallID, Data
 	EntryResult EntryKind = "result" // a call has ended: CallID, Message, Data
-	EntryInput  EntryKind = "input"  // what the turn begins with, before hooks have judged it: Message, Data
+	EntryInput  EntryKind = "input"  // the turn's first input, before hooks have judged it: Message, Data
 	EntrySteer  EntryKind = "steer"  // a message has come while the turn runs: Message, Data
 	EntryEnd    EntryKind = "end"    // how the turn ends: Data
 )
 
-// Entry is one entry of the journal of the turn that is running. What Data holds
-// is the runtime's business.
+// Entry is one entry of the journal of the running turn. The runtime defines Data.
 type Entry struct {
-	// Seq is given by the store: 1 for the first entry of the conversation, one more
-	// with each. A sequence is never used again, also when its entry is gone.
+	// Seq is set by the store: 1 for the first entry of the conversation, one more for
+	// each further one. A sequence is never used again, even if its entry was deleted.
 	Seq     int64
 	Kind    EntryKind
 	CallID  string
@@ -197,13 +193,12 @@ type Entry struct {
 	Data message.JSON
 }
 
-// Event is one event as it is kept: its number in the conversation and its form
-// on the wire. A write whose events are not in order, or not behind those that
-// are kept, fails and writes nothing.
+// Event is one stored event: its number in the conversation and its encoding. A write whose
+// events are not in order, or not behind the stored ones, fails and writes nothing.
 type Event struct {
 	// Seq is from 1 to MaxEvent.
 	Seq uint64
-	// Data is one JSON text; what blanks there are outside of strings may change.
+	// Data is one JSON text; blanks outside strings may change.
 	Data message.JSON
 }
 
@@ -224,24 +219,23 @@ func CheckEvents(last uint64, events []Event) error {
 
 // Append is one atomic addition to a conversation.
 type Append struct {
-	// Version and Epoch are those that the conversation must have: ErrConflict,
-	// ErrFenced. An Epoch of 0 is that of a conversation that was never leased.
+	// Version and Epoch must be those of the conversation: else ErrConflict or
+	// ErrFenced. A conversation that was never leased has the Epoch 0.
 	Version int64
 	Epoch   int64
-	// Hold makes the lease end that long from now; 0 frees it. A conversation that
-	// was never leased has none to prolong.
+	// Hold sets the end of the lease to that long from now; 0 frees it. It has no effect
+	// on a conversation that was never leased.
 	Hold time.Duration
-	// Messages are added in order; none is allowed, and ephemeral ones are left
-	// out. They belong to the turn behind those that have ended.
+	// Messages are added in order; there may be none. Ephemeral ones are left out. They
+	// belong to the turn after those that have ended.
 	Messages message.Messages
-	// Entries are added to the journal behind what is there; their Seq is ignored.
+	// Entries are added to the end of the journal; their Seq is ignored.
 	Entries []Entry
-	// Forget are the sequences of entries that are not needed any more; one that is
-	// not there is forgotten already.
+	// Forget has the sequences of entries to delete; missing ones are ignored.
 	Forget []int64
 	Events []Event
-	// States take the place of what was kept under their names; a store that keeps
-	// no states drops them. The store does not keep the slice.
+	// States replace the stored values of their names; a store without states drops
+	// them. The store does not keep the slice.
 	States []hook.StateValue
 	// TurnEnds counts one more turn and empties the journal, Entries included.
 	TurnEnds bool
@@ -250,7 +244,7 @@ type Append struct {
 // Note is one atomic addition to the journal, the events and the states of a
 // conversation. It changes neither messages nor version.
 type Note struct {
-	// Epoch must be the conversation's: ErrFenced.
+	// Epoch must be that of the conversation: else ErrFenced.
 	Epoch int64
 	// Hold is that of Append.
 	Hold    time.Duration
@@ -264,119 +258,114 @@ type Note struct {
 type Reader interface {
 	// Conversation returns the conversation of the key, created if there is none.
 	Conversation(ctx context.Context, key Key) (Record, error)
-	// Find returns the conversation of the id, a child too, with its title. Damaged messages
-	// do not concern it. ErrUnknown if there is none.
+	// Find returns the conversation of the id, also a child, with its title. It ignores
+	// damaged messages. ErrUnknown if there is none.
 	Find(ctx context.Context, id string) (Record, error)
-	// Messages returns all messages of the conversation, oldest first; the caller
-	// owns the slice. ErrUnknown if there is no such conversation; beside a
-	// [*DamagedError] are all messages but the damaged ones, so that the call of a
-	// result or the results of a call may be missing.
+	// Messages returns all messages of the conversation, oldest first; the caller owns
+	// the slice. ErrUnknown if there is no such conversation. With a [*DamagedError] it
+	// returns the other messages: the call of a result, or the results of a call, may be
+	// missing.
 	Messages(ctx context.Context, id string) ([]message.Message, error)
-	// Journal returns the entries of the turn that has not ended, in the order of
-	// their sequences. ErrUnknown if there is no such conversation; beside a
-	// [*DamagedError] are the others.
+	// Journal returns the entries of the turn that has not ended, in the order of their
+	// sequences. ErrUnknown if there is no such conversation. With a [*DamagedError] it
+	// returns the other entries.
 	Journal(ctx context.Context, id string) ([]Entry, error)
-	// List returns the conversations of all projects that are no child's, ordered by
-	// project, agent, then sender. It reads no message: Find has the titles.
+	// List returns the conversations of all projects, without children, ordered by
+	// project, agent, then sender. It reads no messages: Find has the titles.
 	List(ctx context.Context) ([]Record, error)
 }
 
-// Histories is implemented by stores that have the messages in memory anyway, so
-// that whoever reads a conversation need not keep them a second time.
+// Histories is implemented by stores with the messages in memory, so that readers need no
+// second copy.
 type Histories interface {
 	// History returns what Messages returns, and copies nothing.
 	History(ctx context.Context, id string) (message.Messages, error)
 }
 
-// Writer is the half of a store that writes. What a method has returned without
-// an error is kept, also if the process ends or the power is lost, unless the
-// store is volatile.
+// Writer is the half of a store that writes. A write that returned without an error
+// survives the end of the process and a loss of power, unless the store is volatile.
 type Writer interface {
-	// Claim takes the lease of the conversation with a new epoch and returns the
-	// record as it is then. While there is a lease, the error is a [*LeasedError].
-	// A lease that has ended is still its holder's until the next claim.
+	// Claim takes the lease of the conversation with a new epoch, and returns the new
+	// record. While there is a lease, the error is a [*LeasedError]. After the end of a
+	// lease its holder can still write until the next claim.
 	Claim(ctx context.Context, id string, c Claim) (Record, error)
-	// Append adds to the conversation and returns its new version. If version or
-	// epoch are not the given ones, nothing is written: ErrConflict, ErrFenced, or
-	// ErrUnknown if there is no such conversation.
+	// Append adds to the conversation and returns its new version. If version or epoch
+	// differ, it writes nothing: ErrConflict or ErrFenced. ErrUnknown if there is no
+	// such conversation.
 	Append(ctx context.Context, id string, a Append) (int64, error)
 	// Note adds to the journal and returns the sequence of the first entry; those
 	// of the others follow without gaps. ErrFenced or ErrUnknown as in Append.
 	Note(ctx context.Context, id string, n Note) (first int64, err error)
-	// Volatile reports whether what is written ends with the process. Then no
-	// journal is worth its cost, and no events are kept: entries and events that
-	// are written are dropped, and sequences of entries mean nothing.
+	// Volatile reports whether the data ends with the process. Such a store drops
+	// journal entries and events, and sequences of entries mean nothing.
 	Volatile() bool
 }
 
 // Store keeps conversations. Implementations are safe for concurrent use; each
-// method may block on I/O and ends soon after ctx does. Opening and closing are
-// the concrete type's.
+// method may block on I/O and ends soon after ctx does. The concrete types have methods
+// to open and close.
 type Store interface {
 	Reader
 	Writer
 }
 
-// At is the state that a conversation must have to be changed, and what becomes
-// of its lease: what Append has besides its additions.
+// At has the conditions of a change, and its effects on lease and events: the fields of
+// Append without its additions.
 type At struct {
-	// Version and Epoch are those that the conversation must have: ErrConflict,
+	// Version and Epoch must be those of the conversation: else ErrConflict or
 	// ErrFenced.
 	Version int64
 	Epoch   int64
 	// Hold is that of Append.
 	Hold time.Duration
-	// Events tell of the change.
+	// Events report the change.
 	Events []Event
 }
 
 // Compacter is implemented by stores whose conversations can be compacted.
 type Compacter interface {
-	// Compact moves the oldest n messages to the archive and puts summary in their
-	// place, in one step. ErrNoTurn if n is 0 or there are not so many. Journal and
-	// turns stay as they are. It returns the new version. That no call is parted
-	// from its result is the caller's concern.
+	// Compact moves the oldest n messages to the archive and replaces them by summary,
+	// in one step. ErrNoTurn if n is 0 or there are fewer messages. Journal and turns
+	// stay as they are. It returns the new version. The caller must not separate a call
+	// from its result.
 	Compact(ctx context.Context, id string, at At, n int, summary message.Message) (int64, error)
-	// Archive returns the messages that compaction has ever moved away, oldest
-	// first. Summaries that were compacted again are among them, each in front of
-	// what followed it. ErrUnknown, and [*DamagedError] as in Messages.
+	// Archive returns all messages that compaction has moved, oldest first. It includes
+	// summaries that were compacted again, each before the messages that followed it.
+	// ErrUnknown, and [*DamagedError] as in Messages.
 	Archive(ctx context.Context, id string) ([]message.Message, error)
 }
 
-// Forker is implemented by stores whose conversations can go two ways, and back.
-// Both go by turns that have ended: ErrNoTurn if there are fewer, ErrCompacted if
-// a summary stands for messages of a later turn.
+// Forker is implemented by stores that can fork and rewind conversations. Both count turns
+// that have ended: ErrNoTurn if there are fewer, ErrCompacted if a summary replaces
+// messages of a later turn.
 type Forker interface {
-	// Fork makes a conversation of the key with the first turns of another one, its
-	// archive and its states included, the states as they are now, and without its
-	// lease, journal and events. It starts at
-	// version 1 and is nobody's child. ErrExists if there is one of that key;
+	// Fork makes a conversation of the key with the first turns of another one. It copies
+	// the archive and the current states, but not lease, journal and events. The new
+	// conversation has version 1 and no parent. ErrExists if the key is taken;
 	// ErrUnknown.
 	Fork(ctx context.Context, id string, turns int, key Key) (Record, error)
-	// Rewind takes away everything behind the first turns. What was there goes to
-	// the archive as a branch that nobody reads any more, and the journal with it:
-	// nothing is deleted. Events stay, and so do states, because what they count has
-	// happened. It returns the new version.
+	// Rewind removes everything behind the first turns. The removed messages and the
+	// journal go to the archive as a branch that no method reads: nothing is deleted.
+	// Events and states stay, because they record the past. It returns the new version.
 	Rewind(ctx context.Context, id string, at At, turns int) (int64, error)
 }
 
-// Adopter is implemented by stores whose conversations can go to another project.
+// Adopter is implemented by stores that can move conversations to another project.
 type Adopter interface {
-	// Adopt gives the conversation and its children to the project of the key, under
-	// the key's agent and sender, in one step. It ends the lease of whoever had it:
-	// the epoch is a new one, and the lease is free. The states of hooks stay behind,
-	// because a right that was granted in one project is none in another. The journal
-	// goes along. A [*LeasedError] while somebody else holds the lease, unless
-	// c.Takes says that the holder is gone; ErrExists if there is a conversation of
-	// the key; ErrUnknown, also for a child.
+	// Adopt moves the conversation and its children to the project of the key, under the
+	// key's agent and sender, in one step. The conversation gets a new epoch, and its
+	// lease is free. The journal stays. The states of hooks are dropped, because a right
+	// that was granted in one project does not count in another. The error is a
+	// [*LeasedError] while there is a lease, unless c.Takes says that the holder is
+	// gone; ErrExists if the key is taken; ErrUnknown, also for a child.
 	Adopt(ctx context.Context, id string, c Claim, key Key) (Record, error)
 }
 
-// Child is implemented by stores that know which conversation runs which.
+// Child is implemented by stores that record parents of conversations.
 type Child interface {
-	// Child is Conversation for that of a child turn: Conversation with this key
-	// finds it, but does not make one. ErrUnknown if there is no such parent,
-	// ErrExists if the conversation of the key is not its child.
+	// Child is Conversation for the conversation of a child turn. ErrUnknown if there is
+	// no such parent, ErrExists if the key is that of a conversation that is not its
+	// child.
 	Child(ctx context.Context, key Key, parent string) (Record, error)
 	// Children returns the children of a conversation, oldest first. ErrUnknown.
 	Children(ctx context.Context, parent string) ([]Record, error)
@@ -384,36 +373,34 @@ type Child interface {
 
 // Log is implemented by stores that keep events.
 type Log interface {
-	// Events returns up to limit events of the conversation behind the sequence
-	// after, in order. Deltas are not kept, so sequences have gaps. ErrUnknown;
-	// beside a [*DamagedError] are the others.
+	// Events returns up to limit events of the conversation behind the sequence after,
+	// in order. Deltas are not stored, so sequences have gaps. ErrUnknown. With a
+	// [*DamagedError] it returns the others.
 	Events(ctx context.Context, id string, after uint64, limit int) ([]Event, error)
 }
 
 // States is implemented by stores that keep the states of hooks.
 type States interface {
-	// States returns what was written last under each name, in the order of the
-	// names; the caller owns the slice. ErrUnknown; beside a [*DamagedError] are the
-	// others.
+	// States returns the last value of each name, in the order of the names; the caller
+	// owns the slice. ErrUnknown. With a [*DamagedError] it returns the others.
 	States(ctx context.Context, id string) ([]hook.StateValue, error)
 }
 
-// Porter is implemented by stores whose conversations can be taken out as a whole
-// and put into another store. Package jsonl writes and reads them.
+// Porter is implemented by stores that can export and import whole conversations. Package
+// jsonl has their file format.
 type Porter interface {
-	// Dump returns the conversation as it is at one moment. ErrUnknown; beside a
-	// [*DamagedError] is the rest.
+	// Dump returns a snapshot of the conversation. ErrUnknown. With a [*DamagedError] it
+	// returns the rest.
 	Dump(ctx context.Context, id string) (Dump, error)
-	// Restore makes a conversation of the dump in one step, at version 1, without
-	// lease, journal and events. ErrExists if there is one of its key. The dump has
-	// to pass [Dump.Check].
+	// Restore makes a conversation from the dump in one step, at version 1, without
+	// lease, journal and events. ErrExists if the key is taken. The dump must pass
+	// [Dump.Check].
 	Restore(ctx context.Context, d Dump) (Record, error)
 }
 
-// Dump is a conversation outside of its store. The states of hooks are not in it:
-// what was granted or counted where it comes from says nothing where it goes to, and
-// a file must not bring anybody a right. No file names a project either: whoever
-// restores the dump sets Key.Project.
+// Dump is a conversation outside its store. It has no states of hooks, because a file must
+// not grant rights, and counts of another store mean nothing. No file names a project
+// either: the caller of Restore sets Key.Project.
 type Dump struct {
 	Key     Key
 	Created time.Time
@@ -423,30 +410,30 @@ type Dump struct {
 	Archive, Messages []Kept
 }
 
-// Kept is a message with what its store knows of it.
+// Kept is a stored message with its place.
 type Kept struct {
 	// Turn is the turn that it belongs to, from 1.
 	Turn int
-	// Summary: it took the place of what compaction had archived until then.
+	// Summary: it is the summary of the messages archived before it.
 	Summary bool
 	Message message.Message
 }
 
-// DumpError says which message of a dump cannot stand where it does, and why.
+// DumpError is an error in one message of a dump.
 type DumpError struct {
 	// Message counts the messages of the archive and then the others, from 0.
 	Message int
 	Err     error
 }
 
-// Error says both.
+// Error returns the message's number and the reason.
 func (e *DumpError) Error() string { return fmt.Sprintf("store: message %d: %v", e.Message, e.Err) }
 
 // Unwrap returns why.
 func (e *DumpError) Unwrap() error { return e.Err }
 
-// Check returns an error if no conversation can be like that: a [*DumpError] if a message
-// is to blame. It does not look at the key, which [Key.Check] does, nor at who says what.
+// Check returns an error if the dump is not valid: a [*DumpError] if it is about a message.
+// It checks neither the key, see [Key.Check], nor the order of roles.
 func (d Dump) Check() error {
 	if d.Turns < 0 || d.Turns >= math.MaxInt32 {
 		return fmt.Errorf("store: %d turns: no conversation has so many", d.Turns)
@@ -472,26 +459,24 @@ func (d Dump) Check() error {
 
 // Searcher is implemented by stores that find words in conversations.
 type Searcher interface {
-	// Search returns the messages that match best (BM25), the best first, and of
-	// equal ones the later, in the newer conversation. It looks at what a person or a model said as text and at
-	// the names of the tools that were called. A word of a person weighs 1.5, the
-	// name of a tool 1.3, a word of a model 1. What tools were called with and what
-	// they returned is never looked at and never shown, nor are reasoning,
-	// metadata, media and labelled messages. Children and branches are not found;
-	// compacted messages are.
+	// Search returns the messages that match best (BM25), the best first; of equal ones
+	// first the later, in the newer conversation. It searches the text of people, with
+	// weight 1.5, the names of called tools, with 1.3, and the text of models, with 1. It
+	// never searches or shows arguments, results, reasoning, metadata, media and
+	// labelled messages. It finds compacted messages, but no children and no branches.
 	Search(ctx context.Context, q Query) ([]Match, error)
 }
 
 // Query says what to search for.
 type Query struct {
-	// Text is words of which any is enough; sail* is all words that begin so. What
-	// is no letter or digit parts words. Without a word nothing is found.
+	// Text has words; a message matches if it has any of them. sail* is all words that
+	// begin with sail. Characters other than letters and digits separate words. Without
+	// a word no message matches.
 	Text string
-	// Project is the one that is searched, also if it is "". AllProjects searches
-	// them all.
+	// Project is the project to search, also if it is "". AllProjects searches them all.
 	Project     string
 	AllProjects bool
-	// Agent and Sender narrow it to their conversations; "" is all.
+	// Agent and Sender limit the search to their conversations; "" is all.
 	Agent  string
 	Sender string
 	// Limit is how many matches to return at most, 1 to 20; 0 is 5, more is 20.
@@ -503,16 +488,16 @@ type Query struct {
 
 // Bounded returns the query with its numbers in their ranges. Stores call it.
 func (q Query) Bounded() Query {
-	const standard, most, beside = 5, 20, 8
+	const standard, most, neighbours = 5, 20, 8
 	if q.Limit <= 0 {
 		q.Limit = standard
 	}
 	q.Limit = min(q.Limit, most)
-	q.Before, q.After = max(0, min(q.Before, beside)), max(0, min(q.After, beside))
+	q.Before, q.After = max(0, min(q.Before, neighbours)), max(0, min(q.After, neighbours))
 	return q
 }
 
-// Match is one message that was found.
+// Match is one found message.
 type Match struct {
 	Record Record
 	// Message is its position in the conversation, from 0: in what Messages
@@ -522,14 +507,13 @@ type Match struct {
 	Role     message.Role
 	// Snippet is the text around the words, at most 1,024 bytes.
 	Snippet string
-	// Around is the messages before and after, the match itself included, each as a
-	// line of at most 1,024 bytes. Calls and results are shown by the names of their
-	// tools, labelled messages by their label. An archived message has archived ones
-	// around it.
+	// Around has the messages before and after, and the match itself, each as a line of
+	// at most 1,024 bytes. It shows calls and results by the names of their tools, and
+	// labelled messages by their label. Around an archived message are archived ones.
 	Around []Line
 }
 
-// Line is one message in the neighbourhood of a match.
+// Line is one message around a match.
 type Line struct {
 	Message int
 	Role    message.Role

@@ -1,28 +1,27 @@
-// Package approval asks people before a tool call runs: a hook that answers at
-// the point Approve with what a person says, or has said before.
+// Package approval asks people before a tool call runs: a hook that decides at the
+// point Approve with a person's answer, now or remembered.
 //
-// What has to be asked is another hook's decision (hook.AskTool). How a person is
-// reached is the host's business ([hook.Host]): a terminal, clients over a socket, a
-// web page. Between the two this package has what is the same for all of them: how
-// long to wait and what a silence means, what may be remembered and where, and that
-// everything which goes wrong is a refusal.
+// Another hook decides which calls need approval (hook.AskTool). The host
+// ([hook.Host]) reaches the person: on a terminal, by clients over a socket, on a web
+// page. This package decides the rest: how long to wait and what happens after that,
+// which answers are remembered and where. Every failure refuses the call.
 //
-// It is no policy. A rule here is an answer that a person gave to a call that was
-// shown, kept for calls which that answer covers too.
+// The package is not a policy. A rule here is a person's answer to one call, kept for
+// further calls that the answer covers.
 //
 // # What is remembered
 //
-// An answer is remembered only if the person chose one of the offers that came with
-// the request, each a sentence that says all of what it covers: exactly this call;
-// any call for a file, or for the files below its folder, of a tool that writes
-// files; any call of a tool that neither destroys nor runs a command. A rule covers what its sentence
-// says and nothing else: see the README. A modification is for its one call.
+// An answer is remembered only if the person chose one of the request's offers. Each
+// offer is a sentence that says which calls it covers: exactly this call; for a tool
+// that writes files, any call for this file or for the files below its folder; for a
+// tool that neither destroys nor runs commands, any call. A rule covers the calls of
+// its sentence and no others: see the README. A modification counts for one call.
 //
 // # Goroutines
 //
-// While a person is asked, a goroutine watches for an answer that is remembered
-// meanwhile; Approve waits for its end. No lock is held while a file or the host is
-// waited for.
+// While Approve waits for a person, a goroutine watches for a remembered answer from
+// elsewhere; Approve waits for its end. No lock is held during calls of the host or of
+// the file system.
 package approval
 
 import (
@@ -42,52 +41,50 @@ import (
 // DefaultTimeout is how long people have for their answer.
 const DefaultTimeout = 15 * time.Minute
 
-// Interrupted is the reason of a call that is refused because its turn ended
-// before it had an answer.
+// Interrupted is the reason for the refusal of a call whose turn ended before the answer.
 const Interrupted = "The turn ended before the user answered."
 
-// saidNo is the reason of a person who gives none.
+// saidNo is the reason if the person gives none.
 const saidNo = "The user said no."
 
 // Approval answers asks. It is safe for concurrent use; New makes one.
 type Approval struct {
 	hook.Nop
 	o Options
-	// conversations are the answers that were remembered for a conversation.
+	// conversations has the answers that count for one conversation.
 	conversations hook.ConversationState[answers]
 	rules         *rules
 }
 
 var _ hook.Approve = (*Approval)(nil)
 
-// TimeoutAction is what becomes of a call that nobody has answered in time.
+// TimeoutAction decides about calls without an answer in time.
 type TimeoutAction uint8
 
 // The timeout actions.
 const (
 	// RefuseOnTimeout is the default.
 	RefuseOnTimeout TimeoutAction = iota
-	// ApproveOnTimeout lets calls run that nobody has looked at. It is dangerous:
-	// who can keep people busy, or asks while they sleep, may do everything.
+	// ApproveOnTimeout runs calls that no person has seen. It is dangerous: an agent
+	// that keeps people busy, or asks while they sleep, may do anything.
 	ApproveOnTimeout
 )
 
 // Options are the settings of an [Approval]; nil is all zero values.
 type Options struct {
 	// Timeout is how long to wait for an answer; 0 is DefaultTimeout, negative waits
-	// as long as the turn goes on.
+	// until the turn ends.
 	Timeout time.Duration
-	// OnTimeout is what happens then.
+	// OnTimeout decides about calls without an answer after Timeout.
 	OnTimeout TimeoutAction
-	// Dir is the directory of the rules that outlive the process, made when the
-	// first one is written. "" keeps none: answers can be remembered for a
-	// conversation only.
+	// Dir is the directory of the rules that outlive the process. The first write
+	// makes it. With "" answers can be remembered for a conversation only.
 	Dir string
-	// Project is the absolute path of the directory that the tools work in, without
-	// symbolic links. Rules in Dir belong to it and count nowhere else. "" offers
-	// nothing that is about files.
+	// Project is the absolute path, without symbolic links, of the directory in which
+	// the tools work. Rules in Dir count for their project only. With "" there are no
+	// offers about files.
 	Project string
-	// Now is the clock of what is remembered; nil is time.Now.
+	// Now is the clock for remembered answers; nil is time.Now.
 	Now func() time.Time
 }
 
@@ -110,9 +107,9 @@ func (a *Approval) States() map[string]hook.State {
 	return map[string]hook.State{"conversations": &a.conversations}
 }
 
-// Approve answers with a rule, or with what a person says. It blocks until there is
-// an answer, the time for it is over, or ctx ends, which refuses the call. The error
-// is the host's failure, and refuses it too.
+// Approve decides with a rule, or with a person's answer. It blocks until there is an
+// answer, or until the timeout. The end of ctx refuses the call. The error is a failure
+// of the host, and refuses the call, too.
 func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
 	reason := asked.Verdict().Reason
 	s := a.rules.subject(call, reason)
@@ -139,9 +136,8 @@ func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 	return hook.ApprovalDecision{}, fmt.Errorf("ask for approval of %s: %w", call.Name(), err)
 }
 
-// inquiry is what a person is asked about the call. Its id is drawn at random, so
-// that nobody answers before the call was shown, nor after a restart what was shown
-// before.
+// inquiry returns the request to the person. Its id is random, so that no client can
+// answer it before it was shown, nor answer a request from before a restart.
 func (a *Approval) inquiry(call *hook.ToolCall, reason string, s subject) hook.Inquiry {
 	return hook.Inquiry{ID: rand.Text(), Timeout: a.o.Timeout, Approval: &hook.ApprovalRequest{
 		CallID: call.ID(), Tool: call.Name(), Args: call.Args(), Reason: reason, Offers: s.offers(),
@@ -149,8 +145,8 @@ func (a *Approval) inquiry(call *hook.ToolCall, reason string, s subject) hook.I
 	}}
 }
 
-// untilRemembered returns a context that also ends when an answer is remembered that
-// covers the call. stop ends it and returns that answer.
+// untilRemembered returns a context that also ends when an answer to another call is
+// remembered that covers this one. stop ends the context and returns that answer.
 func (a *Approval) untilRemembered(ctx context.Context, call *hook.ToolCall, s subject, changed <-chan struct{}) (
 	asking context.Context, stop func() (d hook.ApprovalDecision, found bool)) {
 	asking, cancel := context.WithCancel(ctx)
@@ -176,7 +172,7 @@ func (a *Approval) untilRemembered(ctx context.Context, call *hook.ToolCall, s s
 	}
 }
 
-// timedOut decides about a call that nobody has answered in time.
+// timedOut decides about a call without an answer in time.
 func (a *Approval) timedOut(ctx context.Context, call *hook.ToolCall, r hook.ApprovalRequest) hook.ApprovalDecision {
 	what := "nobody answered within " + a.o.Timeout.String()
 	d, then := hook.RefuseCall("N"+what[1:]+"."), ": the call is refused"
@@ -189,7 +185,7 @@ func (a *Approval) timedOut(ctx context.Context, call *hook.ToolCall, r hook.App
 	return by(hook.ByTimeout, d)
 }
 
-// answered turns a response into a decision, and remembers it if that was wanted.
+// answered turns a response into a decision, and remembers it if the person chose so.
 func (a *Approval) answered(ctx context.Context, call *hook.ToolCall, s subject, r hook.ApprovalRequest, given hook.Response) (hook.ApprovalDecision, error) {
 	var reply hook.ApprovalReply
 	if given.Approval != nil {
@@ -221,8 +217,8 @@ func decision(r hook.ApprovalReply) hook.ApprovalDecision {
 	return hook.RefuseCall(cmp.Or(r.Reason, saidNo))
 }
 
-// remembered is the answer of a rule. What is wrong with one is told, and then it
-// answers nothing.
+// remembered returns the decision of a rule. It reports a rule that it cannot read, and
+// then returns no decision.
 func (a *Approval) remembered(ctx context.Context, call *hook.ToolCall, s subject) (hook.ApprovalDecision, bool) {
 	found, ok, err := a.rules.find(s)
 	if err != nil {

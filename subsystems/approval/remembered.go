@@ -16,39 +16,38 @@ import (
 	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
-// Remembered is an answer that outlives its conversation, for people who want to see
-// what they have said. It holds until it is forgotten.
+// Remembered is an answer that outlives its conversation, in a form for people. It counts
+// until Forget deletes it.
 type Remembered struct {
-	// ID names it in its directory: 32 characters, or the name of a file that is none
-	// of ours.
+	// ID names it in its directory: 32 characters, or the name of a foreign file.
 	ID string `json:"id"`
-	// Problem says why it answers nothing; then ID alone is sure to be set.
+	// Problem says why it does not count; then other fields but ID may be empty.
 	Problem string `json:"problem,omitzero"`
 	// Answer is hook.AnswerApprove or hook.AnswerRefuse.
 	Answer hook.Answer `json:"answer,omitzero"`
-	// Text is the sentence that the person has agreed to.
+	// Text is the sentence that the person agreed to.
 	Text string `json:"text,omitzero"`
-	// Project is where it counts, Agent for which agent's calls; "" is every one.
+	// Project and Agent are those whose calls it covers; an empty Agent is all agents.
 	Project string `json:"project,omitzero"`
 	Agent   string `json:"agent,omitzero"`
-	// Tool is the tool. Args, File and Folder say which of its calls the answer covers:
-	// those with exactly these arguments, for this file of the project, or for any file
-	// below this folder. At most one is set; none covers every call.
+	// Tool is the tool. At most one of Args, File and Folder limits the calls that the
+	// answer covers: to exactly these arguments, to this file of the project, or to files
+	// below this folder.
 	Tool   string `json:"tool,omitzero"`
 	Args   string `json:"args,omitzero"`
 	File   string `json:"file,omitzero"`
 	Folder string `json:"folder,omitzero"`
-	// Reason is why somebody was asked, Refusal what the model is told.
+	// Reason is why the call needed approval, Refusal the text for the model.
 	Reason  string `json:"reason,omitzero"`
 	Refusal string `json:"refusal,omitzero"`
-	// By is who answered, Since when.
+	// By names the person who answered, Since is the time of the answer.
 	By    string    `json:"by,omitzero"`
 	Since time.Time `json:"since,omitzero"`
 }
 
-// List returns what is remembered in a directory of [Options.Dir], for all projects,
-// the oldest first. A directory that does not exist has nothing. What cannot be read
-// is listed with its problem.
+// List returns the remembered answers in a directory of [Options.Dir], for all projects,
+// the oldest first. A missing directory has none. A file that cannot be read is listed
+// with its problem.
 func List(dir string) ([]Remembered, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +65,6 @@ func List(dir string) ([]Remembered, error) {
 	return out, nil
 }
 
-// remembered reads one file.
 func remembered(dir, name string) Remembered {
 	out := Remembered{ID: idOf(name)}
 	r, err := readRule(filepath.Join(dir, name))
@@ -84,7 +82,7 @@ func remembered(dir, name string) Remembered {
 	}
 }
 
-// idOf is the id of a file: the key of the rule, where the name has one.
+// idOf returns the id of a file: the key of the rule, if the name has one.
 func idOf(file string) string {
 	name := strings.TrimSuffix(file, ".json")
 	if at := strings.LastIndex(name, "-"); at >= 0 && len(name)-at-1 == keyLength {
@@ -93,9 +91,8 @@ func idOf(file string) string {
 	return name
 }
 
-// Forget deletes what is remembered under an id of [List]. Whoever is asked from then
-// on, in whichever process, is asked again. Something that is not there, or not there
-// any more, is forgotten already.
+// Forget deletes the answer with an id of [List]. From then on, all processes ask again.
+// A missing answer is no error.
 func Forget(dir, id string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -112,11 +109,10 @@ func Forget(dir, id string) error {
 	return nil
 }
 
-// errElsewhere: the content of a file is not what its name says.
+// errElsewhere: the name of a file does not belong to the rule in it.
 var errElsewhere = errors.New("it is about something else than its name says")
 
-// maxRule is the size in bytes of the largest file of a rule, which may hold the
-// arguments of a call.
+// maxRule limits the size of a rule's file, in bytes. It may have the arguments of a call.
 const maxRule = 16 << 20
 
 // reason is an error of a file without its path.

@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// what a rule covers.
+// what is the kind of calls that a rule covers.
 type what string
 
 const (
@@ -26,7 +26,7 @@ const (
 	coversTool   what = "tool"   // this tool
 )
 
-// scope is where a rule counts.
+// scope is the scope in which a rule counts.
 type scope string
 
 const (
@@ -35,34 +35,34 @@ const (
 	inProject      scope = "project"      // in the project, whichever agent calls
 )
 
-// cover says which calls a rule covers. Two covers are the same rule exactly if all
-// members are equal, and a call is covered by a cover exactly if it is among the
-// covers of the call's subject: there is no other matching.
+// cover is a set of calls. Two covers are the same rule if and only if all members are
+// equal. A cover covers a call if and only if it is among the covers of the call's
+// subject: there is no other matching.
 type cover struct {
 	What  what  `json:"what"`
 	Scope scope `json:"scope"`
-	// Conversation, Agent and Project are those of the scope; else empty.
+	// Conversation, Agent and Project identify the scope; those of other scopes are empty.
 	Conversation string `json:"conversation,omitempty"`
 	Agent        string `json:"agent,omitempty"`
 	Project      string `json:"project,omitempty"`
 	Tool         string `json:"tool"`
-	// Shape is a digest of what the tool takes and says of itself, so that another
-	// tool which gets the same name is none that was approved.
+	// Shape is a digest of the description, schema and annotations, so that the rule does not
+	// cover another tool that gets the same name.
 	Shape string `json:"shape"`
-	// Reason is why somebody was asked: an answer to one question is none to another.
+	// Reason is why the call needed approval: the answer covers no other reason.
 	Reason string `json:"reason,omitempty"`
-	// Args are the exact arguments of coversCall, as text: JSON within JSON would be
-	// written anew, and other bytes are another call.
+	// Args are the exact arguments of coversCall. They are text, because JSON within JSON
+	// could change its bytes, and other bytes are another call.
 	Args string `json:"args,omitempty"`
 	// File is that of coversFile, Folder that of coversFolder: relative to the project,
-	// with slashes. The folder "." is the whole project, which is no longer offered.
+	// with slashes. The folder "." is the whole project; old rules may have it.
 	File   string `json:"file,omitempty"`
 	Folder string `json:"folder,omitempty"`
 }
 
 // rule is an answer that was remembered.
 type rule struct {
-	// Text is the sentence that the person has agreed to.
+	// Text is the sentence that the person agreed to.
 	Text string `json:"text"`
 	answer
 	By    string    `json:"by,omitempty"`
@@ -70,10 +70,10 @@ type rule struct {
 	cover
 }
 
-// key names the cover: equal covers have equal keys.
+// key returns the cover's key: equal covers have equal keys.
 func (c cover) key() string {
 	data, err := json.Marshal(c)
-	if err != nil { // strings and JSON that was bound
+	if err != nil { // cannot happen: a cover has only strings
 		panic("approval: a cover that is no JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(data)
@@ -83,28 +83,26 @@ func (c cover) key() string {
 // keyLength is the length of a key, in characters.
 const keyLength = 32
 
-// subject is a call as rules see it.
+// subject is a call in the form that rules match.
 type subject struct {
-	call cover // with neither What nor Scope nor what goes with them
-	// files: the tool works on the file below the project, and takes nothing else
-	// that says where; file is its path.
+	call cover // without What and Scope and the members that belong to them
+	// files: the tool works on one file below the project; file is its path.
 	files bool
 	file  string
-	// whole: any call of the tool can be answered at once.
+	// whole: one answer may cover all calls of the tool.
 	whole bool
 	// lasting: rules can outlive the process.
 	lasting bool
-	// conversation is that of the people, also for the call of a child; nil outside
-	// of one.
+	// conversation is the one that people see, also for the call of a child; nil outside
+	// a conversation.
 	conversation *hook.Conversation
 	agent        string
 	project      string
 }
 
-// maxKept is how long arguments may be in bytes that a rule in a file has.
+// maxKept limits the arguments in a rule's file, in bytes.
 const maxKept = 64 << 10
 
-// subject returns the call as rules see it.
 func (rs *rules) subject(call *hook.ToolCall, reason string) subject {
 	tool, args := call.Tool(), call.Args()
 	s := subject{
@@ -125,7 +123,7 @@ func (rs *rules) subject(call *hook.ToolCall, reason string) subject {
 	return s
 }
 
-// shape is a digest of what the tool takes and says of itself.
+// shape returns a digest of the description, schema and annotations of a tool.
 func shape(t message.Tool) string {
 	data, err := json.Marshal(struct {
 		Description string
@@ -133,26 +131,24 @@ func shape(t message.Tool) string {
 		Notes       message.Annotations
 	}{t.Description, t.Input, t.Annotations})
 	if err != nil {
-		data = []byte(t.Input) // a schema that is no JSON is still itself
+		data = []byte(t.Input) // the schema is not JSON
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
 
-// beside are the members that arguments about a file may have without naming
-// another place.
-var beside = [...]string{"file_path", "content", "old_string", "new_string", "replace_all"}
+// fileArgs are the arguments that a tool for one file may have: no other names a place.
+var fileArgs = [...]string{"file_path", "content", "old_string", "new_string", "replace_all"}
 
-// file returns the path of the one file that the arguments are about, relative to
-// the project: one that can be reached without following a link, and of which no
-// part is hidden.
+// file returns the path of the one file that the arguments name, relative to the project.
+// It returns false for a path through a link, and for one with a hidden part.
 func (rs *rules) file(in map[string]json.RawMessage) (string, bool) {
 	var name string
 	if rs.project == "" || json.Unmarshal(in["file_path"], &name) != nil {
 		return "", false
 	}
 	for member := range in {
-		if !slices.Contains(beside[:], member) {
+		if !slices.Contains(fileArgs[:], member) {
 			return "", false
 		}
 	}
@@ -180,7 +176,7 @@ func (rs *rules) file(in map[string]json.RawMessage) (string, bool) {
 	return name, true
 }
 
-// folders are those that the file is below, the nearest first; "." is the project.
+// folders returns the folders above the file, the nearest first; "." is the project.
 func (s subject) folders() []string {
 	var out []string
 	if !s.files {
@@ -194,7 +190,7 @@ func (s subject) folders() []string {
 	}
 }
 
-// scopes are where a rule about the call can count, the narrowest first.
+// scopes returns the scopes that a rule for the call can have, the narrowest first.
 func (s subject) scopes() []scope {
 	var out []scope
 	if s.conversation != nil {
@@ -209,7 +205,7 @@ func (s subject) scopes() []scope {
 	return out
 }
 
-// in returns the cover at a scope.
+// in returns the cover with a scope.
 func (s subject) in(c cover, at scope) cover {
 	c.Scope = at
 	switch at {
@@ -223,8 +219,8 @@ func (s subject) in(c cover, at scope) cover {
 	return c
 }
 
-// kinds are the covers of the call, the narrowest first, for files below each of the
-// folders.
+// kinds returns the covers of the call without scopes, the narrowest first, with one for
+// each of the folders.
 func (s subject) kinds(folders []string) []cover {
 	out := []cover{s.call}
 	out[0].What = coversCall
@@ -247,12 +243,11 @@ func (s subject) kinds(folders []string) []cover {
 	return out
 }
 
-// covers are all that would cover the call.
 func (s subject) covers() []cover { return s.everywhere(s.kinds(s.folders())) }
 
-// offered are those of the covers that a person can choose: of folders the file's
-// own. The root of the project is none of them: below it lies everything, the files
-// that commands run included, and a person was shown one file.
+// offered returns the covers that a person can choose. Of the folders it offers only the
+// file's own, and never the root of the project: below it are also files that commands
+// run, and the person has seen one file only.
 func (s subject) offered() []cover {
 	folders := s.folders()
 	folders = folders[:min(1, len(folders))]
@@ -272,10 +267,9 @@ func (s subject) everywhere(kinds []cover) []cover {
 	return out
 }
 
-// id names a cover among those that are offered.
+// id identifies a cover among the offered ones.
 func (c cover) id() string { return string(c.What) + "-" + string(c.Scope) }
 
-// offers are what a person can choose.
 func (s subject) offers() message.List[hook.Offer] {
 	var out []hook.Offer
 	for _, c := range s.offered() {
@@ -284,7 +278,7 @@ func (s subject) offers() message.List[hook.Offer] {
 	return message.Freeze(out)
 }
 
-// text says what the cover covers, and how far that reaches.
+// text describes the cover and its scope in a sentence.
 func (c cover) text() string {
 	text := "any call of " + c.Tool
 	switch c.What {
@@ -307,7 +301,7 @@ func (c cover) text() string {
 	return text + ", in this conversation and the tasks that it hands out"
 }
 
-// plain returns text as it can be shown: in quotes unless it is what it looks like.
+// plain returns text for display: in quotes if it has invisible or ambiguous characters.
 func plain(text string) string {
 	if q := strconv.QuoteToGraphic(text); q != `"`+text+`"` || strings.ContainsAny(text, " ,") || text == "" {
 		return q

@@ -15,10 +15,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// rules are the answers that were remembered: those of a conversation with it, the
-// others in files, one each, which are read whenever a call is asked about. So
-// several processes share them without a lock, and one that is deleted is forgotten
-// at once.
+// rules are the remembered answers. Those of a conversation are in its state, the others
+// in files, one for each rule. Each request reads the files again. So several processes
+// share rules without a lock, and a deleted rule stops to count at once.
 type rules struct {
 	dir, project  string
 	conversations *hook.ConversationState[answers]
@@ -28,11 +27,10 @@ type rules struct {
 	changed chan struct{}
 }
 
-// answers are the rules of a conversation, by the keys of what they cover. The
-// value is never changed.
+// answers are the rules of a conversation, by the keys of their covers. The map is never
+// changed: updates copy it.
 type answers map[string]answer
 
-// answer is a rule of a conversation.
 type answer struct {
 	Answer  hook.Answer `json:"answer"`
 	Refusal string      `json:"refusal,omitempty"`
@@ -42,16 +40,15 @@ func newRules(dir, project string, conversations *hook.ConversationState[answers
 	return &rules{dir: dir, project: project, conversations: conversations, changed: make(chan struct{})}
 }
 
-// changes returns what is closed when a rule is remembered from now on.
+// changes returns a channel that is closed when the next rule is remembered.
 func (rs *rules) changes() <-chan struct{} {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.changed
 }
 
-// find returns the rule that answers the call: one that refuses before one that
-// approves. The error says which rules cannot be read, and goes with the rule that
-// was found without them.
+// find returns the rule for the call. A rule that refuses wins over one that approves. The
+// error names rules that cannot be read; a rule may be found in spite of it.
 func (rs *rules) find(s subject) (found answer, ok bool, err error) {
 	for _, c := range s.covers() {
 		r, known, e := rs.read(s, c)
@@ -66,7 +63,7 @@ func (rs *rules) find(s subject) (found answer, ok bool, err error) {
 		}
 	}
 	if err != nil && ok && found.Answer != hook.AnswerRefuse {
-		ok = false // what cannot be read could have refused
+		ok = false // an unread rule could have refused
 	}
 	return found, ok, err
 }
@@ -80,7 +77,6 @@ func (rs *rules) read(s subject, c cover) (answer, bool, error) {
 	return r.answer, ok, err
 }
 
-// load reads the file of a rule.
 func (rs *rules) load(c cover) (rule, bool, error) {
 	name := rs.path(c)
 	r, err := readRule(name)
@@ -98,14 +94,13 @@ func (rs *rules) load(c cover) (rule, bool, error) {
 
 func (rs *rules) path(c cover) string { return filepath.Join(rs.dir, fileOf(c)) }
 
-// fileOf is the name of a rule's file: the tool's name is for people, and may be any
-// text in front of a call that was not bound.
+// fileOf returns the name of a rule's file. The tool's name in it is for people; it may be
+// any text if the call's tool is not known.
 func fileOf(c cover) string {
 	return filepath.Base(filepath.Clean("/"+c.Tool)) + "-" + c.key() + ".json"
 }
 
-// remember keeps the answer for what the reply says, in the place of what was kept
-// for it before.
+// remember keeps the answer for the cover that the reply names. It replaces an older answer.
 func (rs *rules) remember(s subject, reply hook.ApprovalReply, now time.Time) error {
 	for _, c := range s.offered() {
 		if c.id() != reply.Remember {
@@ -133,8 +128,7 @@ func (rs *rules) remember(s subject, reply hook.ApprovalReply, now time.Time) er
 	return fmt.Errorf("there is no offer %.40q", reply.Remember)
 }
 
-// write writes the file of a rule: whole or not at all, and on disk when it
-// returns.
+// write writes the file of a rule atomically, and syncs it to disk.
 func (rs *rules) write(r rule) error {
 	var data bytes.Buffer
 	enc := json.NewEncoder(&data)

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// syncDir makes what was renamed in a directory last.
+// syncDir syncs a directory to disk after a rename in it.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package askuser lets an agent ask the people it works for: the tool ask_user
 // puts one to four questions with options and waits for the answer.
 //
-// Who shows the questions and takes the answer is the host's business
-// ([hook.Host.Ask]): a terminal, a web page, an editor. People may always answer
-// in their own words, or leave a question out.
+// The host ([hook.Host.Ask]) shows the questions and takes the answer: a terminal, a
+// web page, an editor. People may always answer in their own words, or leave a
+// question out.
 //
-// It is no approval. Whether a tool may run is asked where that is decided, with
-// what would run; a model's own question shows what the model says.
+// An answer approves nothing. The approval of a tool call shows the call itself; a
+// model's question shows only the words of the model.
 package askuser
 
 import (
@@ -38,7 +38,7 @@ var _ hook.Hook = (*AskUser)(nil)
 // Options are the settings of [AskUser]; nil is all zero values.
 type Options struct {
 	// Timeout is how long to wait for an answer; 0 is DefaultTimeout, negative waits
-	// as long as the turn goes on.
+	// until the turn ends.
 	Timeout time.Duration
 }
 
@@ -99,26 +99,26 @@ func (a *AskUser) Ask(ctx context.Context, env *hook.Env, in AskInput) (message.
 	case errors.Is(err, hook.ErrUnanswered):
 		return message.ToolResult{}, &hook.ToolError{Kind: message.FailTimeout, Text: a.unanswered()}
 	case errors.Is(err, hook.ErrNoTurn):
-		return message.ToolResult{}, &hook.ToolError{Kind: message.FailOperation, Text: "There is nobody here who could be asked." + goOn}
+		return message.ToolResult{}, &hook.ToolError{Kind: message.FailOperation, Text: "There is nobody here who could be asked." + withoutAnswer}
 	case err != nil:
 		return message.ToolResult{}, err
-	case putAside(r):
-		return message.ToolResult{}, &hook.ToolError{Kind: message.FailOperation, Text: "The user put the questions aside without an answer." + goOn}
+	case unanswered(r):
+		return message.ToolResult{}, &hook.ToolError{Kind: message.FailOperation, Text: "The user put the questions aside without an answer." + withoutAnswer}
 	}
 	return result(inquiry, r)
 }
 
-// goOn is what the model is told where there is no answer.
-const goOn = " Go on without: take the way that is easiest to undo and say what you assumed, or end with the question as your answer."
+// withoutAnswer tells the model what to do without an answer.
+const withoutAnswer = " Go on without: take the way that is easiest to undo and say what you assumed, or end with the question as your answer."
 
 func (a *AskUser) unanswered() string {
 	if a.timeout == 0 {
-		return "Nobody answered." + goOn
+		return "Nobody answered." + withoutAnswer
 	}
-	return fmt.Sprintf("Nobody answered within %s.%s", a.timeout, goOn)
+	return fmt.Sprintf("Nobody answered within %s.%s", a.timeout, withoutAnswer)
 }
 
-// check refuses what the schema cannot say, with what to change.
+// check checks what the schema cannot express. Its errors say what to change.
 func check(qs []Question) error {
 	texts := map[string]int{}
 	for i, q := range qs {
@@ -146,8 +146,8 @@ func check(qs []Question) error {
 
 func wrong(text string) error { return &hook.ToolError{Kind: message.FailArguments, Text: text + "."} }
 
-// fold returns the text as it is compared: a person who types a label does not
-// heed case and blanks.
+// fold returns the text for comparisons that ignore case and repeated blanks, because
+// people type labels without care for them.
 func fold(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 func questions(qs []Question) []hook.Question {
@@ -165,8 +165,8 @@ func questions(qs []Question) []hook.Question {
 	return out
 }
 
-// result is the answer as the model reads it, a line for each question, with the
-// inquiry and the response as they are for clients.
+// result returns the answer for the model, a line for each question. Its Meta has the
+// inquiry and the response for clients.
 func result(q hook.Inquiry, r hook.Response) (message.ToolResult, error) {
 	meta, err := json.Marshal(struct {
 		Inquiry  hook.Inquiry  `json:"inquiry"`
@@ -184,15 +184,14 @@ func result(q hook.Inquiry, r hook.Response) (message.ToolResult, error) {
 		if i > 0 {
 			sb.WriteByte('\n')
 		}
-		sb.WriteString(question.Text + " → " + said(given))
+		sb.WriteString(question.Text + " → " + answerText(given))
 	}
 	out := message.TextResult(sb.String())
 	out.Meta = message.JSON(meta)
 	return out, nil
 }
 
-// putAside reports whether nothing was answered.
-func putAside(r hook.Response) bool {
+func unanswered(r hook.Response) bool {
 	for _, g := range r.Given.All() {
 		if g.Chosen.Len() > 0 || strings.TrimSpace(g.Text) != "" {
 			return false
@@ -201,8 +200,7 @@ func putAside(r hook.Response) bool {
 	return true
 }
 
-// said is what was answered to one question.
-func said(g hook.Given) string {
+func answerText(g hook.Given) string {
 	text := strings.ReplaceAll(strings.TrimSpace(g.Text), "\n", "\n  ")
 	chosen := strings.Join(g.Chosen.Slice(), "; ")
 	switch {

@@ -1,12 +1,12 @@
-// Package cost tells what the models cost: it multiplies the tokens of every step
-// with a price table and adds them up for turns, conversations and agents.
+// Package cost adds up the cost of model calls for turns, conversations and agents: the
+// tokens of every step times the price of the model.
 //
 //	c, err := cost.New(&cost.Options{Prices: cost.Table{"gpt-5*": {Input: 1.25, Output: 10}}})
 //
-// The totals of the turn that runs and of its conversation are shared states,
-// "cost.turn" and "cost.conversation" of the type hook.Cost: package guard reads
-// them to enforce a limit, and any other hook can by declaring a state of that name.
-// A turn's total includes the turns of other agents that it runs.
+// The totals of the running turn and of its conversation are the shared states
+// "cost.turn" and "cost.conversation" of the type hook.Cost. Any hook can read them by
+// declaring a state of that name; package guard does so to enforce a limit. A turn's
+// total includes the turns of other agents that it runs.
 package cost
 
 import (
@@ -31,13 +31,13 @@ type Cost struct {
 
 	mu     sync.Mutex
 	agents map[string]Totals
-	// unknown are the models without a price that have been told of.
+	// unknown has the models without a price that were reported.
 	unknown map[string]bool
 }
 
 var _ hook.AfterStep = (*Cost)(nil)
 
-// Totals are what has been used since the process began.
+// Totals are the usage and cost since the process began.
 type Totals struct {
 	Usage message.Usage
 	Cost  hook.Cost
@@ -47,10 +47,10 @@ type Totals struct {
 
 // Options are the settings of [Cost]; nil is all zero values.
 type Options struct {
-	// Prices are those of the models. A model without a price costs nothing, and a
-	// diagnostic says so once.
+	// Prices are the prices of the models. A model without a price costs nothing, and a
+	// diagnostic reports it once.
 	Prices Table
-	// Quiet: nothing is said of models without a price.
+	// Quiet: do not report models without a price.
 	Quiet bool
 }
 
@@ -74,28 +74,28 @@ func (c *Cost) States() map[string]hook.State {
 	return map[string]hook.State{"conversation": &c.conversation}
 }
 
-// Price returns what a model call with this usage costs; 0 if the model has no
-// price. It is what a runtime wants to know to show costs.
+// Price returns the cost of a model call with this usage; 0 if the model has no price.
+// A runtime uses it to show costs.
 func (c *Cost) Price(model string, u message.Usage) hook.Cost {
 	p, _ := c.prices.of(model)
 	return p.cost(u)
 }
 
-// Turn returns what the turn has cost so far, with those that it runs.
+// Turn returns the cost of the turn so far, with the turns that it runs.
 func (c *Cost) Turn(t *hook.Turn) hook.Cost { return c.turn.Get(t.Root()) }
 
-// Conversation returns what the conversation has cost, with what it ran.
+// Conversation returns the cost of the conversation, with the turns that it ran.
 func (c *Cost) Conversation(v *hook.Conversation) hook.Cost { return c.conversation.Get(v) }
 
-// Agent returns what the agent's own model calls have cost since the process began.
+// Agent returns the totals of the agent's own model calls since the process began.
 func (c *Cost) Agent(name string) Totals {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.agents[name]
 }
 
-// AfterStep charges what the model calls of the step have used, at the price of the
-// model that answered last.
+// AfterStep charges the usage of the step's model calls, at the price of the model that
+// answered last.
 func (c *Cost) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	u := outcome.Usage
 	price, known := c.prices.of(step.Model())
@@ -117,16 +117,17 @@ func (c *Cost) AfterStep(ctx context.Context, step *hook.Step, outcome hook.Step
 	return hook.StepDecision{}, nil
 }
 
-// first notes a model without a price and reports whether it is the first time.
+// first records a model without a price, and reports whether it is new. Beyond maxUnknown
+// no model counts as new.
 func (c *Cost) first(model string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.unknown[model] || len(c.unknown) == maxUnknown
-	if !told {
-		c.unknown[model] = true
+	if c.unknown[model] || len(c.unknown) == maxUnknown {
+		return false
 	}
-	return !told
+	c.unknown[model] = true
+	return true
 }
 
-// maxUnknown bounds the models that are remembered to have no price.
+// maxUnknown limits the recorded models without a price.
 const maxUnknown = 100

@@ -11,13 +11,12 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Table has the price of each model by its id; an id that ends in * is the beginning
-// of several. The longest that fits holds.
+// Table has the price of each model by its id. An id that ends in * is a prefix; the
+// longest id that matches counts.
 type Table map[string]Price
 
-// Price is what a model costs in US dollars per million tokens. It is at most a
-// million dollars and has at most three places: a token costs a whole number of
-// billionths of a dollar.
+// Price is a model's price in US dollars per million tokens, at most a million dollars
+// with at most three decimals: a token costs a whole number of billionths of a dollar.
 type Price struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
@@ -30,14 +29,13 @@ type Price struct {
 // rate is a [Price] per token.
 type rate struct{ input, output, read, write hook.Cost }
 
-// cost is what the usage costs. Reasoning is part of the output, and what the cache
-// had is part of the input.
+// cost returns the cost of the usage. Output includes reasoning, and input includes cached
+// tokens.
 func (r rate) cost(u message.Usage) hook.Cost {
 	plain := max(u.Input-u.CacheRead-u.CacheWrite, 0)
 	return hook.Cost(plain)*r.input + hook.Cost(u.CacheRead)*r.read + hook.Cost(u.CacheWrite)*r.write + hook.Cost(u.Output)*r.output
 }
 
-// prices is a compiled table.
 type prices struct {
 	exact map[string]rate
 	// prefixes are sorted, the longest first.
@@ -102,11 +100,11 @@ func (p Price) rate() (rate, error) {
 	return rate{out[0], out[1], out[2], out[3]}, nil
 }
 
-// Parse reads a price list, as a file has it:
+// Parse reads the text of a price list:
 //
 //	{"models": {"gpt-5*": {"input": 1.25, "output": 10, "cache_read": 0.125}}}
 //
-// Unknown and repeated keys are errors. Source is what errors call the text.
+// Unknown and repeated keys are errors. Errors name the text by source.
 func Parse(data []byte, source string) (Table, error) {
 	list, err := message.DecodeStrict[struct {
 		Models Table `json:"models"`

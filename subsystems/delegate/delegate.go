@@ -1,12 +1,11 @@
 // Package delegate lets an agent hand tasks to other agents: the tool delegate
 // runs up to eight of them at the same time, each with a conversation of its own,
-// and brings back what they say.
+// and returns their answers.
 //
-// How an agent is run is the host's business ([hook.Host.RunAgent]): it passes the
-// same hooks as the one that delegates, may use no tool that the other may not,
-// spends of the same limits and ends with it. This package decides which agents
-// there are to delegate to, and keeps the tasks apart: one that fails, panics or
-// is cancelled takes nothing from the others.
+// The host runs the agents ([hook.Host.RunAgent]): with the same hooks and limits as
+// the delegating agent, with no tools that this one may not use, and no longer than
+// its turn. This package decides to which agents an agent may delegate, and isolates
+// the tasks: a task that fails, panics or is cancelled does not affect the others.
 package delegate
 
 import (
@@ -33,18 +32,18 @@ var _ hook.Hook = (*Delegate)(nil)
 
 // Options are the settings of [Delegate]; nil is all zero values.
 type Options struct {
-	// Agents returns the agents that there are. It is asked when an agent is
-	// registered and at each call, from any goroutine. Nil: any name is tried, and
-	// no prompt lists them.
+	// Agents returns the existing agents. It is called when an agent is registered and
+	// at each call of the tool, from any goroutine. Nil: any name is tried, and no
+	// prompt lists the agents.
 	Agents func() []AgentInfo
 	// Parallel is how many tasks of one call run at the same time; 0 is
 	// DefaultParallel.
 	Parallel int
-	// MaxResult bounds what one task brings back, in bytes as they are written in JSON;
-	// 0 is DefaultMaxResult.
+	// MaxResult limits each text of a task's result, in bytes of JSON; 0 is
+	// DefaultMaxResult.
 	MaxResult int
-	// MaxTotal bounds what all tasks of a call bring back together, in bytes of JSON; 0
-	// is DefaultMaxTotal. It has to be below the runtime's own bound of a result, which
+	// MaxTotal limits the results of all tasks of a call, in bytes of JSON; 0 is
+	// DefaultMaxTotal. It must be below the runtime's own limit of a result, which
 	// would cut the middle out.
 	MaxTotal int
 }
@@ -56,13 +55,13 @@ const (
 	DefaultMaxTotal  = 96_000
 )
 
-// AgentInfo is what an agent that delegates is told of another one.
+// AgentInfo describes an agent to the agents that delegate.
 type AgentInfo struct{ Name, Description string }
 
 // Section is an agent's configuration: the section "delegate".
 type Section struct {
-	// Agents are those that the agent may delegate to. Empty means none. Nil means
-	// those of the agent that runs this one, and all if nobody does.
+	// Agents are the agents to which the agent may delegate. Empty is none. Nil is the
+	// list of the agent whose turn runs this one, or all agents without such a turn.
 	Agents []string `json:"agents"`
 }
 
@@ -99,7 +98,7 @@ func (d *Delegate) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.A
 	return cfg, nil
 }
 
-// ScopedTools takes the tool from an agent that has nobody to delegate to.
+// ScopedTools removes the tool from an agent that may delegate to no agent.
 func (d *Delegate) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	agents, listed, err := d.inScope(cfg)
 	switch {
@@ -116,8 +115,8 @@ func (d *Delegate) narrowed(cfg *hook.AgentConfig) bool {
 	return err == nil && s.Agents != nil
 }
 
-// inScope returns the agents that cfg may delegate to, sorted by name; listed is
-// false if it may be any, and nobody knows which there are.
+// inScope returns the agents that cfg may delegate to, sorted by name. listed is false if
+// any name may be tried, because Options.Agents is nil.
 func (d *Delegate) inScope(cfg *hook.AgentConfig) (agents []AgentInfo, listed bool, err error) {
 	s, _, err := hook.SectionOf[Section](cfg, "delegate")
 	switch {
@@ -132,10 +131,9 @@ func (d *Delegate) inScope(cfg *hook.AgentConfig) (agents []AgentInfo, listed bo
 	return sorted(agents), s.Agents != nil, nil
 }
 
-// all returns the agents that there are, sorted by name.
 func (d *Delegate) all() []AgentInfo { return sorted(slices.Clone(d.o.Agents())) }
 
-// sorted sorts the agents by name and drops all but the first of one name.
+// sorted sorts the agents by name, and keeps the first of each name.
 func sorted(agents []AgentInfo) []AgentInfo {
 	slices.SortStableFunc(agents, func(a, b AgentInfo) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(agents, func(a, b AgentInfo) bool { return a.Name == b.Name })
@@ -153,7 +151,7 @@ func names(agents []AgentInfo) []string {
 	return out
 }
 
-// listing names the agents, and of many how many more there are.
+// listing names the first agents and counts the others.
 func listing(agents []AgentInfo) string {
 	const most = 50
 	text := strings.Join(names(agents[:min(len(agents), most)]), ", ")
@@ -171,13 +169,13 @@ func known(agents []AgentInfo) string {
 }
 
 const (
-	// maxListed is how many characters of an agent's description a prompt has.
+	// maxListed limits an agent's description in a prompt, in characters.
 	maxListed = 300
-	// maxList is how many bytes of a prompt may be about agents.
+	// maxList limits the list of agents in a prompt, in bytes.
 	maxList = 16 << 10
 )
 
-// SystemPrompt lists the agents that there are to delegate to, sorted by name.
+// SystemPrompt lists the agents to which cfg may delegate, sorted by name.
 func (d *Delegate) SystemPrompt(cfg *hook.AgentConfig) string {
 	agents, listed, err := d.inScope(cfg)
 	if err != nil || listed && len(agents) == 0 {
@@ -204,13 +202,13 @@ func (d *Delegate) SystemPrompt(cfg *hook.AgentConfig) string {
 	return sb.String()
 }
 
-// line is a description on one line of bounded length.
+// line returns a description as one line of limited length.
 func line(text string) string {
 	text, _ = character.Cut(strings.Join(strings.Fields(text), " "), maxListed)
 	return text
 }
 
-// check returns an error for a name that is none of an agent to delegate to.
+// check returns an error if cfg may not delegate to the agent of that name.
 func (d *Delegate) check(cfg *hook.AgentConfig, name string) error {
 	agents, listed, err := d.inScope(cfg)
 	switch {

@@ -18,7 +18,7 @@ type DelegateInput struct {
 	Tasks []Task `json:"tasks" hook:"minitems=1,maxitems=8"`
 }
 
-// Task is what one agent is to do.
+// Task is the task of one agent.
 type Task struct {
 	// Agent is the name of the agent.
 	Agent string `json:"agent" hook:"minlen=1,maxlen=64"`
@@ -30,7 +30,7 @@ type Task struct {
 	Tools []string `json:"tools,omitempty" hook:"maxitems=128,maxlen=64"`
 }
 
-// TaskResult is what became of one task.
+// TaskResult is the result of one task.
 type TaskResult struct {
 	Agent string `json:"agent"`
 	// Result is the agent's final answer, "" if there is none.
@@ -66,7 +66,7 @@ func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput
 	if most := env.Grant.MaxOutput; most > 0 {
 		total = min(total, most)
 	}
-	bound(out, d.o.MaxResult, total)
+	shorten(out, d.o.MaxResult, total)
 	return out, nil
 }
 
@@ -91,7 +91,7 @@ func (d *Delegate) task(ctx context.Context, slots chan struct{}, env *hook.Env,
 	return r
 }
 
-// run runs the agent. A panic of the host's is an error that does not quote it.
+// run runs the agent. It turns a panic of the host into an error that does not quote it.
 func run(ctx context.Context, env *hook.Env, index int, t Task) (out hook.TurnOutcome, err error) {
 	defer func() {
 		if recover() != nil {
@@ -103,8 +103,8 @@ func run(ctx context.Context, env *hook.Env, index int, t Task) (out hook.TurnOu
 	})
 }
 
-// reason is why a task has no complete answer; "" if it has one. The cause of a
-// hook's failure is not in it, which may quote what nobody else is to see.
+// reason says why a task has no complete answer; "" if it has one. It leaves out the cause
+// of a hook's failure, which may quote secrets.
 func reason(out hook.TurnOutcome, err error) string {
 	var failure *hook.Failure
 	if err == nil {
@@ -142,9 +142,9 @@ func notThere(name string, agents []AgentInfo) string {
 	return text
 }
 
-// agentOf returns the agent whose list of agents holds for the call: the one that
-// calls, or the nearest above it that has a list. Without a turn it is an agent
-// without sections.
+// agentOf returns the agent whose list of agents applies to the call: the calling agent, or
+// the nearest agent above it with a list. Without a turn it returns an agent without
+// sections.
 func agentOf(call *hook.ToolCall) *hook.AgentConfig {
 	if call.Step() == nil || call.Step().Turn() == nil {
 		return &hook.AgentConfig{}

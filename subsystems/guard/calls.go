@@ -9,9 +9,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// BeforeTool denies a call that comes too often, and has it end with what is left
-// of the conversation's time. A call whose arguments a person has changed is asked
-// about again, and counts once.
+// BeforeTool denies calls that come too often, and limits a call to the rest of the
+// conversation's time. If a person changes the arguments of a call, BeforeTool is called
+// again; the call counts once.
 func (g *Guard) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 	if call.Step() == nil || call.Step().Turn() == nil {
 		return hook.ToolDecision{}, nil
@@ -38,11 +38,11 @@ func (g *Guard) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDec
 	return hook.ToolDecision{}, nil
 }
 
-// repeated counts the call with those that have its arguments, where an agent wants
-// to know, and returns their number.
+// repeated counts the call if any agent limits repeated calls. It returns the number of
+// calls with the same arguments.
 func (g *Guard) repeated(turn *hook.Turn, call *hook.ToolCall) (times int) {
-	if g.anyone(func(l *limits) bool { return l.repeats() >= 0 }) {
-		g.turn.Update(turn.Root(), func(c course) course {
+	if g.anyAgent(func(l *limits) bool { return l.repeats() >= 0 }) {
+		g.turn.Update(turn.Root(), func(c turnCounts) turnCounts {
 			c, times = c.repeated(turn.ID()+"/"+call.ID(), call.Name(), call.Args())
 			return c
 		})
@@ -77,12 +77,12 @@ func (g *Guard) lastMinute(root *hook.Turn, tool string) int {
 	return g.rates.Get(root.Conversation()).within(g.o.Now()).of(tool)
 }
 
-// note counts a call that may go on, where somebody wants to know.
+// note counts an allowed call, if any agent has a limit that needs the count.
 func (g *Guard) note(turn *hook.Turn, call *hook.ToolCall) {
 	root, tool := turn.Root(), call.Name()
-	inTurn := g.anyone(func(l *limits) bool { return allowed(l.turn.Calls, tool) >= 0 })
-	inAll := g.anyone(func(l *limits) bool { return allowed(l.conversation.Calls, tool) >= 0 })
-	perMinute := g.anyone(func(l *limits) bool { return l.perMinute(tool) >= 0 })
+	inTurn := g.anyAgent(func(l *limits) bool { return allowed(l.turn.Calls, tool) >= 0 })
+	inAll := g.anyAgent(func(l *limits) bool { return allowed(l.conversation.Calls, tool) >= 0 })
+	perMinute := g.anyAgent(func(l *limits) bool { return l.perMinute(tool) >= 0 })
 	if !inTurn && !inAll && !perMinute {
 		return
 	}
@@ -90,9 +90,9 @@ func (g *Guard) note(turn *hook.Turn, call *hook.ToolCall) {
 	if g.turn.Get(root).noted == id {
 		return
 	}
-	g.turn.Update(root, func(c course) course { c.noted = id; return c })
+	g.turn.Update(root, func(c turnCounts) turnCounts { c.noted = id; return c })
 	if inTurn {
-		g.turn.Update(root, func(c course) course { c.counts = c.called(tool); return c })
+		g.turn.Update(root, func(c turnCounts) turnCounts { c.counts = c.called(tool); return c })
 	}
 	if inAll {
 		g.conversation.Update(root.Conversation(), func(c counts) counts { return c.called(tool) })
@@ -134,7 +134,7 @@ func orNone(limit int) int {
 	return limit
 }
 
-// tighter returns the smaller of two limits, of which a negative one is none.
+// tighter returns the smaller of two limits; a negative one is no limit.
 func tighter(a, b int) int {
 	if a < 0 || b >= 0 && b < a {
 		return b

@@ -7,7 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// counts are what a conversation has used, as it is kept.
+// counts are the stored usage of a conversation.
 type counts struct {
 	Steps  int           `json:"steps,omitzero"`
 	Tokens int64         `json:"tokens,omitzero"`
@@ -15,13 +15,13 @@ type counts struct {
 	Calls  []tally       `json:"calls,omitzero"`
 }
 
-// course is what a turn has used, and how.
-type course struct {
+// turnCounts are the usage of a turn, and its calls.
+type turnCounts struct {
 	counts
-	// repeats are the calls by tool and arguments, most the one that came most often.
+	// repeats has the calls by tool and arguments; most is the most frequent of them.
 	repeats []repeat
 	most    repeat
-	// noted is the call that was counted last.
+	// noted is the id of the call that was counted last.
 	noted string
 }
 
@@ -36,7 +36,7 @@ type repeat struct {
 	tool  string
 	args  message.JSON
 	times int
-	// last is the call that was counted last.
+	// last is the id of the call that was counted last.
 	last string
 }
 
@@ -47,9 +47,8 @@ func (c counts) add(o counts) counts {
 	return c
 }
 
-// called returns the counts with one more call of the tool.
 func (c counts) called(tool string) counts {
-	c.Calls = slices.Clone(c.Calls) // others hold the old one
+	c.Calls = slices.Clone(c.Calls) // other goroutines may read the old slice
 	if i := c.callOf(tool); i >= 0 {
 		c.Calls[i].Times++
 	} else {
@@ -62,7 +61,6 @@ func (c counts) callOf(tool string) int {
 	return slices.IndexFunc(c.Calls, func(t tally) bool { return t.Tool == tool })
 }
 
-// calls returns how often the tool was called.
 func (c counts) calls(tool string) int {
 	if i := c.callOf(tool); i >= 0 {
 		return c.Calls[i].Times
@@ -70,9 +68,9 @@ func (c counts) calls(tool string) int {
 	return 0
 }
 
-// repeated returns the counts with one more call of the tool with the arguments,
-// and how often there was one. A call that is asked about again counts once.
-func (c course) repeated(id, tool string, args message.JSON) (course, int) {
+// repeated returns the counts with one more call of the tool with the arguments, and the
+// number of such calls. It counts a call once, even if BeforeTool sees it again.
+func (c turnCounts) repeated(id, tool string, args message.JSON) (turnCounts, int) {
 	c.repeats = slices.Clone(c.repeats)
 	i := slices.IndexFunc(c.repeats, func(r repeat) bool { return r.tool == tool && r.args == args })
 	if i < 0 {

@@ -1,17 +1,16 @@
-// Package guard ends what goes on for too long: turns, and whole conversations,
-// that reach a limit of steps, tokens, time or money, and calls that come too often
-// or again and again.
+// Package guard ends turns and conversations at limits of steps, tokens, time or money,
+// and denies tool calls that come too often.
 //
 //	guard.New(nil) // 20 steps, 32,768 tokens and 5 minutes a turn
 //
-// What a turn is charged with includes the turns of other agents that it runs:
-// they share its limits and each has those of its own agent beside them, which count
-// what was used before it began, too. A limit of
-// time also ends a model call or a tool that is under way, through its deadline.
+// A turn is charged for the turns of other agents that it runs. They share its limits,
+// and each has the limits of its own agent in addition; these count the usage before
+// its begin, too. A limit of time also ends a running model call or tool, through its
+// deadline.
 //
-// A limit is looked at before a step begins, so the step that passes it is done to
-// its end and its results are kept. A turn that ends at a limit says which
-// ("Token limit reached: 33010/32768") and its stop reason is the limit's.
+// Limits are checked before a step begins. So the step that exceeds a limit runs to its
+// end, and its results are kept. A turn that ends at a limit names it ("Token limit
+// reached: 33010/32768"), and its stop reason is the limit's.
 package guard
 
 import (
@@ -31,17 +30,17 @@ type Guard struct {
 	hook.Nop
 	o Options
 
-	// turn and conversation count, each for the turn that a user started and its
-	// conversation, whatever other agents they run.
-	turn         hook.TurnState[course]
+	// turn counts for the turn that a user started, conversation for its conversation.
+	// Both include the agents that they run.
+	turn         hook.TurnState[turnCounts]
 	conversation hook.ConversationState[counts]
 	rates        hook.ConversationState[rates]
-	// spent and spentBefore are what package cost tells, if it is there.
+	// spent and spentBefore are the states of package cost; 0 without it.
 	spent       hook.TurnState[hook.Cost]
 	spentBefore hook.ConversationState[hook.Cost]
 
 	mu sync.RWMutex
-	// agents are the limits of the agents that are registered.
+	// agents has the limits of the registered agents.
 	agents map[*hook.AgentConfig]*limits
 	all    limits
 }
@@ -61,40 +60,39 @@ var (
 
 // Options are the settings of [Guard]; nil is all zero values.
 type Options struct {
-	// Turn limits each turn. Zero values are the defaults; Off switches one off.
+	// Turn limits each turn. Zero fields are the defaults; Off switches a limit off.
 	Turn Limits
-	// Conversation limits all turns of a conversation together. Zero values are no
+	// Conversation limits all turns of a conversation together. Zero fields are no
 	// limit.
 	Conversation Limits
 	// Now is the clock of calls per minute; nil is time.Now.
 	Now func() time.Time
 }
 
-// Limits are what a turn or a conversation may use. Off, or any negative value, is
-// no limit.
+// Limits limit a turn or a conversation. Off, or any negative value, is no limit.
 type Limits struct {
-	// Steps is the number of model calls with what follows from them; for a turn 0
-	// is DefaultSteps. A number here, and Off in an agent's section, takes the place of
-	// the runtime's default; Off here leaves that to the runtime.
+	// Steps is the number of steps; for a turn 0 is DefaultSteps. A number here, and Off
+	// in an agent's section, replaces the runtime's default. Off here keeps the
+	// runtime's default.
 	Steps int
 	// Tokens is input plus output; for a turn 0 is DefaultTokens.
 	Tokens int64
 	// Time is wall time; for a turn 0 is DefaultTime.
 	Time time.Duration
-	// Cost is what the models cost, as package cost counts it; 0 is no limit.
+	// Cost is the cost of the models, from package cost; 0 is no limit.
 	Cost hook.Cost
-	// Finish are finish reasons of the model that end the turn after the step. OnStop
-	// may overrule it. Nil is none.
+	// Finish has finish reasons of the model that end the turn after the step. OnStop
+	// may overrule this. Nil is none.
 	Finish []message.FinishReason
-	// Calls are the calls of one tool, by its public name; "*" is every tool, each
-	// for itself. A call beyond is denied. Nil is no limit.
+	// Calls limits the calls of a tool, by its public name; "*" is each tool without an
+	// own limit. Further calls are denied. Nil is no limit.
 	Calls map[string]int
-	// PerMinute are the calls of one tool within a minute, as Calls. They count over
-	// the whole conversation, so the limits of turn and conversation do not differ:
-	// the smaller one holds. Nil is no limit.
+	// PerMinute limits the calls of a tool within a minute, by name as in Calls. The
+	// calls of the whole conversation count, so of the limits of turn and conversation
+	// the smaller one applies. Nil is no limit.
 	PerMinute map[string]int
-	// Repeats is how often one tool may be called with the same arguments; a call
-	// beyond is denied, and the turn ends after twice as many. 0 is no limit.
+	// Repeats limits the calls of one tool with the same arguments. Further calls are
+	// denied, and the turn ends after twice as many. 0 is no limit.
 	Repeats int
 }
 
@@ -126,15 +124,13 @@ func New(o *Options) *Guard {
 // limits are those of one agent.
 type limits struct {
 	turn, conversation Limits
-	// steps is the limit of steps of a turn where somebody has asked for one; 0 is that
-	// of the runtime.
+	// steps is the limit of steps of a turn if one is configured; 0 is the runtime's.
 	steps int
 }
 
-// OnBuildAgent reads the section "guard", and has the agent's turns end with the
-// limit of time, so that it reaches into calls. A limit of steps here takes the place of
-// the runtime's default, which could be lower. Limits that the agent itself has hold
-// beside it.
+// OnBuildAgent reads the section "guard". It sets the agent's time limit, which also ends
+// running calls. A limit of steps replaces the runtime's default, which could be lower.
+// The agent's own limits stay in force.
 func (g *Guard) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	l, err := g.limitsOf(&cfg)
 	if err != nil {
@@ -161,15 +157,14 @@ func (g *Guard) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error 
 	return nil
 }
 
-// OnUnregisterAgent forgets them.
+// OnUnregisterAgent drops the agent's limits.
 func (g *Guard) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
 	g.mu.Lock()
 	delete(g.agents, cfg)
 	g.mu.Unlock()
 }
 
-// of returns the limits of the agent; those without a section of its own if it was
-// not registered here.
+// of returns the limits of the agent, or those of all agents if it is not registered.
 func (g *Guard) of(cfg *hook.AgentConfig) *limits {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -191,7 +186,7 @@ func (g *Guard) BeforeStep(_ context.Context, step *hook.Step) (hook.StepDecisio
 	return hook.StepDecision{}, nil
 }
 
-// exceeded compares what has been used with the limits of one agent.
+// exceeded compares the usage with the limits of one agent.
 func (g *Guard) exceeded(turn *hook.Turn, l *limits) hook.StepDecision {
 	root := turn.Root()
 	before, cost := g.conversation.Get(root.Conversation()), g.spentBefore.Get(root.Conversation())
@@ -204,40 +199,39 @@ func (g *Guard) exceeded(turn *hook.Turn, l *limits) hook.StepDecision {
 	return l.conversation.reached(before, cost)
 }
 
-// anyone tells whether an agent limits what is asked about: what nobody limits nobody
-// wants to know, and what is counted of a conversation is written down with it. All
-// agents are asked, and not those of the turn alone, because an agent that is run
-// later has limits of the whole turn and of all of its conversation.
-func (g *Guard) anyone(wants func(*limits) bool) bool {
+// anyAgent reports whether any registered agent has the limit. Only limited figures are
+// counted, because the counts of a conversation are stored. All agents matter, not only
+// those of the turn: an agent that the turn runs later limits the whole turn.
+func (g *Guard) anyAgent(has func(*limits) bool) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	for _, l := range g.agents {
-		if wants(l) {
+		if has(l) {
 			return true
 		}
 	}
-	return wants(&g.all)
+	return has(&g.all)
 }
 
 // count charges the turn that a user started, and its conversation.
 func (g *Guard) count(turn *hook.Turn, c counts) {
 	root := turn.Root()
-	if g.anyone(func(l *limits) bool { return l.turn.counted() }) {
-		g.turn.Update(root, func(have course) course { have.counts = have.add(c); return have })
+	if g.anyAgent(func(l *limits) bool { return l.turn.counted() }) {
+		g.turn.Update(root, func(have turnCounts) turnCounts { have.counts = have.add(c); return have })
 	}
-	if g.anyone(limitConversation) {
+	if g.anyAgent(limitConversation) {
 		g.conversation.Update(root.Conversation(), func(have counts) counts { return have.add(c) })
 	}
 }
 
 func limitConversation(l *limits) bool { return l.conversation.counted() }
 
-// counted tells whether there is a limit of what is counted by steps.
+// counted reports whether a limit needs the counts of steps.
 func (l Limits) counted() bool { return l.Steps > 0 || l.Tokens > 0 || l.Time > 0 }
 
-// AfterStep charges what the step has used, and ends the turn where the model
-// finished for a reason that is a limit of its own agent, or keeps repeating a call
-// beyond the limit of its agent or of one above it.
+// AfterStep charges the usage of the step. It ends the turn if the model finished for a
+// reason in its agent's limits, or repeats a call beyond the limit of its agent or of one
+// above it.
 func (g *Guard) AfterStep(_ context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	turn := step.Turn()
 	g.count(turn, counts{Tokens: outcome.Usage.Total()})
@@ -256,7 +250,7 @@ func (g *Guard) AfterStep(_ context.Context, step *hook.Step, outcome hook.StepO
 
 // AfterTurn charges the conversation with the turn's time.
 func (g *Guard) AfterTurn(_ context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	if turn.Parent() == nil && g.anyone(limitConversation) {
+	if turn.Parent() == nil && g.anyAgent(limitConversation) {
 		g.conversation.Update(turn.Conversation(), func(c counts) counts { return c.add(counts{Time: outcome.Duration}) })
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// or returns the limits with defaults in the place of zero values.
+// or returns the limits with the defaults d for zero values.
 func (l Limits) or(d Limits) Limits {
 	if l.Steps == 0 {
 		l.Steps = d.Steps
@@ -40,7 +40,7 @@ func (l Limits) or(d Limits) Limits {
 	return l
 }
 
-// reached says which limit has been reached, if one has: the most authoritative.
+// reached returns the decision for the first limit that is reached, or the zero decision.
 func (l Limits) reached(c counts, cost hook.Cost) hook.StepDecision {
 	switch {
 	case l.Steps > 0 && c.Steps >= l.Steps:
@@ -59,8 +59,8 @@ func (l Limits) reached(c counts, cost hook.Cost) hook.StepDecision {
 	return hook.StepDecision{}
 }
 
-// finished says whether the model's reason to finish ends the turn. Calls that are
-// still to be followed by a step do not keep it going.
+// finished returns the decision that ends the turn if the model's finish reason is a limit,
+// even if the results of tool calls call for another step.
 func (l *limits) finished(reason message.FinishReason) hook.StepDecision {
 	if reason == "" || !slices.Contains(l.turn.Finish, reason) && !slices.Contains(l.conversation.Finish, reason) {
 		return hook.StepDecision{}
@@ -69,7 +69,7 @@ func (l *limits) finished(reason message.FinishReason) hook.StepDecision {
 		WithContext(figures("finishReason", reason, "stopReasons", slices.Concat(l.turn.Finish, l.conversation.Finish)))
 }
 
-// figures writes a JSON object of names and values, in their order.
+// figures returns a JSON object of names and values, in order.
 func figures(pairs ...any) message.JSON {
 	out := []byte("{")
 	for i := 0; i < len(pairs); i += 2 {
@@ -85,15 +85,15 @@ func figures(pairs ...any) message.JSON {
 	return message.JSON(append(out, '}'))
 }
 
-// Section is an agent's configuration: the section "guard". What it sets takes the
-// place of the limit for all agents; -1 switches a limit off.
+// Section is an agent's configuration: the section "guard". Its limits replace those for
+// all agents; -1 switches a limit off.
 type Section struct {
 	SectionLimits
-	// Conversation are the limits of whole conversations.
+	// Conversation limits whole conversations.
 	Conversation SectionLimits `json:"conversation"`
 }
 
-// SectionLimits are [Limits] as a configuration writes them.
+// SectionLimits are [Limits] in the form of a configuration.
 type SectionLimits struct {
 	Steps  int   `json:"steps"`
 	Tokens int64 `json:"tokens"`
@@ -144,7 +144,7 @@ func (s SectionLimits) limits() (Limits, error) {
 	return l, nil
 }
 
-// limitsOf returns the limits of an agent: those of its section over those of all.
+// limitsOf returns the limits of an agent: those of its section, else those of all agents.
 func (g *Guard) limitsOf(cfg *hook.AgentConfig) (*limits, error) {
 	s, _, err := hook.SectionOf[Section](cfg, "guard")
 	if err != nil {

@@ -16,20 +16,19 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
-// claimTime is how long the servers that a built agent declares are kept for it
-// to be registered.
+// claimTime is how long a built agent's servers are kept until it is registered.
 const claimTime = time.Minute
 
-// agents is who uses which servers; MCP.mu guards it.
+// agents records which agents use which servers; MCP.mu guards it.
 type agents struct {
 	claims     map[string]claim // of agents that are built, by name
 	registered map[*hook.AgentConfig]claim
-	// pins outlive the servers of agents, so that a server cannot get rid of them
-	// with the agent.
+	// pins outlive the servers of agents, so that a server cannot drop them by losing
+	// its agent.
 	pins map[pinKey]map[string]pin
 }
 
-// claim is what one agent uses.
+// claim has the servers that one agent uses.
 type claim struct {
 	sec  Section
 	made time.Time
@@ -42,7 +41,8 @@ type pinKey struct {
 	print conn.Fingerprint
 }
 
-// own makes servers of what the section declares, not declared yet, by name.
+// own makes servers from the section's definitions, sorted by name. It does not declare
+// them yet.
 func (m *MCP) own(ctx context.Context, cfg *hook.AgentConfig, sec *Section) ([]*server, error) {
 	var out []*server
 	for _, name := range slices.Sorted(maps.Keys(sec.Define)) {
@@ -63,7 +63,7 @@ func (m *MCP) own(ctx context.Context, cfg *hook.AgentConfig, sec *Section) ([]*
 	return out, nil
 }
 
-// allowed asks whether the agent may declare what its section does.
+// allowed asks Options.Allow about the servers that the section declares.
 func (m *MCP) allowed(ctx context.Context, agent string, sec *Section) error {
 	for _, name := range slices.Sorted(maps.Keys(sec.Define)) {
 		if m.o.Allow == nil {
@@ -75,7 +75,7 @@ func (m *MCP) allowed(ctx context.Context, agent string, sec *Section) error {
 		}
 		var shown Config
 		s := shown.server(name, raw, nil)
-		s.Refused = "" // what is refused for its variables is judged with their values
+		s.Refused = "" // unset variables are judged later, with their values
 		if err := m.o.Allow(ctx, agent, s); err != nil {
 			return fmt.Errorf("define.%s: %w", name, err)
 		}
@@ -83,9 +83,9 @@ func (m *MCP) allowed(ctx context.Context, agent string, sec *Section) error {
 	return nil
 }
 
-// declare declares the agent's own servers and notes what it uses, in place of
-// what it claimed before. A server that is declared already in the same words is
-// the same one; another of its name is an error, and nothing is declared.
+// declare declares the agent's own servers, and replaces the agent's claim. Two equal
+// declarations are one server. A different server of the same name is an error, and then
+// nothing is declared.
 func (m *MCP) declare(cfg *hook.AgentConfig, sec Section, own []*server) (claim, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,8 +139,7 @@ func (m *MCP) declarerLocked(s *server) string {
 	return "another agent"
 }
 
-// inOrder sorts the servers of the list, as they are, before those of agents by
-// name.
+// inOrder sorts the servers of the list first, in its order, then those of agents by name.
 func inOrder(a, b *server) int {
 	switch {
 	case a.public && b.public:
@@ -153,8 +152,8 @@ func inOrder(a, b *server) int {
 	return strings.Compare(a.cfg.Name, b.cfg.Name)
 }
 
-// keptLocked returns the servers that agents declare, those aside that only the
-// claim of the one agent keeps. It forgets claims that nobody came for.
+// keptLocked returns the servers that agents declare, without those that only the claim of
+// the agent but keeps. It drops expired claims.
 func (m *MCP) keptLocked(but string) map[*server]bool {
 	maps.DeleteFunc(m.agents.claims, func(_ string, c claim) bool { return time.Since(c.made) > claimTime })
 	kept := map[*server]bool{}
@@ -174,8 +173,8 @@ func (m *MCP) keptLocked(but string) map[*server]bool {
 	return kept
 }
 
-// replaceLocked replaces the declared servers; those that are no more among them
-// give back their connections. The caller rebuilds the catalog.
+// replaceLocked replaces the declared servers, and releases the connections of removed
+// ones. The caller rebuilds the catalog.
 func (m *MCP) replaceLocked(after []*server) {
 	for _, s := range m.servers {
 		if s.public || slices.Contains(after, s) {
@@ -200,9 +199,8 @@ func (m *MCP) claimed(cfg *hook.AgentConfig, sec *Section) (claim, bool) {
 	return c, ok && reflect.DeepEqual(&c.sec, sec)
 }
 
-// OnRegisterAgent keeps what the agent uses until it is unregistered: its own
-// servers, and their connections beyond those of its calls. It connects nothing.
-// On an error nothing is kept.
+// OnRegisterAgent keeps the agent's servers until it is unregistered: its own ones, and the
+// connections of all that it uses. It does not connect. After an error it keeps nothing.
 func (m *MCP) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
 	sec, _, err := hook.SectionOf[Section](cfg, sectionName)
 	if err != nil {
@@ -232,8 +230,8 @@ func (m *MCP) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error 
 	return nil
 }
 
-// OnUnregisterAgent gives back what OnRegisterAgent kept. A connection that no
-// other agent uses is ended; that is not waited for.
+// OnUnregisterAgent undoes OnRegisterAgent. It ends connections that no other agent uses,
+// without waiting for that.
 func (m *MCP) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
 	m.mu.Lock()
 	c, ok := m.agents.registered[cfg]
@@ -252,7 +250,7 @@ func (m *MCP) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
 	m.rebuild()
 }
 
-// prepare judges the section and declares what it declares.
+// prepare checks the section and declares its servers.
 func (m *MCP) prepare(ctx context.Context, cfg *hook.AgentConfig, sec Section) (claim, error) {
 	own, err := m.own(ctx, cfg, &sec)
 	if err != nil {

@@ -12,18 +12,16 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
-// When somebody who waits for servers is told of it: after the first time, and then
-// again and again.
+// The notices about a wait for servers: the first one after this time, and then repeated.
 const (
 	noticeAfter = time.Second
 	noticeEvery = 5 * time.Second
 )
 
-// wait is an agent's wait for one server.
 type wait struct {
 	server *server
 	start  *conn.Start // nil if the server is refused
-	// needed: the agent waits for as long as the start may take.
+	// needed: the agent waits until the start has ended.
 	needed bool
 	over   bool
 	err    error
@@ -64,14 +62,14 @@ func (m *MCP) await(ctx context.Context, cfg *hook.AgentConfig, used []*server) 
 	return waits, nil
 }
 
-// demanded reports whether the agent cannot be registered without the server, because it
-// names tools of it.
+// demanded reports whether the agent names tools of the server, and so cannot be registered
+// without it.
 func (s *server) demanded(cfg *hook.AgentConfig) bool {
 	return cfg.Tools != nil && s.named(cfg.Tools) || cfg.Model.Choice.Tool != "" && s.named([]string{cfg.Model.Choice.Tool})
 }
 
-// watch waits until all starts are over, or the patience with those that are not needed
-// is, or ctx. Meanwhile it says what is waited for.
+// watch waits until all needed starts have ended, and for the other starts until the
+// patience is over. It also returns when ctx ends. Meanwhile it sends notices.
 func (m *MCP) watch(ctx context.Context, waits []*wait) {
 	began := time.Now()
 	patience, notice := time.NewTimer(max(0, m.o.Patience)), time.NewTimer(noticeAfter)
@@ -104,7 +102,6 @@ func (m *MCP) watch(ctx context.Context, waits []*wait) {
 	}
 }
 
-// ended is how a start has ended.
 type ended struct {
 	*wait
 	err error
@@ -117,8 +114,8 @@ func (e ended) take() {
 	}
 }
 
-// follow waits for each start and hands over how it has ended. The caller calls stop,
-// which returns when nobody waits any more.
+// follow waits for each start and sends its end. The caller calls stop, which returns when
+// all goroutines have ended.
 func follow(ctx context.Context, waits []*wait) (done chan ended, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done = make(chan ended, len(waits))
@@ -137,7 +134,7 @@ func follow(ctx context.Context, waits []*wait) (done chan ended, stop func()) {
 	return done, func() { cancel(); all.Wait() }
 }
 
-// pending names the servers that are waited for, "" if none is.
+// pending names the servers that are still starting; "" if there are none.
 func pending(waits []*wait, patient bool) string {
 	var servers []*server
 	for _, w := range waits {
@@ -154,7 +151,7 @@ func pending(waits []*wait, patient bool) string {
 	return "the MCP servers " + names(servers)
 }
 
-// isLate notes that an agent does without the server because it is still being started.
+// isLate records that an agent was built without the server, which is still starting.
 func (s *server) isLate(err error) {
 	s.m.o.Notice(fmt.Sprintf("the MCP server %s: %v", s.cfg.Name, err))
 	s.mu.Lock()
@@ -172,7 +169,7 @@ func (s *server) missing(err error) {
 	s.m.o.Notice(fmt.Sprintf("the MCP server %s is not there: %s", s.cfg.Name, s.reason(err)))
 }
 
-// arrived says what has become of a server that was late; nil is that it is connected.
+// arrived reports the end of a late start; a nil error means connected.
 func (s *server) arrived(err error) {
 	s.mu.Lock()
 	late := s.late
@@ -187,8 +184,8 @@ func (s *server) arrived(err error) {
 	}
 }
 
-// Waits reports whether an agent with this configuration may have to wait for servers
-// when it is built. A configuration that is wrong has nothing to wait for.
+// Waits reports whether the build of an agent with this configuration may wait for servers.
+// It is false for a wrong configuration.
 func (m *MCP) Waits(cfg hook.AgentConfig) bool {
 	sec, _, err := hook.SectionOf[Section](&cfg, sectionName)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// bind checks the arguments of a call and makes it one that can be run.
+// bind checks the arguments of a call, and returns an invocation that can run.
 func (t *tool) bind(call *hook.ToolCall) hook.Invocation {
 	canonical, err := args.Canonical(string(call.Args()))
 	if err == nil {

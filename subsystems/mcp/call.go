@@ -13,14 +13,13 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
-// invocation is a bound call.
 type invocation struct {
 	t    *tool
 	args message.JSON
 }
 
-// Run calls the tool, starting its server first if need be. The call itself is
-// made once: whether a call that found no answer had an effect is not known.
+// Run calls the tool, and starts its server first if necessary. It does not retry a call
+// without an answer, because that call may have had an effect.
 func (c *invocation) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	g := env.Grant
 	if g.Void || g.ReadOnly || g.NoNetwork || g.Root != "" {
@@ -35,7 +34,7 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) message.ToolResult 
 	defer cancel()
 	s := c.t.server
 	res, err := c.call(ctx, env.Progress)
-	if errors.Is(err, conn.ErrSession) { // it was not made
+	if errors.Is(err, conn.ErrSession) { // the call was not made
 		res, err = c.call(ctx, env.Progress)
 	}
 	var answered *jsonrpc.Error
@@ -62,26 +61,25 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) message.ToolResult 
 // errUnconnected is the error of a call for which there was no connection.
 var errUnconnected = errors.New("not connected")
 
-// unusableError says that the tool is out of use.
 type unusableError struct{ reason string }
 
 func (e *unusableError) Error() string { return e.reason }
 
-// call connects if need be and makes the call once.
+// call connects if necessary and makes the call once.
 func (c *invocation) call(ctx context.Context, progress func(string)) (*sdk.CallToolResult, error) {
 	lease, err := c.t.server.end.Acquire(ctx)
 	if err != nil {
 		return nil, errUnconnected
 	}
 	defer lease.Release()
-	// It may have come back as another than it was.
+	// After the start the server may list other tools.
 	if reason := c.t.server.unusable(c.t.Name); reason != "" {
 		return nil, &unusableError{reason}
 	}
 	return lease.Call(ctx, &sdk.CallToolParams{Name: c.t.remote, Arguments: json.RawMessage(c.args)}, progress)
 }
 
-// rejected is the result of a call that the endpoint did not take.
+// rejected is the result of a call that the endpoint rejected.
 func (c *invocation) rejected(r *conn.RejectedError) message.ToolResult {
 	text := "the server " + c.t.server.cfg.Name + " did not take the call: " + r.Error()
 	if r.Away() {
@@ -90,9 +88,8 @@ func (c *invocation) rejected(r *conn.RejectedError) message.ToolResult {
 	return message.FailedResult(message.FailOperation, text)
 }
 
-// unanswered is the result of a call without an answer. The cause is not in it:
-// it may quote what the server wrote. It is in Status and in the event of the
-// loss.
+// unanswered is the result of a call without an answer. It leaves out the cause, which may
+// quote the server. Status and the event of the loss have it.
 func (c *invocation) unanswered(ctx context.Context, lost string) message.ToolResult {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -103,7 +100,6 @@ func (c *invocation) unanswered(ctx context.Context, lost string) message.ToolRe
 	return message.FailedResult(message.FailUnreachable, lost)
 }
 
-// unusable says why the tool is out of use, "" if it is not.
 func (s *server) unusable(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +110,7 @@ func (s *server) unusable(name string) string {
 	return t.unusable
 }
 
-// outputMost is the tighter of the subsystem's and the grant's bound.
+// outputMost returns the smaller limit of the subsystem and the grant.
 func outputMost(own, granted int) int {
 	if granted > 0 {
 		return min(own, granted)

@@ -12,13 +12,13 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/schema"
 )
 
-// catalog is the tools of all servers at one time; it is never changed.
+// catalog is a snapshot of the tools of all servers; it is never changed.
 type catalog struct {
 	offered []message.Tool
 	index   map[string]*tool
 }
 
-// rebuild replaces the catalog by what the servers have shown by now.
+// rebuild replaces the catalog by the servers' current tools.
 func (m *MCP) rebuild() {
 	m.building.Lock()
 	defer m.building.Unlock()
@@ -43,35 +43,35 @@ type tool struct {
 	server *server
 	remote string // the server's own name for it
 	schema *schema.Schema
-	// unusable says why the tool is out of use although an agent may still have
-	// it; such a tool is bound, so that its call is answered with the reason.
+	// unusable says why the tool is disabled; "" if it is not. An agent may still have
+	// the tool: its calls are bound, and answered with the reason.
 	unusable string
 }
 
-// without returns the tool out of use.
+// without returns the tool, disabled for the reason.
 func (t *tool) without(reason string) *tool {
 	out := *t
 	out.unusable = reason
 	return &out
 }
 
-// pin is the hash of what the model is told about a tool.
+// pin is the hash of a tool's name, description and schema.
 type pin [sha256.Size]byte
 
 func (t *tool) pin() pin {
 	return sha256.Sum256([]byte(t.Name + "\x00" + t.Description + "\x00" + string(t.Input)))
 }
 
-// RefusedTool is a tool that a server lists and that is not offered.
+// RefusedTool is a listed tool that agents do not get.
 type RefusedTool struct {
 	// Name is the server's own name for it.
 	Name   string
 	Reason string
 }
 
-// tools is what one server has shown; server.mu guards it.
+// tools are the tools that one server has listed; server.mu guards them.
 type tools struct {
-	byName  map[string]*tool // by public name; also those out of use
+	byName  map[string]*tool // by public name; also disabled ones
 	refused []RefusedTool
 	pins    map[string]pin // of every tool when it was first seen or accepted
 	changed map[string]*tool
@@ -83,8 +83,8 @@ const (
 		"it is out of use until a person accepts the change"
 )
 
-// replace takes over what the server lists now. A tool that it listed before and
-// not now, or not as it was, is out of use.
+// replace takes over the server's new list. It disables tools that the list no longer has,
+// or has with changes.
 func (ts *tools) replace(s *server, listed []*sdk.Tool) {
 	if ts.byName == nil {
 		ts.byName = map[string]*tool{}
@@ -135,7 +135,7 @@ func (ts *tools) take(t *tool) {
 	ts.refuse(t.remote, reasonChanged)
 }
 
-// accept puts a changed tool into use again; false if it has not changed.
+// accept enables a changed tool again; false if it has not changed.
 func (ts *tools) accept(name string) bool {
 	t := ts.changed[name]
 	if t == nil {
@@ -147,7 +147,6 @@ func (ts *tools) accept(name string) bool {
 	return true
 }
 
-// sorted returns the tools by name.
 func (ts *tools) sorted() []*tool {
 	out := make([]*tool, 0, len(ts.byName))
 	for _, t := range ts.byName {
@@ -157,10 +156,9 @@ func (ts *tools) sorted() []*tool {
 	return out
 }
 
-// Accept puts a tool into use again that went out of use because its server
-// changed its description or schema. The name is the public one. A person must
-// have seen the change. Agents that are registered keep what they were told
-// until they are built again.
+// Accept enables a tool again that was disabled because its server changed its description
+// or schema. name is the public one. A person must have seen the change. Registered agents
+// keep the old description until they are built again.
 func (m *MCP) Accept(name string) error {
 	t, ok := m.catalog.Load().index[name]
 	if !ok {

@@ -14,17 +14,17 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
-// Config is what a file declares.
+// Config is the content of a file with servers.
 type Config struct {
 	// Servers in the order of the file.
 	Servers []Server
-	// Warnings say, in one sentence each, what in the file has no effect or keeps
-	// a server from being used. They never quote values.
+	// Warnings name entries without effect, and mistakes that make a server unusable,
+	// one sentence each. They never quote values.
 	Warnings []string
 }
 
-// Server declares one server. Printing or encoding one does not show its
-// environment, its headers or the query of its URL, where credentials are.
+// Server declares one server. A printed or encoded Server shows no environment, headers or
+// query of the URL, because they have credentials.
 type Server struct {
 	// Name matches ^[A-Za-z0-9_-]+$ and is part of the names of the tools.
 	Name string
@@ -40,22 +40,22 @@ type Server struct {
 	Headers map[string]string `json:"-"`
 	// Timeout bounds each call; 0 is the default of [Options].
 	Timeout time.Duration
-	// Harmless says that no tool of this server overwrites or deletes anything:
-	// the word of who wrote the configuration, where the server's own word does
-	// not count. Without it all tools are taken for destructive.
+	// Harmless: no tool of this server overwrites or deletes anything. The author of the
+	// configuration says so; the server's own annotations do not count. Without it all
+	// tools count as destructive.
 	Harmless bool
 	// Required: an agent that uses the server waits for it, and is not built without it.
 	Required bool
 	// Refused says why the server cannot be used; "" if it can.
 	Refused string
-	// Disabled: whoever wrote the file has turned the server off. Refused says so, too.
+	// Disabled: the file turns the server off. Refused says so, too.
 	Disabled bool
-	// expanded are the values of the user's variables in it.
+	// expanded has the values of the variables that were replaced in it.
 	expanded []string
 }
 
-// String is the name and the command with its arguments, or the URL without its
-// query: what a person has to see before it is used.
+// String returns the name and the command with its arguments, or the URL without its
+// query.
 func (s Server) String() string {
 	return s.Name + ": " + conn.Spec{Command: s.Command, Args: s.Args, URL: s.URL}.String()
 }
@@ -65,9 +65,9 @@ func (s Server) GoString() string { return "mcp.Server(" + s.String() + ")" }
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// refuse sets Refused where the name is not usable beside the servers declared
-// before. A name that another one's tool names could begin with is refused, so
-// that no server can ever claim a tool name of another.
+// refuse sets Refused if the name conflicts with the servers declared before. Tool names
+// begin with the server's name. A name with which tool names of another server could begin
+// is refused, so that no server can claim a tool name of another.
 func (s *Server) refuse(before []*server) {
 	if s.Refused != "" {
 		return
@@ -92,7 +92,7 @@ func (s *Server) refuse(before []*server) {
 	}
 }
 
-// wrong says what is wrong with how the server is reached, "" if nothing.
+// wrong returns the mistake in the command or URL; "" if there is none.
 func (s *Server) wrong() string {
 	switch {
 	case s.Command != "" && s.URL != "":
@@ -141,12 +141,12 @@ func Load(path string) (Config, error) {
 //	  "env": {"KEY": "${KEY:-none}"}, "timeout": 60000, "destructive": false},
 //	 "remote": {"type": "http", "url": "https://host/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}}}
 //
-// A url without a type is http. In command, args, env, url and headers, ${NAME} and ${NAME:-default} are replaced by what
-// lookup says; a name that is not set and has no default stays as it is, with a
-// warning. A nil lookup leaves everything as it is written, for people to see. The timeout is in milliseconds for each call; below 1000 it has no
-// effect. A wrong entry makes that server unusable, with a warning, and leaves
-// the others as they are; text that is no JSON object, and a server named twice,
-// are errors with their place.
+// A url without a type is http. In command, args, env, url and headers, ${NAME} and
+// ${NAME:-default} are replaced by the values of lookup. An unset name without a default
+// stays as it is, with a warning. A nil lookup replaces nothing: the result is for people.
+// The timeout is in milliseconds for each call; below 1000 it has no effect. A wrong entry
+// makes only its server unusable, with a warning. Text that is not a JSON object, and a
+// repeated server, are errors with their place.
 func Parse(data []byte, lookup func(name string) (string, bool)) (Config, error) {
 	if err := checkSyntax(data); err != nil {
 		return Config{}, err
@@ -174,7 +174,7 @@ func (c *Config) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
-// server reads one entry. It always returns a server, if need be a refused one.
+// server reads one entry. For a wrong entry it returns a refused server.
 func (c *Config) server(name string, raw json.RawMessage, lookup func(string) (string, bool)) Server {
 	e := entry{name: name, lookup: lookup, cfg: c}
 	if err := eachMember(raw, e.member); err != nil {
@@ -191,7 +191,7 @@ func (c *Config) server(name string, raw json.RawMessage, lookup func(string) (s
 	return s
 }
 
-// entry is a server while it is read.
+// entry is a server that is being read.
 type entry struct {
 	name   string
 	lookup func(string) (string, bool)
@@ -235,7 +235,7 @@ func (e *entry) member(key string, raw json.RawMessage) error {
 	case "disabled":
 		decode(e, key, raw, &e.out.Disabled, "true or false")
 	case "alwaysLoad", "description":
-		// Of the format, but without an effect here: all tools are always loaded.
+		// The format has this key; here all tools are always loaded.
 	default:
 		e.cfg.warn("server %q: the key %q has no effect", e.name, key)
 	}

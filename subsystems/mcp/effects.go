@@ -11,11 +11,12 @@ import (
 	"strings"
 )
 
-// Effects says, one line each, everything of the server that has an effect, for a person
-// who is to allow it: the command with its arguments or the URL, the environment, the
-// headers, and which variables of the user's it gets. A value that looks like a secret is
-// [secret:N], N being its length; the command and its arguments are shown as they are. The server is one that was read without replacing its variables
-// (see [Parse]); set says which of these have a value, nil is none.
+// Effects returns everything of the server that has an effect, one line each, for a person
+// who decides about it: the command with its arguments or the URL, the environment, the
+// headers, and the user's variables that it gets. A value that looks like a secret is shown
+// as [secret:N], N being its length; the command and its arguments are shown as they are.
+// Read the server without replacing its variables (see [Parse]). set reports which variables
+// have a value; nil is none.
 func (s Server) Effects(set func(name string) bool) []string {
 	e := effects{server: s}
 	if s.URL == "" {
@@ -36,8 +37,8 @@ func (s Server) Effects(set func(name string) bool) []string {
 	return e.lines
 }
 
-// Variables are the names of the variables that the server's values are made of, sorted.
-// The server is one that was read without replacing them.
+// Variables returns the names of the variables in the server's values, sorted. Read the
+// server without replacing them.
 func (s Server) Variables() []string {
 	names := map[string]bool{}
 	for _, text := range s.texts() {
@@ -48,7 +49,7 @@ func (s Server) Variables() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// texts are all values in which variables are replaced.
+// texts returns all values in which variables are replaced.
 func (s Server) texts() []string {
 	return slices.Concat([]string{s.Command, s.URL}, s.Args, slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers)))
 }
@@ -65,7 +66,7 @@ func (e *effects) add(format string, args ...any) {
 
 func (e *effects) command() {
 	words := []string{word(e.server.Command)}
-	for _, a := range e.server.Args { // as they are: any of them can name what is run
+	for _, a := range e.server.Args { // unmasked: any argument can name the program that runs
 		words = append(words, word(a))
 	}
 	e.add("%s", strings.Join(words, " "))
@@ -85,7 +86,7 @@ func (e *effects) remote() {
 	}
 }
 
-// variables says what the server gets of the user's environment.
+// variables adds the lines about the user's variables that the server gets.
 func (e *effects) variables(set func(string) bool) {
 	for _, name := range e.server.Variables() {
 		switch {
@@ -101,7 +102,7 @@ func (e *effects) variables(set func(string) bool) {
 	}
 }
 
-// local reports whether the URL, as it is written, leads to this machine.
+// local reports whether the text of the URL names this machine.
 func local(text string) bool {
 	u, err := url.Parse(variable.ReplaceAllString(text, "x"))
 	if err != nil {
@@ -111,8 +112,8 @@ func local(text string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// steers reports whether programs load or run code by the value of the variable: such a
-// value is always shown.
+// steers reports whether the variable can make programs load or run code: its value is
+// always shown.
 func steers(name string) bool {
 	name = strings.ToUpper(name)
 	if strings.HasSuffix(name, "TOKEN") || strings.HasSuffix(name, "PASSWORD") || strings.HasSuffix(name, "SECRET") {
@@ -133,16 +134,16 @@ func steers(name string) bool {
 
 var (
 	secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|auth|cookie|credential|signature)`)
-	// secretForm is what many keys begin with, and what a long random text looks like.
+	// secretForm matches the beginnings of many keys, and long random texts.
 	secretForm = regexp.MustCompile(`^(?:(?:sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[a-z]|github_pat|AKIA|AIza|eyJ|hf)[-_A-Za-z0-9][-_.A-Za-z0-9]{12,}|[A-Za-z0-9+_=-]{32,})$`)
 )
 
-// minSecret is the length in bytes of the shortest value that may be a secret.
+// minSecret is the minimum length of a secret, in bytes.
 const minSecret = 6
 
-// masked is a value for people: what looks like a secret, by its name or by its form, is
-// replaced by its length. A reference to a variable stays as it is written, because the
-// file does not have its value.
+// masked returns a value for people: a text that looks like a secret, by its name or form, is
+// replaced by its length. A reference to a variable stays, because the file does not have
+// its value.
 func masked(name, value string) string {
 	refs := variable.FindAllStringSubmatchIndex(value, -1)
 	var sb strings.Builder
@@ -161,8 +162,8 @@ func masked(name, value string) string {
 	return sb.String()
 }
 
-// maskedText hides secrets in a text without variables. A word such as Bearer in front of
-// one stays.
+// maskedText hides secrets in a text without variables. It keeps a word such as Bearer before
+// a secret.
 func maskedText(name, text string) string {
 	if text == "" {
 		return ""
@@ -177,7 +178,7 @@ func maskedText(name, text string) string {
 	return text
 }
 
-// maskedURL hides the secrets of a URL: its password, and values of its query.
+// maskedURL hides the secrets of a URL: its password, and the values of its query.
 func maskedURL(text string) string {
 	base, query, ok := strings.Cut(text, "?")
 	if scheme, rest, found := strings.Cut(base, "://"); found {
@@ -200,7 +201,7 @@ func maskedURL(text string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./${}~?&\[\]-]+$`)
 
-// word writes a word so that its beginning and end are seen.
+// word returns a word with visible begin and end.
 func word(text string) string {
 	if plainWord.MatchString(text) {
 		return text
@@ -208,7 +209,7 @@ func word(text string) string {
 	return strconv.Quote(text)
 }
 
-// printable escapes what a terminal would not show as it is.
+// printable escapes characters that a terminal would not show as they are.
 func printable(text string) string {
 	if !strings.ContainsFunc(text, unprintable) {
 		return text

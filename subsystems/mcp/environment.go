@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// inherited are the variables that every server gets from the environment of
-// this process: what a program needs to run at all, and no secrets. Everything
-// else has to stand in the server's entry.
+// inherited returns the variables that every server inherits from this process: those that
+// programs need, without secrets. All others must be in the server's entry.
 func inherited() []string {
 	return []string{
 		"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-		// What programs on Windows need beyond that.
+		// Programs on Windows need these, too.
 		"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES",
 		"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
 	}
 }
 
-// environment returns the environment of a server's process: what it inherits
-// and, later and so stronger, what its entry sets.
+// environment returns the environment of a server's process: the inherited variables, then
+// those of its entry, which override them.
 func (m *MCP) environment(entry map[string]string) []string {
 	var env []string
 	for _, name := range inherited() {

@@ -1,27 +1,25 @@
-// Package mcp makes the tools of MCP servers tools of an agent.
+// Package mcp gives agents the tools of MCP servers.
 //
-// Servers are declared in a file for all agents (.mcp.json, see [Load]) or in the
-// section of one agent for that agent alone (see [Section]). They are processes,
-// spoken to over standard input and output, or HTTP endpoints. They are connected
-// when the first agent that uses them is built; whoever declares the same server
-// with the same credentials shares the connection. The tools are named
-// mcp__server__tool. What a server says of itself is the claim of a stranger: its
-// annotations are not believed, its results carry the label external, and a tool
-// whose description changes after it was first seen is out of use until a person
-// accepts it.
+// Servers are declared in a file for all agents (.mcp.json, see [Load]), or in the section
+// of one agent for that agent alone (see [Section]). They are processes with a protocol
+// over standard input and output, or HTTP endpoints. They are connected when the first
+// agent that uses them is built; equal declarations with equal credentials share a
+// connection. The tools are named mcp__server__tool. Servers are not trusted: their
+// annotations do not count, their results have the label external, and a tool whose
+// description changes is disabled until a person accepts the change.
 //
-// A server that cannot be started, that is late or that dies takes nothing with it: its
-// tools are missing, or calls to them fail with the kind unreachable, and the next
-// call starts it again. A late one brings its tools when it answers. Only a required
-// server fails the agents that use it. [MCP.Status] tells what each server is at.
+// A server that does not start, is late or dies does not affect the others. Its tools are
+// missing, or their calls fail with the kind unreachable, and the next call starts the
+// server again. The tools of a late server come when it answers. Only a required server
+// fails the agents that use it. [MCP.Status] returns the state of each server.
 //
-// The process is told of servers by events: [event.ServerConnected] when one
-// is connected and whenever its tools have changed, so that whoever has agents
-// that use it may have the runtime refresh them; [event.ServerLost];
-// [event.Diagnostic] for the rest. The package is no MCP server.
+// Events report servers to the process: [event.ServerConnected] when a server is connected
+// and whenever its tools have changed, so that the program can refresh the agents that use
+// it; [event.ServerLost]; [event.Diagnostic] for the rest. The package is not an MCP
+// server.
 //
-// Lock order: MCP.building, MCP.mu, server.mu, those of package wire. No host is
-// called and no server waited for with one of them held.
+// Lock order: MCP.building, MCP.mu, server.mu, those of package wire. None is held during
+// a call of a host or a wait for a server.
 package mcp
 
 import (
@@ -46,40 +44,39 @@ type Options struct {
 	// ConnectTimeout bounds the start of a server, from the process to its list
 	// of tools; 0 is 30 seconds.
 	ConnectTimeout time.Duration
-	// Patience is how long an agent that is built waits for the servers that it uses. One
-	// that is later than this brings its tools when it is there. A required server, and
-	// one whose tools the agent names in its own list, is waited for as long as its start
-	// may take. 0 is 5 seconds, less than 0 waits for none but these.
+	// Patience is how long the build of an agent waits for its servers. The tools of a
+	// later server come when it answers. The build waits longer, until the start has
+	// ended, for a required server and for one whose tools the agent's own list names.
+	// 0 is 5 seconds; below 0 it waits only for these.
 	Patience time.Duration
-	// Notice is told, in a sentence, which servers somebody has been waiting for, from a
-	// second on, and what has become of those that were late. It may be called from
-	// several goroutines. Nil drops it.
+	// Notice is called with a sentence about servers that a build has waited for, from
+	// a second on, and about the end of late starts. It may be called concurrently. Nil
+	// drops them.
 	Notice func(text string)
-	// CallTimeout bounds a call where the server's own entry sets no timeout; 0
-	// is 60 seconds.
+	// CallTimeout limits a call if the server's own entry has no timeout; 0 is 60
+	// seconds.
 	CallTimeout time.Duration
-	// StopGrace is how long a server that is told to end gets before it is sent
-	// SIGTERM, and once more before it is killed; for HTTP, how long the end of the
-	// session may take. 0 is 2 seconds.
+	// StopGrace is how long a server has to end after its input is closed, and again
+	// after SIGTERM, before it is killed. For HTTP, it limits the end of the session. 0
+	// is 2 seconds.
 	StopGrace time.Duration
-	// IdleTimeout is how long a server may go without a call before its connection
-	// is ended; the next call starts it again. 0 is 30 minutes, less than 0 never.
-	// Whatever it says, a server that no registered agent uses is ended when the
-	// last one has gone, or a minute after it was built for one that never came.
+	// IdleTimeout is how long a server may be without a call before its connection ends;
+	// the next call starts it again. 0 is 30 minutes, below 0 never. In any case a server
+	// ends when its last registered agent has gone, or a minute after it was started for
+	// an agent that was never registered.
 	IdleTimeout time.Duration
-	// MaxOutput bounds the text of one result in bytes; 0 is 100,000, about
-	// 25,000 tokens.
+	// MaxOutput limits the text of one result in bytes; 0 is 100,000, about 25,000
+	// tokens.
 	MaxOutput int
-	// Lookup is the environment from which the servers get the few variables that
-	// they inherit and sections the values of ${NAME}; nil is os.LookupEnv.
+	// Lookup returns the environment variables that servers inherit, and the values of
+	// ${NAME} in sections; nil is os.LookupEnv.
 	Lookup func(name string) (string, bool)
 	// Supervisor starts the servers that are processes, so that none outlives this
-	// program. Nil means one of its own. The caller closes it, after the runtime.
+	// program. The caller closes it, after the runtime. Nil: the MCP has its own.
 	Supervisor *supervisor.Supervisor
-	// Allow is asked, while an agent is built, whether a server that the agent's
-	// section declares may be used; an error refuses the agent. The server is shown
-	// as it is written, with ${NAME} unreplaced. Nil refuses all: sections may come
-	// from files that strangers wrote, and a server is a command that is run.
+	// Allow decides, while an agent is built, whether a server of the agent's section
+	// may be used; an error refuses the agent. s has ${NAME} unreplaced. Nil refuses
+	// all: sections may come from untrusted files, and a server is a command.
 	Allow func(ctx context.Context, agent string, s Server) error
 }
 
@@ -154,7 +151,6 @@ func byName(servers []*server, name string) *server {
 	return servers[i]
 }
 
-// declared returns the servers that are declared now.
 func (m *MCP) declared() []*server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,8 +181,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// OnOpen keeps the host, which from then on is told when a server is connected
-// or lost. It starts no server.
+// OnOpen keeps the host for events about servers. It starts no server.
 func (m *MCP) OnOpen(_ context.Context, h hook.Host) error {
 	if h != nil {
 		m.host.Store(hostBox{h})
@@ -194,10 +189,10 @@ func (m *MCP) OnOpen(_ context.Context, h hook.Host) error {
 	return nil
 }
 
-// OnClose ends all servers and waits for it: the input of a process is closed,
-// after the grace it gets SIGTERM, after another it is killed, with its whole
-// process group; an HTTP session is ended. When ctx ends all happens at once.
-// Calls in flight fail with the kind unreachable. Further calls do nothing.
+// OnClose ends all servers and waits for that. It closes the input of a process, sends
+// SIGTERM after the grace, and kills its whole process group after another grace. It ends
+// HTTP sessions. When ctx ends, it ends all at once. Calls in flight fail with the kind
+// unreachable. Further calls of OnClose do nothing.
 func (m *MCP) OnClose(ctx context.Context) error {
 	if err := m.pool.Close(ctx); err != nil {
 		return fmt.Errorf("mcp: %w", err)
@@ -205,22 +200,19 @@ func (m *MCP) OnClose(ctx context.Context) error {
 	return nil
 }
 
-// emit tells the process of what happened to a server.
 func (m *MCP) emit(kind hook.EventKind, text string) {
 	if box, ok := m.host.Load().(hostBox); ok {
 		box.Emit(context.Background(), hook.Event{Kind: kind, Text: text})
 	}
 }
 
-// Schema returns the tools of all servers that have been connected since the
-// start: those of the list in its order, then those of agents by name, the tools
-// of each by name. The tools of a server that was lost stay, those out of use are
-// missing. It starts nothing: OnBuildAgent does.
+// Schema returns the tools of all servers that were connected once: servers of the list in
+// its order, then those of agents by name; the tools of each by name. The tools of a lost
+// server stay; disabled tools are missing. It starts no server: OnBuildAgent does.
 func (m *MCP) Schema() []message.Tool { return m.catalog.Load().offered }
 
-// Dispatch binds a call to a tool: the arguments must be strict JSON and fit the
-// schema that the server gave. Whether the server is there shows when the call
-// runs.
+// Dispatch binds a call to a tool: the arguments must be strict JSON and match the server's
+// schema. It does not connect; the call does when it runs.
 func (m *MCP) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	t, ok := m.catalog.Load().index[call.Name()]
 	if !ok {

@@ -13,8 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// binaryMost bounds the images and other binary parts of one result, in bytes
-// before base64.
+// binaryMost limits the binary parts of one result, in bytes before base64.
 const binaryMost = 8 << 20
 
 // result maps a server's answer; text and JSON together have at most max bytes.
@@ -22,7 +21,7 @@ func result(res *sdk.CallToolResult, max int) message.ToolResult {
 	b := blocks{text: max, binary: binaryMost}
 	structured, inText := structuredText(res)
 	meta := message.JSON("")
-	if inText < 0 && structured != "" && told(res, max) {
+	if inText < 0 && structured != "" && covered(res, max) {
 		if len(structured) <= max {
 			meta = structured
 		}
@@ -47,10 +46,10 @@ func result(res *sdk.CallToolResult, max int) message.ToolResult {
 	return out
 }
 
-// structuredText returns the structured result as JSON, "" without one, and the
-// index of the text part that says the same, -1 without one: servers repeat it
-// there for clients that know no structured results. The text is preferred, for
-// it has the numbers as the server wrote them.
+// structuredText returns the structured result as JSON, or "". It also returns the index of
+// the text part with the same value, or -1: servers repeat the value there for older
+// clients. That text is preferred, because it has the numbers exactly as the server wrote
+// them.
 func structuredText(res *sdk.CallToolResult) (message.JSON, int) {
 	if res.StructuredContent == nil {
 		return "", -1
@@ -76,14 +75,13 @@ func structuredText(res *sdk.CallToolResult) (message.JSON, int) {
 	return text, -1
 }
 
-// maxLeaves is how many leaves of a value are looked for in a text.
+// maxLeaves limits the leaves of a value that are searched in a text.
 const maxLeaves = 10_000
 
-// told reports whether the text that is shown of the result, at most max bytes, says
-// all that its structured value does: every text, number and truth value in it. Then
-// the model gets the text, which the server wrote for it, and clients the value in
-// Meta.
-func told(res *sdk.CallToolResult, max int) bool {
+// covered reports whether the result's text, cut to max bytes, has every text, number and
+// boolean of its structured value. Then the model gets the text, which the server wrote for
+// it, and clients get the value in Meta.
+func covered(res *sdk.CallToolResult, max int) bool {
 	var sb strings.Builder
 	for _, c := range res.Content {
 		if t, ok := c.(*sdk.TextContent); ok {
@@ -98,8 +96,8 @@ func told(res *sdk.CallToolResult, max int) bool {
 	return sb.Len() > 0 && within(sb.String(), res.StructuredContent, &left)
 }
 
-// within reports whether every leaf of a value stands in the text, as it is or as JSON
-// has it. left is how many leaves may still be looked for.
+// within reports whether the text has every leaf of a value, as it is or as JSON. left is
+// how many leaves may still be searched.
 func within(text string, value any, left *int) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -169,7 +167,7 @@ func (b *blocks) resource(r *sdk.ResourceContents) {
 	b.put(block)
 }
 
-// put adds a block whose text counts, cut to what is left.
+// put adds a block, with its text cut to the bytes that still fit.
 func (b *blocks) put(block message.Block) {
 	cost := len(block.Text) + len(block.URI)
 	if cost <= b.text {
@@ -186,8 +184,8 @@ func (b *blocks) put(block message.Block) {
 	}
 }
 
-// json adds a structured value; one that is too long becomes text, because a
-// part of it is no JSON.
+// json adds a structured value. A value that is too long becomes text, because cut JSON is
+// not JSON.
 func (b *blocks) json(value message.JSON) {
 	if len(value) > b.text {
 		b.put(message.TextBlock(string(value)))
@@ -197,7 +195,7 @@ func (b *blocks) json(value message.JSON) {
 	b.out = append(b.out, message.Block{Kind: message.BlockJSON, JSON: value})
 }
 
-// data adds a block with bytes, or says that they are too many.
+// data adds a block with binary data, or a note that the data is too large.
 func (b *blocks) data(block message.Block, data []byte) {
 	if len(data) > b.binary {
 		b.put(message.TextBlock(fmt.Sprintf("[%s of %d bytes is not shown]", clip(block.MIME, 100), len(data))))

@@ -61,11 +61,11 @@ func TestAResultReachesTheModelOnce(t *testing.T) {
 func TestWhatIsCutIsNotTold(t *testing.T) {
 	t.Parallel()
 	res := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Repeat("x", 100) + "secret"}}, StructuredContent: map[string]any{"s": "secret"}}
-	assert.False(t, told(res, 50))
-	assert.True(t, told(res, 200))
+	assert.False(t, covered(res, 50))
+	assert.True(t, covered(res, 200))
 	res.StructuredContent = make([]any, maxLeaves+1)
 	for i := range maxLeaves + 1 {
 		res.StructuredContent.([]any)[i] = "x"
 	}
-	assert.False(t, told(res, 200))
+	assert.False(t, covered(res, 200))
 }

@@ -14,18 +14,18 @@ import (
 // Section is the part of an agent's configuration under "mcp".
 type Section struct {
 	// Servers are the servers of the list that the agent uses. Nil means all, empty
-	// none. Its own are used in any case.
+	// none. The agent always uses its own servers.
 	Servers []string `json:"servers,omitzero"`
 	// Tools are the tools that it may use of them, by their public names
 	// (mcp__server__tool). Nil means all, empty none.
 	Tools []string `json:"tools,omitzero"`
-	// Define are servers that this agent alone uses, by name. [Options.Allow] has to
-	// allow them. Names are unique in the process: another declaration of a name that
-	// is taken is an error, the same one is the same server.
+	// Define declares servers for this agent alone, by name. [Options.Allow] must allow
+	// them. Names are unique in the process: an equal declaration is the same server, a
+	// different one of the same name is an error.
 	Define map[string]Definition `json:"define,omitzero"`
 }
 
-// Definition declares a server as an entry of .mcp.json does, see [Parse].
+// Definition declares a server like an entry of .mcp.json, see [Parse].
 type Definition struct {
 	Type        string            `json:"type,omitzero"`
 	Command     string            `json:"command,omitzero"`
@@ -40,12 +40,11 @@ type Definition struct {
 
 const sectionName = "mcp"
 
-// OnBuildAgent checks the agent's section, declares the servers of its own and
-// starts those that it uses, all at once. It waits for them as [Options.Patience] says.
-// A name in the section that cannot exist is an error, and so is a server of its own
-// that is not allowed or whose name is taken, and a required one that cannot be
-// reached. Any other that cannot be reached, or not yet, is none: the agent is built
-// without its tools, and an event says so.
+// OnBuildAgent checks the agent's section, declares the agent's own servers and starts all
+// that it uses, concurrently. It waits for them by [Options.Patience]. Errors are: a name
+// in the section that cannot exist, an own server that is not allowed or whose name is
+// taken, and a required server that cannot be reached. Without any other server the agent
+// is built without its tools, and an event reports that.
 func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	sec, _, err := hook.SectionOf[Section](&cfg, sectionName)
 	if err != nil {
@@ -85,8 +84,8 @@ func used(servers, own []*server, sec *Section, tools []string) ([]*server, erro
 	}), nil
 }
 
-// named reports whether one of the tools can be the server's. Contains and not
-// HasPrefix: under a composite's prefix public names are longer.
+// named reports whether one of the tools can be the server's. It uses Contains, because a
+// composite may prefix public names.
 func (s *server) named(tools []string) bool {
 	return tools == nil || slices.ContainsFunc(tools, func(t string) bool {
 		return strings.Contains(t, toolName(s.cfg.Name, ""))
@@ -104,8 +103,8 @@ func names(servers []*server) string {
 	return strings.Join(names, ", ")
 }
 
-// checkTools refuses names of tools that no used server can have. Those of a
-// server that is not there are believed.
+// checkTools refuses names of tools that no used server can have. It accepts any tool of a
+// server that is not connected.
 func checkTools(used []*server, names []string) error {
 	for _, name := range names {
 		i := slices.IndexFunc(used, func(s *server) bool { return strings.HasPrefix(name, toolName(s.cfg.Name, "")) })
@@ -119,14 +118,14 @@ func checkTools(used []*server, names []string) error {
 	return nil
 }
 
-// mayHave reports whether the tool is known, or could be if the server were there.
+// mayHave reports whether the server has the tool, or may have it once connected.
 func (s *server) mayHave(tool string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shown.byName[tool] != nil || s.end == nil || s.end.Status().State != conn.StateConnected
 }
 
-// report tells an agent's host what the agent has to do without.
+// report emits an event to an agent's host about a server that the agent does without.
 func (s *server) report(ctx context.Context, h hook.Host, err error) {
 	if s.cfg.Disabled {
 		return
@@ -145,11 +144,11 @@ func (s *server) report(ctx context.Context, h hook.Host, err error) {
 	}
 }
 
-// ScopedTools narrows the tools to those of the agent's section; without one the
-// agent may use all tools of the servers that are for all.
+// ScopedTools narrows the tools to those of the agent's section. Without a section the
+// agent may use all tools of the public servers.
 func (m *MCP) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	sec, found, err := hook.SectionOf[Section](cfg, sectionName)
-	if err != nil { // OnBuildAgent said so; nothing is the safe answer
+	if err != nil { // OnBuildAgent reports the error; no tools is the safe answer
 		return hook.Scope{Tools: []string{}}
 	}
 	servers := m.declared()
@@ -174,8 +173,8 @@ func (m *MCP) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return out
 }
 
-// usable returns the servers that the agent's section lets it use. One of an
-// agent is its own only if it declares the very same.
+// usable returns the servers that the agent's section lets it use. A server of an agent is
+// its own only if the section declares the same.
 func (m *MCP) usable(cfg *hook.AgentConfig, sec *Section, servers []*server) []*server {
 	own, err := m.own(context.Background(), &hook.AgentConfig{Name: cfg.Name}, sec)
 	if err != nil {
@@ -200,8 +199,8 @@ func (m *MCP) serversOf(tools []string) []string {
 	return out
 }
 
-// SystemPrompt names the servers whose tools the agent has. What the servers say
-// of themselves is not in it: a stranger does not write standing instructions.
+// SystemPrompt names the servers whose tools the agent has. It has no text of the servers:
+// untrusted text must not become instructions.
 func (m *MCP) SystemPrompt(cfg *hook.AgentConfig) string {
 	tools := m.ScopedTools(cfg).Tools
 	if tools == nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
-// server is one declared server: its name, and the tools that it has shown under
-// that name. Its connection may be another server's too.
+// server is one declared server: its name and the tools listed under that name. Several
+// servers may share a connection.
 type server struct {
 	m   *MCP
 	cfg Server
-	// public says that every agent may use it: it is of the list, not of an agent.
+	// public: the server is of the list, not of an agent, and every agent may use it.
 	public bool
 	spec   conn.Spec
 	end    *conn.Endpoint // nil if it is refused
 
 	mu      sync.Mutex
-	version int // of what the endpoint listed, as shown has it
+	version int // version of the endpoint's list that was taken over
 	shown   tools
-	late    bool // an agent was built without it while it was started
+	late    bool // an agent was built without it while it was starting
 }
 
 var _ conn.Watcher = (*server)(nil)
@@ -46,13 +46,13 @@ func (s *server) attach() {
 	s.sync()
 }
 
-// same reports whether the other declares the same under the same name.
+// same reports whether both have the same name and an equal declaration.
 func (s *server) same(o *server) bool {
 	return s.cfg.Name == o.cfg.Name && s.cfg.Timeout == o.cfg.Timeout && s.cfg.Harmless == o.cfg.Harmless && s.cfg.Required == o.cfg.Required &&
 		s.spec.Fingerprint() == o.spec.Fingerprint()
 }
 
-// sync takes over what the endpoint has listed; false if that was known.
+// sync takes over the endpoint's list; it returns false if the list is not new.
 func (s *server) sync() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *server) sync() bool {
 	return true
 }
 
-// Changed takes over a new list of tools and tells the process what happened,
-// except for what OnClose itself brought about.
+// Changed takes over a new list of tools, and emits an event about the change, except for
+// the ends that OnClose causes.
 func (s *server) Changed(c conn.Change) {
 	news := (c.Kind == conn.Connected || c.Kind == conn.Relisted) && s.sync()
 	if news {
@@ -90,7 +90,6 @@ func (s *server) Changed(c conn.Change) {
 	}
 }
 
-// callTimeout is the time that each call has.
 func (s *server) callTimeout() time.Duration {
 	if s.cfg.Timeout > 0 {
 		return s.cfg.Timeout

@@ -7,45 +7,43 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
-// State says what a server is at.
+// State is the state of a server.
 type State string
 
 // The states of a server.
 const (
-	StateDeclared   State = "declared"   // nobody has needed it yet
+	StateDeclared   State = "declared"   // never needed so far
 	StateConnecting State = "connecting" // it is being started
 	StateConnected  State = "connected"
-	StateLost       State = "lost"     // it could not be started or has ended; the next call starts it
-	StateIdle       State = "idle"     // it was ended because nobody used it; the next call starts it
+	StateLost       State = "lost"     // the start failed or it has ended; the next call starts it
+	StateIdle       State = "idle"     // it was ended because it was unused; the next call starts it
 	StateRefused    State = "refused"  // its declaration cannot be used
-	StateDisabled   State = "disabled" // the list of servers has turned it off
+	StateDisabled   State = "disabled" // the list of servers turns it off
 )
 
-// Status is what is known of one server at one time.
+// Status is a snapshot of one server.
 type Status struct {
 	Name  string
 	State State
 	// Reason is why it is lost, refused or disabled; "" in the other states. It may quote
-	// the last lines of the server's error output, without the secrets that its entry has:
-	// it is for operators and must not be shown to a model.
+	// the last lines of the server's error output, without the secrets of its entry. It is
+	// for operators: do not show it to a model.
 	Reason string
-	// Public says that every agent may use it; otherwise an agent declared it.
+	// Public: every agent may use it; otherwise an agent declared it.
 	Public bool
 	// Process is the id of the process; 0 unless connected, and over HTTP. Servers
 	// that share a connection have the same one.
 	Process int
-	// Tools are the public names of the tools that it offers, sorted. They stay
-	// when it is lost.
+	// Tools has the public names of its tools, sorted. They stay when it is lost.
 	Tools []string
-	// Refused are the tools that it lists and that are not offered.
+	// Refused has listed tools that agents do not get.
 	Refused []RefusedTool
-	// Stderr is the end of what it wrote to its error output since it was started
-	// last, at most 16 KiB. It may hold secrets: it is for operators and must not
-	// be shown to a model.
+	// Stderr is the end of its error output since its last start, at most 16 KiB. It may
+	// have secrets. It is for operators: do not show it to a model.
 	Stderr string
 }
 
-// Status returns what each server is at, in the order of [MCP.Schema].
+// Status returns the status of each server, in the order of [MCP.Schema].
 func (m *MCP) Status() []Status {
 	servers := m.declared()
 	out := make([]Status, len(servers))

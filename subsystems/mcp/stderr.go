@@ -10,14 +10,14 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
-// What of a server's error output becomes part of the reason why it is not there.
+// The part of a server's error output that becomes part of the reason for its loss.
 const (
 	lastLines = 5
 	lastBytes = 600
 )
 
-// reason is the error, and the last lines of what the process wrote to its error
-// output. It is for the operator: a model gets the error alone.
+// reason returns the error with the last lines of the process's error output. It is for the
+// operator: a model gets the error alone.
 func (s *server) reason(err error) string {
 	var died *conn.ServerError
 	if errors.As(err, &died) {
@@ -28,7 +28,7 @@ func (s *server) reason(err error) string {
 	return err.Error()
 }
 
-// lastOf returns the last lines in one, without secrets.
+// lastOf returns the last lines as one line, without secrets.
 func (s *server) lastOf(stderr string) string {
 	text := strings.ToValidUTF8(stderr, "�")
 	for _, secret := range s.cfg.secrets() {
@@ -52,10 +52,10 @@ func (s *server) lastOf(stderr string) string {
 
 const hiddenSecret = "[hidden]"
 
-// wordForm is what in a line can be a secret as a whole.
+// wordForm matches words of a line that may be secrets.
 var wordForm = regexp.MustCompile(`[-+_.A-Za-z0-9]+`)
 
-// secrets are the values that must not be shown, the longest first: those of the user's
+// secrets returns the values that must not be shown, the longest first: those of the user's
 // variables, and those of the environment that look like secrets.
 func (s *Server) secrets() []string {
 	out := slices.Clone(s.expanded)
@@ -64,7 +64,7 @@ func (s *Server) secrets() []string {
 			out = append(out, value)
 		}
 	}
-	out = slices.DeleteFunc(out, func(value string) bool { return len(value) < 4 }) // "1" is in every text
+	out = slices.DeleteFunc(out, func(value string) bool { return len(value) < 4 }) // a shorter one is in many texts
 	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
 	return out
 }

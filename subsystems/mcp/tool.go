@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	descriptionMost = 4 << 10  // bytes; what is longer is cut
+	descriptionMost = 4 << 10  // bytes; a longer description is cut
 	schemaMost      = 64 << 10 // bytes; a tool with a longer schema is refused
 )
 
-// newTool makes a tool of what the server lists, or says why it cannot be one.
 func newTool(s *server, l *sdk.Tool) (*tool, error) {
 	name := toolName(s.cfg.Name, l.Name)
 	if l.Name == "" {
@@ -41,8 +40,8 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 			Name:        name,
 			Description: clip(l.Description, descriptionMost),
 			Input:       text,
-			// The server's own annotations are not believed: what a stranger calls
-			// read-only must not pass a guard that lets read-only tools pass.
+			// Ignore the server's own annotations: an untrusted "read-only" must not pass
+			// a guard that lets read-only tools pass.
 			Annotations: message.Annotations{OpenWorld: true, Destructive: !s.cfg.Harmless},
 			Timeout:     s.callTimeout(),
 			MaxResult:   s.m.o.MaxOutput,
@@ -51,10 +50,8 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 	}, nil
 }
 
-// toolName is the public name of a server's tool.
 func toolName(server, remote string) string { return "mcp__" + server + "__" + remote }
 
-// schemaText returns the schema as text.
 func schemaText(s any) (message.JSON, error) {
 	text, err := encode(s)
 	if err != nil {

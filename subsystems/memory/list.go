@@ -10,25 +10,26 @@ import (
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
-// userKey begins the key of a space that is the user's.
+// userKey is the prefix of the key of a user's space.
 const userKey = "user:"
 
-// Remembered is one memory, for people who want to see what is kept.
+// Remembered is one memory, in a form for people.
 type Remembered struct {
-	// Project is the one that it belongs to; "" with User is all of them.
+	// Project is the project of the memory. User: all projects of the user share it, and
+	// Project is "".
 	Project string `json:"project,omitzero"`
 	User    bool   `json:"user,omitzero"`
-	// Of says whose it is: "agent NAME" or "space NAME".
+	// Of is the owner: "agent NAME" or "space NAME".
 	Of      string `json:"of"`
 	Name    string `json:"name"`
 	Content string `json:"content"`
-	// Conversation is the id of the one that wrote it last; "" if nobody knows.
+	// Conversation is the id of the conversation that wrote it last; "" if unknown.
 	Conversation string    `json:"conversation,omitzero"`
 	Updated      time.Time `json:"updated"`
 }
 
-// List returns the memories of all projects and of the user, ordered by project, whose
-// they are and name.
+// List returns the memories of all projects and of the user, ordered by project, owner and
+// name.
 func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {
 	rows, err := m.table.db.Read().QueryContext(ctx, `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated
 		FROM memory m JOIN space s ON s.num = m.space ORDER BY s.project, s.key, m.key`)
@@ -50,9 +51,9 @@ func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {
 	return out, rows.Err()
 }
 
-// Adopt gives the memories of another project to this one: those of an agent to the
-// agent of its name, those of a space to that space. One whose name is taken here stays
-// where it is. It returns how many have moved, and how many have not.
+// Adopt moves the memories of another project to this one: those of an agent to the agent
+// of its name, those of a space to that space. A memory whose name is taken here stays
+// there. It returns how many moved and how many stayed.
 func (m *Memory) Adopt(ctx context.Context, project string) (moved, kept int, err error) {
 	if project == m.project {
 		return 0, 0, nil
@@ -91,8 +92,8 @@ func (t *table) adopt(tx *sqlitedb.Tx, from, to string) (moved, kept int, err er
 	}
 }
 
-// move gives a memory another home, and with it a number of that. False if its name is
-// taken there.
+// move moves a memory to another home, under a number of that home. It returns false if
+// the name is taken there.
 func (t *table) move(tx *sqlitedb.Tx, num int64, h home) (bool, error) {
 	space, err := ensureSpace(tx, h)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package memory gives agents notes that outlive a conversation: the tools
 // remember, recall and forget over one SQLite file with full-text search.
 //
-// Memories belong to an agent of a project, by its name: no other agent and no other
-// project finds them, all who talk to it do. Agents whose sections name the same space
-// share one instead, and a section can say that all projects of the user share it.
-// Nothing is recalled unless the agent calls recall.
+// Memories belong to an agent of a project, by its name. Other agents and projects do not
+// find them; all people who use the agent share them. Agents whose sections name the same
+// space share its memories instead, and a section can share them among all projects of
+// the user. The agent gets memories only by calling recall.
 //
-// Package memory is no store of conversations; that is the runtime's.
+// Package memory does not store conversations; the runtime does.
 package memory
 
 import (
@@ -28,8 +28,7 @@ type Memory struct {
 	hook.Nop
 	table   table
 	project string
-	// asked is what a call would replace, as it was when somebody was asked about it,
-	// by the id of the call.
+	// asked has, by call id, the version of the memory that a person was asked to replace.
 	asked hook.TurnState[map[string]version]
 }
 
@@ -40,13 +39,13 @@ var (
 
 // Options of a Memory; nil is all zero values.
 type Options struct {
-	// Project is whose memories are remembered and found, but for those of agents whose
-	// scope is the user. "" is a project like any other.
+	// Project is the project of the memories. Agents with ScopeUser do not use it. "" is a
+	// project like any other.
 	Project string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Note is told, in a sentence, what was found damaged and put right, or is gone. Nil
-	// drops it.
+	// Note is called with a sentence about each repaired or lost part of the file. Nil
+	// drops them.
 	Note func(text string)
 }
 
@@ -55,32 +54,31 @@ type Section struct {
 	// Tools are the tools that the agent may use, of remember, recall and forget.
 	// Nil means all, empty none.
 	Tools []string `json:"tools"`
-	// Space is the name of a space that the agent shares with others who name it:
+	// Space names a space that the agent shares with all agents that name it:
 	// ^[a-zA-Z0-9_.-]{1,64}$. Empty is a space of its own.
 	Space string `json:"space"`
-	// Scope is ScopeProject, which "" is too, or ScopeUser.
+	// Scope is ScopeProject or ScopeUser; "" is ScopeProject.
 	Scope Scope `json:"scope"`
 }
 
-// Scope says how far the memories of an agent, or of a space, reach.
+// Scope says which projects share the memories of an agent or a space.
 type Scope string
 
 // The scopes.
 const (
 	// ScopeProject is the default: each project has its own.
 	ScopeProject Scope = "project"
-	// ScopeUser shares them among all projects of the user. Whatever one project makes
-	// an agent remember, the agent finds in all of them.
+	// ScopeUser shares them among all projects of the user: the agent finds in each
+	// project the memories of all.
 	ScopeUser Scope = "user"
 )
 
 var spaceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// Open opens the file of memories, which is made if it is not there: the file
-// with mode 0600, directories with 0700. Several processes may use one file. The
-// error of a file that holds something else, or is of a newer program, says so
-// and changes nothing, and so does that of a file that is damaged, or empty and was not.
-// A damaged index of words is made anew. OnClose closes it.
+// Open opens the file of memories, or makes it: the file with mode 0600, directories with
+// 0700. Several processes may use one file. Open returns an error, and changes nothing,
+// if the file has other content, comes from a newer program, is damaged, or was emptied.
+// It rebuilds a damaged index of words. OnClose closes the file.
 func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
 	if o == nil {
 		o = &Options{}
@@ -133,8 +131,8 @@ func (m *Memory) names() []string {
 	return out
 }
 
-// ScopedTools gives an agent the tools that its section names. A section that
-// cannot be read gives none; OnBuildAgent has refused it before.
+// ScopedTools gives an agent the tools that its section names. A wrong section gives
+// none; OnBuildAgent refuses it.
 func (m *Memory) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	s, _, err := hook.SectionOf[Section](cfg, "memory")
 	if err != nil {
@@ -150,8 +148,7 @@ func (m *Memory) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return hook.Scope{Tools: s.Tools, Line: "Of the tools for memories: " + strings.Join(public, ", ") + "."}
 }
 
-// SystemPrompt says what the memories are and when to use those of the tools
-// that the agent has.
+// SystemPrompt explains the memories and when to use the tools that the agent has.
 func (m *Memory) SystemPrompt(cfg *hook.AgentConfig) string {
 	scope := m.ScopedTools(cfg)
 	has := func(name string) bool {
@@ -175,7 +172,7 @@ func (m *Memory) SystemPrompt(cfg *hook.AgentConfig) string {
 	return "You have memories that outlive this conversation." + sb.String()
 }
 
-// home returns whose memories the call is about.
+// home returns the home of the agent's memories.
 func (m *Memory) home(cfg *hook.AgentConfig) (home, error) {
 	if cfg == nil {
 		return home{m.project, "agent:"}, nil
@@ -191,7 +188,7 @@ func (m *Memory) home(cfg *hook.AgentConfig) (home, error) {
 	return h, err
 }
 
-// turn returns the turn of a call, nil outside of one.
+// turn returns the turn of a call; nil outside a turn.
 func turn(call *hook.ToolCall) *hook.Turn {
 	if call == nil || call.Step() == nil {
 		return nil
@@ -199,7 +196,7 @@ func turn(call *hook.ToolCall) *hook.Turn {
 	return call.Step().Turn()
 }
 
-// agent returns the configuration of the agent that calls, nil outside a turn.
+// agent returns the configuration of the calling agent; nil outside a turn.
 func agent(env *hook.Env) *hook.AgentConfig {
 	if env == nil || turn(env.Call) == nil {
 		return nil

@@ -5,14 +5,12 @@ import (
 	"unicode"
 )
 
-// maxTerms bounds the words of one query; what comes after them is left out.
+// maxTerms limits the words of a query; further words are ignored.
 const maxTerms = 32
 
-// match returns the FTS5 expression that finds memories with any of the query's
-// words, or "" if it has none. Every word is quoted, so no query can
-// be an error or mean anything but its words. A star right after a word, foo*,
-// stands for all words that begin with it. Words that every text has count only
-// where there are no others.
+// match returns the FTS5 expression that finds memories with any of the query's words, or
+// "" if it has no words. Words are quoted, so that no query is a syntax error. foo* finds
+// all words that begin with foo. Very common words count only if there are no others.
 func match(query string) string {
 	terms, common := terms(query)
 	if len(terms) == 0 {
@@ -21,8 +19,8 @@ func match(query string) string {
 	return strings.Join(terms, " OR ")
 }
 
-// terms returns the query's words as FTS5 phrases, without repetition, and apart
-// from them those that every text has.
+// terms returns the query's words as FTS5 phrases without repetition. common has the very
+// common ones.
 func terms(query string) (terms, common []string) {
 	seen := map[string]bool{}
 	for rest := query; len(seen) < maxTerms; {
@@ -49,7 +47,7 @@ func terms(query string) (terms, common []string) {
 	return terms, common
 }
 
-// nextWord returns the first word of s and what follows it.
+// nextWord returns the first word of s and the rest.
 func nextWord(s string) (word, rest string) {
 	begin := strings.IndexFunc(s, inWord)
 	if begin < 0 {
@@ -63,7 +61,7 @@ func nextWord(s string) (word, rest string) {
 	return s[:end], s[end:]
 }
 
-// inWord reports whether the tokenizer of the index takes r as a part of a word.
+// inWord reports whether r is part of a word for the index's tokenizer.
 func inWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// BeforeTool asks before remember replaces what another conversation has written:
-// that is lost for good. What it asks about is noted with the turn, so that the call
-// replaces exactly that.
+// BeforeTool asks a person before remember replaces a memory of another conversation,
+// because the old text is lost. It records the version in the turn, so that the call
+// replaces exactly that version.
 func (m *Memory) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 	t := turn(call)
 	if t == nil || call.Name() != t.Agent().ToolName(ToolRemember) {
@@ -19,7 +19,7 @@ func (m *Memory) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	}
 	var in RememberInput
 	if json.Unmarshal([]byte(call.Args()), &in) != nil {
-		return hook.ToolDecision{}, nil // the tool says what is wrong
+		return hook.ToolDecision{}, nil // the tool reports the error
 	}
 	h, err := m.home(t.Agent())
 	if err != nil {
@@ -43,8 +43,8 @@ func (m *Memory) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	return hook.AskTool(fmt.Sprintf("it replaces what another conversation has remembered as %q", tidy(in.Name))), nil
 }
 
-// may says which memory the call may replace: one of its own conversation, and the
-// one that somebody was asked about. Outside of a turn a program decides by itself.
+// may returns which versions the call may replace: those of its own conversation, and the
+// version that a person was asked about. Outside a turn it may replace any.
 func (m *Memory) may(env *hook.Env) func(version) bool {
 	if agent(env) == nil {
 		return func(version) bool { return true }
@@ -54,7 +54,7 @@ func (m *Memory) may(env *hook.Env) func(version) bool {
 	return func(is version) bool { return !is.foreign(own) || is == asked }
 }
 
-// conversation is the id of the one that the call is of; "" outside of one.
+// conversation returns the id of the call's conversation; "" outside a turn.
 func conversation(env *hook.Env) string {
 	if agent(env) == nil {
 		return ""
@@ -62,5 +62,5 @@ func conversation(env *hook.Env) string {
 	return root(turn(env.Call))
 }
 
-// root is the id of the conversation that people see.
+// root returns the id of the conversation that people see.
 func root(t *hook.Turn) string { return t.Root().Conversation().ID() }

@@ -34,18 +34,17 @@ type table struct {
 	now func() time.Time
 }
 
-// home is whose memories they are: a row of space.
+// home is the owner of memories: a row of the table space.
 type home struct{ project, key string }
 
-// entry is one memory.
 type entry struct {
 	name, content string
 	aliases       []string
-	// conversation is the id of the one that writes it.
+	// conversation is the id of the conversation that writes it.
 	conversation string
 }
 
-// version is what a memory was when somebody looked at it; zero if it was not there.
+// version identifies the state of a memory; zero is a missing memory.
 type version struct {
 	num, updated int64
 	conversation string
@@ -56,17 +55,17 @@ func (v version) foreign(conversation string) bool {
 	return v.num != 0 && (v.conversation == "" || v.conversation != conversation)
 }
 
-// errForeign: the memory is another conversation's, and nobody has agreed to replace it.
+// errForeign: another conversation has written the memory, and no person has agreed to
+// replace it.
 var errForeign = errors.New("another conversation has written it")
 
-// key folds a name: blanks and case make no difference.
+// key returns the name without case and repeated blanks, for comparisons.
 func key(name string) string { return strings.ToLower(tidy(name)) }
 
 // tidy returns the name with single blanks.
 func tidy(name string) string { return strings.Join(strings.Fields(name), " ") }
 
-// put adds the entry, or replaces the one of the same name if may allows it, and
-// reports whether there was one.
+// put adds the entry, or replaces the one of the same name if may allows it.
 func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool) (replaced bool, err error) {
 	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
 		was, err := look(tx, h, e.name)
@@ -87,8 +86,8 @@ func (t *table) write(ctx context.Context, f func(tx *sqlitedb.Tx) error) error 
 		return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 			err := f(tx)
 			if err == nil {
-				// Otherwise the words are written with the commit, and a damaged index fails it
-				// for everybody who shares the transaction.
+				// Without the flush, the commit writes the words, and a damaged index fails all
+				// writers that share the transaction.
 				_, err = tx.Exec(`INSERT INTO word (word) VALUES ('flush')`)
 			}
 			return err
@@ -98,7 +97,7 @@ func (t *table) write(ctx context.Context, f func(tx *sqlitedb.Tx) error) error 
 
 const lookup = `SELECT m.num, m.updated, m.conversation FROM memory m JOIN space s ON s.num = m.space WHERE s.project = ? AND s.key = ? AND m.key = ?`
 
-// rower is a transaction, or what reads outside of one.
+// rower is a transaction, or a reading.
 type rower interface {
 	QueryRow(query string, args ...any) *sql.Row
 }
@@ -113,7 +112,6 @@ func (r reading) QueryRow(query string, args ...any) *sql.Row {
 	return r.db.QueryRowContext(r.ctx, query, args...)
 }
 
-// look returns the memory of that name as it is.
 func look(tx rower, h home, name string) (v version, err error) {
 	err = tx.QueryRow(lookup, h.project, h.key, key(name)).Scan(&v.num, &v.updated, &v.conversation)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -152,13 +150,12 @@ func (t *table) putIn(tx *sqlitedb.Tx, h home, e entry) (replaced bool, err erro
 	return replaced, index(tx, row{num, e.name, string(aliases), e.content})
 }
 
-// row is what of a memory is in the index, as it is kept.
+// row is the stored memory, with its fields that are in the index.
 type row struct {
 	num                    int64
 	name, aliases, content string
 }
 
-// rowOf returns the memory of a name, and whether there is one.
 func rowOf(tx *sqlitedb.Tx, space int64, name string) (r row, found bool, err error) {
 	err = tx.QueryRow(`SELECT num, name, aliases, content FROM memory WHERE space = ? AND key = ?`, space, key(name)).
 		Scan(&r.num, &r.name, &r.aliases, &r.content)
@@ -168,13 +165,12 @@ func rowOf(tx *sqlitedb.Tx, space int64, name string) (r row, found bool, err er
 	return r, err == nil, err
 }
 
-// index makes a memory findable.
 func index(tx *sqlitedb.Tx, r row) error {
 	return r.in(tx, `INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`)
 }
 
-// unindex takes a memory out of the index. The index finds its words by what they were
-// put in with, so it is called before the memory is changed.
+// unindex removes a memory from the index. The index needs the indexed texts for this, so
+// call it before the memory changes.
 func unindex(tx *sqlitedb.Tx, r row) error {
 	return r.in(tx, `INSERT INTO word (word, rowid, name, aliases, content) VALUES ('delete', ?, ?, ?, ?)`)
 }
@@ -201,11 +197,11 @@ func ensureSpace(tx *sqlitedb.Tx, h home) (num int64, err error) {
 
 const spaceOf = `SELECT num FROM space WHERE project = ? AND key = ?`
 
-// first is where the numbers of a space's memories begin.
+// first returns the first number of a space's memories.
 func first(space int64) int64 { return space << 40 }
 
-// find returns the entries that fit the query best, the best first. Without a
-// word in the query they are the newest.
+// find returns the entries that match the query, the best first. For a query without words
+// it returns the newest.
 func (t *table) find(ctx context.Context, h home, query string, limit int) ([]entry, error) {
 	var num int64
 	err := t.db.Read().QueryRowContext(ctx, spaceOf, h.project, h.key).Scan(&num)
@@ -246,7 +242,6 @@ func (t *table) entries(ctx context.Context, query string, args ...any) (out []e
 	return out, rows.Err()
 }
 
-// drop removes the entry of that name and reports whether there was one.
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
 	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
 		found = false

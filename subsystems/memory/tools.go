@@ -11,10 +11,10 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// separator stands between the memories that recall returns.
+// separator separates the memories in the result of recall.
 const separator = "\n---\n"
 
-// nothing is what recall returns if nothing fits.
+// nothing is the result of recall without a match.
 const nothing = "no memories found"
 
 // RememberInput is the input of remember.

@@ -18,7 +18,7 @@ import (
 const (
 	defaultTimeout = 30 * time.Second
 	maxTimeout     = 10 * time.Minute
-	// keptHead and keptTail are how many bytes of each of the two outputs are kept.
+	// keptHead and keptTail are the bytes kept of the beginning and end of each output.
 	keptHead = 8 << 10
 	keptTail = 24 << 10
 )
@@ -58,7 +58,7 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (message.Too
 		return message.ToolResult{}, err
 	}
 	if ctx.Err() != nil {
-		return message.ToolResult{}, ctx.Err() // nothing has been started
+		return message.ToolResult{}, ctx.Err() // no command was started
 	}
 	limit := timeLimit(env.Grant, in)
 	timed, cancel := context.WithTimeout(ctx, limit)
@@ -92,9 +92,8 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (message.Too
 	return out.result(message.FailTimeout, text)
 }
 
-// allowed refuses what cannot be run and what cannot be held to its grant: an
-// unconfined shell cannot be kept from writing, from the network or in a
-// directory.
+// allowed refuses commands that cannot run, and calls whose grant cannot be enforced: an
+// unconfined shell can always write, use the network and leave its directory.
 func (o *OS) allowed(grant hook.Grant, in BashInput) error {
 	switch {
 	case o.shell == "":
@@ -141,7 +140,7 @@ func timeLimit(grant hook.Grant, in BashInput) time.Duration {
 	return limit
 }
 
-// window divides the bytes that a grant allows among the two outputs.
+// window returns how much of each output to keep, within the bytes that a grant allows.
 func window(grant hook.Grant) (head, tail int) {
 	if m := grant.MaxOutput; m > 0 && m/2 < keptHead+keptTail {
 		return m / 8, m/2 - m/8
@@ -164,8 +163,8 @@ func (c commandOutput) result(failure message.FailureKind, text string) (message
 	return r, nil
 }
 
-// inherited picks the variables that commands inherit: what a shell needs, and
-// nothing that may be a secret.
+// inherited returns the variables that commands inherit: those that a shell needs, without
+// secrets.
 func inherited(environ []string) []string {
 	allowed := []string{"PATH", "HOME", "USER", "LANG", "TERM", "TMPDIR", "SHELL", "TZ"}
 	var out []string

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// capture keeps the beginning and the end of an output, whatever its length. One
-// goroutine at a time.
+// capture keeps the beginning and the end of an output of any length. One goroutine at a
+// time may use it.
 type capture struct {
 	head []byte
 	// tail is a ring: the byte after at is the oldest once it is full.
@@ -55,11 +55,11 @@ func (c *capture) keep(p []byte) {
 	}
 }
 
-// cut reports whether something is missing.
+// cut reports whether the middle is missing.
 func (c *capture) cut() bool { return c.total > int64(len(c.head)+len(c.tail)) }
 
-// String returns what was kept as UTF-8, cut at the borders of runes, with a mark
-// where something is missing.
+// String returns the kept parts as UTF-8, cut at the borders of runes, with a mark for a
+// missing middle.
 func (c *capture) String() string {
 	tail := append(c.tail[c.at:len(c.tail):len(c.tail)], c.tail[:c.at]...)
 	if !c.cut() {

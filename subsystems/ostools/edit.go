@@ -108,8 +108,8 @@ func substitute(name, text string, in EditInput) (change, error) {
 	return c, nil
 }
 
-// lineEnds writes old and new text with the line ends of the file. The model
-// does not see them, so it writes LF whatever the file has.
+// lineEnds converts old and new text to the line ends of the file. The model does not see
+// them, and always writes LF.
 func lineEnds(text string, in EditInput) (old, repl string) {
 	breaks := strings.Count(text, "\n")
 	crlf := strings.Count(text, "\r\n")

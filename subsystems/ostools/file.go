@@ -9,11 +9,11 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// maxFile is the size in bytes up to which files are read and written.
+// maxFile limits the files that are read and written, in bytes.
 const maxFile = 50 << 20
 
-// open opens a regular file for reading and refuses everything else. It never
-// waits for the other end of a pipe.
+// open opens a regular file for reading, and refuses any other kind. It never waits for
+// the other end of a pipe.
 func (o *OS) open(p place, rel string) (*os.File, fs.FileInfo, error) {
 	name := p.name(rel)
 	f, err := p.root.OpenFile(rel, os.O_RDONLY|openFlags, 0)
@@ -58,7 +58,6 @@ func kindOf(m fs.FileMode) string {
 	return m.Type().String()
 }
 
-// content reads a whole file.
 func (o *OS) content(p place, rel string) ([]byte, fs.FileInfo, error) {
 	f, info, err := o.open(p, rel)
 	if err != nil {

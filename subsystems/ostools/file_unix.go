@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// openFlags keep the opening of a pipe from waiting for its other end.
+// openFlags let open return at once for a pipe without another end.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// names returns how many names a file has.
 func names(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink)

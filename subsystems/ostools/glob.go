@@ -54,9 +54,8 @@ func (o *OS) Glob(ctx context.Context, env *hook.Env, in GlobInput) (message.Too
 	return workspace(out.text(fmt.Sprintf("No file fits %q.", in.Pattern), whole)), nil
 }
 
-// startOf joins the directory and the part of the pattern that is a plain
-// directory, so that the search starts as deep as possible and "../x" is refused
-// like any other path.
+// startOf joins the directory and the literal part of the pattern. So the search starts as
+// deep as possible, and "../x" is refused like any other path.
 func (o *OS) startOf(in GlobInput) (dir, text string, err error) {
 	base, text := doublestar.SplitPattern(filepath.ToSlash(in.Pattern))
 	for _, part := range strings.Split(text, "/") {

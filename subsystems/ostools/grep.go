@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// matched is how many bytes of a line grep looks at, quoted how many it shows.
+	// matched is how many bytes of a line grep searches, quoted how many it shows.
 	matched = 64 << 10
 	quoted  = 500
 )
 
-// OutputMode says what grep shows.
+// OutputMode is the form of grep's answer.
 type OutputMode string
 
 // The output modes.
@@ -122,7 +122,7 @@ func (o *OS) grep(ctx context.Context, p place, rel string, s *search) error {
 	for {
 		line, size, err := l.next()
 		if err != nil {
-			break // the end, or a disk that fails: what was found stands
+			break // the end, or a read error: keep the lines found
 		}
 		if !s.re.Match(line) {
 			continue

@@ -13,13 +13,12 @@ import (
 // text.
 const sniffed = 8 << 10
 
-// lines reads a text line by line in bounded memory: of each line it keeps the
-// beginning.
+// lines reads a text line by line in bounded memory: it keeps the beginning of each line.
 type lines struct {
 	r    *bufio.Reader
 	keep int
 	buf  []byte
-	// number counts the lines read from 1; crlf those that ended in CR LF.
+	// number counts the lines read; crlf counts those that ended in CR LF.
 	number, crlf int
 }
 
@@ -27,13 +26,12 @@ func newLines(r io.Reader, keep int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), keep: keep}
 }
 
-// reset begins with another text.
 func (l *lines) reset(r io.Reader) {
 	l.r.Reset(r)
 	l.number, l.crlf = 0, 0
 }
 
-// binary reports whether the text begins like one; called before next.
+// binary reports whether the text looks binary. Call it before next.
 func (l *lines) binary() bool {
 	head, _ := l.r.Peek(sniffed)
 	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
@@ -42,9 +40,8 @@ func (l *lines) binary() bool {
 	return isBinary(head)
 }
 
-// next returns the beginning of the next line, which is valid until the next
-// call, and how many bytes the whole line has without its end. The error is
-// io.EOF after the last line.
+// next returns the beginning of the next line, and the bytes of the whole line without its
+// end. line is valid until the next call. The error is io.EOF after the last line.
 func (l *lines) next() (line []byte, size int, err error) {
 	l.buf = l.buf[:0]
 	var end [2]byte // the last two bytes of the line
@@ -101,7 +98,7 @@ func runeStart(s []byte, n int) int {
 	return n
 }
 
-// valid replaces what is not UTF-8; whole is false if anything was.
+// valid replaces bytes that are not UTF-8; whole is false if there were any.
 func valid(b []byte) (s string, whole bool) {
 	if utf8.Valid(b) {
 		return string(b), true
@@ -109,8 +106,8 @@ func valid(b []byte) (s string, whole bool) {
 	return strings.ToValidUTF8(string(b), "\uFFFD"), false
 }
 
-// shown returns the beginning of a line as the model sees it, with a mark if
-// size says that there is more.
+// shown returns the beginning of a line for the model, with a mark if the line of size
+// bytes is longer.
 func shown(line []byte, size int) (text string, whole bool) {
 	text, whole = valid(line)
 	if size > len(line) {
@@ -119,8 +116,7 @@ func shown(line []byte, size int) (text string, whole bool) {
 	return text, whole
 }
 
-// lastRune returns how many bytes of b are left without a rune that is cut off at
-// its end.
+// lastRune returns the length of b without a cut rune at its end.
 func lastRune(b []byte) int {
 	for i := len(b) - 1; i >= 0 && i > len(b)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(b[i]) {

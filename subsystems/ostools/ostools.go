@@ -1,24 +1,21 @@
 // Package ostools gives an agent a shell and files: the tools bash, read,
 // write, edit, glob and grep, all of them at one directory, the root.
 //
-// The file tools go through [os.Root]: whatever a path or a symbolic link says,
-// no file outside the root is opened, also while somebody swaps links under
-// their feet. bash only starts in the root. It is not confined in any way, and a
-// command can do whatever the user can who runs this program; an agent that must
-// not have that gets no bash (see [Section]), or a person is asked before each
-// call.
+// The file tools use [os.Root]: they open no file outside the root, whatever a path or a
+// symbolic link says, and even if links change during a call. bash only starts in the
+// root. It is not confined: a command can do whatever the user of this program can. For
+// an agent that must not do that, leave bash out (see [Section]), or let a person
+// approve each call.
 //
 //	tools, err := ostools.New("/home/me/project", nil)
 //	…
 //	defer tools.Close()
 //
-// There is no rule that a file must have been read before it is edited. edit
-// checks its old text against the file as it is at that moment and refuses
-// unless it is found exactly once, so a stale picture of the file fails by
-// itself; a list of files read, kept per conversation, would not make that safer
-// and would be wrong after each restart.
+// A file need not be read before it is edited. edit requires that the current file has
+// the old text exactly once, so an edit of stale content fails. A list of read files per
+// conversation would not be safer, and would be lost at a restart.
 //
-// Calls run concurrently. Changes of one file wait for each other.
+// Calls run concurrently. Changes of one file run one at a time.
 package ostools
 
 import (
@@ -48,7 +45,7 @@ type OS struct {
 	shell     string
 	environ   []string
 	commands  *supervisor.Supervisor
-	ours      bool // commands was made here and is closed here
+	ours      bool // Close closes commands
 	hardLinks bool
 	locks     locks
 }
@@ -60,21 +57,19 @@ var (
 
 // Options are the settings of an [OS]. The zero value of each field is usable.
 type Options struct {
-	// Readable are further directories that read, glob and grep may use by
-	// absolute path, the folders of skills for instance. They may be links, so the
-	// files of the root must not say which they are. Those that do not exist are left
-	// out, and so are those whose name lies below the root, where everything can be read
-	// that is no link out of it. They are never written to.
+	// Readable are further directories that read, glob and grep may use by absolute
+	// path, for example the folders of skills. They are never written to. They may be
+	// links, so do not take them from files below the root. Missing directories are
+	// ignored, and so are paths below the root, which can be read anyway.
 	Readable []string
-	// HardLinks lets read, edit and grep open files that have several names. A
-	// hard link cannot be told from the file it was made of, so one that leads out
-	// of the root would not be noticed; by default such files are refused.
+	// HardLinks lets read, edit and grep open files with several names. By default they
+	// are refused, because a hard link to a file outside the root looks like any file.
 	HardLinks bool
-	// Environ is the environment from which commands get the few variables that
-	// they inherit, as NAME=value; nil is that of this process.
+	// Environ has the variables that commands may inherit, as NAME=value; they inherit
+	// only a few of them. Nil is the environment of this process.
 	Environ []string
-	// Supervisor starts the commands, so that none outlives this process. Nil means
-	// one of its own. The caller closes it, after the OS.
+	// Supervisor starts the commands, so that none outlives this process. The caller
+	// closes it, after the OS. Nil: the OS has its own.
 	Supervisor *supervisor.Supervisor
 }
 
@@ -85,8 +80,8 @@ type Section struct {
 	Tools []string `json:"tools"`
 }
 
-// New opens the root, which must be an existing directory. Close the result when
-// it is no longer used; a runtime does so through OnClose.
+// New opens the root, which must be an existing directory. Close the result after use; a
+// runtime does so through OnClose.
 func New(root string, o *Options) (*OS, error) {
 	if o == nil {
 		o = &Options{}
@@ -119,7 +114,7 @@ func New(root string, o *Options) (*OS, error) {
 	return t, nil
 }
 
-// findShell prefers bash, which is what models write for.
+// findShell prefers bash, because models write for bash.
 func findShell() string {
 	for _, name := range []string{"bash", "sh"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -129,8 +124,8 @@ func findShell() string {
 	return ""
 }
 
-// Close releases the root. Calls that come later fail. Commands that still run are
-// killed, unless the supervisor is the caller's. A second Close does nothing.
+// Close releases the root. Later calls fail. It kills running commands, unless the
+// supervisor is the caller's. A second Close does nothing.
 func (o *OS) Close() error {
 	err := o.main.root.Close()
 	if o.ours {
@@ -172,8 +167,8 @@ func (o *OS) names() []string {
 	return names
 }
 
-// ScopedTools gives an agent the tools that its section names. A section that
-// cannot be read gives none; OnBuildAgent has refused it before.
+// ScopedTools gives an agent the tools that its section names. A wrong section gives
+// none; OnBuildAgent refuses it.
 func (o *OS) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	section, _, err := hook.SectionOf[Section](cfg, "ostools")
 	if err != nil {
@@ -189,8 +184,7 @@ func (o *OS) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return hook.Scope{Tools: section.Tools, Line: "Of the tools for files and commands: " + strings.Join(public, ", ") + "."}
 }
 
-// SystemPrompt says where the agent's tools work and what holds them, for those
-// tools that it has.
+// SystemPrompt says where the agent's tools work and which limits they have.
 func (o *OS) SystemPrompt(cfg *hook.AgentConfig) string {
 	has := o.offered(cfg)
 	var files []string

@@ -13,10 +13,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// tree is a directory below which files may be touched.
 type tree struct {
 	root *os.Root
-	// path is absolute and without links; given is absolute, as it was given.
+	// path is absolute and without links; given is absolute, but may have links.
 	path, given string
 }
 
@@ -46,23 +45,22 @@ func (t tree) inside(abs string) (string, bool) {
 	return "", false
 }
 
-// place is a path that a call may use: always handed to root, never to package
-// os.
+// place is a path that a call may use. Use it with root, never with package os.
 type place struct {
 	root *os.Root
 	rel  string
-	// base is the absolute path of root; shown is what is put in front of a path
-	// below root to name it to the model.
+	// base is the absolute path of root; shown is the prefix of paths below root for the
+	// model.
 	base, shown string
 	// done closes a root that was opened for this call.
 	done func()
 }
 
-// name returns the name of a path below the place's root as the model knows it.
+// name returns the model's name of a path below the place's root.
 func (p place) name(rel string) string { return filepath.ToSlash(filepath.Join(p.shown, rel)) }
 
-// locate finds what a path means for a call. It touches no file but the root of
-// a grant. The caller calls done.
+// locate returns the place of a path in a call. It opens no file but the root of a grant.
+// The caller calls done.
 func (o *OS) locate(grant hook.Grant, path string, write bool) (place, error) {
 	switch {
 	case grant.Void || write && grant.ReadOnly:
@@ -103,8 +101,8 @@ func (o *OS) find(path string, write bool) (place, error) {
 	return place{}, outside(path, o.main.path)
 }
 
-// narrow applies the root of a grant: files are opened through it, so that a
-// link cannot lead past it either.
+// narrow applies the root of a grant: it becomes the place's root, so that links cannot
+// lead out of it.
 func (p place) narrow(limit, path string) (place, error) {
 	if limit == "" {
 		return p, nil
@@ -138,11 +136,11 @@ func outside(path, root string) error {
 	return failf(message.FailDenied, "%s is outside of %s; use a path below that directory", path, root)
 }
 
-// escapes is the text of the error by which [os.Root] refuses a path; the error
-// itself is not exported.
+// escapes is the text of [os.Root]'s error for a path out of it; the error itself is not
+// exported.
 const escapes = "path escapes from parent"
 
-// pathError says what went wrong with a file without the names of system calls.
+// pathError returns an error about a file without the names of system calls.
 func pathError(name string, err error) error {
 	cause := err
 	var pe *fs.PathError
@@ -166,12 +164,12 @@ func failf(kind message.FailureKind, format string, args ...any) error {
 	return &hook.ToolError{Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
-// maxLinks is how many symbolic links a path may go through.
+// maxLinks limits the symbolic links in a path.
 const maxLinks = 40
 
-// resolve follows the links of a place by hand and returns the path of what it
-// means, which may not exist yet. The answer can be old when it is used: it
-// serves to lock and to rename onto the right name, while root does the guarding.
+// resolve follows the links of a place and returns the path that they lead to; the file
+// may not exist yet. The path may be outdated when it is used. It serves to find the lock
+// and the name to rename to; root keeps the file inside.
 func (p place) resolve() (string, error) {
 	var done []string
 	links := 0
@@ -205,7 +203,7 @@ func (p place) resolve() (string, error) {
 	return filepath.Join(append([]string{"."}, done...)...), nil
 }
 
-// link returns where the symbolic link of that name points, or "" if it is none.
+// link returns the target of the symbolic link; "" if name is no link.
 func (p place) link(name string) (string, error) {
 	info, err := p.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,8 +228,7 @@ type held struct {
 	want int
 }
 
-// lock waits for the file and returns what gives it free. Nobody else's code
-// runs while it is held.
+// lock waits for the lock of the file. No foreign code runs while it is held.
 func (l *locks) lock(path string) (unlock func()) {
 	l.mu.Lock()
 	if l.held == nil {

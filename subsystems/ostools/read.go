@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	// defaultLimit is how many lines read shows unless it is told.
+	// defaultLimit is the default number of lines that read shows.
 	defaultLimit = 2000
-	// maxLine is how many bytes of one line it shows, maxText of all of them. With what
-	// read says of the file, which has at most maxRemarks, an answer is not longer than a
-	// runtime's limit for a result.
+	// maxLine limits one line, and maxText all lines, in bytes. Together with the remarks
+	// about the file, at most maxRemarks, an answer fits a runtime's limit for results.
 	maxLine    = 2000
 	maxText    = 100_000 - maxRemarks
 	maxRemarks = 500
@@ -69,7 +68,7 @@ func (o *OS) Read(ctx context.Context, env *hook.Env, in ReadInput) (message.Too
 	return workspace(v.text()), nil
 }
 
-// view is a window on the lines of a file.
+// view is a range of the lines of a file.
 type view struct {
 	lines             *lines
 	from, limit, room int

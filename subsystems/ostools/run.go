@@ -10,13 +10,12 @@ import (
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
-// drainTime is how long the outputs are read after everything in the command's
-// process group is dead. Only a process that left the group can still hold them.
+// drainTime is how long the outputs are read after the command's process group is dead.
+// Only a process that left the group can still have them open.
 const drainTime = 500 * time.Millisecond
 
-// run runs a command until it ends or ctx does, and kills its whole process
-// group either way. ended is false if ctx was first. When it returns, no
-// goroutine and no open file is left.
+// run runs a command until it or ctx ends, and then kills its whole process group. ended
+// is false if ctx ended first. run leaves no goroutine and no open file.
 func run(ctx context.Context, s *supervisor.Supervisor, c supervisor.Command, stdout, stderr io.Writer) (code int, ended bool, err error) {
 	var out, errs pipe
 	if err := out.open(); err != nil {
@@ -54,8 +53,8 @@ func run(ctx context.Context, s *supervisor.Supervisor, c supervisor.Command, st
 	return p.Status().Shell(), ended, nil
 }
 
-// onlyReader hides the other methods of a file: io.Copy then uses one buffer of a
-// fixed size.
+// onlyReader hides the other methods of a file, so that io.Copy uses a buffer of fixed
+// size.
 type onlyReader struct{ io.Reader }
 
 type pipe struct{ r, w *os.File }

@@ -15,22 +15,21 @@ import (
 )
 
 const (
-	// maxVisited is how many files one search looks at.
+	// maxVisited limits the files that one search visits.
 	maxVisited = 200_000
-	// maxRows and maxFound bound the answer of one search, in lines and bytes.
+	// maxRows and maxFound limit the answer of one search, in lines and bytes.
 	maxRows  = 1000
 	maxFound = 64_000
 )
 
-// passedOver are directories that a search does not enter unless it starts in
-// one.
-func passedOver(name string) bool { return name == ".git" || name == "node_modules" }
+// skipped reports whether a search does not enter the directory, unless it starts there.
+func skipped(name string) bool { return name == ".git" || name == "node_modules" }
 
 // errEnough ends a walk.
 var errEnough = errors.New("enough")
 
-// walk calls f for everything below start that is no directory, in the order of
-// the names, without following links. It reports whether it saw everything.
+// walk calls f for everything below start that is no directory, in the order of the names,
+// without following links. whole is false if it stopped early.
 func walk(ctx context.Context, p place, start string, f func(rel string, d fs.DirEntry) error) (whole bool, err error) {
 	seen := 0
 	err = fs.WalkDir(p.root.FS(), filepath.ToSlash(start), func(rel string, d fs.DirEntry, err error) error {
@@ -40,13 +39,13 @@ func walk(ctx context.Context, p place, start string, f func(rel string, d fs.Di
 		case err != nil && rel == filepath.ToSlash(start):
 			return pathError(p.name(rel), err)
 		case err != nil:
-			return nil // a directory that cannot be read has nothing to show
+			return nil // skip an unreadable directory
 		}
 		if seen++; seen > maxVisited {
 			return errEnough
 		}
 		if d.IsDir() {
-			if rel != filepath.ToSlash(start) && passedOver(d.Name()) {
+			if rel != filepath.ToSlash(start) && skipped(d.Name()) {
 				return fs.SkipDir
 			}
 			return nil
@@ -59,8 +58,7 @@ func walk(ctx context.Context, p place, start string, f func(rel string, d fs.Di
 	return err == nil, err
 }
 
-// begin locates the start of a search; an empty path is the root, or all of it
-// that the grant leaves.
+// begin locates the start of a search. An empty dir is the root, or the root of the grant.
 func (o *OS) begin(grant hook.Grant, dir string) (place, error) {
 	if dir == "" {
 		dir = "."
@@ -78,7 +76,6 @@ func (o *OS) begin(grant hook.Grant, dir string) (place, error) {
 	return p, nil
 }
 
-// found collects the rows of an answer.
 type found struct {
 	sb         strings.Builder
 	rows, room int
@@ -93,7 +90,7 @@ func newFound(grant hook.Grant) *found {
 	return f
 }
 
-// add adds a row; false means that there is no room for it.
+// add adds a row; it returns false if there is no room for it.
 func (f *found) add(row string) bool {
 	if f.rows == maxRows || len(row)+1 > f.room {
 		f.full = true
@@ -106,7 +103,7 @@ func (f *found) add(row string) bool {
 	return true
 }
 
-// text returns the rows and what has to be said about them.
+// text returns the rows, with remarks about missing ones.
 func (f *found) text(nothing string, whole bool) string {
 	switch {
 	case f.full:
@@ -120,8 +117,8 @@ func (f *found) text(nothing string, whole bool) string {
 	return f.sb.String()
 }
 
-// pattern is a checked glob. One without a slash is about the last element of a
-// path, unless anchored.
+// pattern is a checked glob. Without a slash it matches the last element of a path, unless
+// anchored.
 type pattern struct {
 	text     string
 	baseOnly bool
@@ -142,7 +139,7 @@ func (g pattern) match(rel string) bool {
 	return doublestar.MatchUnvalidated(g.text, rel)
 }
 
-// below returns rel as it is seen from start.
+// below returns rel relative to start.
 func below(start, rel string) string {
 	start = filepath.ToSlash(start)
 	if start == "." {

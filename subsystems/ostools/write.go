@@ -52,7 +52,7 @@ func (o *OS) Write(_ context.Context, env *hook.Env, in WriteInput) (message.Too
 	return workspace(fmt.Sprintf("Replaced %s: %d bytes, before %d.", p.name(rel), len(in.Content), before.Size())), nil
 }
 
-// reserve finds the file that a place means in the end and locks it.
+// reserve follows the links of a place and locks the file.
 func (o *OS) reserve(p place) (rel string, unlock func(), err error) {
 	rel, err = p.resolve()
 	if err != nil {
@@ -61,7 +61,7 @@ func (o *OS) reserve(p place) (rel string, unlock func(), err error) {
 	return rel, o.locks.lock(filepath.Join(p.base, rel)), nil
 }
 
-// replaceable returns what is to be replaced, or nil if there is nothing yet.
+// replaceable returns the file to replace, or nil if there is none yet.
 func replaceable(p place, rel string) (fs.FileInfo, error) {
 	name := p.name(rel)
 	info, err := p.root.Lstat(rel)
@@ -80,9 +80,9 @@ func replaceable(p place, rel string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// replace puts data in the place of a file by renaming a new file onto it: never
-// half, and never through a hard link, whose other names keep their content. The
-// permissions of before are kept. The caller holds the lock.
+// replace replaces a file atomically, by a rename of a new file. Other names of a hard
+// link keep the old content. The new file has the permissions of before. The caller holds
+// the lock.
 func replace(p place, rel string, data []byte, before fs.FileInfo) error {
 	if err := p.root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
 		return err

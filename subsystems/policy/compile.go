@@ -11,13 +11,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// RuleError says what is wrong with one rule.
+// RuleError is the error of one rule.
 type RuleError struct {
-	// At is where the rule stands: "policy.json: deny[2]", counted from 0.
+	// At is the place of the rule: "policy.json: deny[2]", counted from 0.
 	At string
-	// Rule is the rule as it is written.
+	// Rule is the text of the rule.
 	Rule string
-	// Problem and Fix are what is wrong, and how to mend it.
+	// Problem names the mistake, and Fix says how to correct it.
 	Problem, Fix string
 }
 
@@ -29,21 +29,20 @@ func (e *RuleError) Error() string {
 // rule is a rule, compiled.
 type rule struct {
 	effect Effect
-	// text is the rule as it is written, at where.
+	// text is the text of the rule, at its place.
 	text, at string
-	// tool is the name of the tool, in lower case, perhaps with wildcards; tools is
-	// the same, compiled.
+	// tool is the pattern for the tool's name, in lower case; tools is the same, compiled.
 	tool  string
 	tools form
 	form  ruleForm
-	// arg is the argument of a text.
+	// arg is the name of the argument that an aText rule matches.
 	arg   string
 	glob  glob
 	path  pathGlob
 	grant hook.Grant
 }
 
-// ruleForm says what a rule is compared with.
+// ruleForm is the kind of value that a rule matches.
 type ruleForm int
 
 const (
@@ -53,14 +52,13 @@ const (
 	aText
 )
 
-// compiler compiles the rules of one policy.
 type compiler struct {
 	subjects map[string]Subject
 	places   places
 }
 
-// compile compiles all rules of one place. Every rule that is wrong is in the
-// error, in the order deny, ask, allow.
+// compile compiles all rules of one place. The error has all wrong rules, in the order
+// deny, ask, allow.
 func (c compiler) compile(r Rules) ([]*rule, error) {
 	var out []*rule
 	var errs []error
@@ -111,8 +109,8 @@ func (c compiler) rule(r *rule, written Rule) *problem {
 	return p
 }
 
-// whole reports whether a pattern means every call. For paths it does not: what
-// allows is about the root alone.
+// whole reports whether a pattern matches every call. For paths no pattern does, because
+// it allows only paths below the root.
 func (c compiler) whole(tool, pattern string) bool {
 	return (pattern == "*" || pattern == "**") && c.subjects[tool].Kind != Path
 }
@@ -152,8 +150,8 @@ func (s Subject) mayName(arg string) bool {
 	return s.Kind == Text
 }
 
-// commandProblem finds patterns that fit no simple command, and so would do
-// nothing without anybody noticing.
+// commandProblem finds patterns that match no simple command: such a rule would silently
+// do nothing.
 func commandProblem(pattern string) *problem {
 	switch {
 	case strings.ContainsAny(pattern, "\"'\\"):
@@ -169,7 +167,6 @@ func commandProblem(pattern string) *problem {
 	return nil
 }
 
-// grant compiles the grant of a rule.
 func (c compiler) grant(r *rule, g Grant) *problem {
 	if g == (Grant{}) {
 		return nil
@@ -212,8 +209,8 @@ func (c compiler) root(r *rule, dir string) *problem {
 	return nil
 }
 
-// names reports whether the rule is about a tool; as is another tool whose rules
-// that ask and deny hold for it too.
+// names reports whether the rule applies to a tool. as is another tool; its ask and deny
+// rules apply too.
 func (r *rule) names(tool, as string) bool {
 	return r.tools.matches(tool) || as != "" && r.effect != Allow && r.tools.matches(as)
 }

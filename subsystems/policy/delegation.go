@@ -6,9 +6,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// A call is judged for the agent that makes it and for every agent above it in the
-// delegation. The strictest answer counts and all grants narrow, so no agent gets
-// more by having another one do the work.
+// A call is judged by the rules of the calling agent and of every agent above it in the
+// delegation. The strictest answer counts, and all grants narrow. So no agent can do more
+// by delegating.
 
 // answer judges the call for all agents up to the root.
 func (p *Policy) answer(call *hook.ToolCall) (hook.ToolDecision, error) {
@@ -44,16 +44,16 @@ func (p *Policy) judge(cfg *hook.AgentConfig, call *hook.ToolCall) (judgement, e
 	return set.judge(p.compiler.subjects, p.compiler.places, call.Tool(), call.Args())
 }
 
-// join adds what the rules of an agent above say. Each ask has its own reason, so an
-// answer that was remembered for the rule of one agent is none for another's. judged
-// are the judgements below, which may have asked for the same reason already.
+// join adds the judgement by the rules of an agent above. An ask names that agent in its
+// reason, so that an answer remembered for the rule of one agent does not count for
+// another's. judged has the judgements below: join skips an ask that they already have.
 func (j *judgement) join(above judgement, agent string, judged []judgement) {
 	j.grant = j.grant.Intersect(above.grant)
 	if above.effect != Deny && above.effect != Ask || j.effect == Deny {
 		return
 	}
 	for i := range judged {
-		if above.says(&judged[i]) {
+		if above.sameAs(&judged[i]) {
 			return
 		}
 	}
@@ -64,16 +64,15 @@ func (j *judgement) join(above judgement, agent string, judged []judgement) {
 	j.effect, j.reason = above.effect, reason
 }
 
-// says reports whether two judgements have one answer for one reason: the same rule
-// of the policy's own, or the same default.
-func (j *judgement) says(o *judgement) bool {
+// sameAs reports whether two judgements have the same answer by the same rule or default.
+func (j *judgement) sameAs(o *judgement) bool {
 	if j.effect != o.effect || j.reason != o.reason || (j.decided == nil) != (o.decided == nil) {
 		return false
 	}
 	return j.decided == nil || j.decided.rule == o.decided.rule
 }
 
-// turnOf returns the turn of the call; nil if it is in none.
+// turnOf returns the turn of the call; nil outside a turn.
 func turnOf(call *hook.ToolCall) *hook.Turn {
 	if call.Step() == nil || call.Step().Turn() == nil || call.Step().Turn().Conversation() == nil {
 		return nil
@@ -81,7 +80,7 @@ func turnOf(call *hook.ToolCall) *hook.Turn {
 	return call.Step().Turn()
 }
 
-// agentOf returns the agent that makes the call; nil if it is in no turn.
+// agentOf returns the calling agent; nil outside a turn.
 func agentOf(call *hook.ToolCall) *hook.AgentConfig {
 	if turn := turnOf(call); turn != nil {
 		return turn.Agent()

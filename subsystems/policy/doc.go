@@ -1,5 +1,5 @@
-// Package policy decides about tool calls by rules: what is denied, what a person
-// has to approve, what may run, and what it may do then.
+// Package policy decides about tool calls by rules: which calls are denied, which need
+// approval, which may run, and with which limits.
 //
 //	p, err := policy.New([]policy.Rules{{
 //		Deny:  []policy.Rule{{Rule: "Bash(rm *)"}, {Rule: "Read(.env)"}},
@@ -8,15 +8,15 @@
 //	}}, &policy.Options{Root: "/home/me/project"})
 //
 // Place it first in a composite, so that it sees every call. Deny beats ask beats
-// allow, whatever the order; a call that no rule speaks of gets the default.
+// allow, in any order of the rules. A call without a matching rule gets the default.
 //
-// What is allowed is answered with no opinion. It keeps the policy's own default
-// from asking, and that is all: an ask or a deny of any other hook stands, because
-// no hook can lift another one's.
+// For an allowed call the policy has no opinion: only its own default does not apply.
+// An ask or a deny of another hook stays in force, because no hook can lift another
+// hook's answer.
 //
-// It is no sandbox: it knows what a command says, not what a program does.
-// Package [shell] says how far a command line is understood.
+// The policy is not a sandbox: it reads commands, and does not know what programs do.
+// Package [shell] describes how it reads a command line.
 //
-// Rules are compiled once; one that is wrong is an error of [New]. The syntax is in
-// the package's README.
+// Rules are compiled once; a wrong rule is an error of [New]. The README of the package
+// has the syntax.
 package policy

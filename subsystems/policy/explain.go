@@ -8,46 +8,45 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Explanation says what the rules say of one call, and why. It holds parts of the
-// arguments: show it to people, and keep it out of logs.
+// Explanation explains the policy's answer to one call. It has parts of the arguments:
+// show it to people, and keep it out of logs.
 type Explanation struct {
 	Tool string `json:"tool"`
-	// Effect is what the policy answers; "" is no opinion, as for "allow": other hooks
-	// may still ask or deny.
+	// Effect is the policy's answer; "" is no opinion, as for "allow": other hooks may
+	// still ask or deny.
 	Effect Effect `json:"effect"`
-	// Reason says it in a sentence without a full stop; "" for no opinion.
+	// Reason is a sentence without a full stop; "" for no opinion.
 	Reason string `json:"reason,omitzero"`
-	// Default is the default that has decided; "" if a rule has, or a doubt.
+	// Default is the default that decided; "" if a rule or a doubt did.
 	Default Default `json:"default,omitzero"`
-	// Matches are all rules that speak of the call, in the order of the rules.
+	// Matches are the matching rules, in the order of the rules.
 	Matches []Match `json:"matches,omitempty"`
 	// Open are the parts of the call that no rule allows or asks for.
 	Open []string `json:"open,omitempty"`
-	// Doubt is why rules with patterns cannot allow the call, whatever they say; "" if
-	// they can.
+	// Doubt is why no rule with a pattern can allow the call; "" if rules can.
 	Doubt string `json:"doubt,omitzero"`
-	// Grant is what is left of what the call may do; nil if nothing narrows it.
+	// Grant limits the call; nil if nothing limits it.
 	Grant *hook.Grant `json:"grant,omitempty"`
 }
 
-// Match is a rule that speaks of a call.
+// Match is a rule that matches a call.
 type Match struct {
 	Effect Effect `json:"effect"`
-	// Rule is as it is written, At where.
+	// Rule is the text of the rule, At its place.
 	Rule string `json:"rule"`
 	At   string `json:"at"`
-	// Part is what of the call it is about, a command or a path; "" is the whole call.
-	// What is known only when it runs is shown as ….
+	// Part is the part of the call that matches, a command or a path; "" is the whole
+	// call. Parts that are unknown before the call runs are shown as ….
 	Part string `json:"part,omitzero"`
-	// Maybe: it depends on what is not known, so a person is asked.
+	// Maybe: the match depends on unknown parts, so a person is asked.
 	Maybe bool `json:"maybe,omitzero"`
-	// Decided: this one has decided.
+	// Decided: this rule decided.
 	Decided bool `json:"decided,omitzero"`
 }
 
-// Explain says what the policy answers to a call of the tool by an agent, and why.
-// Nil is an agent without rules of its own. An error says that the arguments are no
-// JSON object, or that the agent's section cannot be read.
+// Explain returns the policy's answer to a call of the tool by an agent, and the reasons.
+// A nil cfg is an agent without rules of its own. The error says that the arguments are
+// not a JSON object, or that the agent's section is wrong.
 func (p *Policy) Explain(cfg *hook.AgentConfig, tool message.Tool, args message.JSON) (Explanation, error) {
 	set, err := p.of(cfg)
 	if err != nil {
@@ -74,8 +73,8 @@ func (p *Policy) Explain(cfg *hook.AgentConfig, tool message.Tool, args message.
 	return e, nil
 }
 
-// String returns the explanation in lines: the answer, then every rule that speaks
-// of the call, with a * in front of the one that has decided.
+// String returns the explanation in lines: the answer, then the matching rules, with a *
+// before the one that decided.
 func (e Explanation) String() string {
 	var sb strings.Builder
 	answer := string(e.Effect)
@@ -115,10 +114,10 @@ func (e Explanation) String() string {
 	return sb.String()
 }
 
-// line keeps a text of several lines from looking like lines of an explanation.
+// line escapes line breaks, so that a text cannot look like lines of an explanation.
 func line(text string) string { return strings.ReplaceAll(text, "\n", `\n`) }
 
-// limits are those of a grant in words.
+// limits returns the limits of a grant in words.
 func limits(g hook.Grant) string {
 	var out []string
 	add := func(on bool, text string) {

@@ -12,9 +12,9 @@ type glob []form
 
 // form is one of the alternatives of a glob.
 type form struct {
-	// prefix is what every text begins with that fits.
+	// prefix is the beginning of every text that matches.
 	prefix string
-	// rest are the bytes and wildcards behind it.
+	// rest has the bytes and wildcards behind the prefix.
 	rest []int16
 }
 
@@ -27,10 +27,9 @@ const (
 // exact reports whether there is no wildcard.
 func (g glob) exact() bool { return len(g) == 1 && len(g[0].rest) == 0 }
 
-// commandGlob compiles a pattern for commands. A wildcard is any text, blanks and
-// slashes too. One at the end, with a blank in front, begins a new word or is
-// nothing: "git log *" is "git log" and "git log -5", but not "git logout".
-// "git log:*" is the same.
+// commandGlob compiles a pattern for commands. A wildcard matches any text, also blanks
+// and slashes. " *" at the end matches further words or nothing: "git log *" matches
+// "git log" and "git log -5", but not "git logout". "git log:*" is the same.
 func commandGlob(pattern string) glob {
 	if prefix, ok := strings.CutSuffix(pattern, ":*"); ok {
 		pattern = prefix + " *"
@@ -44,7 +43,7 @@ func commandGlob(pattern string) glob {
 }
 
 // textGlob compiles a pattern for other text: * stops at a slash, ** does not, and
-// "prefix:*" is everything that begins with prefix.
+// "prefix:*" matches every text that begins with prefix.
 func textGlob(pattern string) glob {
 	if prefix, ok := strings.CutSuffix(pattern, ":*"); ok {
 		pattern = prefix + "**"
@@ -52,7 +51,7 @@ func textGlob(pattern string) glob {
 	return glob{newForm(pattern, true)}
 }
 
-// newForm compiles one alternative; slashes says whether a single * stops at one.
+// newForm compiles one alternative. With slashes a single * stops at a slash.
 func newForm(pattern string, slashes bool) form {
 	literal := len(pattern)
 	if star := strings.IndexByte(pattern, '*'); star >= 0 {
@@ -75,7 +74,7 @@ func newForm(pattern string, slashes bool) form {
 	return f
 }
 
-// matches reports whether the text fits, whatever its unknown parts become.
+// matches reports whether the text matches for all values of its unknown parts.
 func (g glob) matches(text string) bool {
 	return slices.ContainsFunc(g, func(f form) bool { return f.matches(text) })
 }
@@ -85,7 +84,7 @@ func (f form) matches(text string) bool {
 	return ok && run(f.rest, rest, false)
 }
 
-// may reports whether the text fits if its unknown parts become the right thing.
+// may reports whether the text matches for some values of its unknown parts.
 func (g glob) may(text string) bool {
 	return slices.ContainsFunc(g, func(f form) bool {
 		known, _, found := strings.Cut(text, string(shell.Unknown))
@@ -95,14 +94,14 @@ func (g glob) may(text string) bool {
 		if len(known) >= len(f.prefix) {
 			return run(f.rest, text[len(f.prefix):], true)
 		}
-		// What is unknown begins within the prefix, and may be all the rest of it.
+		// The unknown part begins within the prefix, and may be all the rest of it.
 		return found && run(append([]int16{anyText}, f.rest...), text[len(known):], true)
 	})
 }
 
-// run matches in one pass over the text, keeping every place of the pattern that
-// what was read so far may have led to. With unknown, an unknown part is any text;
-// without, only a wildcard fits it.
+// run matches in one pass over the text, with the set of all places in the pattern that
+// the text so far can reach. With unknown, an unknown part is any text; without, only a
+// wildcard matches it.
 func run(pattern []int16, text string, unknown bool) bool {
 	var few [2][64]bool
 	at, next := few[0][:], few[1][:]
@@ -146,7 +145,7 @@ func run(pattern []int16, text string, unknown bool) bool {
 	return at[len(pattern)]
 }
 
-// skip lets every wildcard be nothing.
+// skip lets every wildcard match nothing.
 func skip(pattern []int16, at []bool) {
 	for p, w := range pattern {
 		if at[p] && w < 0 {

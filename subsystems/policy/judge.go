@@ -10,13 +10,12 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/policy/internal/shell"
 )
 
-// ruleset is what holds for one agent.
+// ruleset has the rules and the default for one agent.
 type ruleset struct {
 	rules []*rule
 	def   Default
 }
 
-// call is a call while it is judged.
 type call struct {
 	name    string
 	subject Subject
@@ -24,21 +23,20 @@ type call struct {
 	places  places
 }
 
-// match is one rule that speaks of a call.
 type match struct {
 	rule *rule
-	// part is what of the call it is about: a command, a path, a text; "" is all.
+	// part is the part of the call that matches: a command, a path, a text; "" is all.
 	part string
-	// maybe: whether it does depends on what is not known.
+	// maybe: the match depends on unknown parts.
 	maybe bool
 }
 
-// judgement is what the rules say of one call.
+// judgement is the answer of the rules to one call.
 type judgement struct {
 	effect  Effect // "" is no opinion
 	reason  string
-	decided *match  // nil if no rule has
-	def     Default // the default, if it has decided
+	decided *match  // the rule that decided; nil if none did
+	def     Default // the default, if it decided
 	doubt   string
 	matches []match
 	// open are the parts that no rule allows or asks for.
@@ -56,8 +54,8 @@ func (j *judgement) hit(r *rule, part string, maybe bool) {
 	}
 }
 
-// judge compares a call with all rules that name its tool. An error says that the
-// arguments are no JSON object.
+// judge compares a call with all rules for its tool. The error says that the arguments
+// are not a JSON object.
 func (s ruleset) judge(subjects map[string]Subject, at places, tool message.Tool, args message.JSON) (judgement, error) {
 	var j judgement
 	c := call{name: strings.ToLower(tool.Name), places: at}
@@ -69,7 +67,7 @@ func (s ruleset) judge(subjects map[string]Subject, at places, tool message.Tool
 		}
 	}
 	if len(mine) == 0 {
-		j.rest(s.def, tool)
+		j.byDefault(s.def, tool)
 		return j, nil
 	}
 	var err error
@@ -97,7 +95,7 @@ func (s ruleset) judge(subjects map[string]Subject, at places, tool message.Tool
 	return j, nil
 }
 
-// text judges an argument: every value of it has to be allowed.
+// text judges an argument. An allow rule must match all its values, an ask or deny rule one.
 func (c *call) text(r *rule, j *judgement) {
 	values := c.args.texts(r.arg)
 	fit := 0
@@ -115,8 +113,8 @@ func (c *call) text(r *rule, j *judgement) {
 	}
 }
 
-// path judges paths: all that a call means have to be allowed, by name and by where
-// links lead; one is enough to be asked about or denied.
+// path judges paths. An allow rule must cover all paths of the call, both by name and with
+// links followed. For an ask or deny rule one path is enough.
 func (c *call) path(r *rule, j *judgement) {
 	where := c.subject.locations(c.args, c.places)
 	all := len(where) > 0
@@ -137,8 +135,8 @@ func (c *call) path(r *rule, j *judgement) {
 	}
 }
 
-// script reads all command lines of the call as one script. A line that runs nothing
-// is a doubt where there are others: its tool may see a command where bash sees none.
+// script reads all command lines of the call as one script. Of several lines, one that
+// runs nothing is a doubt: the tool may see a command where bash sees none.
 func (c *call) script() shell.Script {
 	lines := c.args.texts(c.subject.Arg)
 	var all shell.Script
@@ -187,14 +185,14 @@ func (c *call) commands(rules []*rule, j *judgement) {
 	}
 	switch {
 	case j.allowed && !forbids:
-		j.doubt = "" // everything is allowed, known or not
+		j.doubt = "" // a rule without a pattern allows every call
 	case all && j.doubt == "":
 		j.allowed = true
 	}
 }
 
-// forbid notes the commands that a rule asks about or denies, or else the first that
-// it may be about.
+// forbid records the commands that an ask or deny rule matches. If there are none, it
+// records the first command that the rule may match.
 func forbid(r *rule, script shell.Script, j *judgement) {
 	var maybe *shell.Command
 	found := false
@@ -217,8 +215,8 @@ func forbid(r *rule, script shell.Script, j *judgement) {
 	}
 }
 
-// permit reports whether a command is allowed, and whether by a rule that is that
-// command and no pattern. What only runs another one needs no rule.
+// permit reports whether a command is allowed, and whether by a rule without wildcards. A
+// command that only runs another one needs no rule.
 func permit(rules []*rule, cmd *shell.Command, j *judgement) (ok, exact bool) {
 	for _, r := range rules {
 		if r.effect != Allow || !r.glob.matches(cmd.Text) || cmd.Opaque && !r.glob.exact() {
@@ -235,11 +233,10 @@ func first(text string) string {
 	return shown(name)
 }
 
-// shown is a part as a person reads it.
 func shown(part string) string { return strings.ReplaceAll(part, string(shell.Unknown), "…") }
 
-// decide says what all that was found comes to: deny beats ask beats allow, and
-// what is not certain is asked.
+// decide sets the answer from the matches: deny beats ask beats allow, and an uncertain
+// match or a doubt asks.
 func (j *judgement) decide(def Default, tool message.Tool) {
 	maybe := -1
 	for i, m := range j.matches {
@@ -258,7 +255,7 @@ func (j *judgement) decide(def Default, tool message.Tool) {
 	switch {
 	case def == DefaultDeny && !j.allowed && (j.effect == "" || len(j.open) > 0):
 		j.decided = nil
-		j.rest(def, tool)
+		j.byDefault(def, tool)
 	case j.effect != "":
 	case maybe >= 0:
 		m := j.matches[maybe]
@@ -273,7 +270,7 @@ func (j *judgement) decide(def Default, tool message.Tool) {
 			}
 		}
 	default:
-		j.rest(def, tool)
+		j.byDefault(def, tool)
 	}
 }
 
@@ -281,8 +278,8 @@ func (j *judgement) settle(i int, effect Effect, reason string) {
 	j.decided, j.effect, j.reason = &j.matches[i], effect, reason
 }
 
-// rest is the default.
-func (j *judgement) rest(def Default, tool message.Tool) {
+// byDefault sets the answer of the default.
+func (j *judgement) byDefault(def Default, tool message.Tool) {
 	j.def = def
 	notes := tool.Annotations
 	switch {
@@ -298,8 +295,8 @@ func (j *judgement) rest(def Default, tool message.Tool) {
 	}
 }
 
-// decision is the judgement in the words of the contract. What is allowed is no
-// opinion: whoever comes later may still ask or deny.
+// decision returns the judgement as a decision of the hook. An allowed call gets no
+// opinion: later hooks may still ask or deny.
 func (j *judgement) decision() hook.ToolDecision {
 	var narrowed hook.ToolDecision
 	if j.grant != (hook.Grant{}) {

@@ -9,10 +9,10 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// places are what paths are relative to: absolute, slash-separated and clean.
+// places are the bases of relative paths: absolute, slash-separated and clean.
 type places struct {
-	// root is without symbolic links, given as it was given; home is "" if there is
-	// none.
+	// root is the policy's root without symbolic links, given the same as configured.
+	// home is the home directory; "" if there is none.
 	root, given, home string
 }
 
@@ -36,17 +36,17 @@ func newPlaces(root, home string) (places, error) {
 	return p, nil
 }
 
-// location is a path that a call means.
+// location is a path in a call.
 type location struct {
-	// named is the path as the call has it, absolute and clean; real is where the
-	// symbolic links in it lead. Both are the same outside of the root.
+	// named is the path in the call, made absolute and clean; real is the same with its
+	// symbolic links followed. Both are the same outside the root.
 	named, real string
-	// file: it is a file that is there, so that nothing is below it.
+	// file: it is an existing file, so that nothing is below it.
 	file bool
 }
 
-// locate finds what a path in the arguments means. Links are followed as they are
-// at this moment: whoever opens the file has to guard against others by itself.
+// locate returns the location of a path in the arguments. It follows the links that exist
+// now; the tool itself must guard against later changes.
 func (p places) locate(arg string) location {
 	named := filepath.ToSlash(arg)
 	if !path.IsAbs(named) && !filepath.IsAbs(arg) {
@@ -63,7 +63,7 @@ func (p places) locate(arg string) location {
 	for dir, rest := named, ""; ; dir, rest = path.Dir(dir), path.Join(path.Base(dir), rest) {
 		real, err := filepath.EvalSymlinks(filepath.FromSlash(dir))
 		if err != nil && dir != p.root {
-			continue // it is not there yet: what it lies in is
+			continue // it does not exist: try its directory
 		}
 		if err == nil {
 			l.real = path.Join(filepath.ToSlash(real), rest)
@@ -75,7 +75,7 @@ func (p places) locate(arg string) location {
 	return l
 }
 
-// below returns what of a clean path lies below dir, "" for dir itself.
+// below returns the part of a clean path below dir; "" for dir itself.
 func below(dir, p string) (rel string, ok bool) {
 	switch {
 	case p == dir:
@@ -88,19 +88,18 @@ func below(dir, p string) (rel string, ok bool) {
 
 // pathGlob is a compiled pattern for paths.
 type pathGlob struct {
-	// base is the directory that glob is relative to.
+	// base is the directory to which glob is relative.
 	base, glob string
 	// anywhere: the pattern is a name without a directory.
 	anywhere bool
 }
 
-// problem is what is wrong with a rule, and how to mend it.
+// problem is a mistake in a rule, and its correction.
 type problem struct{ what, fix string }
 
-// pathPattern compiles a pattern for paths, in the manner of a .gitignore: /x and
-// a/x are below the root, //x is absolute, ~/x below the home directory, and x is
-// everything of that name. If the last part has no wildcard, what is below it is
-// meant too.
+// pathPattern compiles a pattern for paths, similar to .gitignore: /x and a/x are below
+// the root, //x is absolute, ~/x is below the home directory, and x matches that name
+// anywhere. If the last part has no wildcard, the pattern also matches all below it.
 func (p places) pathPattern(pattern string) (pathGlob, *problem) {
 	if p.root == "" {
 		return pathGlob{}, &problem{"there is no root that paths could be relative to", "set Options.Root"}
@@ -134,8 +133,8 @@ func (p places) pathPattern(pattern string) (pathGlob, *problem) {
 	return g, nil
 }
 
-// covers reports whether a clean absolute path is meant. A name without a directory
-// is meant below the root, or if wide everywhere.
+// covers reports whether the pattern matches a clean absolute path. A name without a
+// directory matches below the root, or with wide everywhere.
 func (g pathGlob) covers(p string, wide bool) bool {
 	base, pattern := g.base, g.glob
 	if g.anywhere {
@@ -148,7 +147,7 @@ func (g pathGlob) covers(p string, wide bool) bool {
 	return ok && doublestar.MatchUnvalidated(pattern, rel)
 }
 
-// reaches reports whether what is meant may lie below a directory.
+// reaches reports whether the pattern may match a path below a directory.
 func (g pathGlob) reaches(dir string) bool {
 	if g.anywhere {
 		return true

@@ -14,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
-// Policy decides by rules. It is made by [New]. Safe for concurrent use; nothing
-// it does blocks, except that it looks where the links in a path lead.
+// Policy decides by rules. Make it with [New]. It is safe for concurrent use. It blocks
+// only to read the symbolic links of a path.
 type Policy struct {
 	hook.Nop
 
@@ -24,7 +24,7 @@ type Policy struct {
 	tools    func() []message.Tool
 
 	mu sync.RWMutex
-	// agents are the rules of registered agents with a section of their own.
+	// agents has the rules of registered agents with a section of their own.
 	agents map[*hook.AgentConfig]ruleset
 }
 
@@ -35,26 +35,25 @@ var (
 
 // Options are the settings of a [Policy]. The zero value of each field is usable.
 type Options struct {
-	// Default is what holds for a call that no rule speaks of, unless one of the Rules
-	// is stricter; "" is DefaultAsk.
+	// Default applies to calls without a matching rule, unless one of the Rules has a
+	// stricter default; "" is DefaultAsk.
 	Default Default
-	// Root is the directory that relative paths are relative to: that of the tools.
+	// Root is the base of relative paths, the same as that of the tools.
 	// Without it, a rule with a pattern for paths is an error.
 	Root string
 	// Home is the home directory, for patterns that begin with ~.
 	Home string
-	// Subjects say what patterns are compared with, by the tool's name in lower case,
-	// for tools of your own or tools under other names. They are laid over those of
-	// the tools of this module.
+	// Subjects add the subjects of other tools, by the tool's name in lower case. They
+	// override those of this module's tools.
 	Subjects map[string]Subject
-	// Tools returns all tools that there are. It is called when an agent is built, and
-	// a rule that names none of them is an error then; those of MCP servers, which come
-	// and go, may be missing. Nil checks nothing.
+	// Tools returns all existing tools. It is called when an agent is built; a rule that
+	// names none of them is then an error. Tools of MCP servers may be missing, because
+	// servers come and go. Nil checks nothing.
 	Tools func() []message.Tool
 }
 
-// New compiles the rules. What is wrong with any of them is in the error, which
-// holds a [RuleError] for each; nil options are the zero Options.
+// New compiles the rules. The error has a [RuleError] for each wrong rule. Nil options are
+// the zero Options.
 func New(rules []Rules, o *Options) (*Policy, error) {
 	if o == nil {
 		o = &Options{}
@@ -86,7 +85,6 @@ func New(rules []Rules, o *Options) (*Policy, error) {
 	return p, nil
 }
 
-// add compiles rules into the set.
 func (s *ruleset) add(c compiler, r Rules) error {
 	more, err := c.compile(r)
 	s.rules = append(s.rules[:len(s.rules):len(s.rules)], more...)
@@ -96,13 +94,12 @@ func (s *ruleset) add(c compiler, r Rules) error {
 	return err
 }
 
-// BeforeTool answers with deny, ask, a narrowed grant or nothing.
+// BeforeTool denies, asks, narrows the grant, or has no opinion.
 func (p *Policy) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 	return p.answer(call)
 }
 
-// of returns the rules that hold for an agent. One that was never registered has
-// its section compiled for this call.
+// of returns the rules for an agent. It compiles the section of an unregistered agent anew.
 func (p *Policy) of(cfg *hook.AgentConfig) (ruleset, error) {
 	p.mu.RLock()
 	set, ok := p.agents[cfg]
@@ -126,8 +123,8 @@ func (p *Policy) with(cfg *hook.AgentConfig) (ruleset, error) {
 	return set, nil
 }
 
-// OnBuildAgent refuses an agent whose section has a rule that is wrong, or that
-// names a tool that does not exist.
+// OnBuildAgent refuses an agent whose section has a wrong rule, or a rule for a tool that
+// does not exist.
 func (p *Policy) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	set, err := p.with(&cfg)
 	if err != nil || p.tools == nil {
@@ -167,7 +164,7 @@ func (p *Policy) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error
 	return nil
 }
 
-// OnUnregisterAgent forgets the agent's rules.
+// OnUnregisterAgent drops the agent's rules.
 func (p *Policy) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

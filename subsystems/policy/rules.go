@@ -13,31 +13,31 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Rules are lists of rules from one place, and what holds where none matches. It is
-// also the agent's section "policy".
+// Rules are the rules from one place, with a default. An agent's section "policy" has the
+// same form.
 type Rules struct {
-	// Default is what holds for a call that no rule speaks of; "" leaves it to the
-	// other Rules. Of several the strictest counts.
+	// Default applies to calls without a matching rule; "" leaves it to the other Rules.
+	// Of several defaults the strictest counts.
 	Default Default `json:"default,omitzero"`
 	// Deny, Ask and Allow are the rules. Their order does not matter.
 	Deny  []Rule `json:"deny,omitempty"`
 	Ask   []Rule `json:"ask,omitempty"`
 	Allow []Rule `json:"allow,omitempty"`
-	// Source says in errors and explanations where the rules come from: a file.
+	// Source names the file of the rules in errors and explanations.
 	Source string `json:"-"`
 }
 
 // Rule is one rule. In JSON it is a text, or an object if it has a grant.
 type Rule struct {
-	// Rule is a tool, or a tool and a pattern for what it is called with:
-	// "Bash(git log *)". The package's README has the whole syntax.
+	// Rule is a tool, or a tool and a pattern for its argument: "Bash(git log *)". The
+	// package's README has the whole syntax.
 	Rule string `json:"rule"`
-	// Grant narrows what the calls that match may do; the zero Grant narrows nothing.
-	// A rule that denies has none.
+	// Grant limits the calls that match; the zero Grant limits nothing. A deny rule has
+	// none.
 	Grant Grant `json:"grant,omitzero"`
 }
 
-// Grant is [hook.Grant] as it is written in a rule. The owner of the tool enforces it;
+// Grant is [hook.Grant] in the form of a rule. The owner of the tool enforces it;
 // the runtime enforces max_output and timeout for every tool.
 type Grant struct {
 	// ReadOnly: no change to files or elsewhere.
@@ -47,21 +47,21 @@ type Grant struct {
 	// Root is the directory below which files may be touched: relative to the
 	// policy's root, or absolute and inside it.
 	Root string `json:"root,omitzero"`
-	// Timeout bounds the execution, as [time.ParseDuration] reads it: "30s".
+	// Timeout limits the execution, in the form of [time.ParseDuration]: "30s".
 	Timeout string `json:"timeout,omitzero"`
-	// MaxOutput bounds the output in bytes.
+	// MaxOutput limits the output in bytes.
 	MaxOutput int `json:"max_output,omitzero"`
 }
 
-// Default is what holds for a call that no rule speaks of.
+// Default is the answer to calls without a matching rule.
 type Default string
 
 // The defaults, from the strictest to the mildest.
 const (
 	DefaultDeny Default = "deny"
 	DefaultAsk  Default = "ask"
-	// DefaultAnnotations asks if the tool's owner calls it destructive or open to the
-	// world, and has no opinion otherwise.
+	// DefaultAnnotations asks if the tool is annotated as destructive or open-world, and
+	// has no opinion otherwise.
 	DefaultAnnotations Default = "annotations"
 	// DefaultAllow has no opinion.
 	DefaultAllow Default = "allow"
@@ -84,7 +84,7 @@ func (d Default) rank() int {
 	return -1
 }
 
-// UnmarshalJSON accepts the text of a rule in its place.
+// UnmarshalJSON also accepts the text of a rule instead of an object.
 func (r *Rule) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		*r = Rule{}
@@ -109,9 +109,8 @@ func (r Rule) MarshalJSON() ([]byte, error) {
 //	 "deny": ["Bash(rm *)"], "ask": ["Bash(git push *)"],
 //	 "allow": ["Bash(git *)", {"rule": "Write(src/**)", "grant": {"root": "src"}}]}
 //
-// source names the place in errors and explanations. A key that is unknown or given
-// twice and a value of the wrong kind are errors with line and column. Whether the
-// rules make sense [New] says.
+// source names the text in errors and explanations. Unknown and repeated keys and values
+// of the wrong kind are errors with line and column. [New] checks the rules themselves.
 func Parse(data []byte, source string) (Rules, error) {
 	var r Rules
 	err := json.Unmarshal(data, &r, json.RejectUnknownMembers(true))
@@ -123,7 +122,7 @@ func Parse(data []byte, source string) (Rules, error) {
 	return r, nil
 }
 
-// position is ":line:column" of the error; "" if it has none.
+// position returns the error's ":line:column"; "" if it has none.
 func position(data []byte, err error) string {
 	offset := int64(-1)
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -138,7 +137,7 @@ func position(data []byte, err error) string {
 	return fmt.Sprintf(":%d:%d", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
-// reason is the error in the words of who wrote the file.
+// reason returns the error in terms of the file instead of Go types.
 func reason(err error) error {
 	e, ok := errors.AsType[*json.SemanticError](err)
 	if !ok {
@@ -155,10 +154,9 @@ func reason(err error) error {
 	return fmt.Errorf("%s is of the wrong kind", at)
 }
 
-// Tightened returns the rules without what loosens anything: without those that
-// allow, and without a default that is milder than annotations. dropped are the
-// rules that are left out. It is for rules that somebody has written who must not
-// allow.
+// Tightened returns the rules without allow rules, and without a default milder than
+// annotations. dropped has the allow rules. It is for rules from a source that may only
+// restrict.
 func (r Rules) Tightened() (tight Rules, dropped []Rule) {
 	dropped, r.Allow = r.Allow, nil
 	if r.Default == DefaultAllow {
@@ -167,14 +165,14 @@ func (r Rules) Tightened() (tight Rules, dropped []Rule) {
 	return r, dropped
 }
 
-// JSON returns the rules as [Parse] reads them and as a section has them. A text that
-// is no UTF-8 is an error.
+// JSON returns the rules in the form of [Parse] and of a section. Text that is not UTF-8
+// is an error.
 func (r Rules) JSON() (message.JSON, error) {
 	data, err := json.Marshal(r)
 	return message.JSON(data), err
 }
 
-// Effect is what a rule does.
+// Effect is the effect of a rule.
 type Effect string
 
 // The effects.
@@ -184,7 +182,6 @@ const (
 	Allow Effect = "allow"
 )
 
-// of returns the rules with that effect.
 func (r Rules) of(e Effect) []Rule {
 	switch e {
 	case Deny:
@@ -195,7 +192,7 @@ func (r Rules) of(e Effect) []Rule {
 	return r.Allow
 }
 
-// section is how an agent's configuration calls the rules.
+// section is the name of the rules' section in an agent's configuration.
 const section = "policy"
 
 // sectionOf reads an agent's rules; false if it has none.

@@ -11,45 +11,44 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Kind says what an argument is and so how a pattern is compared with it.
+// Kind is the kind of an argument; it decides how patterns match.
 type Kind int
 
 // The kinds.
 const (
-	// Text is compared as it stands: * stops at a slash, ** does not.
+	// Text is plain text: * stops at a slash, ** does not.
 	Text Kind = iota
-	// Command is a command line of bash, or a list of such lines, and not of the words
-	// of one: each simple command of each line is compared by itself.
+	// Command is a command line of bash, or a list of such lines (not of words). Patterns
+	// match each simple command of each line.
 	Command
 	// Path is a path of a file, relative to the root or absolute.
 	Path
 )
 
-// Subject is what the patterns of a tool's rules are compared with.
+// Subject describes the argument of a tool that patterns match.
 type Subject struct {
 	Kind Kind
-	// Arg is the name of the argument; "a.b" is the member b of a, and where a is a
-	// list, of each of its elements.
+	// Arg is the name of the argument; "a.b" is the member b of a, or if a is a list, of
+	// each element of a.
 	Arg string
-	// Otherwise is what holds if the argument is left out.
+	// Otherwise is the value for a missing argument.
 	Otherwise string
-	// Named are other arguments, texts that a rule may name: "Grep(pattern=TODO)". Of a
-	// tool whose subject is a text, every argument may be named.
+	// Named has further arguments that a rule may name, as text: "Grep(pattern=TODO)". If
+	// Kind is Text, a rule may name every argument.
 	Named []string
-	// Env is the argument that sets variables for a command: a call that has it is
-	// never allowed by a pattern. "" is none.
+	// Env is the argument that sets environment variables for a command. No pattern
+	// allows a call with it. "" is none.
 	Env string
-	// Below is an argument with a glob below the path, or a list of them; "" is none.
+	// Below is an argument with a glob below the path, or a list of globs; "" is none.
 	Below string
-	// Searches: the tool reads what is below a directory. A rule that asks or denies
-	// for something there asks.
+	// Searches: the tool reads below a directory. A call above a path of an ask or deny
+	// rule asks.
 	Searches bool
-	// As is another tool whose rules that ask and deny hold for this one too, because
-	// it does the same to files; "" is none.
+	// As is another tool that does the same to files. Its ask and deny rules apply to
+	// this tool too; "" is none.
 	As string
 }
 
-// subjects are those of the tools that this module knows.
 func subjects() map[string]Subject {
 	return map[string]Subject{
 		"bash":     {Kind: Command, Arg: "command", Env: "env"},
@@ -65,8 +64,7 @@ func subjects() map[string]Subject {
 	}
 }
 
-// alias returns the name that a tool has here of the name that a rule has for it.
-// Names are compared without regard to case.
+// alias translates a tool's name in a rule to its name in this module. It ignores case.
 func alias(name string) string {
 	switch name = strings.ToLower(name); name {
 	case "agent", "task":
@@ -83,7 +81,7 @@ func alias(name string) string {
 	return name
 }
 
-// arguments are those of a call, decoded as far as they are asked for.
+// arguments are the arguments of a call. Each is decoded when it is used.
 type arguments struct{ top map[string]json.RawMessage }
 
 func newArguments(args message.JSON) (arguments, error) {
@@ -94,8 +92,8 @@ func newArguments(args message.JSON) (arguments, error) {
 	return a, json.Unmarshal([]byte(args), &a.top)
 }
 
-// texts returns the values of an argument: a text as it is, anything else as JSON,
-// each element of a list by itself.
+// texts returns the values of an argument, each element of a list as one. A text stays as
+// it is; any other value is JSON.
 func (a arguments) texts(name string) []string {
 	first, rest, _ := strings.Cut(name, ".")
 	return texts(nil, a.top[first], rest)
@@ -137,7 +135,6 @@ func (a arguments) empty(name string) bool {
 	return raw == "" || raw == "null" || raw == "{}" || raw == "[]"
 }
 
-// locations are the paths that a call means.
 func (s Subject) locations(a arguments, p places) []location {
 	args := a.texts(s.Arg)
 	if len(args) == 0 && s.Otherwise != "" {
@@ -162,8 +159,8 @@ func (s Subject) locations(a arguments, p places) []location {
 	return out
 }
 
-// below are the places where a glob below dir begins: also behind a wildcard, if it
-// climbs there.
+// below returns the location where a glob below dir begins. If the glob climbs with .., it
+// also returns the location of the whole glob.
 func (p places) below(dir, pattern string) []location {
 	fixed, _ := doublestar.SplitPattern(pattern)
 	if path.IsAbs(fixed) {
@@ -176,8 +173,7 @@ func (p places) below(dir, pattern string) []location {
 	return out
 }
 
-// climbs reports whether a text has .. as a part of a path, written out or
-// escaped as in URLs.
+// climbs reports whether a text has .. as a part of a path, also URL-escaped.
 func climbs(text string) bool {
 	if !strings.Contains(text, "..") && !strings.Contains(text, "%") {
 		return false

@@ -14,7 +14,6 @@ import (
 //go:embed bundled
 var embedded embed.FS
 
-// bundledFiles are the skills of this package, one folder each.
 func bundledFiles() fs.FS {
 	files, err := fs.Sub(embedded, "bundled")
 	if err != nil {
@@ -24,10 +23,9 @@ func bundledFiles() fs.FS {
 }
 
 // WriteBundled writes the skills of this package below dir, one folder each, so
-// that their scripts can be run and their references read. The directory is made
-// if it is missing. Files that are there already and differ are replaced, each as
-// a whole: the directory is the program's own, not one that people write in.
-// Several processes may do it at the same time.
+// that their scripts can be run and their references read. It makes a missing dir. It
+// replaces files that differ, each atomically: dir belongs to the program, and people
+// do not edit files there. Several processes may call it at the same time.
 func WriteBundled(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("skills: %w", err)

@@ -14,23 +14,23 @@ const (
 	// DefaultMaxList is the size in bytes of the list of skills in a prompt, about 4,000
 	// tokens.
 	DefaultMaxList = 16 << 10
-	// maxListed is how many characters of a skill's description and when_to_use are
-	// listed, minListed how many are left of each before skills are left out.
+	// maxListed limits a skill's description and when_to_use in the list, in characters.
+	// Descriptions are cut down to minListed before skills are left out.
 	maxListed = 1536
 	minListed = 60
 )
 
-// catalog is the list of skills in a prompt. As long as there is room, it has all of each
-// skill. Then places are left out, which loading a skill tells anyway, and descriptions are
-// cut at the length that leaves room for all. If there is none, skills of later sources are
-// left out: the program's own before the user's, and those before the project's.
+// catalog is the list of skills in a prompt. If it is too long, it leaves out the locations,
+// which the tool returns anyway, and cuts all descriptions to one length. If it is still too
+// long, it leaves out skills of later sources: the program's first, then the user's, then
+// the project's.
 type catalog struct {
 	listed []Skill
-	// left are those that are left out.
+	// left has the skills that are left out.
 	left []Skill
-	// most is how many characters of each description are listed.
+	// most limits each description, in characters.
 	most int
-	// brief leaves places out.
+	// brief: leave out locations.
 	brief bool
 	limit int
 }
@@ -41,7 +41,7 @@ func newCatalog(skills []Skill, limit int) catalog {
 		return c
 	}
 	c.brief = true
-	// The first length for which there is no room, less one.
+	// The longest length that fits.
 	c.most = minListed - 1 + sort.Search(maxListed-minListed+1, func(i int) bool {
 		longer := c
 		longer.most = minListed + i
@@ -65,7 +65,6 @@ func newCatalog(skills []Skill, limit int) catalog {
 	return c
 }
 
-// entries are the skills that are listed, without what is around them.
 func (c catalog) entries() string {
 	var sb strings.Builder
 	for _, k := range c.listed {
@@ -82,7 +81,7 @@ func (c catalog) entry(k Skill) string {
 		escape(k.Name), escape(k.listed(c.most)), escape(k.location()))
 }
 
-// text is the list as a prompt has it; tool is what loads a skill.
+// text returns the list for a prompt. tool is the name of the tool that loads a skill.
 func (c catalog) text(tool string) string {
 	text := "<available_skills>\n" + c.entries() + "</available_skills>"
 	if len(c.left) > 0 {
@@ -94,7 +93,7 @@ func (c catalog) text(tool string) string {
 // maxNamed is how many skills a note names.
 const maxNamed = 10
 
-// note tells the operator what there is no room for; "" if there is room for everything.
+// note tells the operator what the list leaves out; "" if it is complete.
 func (c catalog) note() string {
 	const fix = "give agents the skills that they need (skills: {names: […]}) or more room (skills: {max_list: BYTES})"
 	switch {
@@ -110,7 +109,7 @@ func (c catalog) note() string {
 	return ""
 }
 
-// listed is the description as prompts have it: one line of at most so many characters.
+// listed returns the description as one line of at most most characters.
 func (k Skill) listed(most int) string {
 	text, _ := character.Cut(strings.Join(strings.Fields(k.Description+" "+k.WhenToUse), " "), most)
 	return text

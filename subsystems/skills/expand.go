@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// placeholder is what may be replaced in a skill's text, with the backslash that
-// keeps it from being replaced.
+// placeholder matches the placeholders in a skill's text. A backslash before one escapes
+// it.
 var placeholder = regexp.MustCompile(`\\?\$(?:(ARGUMENTS)\b(?:\[(\d{1,4})\])?|(\d{1,4})|\{(CLAUDE_[A-Z_]+)\}|([A-Za-z_]\w*))`)
 
-// expansion is one use of a skill.
 type expansion struct {
 	skill        Skill
 	args         string
@@ -21,8 +20,9 @@ type expansion struct {
 	used  bool
 }
 
-// text returns the instructions with everything replaced. What was put in is not
-// searched again. Arguments that the text does not ask for follow at its end.
+// text returns the instructions with the placeholders replaced. It does not replace
+// placeholders in values. If the text has no place for the arguments, they follow at its
+// end.
 func (e *expansion) text() string {
 	e.words = shellWords(e.args)
 	var sb strings.Builder
@@ -48,7 +48,7 @@ func (e *expansion) text() string {
 	return sb.String()
 }
 
-// value returns what takes the place of a match; false leaves it as it stands.
+// value returns the value of a placeholder; false if it stays as it is.
 func (e *expansion) value(body string, m []int) (string, bool) {
 	group := func(i int) string {
 		if m[2*i] < 0 {
@@ -81,8 +81,8 @@ func (e *expansion) value(body string, m []int) (string, bool) {
 	return e.words[n], true
 }
 
-// shellWords splits a text as a shell does: at blanks, except within quotes and
-// after a backslash. A quote that is not closed reaches to the end.
+// shellWords splits a text like a shell: at blanks, except within quotes and after a
+// backslash. An unclosed quote reaches to the end.
 func shellWords(text string) []string {
 	var words []string
 	var word strings.Builder
@@ -116,7 +116,6 @@ func shellWords(text string) []string {
 	return words
 }
 
-// content is what a skill's use gives to the model.
 func (e *expansion) content() string {
 	var sb strings.Builder
 	sb.WriteString(`<skill_content name="` + escape(e.skill.Name) + "\">\n")

@@ -13,9 +13,9 @@ import (
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
-// Skill is one skill as its SKILL.md describes it.
+// Skill is one skill, from its SKILL.md.
 type Skill struct {
-	// Name is how it is called; Description says what it is for and when to use it.
+	// Name is its name; Description says what it is for and when to use it.
 	Name        string
 	Description string
 	// WhenToUse is more about when to use it.
@@ -24,23 +24,22 @@ type Skill struct {
 	License       string
 	Compatibility string
 	Metadata      map[string]string
-	// ArgumentHint shows what to write behind /name; Arguments are the names of
-	// the arguments in order.
+	// ArgumentHint shows the arguments behind /name; Arguments are their names in
+	// order.
 	ArgumentHint string
 	Arguments    []string
-	// AllowedTools are the tools that the author thinks the skill needs. They grant
+	// AllowedTools are the tools that the author names for the skill. They grant
 	// nothing.
 	AllowedTools []string
-	// ManualOnly: only a person may start it. NotManual: only the model may.
+	// ManualOnly: only a person may load it. NotManual: only the model may.
 	ManualOnly bool
 	NotManual  bool
-	// Dir is its folder, absolute; "" if it is built in and not on disk.
+	// Dir is the absolute path of its folder; "" if it is built in and not on disk.
 	Dir string
 	// Resources are the other files of the folder, at most 100, sorted, relative.
 	Resources []string
 
 	body string
-	// rank is that of its source.
 	rank int
 }
 
@@ -52,8 +51,8 @@ const (
 
 var specName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// parse reads a SKILL.md in a folder of that name. It takes what it can: notes
-// say where the file breaks the format, an error that it cannot be used at all.
+// parse reads a SKILL.md in a folder of that name. It is lenient: notes say where the
+// file breaks the format, and an error that the skill cannot be used.
 func parse(text, folder string) (Skill, []string, error) {
 	p := parser{}
 	front, body, err := yamldoc.Split(text)
@@ -61,7 +60,7 @@ func parse(text, folder string) (Skill, []string, error) {
 		return Skill{}, nil, fmt.Errorf("%w; close it with a line ---", err)
 	}
 	p.skill.body = strings.TrimSpace(body)
-	if err != nil && strings.HasPrefix(p.skill.body, "---") { // what it restricts must not be passed over
+	if err != nil && strings.HasPrefix(p.skill.body, "---") { // it may restrict the skill: do not ignore it
 		return Skill{}, nil, errors.New("the frontmatter does not begin in the first line; begin the file with a line ---")
 	}
 	if err := p.front(front); err != nil {
@@ -91,7 +90,7 @@ func (p *parser) note(format string, args ...any) {
 // manualOnly is the key that keeps a skill from the model.
 const manualOnly = "disable-model-invocation"
 
-// keys are those that the format or Claude Code knows.
+// keys returns the keys of the format and of Claude Code.
 func keys() *yamldoc.Keys {
 	return &yamldoc.Keys{
 		Free:    []string{"description", "license", "compatibility", "when_to_use", "argument-hint", "version"},
@@ -100,7 +99,6 @@ func keys() *yamldoc.Keys {
 	}
 }
 
-// front reads the frontmatter.
 func (p *parser) front(text string) error {
 	top, quoted, err := yamldoc.Front(text, keys())
 	switch {
@@ -126,8 +124,7 @@ func (p *parser) front(text string) error {
 	return nil
 }
 
-// set takes one key. Those of the format and those that Claude Code has beside
-// them are known.
+// set sets the field of one key, of the format or of Claude Code.
 func (p *parser) set(key string, v *yaml.Node) {
 	k := &p.skill
 	switch key {
@@ -169,8 +166,8 @@ func (p *parser) set(key string, v *yaml.Node) {
 	}
 }
 
-// restrict keeps the skill from the model unless the value clearly says otherwise. A second
-// value takes nothing back.
+// restrict makes the skill manual unless the value is clearly false. A later value does not
+// lift it.
 func (p *parser) restrict(v *yaml.Node) {
 	yes, ok := truth(v)
 	p.skill.ManualOnly = p.skill.ManualOnly || yes || !ok
@@ -179,7 +176,7 @@ func (p *parser) restrict(v *yaml.Node) {
 	}
 }
 
-// truth reads a boolean as generously as people write it; ok is false if it is none.
+// truth reads a boolean in the forms that people write; ok is false if it is none.
 func truth(v *yaml.Node) (yes, ok bool) {
 	switch strings.ToLower(v.Value) {
 	case "true", "yes", "on", "1":
@@ -201,7 +198,6 @@ func mapping(v *yaml.Node) map[string]string {
 	return out
 }
 
-// words reads a list, or a text of words.
 func words(v *yaml.Node) []string {
 	if v.Kind != yaml.SequenceNode {
 		return strings.Fields(v.Value)
@@ -231,8 +227,8 @@ func tools(v *yaml.Node) []string {
 	})
 }
 
-// name settles what the skill is called. A name that breaks the format is
-// replaced by the folder's if that one keeps it, and kept otherwise.
+// name sets the skill's name. If the name breaks the format and the folder's name does not,
+// it takes the folder's name.
 func (p *parser) name(folder string) error {
 	k := &p.skill
 	good := func(s string) bool { return len(s) <= maxName && specName.MatchString(s) }
@@ -261,8 +257,8 @@ func (p *parser) name(folder string) error {
 
 func odd(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) && r != ' ' }
 
-// description settles what is listed: without one the first paragraph of the
-// instructions; a skill that says nothing is of no use.
+// description sets the description; its default is the first paragraph of the
+// instructions. A skill without both is an error.
 func (p *parser) description() error {
 	k := &p.skill
 	if n := utf8.RuneCountInString(k.Description); n > maxDescription {

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// fileName is what makes a folder a skill, in exactly these letters.
+	// fileName is the file that makes a folder a skill; case matters.
 	fileName = "SKILL.md"
-	// maxDepth is how deep below a directory skills are looked for, maxDirs in how
-	// many folders of it.
+	// maxDepth and maxDirs limit the search below a directory: its depth, and the
+	// number of folders.
 	maxDepth = 6
 	maxDirs  = 2000
-	// maxSkill is the size of a SKILL.md in bytes, maxResources how many files of
-	// a skill are listed.
+	// maxSkill limits a SKILL.md in bytes, maxResources the listed files of a skill.
 	maxSkill     = 1 << 20
 	maxResources = 100
 )
@@ -29,23 +28,23 @@ const (
 // source is a place of skills: a directory, or files in the program.
 type source struct {
 	dir string
-	// within is the project that dir belongs to; "" if it is none of a project's.
+	// within is the project that dir belongs to; "" if it belongs to none.
 	within string
 	files  fs.FS
-	// rank counts the sources, the first one being 0.
+	// rank counts the sources from 0.
 	rank int
 }
 
-// folder is a source while it is looked at. root is nil for files in the program.
+// folder is an open source. root is nil for files in the program.
 type folder struct {
 	source
 	root  *os.Root
 	files fs.FS
 }
 
-// open returns nil if there is no such directory. A directory is opened as a root: links
-// that lead out of it are not followed, so that a folder from elsewhere cannot make a
-// model read other files. Nor is a link on the way to it that leads out of its project.
+// open opens the source; it returns nil if there is no such directory. It does not follow
+// links out of the directory, so that a foreign folder cannot make a model read other
+// files. Nor does it follow a link to the directory out of its project.
 func (s source) open() (*folder, error) {
 	if s.files != nil {
 		return &folder{source: s, files: s.files}, nil
@@ -74,7 +73,7 @@ func (f *folder) read(name string) ([]byte, error) {
 	return conffile.ReadIn(f.root, name, &conffile.Options{Max: maxSkill, Within: f.within})
 }
 
-// scanned is what one look at all sources finds.
+// scanned is the result of a scan of all sources.
 type scanned struct {
 	skills   []Skill
 	warnings []string
@@ -84,7 +83,6 @@ func (r *scanned) warn(where, format string, args ...any) {
 	r.warnings = append(r.warnings, where+": "+fmt.Sprintf(format, args...))
 }
 
-// scan reads the skills of all sources.
 func (s *Skills) scan() scanned {
 	var r scanned
 	for _, src := range s.sources {
@@ -104,14 +102,13 @@ func (s *Skills) scan() scanned {
 	return r
 }
 
-// walker looks for skills in one source.
 type walker struct {
 	*folder
 	out  *scanned
 	dirs int
 }
 
-// where names a path for people.
+// where returns a path for people.
 func (w *walker) where(name string) string {
 	if w.root == nil {
 		return filepath.Join("built in", name)
@@ -119,7 +116,7 @@ func (w *walker) where(name string) string {
 	return filepath.Join(w.source.dir, name)
 }
 
-// dir looks at a folder: it is a skill, or skills may be below it.
+// dir searches a folder: it is a skill, or has skills below it.
 func (w *walker) dir(name string, depth int) {
 	if w.dirs++; w.dirs > maxDirs {
 		if w.dirs == maxDirs+1 {
@@ -160,7 +157,6 @@ func (w *walker) isDir(parent string, e fs.DirEntry) bool {
 
 func passedOver(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }
 
-// skill reads the skill of a folder.
 func (w *walker) skill(name string) {
 	file := path.Join(name, fileName)
 	data, err := w.read(file)
@@ -194,7 +190,7 @@ func resources(files fs.FS, dir string) []string {
 	_ = fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || len(out) == maxResources:
-			return fs.SkipAll // what cannot be listed is left to who looks for it
+			return fs.SkipAll // list the others without it
 		case name != dir && passedOver(d.Name()):
 			if d.IsDir() {
 				return fs.SkipDir

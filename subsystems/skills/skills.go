@@ -1,21 +1,20 @@
-// Package skills gives an agent skills: folders with a SKILL.md that say how a
-// kind of task is done, in the format of agentskills.io.
+// Package skills gives an agent skills: folders with a SKILL.md that describe how to
+// do a kind of task, in the format of agentskills.io.
 //
-// The agent's prompt lists the skills by name and description. The model loads
-// one with the tool skill when a task fits, a person by beginning a message with
-// /name. Either way the instructions come with the folder's path and the list of
-// its files, to be read or run when they are needed.
+// The agent's prompt lists the skills by name and description. The model loads a skill
+// for a task with the tool skill; a person loads one with /name at the begin of a
+// message. The instructions come with the folder's path and a list of its files, which
+// the model reads or runs when it needs them.
 //
 //	s := skills.New(&skills.Options{Dirs: []string{".agents/skills", home + "/.agents/skills"}})
 //
-// Files are read anew each time, so a skill that is changed counts from its next
-// use on, and one that is added can be used at once; it is listed in the prompts
-// of agents that are registered or refreshed after that.
+// Files are read anew at each use, so a changed skill counts from its next use, and a
+// new one can be used at once. Prompts list it for agents that are registered or
+// refreshed after that.
 //
-// A skill is text that a model follows, so it deserves as much trust as the
-// folder that it comes from. Nothing in it is executed by this package; lines
-// like !`command` stay as they are. What frontmatter says about allowed tools,
-// models or hooks is read but grants nothing.
+// A skill is text that a model follows, so trust it as much as the folder that it comes
+// from. This package executes nothing in it; lines like !`command` stay as they are.
+// Allowed tools, models and hooks in the frontmatter grant nothing.
 package skills
 
 import (
@@ -43,19 +42,19 @@ var _ hook.Hook = (*Skills)(nil)
 
 // Options are the settings of [Skills]. The zero value of each field is usable.
 type Options struct {
-	// Dirs are searched for skills in this order; of two skills with one name the
-	// first counts. Those that do not exist are left out.
+	// Dirs are searched for skills in order; of two skills with one name the first
+	// counts. Missing directories are ignored.
 	Dirs []string
-	// Within is the project that those of Dirs belong to that lie below it, judged by
-	// their names: nothing out of it is read for them, whatever links there are, and
-	// [Skills.Warnings] says so. Other directories may be links. "" is no project.
+	// Within is a project. Directories of Dirs whose path is below it belong to it: for
+	// them no link out of the project is followed, and [Skills.Warnings] names such
+	// links. Other directories may be links. "" is no project.
 	Within string
-	// MaxList bounds the list of skills in a prompt, in bytes; 0 is [DefaultMaxList]. An
-	// agent's section can say otherwise.
+	// MaxList limits the list of skills in a prompt, in bytes; 0 is [DefaultMaxList]. An
+	// agent's section can override it.
 	MaxList int
 	// Bundled adds the skills of this package after those of Dirs. They are not on
-	// disk then, so their scripts cannot be run: to have them whole, write them
-	// with [WriteBundled] to a directory and add that to Dirs instead.
+	// disk, so their scripts cannot run. For scripts, write the skills to a directory
+	// with [WriteBundled] and add that to Dirs instead.
 	Bundled bool
 }
 
@@ -63,12 +62,11 @@ type Options struct {
 type Section struct {
 	// Names are the skills that the agent gets. Nil means all, empty means none.
 	Names []string `json:"names"`
-	// MaxList is [Options.MaxList] for this agent; 0 leaves it at that.
+	// MaxList is [Options.MaxList] for this agent; 0 keeps that one.
 	MaxList int `json:"max_list,omitzero"`
 }
 
-// New returns the skills of the options; it reads nothing yet. Nil options have
-// no skills.
+// New returns the subsystem. It reads no files yet. Nil options have no skills.
 func New(o *Options) *Skills {
 	s := &Skills{maxList: DefaultMaxList}
 	if o == nil {
@@ -89,12 +87,12 @@ func New(o *Options) *Skills {
 	return s
 }
 
-// All returns every skill that can be used, sorted by name. It reads all files.
+// All returns all usable skills, sorted by name. It reads all files.
 func (s *Skills) All() []Skill { return s.scan().skills }
 
-// Warnings says what is wrong with the files, in the order in which they are
-// found: skills that were left out and why, and those that were loaded although
-// they break the format; and what of them a prompt has no room for. It reads all files.
+// Warnings returns the problems of the files, in the order of the search: skills that
+// were left out and why, and skills that break the format. The last one says which skills
+// do not fit into a prompt. It reads all files.
 func (s *Skills) Warnings() []string {
 	r := s.scan()
 	manual := func(k Skill) bool { return k.ManualOnly }
@@ -145,8 +143,8 @@ func find(skills []Skill, name string) (Skill, bool) {
 	return skills[i], true
 }
 
-// inScope returns the skills that an agent may use. An agent that is not known
-// has none, and so has one whose section cannot be read.
+// inScope returns the skills that an agent may use. A nil agent has none, and so has an
+// agent with a wrong section.
 func (s *Skills) inScope(cfg *hook.AgentConfig) []Skill {
 	if cfg == nil {
 		return nil
@@ -162,14 +160,13 @@ func (s *Skills) inScope(cfg *hook.AgentConfig) []Skill {
 	return slices.DeleteFunc(all, func(k Skill) bool { return !slices.Contains(section.Names, k.Name) })
 }
 
-// forModel returns those that the model may load.
 func (s *Skills) forModel(cfg *hook.AgentConfig) []Skill {
 	return slices.DeleteFunc(s.inScope(cfg), func(k Skill) bool { return k.ManualOnly })
 }
 
-// inTurn returns the skills that a turn may use: those that its agent and every agent
-// above it have. The input of a turn that another agent runs comes from a model, so
-// it starts no skill that is for people.
+// inTurn returns the skills that a turn may use: those that its agent and all agents
+// above it have. The input of a child's turn comes from a model, so it has no skills that
+// only people may load.
 func (s *Skills) inTurn(t *hook.Turn) []Skill {
 	skills := s.inScope(t.Agent())
 	for above := t.Parent(); above != nil; above = above.Parent() {
@@ -182,7 +179,7 @@ func (s *Skills) inTurn(t *hook.Turn) []Skill {
 	return skills
 }
 
-// ScopedTools takes the tool from an agent that has no skill to load.
+// ScopedTools removes the tool from an agent without skills to load.
 func (s *Skills) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	skills := s.forModel(cfg)
 	if len(skills) == 0 {
@@ -196,8 +193,8 @@ func (s *Skills) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 }
 
 // SystemPrompt lists the skills that the agent's model may load, sorted by name; "" if
-// there are none. If there is no room for all of them, descriptions are shortened, and
-// then skills are left out: see [Options.MaxList].
+// there are none. If the list exceeds [Options.MaxList], it shortens descriptions, and
+// then leaves out skills.
 func (s *Skills) SystemPrompt(cfg *hook.AgentConfig) string {
 	skills := s.forModel(cfg)
 	if len(skills) == 0 {
@@ -212,7 +209,7 @@ func (s *Skills) SystemPrompt(cfg *hook.AgentConfig) string {
 		" you begin and follow it. Paths in a skill are relative to the directory that it names.\n", tool) + newCatalog(skills, most).text(tool)
 }
 
-// location is where the SKILL.md is.
+// location returns the path of the SKILL.md.
 func (k Skill) location() string {
 	if k.Dir == "" {
 		return "built in"
@@ -220,7 +217,6 @@ func (k Skill) location() string {
 	return filepath.Join(k.Dir, fileName)
 }
 
-// escape writes a text so that it can stand in XML.
 func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
 }

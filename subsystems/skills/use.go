@@ -49,7 +49,7 @@ func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (messag
 
 func loaded(k Skill) hook.Event { return hook.Event{Kind: event.SkillLoaded, Text: k.Name} }
 
-// turnOf returns the turn that makes the call, or nil if that is not known.
+// turnOf returns the turn of the call; nil outside a conversation.
 func turnOf(call *hook.ToolCall) *hook.Turn {
 	if call == nil || call.Step() == nil || call.Step().Turn() == nil || call.Step().Turn().Conversation() == nil {
 		return nil
@@ -85,12 +85,11 @@ func notFound(name string, skills []Skill) error {
 	return &hook.ToolError{Kind: message.FailNotFound, Text: text}
 }
 
-// maxSimilar is how many names are offered in place of a wrong one.
+// maxSimilar limits the names that are suggested for an unknown one.
 const maxSimilar = 5
 
-// similar returns the names that may have been meant: those near in spelling,
-// then those that a word of the name occurs in, then those whose description has
-// it.
+// similar returns names similar to an unknown one: first those of similar spelling, then
+// those that contain it, then those whose description does, then those with a word of it.
 func similar(name string, skills []Skill) []string {
 	name = strings.ToLower(name)
 	type scored struct {
@@ -129,11 +128,10 @@ func similarity(name string, k Skill) int {
 	return 0
 }
 
-// Preprocess adds the instructions of a skill behind a message that begins with
-// its name: "/release-notes v2". The message stays as it was written; what is
-// added is a message of its own with the label "skill". A text that begins with a
-// slash but names no skill of the agent's is left alone, and costs a look at the
-// files; any other text costs nothing.
+// Preprocess adds the instructions of a skill behind a message that begins with its
+// name: "/release-notes v2". It leaves the message as it is, and adds another one with
+// the label "skill". It ignores a text whose first word names no skill of the agent. It
+// reads the files only for a text that begins with a slash.
 func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	if !slash(in) {
 		return in, nil
@@ -168,8 +166,7 @@ func slash(in message.Input) bool {
 	return false
 }
 
-// command returns the name and the arguments that a person's message begins with,
-// or "".
+// command returns the skill and the arguments that a person's message names; "" if none.
 func command(m message.Message) (name, args string) {
 	if m.Role != message.RoleUser || m.Label != "" || m.Content.Len() == 0 {
 		return "", ""

@@ -1,5 +1,5 @@
-// Package screentest has what hostile text is made of, and a check that is
-// independent of package screen: it lists what may be on a terminal.
+// Package screentest has hostile texts, and a check that is independent of package screen:
+// it lists the characters that may be on a terminal.
 package screentest
 
 import (
@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Forged is what hostile text puts behind a line break, as if the program said it.
+// Forged is the text that hostile text puts behind a line break, to look like the program's.
 const Forged = "FORGED"
 
-// Escapes are texts that act on a terminal.
+// Escapes returns texts that control a terminal.
 func Escapes() []string {
 	return []string{
 		"\x1b[2J\x1b[1;1H", "\x1b]52;c;bWFzdGVyIGtleQ==\a", "\x1b]0;title\x1b\\", "\x1bP+q544e\x1b\\", "\x1b[6n", "\x1b[8mhidden", "\x1bc",
@@ -21,7 +21,7 @@ func Escapes() []string {
 	}
 }
 
-// Invisible are characters that show nothing, or show others elsewhere.
+// Invisible returns characters that are invisible, or that move others.
 func Invisible() []string {
 	return append(strings.Split(invisible, ""), "e"+strings.Repeat("\u0301", 60))
 }
@@ -38,15 +38,14 @@ func Unstyled(s string) string {
 	return regexp.MustCompile(`\x1b\[(?:[012349]|22|23|24|29|31|32|33|36|39)m`).ReplaceAllString(s, "")
 }
 
-// T is what of a test is used.
+// T is the part of testing.T that Check uses.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// Check fails the test if a text has anything on which a terminal or a reader's
-// eye acts. Styles may be there only where styled says so; only flowing text has
-// lines that begin with what a hostile text put there.
+// Check fails the test if a text has characters that control a terminal or deceive a reader.
+// With styled it may have styles. With flowing its lines may begin with hostile text.
 func Check(t T, text string, styled, flowing bool) {
 	t.Helper()
 	if styled {
@@ -61,7 +60,7 @@ func Check(t T, text string, styled, flowing bool) {
 	}
 }
 
-// CheckFlow is Check for an answer, in which emoji and joiners may stand.
+// CheckFlow is Check for an answer, which may have emoji and joiners.
 func CheckFlow(t T, text string) {
 	t.Helper()
 	check(t, text, func(r rune) bool {

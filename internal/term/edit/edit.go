@@ -1,10 +1,9 @@
-// Package edit reads what a person types at a terminal: lines that can be
-// edited, of any length and over several rows, with a history and completion,
-// right for wide characters, in a screen of any size. Where the input is no
-// terminal, or one that can do nothing, it reads plain lines.
+// Package edit reads lines that a person edits at a terminal: of any length and over
+// several rows, with history and completion, for wide characters and screens of any
+// size. If the input is no terminal, or a dumb one, it reads plain lines.
 //
-// The terminal is only ever changed while a line is read, and is as it was before
-// when Read returns, also by a panic.
+// The editor changes the terminal only during Read, and restores it when Read returns,
+// also after a panic.
 package edit
 
 import (
@@ -34,12 +33,12 @@ type Editor struct {
 	out   *os.File
 	write io.Writer // to out
 	color bool
-	// edits: keys are handled here, not by the terminal. asks: somebody sees the
-	// prompt.
+	// edits: the editor handles keys, not the terminal. asks: a person sees the prompt.
 	edits, asks bool
-	// typed is what was read and not used yet, over the end of the input.
+	// typed has the input that was read and not used yet.
 	typed []byte
-	over  bool
+	// over: the input has ended.
+	over bool
 
 	// mu guards view and line, which are set while a line is on the screen.
 	mu   sync.Mutex
@@ -49,16 +48,16 @@ type Editor struct {
 
 // Options of New.
 type Options struct {
-	// Dumb says that the terminal can only write from left to right.
+	// Dumb: the terminal can only write from left to right.
 	Dumb bool
-	// Color lets the prompt stand out.
+	// Color: highlight the prompt.
 	Color bool
-	// Write writes to out, for who has to know of errors; nil is out itself.
+	// Write writes to out, for callers that need its errors; nil is out itself.
 	Write io.Writer
 }
 
-// New returns an editor for a person who types into in and sees out. Nil options
-// are all zero values. Close it.
+// New returns an editor for a person who types into in and sees out. Nil options are all
+// zero values. The caller closes the editor.
 func New(in, out *os.File, o *Options) (*Editor, error) {
 	if o == nil {
 		o = &Options{}
@@ -76,13 +75,13 @@ func New(in, out *os.File, o *Options) (*Editor, error) {
 	return e, nil
 }
 
-// Close frees what New has opened; in and out stay open.
+// Close frees the editor's resources; in and out stay open.
 func (e *Editor) Close() error { return e.in.close() }
 
 // Interactive reports whether a person types and sees the prompt.
 func (e *Editor) Interactive() bool { return e.asks }
 
-// Columns is the width of the screen; 80 where that is not known.
+// Columns returns the width of the screen; 80 if it is not known.
 func (e *Editor) Columns() int {
 	columns, _ := e.size()
 	return columns
@@ -98,27 +97,27 @@ func (e *Editor) size() (columns, height int) {
 
 // Line is a line to be read; the zero Line works.
 type Line struct {
-	// Prompt stands before it.
+	// Prompt is shown before the line.
 	Prompt string
-	// Text is there already.
+	// Text is the initial text.
 	Text string
-	// History has the lines that the arrows bring back; nil is none.
+	// History has the lines for the arrow keys; nil is none.
 	History *History
-	// Question says that Ctrl-C is ErrInterrupt also where something was typed.
+	// Question: Ctrl-C is ErrInterrupt also after typed text.
 	Question bool
-	// Complete returns the words that may stand before the cursor, and the byte
-	// where what they replace begins. Nil completes nothing.
+	// Complete returns words that complete the text before the cursor, and the byte from
+	// which they replace it. Nil completes nothing.
 	Complete func(before string) (from int, words []Word)
 }
 
-// Word is one that completes what was typed.
+// Word is a completion.
 type Word struct {
 	Text string
-	// Help is shown beside it.
+	// Help is shown next to it.
 	Help string
 }
 
-// Forget drops what a person has typed before now.
+// Forget drops input that was typed before.
 func (e *Editor) Forget() {
 	if e.asks {
 		e.typed = nil
@@ -126,11 +125,10 @@ func (e *Editor) Forget() {
 	}
 }
 
-// Read reads one line; it has line breaks where they were pasted, or entered
-// behind a backslash or with Alt. It returns ErrInterrupt for Ctrl-C at an empty
-// line or a question, io.EOF for Ctrl-D at an empty line and at the end of the
-// input, and the cause of ctx when that ends. Ctrl-C at a line that is not empty
-// begins another one.
+// Read reads one line. The line may have line breaks: pasted ones, and those typed after a
+// backslash or with Alt. The error is ErrInterrupt for Ctrl-C at an empty line or a
+// question, io.EOF for Ctrl-D at an empty line and at the end of the input, and the cause of
+// ctx when it ends. Ctrl-C at another line begins a new one.
 func (e *Editor) Read(ctx context.Context, l Line) (text string, err error) {
 	stop := e.in.watch(ctx)
 	defer stop()
@@ -149,13 +147,13 @@ func (e *Editor) Read(ctx context.Context, l Line) (text string, err error) {
 	return s.run(ctx)
 }
 
-// enter takes the terminal over, and leave gives it back as it was.
+// enter takes the terminal over, and leave restores it.
 func (e *Editor) enter() (leave func() error, err error) {
 	restore, err := e.in.raw()
 	if err != nil {
 		return nil, fmt.Errorf("read the terminal: %w", err)
 	}
-	e.put("\x1b[?2004h") // what is pasted comes in brackets
+	e.put("\x1b[?2004h") // bracketed paste
 	return func() error {
 		e.put("\x1b[?2004l")
 		if err := restore(); err != nil {
@@ -165,7 +163,7 @@ func (e *Editor) enter() (leave func() error, err error) {
 	}, nil
 }
 
-// plain reads a line as the terminal, or whoever writes the pipe, ends it.
+// plain reads a line without editing, from a dumb terminal or a pipe.
 func (e *Editor) plain(ctx context.Context, l Line) (string, error) {
 	var lines []string
 	prompt := l.Prompt
@@ -207,8 +205,8 @@ func (e *Editor) plainLine(ctx context.Context) (string, error) {
 	}
 }
 
-// continued reports whether a line ends in a backslash that is none of a pair,
-// and returns the line without it.
+// continued reports whether a line ends in an odd number of backslashes, and returns the
+// line without the last.
 func continued(line string) (string, bool) {
 	before := strings.TrimRight(line, `\`)
 	if (len(line)-len(before))%2 == 1 {
@@ -217,8 +215,8 @@ func continued(line string) (string, bool) {
 	return line, false
 }
 
-// more waits for more input, for a time that is not 0 at most. Nothing may come:
-// the wait may also end because the screen was resized.
+// more waits for more input, at most for the time most unless that is 0. It may return
+// without input, because the screen was resized.
 func (e *Editor) more(ctx context.Context, most time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -233,7 +231,7 @@ func (e *Editor) more(ctx context.Context, most time.Duration) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, io.EOF):
-		// A terminal can go on after it, but nobody types Ctrl-D to be asked again.
+		// A terminal can continue after Ctrl-D, a file or pipe cannot.
 		e.over = !e.asks
 		return io.EOF
 	case err != nil:
@@ -242,8 +240,8 @@ func (e *Editor) more(ctx context.Context, most time.Duration) error {
 	return nil
 }
 
-// put writes to the screen. It drops the error: when the screen is gone, so is
-// the input, and that tells.
+// put writes to the screen. It drops the error: when the screen is gone, the input fails,
+// too.
 func (e *Editor) put(s string) { _, _ = io.WriteString(e.write, s) }
 
 // Write writes text to the screen, above the line that is being edited if there
@@ -268,7 +266,7 @@ func (e *Editor) begin(s *editing) {
 	e.drawLocked(false)
 }
 
-// finish leaves the cursor below the line, whole.
+// finish draws the whole line and moves the cursor below it.
 func (e *Editor) finish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -284,8 +282,8 @@ func (e *Editor) drawLocked(last bool) {
 	clean := ""
 	if columns != e.view.columns || height != e.view.height {
 		e.view.resize(columns, height)
-		// A terminal that has wrapped rows remembers that they belong together, and
-		// joins them on a wider screen, unless they are erased before.
+		// A terminal joins wrapped rows again on a wider screen, unless they are erased
+		// before.
 		clean = e.view.erase()
 	}
 	e.put(clean + e.view.draw(lay(e.line.line.Prompt, &e.line.text, columns, e.color), last))

@@ -11,26 +11,24 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// escapeWait is how long the rest of a key may take whose beginning is ESC.
+// escapeWait is how long to wait for the rest of a key that begins with ESC.
 const escapeWait = 50 * time.Millisecond
 
-// editing is one line while it is edited.
+// editing is one line that is being edited.
 type editing struct {
 	e    *Editor
 	line Line
 	text text
-	// leave gives the terminal back.
+	// leave restores the terminal.
 	leave func() error
 
-	// at is the entry of the history that is shown; draft is what was typed
-	// before one was.
+	// at is the shown entry of the history; draft is the typed text without one.
 	at    int
 	draft string
-	// pasting is what was pasted so far; nil outside a paste.
+	// pasting is the pasted text so far; nil outside a paste.
 	pasting *bytes.Buffer
 }
 
-// run handles keys until the line is complete.
 func (s *editing) run(ctx context.Context) (string, error) {
 	for {
 		done, err := s.keys()
@@ -52,7 +50,7 @@ func (s *editing) run(ctx context.Context) (string, error) {
 	}
 }
 
-// keys handles what was typed so far, as far as there are whole keys.
+// keys handles the complete keys typed so far.
 func (s *editing) keys() (done bool, err error) {
 	for len(s.e.typed) > 0 {
 		if s.pasting != nil {
@@ -73,8 +71,8 @@ func (s *editing) keys() (done bool, err error) {
 	return false, nil
 }
 
-// paste takes what is pasted; false if its end has not come yet. Ctrl-C alone
-// ends it as well, in case that the terminal never does.
+// paste takes pasted text; false if its end has not come yet. Ctrl-C alone ends it too, in
+// case the terminal never does.
 func (s *editing) paste() bool {
 	typed := s.e.typed
 	end, skip := bytes.Index(typed, pasteEnd), len(pasteEnd)
@@ -216,10 +214,10 @@ func (s *editing) vertical(down bool) {
 	}
 }
 
-// suspend gives the terminal back while the process is stopped.
+// suspend restores the terminal while the process is stopped.
 func (s *editing) suspend() error {
 	s.e.finish()
-	// The line is on the screen again whatever happens: Read ends it.
+	// Show the line again in any case: Read ends it.
 	defer s.e.begin(s)
 	if err := s.leave(); err != nil {
 		return err
@@ -229,8 +227,7 @@ func (s *editing) suspend() error {
 	return err
 }
 
-// complete adds what all words have in common behind what was typed, or lists
-// the words if that is nothing.
+// complete adds the common beginning of all words, or lists the words if that adds nothing.
 func (s *editing) complete() {
 	if s.line.Complete == nil {
 		return
@@ -261,10 +258,9 @@ func (s *editing) complete() {
 	s.list(words)
 }
 
-// maxListed is how many words are listed at most.
+// maxListed limits the listed words.
 const maxListed = 40
 
-// list shows words with their help above the line.
 func (s *editing) list(words []Word) {
 	rest := max(0, len(words)-maxListed)
 	words = words[:len(words)-rest]
@@ -284,7 +280,7 @@ func (s *editing) list(words []Word) {
 	_, _ = s.e.Write([]byte(sb.String()))
 }
 
-// Fit cuts a line to so many cells.
+// Fit cuts a line to a number of cells.
 func Fit(line string, cells int) string {
 	if Width(line) <= cells {
 		return strings.TrimRight(line, " ")

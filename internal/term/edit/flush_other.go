@@ -2,5 +2,5 @@
 
 package edit
 
-// flush does nothing: where input cannot be dropped, it answers the question.
+// flush does nothing: this system cannot drop input, so it answers the next question.
 func flush(int) error { return nil }

@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// maxEntries is how many entries a history has at most.
+	// maxEntries limits the entries of a history.
 	maxEntries = 1000
-	// maxHistory is the size in bytes of the largest file that is read: twice the entries,
-	// after which it is shortened, each as long as escapes can make it.
+	// maxHistory limits the file in bytes. It is shortened at twice maxEntries, and JSON
+	// may need six bytes for one.
 	maxHistory = 2 * maxEntries * 6 * maxEntry
-	// maxEntry is the length in bytes of the longest entry that is kept.
+	// maxEntry limits the entries that are kept, in bytes.
 	maxEntry = 16 << 10
 )
 
-// History is the lines that were entered before, in a file for the user alone:
-// one JSON string for each, so that an entry may have several lines. Nil is an
-// empty history. One goroutine at a time; several processes may share the file.
+// History has the lines entered before, in a file for the user alone: one JSON string for
+// each, so that an entry may have line breaks. Nil is an empty history. One goroutine at a
+// time may use it; several processes may share the file.
 type History struct {
 	path    string
 	entries []string
 }
 
-// OpenHistory reads a history; a file that does not exist is an empty one, and
-// what is none of its lines is left out. The file is made by the first Add.
+// OpenHistory reads a history. A missing file is an empty history; the first Add makes it.
+// Wrong lines are ignored.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	data, err := conffile.Read(path, &conffile.Options{Max: maxHistory, Binary: true})
@@ -69,9 +69,9 @@ func (h *History) len() int {
 
 func (h *History) entry(i int) string { return h.entries[i] }
 
-// Add keeps an entry, in memory and in the file. One that begins with a blank, is
-// empty, very long, or the same as the last one is not kept: a blank in front is
-// how a person keeps a secret out.
+// Add adds an entry, in memory and in the file. It ignores an entry that is empty, very
+// long, equal to the last one, or begins with a blank: with a blank, a person keeps a secret
+// out of the history.
 func (h *History) Add(entry string) error {
 	blank := strings.TrimSpace(entry) == "" || strings.HasPrefix(entry, " ") || strings.HasPrefix(entry, "\t")
 	if h == nil || blank || len(entry) > maxEntry || !h.remember(entry) {
@@ -96,7 +96,7 @@ func (h *History) Add(entry string) error {
 
 func encoded(entry string) []byte {
 	data, err := json.Marshal(entry)
-	if err != nil { // a string always can be
+	if err != nil { // cannot happen for a string
 		return nil
 	}
 	return append(data, '\n')
@@ -126,7 +126,7 @@ func (h *History) rewrite() error {
 	}
 	_, err = temp.Write(buf.Bytes())
 	if err == nil {
-		err = temp.Sync() // or after a loss of power there could be an empty file in its place
+		err = temp.Sync() // else a loss of power could leave an empty file
 	}
 	if err = errors.Join(err, temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), h.path)

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// input reads a file so that waiting for it can be ended. Reading cannot be
-// interrupted here, so one goroutine, started by the first read, lasts until the
-// input ends.
+// input reads a file with a wait that can be ended. A read cannot be interrupted on this
+// system, so the first read starts a goroutine that lives until the input ends.
 type input struct {
 	file  *os.File
 	got   chan chunk
@@ -86,8 +85,7 @@ func (i *input) read(buf []byte, most time.Duration) (int, error) {
 	return n, nil
 }
 
-// forget drops what was read so far. What was typed and not entered yet cannot be
-// dropped here.
+// forget drops the input read so far. Input that was typed without Enter stays.
 func (i *input) forget() { i.rest, i.since = nil, time.Now() }
 
 func (i *input) watch(ctx context.Context) (stop func()) {

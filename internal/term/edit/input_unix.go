@@ -15,10 +15,10 @@ import (
 	"golang.org/x/term"
 )
 
-// input reads a file so that waiting for it can be ended.
+// input reads a file with a wait that can be ended.
 type input struct {
 	file *os.File
-	// What is written to wakes ends a wait on the other end.
+	// waits and wakes are the ends of a pipe: a write to wakes ends a wait.
 	waits, wakes *os.File
 }
 
@@ -32,12 +32,11 @@ func newInput(file *os.File) (*input, error) {
 
 func (i *input) close() error { return errors.Join(i.wakes.Close(), i.waits.Close()) }
 
-// wake ends the wait that is under way, or else the next one.
-func (i *input) wake() { _, _ = i.wakes.Write([]byte{0}) } // closed: nobody waits
+// wake ends the running wait, or else the next one.
+func (i *input) wake() { _, _ = i.wakes.Write([]byte{0}) } // after Close there is no wait
 
-// read waits until there is something to read, for a time that is not 0 at most,
-// and reads it. It returns 0 when it was woken or the time is over; io.EOF at the
-// end.
+// read waits for input, at most for the time most unless that is 0, and reads it. It returns
+// 0 after wake or the time, and io.EOF at the end.
 func (i *input) read(buf []byte, most time.Duration) (int, error) {
 	in, woken := int(i.file.Fd()), int(i.waits.Fd())
 	for {
@@ -72,8 +71,8 @@ func (i *input) take(buf []byte) (int, error) {
 	return n, err
 }
 
-// forget drops what was typed and not read yet.
-func (i *input) forget() { _ = flush(int(i.file.Fd())) } // no terminal: nothing is typed
+// forget drops input that was typed and not read yet.
+func (i *input) forget() { _ = flush(int(i.file.Fd())) } // fails if the input is no terminal
 
 // watch wakes the input when ctx ends and when the screen is resized, until stop
 // is called.
@@ -112,4 +111,4 @@ func (i *input) raw() (restore func() error, err error) {
 }
 
 // suspend stops the process as Ctrl-Z does, until it is continued.
-func suspend() { _ = unix.Kill(0, unix.SIGTSTP) } // not stopped: it goes on at once
+func suspend() { _ = unix.Kill(0, unix.SIGTSTP) } // on an error the process continues

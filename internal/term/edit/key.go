@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// key is a key that means something else than a character.
+// key is a key other than a character.
 type key int
 
 const (
-	keyNone key = iota // nothing that is known
+	keyNone key = iota // an unknown key
 	keyRune
 	keyEnter
 	keyNewline
@@ -44,7 +44,7 @@ var pasteEnd = []byte("\x1b[201~")
 // control is the key of a control character.
 func control(b byte) key {
 	switch b {
-	case '\r', '\n': // LF is what was typed before the terminal was ours
+	case '\r', '\n': // LF was typed before the terminal was in raw mode
 		return keyEnter
 	case 0x01:
 		return keyHome
@@ -82,8 +82,7 @@ func control(b byte) key {
 	return keyNone
 }
 
-// decode returns the first key of what was read and how long it is; 0 if it is
-// not there whole.
+// decode returns the first key in b and its length; 0 if the key is not complete.
 func decode(b []byte) (k key, r rune, n int) {
 	switch {
 	case len(b) == 0:
@@ -103,7 +102,6 @@ func decode(b []byte) (k key, r rune, n int) {
 	return keyRune, r, n
 }
 
-// escape decodes what begins with ESC.
 func escape(b []byte) (key, int) {
 	if len(b) < 2 {
 		return keyNone, 0
@@ -163,7 +161,7 @@ func csi(parameters []byte, last byte) key {
 		return keyHome
 	case 'F':
 		return keyEnd
-	case 'u': // Enter with a modifier, where the terminal tells
+	case 'u': // Enter with a modifier, from terminals that report it
 		if string(first) == "13" && modified {
 			return keyNewline
 		}

@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// text is what is being edited, and where.
+// text is the edited text with the cursor.
 type text struct {
 	runes []rune
 	at    int
-	// cut is what was cut last, to be put back.
+	// cut is the text that was cut last, for pasting.
 	cut []rune
 }
 
@@ -22,16 +22,14 @@ func (t *text) set(s string) {
 	t.at = len(t.runes)
 }
 
-// insert adds a text at the cursor.
 func (t *text) insert(s string) {
 	r := printable(s)
 	t.runes = slices.Insert(t.runes, t.at, r...)
 	t.at += len(r)
 }
 
-// printable is a text without what is not to be seen: line ends are LF, and other
-// control characters but the tab are left out, so that what was copied cannot
-// steer the terminal.
+// printable returns a text with LF as line ends and without control characters other than
+// tabs, so that pasted text cannot control the terminal.
 func printable(s string) []rune {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
 	return slices.DeleteFunc([]rune(s), func(r rune) bool {
@@ -39,7 +37,7 @@ func printable(s string) []rune {
 	})
 }
 
-// lineStart and lineEnd are the ends of the line that position i is on.
+// lineStart and lineEnd return the ends of the line with position i.
 func (t *text) lineStart(i int) int {
 	for i > 0 && t.runes[i-1] != '\n' {
 		i--
@@ -54,7 +52,7 @@ func (t *text) lineEnd(i int) int {
 	return i
 }
 
-// before is where the character begins that ends at i.
+// before returns the begin of the character that ends at i.
 func (t *text) before(i int) int {
 	if i == 0 || t.runes[i-1] == '\n' {
 		return max(0, i-1)
@@ -68,7 +66,7 @@ func (t *text) before(i int) int {
 	return last
 }
 
-// after is where the character ends that begins at i.
+// after returns the end of the character that begins at i.
 func (t *text) after(i int) int {
 	if i == len(t.runes) {
 		return i
@@ -79,7 +77,7 @@ func (t *text) after(i int) int {
 
 func wordy(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// wordBefore is where the word begins that ends at i or before it.
+// wordBefore returns the begin of the word that ends at i or before it.
 func (t *text) wordBefore(i int) int {
 	for i > 0 && !wordy(t.runes[i-1]) {
 		i--
@@ -100,7 +98,7 @@ func (t *text) wordAfter(i int) int {
 	return i
 }
 
-// blankBefore is where what has no blank in it begins that ends at i or before.
+// blankBefore returns the begin of the text without blanks that ends at i or before it.
 func (t *text) blankBefore(i int) int {
 	for i > 0 && unicode.IsSpace(t.runes[i-1]) {
 		i--
@@ -111,13 +109,12 @@ func (t *text) blankBefore(i int) int {
 	return i
 }
 
-// remove deletes what is between two positions.
 func (t *text) remove(from, to int) {
 	t.runes = slices.Delete(t.runes, from, to)
 	t.at = from
 }
 
-// take deletes what is between two positions and keeps it to be put back.
+// take deletes the text between two positions and keeps it for pasting.
 func (t *text) take(from, to int) {
 	if from < to {
 		t.cut = slices.Clone(t.runes[from:to])
@@ -125,8 +122,8 @@ func (t *text) take(from, to int) {
 	}
 }
 
-// vertical moves the cursor to the line above or below, to the same column as
-// far as there is one; false if there is no such line.
+// vertical moves the cursor to the line above or below, to the same column or the line's
+// end; false if there is no such line.
 func (t *text) vertical(down bool) bool {
 	start := t.lineStart(t.at)
 	column := Width(string(t.runes[start:t.at]))

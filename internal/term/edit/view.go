@@ -7,18 +7,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// layout is the prompt and the text as rows of a screen, and where the cursor is.
+// layout has the prompt and the text as rows of a screen, and the cursor's place.
 type layout struct {
 	rows     []string
 	widths   []int
 	row, col int
 }
 
-// tab is what a tab is shown as.
+// tab is shown for a tab.
 const tab = "    "
 
-// lay puts prompt and text on rows of a screen of so many columns. The last
-// column stays free: what a terminal does behind it differs.
+// lay breaks prompt and text into rows of a screen. The last column stays free, because
+// terminals differ in what they do after it.
 func lay(prompt string, t *text, columns int, bold bool) layout {
 	l := layouter{limit: max(columns-1, len(tab)), rows: []string{""}, widths: []int{0}}
 	p := []rune(prompt)
@@ -66,8 +66,8 @@ func lay(prompt string, t *text, columns int, bold bool) layout {
 	return out
 }
 
-// seen is how a cluster of n characters at i is shown, and how many cells that
-// takes: what nobody sees is shown by its number.
+// seen returns the shown form of a cluster of n characters at i, and its cells. An invisible
+// character is shown by its number.
 func seen(text []rune, i, n, cells int) (string, int) {
 	raw := string(text[i : i+n])
 	before, after := string(text[max(0, i-1):i]), string(text[i+n:min(len(text), i+n+1)])
@@ -107,19 +107,18 @@ func (l *layouter) add(s string, cells int) {
 	l.widths[len(l.widths)-1] += cells
 }
 
-// view is what of a layout is on the screen. It moves the cursor within the rows
-// that it has drawn, and nowhere else.
+// view is the part of a layout that is on the screen. It moves the cursor only within the
+// rows that it has drawn.
 type view struct {
 	columns, height int
-	// row and col are where the cursor is, from the first row drawn; widths are
-	// those of the rows.
+	// row and col are the cursor's place, from the first row drawn; widths has the
+	// widths of the rows.
 	row, col int
 	widths   []int
 }
 
-// draw returns what replaces the old rows by those of the layout. Of a layout
-// that is higher than the screen it draws the part around the cursor, or
-// everything if it is the last time.
+// draw returns the output that replaces the old rows by those of the layout. If the layout
+// is higher than the screen, it draws the part around the cursor, or with last everything.
 func (v *view) draw(l layout, last bool) string {
 	visible := max(1, v.height-1)
 	if top := 0; len(l.rows) > visible && !last {
@@ -152,7 +151,6 @@ func (v *view) home(sb *strings.Builder) {
 	v.row, v.col, v.widths = 0, 0, nil
 }
 
-// erase returns what takes all rows from the screen.
 func (v *view) erase() string {
 	var sb strings.Builder
 	v.home(&sb)
@@ -166,8 +164,8 @@ func up(sb *strings.Builder, n int) {
 	}
 }
 
-// resize notes the size of the screen. Most terminals wrap the rows that are too
-// long for a narrower screen, so the cursor is further down from the first one.
+// resize records the size of the screen. Most terminals wrap rows that are too long for a
+// narrower screen, so the cursor moves down from the first row.
 func (v *view) resize(columns, height int) {
 	if columns < v.columns && len(v.widths) > 0 {
 		row := v.col / columns

@@ -11,11 +11,11 @@ const (
 	asEmoji  = '\ufe0f' // shows the character before it as an emoji
 	firstRI  = '\U0001f1e6'
 	lastRI   = '\U0001f1ff'
-	firstMod = '\U0001f3fb' // colours of skin
+	firstMod = '\U0001f3fb' // first of the skin tones
 	lastMod  = '\U0001f3ff'
 )
 
-// runeWidth is how many cells of a terminal a character takes.
+// runeWidth returns the cells of a character on a terminal.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x7f:
@@ -32,8 +32,7 @@ func runeWidth(r rune) int {
 
 func regional(r rune) bool { return firstRI <= r && r <= lastRI }
 
-// cluster returns how many characters from i on are seen as one, and how many
-// cells they take.
+// cluster returns how many characters from i on are drawn as one, and their cells.
 func cluster(text []rune, i int) (n, cells int) {
 	first := text[i]
 	cells = runeWidth(first)
@@ -57,7 +56,7 @@ func cluster(text []rune, i int) (n, cells int) {
 	return j - i, cells
 }
 
-// Width is how many cells a line takes.
+// Width returns the cells of a line.
 func Width(s string) int {
 	text, sum := []rune(s), 0
 	for i := 0; i < len(text); {

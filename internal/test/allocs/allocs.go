@@ -3,9 +3,9 @@ package allocs
 
 import "testing"
 
-// PerRun is [testing.AllocsPerRun]. Under the race detector, which allocates for
-// itself and has pools forget at random what they hold, f runs as often and the
-// answer is 0: such tests look for races then, and bounds are judged without it.
+// PerRun is [testing.AllocsPerRun]. Under the race detector, which allocates itself and
+// empties pools at random, f runs as often, but the result is 0: then such a test only looks
+// for races.
 func PerRun(runs int, f func()) float64 {
 	n := testing.AllocsPerRun(runs, f)
 	if !Counted {

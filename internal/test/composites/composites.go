@@ -1,5 +1,4 @@
-// Package composites has the composites of which the benchmarks say what they
-// cost, as the generator welds them.
+// Package composites has generated composites for benchmarks.
 package composites
 
 import (
@@ -10,8 +9,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 )
 
-// Whole is all that the daemon has, nested, with one wrap around its tools, and
-// a tool that costs nothing.
+// Whole has the daemon's composite nested, one wrap around its tools, and a tool that costs
+// nothing.
 //
 //hook:composite
 type Whole struct {

@@ -14,8 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// Facade is what generated and dynamic composites have in common; the points
-// beside it are asserted.
+// Facade is common to generated and dynamic composites; tests assert the other points.
 type Facade interface {
 	hook.Hook
 	Points() hook.PointSet
@@ -31,8 +30,8 @@ type World struct {
 	Host *Recorder
 }
 
-// Recorder is a host that keeps what it is told, also by hooks that come back late. It
-// is read when they have.
+// Recorder is a host that keeps events, also from hooks that return late. Read it after they
+// have returned.
 type Recorder struct {
 	hook.NoHost
 	mu    sync.Mutex
@@ -40,7 +39,8 @@ type Recorder struct {
 	Runs  []hook.Run
 }
 
-// Emit notes the event. Hook runs it keeps apart: who does not record has none.
+// Emit keeps the event. It keeps hook runs apart, because only composites that record emit
+// them.
 func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
 	r.Lines = append(r.Lines, fmt.Sprintf("%s %s %s", ev.Kind, d.Subsystem, d.Point))
 }
 
-// chain is what wraps surround.
+// chain is the innermost call of wraps.
 type chain struct{ log *Log }
 
 func (c chain) Run(context.Context) message.ToolResult {
@@ -68,13 +68,13 @@ func (chain) Stream(context.Context) message.ModelStream {
 
 // Op is one call of a program.
 type Op struct {
-	// Name is that of the facade's method or of the point.
+	// Name is the name of the facade's method or of the point.
 	Name string
-	// Run returns what can be compared.
+	// Run returns a text to compare.
 	Run func(w World, arg string) string
 }
 
-// In tells whether a composite with these points has the method.
+// In reports whether a composite with these points has the method.
 func (o Op) In(points hook.PointSet) bool {
 	for p := range point.All() {
 		if p.String() == o.Name {
@@ -97,7 +97,7 @@ func (w World) call(tool string) *hook.ToolCall {
 	return hook.NewToolCall(hook.ToolCallData{Step: step, ID: "1", Tool: message.Tool{Name: tool}, Args: `{"path":"p"}`})
 }
 
-// show writes an answer with everything that hooks and runtime can see of it.
+// show returns everything of an answer that hooks and runtime can see.
 func show(v hook.Verdict, err error, more ...any) string {
 	s := fmt.Sprintf("%s %q by %s, err %v, %v", v.Kind, v.Reason, v.By, err, more)
 	if v.Failure != nil {
@@ -129,9 +129,8 @@ func guarded(f func() string) (out string) {
 	return f()
 }
 
-// Differ runs one call on several composites and returns what is not as with the
-// first: the answer, what the members did so far, or what the host was told; ""
-// for nothing.
+// Differ runs one call on several composites and returns the first difference from the first
+// one: in the answer, the members' log, or the host's events; "" for none.
 func Differ(o Op, arg string, first World, others ...World) string {
 	want := o.Run(first, arg)
 	for i, w := range others {

@@ -17,7 +17,7 @@ import (
 
 //go:generate go run ../../../gen/internal/pointgen differential ../../../hook
 
-// Log is what the members did, in order. It is safe for concurrent use.
+// Log has the actions of the members, in order. It is safe for concurrent use.
 type Log struct {
 	mu    sync.Mutex
 	lines []string
@@ -37,7 +37,7 @@ func (l *Log) Lines() []string {
 	return slices.Clone(l.lines)
 }
 
-// Mode is what a member does at a point.
+// Mode is a member's behaviour at a point.
 type Mode int
 
 // The modes.
@@ -46,7 +46,7 @@ const (
 	Answers
 	Fails
 	Panics
-	// Hangs is to answer after two seconds.
+	// Hangs answers after two seconds.
 	Hangs
 )
 
@@ -55,14 +55,13 @@ type Member struct {
 	hook.Nop
 	Name string
 	Log  *Log
-	// Do says what to do at a point; Silent where it says nothing.
+	// Do has the mode at each point; Silent by default.
 	Do map[hook.Point]Mode
-	// Say chooses among the answers of a decider.
+	// Say selects one of a decider's answers.
 	Say int
 }
 
-// at logs the point and fails or panics if the table says so; true means to
-// answer.
+// at logs the point, and fails or panics by the table; true means to answer.
 func (m *Member) at(p hook.Point, detail any) (bool, error) {
 	m.Log.Add(fmt.Sprintf("%s.%s(%v)", m.Name, p, detail))
 	switch m.Do[p] {
@@ -79,7 +78,6 @@ func (m *Member) at(p hook.Point, detail any) (bool, error) {
 	return false, nil
 }
 
-// decided is called at a point that decides.
 func decided[D points.Decision](m *Member, p hook.Point, shown ...any) (none D, err error) {
 	yes, err := m.at(p, detail(shown))
 	if !yes {
@@ -89,7 +87,6 @@ func decided[D points.Decision](m *Member, p hook.Point, shown ...any) (none D, 
 	return all[m.Say%len(all)].(D), nil
 }
 
-// contributed is called at a point that contributes.
 func contributed[T any](m *Member, p hook.Point) ([]T, error) {
 	yes, err := m.at(p, "")
 	if !yes {
@@ -112,13 +109,11 @@ func contribution[T any](name string, weight int) (out T) {
 	return out
 }
 
-// rewritten is called at a point that rewrites.
 func rewritten[T any](m *Member, p hook.Point, v T) (T, error) {
 	text, err := m.mark(p, points.Text(v))
 	return points.SetText(v, text), err
 }
 
-// observed is called at a point that observes.
 func (m *Member) observed(p hook.Point, shown ...any) {
 	if _, err := m.at(p, detail(shown)); err != nil {
 		panic(err)
@@ -135,8 +130,8 @@ func detail(shown []any) string {
 	return ""
 }
 
-// mark appends the member's name where the table says so. What a failure returns
-// must reach nobody.
+// mark appends the member's name if the table says so. The text of a failure must not be
+// used.
 func (m *Member) mark(p hook.Point, s string) (string, error) {
 	yes, err := m.at(p, s)
 	if err != nil {

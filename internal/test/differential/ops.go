@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/points"
 )
 
-// Ops are all calls that there are.
+// Ops returns all calls.
 func Ops() []Op {
 	return slices.Concat(agentOps(), turnOps(), askedOps(), wrapOps())
 }
@@ -32,7 +32,7 @@ func askedOps() []Op {
 	return out
 }
 
-// written is an answer with everything that hooks and runtime can see of it.
+// written returns everything of an answer that hooks and runtime can see.
 func written(v any, err error) string {
 	switch v := v.(type) {
 	case nil:
@@ -46,7 +46,6 @@ func written(v any, err error) string {
 	return fmt.Sprintf("%+v %v%s", v, err, failure(err))
 }
 
-// payloads are what the accessors of a decision return.
 func payloads(d points.Decision) (out []any) {
 	v := reflect.ValueOf(d)
 	for i := range v.NumMethod() {
@@ -67,7 +66,6 @@ func payloads(d points.Decision) (out []any) {
 	return append(out, d.Verdict().Stop)
 }
 
-// agentOps are the calls about agents and prompts.
 func agentOps() []Op {
 	return []Op{
 		{"Schema", func(w World, _ string) string {
@@ -108,7 +106,6 @@ func agentOps() []Op {
 	}
 }
 
-// turnOps are the calls about turns, events and the process.
 func turnOps() []Op {
 	return []Op{
 		{"Preprocess", func(w World, arg string) string {

@@ -21,7 +21,7 @@ type Counter struct {
 	hook.Nop
 	turn hook.TurnState[int]
 	all  hook.ConversationState[int]
-	// Seen is told the counts after each.
+	// Seen gets the counts after each call.
 	Seen func(step *hook.Step, turn, all int)
 }
 

@@ -1,5 +1,5 @@
-// Package gomod makes Go modules for tests of the generator: each uses this
-// module from where it is, with its dependencies and without a network.
+// Package gomod makes Go modules for tests of the generator. Each uses this module from its
+// directory, with its dependencies and without a network.
 package gomod
 
 import (
@@ -45,16 +45,14 @@ func New(t testing.TB, name string, files map[string]string) string {
 	return dir
 }
 
-// Environ are the variables of the environment that the go command needs in such a
-// module. With -trimpath it finds what it has compiled of one in every other that
-// has the same files, wherever that lies: in the module of the next test, and in
-// that of the next run.
+// Environ returns the environment variables that the go command needs in such a module. With
+// -trimpath modules with the same files share the build cache, in any directory.
 func Environ() map[string]string {
 	return map[string]string{"GOFLAGS": "-mod=mod -trimpath", "GOPROXY": "off", "GOWORK": "off"}
 }
 
-// GoMod is the go.mod of a module of that name: this one's requirements, and this
-// module in place of a published version.
+// GoMod returns the go.mod of a module of that name: with this module's requirements, and
+// with this module instead of a published version.
 func GoMod(t testing.TB, name string) string {
 	t.Helper()
 	mod, err := os.ReadFile(filepath.Join(Root(t), "go.mod"))

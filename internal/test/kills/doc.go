@@ -1,4 +1,3 @@
-// Package kills has no code: its test kills a program that runs agents over a
-// database, hundreds of times and mostly in the middle of a turn, and looks at
-// what is left each time.
+// Package kills has no code: its test kills a program that runs agents over a database,
+// hundreds of times and mostly in the middle of a turn, and checks the database each time.
 package kills

@@ -1,8 +1,7 @@
-// Package laws holds the composition laws of DESIGN.md as properties: what a
-// composite of any hooks has to do, written down once more and compared with the
-// generated and the dynamic composite over random sets of hooks. There is a test file
-// for each law, with composites beside it that break the law and have to be caught.
-// Laws 12 and 13 are package runtime's.
+// Package laws tests the composition laws of DESIGN.md as properties: it compares a model of
+// each law with the generated and the dynamic composite, over random sets of hooks. There is
+// a test file for each law, with composites that break the law and must be detected. Laws 12
+// and 13 are tested in package runtime.
 package laws
 
 import (
@@ -24,7 +23,7 @@ type Actor struct{ Part }
 //hook:subsystem
 type Keeper struct {
 	hook.Nop
-	// Ran is told which tool has run.
+	// Ran gets the name of the tool that has run.
 	Ran func(tool string)
 }
 

@@ -1,7 +1,6 @@
-// Package layers has no code: its tests hold the sources to the layout of
-// DESIGN.md, which package may import which, and the sizes and habits that were
-// agreed on. It is also where go generate finds the one line that makes all
-// generated code of the module.
+// Package layers has no code: its tests check the sources against the layout of DESIGN.md:
+// which package may import which, sizes, and conventions. It also has the line for go
+// generate that makes all generated code of the module.
 package layers
 
 //go:generate go tool hookgen -C ../../.. ./...

@@ -1,5 +1,5 @@
-// Package mutants proves tests of generated code: it builds copies of that code with a
-// mistake each into the test binary of a package, and tells which of them fail.
+// Package mutants checks tests of generated code: it builds copies of that code, each with a
+// mistake, into the test binary of a package, and reports which of them fail.
 package mutants
 
 import (
@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Mistake replaces the first match of a pattern in a piece of code, as
-// [regexp.Regexp.Expand] does; without a pattern the code stays as it is. A pattern that
-// does not match fails the test, which name says.
+// Mistake replaces the first match of a pattern in code by with, like
+// [regexp.Regexp.Expand]. Without a pattern the code stays as it is. A pattern that does not
+// match fails the test; the failure names the mistake.
 func Mistake(t testing.TB, name, code, pattern, with string) string {
 	t.Helper()
 	if pattern == "" {
@@ -28,10 +28,10 @@ func Mistake(t testing.TB, name, code, pattern, with string) string {
 	return code[:at[0]] + string(re.ExpandString(nil, with, code, at)) + code[at[1]:]
 }
 
-// Killed puts code and trial into the package in the working directory, as mutants.go
-// and mutants_test.go of this one run, and runs its TestMutant, which has a subtest
-// named 00, 01 and so on for each of n mutants. It returns which of them failed. flags
-// are for the test binary.
+// Killed adds code and trial to the package in the working directory for one run, as
+// mutants.go and mutants_test.go. It runs TestMutant of that package, which has a subtest
+// 00, 01 and so on for each of n mutants, and returns which of them failed. flags are for
+// the test binary.
 func Killed(t testing.TB, n int, code, trial string, flags ...string) []bool {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func Killed(t testing.TB, n int, code, trial string, flags ...string) []bool {
 	must(t, os.WriteFile(file, overlay, 0o644))
 
 	args := append([]string{"test", "-vet=off", "-overlay", file, "-run", "^TestMutant$", "-v", "-rapid.nofailfile", "-rapid.shrinktime=1ns"}, flags...)
-	out, _ := exec.CommandContext(t.Context(), "go", append(args, ".")...).CombinedOutput() // it fails: that is what mutants are for
+	out, _ := exec.CommandContext(t.Context(), "go", append(args, ".")...).CombinedOutput() // it must fail, because mutants do
 	results := regexp.MustCompile(`(?m)^ +--- (PASS|FAIL): TestMutant/(\d+) `).FindAllSubmatch(out, -1)
 	if len(results) != n {
 		t.Fatalf("%d of %d mutants have a result:\n%s", len(results), n, out)

@@ -1,7 +1,6 @@
-// Package needs skips a test that needs what the machine lacks. It is for tests
-// only, and the one place that skips: a skip says its reason in one line, which
-// internal/test/run collects. Where CI is "true", nothing may be missing and the
-// test fails instead.
+// Package needs skips a test if the machine lacks something. It is for tests only, and the
+// only place that skips tests. A skip has its reason in one line; internal/test/run collects
+// these lines. If CI is "true", the test fails instead.
 package needs
 
 import (
@@ -60,9 +59,9 @@ func Lacking(t testing.TB, reason string) {
 	t.Skip(Missing + reason)
 }
 
-// Time skips a test that mostly waits, for the go command or a disk, where go
-// test runs with -short: in make test, and in the round with the race detector,
-// which sees nothing in such a test.
+// Time skips a test that mostly waits, for the go command or a disk, if go test runs with
+// -short: in make test, and in the run with the race detector, which finds nothing in such a
+// test.
 func Time(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

@@ -1,5 +1,5 @@
-// Package node finds the programs of the pinned npm packages in testdata/node,
-// against which tests run what nobody here wrote. It is for tests only.
+// Package node finds the programs of the pinned npm packages in testdata/node: independent
+// counterparts for tests. It is for tests only.
 package node
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
-// Require returns the path of an installed program, "mcp-server-everything". It
-// can be started as it is; it finds node in PATH. Without Node or the packages
-// the test is skipped as package needs does it.
+// Require returns the path of an installed program, for example "mcp-server-everything".
+// Start it directly; it finds node in PATH. Without Node or the packages, package needs
+// skips the test.
 func Require(t testing.TB, program string) string {
 	t.Helper()
 	path, err := find(program)

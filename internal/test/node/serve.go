@@ -26,8 +26,8 @@ type Server struct {
 	once  sync.Once
 }
 
-// listen makes every server of the program listen on loopback, whatever the
-// program says, on a free port if it says port 0, and tell where.
+// listen makes every server of the program listen on loopback only, on a free port for port
+// 0, and print its address.
 const listen = `data:text/javascript,` +
 	`import net from "node:net";` +
 	`const listen = net.Server.prototype.listen;` +

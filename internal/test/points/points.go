@@ -1,5 +1,6 @@
-// Package points has every point of package hook for tests, so that a new point needs no line in them: a hook that hands each
-// call to one function, how to ask a point, and the answers that a decider has.
+// Package points has every point of package hook for tests, mostly generated: a hook that passes each call to one function, a
+// function that calls a point, and the answers of a decider. A point with a new type of place or value needs a line in Places or
+// sample.
 package points
 
 import (
@@ -20,9 +21,9 @@ type Decision interface{ Verdict() hook.Verdict }
 // Hook has every point. The zero Hook leaves everything as it is.
 type Hook struct {
 	hook.Nop
-	// Do is called at every point beside the methods of [hook.Hook] with what the hook is shown, the place first. It returns
-	// the answer; nil for no opinion, nothing to add, or the value as it came. The answer of an observer and of a wrap is
-	// dropped, and so is the error of those that return none.
+	// Do is called at every point outside the methods of [hook.Hook] with the arguments, the place first. It returns the answer;
+	// nil is no opinion, no contribution, or the unchanged value. Answers of observers and wraps are dropped, and errors at points
+	// that return none.
 	Do func(ctx context.Context, p hook.Point, shown ...any) (any, error)
 }
 
@@ -35,7 +36,7 @@ func (h Hook) do(ctx context.Context, p hook.Point, shown ...any) (any, error) {
 	return h.Do(ctx, p, shown...)
 }
 
-// answered returns the answer as its point has it, or none.
+// answered converts the answer to the type of its point; none for nil.
 func answered[T any](none T) func(v any, err error) (T, error) {
 	return func(v any, err error) (T, error) {
 		if t, ok := v.(T); ok {
@@ -69,7 +70,7 @@ func (h Hook) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolN
 	return next.Run(ctx)
 }
 
-// given returns the value that has the type, or a zero one.
+// given returns the value of type T, or the zero value.
 func given[T any](values []any) (t T) {
 	for _, v := range values {
 		if t, ok := v.(T); ok {
@@ -79,7 +80,7 @@ func given[T any](values []any) (t T) {
 	return t
 }
 
-// sample returns a value with the name or the number in it, for the parameter of an answer.
+// sample returns a value for the parameter of an answer, with the name or the number in it.
 func sample[T any](name string, n int) (t T) {
 	switch p := any(&t).(type) {
 	case *string:
@@ -100,7 +101,7 @@ func sample[T any](name string, n int) (t T) {
 	return t
 }
 
-// Places returns the places of one call and the values that [Ask] finds a point's in. Texts in the values are the text.
+// Places returns the places of one call and the values for [Ask]. The values have text as their texts.
 func Places(host hook.Host, tool, text string) []any {
 	cfg := hook.AgentConfig{Name: "agent"}.WithHost(host)
 	conversation := hook.NewConversation(hook.ConversationData{ID: "c", Agent: &cfg, Host: host})

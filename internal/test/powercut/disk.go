@@ -16,20 +16,19 @@ const (
 	page   = 4096
 )
 
-// Disk is a disk with a cache that is lost with the power. It plays a trace and
-// tells at any time what would be left. One goroutine at a time.
+// Disk is a disk whose cache is lost with the power. It plays a trace and shows at any time
+// what would be left. One goroutine at a time may use it.
 type Disk struct {
 	trace Trace
 	// done is the number of operations played.
 	done  int
 	files map[int]*file
-	// names are those on disk; changes are what has happened to each since, in
-	// order.
+	// names has the names on disk; changes has their cached changes, in order.
 	names   map[string]int
 	changes map[string][]change
 }
 
-// file is one file: what of it is on disk, and what only the cache has.
+// file is one file: its content on disk, and its cached operations.
 type file struct {
 	content []byte
 	cached  []numbered
@@ -41,13 +40,12 @@ type numbered struct {
 	at int
 }
 
-// change is what happened to a name: it stands for the file, or for none.
+// change is a change of a name: it now names the file, or none.
 type change struct{ at, file int }
 
 const none = -1
 
-// NewDisk returns a disk on which nothing of the trace has happened: it holds the
-// files that the recorder found.
+// NewDisk returns a disk before the trace, with the files that the recorder found.
 func NewDisk(t Trace) *Disk {
 	d := &Disk{trace: t, files: map[int]*file{}, names: map[string]int{}, changes: map[string][]change{}}
 	for _, op := range t {
@@ -136,13 +134,12 @@ func replaced(content []byte, offset int64, data []byte) []byte {
 	return content
 }
 
-// Left returns what the disk holds, by name, if the power fails now. What is in
-// the cache only is there or not as rng will have it: sometimes all of it,
-// sometimes nothing, mostly a part, in which later writes may have gone before
-// earlier ones. Of a write that is not there as a whole a part may be: sectors or
-// pages of it, or, where the power failed while a sector was written, one with
-// anything in it. The same rng makes the same files. The file with which SQLite
-// shares memory is not there. The caller owns the result.
+// Left returns the files on the disk, by name, if the power fails now. rng decides which
+// cached operations are on disk: sometimes all, sometimes none, mostly a part, in which
+// later writes may come before earlier ones. A write may be on disk in part: some of its
+// sectors or pages, or one sector with any content, if the power failed during its write.
+// The same rng gives the same files. SQLite's shared memory file is missing. The caller owns
+// the result.
 func (d *Disk) Left(rng *rand.Rand) map[string][]byte {
 	keep := []float64{0, 0.1, 0.5, 0.9, 1}[rng.IntN(5)]
 	names := maps.Clone(d.names)
@@ -161,8 +158,7 @@ func (d *Disk) Left(rng *rand.Rand) map[string][]byte {
 	return left
 }
 
-// Cut writes what is left if the power fails now to the directory, which is there
-// and empty; see Left.
+// Cut writes the result of Left to dir, which must exist and be empty.
 func (d *Disk) Cut(dir string, rng *rand.Rand) error {
 	for name, content := range d.Left(rng) {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
@@ -172,8 +168,8 @@ func (d *Disk) Cut(dir string, rng *rand.Rand) error {
 	return nil
 }
 
-// left returns what may be left of the file, of whose cached operations each is
-// kept with the probability.
+// left returns a possible content of the file. keep is the probability of each cached
+// operation to be on disk.
 func (f *file) left(keep float64, rng *rand.Rand) []byte {
 	content := bytes.Clone(f.content)
 	for _, c := range f.cached {
@@ -187,8 +183,8 @@ func (f *file) left(keep float64, rng *rand.Rand) []byte {
 	return content
 }
 
-// tear returns the content after a write that was not finished: of the sectors or
-// pages that it covers each is new, old or, seldom, neither.
+// tear returns the content after an unfinished write: each of its sectors or pages is new,
+// old or, seldom, neither.
 func (op Op) tear(content []byte, rng *rand.Rand) []byte {
 	unit := int64(sector)
 	if rng.IntN(4) == 0 {

@@ -1,14 +1,11 @@
-// Package powercut tries what becomes of SQLite files when the power fails. It is
-// for tests.
+// Package powercut simulates a power failure for SQLite files. It is for tests.
 //
-// [Record] stands between SQLite and the file system and writes down what is
-// written, cut off, synced, made and deleted, in order: a [Trace]. A [Disk] plays
-// a trace, up to any operation, and tells what the disk may hold if the power
-// fails there: everything that was synced, and of the rest any part in any
-// combination, with the last writes torn. A test opens that with the program
-// under test and looks for what had been acknowledged.
+// [Record] records the operations between SQLite and the file system, in order: writes,
+// truncations, syncs, and names made and deleted. They form a [Trace]. A [Disk] plays a
+// trace up to any operation, and returns files that the disk may have if the power fails
+// there: all synced data, and any combination of the rest, with torn writes. A test opens
+// these files with the program under test, and checks for all acknowledged data.
 //
-// The recorder sees the files of one directory, of every connection of the
-// process. It does not see what a program does to the same files without SQLite,
-// except that they are there; see [Record].
+// The recorder sees the files of one directory, for all connections of the process. It does
+// not see operations without SQLite, only that a file exists; see [Record].
 package powercut

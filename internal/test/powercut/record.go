@@ -30,33 +30,33 @@ const (
 	Mark
 )
 
-// Op is one operation of a trace. It is not changed once it is recorded.
+// Op is one operation of a trace. It never changes.
 type Op struct {
 	Kind Kind
-	// File is the number of the file. One that is deleted and made again is
-	// another file. Not for SyncDir and Mark.
+	// File is the number of the file. A file that is deleted and made again has a new
+	// number. Not for SyncDir and Mark.
 	File int
-	// Name is the file's, without the directory. Not for SyncDir and Mark.
+	// Name is the file's name, without the directory. Not for SyncDir and Mark.
 	Name string
-	// Offset is where Data is written; for Truncate it is the new size.
+	// Offset is the position of Data; for Truncate it is the new size.
 	Offset int64
-	// Data is what is written, and the content of a file that was found.
+	// Data is the written data, or the content of a file that was found.
 	Data []byte
-	// Before is for Sync and SyncDir: operations with a lower number are on disk,
-	// those that came while the sync was under way need not be.
+	// Before is for Sync and SyncDir: operations with a lower number are on disk;
+	// operations during the sync need not be.
 	Before int
-	// Mark is the number that the test gave.
+	// Mark is the test's number.
 	Mark int
 }
 
-// Trace is what happened, in order.
+// Trace has the operations, in order.
 type Trace []Op
 
 // Options of Record; nil is all zero values.
 type Options struct {
-	// Swallow makes a disk that lies: a sync of the file of this name for which it
-	// returns true is reported as done and is not. It is asked at every sync, one
-	// at a time, and must not call the recorder. Nil swallows nothing.
+	// Swallow makes a disk that lies: if it returns true for a file's name, the sync is
+	// reported as done but is not. It is called at every sync, one at a time, and must
+	// not call the recorder. Nil swallows nothing.
 	Swallow func(name string) bool
 }
 
@@ -81,11 +81,10 @@ type opened struct {
 	syncsDir bool
 }
 
-// Record begins to record what SQLite does in the directory. It takes the place
-// of the way to files that connections of this process have unless they name
-// one, so there is one recorder at a time, a second is an error, and those that
-// are opened before do not count. A file that is there with a content is taken to be on disk, an
-// empty one to have been made now. Stop ends it.
+// Record begins to record SQLite's operations in the directory. It replaces the default VFS
+// of connections of this process. So there can be one recorder at a time, a second is an
+// error, and connections opened before are not recorded. An existing file with content
+// counts as on disk, an empty one as made now. Stop ends the recording.
 func Record(dir string, o *Options) (*Recorder, error) {
 	if o == nil {
 		o = &Options{}
@@ -104,17 +103,16 @@ func Record(dir string, o *Options) (*Recorder, error) {
 	return r, nil
 }
 
-// Mark adds a number to the trace: whatever the test wants to know of the time
-// at which the power fails. Safe for concurrent use.
+// Mark adds a number of the test to the trace. It is safe for concurrent use.
 func (r *Recorder) Mark(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ops = append(r.ops, Op{Kind: Mark, Mark: n})
 }
 
-// Stop ends the recording and returns the trace. All connections that were opened
-// since Record are closed before; what closing them does is in the trace. While
-// one of the directory is open, Stop fails and the recording goes on.
+// Stop ends the recording and returns the trace. Close all connections opened since Record
+// first; the trace has the operations of these closes. While a connection in the directory
+// is open, Stop fails and the recording continues.
 func (r *Recorder) Stop() (Trace, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,20 +123,18 @@ func (r *Recorder) Stop() (Trace, error) {
 	return r.ops, nil
 }
 
-// now is the number that the next operation gets.
 func (r *Recorder) now() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.ops)
 }
 
-// inside returns the name of a file of the directory.
 func (r *Recorder) inside(path string) (string, bool) {
 	dir, name := filepath.Split(path)
 	return name, filepath.Clean(dir) == r.dir
 }
 
-// opened has a file opened and reports whether it is recorded.
+// opened opens a file with open, and records it if it is in the directory.
 func (r *Recorder) opened(path string, file uintptr, syncsDir bool, open func() bool) bool {
 	name, ok := r.inside(path)
 	if !ok {
@@ -150,7 +146,7 @@ func (r *Recorder) opened(path string, file uintptr, syncsDir bool, open func() 
 	number, known := r.names[name]
 	var content []byte
 	if !known {
-		// Not of a file that this process has open: closing it would end SQLite's locks.
+		// Only if the process does not have it open: a close would end SQLite's locks.
 		content, _ = os.ReadFile(path)
 	}
 	if !open() {

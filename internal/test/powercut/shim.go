@@ -11,10 +11,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// shim stands before SQLite's own way to files (a VFS in its words): it hands
-// every call on and tells the recorder of those that change something. What it
-// gives to SQLite is memory of C that points to Go functions, which funcs keeps
-// alive.
+// shim is a VFS in front of SQLite's own one: it passes every call on, and reports changes to
+// the recorder. SQLite gets C memory that points to Go functions; funcs keeps these alive.
 type shim struct {
 	r    *Recorder
 	tls  *libc.TLS
@@ -41,7 +39,6 @@ type (
 	syncFunc     = func(tls *libc.TLS, file uintptr, flags int32) int32
 )
 
-// at returns what C's memory holds at the address.
 func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
 // function returns the Go function behind one of SQLite's function pointers,
@@ -54,8 +51,7 @@ func pointer[F any](s *shim, f F) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&f))
 }
 
-// install makes a shim the way to files of every connection that is opened from
-// now on without naming another.
+// install makes a shim the default VFS of new connections.
 func install(r *Recorder) (*shim, error) {
 	s := &shim{r: r, tls: libc.NewTLS(), methods: map[uintptr]uintptr{}}
 	if s.real = sqlite3.Xsqlite3_vfs_find(s.tls, 0); s.real == 0 {
@@ -85,7 +81,7 @@ func install(r *Recorder) (*shim, error) {
 	return s, nil
 }
 
-// remove makes the way to files what it was. No connection of the shim is open.
+// remove restores the default VFS. No connection of the shim may be open.
 func (s *shim) remove() {
 	sqlite3.Xsqlite3_vfs_unregister(s.tls, s.vfs)
 	sqlite3.Xsqlite3_vfs_register(s.tls, s.real, 1)
@@ -138,7 +134,7 @@ func (s *shim) delete(tls *libc.TLS, _, name uintptr, syncDir int32) int32 {
 	return rc
 }
 
-// watched returns the copy of a table of functions that tells the recorder.
+// watched returns a copy of a table of functions that reports to the recorder.
 func (s *shim) watched(table uintptr) uintptr {
 	s.mu.Lock()
 	defer s.mu.Unlock()

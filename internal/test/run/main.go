@@ -1,12 +1,11 @@
-// Command testrun runs go test and tells a person what matters: each package as
-// it ends, the output of what failed, and at the end one line for each thing that
-// the machine lacks, and for the long tests that -short left out. Its arguments
-// are those of go test:
+// Command testrun runs go test and prints a summary for people: each package when it ends,
+// the output of failed tests, and at the end one line for each thing that the machine lacks,
+// and for the long tests that -short left out. Its arguments are those of go test:
 //
 //	go run ./internal/test/run -short ./...
 //
-// It ends with 1 if a test failed, and where CI is "true" also if one was skipped
-// for another reason than -short. With -v it prints what the tests print as well.
+// It exits with 1 if a test failed, and if CI is "true" also if a test was skipped for
+// another reason than -short. With -v it also prints the output of the tests.
 package main
 
 import (
@@ -34,10 +33,10 @@ func main() {
 	}
 }
 
-// quiet is how long nothing may be printed before a line says what is going on.
+// quiet is the time without output after which a line shows the progress.
 const quiet = 15 * time.Second
 
-// test runs go test with these arguments and prints to out what became of it.
+// test runs go test with these arguments and prints its summary to out.
 func test(ctx context.Context, args []string, out io.Writer) error {
 	r := newReport(out, packages(ctx, args))
 	r.verbose = slices.Contains(args, "-v")
@@ -73,8 +72,7 @@ func goTest(args []string) []string {
 	return slices.Concat([]string{"test"}, args[:at], []string{"-json"}, args[at:])
 }
 
-// packages returns how many packages the arguments name, or 0 if that is not
-// known: it is only for show.
+// packages returns how many packages the arguments name, for display; 0 if unknown.
 func packages(ctx context.Context, args []string) int {
 	list := []string{"list"}
 	if len(args) > 1 && args[0] == "-C" {

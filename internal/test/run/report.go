@@ -17,19 +17,18 @@ type event struct {
 	Elapsed                                   float64
 }
 
-// report collects what happened.
 type report struct {
 	out     io.Writer
 	verbose bool
 	began   time.Time
 	total   int // packages; 0 is unknown
 	ended   int // packages
-	// running are the packages whose tests run, and since when.
+	// running has the start time of each package whose tests run.
 	running map[string]time.Time
-	// output is what each test, or package by the name "", has printed and nobody
-	// has seen.
+	// output has the output of each test, and under "" of each package, that was not
+	// printed yet.
 	output map[id][]string
-	// missing are the tests that were skipped, by the reason that they gave.
+	// missing has the skipped tests by their reason.
 	missing map[string][]string
 	long    int
 }
@@ -97,8 +96,7 @@ func (r *report) end(e event, key id) bool {
 	return true
 }
 
-// unfinished returns what the tests of a package have printed that never ended: a
-// panic or the timeout ended them.
+// unfinished returns the output of a package's tests that a panic or the timeout ended.
 func (r *report) unfinished(pkg string) string {
 	var sb strings.Builder
 	keys := slices.SortedFunc(maps.Keys(r.output), func(a, b id) int { return strings.Compare(a.test, b.test) })
@@ -111,7 +109,7 @@ func (r *report) unfinished(pkg string) string {
 	return sb.String()
 }
 
-// skip files a test that was skipped under its reason.
+// skip records a skipped test under its reason.
 func (r *report) skip(key id, output []string) {
 	text := strings.Join(output, "")
 	if strings.Contains(text, needs.Long) {
@@ -125,7 +123,7 @@ func (r *report) skip(key id, output []string) {
 	r.missing[reason] = append(r.missing[reason], short(key.pkg)+" "+key.test)
 }
 
-// progress says what is going on while nothing ends.
+// progress prints the running packages.
 func (r *report) progress() {
 	var now []string
 	for _, pkg := range slices.Sorted(maps.Keys(r.running)) {
@@ -144,7 +142,7 @@ func (r *report) count() string {
 	return fmt.Sprintf("%d/%d", r.ended, r.total)
 }
 
-// summarize prints how long it took and what did not run.
+// summarize prints the duration and the skipped tests.
 func (r *report) summarize() {
 	fmt.Fprintf(r.out, "%d packages in %s\n", r.ended, time.Since(r.began).Round(time.Second))
 	for _, reason := range slices.Sorted(maps.Keys(r.missing)) {
@@ -160,7 +158,7 @@ func (r *report) summarize() {
 	}
 }
 
-// short is the path of a package without that of the module.
+// short returns the path of a package without that of the module.
 func short(pkg string) string {
 	return strings.TrimPrefix(pkg, "github.com/grapnel-go/grapnel/")
 }

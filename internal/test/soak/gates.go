@@ -1,24 +1,22 @@
 package main
 
-// gate is a test that shows something, by many runs of it.
+// gate is a test whose many runs show a property.
 type gate struct {
 	name string
-	// shows is one sentence of the page: what cannot happen.
+	// shows is the page's sentence about the property: what cannot happen.
 	shows string
-	// pkg and tests are which tests to run: a directory, and alternatives of names
-	// as in -run.
+	// pkg is the directory of the tests, tests their names as in -run.
 	pkg, tests string
-	// long are the flags of the test's binary that make it do more than in go test.
+	// long has the flags of the test binary for the long form.
 	long []string
-	// bad says, for each figure that begins with "bad.", without that, what the gate
-	// found of whom. All of them must be there and not be zero.
+	// bad describes the figures "bad.NAME" by NAME: what the gate found in known-bad
+	// variants. All of them must be present and not zero.
 	bad map[string]string
 	// noBad says why there are none.
 	noBad string
 }
 
-// gates are run in this order; together they take some eleven minutes on two busy
-// processors.
+// gates run in this order. Together they take about eleven minutes on two busy processors.
 var gates = []gate{
 	{
 		name: "power cuts",

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// verdict is what became of a gate.
 type verdict string
 
 const (
@@ -18,14 +17,12 @@ const (
 	skipped verdict = "SKIPPED"
 )
 
-// figure is one that a gate printed.
 type figure struct{ name, value, unit string }
 
-// result is what a run of a gate has shown.
 type result struct {
 	gate    gate
 	verdict verdict
-	// why says why it has not passed.
+	// why is the reason if it did not pass.
 	why     string
 	figures []figure
 	// output is all that the test printed.

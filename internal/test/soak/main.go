@@ -1,6 +1,5 @@
-// Command soak runs the long form of the tests that show what a loss of power, a
-// kill or a fault cannot do, and writes the page that says what came of them. Run
-// it from the root of the module:
+// Command soak runs the long form of the tests about losses of power, kills and faults, and
+// writes the page with their results. Run it from the root of the module:
 //
 //	go run ./internal/test/soak [-short [-write]] [-only regexp] [-page docs/reliability.md]
 //
@@ -9,15 +8,14 @@
 //
 //	FIGURE name=value unit
 //
-// A figure whose name begins with "bad." is what the same gate found of something
-// that is known to be wrong: it must be there, and not zero, or the gate has shown
-// nothing. A gate that did not run is skipped, which is no success: the program
-// ends with 1.
+// A figure whose name begins with "bad." counts what the same gate found in a known-bad
+// variant. It must be present and not zero, else the gate shows nothing. A gate that did not
+// run is skipped; this is no success, and the program exits with 1.
 //
-// With -short every gate, and everything known to be wrong, does as little as in
-// go test; a gate may then take 30 seconds and fails beyond twice that. No page is
-// written then; with -write as well, gates that have had no long run get a line
-// that says so. With -only the other gates keep their lines of the page.
+// With -short every gate and every known-bad variant does as little as in go test. A gate
+// should then take at most 30 seconds, and fails beyond twice that. -short writes no page.
+// With -write too, gates without a long run get a line that says so. With -only the other
+// gates keep their lines of the page.
 package main
 
 import (
@@ -47,7 +45,6 @@ func main() {
 // shortTime is what a gate may take in its short form; beyond twice that it fails.
 const shortTime = 30 * time.Second
 
-// options are the flags.
 type options struct {
 	short, write bool
 	only, page   string
@@ -95,7 +92,6 @@ func soak(ctx context.Context, o options, out io.Writer) error {
 	return errors.Join(bad...)
 }
 
-// record writes the page.
 func record(ctx context.Context, o options, results []result) error {
 	old, err := os.ReadFile(o.page)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +105,7 @@ func record(ctx context.Context, o options, results []result) error {
 	return os.WriteFile(o.page, []byte(writePage(gates, r, string(old))), 0o644)
 }
 
-// head names the commit that is tried, and says if there are changes beside it.
+// head names the tested commit, and says if there are uncommitted changes.
 func head(ctx context.Context) (string, error) {
 	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=10", "HEAD").Output()
 	if err != nil {

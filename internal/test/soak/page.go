@@ -18,15 +18,14 @@ tried last in the long form. ` + "`make soak-short`" + `, a part of CI, runs the
 
 `
 
-// machine says where the figures come from.
 func machine() string {
 	return fmt.Sprintf("%s, %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 }
 
-// run is what a page is written from besides the table of gates.
+// run is the input of a page besides the table of gates.
 type run struct {
 	results []result
-	// short says that these are results of the short form.
+	// short: the results are of the short form.
 	short   bool
 	machine string
 	commit  string
@@ -75,7 +74,6 @@ func (r run) line(g gate, old string) string {
 	return fmt.Sprintf("| %s | %s%s, %s, %s | %s | %s |\n", g.name, form, res.outcome(), r.now.UTC().Format(time.DateOnly), r.commit, res.good(), res.bad())
 }
 
-// oldLine is the gate's line of an old page, or "".
 func oldLine(g gate, old string) string {
 	for line := range strings.Lines(old) {
 		if strings.HasPrefix(line, "| "+g.name+" |") {

@@ -19,7 +19,7 @@ import (
 type trial struct {
 	short bool
 	out   io.Writer
-	// dir is where the binaries are, and built are their paths by package.
+	// dir has the binaries, and built their paths by package.
 	dir   string
 	built map[string]string
 }
@@ -42,7 +42,7 @@ func (t trial) tryAll(ctx context.Context, match *regexp.Regexp) []result {
 	return results
 }
 
-// try runs the gate's test and shows what it prints of itself.
+// try runs the gate's test and shows its interesting lines.
 func (t trial) try(ctx context.Context, g gate) result {
 	binary, output, err := t.build(ctx, g.pkg)
 	if err != nil {
@@ -105,7 +105,6 @@ func (t trial) show(cmd *exec.Cmd) (string, error) {
 	return all.String(), err
 }
 
-// flags are those of the test binary.
 func (g gate) flags(short bool) []string {
 	args := []string{"-test.run=^(" + g.tests + ")$", "-test.count=1", "-test.v", "-test.timeout=10m"}
 	if !short {

@@ -54,9 +54,8 @@ func AnthropicRules() []Rule {
 const anthropicMembers = "model messages max_tokens system tools tool_choice stream stop_sequences temperature top_p top_k " +
 	"thinking metadata service_tier container context_management mcp_servers output_config cache_control"
 
-// CheckAnthropic looks at the body of a request to /v1/messages and returns the
-// refusal of the first rule that it breaks, nil if it breaks none. It is safe for
-// concurrent use.
+// CheckAnthropic checks the body of a request to /v1/messages. It returns the refusal of the
+// first broken rule, or nil. It is safe for concurrent use.
 func CheckAnthropic(body []byte) *Refusal { return checkAnthropic(&parser{}, body) }
 
 func checkAnthropic(p *parser, body []byte) *Refusal {

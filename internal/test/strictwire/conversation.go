@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// conversation is the messages of a request to Anthropic while they are looked
-// at. Messages of one role in a row are taken, because the vendor makes one of
-// them; but the results of an assistant's calls have to stand in one message,
-// directly behind it.
+// conversation checks the messages of a request to Anthropic. Consecutive messages of one
+// role are allowed, because the vendor joins them. But the results of an assistant's calls
+// must be in one message, directly behind it.
 type conversation struct {
-	// tools: the request defines some.
+	// tools: the request defines tools.
 	tools bool
-	// ids are those of all calls; open those of the message before, in its order,
-	// and answered those of them that a result has answered.
+	// ids has the ids of all calls, open those of the message before, in order, and
+	// answered those of them with a result.
 	ids            map[string]struct{}
 	open, answered []string
-	// at is the index of the message that is looked at, and last: it is the last.
+	// at is the index of the current message; last: it is the last one.
 	at   int
 	last bool
 }
@@ -75,7 +74,6 @@ func (c *conversation) message(m node) *Refusal {
 	return c.assistant(blocks)
 }
 
-// user looks at a user's message: first results, then the rest.
 func (c *conversation) user(blocks []node) *Refusal {
 	first := 0
 	for first < len(blocks) && blocks[first].get("type").is("tool_result") {
@@ -106,7 +104,6 @@ func (c *conversation) user(blocks []node) *Refusal {
 	return nil
 }
 
-// result looks at a block that answers a call.
 func (c *conversation) result(i int, b node) *Refusal {
 	id, content := b.get("tool_use_id").text, b.get("content")
 	switch {
@@ -129,7 +126,7 @@ func (c *conversation) result(i int, b node) *Refusal {
 	return nil
 }
 
-// unanswered looks whether the calls of the message before have been answered.
+// unanswered checks that the calls of the message before were answered.
 func (c *conversation) unanswered() *Refusal {
 	if len(c.answered) == len(c.open) {
 		return nil
@@ -140,7 +137,6 @@ func (c *conversation) unanswered() *Refusal {
 		c.at-1, strings.Join(missing, ", ")))
 }
 
-// assistant looks at an assistant's message: thinking, text, calls.
 func (c *conversation) assistant(blocks []node) *Refusal {
 	c.open, c.answered = nil, nil
 	thinks := func(b node) bool { return b.get("type").is("thinking") || b.get("type").is("redacted_thinking") }
@@ -177,7 +173,6 @@ func (c *conversation) assistant(blocks []node) *Refusal {
 	return nil
 }
 
-// use looks at a block that calls a tool.
 func (c *conversation) use(i int, b node) *Refusal {
 	id, name := b.get("id").text, b.get("name").text
 	_, repeated := c.ids[id]
@@ -198,7 +193,7 @@ func (c *conversation) use(i int, b node) *Refusal {
 	return nil
 }
 
-// block looks at a block of which the types that may stand here are given.
+// block checks a block; types are the types that are allowed here.
 func (c *conversation) block(i int, b node, types string) *Refusal {
 	kind := b.get("type")
 	if kind.text == "" || !among(types, kind.text) {

@@ -21,7 +21,6 @@ const (
 	object
 )
 
-// node is a JSON value.
 type node struct {
 	kind kind
 	// key is the name of a member of an object.
@@ -47,7 +46,6 @@ func oneText(s string) []node {
 	return []node{{kind: object, list: []node{{kind: text, key: "type", text: "text"}, {kind: text, key: "text", text: s}}}}
 }
 
-// is reports whether n is the string s.
 func (n node) is(s string) bool { return n.kind == text && n.text == s }
 
 // natural reports whether n is an integer of at least 1.

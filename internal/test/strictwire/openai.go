@@ -54,9 +54,8 @@ const openAIMembers = "model messages tools tool_choice parallel_tool_calls resp
 	"stream stream_options temperature top_p n stop seed user reasoning_effort verbosity metadata store service_tier " +
 	"frequency_penalty presence_penalty logit_bias logprobs top_logprobs prompt_cache_key safety_identifier modalities prediction"
 
-// CheckOpenAI looks at the body of a request to /chat/completions and returns the
-// refusal of the first rule that it breaks, nil if it breaks none. It is safe for
-// concurrent use.
+// CheckOpenAI checks the body of a request to /chat/completions. It returns the refusal of
+// the first broken rule, or nil. It is safe for concurrent use.
 func CheckOpenAI(body []byte) *Refusal { return checkOpenAI(&parser{}, body) }
 
 func checkOpenAI(p *parser, body []byte) *Refusal {
@@ -157,8 +156,7 @@ func openAIChoice(choice node, names []string) *Refusal {
 	return nil
 }
 
-// place is where in a request something stands: "messages[1].tool_calls[0].id".
-// call is -1 outside of calls.
+// place is a place in a request: "messages[1].tool_calls[0].id". call is -1 outside calls.
 type place struct {
 	list    string
 	i, call int
@@ -196,7 +194,7 @@ func openAIName(rule string, at place, name node) *Refusal {
 		fmt.Sprintf("Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", param))
 }
 
-// openAITurn is what the messages before one leave open.
+// openAITurn has the open calls of the messages before one.
 type openAITurn struct {
 	p *parser
 	// calls are the ids of the newest assistant's message, and answered the index
@@ -231,7 +229,6 @@ func (t *openAITurn) messages(messages node) *Refusal {
 	return t.over(len(messages.list))
 }
 
-// openAIContent looks at the role of a message and at what it says.
 func openAIContent(i int, m node) *Refusal {
 	role, content, calls := m.get("role").text, m.get("content"), m.get("tool_calls")
 	switch role {
@@ -255,7 +252,7 @@ func openAIContent(i int, m node) *Refusal {
 	return nil
 }
 
-// begin looks at the calls of a message, which the messages behind it answer.
+// begin checks the calls of a message; the following messages must answer them.
 func (t *openAITurn) begin(i int, m node) *Refusal {
 	t.calls, t.answered = t.calls[:0], t.answered[:0]
 	calls := m.get("tool_calls")
@@ -308,7 +305,6 @@ func openAICall(p *parser, at place, c node) *Refusal {
 	return nil
 }
 
-// result looks at a tool message.
 func (t *openAITurn) result(i int, m node) *Refusal {
 	id := m.get("tool_call_id")
 	if len(t.calls) == 0 {
@@ -333,7 +329,7 @@ func (t *openAITurn) result(i int, m node) *Refusal {
 
 func resultParam(i int) string { return fmt.Sprintf("messages.[%d].tool_call_id", i) }
 
-// over looks whether every call has been answered before message i.
+// over checks that every call was answered before message i.
 func (t *openAITurn) over(i int) *Refusal {
 	var open []string
 	for j, id := range t.calls {

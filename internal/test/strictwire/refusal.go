@@ -18,10 +18,10 @@ type Rule struct {
 type Refusal struct {
 	// Rule is the ID of the rule.
 	Rule string
-	// Status is that of the response.
+	// Status is the status of the response.
 	Status int
-	// Message is what the vendor says, Type, Code and Param what stands beside it;
-	// "" is null or not there.
+	// Message, Type, Code and Param are those of the vendor's error; "" is null or
+	// missing.
 	Message, Type, Code, Param string
 	// Body is the whole response.
 	Body string
@@ -29,7 +29,6 @@ type Refusal struct {
 
 const invalidRequest = "invalid_request_error"
 
-// openAIRefusal makes the response that OpenAI would give.
 func openAIRefusal(rule, code, param, message string) *Refusal {
 	r := &Refusal{Rule: rule, Status: http.StatusBadRequest, Message: message, Type: invalidRequest, Code: code, Param: param}
 	orNull := func(s string) *string {
@@ -44,7 +43,6 @@ func openAIRefusal(rule, code, param, message string) *Refusal {
 	return r
 }
 
-// anthropicRefusal makes the response that Anthropic would give.
 func anthropicRefusal(rule, message string) *Refusal {
 	r := &Refusal{Rule: rule, Status: http.StatusBadRequest, Message: message, Type: invalidRequest}
 	if rule == "size" {
@@ -72,7 +70,6 @@ func unknown(n node, names string) string {
 	return ""
 }
 
-// among reports whether name is one of the names.
 func among(names, name string) bool {
 	for one := range strings.SplitSeq(names, " ") {
 		if one == name {

@@ -50,8 +50,8 @@ func (c *Call) Wait(ctx context.Context) error {
 	return ErrStillRuns
 }
 
-// Late returns a context that has the values of ctx and ends the time d after ctx has. The
-// caller calls stop when it needs the context no more.
+// Late returns a context with the values of ctx that ends d after ctx has ended. The caller
+// calls stop when it no longer needs the context.
 func Late(ctx context.Context, d time.Duration) (late context.Context, stop func()) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })

@@ -1,9 +1,9 @@
-// Package abandoned counts work that ignores its context: nobody waits for it any more,
-// and it still runs.
+// Package abandoned counts work that ignores its context: it still runs, but its caller has
+// stopped waiting.
 //
-// A [Task] says whether one piece of work waits, runs, has ended or is abandoned. A [Call]
-// is a function on a goroutine of its own that whoever waits for it can abandon. [Counts]
-// knows the work that was abandoned and has not ended.
+// A [Task] records whether one piece of work waits, runs, has ended or is abandoned. A
+// [Call] runs a function on a goroutine of its own, and its caller can abandon it. [Counts]
+// counts the abandoned work that has not ended.
 //
 // Locks: Task.mu is taken before Counts.mu.
 package abandoned
@@ -17,20 +17,20 @@ import (
 	"sync"
 )
 
-// Work is what is counted together: calls of a tool, or calls of a hook at a point.
+// Work is one kind of work: calls of a tool, or calls of a hook at a point.
 type Work struct {
 	// Tool is the name of the tool; "" for hooks and models.
 	Tool string
-	// Hook is the path of the member, or of the members one of which it is; "" for tools
-	// and where there is no member.
+	// Hook is the path of the member, or the paths if it is one of several members; "" for
+	// tools and outside members.
 	Hook string
 	// Point is the name of the point; "" for tools.
 	Point string
-	// Count is how much of it there is. [Counts] ignores it in its arguments.
+	// Count is the number of calls. [Counts] ignores it in arguments.
 	Count int
 }
 
-// String says what it is without its number.
+// String returns the kind without the number.
 func (w Work) String() string {
 	switch {
 	case w.Tool != "":
@@ -55,9 +55,9 @@ func Text(all []Work) string {
 // concurrent use.
 type Counts struct {
 	mu sync.Mutex
-	// counts are by work whose own Count is zero.
+	// counts has keys whose Count is zero.
 	counts map[Work]int
-	// none is closed when nothing is left; nil if nobody waits for that.
+	// none is closed when no work is left; nil if no caller waits.
 	none chan struct{}
 }
 
@@ -86,7 +86,7 @@ func (c *Counts) Ended(w Work) {
 	}
 }
 
-// Of returns how much of the work is abandoned and has not ended.
+// Of returns how many calls of that kind are abandoned and have not ended.
 func (c *Counts) Of(w Work) int {
 	w.Count = 0
 	c.mu.Lock()
@@ -94,8 +94,8 @@ func (c *Counts) Of(w Work) int {
 	return c.counts[w]
 }
 
-// List returns what is abandoned and has not ended, sorted by tool, point and hook. It is
-// empty, not nil, if there is nothing.
+// List returns the abandoned work that has not ended, sorted by tool, point and hook. It is
+// empty, not nil, if there is none.
 func (c *Counts) List() []Work {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *Counts) List() []Work {
 	return out
 }
 
-// Wait returns when all has ended, or ctx has. It returns what is left.
+// Wait returns when all work or ctx has ended. It returns the work that is left.
 func (c *Counts) Wait(ctx context.Context) []Work {
 	select {
 	case <-c.allEnded():
@@ -120,7 +120,7 @@ func (c *Counts) Wait(ctx context.Context) []Work {
 	}
 }
 
-// allEnded returns a channel that is closed when nothing is left.
+// allEnded returns a channel that is closed when no work is left.
 func (c *Counts) allEnded() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,7 +2,7 @@ package abandoned
 
 import "sync"
 
-// State says where a [Task] is.
+// State is the state of a [Task].
 type State uint8
 
 // The states of a task. A task that waits or runs can be abandoned, one that has ended
@@ -14,8 +14,8 @@ const (
 	Abandoned
 )
 
-// Task is one piece of work that one goroutine does and that another may abandon. It is
-// counted from when it is abandoned while it runs until it ends. The zero value waits. It
+// Task is one piece of work that one goroutine does and another may abandon. If it is
+// abandoned while it runs, it is counted from then until it ends. The zero value waits. It
 // is safe for concurrent use.
 type Task struct {
 	mu     sync.Mutex
@@ -24,9 +24,9 @@ type Task struct {
 	work   Work
 }
 
-// Begin says that the work begins, which [Task.End] must follow, and where it is counted
-// if it is abandoned. It returns false if the task was abandoned while it waited: then the
-// caller must not begin.
+// Begin marks the begin of the work; c counts it if it is abandoned. The caller must call
+// [Task.End] later. Begin returns false if the task was abandoned while it waited: then
+// the caller must not begin.
 func (t *Task) Begin(c *Counts, w Work) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,7 +37,7 @@ func (t *Task) Begin(c *Counts, w Work) bool {
 	return true
 }
 
-// End says that the work that had begun has ended.
+// End marks the end of work that has begun.
 func (t *Task) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,8 +48,8 @@ func (t *Task) End() {
 	t.state = Ended
 }
 
-// Abandon gives the task up, unless it has ended, and returns the state in which it was. A
-// task that waited never begins.
+// Abandon abandons the task, unless it has ended, and returns the state before. A task that
+// waited never begins.
 func (t *Task) Abandon() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,7 +65,7 @@ func (t *Task) Abandon() State {
 	return was
 }
 
-// State returns where the task is now.
+// State returns the current state.
 func (t *Task) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()

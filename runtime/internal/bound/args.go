@@ -11,10 +11,10 @@ import (
 // maxMember is the size in bytes of the longest member that Args keeps.
 const maxMember = 1024
 
-// Args returns arguments of at most limit bytes, and how many bytes of them are left out.
-// A long member says only how long it is, so that a path beside the content of a file can
-// still be read. Only the rest is copied, because arguments may be huge. A limit below 40
-// bytes may be exceeded up to that.
+// Args returns arguments of at most limit bytes, and how many bytes it left out. It replaces
+// the value of a long member with a note of its length, so that the path next to the content
+// of a file stays readable. It copies only short members, because arguments may be huge. With
+// a limit below 40 bytes the result may have up to 40.
 func Args(args message.JSON, limit int) (message.JSON, int) {
 	if len(args) <= limit {
 		return args, 0
@@ -49,8 +49,8 @@ func shortMember(member string) string {
 	return fmt.Sprintf(`%s":"[… %d bytes left out …]"`, name, len(member)-len(name)-len(`":`))
 }
 
-// objectMembers yields the texts between the commas of a JSON object. If s is no object,
-// it may yield anything.
+// objectMembers yields the members of a JSON object as text. For any other s the texts are
+// undefined.
 func objectMembers(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		depth, start, text, escaped := 0, 0, false, false

@@ -1,5 +1,5 @@
-// Package bound cuts texts, tool results and arguments to a size and says how much it
-// has left out.
+// Package bound cuts texts, tool results and arguments to a size and notes in them how much
+// it left out.
 package bound
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// replacement stands in the place of bytes that are no UTF-8.
+// replacement replaces bytes that are not UTF-8.
 const replacement = "\uFFFD"
 
 // Result returns the result with at most limit bytes of text and structured values over
-// all blocks, and markers that say what was cut: one in the block that exceeds the limit
-// and one for all blocks after it. It replaces bytes that are no UTF-8.
+// all blocks. It marks what it cut: once in the block that exceeds the limit, and once for
+// all blocks after it. It replaces bytes that are not UTF-8.
 func Result(r message.ToolResult, limit int) message.ToolResult {
 	size := 0
 	for _, b := range r.Content.All() {
@@ -40,7 +40,7 @@ func Result(r message.ToolResult, limit int) message.ToolResult {
 			}
 		}
 		if len(b.JSON) > limit {
-			b = message.TextBlock(b.Text + string(b.JSON)) // half a JSON text is none
+			b = message.TextBlock(b.Text + string(b.JSON)) // cut JSON is not JSON any more
 		}
 		b.Text = Text(b.Text, limit)
 		limit = max(0, limit-size)
@@ -53,10 +53,9 @@ func Result(r message.ToolResult, limit int) message.ToolResult {
 	return r
 }
 
-// Valid returns the result with the bytes replaced that are no UTF-8.
+// Valid returns the result with bytes replaced that are not UTF-8.
 func Valid(r message.ToolResult) message.ToolResult { return Result(r, math.MaxInt) }
 
-// valid reports whether all text of the result is UTF-8.
 func valid(r message.ToolResult) bool {
 	for _, b := range r.Content.All() {
 		if !utf8.ValidString(b.Text) || !utf8.ValidString(string(b.JSON)) || !utf8.ValidString(b.URI) {
@@ -72,9 +71,9 @@ func Text(s string, limit int) string {
 	return s
 }
 
-// Cut cuts the middle out of a text of valid UTF-8 that is longer than limit bytes, and
-// returns how many bytes it has cut out; the text says so, too. It never cuts within one
-// visible character, so less than the limit may stay, down to nothing.
+// Cut cuts the middle out of a text of valid UTF-8 that is longer than limit bytes. It notes
+// in the text how many bytes it omitted, and returns that number. It never cuts within one
+// visible character, so fewer bytes than limit may stay, down to none.
 func Cut(s string, limit int) (short string, omitted int) {
 	if len(s) <= limit {
 		return s, 0

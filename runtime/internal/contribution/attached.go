@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// maxDiagnostics is how many remarks of one point are told.
+	// maxDiagnostics limits the diagnostics of one point.
 	maxDiagnostics = 64
-	// maxRemark bounds the text of one in characters.
-	maxRemark = 500
+	// maxText limits the text of a diagnostic, in characters.
+	maxText = 500
 )
 
-// Collected is what goes along with the contributions of one point.
+// Collected has the diagnostics and jobs of all contributions of one point.
 type Collected struct {
 	Diagnostics []hook.Diagnostic
 	Jobs        []hook.Job
 }
 
-// Collect takes everything that goes along with the contributions, in plan order:
-// with all of them, also those that do not hold.
+// Collect collects diagnostics and jobs in plan order, also from contributions that lose
+// in the merge.
 func Collect[T any](in []T, attached func(T) hook.Attached) Collected {
 	var out Collected
 	for _, item := range in {
@@ -41,27 +41,27 @@ func Collect[T any](in []T, attached func(T) hook.Attached) Collected {
 	return out
 }
 
-// Bounded returns the diagnostics, of which those over the bound are left out and
-// counted.
+// Bounded returns the first diagnostics. If there are too many, the last one returned
+// counts those that are left out.
 func Bounded(in []hook.Diagnostic) []hook.Diagnostic {
 	if len(in) <= maxDiagnostics {
 		return in
 	}
 	left := len(in) - maxDiagnostics + 1
 	return append(slices.Clone(in[:maxDiagnostics-1]), hook.Diagnostic{
-		Code: event.CodeDiagnosticsLost, Visibility: event.VisibleInternal, Text: fmt.Sprintf("%d more remarks are not told", left),
+		Code: event.CodeDiagnosticsLost, Visibility: event.VisibleInternal, Text: fmt.Sprintf("%d more diagnostics are left out", left),
 	})
 }
 
 func bounded(d hook.Diagnostic) hook.Diagnostic {
 	code, _ := character.Cut(plain(string(d.Code)), 64)
 	d.Code = hook.DiagnosticCode(code)
-	d.Text, _ = character.Cut(plain(d.Text), maxRemark)
+	d.Text, _ = character.Cut(plain(d.Text), maxText)
 	d.Visibility = cmp.Or(d.Visibility, event.VisibleInternal)
 	return d
 }
 
-// remark is a diagnostic of the merging.
+// remark returns a diagnostic about the merge.
 func remark(code hook.DiagnosticCode, by, format string, args ...any) hook.Diagnostic {
 	return hook.Diagnostic{Code: code, Visibility: event.VisibleInternal, Text: who(by) + ": " + fmt.Sprintf(format, args...)}
 }
@@ -70,8 +70,8 @@ func who(by string) string { return cmp.Or(by, "the hook") }
 
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.:-]{1,64}$`)
 
-// name is what of names may stand in a remark: names that look like one, joined.
-// Everything else might be a value that was put in the wrong field.
+// name joins the parts that look like names. It leaves out the others: they might be
+// values in the wrong field.
 func name(parts ...string) string {
 	kept := make([]string, 0, len(parts))
 	for _, p := range parts {
@@ -85,10 +85,9 @@ func name(parts ...string) string {
 	return " " + strings.Join(kept, "/")
 }
 
-// plain is the text without what is no text.
 func plain(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// heaviest sorts by weight, high first; equals stay in plan order.
+// heaviest sorts by weight, highest first. Equal weights stay in plan order.
 func heaviest[T any](in []T, weight func(T) int) []T {
 	out := slices.Clone(in)
 	slices.SortStableFunc(out, func(a, b T) int { return cmp.Compare(weight(b), weight(a)) })

@@ -11,17 +11,17 @@ const (
 	DefaultSectionsChars = 16_000
 )
 
-// Budget bounds what one turn gets. Characters are runes. In each field 0 is the
-// default and a negative number is nothing at all.
+// Budget limits the contributions to one turn. Characters are runes. In each field 0 is
+// the default, and a negative number allows none.
 type Budget struct {
-	// Blocks and BlocksChars bound the context: its blocks, and their texts together.
+	// Blocks limits the blocks of the context, BlocksChars their texts together.
 	Blocks, BlocksChars int
-	// Sections bounds the sections of the prompt, SectionChars each of them with its
-	// title, and SectionsChars all together.
+	// Sections limits the sections of the prompt, SectionChars each section with its
+	// title, and SectionsChars all of them together.
 	Sections, SectionChars, SectionsChars int
 }
 
-// Filled returns the budget with the defaults filled in; what is negative is 0.
+// Filled returns the budget with defaults for 0, and 0 for negative numbers.
 func (b Budget) Filled() Budget {
 	fill := func(n, or int) int { return max(0, cmp.Or(n, or)) }
 	return Budget{

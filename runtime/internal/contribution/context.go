@@ -9,18 +9,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// Context is what the model gets beside the history, heaviest first.
+// Context is the model's context in addition to the history, heaviest first.
 type Context struct {
 	Blocks []hook.ContextBlock
-	// BlocksLeft and CharsLeft are what is left of the budget.
+	// BlocksLeft and CharsLeft are the rest of the budget.
 	BlocksLeft, CharsLeft int
 	Diagnostics           []hook.Diagnostic
 }
 
-// MergeContext returns the blocks that the budget has room for: those of
-// TurnContext, and those of RefineContext, which take the place of those with the
-// same domain and id. Heavier ones are served first; the one that goes over the
-// budget is cut, and those behind it are left out. Blocks without text are none.
+// MergeContext merges the blocks of TurnContext and of RefineContext. A refined block
+// replaces those with the same domain and id. Heavier blocks come first. The block that
+// exceeds the budget is cut, and the blocks behind it are left out. Blocks without text
+// do not count.
 func MergeContext(blocks, refined []hook.ContextBlock, b Budget) Context {
 	b = b.Filled()
 	out := Context{BlocksLeft: b.Blocks, CharsLeft: b.BlocksChars}
@@ -53,19 +53,19 @@ func MergeContext(blocks, refined []hook.ContextBlock, b Budget) Context {
 	return out
 }
 
-// add takes the block as far as the budget goes.
+// add appends the block, cut to the rest of the budget.
 func (out *Context) add(c hook.ContextBlock) {
 	if out.BlocksLeft == 0 || out.CharsLeft == 0 {
 		out.remark(event.CodeContextOmitted, c, "block%s is left out: the budget of the turn's context is used up")
 		return
 	}
-	bound := out.CharsLeft
+	limit := out.CharsLeft
 	if c.Chars > 0 {
-		bound = min(bound, c.Chars)
+		limit = min(limit, c.Chars)
 	}
 	var cut bool
-	if c.Text, cut = character.Cut(tidy(c.Text), bound); cut {
-		out.remark(event.CodeContextTruncated, c, "block%s is cut: it is longer than its bound, or than what is left of the budget")
+	if c.Text, cut = character.Cut(tidy(c.Text), limit); cut {
+		out.remark(event.CodeContextTruncated, c, "block%s is cut: it is longer than its limit, or than the rest of the budget")
 	}
 	c.Attached = hook.Attached{}
 	out.Blocks = append(out.Blocks, c)
@@ -79,5 +79,5 @@ func (out *Context) remark(code hook.DiagnosticCode, c hook.ContextBlock, format
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// tidy is the text as it is told: valid, without line breaks around it.
+// tidy returns the text as valid UTF-8, without line breaks around it.
 func tidy(s string) string { return strings.Trim(plain(s), "\r\n") }

@@ -32,7 +32,7 @@ func TestEqualPriorityConflictingValuesKeepFirstAndEmitDiagnostic(t *testing.T) 
 	})
 	assert.Equal(t, []hook.Policy{{Domain: "memory", Key: "recall", Value: "on", By: "Memory"}}, got.Holding)
 	assert.Equal(t, []hook.Diagnostic{{Code: "policy.merge.conflict", Visibility: event.VisibleInternal,
-		Text: "Guard: policy memory/recall says something else than that of Memory, which has the same weight, comes first and holds"}}, got.Diagnostics)
+		Text: "Guard: policy memory/recall differs from that of Memory, which has the same weight and applies because it comes first"}}, got.Diagnostics)
 }
 
 func TestEqualPriorityAndSameValueMerge(t *testing.T) {
@@ -231,7 +231,7 @@ func TestEverythingThatGoesAlongIsTakenAndBounded(t *testing.T) {
 
 	many := contribution.Bounded(make([]hook.Diagnostic, 100))
 	assert.Len(t, many, 64)
-	assert.Equal(t, hook.Diagnostic{Code: "contribution.diagnostics_omitted", Text: "37 more remarks are not told", Visibility: event.VisibleInternal}, many[63])
+	assert.Equal(t, hook.Diagnostic{Code: "contribution.diagnostics_omitted", Text: "37 more diagnostics are left out", Visibility: event.VisibleInternal}, many[63])
 }
 
 func TestEntry(t *testing.T) {

@@ -1,8 +1,7 @@
-// Package contribution merges what hooks contribute to a turn: it sorts, resolves
-// conflicts, cuts what passes the budget, and says what it did. Everything in it is
-// a function of values, without I/O, clocks or maps in an order: the same
-// contributions in the same plan order give the same bytes.
+// Package contribution merges the contributions of hooks to a turn: it sorts them,
+// resolves conflicts, cuts them to the budget, and reports this in diagnostics. Its
+// functions are pure: the same contributions in the same plan order give the same bytes.
 //
-// Among contributions the heavier come first, and equals in plan order. Texts of
+// Heavier contributions come first; equal weights stay in plan order. Texts of
 // diagnostics name contributors, domains and ids, never values.
 package contribution

@@ -5,22 +5,22 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 )
 
-// Policies are those that hold, heaviest first.
+// Policies are the policies that apply, heaviest first.
 type Policies struct {
 	Holding []hook.Policy
-	// Recall is the plan that holds; Fallback says that it is a policy's fallback.
+	// Recall is the plan that applies. Fallback: it is a policy's fallback.
 	Recall      hook.RecallPlan
 	Fallback    bool
 	Diagnostics []hook.Diagnostic
 }
 
-// named is what policies are told apart by.
+// named identifies a policy or a block.
 type named struct{ domain, key string }
 
-// MergePolicies returns the policies that hold. Of those with one domain and key
-// that is the heaviest, and the first among equals; who says the same agrees with
-// it, and only who says something else with the same weight is a conflict. A plan
-// counts unless its policy was overruled by another value.
+// MergePolicies returns the policies that apply. Of several with one domain and key, the
+// heaviest applies, and among equal weights the first. Another value with the same weight
+// is reported as a conflict. The heaviest recall plan applies whose policy was not
+// overruled by another value.
 func MergePolicies(in []hook.Policy) Policies {
 	var out Policies
 	var fallback hook.RecallPlan
@@ -31,7 +31,7 @@ func MergePolicies(in []hook.Policy) Policies {
 			if known && out.Holding[i].Value != p.Value {
 				if first := out.Holding[i]; first.Weight == p.Weight {
 					out.Diagnostics = append(out.Diagnostics, remark(event.CodePolicyConflict, p.By,
-						"policy%s says something else than that of %s, which has the same weight, comes first and holds", name(p.Domain, p.Key), who(first.By)))
+						"policy%s differs from that of %s, which has the same weight and applies because it comes first", name(p.Domain, p.Key), who(first.By)))
 				}
 				continue
 			}

@@ -10,8 +10,7 @@ import (
 
 var closing = regexp.MustCompile(`(?i)</(context)`)
 
-// Entry is the block as the model reads it, in a tag that nothing in the text can
-// close.
+// Entry returns the block for the model, in a tag that the text cannot close.
 func Entry(b hook.ContextBlock) string {
 	var sb strings.Builder
 	sb.WriteString("<context")
@@ -27,8 +26,8 @@ func attribute(sb *strings.Builder, name, value string) {
 	}
 }
 
-// Prompt is the agent's own prompt with the sections behind it: what stands in
-// front is the same in every turn.
+// Prompt returns the agent's own prompt with the sections behind it, so that its
+// beginning is the same in every turn.
 func Prompt(own string, sections []hook.PromptSection) string {
 	parts := make([]string, 0, len(sections)+1)
 	if own != "" {

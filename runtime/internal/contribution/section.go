@@ -9,16 +9,15 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// Sections are what stands behind the agent's own prompt, heaviest first.
+// Sections follow the agent's own prompt, heaviest first.
 type Sections struct {
 	Kept        []hook.PromptSection
 	Diagnostics []hook.Diagnostic
 }
 
-// MergeSections returns the sections that the budget has room for. Of several with
-// one id the heaviest stays. A section that is longer than its bound, or than what
-// is left, is cut; those behind the last that has room are left out. Sections
-// without text are none. A title is one line.
+// MergeSections merges the sections. Of several with one id, the heaviest counts. A
+// section that exceeds its limit or the rest of the budget is cut, and a section without
+// room is left out. Sections without text do not count. A title becomes one line.
 func MergeSections(in []hook.PromptSection, b Budget) Sections {
 	b = b.Filled()
 	var out Sections
@@ -35,14 +34,14 @@ func MergeSections(in []hook.PromptSection, b Budget) Sections {
 		seen[s.ID] = true
 		s.Title, s.Text = strings.Join(strings.Fields(plain(s.Title)), " "), tidy(s.Text)
 		title := utf8.RuneCountInString(s.Title)
-		bound := min(left, b.SectionChars)
-		if len(out.Kept) == b.Sections || bound <= title {
+		limit := min(left, b.SectionChars)
+		if len(out.Kept) == b.Sections || limit <= title {
 			out.remark(event.CodeSectionOmitted, s, "section%s is left out: there is no room for it in the budget of the prompt")
 			continue
 		}
 		var cut bool
-		if s.Text, cut = character.Cut(s.Text, bound-title); cut {
-			out.remark(event.CodeSectionTruncated, s, "section%s is cut: it is longer than a section may be, or than what is left of the budget")
+		if s.Text, cut = character.Cut(s.Text, limit-title); cut {
+			out.remark(event.CodeSectionTruncated, s, "section%s is cut: it is longer than a section may be, or than the rest of the budget")
 		}
 		s.Attached = hook.Attached{}
 		out.Kept = append(out.Kept, s)

@@ -12,49 +12,47 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Standing is what a public name is to the agent.
+// Standing says whether an agent may get a tool with a given name.
 type Standing int
 
 // The standings of a name.
 const (
-	// Free: nobody has a tool of that name, and the agent may be given one.
+	// Free: no tool has that name, and the agent may get one.
 	Free Standing = iota
 	// Own: the agent has the tool.
 	Own
-	// Barred: there is one, and the agent may not use it.
+	// Barred: the tool exists, but the agent may not use it.
 	Barred
-	// Unlisted: the agent's configuration lists its tools, and has none of that name.
+	// Unlisted: the agent's configuration lists its tools, and does not list that name.
 	Unlisted
-	// Above: the agent whose turn runs this one may not use it.
+	// Above: the agent whose turn runs this one may not use the tool.
 	Above
 	// Visiting: the agent is a guest of the conversation, and has no tools.
 	Visiting
 )
 
-// beyond says of the standings outside of an agent's scope why they are so, and what
-// follows.
-var beyond = map[Standing]string{
+// outOfScope explains the standings outside an agent's scope.
+var outOfScope = map[Standing]string{
 	Barred:   "its owner keeps it from this agent, or the agent's list of tools does not name it",
 	Unlisted: "the agent's configuration lists its tools and does not name this one, so only an agent without a list can be given it",
 	Above:    "the agent whose turn runs this one may not use it; give it to that one as well",
 	Visiting: "a guest of a conversation has no tools",
 }
 
-// Tools are what a turn changes about the agent's tools. Both are empty where
-// nothing is changed.
+// Tools are a turn's changes of the agent's tools.
 type Tools struct {
-	// Hidden are names of tools that the agent has, sorted.
+	// Hidden has the names of the agent's tools that are hidden, sorted.
 	Hidden []string
-	// Added are tools that it gets, heaviest bundle first; each has its owner.
+	// Added has further tools, heaviest bundle first; each has its owner.
 	Added       []hook.AddedTool
 	Diagnostics []hook.Diagnostic
 }
 
-// MergeTools returns the changes that count. Of several bundles with one id that is
-// the heaviest. What some bundle hides is hidden, also from another that adds it.
-// A tool is added only under a valid name that is nobody's, with a schema that is
-// one, if the agent may have it, and if its owner takes its calls, which binds says:
-// an error is why not; of two with one name the heavier's.
+// MergeTools merges the changes. Of several bundles with one id, the heaviest counts. A
+// tool that any bundle hides is hidden, also if another bundle adds it. A tool is added
+// if its name is valid and free, its schemas are JSON objects, the agent may use it, and
+// its owner takes its calls. binds returns an error if the owner does not. Of two added
+// tools with one name, the one of the heavier bundle counts.
 func MergeTools(in []hook.ToolChange, standing func(name string) Standing, binds func(hook.AddedTool) error) Tools {
 	var out Tools
 	changes := out.distinct(heaviest(in, func(c hook.ToolChange) int { return c.Weight }))
@@ -89,7 +87,7 @@ func MergeTools(in []hook.ToolChange, standing func(name string) Standing, binds
 	return out
 }
 
-// distinct leaves out bundles whose id was there before.
+// distinct drops bundles whose id occurred before.
 func (out *Tools) distinct(in []hook.ToolChange) []hook.ToolChange {
 	kept, seen := in[:0:0], map[string]bool{}
 	for _, c := range in {
@@ -114,35 +112,36 @@ func (out *Tools) hide(c hook.ToolChange, wanted map[string]bool, standing func(
 	}
 }
 
-// refusal says why the tool is not added; "" if it is.
+// refusal returns the code and the reason for which the tool is not added; "" if it is.
 func refusal(t message.Tool, hidden map[string]bool, owners map[string]string, standing func(string) Standing) (hook.DiagnosticCode, string) {
 	owner, added := owners[t.Name]
 	switch s := standing(t.Name); {
 	case !message.ValidToolName(t.Name):
 		return event.CodeToolInvalid, "its name has to match ^[a-zA-Z0-9_-]{1,64}$"
 	case slices.Contains(strings.Fields(hook.ReservedTools), t.Name):
-		return event.CodeToolReserved, "nobody may have that name"
+		return event.CodeToolReserved, "that name is reserved"
 	case !isObject(t.Input) || !isObject(t.Output):
-		return event.CodeToolInvalid, "one of its schemas is no JSON object"
+		return event.CodeToolInvalid, "one of its schemas is not a JSON object"
 	case s == Own:
 		return event.CodeToolConflict, "the agent has a tool of that name"
 	case s != Free:
-		return event.CodeToolScope, "it is not in the agent's scope: " + beyond[s]
+		return event.CodeToolScope, "it is not in the agent's scope: " + outOfScope[s]
 	case hidden[t.Name]:
 		return event.CodeToolHidden, "it is hidden in this turn"
 	case added:
-		return event.CodeToolConflict, "one of that name is added by " + who(owner)
+		return event.CodeToolConflict, who(owner) + " adds a tool of that name"
 	}
 	return "", ""
 }
 
-// ownerPattern is the form of paths of subsystems; what is none might be a value.
+// ownerPattern matches paths of subsystems. Any other text might be a value.
 var ownerPattern = regexp.MustCompile(`^[a-zA-Z0-9_.\[\]]{0,200}$`)
 
-// unowned says why the tool's owner would not bind its calls; "" if it would.
+// unowned returns the code and the reason for which the owner would not bind the tool's
+// calls; "" if it would.
 func unowned(a hook.AddedTool, binds func(hook.AddedTool) error) (hook.DiagnosticCode, string) {
 	if !ownerPattern.MatchString(a.Owner) {
-		return event.CodeToolOwner, "its owner is no path of a subsystem"
+		return event.CodeToolOwner, "its owner is not the path of a subsystem"
 	}
 	if err := binds(a); err != nil {
 		return event.CodeToolOwner, err.Error()

@@ -2,11 +2,11 @@
 //
 // The loop of a turn calls foreign code: hooks, observers, models. Foreign code that
 // ignores its context holds a cancelled loop for the grace period and no longer: then the
-// owner abandons the loop. The loop says when it enters foreign code and when it is back.
-// It is abandoned only while it is in foreign code, and ends its goroutine when it comes
-// back: from then on it touches nothing, and the owner has all that the loop had.
+// owner abandons the loop. The loop marks when it enters foreign code and when that
+// returns. It can be abandoned only between the two. When the foreign code of an abandoned
+// loop returns, the loop ends its goroutine and touches no more state: the owner owns it.
 //
-// Goroutines are kept for the next loop, because a fresh one has to grow its stack.
+// A pool keeps goroutines for the next loop, because a fresh one has to grow its stack.
 package drive
 
 import (
@@ -22,11 +22,12 @@ import (
 // Loop is one run of a loop. The zero Loop has not started. Only the loop's own goroutine
 // calls Enter, Back and Return.
 type Loop struct {
-	// state is a count of calls of Enter and Back, above the point that was entered; the
-	// point is 0 while the loop runs its own code.
-	state    atomic.Uint64
-	worker   *worker
-	back     func()
+	// state has the point that the loop has entered in its low bits, 0 in the loop's own
+	// code, and above it a count of the calls of Enter and Back.
+	state  atomic.Uint64
+	worker *worker
+	// returned is called when the foreign code of the abandoned loop has returned.
+	returned func()
 	finished bool
 }
 
@@ -37,9 +38,9 @@ const (
 	pointMask = counted - 1
 )
 
-// Enter says that the loop is about to call foreign code at the point. What the call is
-// given has to be read before: from here on the loop may be abandoned. A nil Loop, which
-// runs on its owner's goroutine, is never abandoned.
+// Enter marks that the loop is about to call foreign code at the point. From here on the
+// loop may be abandoned, so read the arguments of the call first. A nil Loop runs on its
+// owner's goroutine and is never abandoned.
 func (l *Loop) Enter(p hook.Point) {
 	if l == nil {
 		return
@@ -49,7 +50,7 @@ func (l *Loop) Enter(p hook.Point) {
 	}
 }
 
-// Back says that the loop is back from foreign code; false if it was abandoned.
+// Back marks that foreign code has returned. It returns false if the loop was abandoned.
 func (l *Loop) Back() bool {
 	if l == nil {
 		return true
@@ -58,29 +59,28 @@ func (l *Loop) Back() bool {
 	return n&abandoned == 0 && l.state.CompareAndSwap(n, (n+counted)&^pointMask)
 }
 
-// Return is Back. It ends the goroutine of a loop that was abandoned.
+// Return is Back, but ends the goroutine of a loop that was abandoned.
 func (l *Loop) Return() {
 	if !l.Back() {
 		runtime.Goexit()
 	}
 }
 
-// Abandoned reports whether the loop was abandoned. Any goroutine may ask.
+// Abandoned reports whether the loop was abandoned. Any goroutine may call it.
 func (l *Loop) Abandoned() bool { return l != nil && l.state.Load()&abandoned != 0 }
 
-// At is the point that the loop has entered; 0 if it runs its own code.
+// At returns the point that the loop has entered; 0 if it runs its own code.
 func (l *Loop) At() hook.Point { return hook.Point(l.state.Load() & pointMask) }
 
-// LimitTime tells the owner that the loop counts as cancelled when ctx ends. It may be
-// called once.
+// LimitTime makes Wait treat the loop as cancelled when ctx ends. It may be called once.
 func (l *Loop) LimitTime(ctx context.Context) {
 	if l != nil {
 		l.worker.limit <- ctx
 	}
 }
 
-// Wait waits until the loop has ended, which is true, or is cancelled: until ctx ends, or
-// that of LimitTime does.
+// Wait waits until the loop has ended, and returns true; or until ctx or the context of
+// LimitTime ends, and returns false.
 func (l *Loop) Wait(ctx context.Context) (ended bool) {
 	var limit <-chan struct{}
 	for {
@@ -97,24 +97,24 @@ func (l *Loop) Wait(ctx context.Context) (ended bool) {
 	}
 }
 
-// Finished reports whether the loop, which has ended, came to its end. Otherwise foreign
-// code has ended its goroutine.
+// Finished reports whether a loop that has ended returned. If not, foreign code ended its
+// goroutine.
 func (l *Loop) Finished() bool { return l.finished }
 
 // Patience is how long the owner of a cancelled loop waits for it.
 type Patience struct {
-	// Grace is how long one call of foreign code may hold the loop, and Last is when any
-	// call may hold it no longer.
+	// Grace is how long one call of foreign code may hold the loop.
 	Grace time.Duration
-	Last  time.Time
+	// Last is the time after which no call may hold the loop.
+	Last time.Time
 	// Looks is how often the owner looks at the loop in the grace period.
 	Looks int
-	// Abandon is called before the loop is abandoned at the point. What it returns is
-	// called when the goroutine ends, or at once if the loop came back in that moment.
-	Abandon func(hook.Point) (back func())
+	// Abandon is called before the loop is abandoned at the point. The function returned is
+	// called when the goroutine ends, or at once if the foreign code returned meanwhile.
+	Abandon func(hook.Point) (returned func())
 }
 
-// WaitOrAbandon waits for a cancelled loop. False says that the loop was abandoned.
+// WaitOrAbandon waits for a cancelled loop. It returns false if it abandoned the loop.
 func (l *Loop) WaitOrAbandon(p Patience) (ended bool) {
 	tick := time.NewTicker(max(p.Grace/time.Duration(p.Looks), time.Millisecond))
 	defer tick.Stop()
@@ -137,16 +137,16 @@ func (l *Loop) WaitOrAbandon(p Patience) (ended bool) {
 }
 
 // abandon abandons the loop if it is still in the foreign code of that state.
-func (l *Loop) abandon(state uint64, tell func(hook.Point) func()) bool {
+func (l *Loop) abandon(state uint64, announce func(hook.Point) func()) bool {
 	p := hook.Point(state & pointMask)
 	if p == 0 {
 		return false
 	}
-	l.back = tell(p)
+	l.returned = announce(p)
 	if l.state.CompareAndSwap(state, state|abandoned) {
 		return true
 	}
-	l.back()
+	l.returned()
 	return false
 }
 
@@ -165,14 +165,13 @@ func (l *Loop) Release() {
 // maxIdle is how many goroutines a pool keeps.
 const maxIdle = 64
 
-// Pool is the goroutines that wait for a loop. The zero Pool is ready.
+// Pool keeps idle goroutines for loops. The zero Pool is ready.
 type Pool struct {
 	mu     sync.Mutex
 	idle   []*worker
 	closed bool
 }
 
-// task is what a worker runs.
 type task struct {
 	loop *Loop
 	run  func()
@@ -216,7 +215,7 @@ func (p *Pool) put(w *worker) {
 	p.idle = append(p.idle, w)
 }
 
-// Close ends the goroutines that wait, and the others when their loops have ended.
+// Close ends the idle goroutines now, and the others when their loops have ended.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,15 +228,15 @@ func (p *Pool) Close() {
 
 func (w *worker) serve() {
 	for t := range w.work {
-		w.play(t)
+		w.run(t)
 	}
 }
 
-// play runs the loop, and says that it has ended also if foreign code ends the goroutine.
-func (w *worker) play(t task) {
+// run runs the loop. It reports the end also if foreign code ends the goroutine.
+func (w *worker) run(t task) {
 	defer func() {
 		if t.loop.Abandoned() {
-			t.loop.back()
+			t.loop.returned()
 			return
 		}
 		w.over <- struct{}{}

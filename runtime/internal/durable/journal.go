@@ -13,14 +13,18 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// A turn is journaled as it goes, unless the store ends with the process: that it begins,
-// with its input, before anybody hears of it; the reply and the calls that are about to
-// run, before the first of them does; each result as it comes; how the turn ends, with its
-// last message or when it is cancelled. The step's append then has reply and results as
-// messages and takes their entries away. So at any moment the store has what another
-// process needs to end the turn or to go on with it.
+// A turn is journaled while it runs, unless the store ends with the process. It writes
 //
-// The types below are what the entries say, as JSON.
+//   - its begin and its input, before the event of its begin is delivered;
+//   - the reply and the calls that are about to run, before the first call starts;
+//   - each result as it comes;
+//   - its end, with its last message or when it is cancelled.
+//
+// At the end of a step its reply and results are appended to the history, and their entries
+// are deleted. So at any time another process finds in the store all it needs to end the
+// turn or to continue it.
+//
+// The types below are the data of the entries, as JSON.
 
 // Turn is the entry of a turn.
 type Turn struct {
@@ -34,23 +38,23 @@ type Turn struct {
 	Guest   string `json:"guest,omitzero"`
 	// Event is the number of the last event before the turn.
 	Event uint64 `json:"event,omitzero"`
-	// Project is the one in which the turn has begun, or was last asked to go on.
+	// Project is the project in which the turn began, or was last resumed.
 	Project string `json:"project,omitzero"`
 }
 
 // Entry is the turn's entry.
 func (t Turn) Entry() store.Entry { return store.Entry{Kind: store.EntryTurn, Data: encode(t)} }
 
-// Reply is what the entry of a reply says besides its message.
+// Reply is the data of the entry of a reply.
 type Reply struct {
 	Step int `json:"step"`
-	// Usage is the turn's so far, Cost what that costs, and Calls the number of its calls.
+	// Usage, Cost and Calls are the turn's totals so far.
 	Usage message.Usage `json:"usage,omitzero"`
 	Cost  hook.Cost     `json:"cost,omitzero"`
 	Calls int           `json:"calls"`
 }
 
-// Entry is the entry of the reply with the message.
+// Entry returns the entry of the reply with the message.
 func (r Reply) Entry(m message.Message) store.Entry {
 	return store.Entry{Kind: store.EntryReply, Message: m, Data: encode(r)}
 }
@@ -58,15 +62,15 @@ func (r Reply) Entry(m message.Message) store.Entry {
 // Start is the entry of a call that is about to run.
 type Start struct {
 	Tool string `json:"tool"`
-	// Args is the SHA-256 of the canonical arguments, which the reply has.
+	// Args is the SHA-256 of the canonical arguments, in hexadecimal.
 	Args string `json:"args_sha256"`
-	// Key is the idempotency key that the tool is given.
+	// Key is the idempotency key that the tool gets.
 	Key string `json:"key"`
-	// Again: the tool says that it may run twice.
+	// Again: the tool is read-only or idempotent, and may run twice.
 	Again bool `json:"again,omitzero"`
 }
 
-// StartEntry is the entry of the call with the idempotency key.
+// StartEntry returns the entry of the call with the idempotency key.
 func StartEntry(call *hook.ToolCall, key string) store.Entry {
 	tool := call.Tool()
 	return store.Entry{Kind: store.EntryStart, CallID: call.ID(), Data: encode(Start{
@@ -74,31 +78,31 @@ func StartEntry(call *hook.ToolCall, key string) store.Entry {
 	})}
 }
 
-// Result is what the entry of a result says besides its message.
+// Result is the data of the entry of a result.
 type Result struct {
 	Outcome  message.Outcome `json:"outcome"`
 	Duration time.Duration   `json:"duration,omitzero"`
 }
 
-// Entry is the entry of the result of the call, with the message.
+// Entry returns the entry of the result of the call, with the message.
 func (r Result) Entry(callID string, m message.Message) store.Entry {
 	return store.Entry{Kind: store.EntryResult, CallID: callID, Message: m, Data: encode(r)}
 }
 
 // End is the entry of the end of a turn.
 type End struct {
-	// At is the length of the history with which the turn ends.
+	// At is the length of the history at the end of the turn.
 	At      int               `json:"at"`
 	Signals []hook.StopSignal `json:"signals"`
-	// Errors are the public texts of its errors.
+	// Errors are the public texts of the turn's errors.
 	Errors []string `json:"errors,omitzero"`
 }
 
-// Entry is the entry of the end.
+// Entry returns the entry of the end.
 func (e End) Entry() store.Entry { return store.Entry{Kind: store.EntryEnd, Data: encode(e)} }
 
-// holds reports whether the turn ends like that although so many messages are stored:
-// nothing overrules a cancellation, but a hook may have had any other turn go on.
+// holds reports whether the turn really ends this way when the history has stored messages.
+// More messages mean that a hook continued the turn; a cancelled turn cannot continue.
 func (e *End) holds(stored int) bool {
 	if e == nil || len(e.Signals) == 0 {
 		return false
@@ -106,20 +110,20 @@ func (e *End) holds(stored int) bool {
 	return e.At == stored || slices.ContainsFunc(e.Signals, func(s hook.StopSignal) bool { return cancels(s.Reason) })
 }
 
-// cancels reports whether the reason is that the turn's context has ended.
+// cancels reports whether the reason means that the turn's context has ended.
 func cancels(r hook.StopReason) bool {
 	return r == hook.StopCancelled || r == hook.StopUserRequested || r == hook.StopTimeLimit
 }
 
-// part is what the entry of a person's message says besides the message.
+// part is the data of the entry of a person's message.
 type part struct {
 	// Part counts the messages of one input from 0.
 	Part int `json:"part,omitzero"`
-	// Ephemeral is that of the message, which a store does not keep.
+	// Ephemeral is that of the message; stores do not keep it there.
 	Ephemeral bool `json:"ephemeral,omitzero"`
 }
 
-// InputEntries are the entries of an input, one for each message.
+// InputEntries returns the entries of an input, one for each message.
 func InputEntries(kind store.EntryKind, in message.Input) []store.Entry {
 	entries := make([]store.Entry, in.Messages.Len())
 	for i, m := range in.Messages.All() {
@@ -128,14 +132,14 @@ func InputEntries(kind store.EntryKind, in message.Input) []store.Entry {
 	return entries
 }
 
-// Letter is an input that was said to a running turn, and the number of its first entry in
-// the journal; 0 is none.
+// Letter is an input that was sent to a running turn. Number is that of its first journal
+// entry; 0 is none.
 type Letter struct {
 	Input  message.Input
 	Number int64
 }
 
-// Numbers are those of the letter's entries.
+// Numbers returns the numbers of the letter's entries.
 func (l Letter) Numbers() []int64 {
 	if l.Number == 0 {
 		return nil
@@ -147,7 +151,7 @@ func (l Letter) Numbers() []int64 {
 	return numbers
 }
 
-// encode encodes one of the types above, which always can be.
+// encode encodes one of the types above; that cannot fail.
 func encode(v any) message.JSON {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -156,7 +160,7 @@ func encode(v any) message.JSON {
 	return message.JSON(text)
 }
 
-// decode reads what encode has written; the zero value of what cannot be read.
+// decode reads the form of encode. It returns the zero value if it cannot.
 func decode[T any](text message.JSON) T {
 	var v T
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -166,7 +170,7 @@ func decode[T any](text message.JSON) T {
 	return v
 }
 
-// digest is the SHA-256 of the arguments, which are not copied: they may be huge.
+// digest returns the SHA-256 of the arguments. It does not copy them: they may be huge.
 func digest(args message.JSON) string {
 	sum := sha256.New()
 	var buf [512]byte
@@ -178,40 +182,41 @@ func digest(args message.JSON) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Interrupted is what the journal has of a turn that did not come to its end.
+// Interrupted is the journal of a turn that did not reach its end.
 type Interrupted struct {
 	Turn
-	// Numbers are the entries of the step, or of an input that no hook has let through,
-	// which the next append takes away. TurnNumbers are those of the turn itself.
-	Numbers, TurnNumbers []int64
-	// Input is what the turn begins with, as long as no hook has let it through.
+	// Numbers are the entries of the step, or of an input that hooks have not admitted. The
+	// next append deletes them.
+	Numbers []int64
+	// TurnNumbers are the entries of the turn itself.
+	TurnNumbers []int64
+	// Input is the turn's first input, if hooks have not admitted it yet.
 	Input []message.Message
 	// End is how the turn was about to end; nil if it was not.
 	End *End
-	// Message is the model's message whose calls had begun, without a role if none had, and
-	// Reply what the journal says besides.
+	// Message is the model's message whose calls had begun; it has no role if none had.
 	Message message.Message
 	Reply   Reply
+	// Starts and Results are by call id.
 	Starts  map[string]Start
 	Results map[string]Ended
 	Letters []Letter
 }
 
-// Ended is a call whose result was kept.
+// Ended is a call whose result was stored.
 type Ended struct {
 	Message message.Message
 	Result
 }
 
-// DropEnd forgets how the turn was about to end if so many stored messages say that it
-// went on.
+// DropEnd drops End if the number of stored messages shows that the turn continued.
 func (was *Interrupted) DropEnd(stored int) {
 	if !was.End.holds(stored) {
 		was.End = nil
 	}
 }
 
-// TurnID is the id of the turn that the entry is of; false if it is of none.
+// TurnID returns the turn id of an [store.EntryTurn]; false for other entries.
 func TurnID(e store.Entry) (string, bool) {
 	if e.Kind != store.EntryTurn {
 		return "", false
@@ -219,8 +224,8 @@ func TurnID(e store.Entry) (string, bool) {
 	return decode[Turn](e.Data).ID, true
 }
 
-// readJournal reads a journal. What it cannot read it takes for not there: then a call is
-// interrupted whose result is not known.
+// readJournal reads a journal. It skips data that it cannot read. A call whose result it
+// cannot read counts as interrupted.
 func readJournal(entries []store.Entry) *Interrupted {
 	was := &Interrupted{Starts: map[string]Start{}, Results: map[string]Ended{}}
 	for _, e := range entries {
@@ -255,8 +260,8 @@ func (was *Interrupted) add(e store.Entry) {
 	}
 }
 
-// addLetter adds a message that was said to the turn: several parts are one input, which
-// hooks judge as a whole.
+// addLetter adds a message that was sent to the turn. Consecutive parts form one input, so
+// that hooks decide on it as a whole.
 func (was *Interrupted) addLetter(e store.Entry) {
 	m, n := inputMessage(e), len(was.Letters)
 	if decode[part](e.Data).Part > 0 && n > 0 {
@@ -269,7 +274,6 @@ func (was *Interrupted) addLetter(e store.Entry) {
 	was.Letters = append(was.Letters, Letter{message.Input{Messages: message.ListOf(m)}, e.Seq})
 }
 
-// inputMessage is the message of a person that the entry has.
 func inputMessage(e store.Entry) message.Message {
 	m := e.Message
 	m.Ephemeral = decode[part](e.Data).Ephemeral

@@ -12,51 +12,52 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// ErrMoved says that the conversation has another place in the store now.
+// ErrMoved: the conversation has another id in the store now.
 var ErrMoved = errors.New("the conversation was moved")
 
-// Lease is what a process has of one conversation: the right to write, and what it has
-// read. It belongs to the running turn, except for Record, Running, NoteEvents and
+// Lease is a process's right to write one conversation, together with the state that it has
+// read. Only the running turn uses it, except for Record, Running, NoteEvents and
 // NoteAside, which any goroutine may call.
 type Lease struct {
 	all    *Leases
 	key    store.Key
 	id     string
 	parent string
-	// log and states have what every write takes along. keeps says that hooks keep states.
+	// log and states have the events and states that the next write stores too.
 	log    *stream.Log
 	states *hook.States
-	keeps  bool
-	owner  Owner
+	// keeps: hooks keep states in the conversation.
+	keeps bool
+	owner Owner
 
-	// epoch is that of the lease, 0 before the first claim. held says that the lease is
-	// not free.
+	// epoch is the epoch of the lease; 0 before the first claim.
 	epoch int64
-	held  bool
-	// statesAt is the epoch under which the states were read. foreign says that some of
-	// them belong to a turn that another process has gone on with.
+	// held: the lease is not free in the store.
+	held bool
+	// statesAt is the epoch under which the states were read.
 	statesAt int64
-	foreign  bool
-	past     past
-	renewal  renewal
+	// foreign: another process has continued a turn that some states belong to.
+	foreign bool
+	past    past
+	renewal renewal
 }
 
-// past is what was said. The zero past has to be read.
+// past is the stored conversation as this process has read it. The zero past is unread.
 type past struct {
 	// takes is the epoch of a holder that is known to be gone.
 	takes   int64
 	version int64
 	turns   int
 	history message.Messages
-	// journal is what an interrupted turn has left.
+	// journal has the entries of an interrupted turn.
 	journal []store.Entry
 }
 
 // Owner is the conversation of a Lease.
 type Owner interface {
-	// Tell emits an event about what was read.
+	// Tell emits an event about a problem with stored data.
 	Tell(context.Context, hook.Event)
-	// Loaded is called with the history when it was read.
+	// Loaded is called with the history after it was read.
 	Loaded(message.Messages)
 	// LeaseLost is called when another process has taken the lease from a running turn.
 	LeaseLost()
@@ -67,12 +68,12 @@ type LeaseOptions struct {
 	Record store.Record
 	Log    *stream.Log
 	States *hook.States
-	// KeepsStates says that hooks keep states in conversations.
+	// KeepsStates: hooks keep states in conversations.
 	KeepsStates bool
 	Owner       Owner
 }
 
-// Lease returns the lease of the conversation, which is not claimed yet.
+// Lease returns the lease of the conversation. It is not claimed yet.
 func (ls *Leases) Lease(o LeaseOptions) *Lease {
 	return &Lease{
 		all: ls, key: o.Record.Key, id: o.Record.ID, parent: o.Record.Parent,
@@ -85,8 +86,8 @@ func (l *Lease) store() store.Store { return l.all.o.Store }
 // Journals is [Leases.Journals].
 func (l *Lease) Journals() bool { return l.all.Journals() }
 
-// History is what the store has. Turns is how many turns have ended, and Version that of
-// the store, 0 for a conversation without messages.
+// History returns the stored history, Turns the number of ended turns, and Version the
+// store's version, 0 for a conversation without messages.
 func (l *Lease) History() message.Messages { return l.past.history }
 
 // Turns: see History.
@@ -98,16 +99,18 @@ func (l *Lease) Version() int64 { return l.past.version }
 // Interrupted reports whether a turn was interrupted.
 func (l *Lease) Interrupted() bool { return len(l.past.journal) > 0 }
 
-// Journal reads what the interrupted turn has left.
+// Journal returns the journal of the interrupted turn.
 func (l *Lease) Journal() *Interrupted { return readJournal(l.past.journal) }
 
-// ForgetJournal says that the interrupted turn is gone on with, or was taken away.
+// ForgetJournal drops the journal that was read, because the interrupted turn was resumed
+// or discarded.
 func (l *Lease) ForgetJournal() { l.past.journal = nil }
 
-// Takes says that the holder of that epoch is gone.
+// Takes allows the next claim to take the lease away from the holder of that epoch, which
+// is gone.
 func (l *Lease) Takes(epoch int64) { l.past.takes = epoch }
 
-// Running is the epoch under which a turn runs; -1 if none does.
+// Running returns the epoch of the running turn; -1 if no turn runs.
 func (l *Lease) Running() int64 {
 	l.renewal.mu.Lock()
 	defer l.renewal.mu.Unlock()
@@ -117,7 +120,7 @@ func (l *Lease) Running() int64 {
 	return l.renewal.epoch
 }
 
-// Record asks the store for the conversation.
+// Record reads the conversation's record from the store.
 func (l *Lease) Record(ctx context.Context) (store.Record, error) {
 	if s, ok := l.store().(store.Child); ok && l.parent != "" {
 		return s.Child(ctx, l.key, l.parent)
@@ -125,14 +128,14 @@ func (l *Lease) Record(ctx context.Context) (store.Record, error) {
 	return l.store().Conversation(ctx, l.key)
 }
 
-// Open gets the lease and reads what has changed. A lease that this process has had last,
-// and nobody since, needs no claim: the epoch is still its own, and the first write finds
-// out if that changes. If another process has the lease, Open waits for it or returns a
-// [*store.LeasedError]. After an error the lease is free.
+// Open gets the lease and reads the changes of other processes. If this process was the
+// last holder, it needs no claim: the epoch is still its own, and the first write fails if
+// another process has claimed meanwhile. If another process has the lease, Open waits for
+// it or returns a [*store.LeasedError]. After an error the lease is free.
 func (l *Lease) Open(ctx context.Context, wait bool) error {
 	err := l.open(ctx, wait)
 	if err != nil && l.held {
-		_ = l.Release(context.WithoutCancel(ctx)) // it runs out if that did not work
+		_ = l.Release(context.WithoutCancel(ctx)) // after an error the lease runs out
 	}
 	return err
 }
@@ -159,10 +162,10 @@ func (l *Lease) open(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// poll is how often Open looks whether another process's turn has ended.
+// poll is how often Open tries to claim while another process has the lease.
 const poll = 100 * time.Millisecond
 
-// claim takes the lease.
+// claim claims the lease. With wait it retries while another process has it.
 func (l *Lease) claim(ctx context.Context, wait bool) (store.Record, error) {
 	for {
 		rec, err := l.tryClaim(ctx)
@@ -189,14 +192,14 @@ func (l *Lease) tryClaim(ctx context.Context) (store.Record, error) {
 	return rec, err
 }
 
-// Renew renews the lease from now on, for another turn that follows under it.
+// Renew starts to renew the lease again, for a further turn under it.
 func (l *Lease) Renew() { l.all.add(l) }
 
-// StopRenewing says that the lease is about to be released.
+// StopRenewing stops the renewal. Call it before Release.
 func (l *Lease) StopRenewing() { l.all.remove(l) }
 
-// Release makes the lease free for others and writes the events and states that nothing
-// else has written. The context is one that does not end with the turn.
+// Release frees the lease and stores the events and states that are not stored yet. ctx
+// must not end with the turn.
 func (l *Lease) Release(ctx context.Context) error {
 	l.all.remove(l)
 	unkept, err := l.Write(func(events []store.Event, states []hook.StateValue) error {

@@ -1,6 +1,5 @@
-// Package durable is what a process has of the conversations in a store: the leases under
-// which it writes, what it has read, and the journal of a turn that did not come to its
-// end.
+// Package durable reads and writes the conversations of a process in a store: it holds the
+// leases for writing, caches each history, and keeps the journal of a turn.
 package durable
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// LongestLease is the most that Options.Hold may be. A lease that ends later was not taken
-// by a clock that is right, and keeps nobody out.
+// LongestLease is the longest Options.Hold. A lease that ends later comes from a wrong
+// clock, and any process may take it.
 const LongestLease = time.Hour
 
 // Options are those of a process.
@@ -24,10 +23,9 @@ type Options struct {
 	Store store.Store
 	// Owner names the process in the store.
 	Owner string
-	// Hold is how long a lease lasts that nobody renews, at most LongestLease.
+	// Hold is how long a lease lasts without renewal, at most LongestLease.
 	Hold time.Duration
-	// Gone reports whether the process of that owner is known to have died; nil knows of
-	// none.
+	// Gone reports whether the process of that owner is known to have died; nil is never.
 	Gone func(owner string) bool
 	// Now is the clock.
 	Now func() time.Time
@@ -40,18 +38,20 @@ type Leases struct {
 	volatile bool
 
 	mu sync.Mutex
-	// renewed are the leases of running turns. timer runs while there are some.
+	// renewed has the leases of running turns.
 	renewed []*Lease
-	timer   *time.Timer
-	closed  bool
-	// renewing counts the calls of renew under way.
+	// timer runs while renewed is not empty.
+	timer  *time.Timer
+	closed bool
+	// renewing counts running calls of renew.
 	renewing sync.WaitGroup
 }
 
-// NewLeases returns no leases. Close them.
+// NewLeases returns an empty set. The caller closes it.
 func NewLeases(o Options) *Leases { return &Leases{o: o, volatile: o.Store.Volatile()} }
 
-// Journals reports whether turns are journaled: not if the store ends with the process.
+// Journals reports whether turns are journaled. It is false if the store ends with the
+// process.
 func (ls *Leases) Journals() bool { return !ls.volatile }
 
 // HeldElsewhere reports whether another process has the lease.
@@ -59,14 +59,15 @@ func (ls *Leases) HeldElsewhere(l store.Lease) bool {
 	return l.Owner != ls.o.Owner && l.Until.After(ls.o.Now()) && !ls.dead(l)
 }
 
-// dead reports whether the holder of the lease is known to have died, or no process can
-// have taken the lease.
+// dead reports whether the holder of the lease is known to have died, or the lease comes
+// from a wrong clock.
 func (ls *Leases) dead(l store.Lease) bool {
 	return l.Until.Sub(ls.o.Now()) > LongestLease || ls.o.Gone != nil && ls.o.Gone(l.Owner)
 }
 
-// Take takes a lease with take: at once, or away from a holder that has died, whose epoch
-// is then given to take. The error is a [*store.LeasedError] if the holder lives.
+// Take calls take to claim a lease. If a dead process holds the lease, Take calls it again
+// with that process's epoch in Takes. The error is a [*store.LeasedError] if the holder
+// lives.
 func (ls *Leases) Take(take func(store.Claim) (store.Record, error)) (store.Record, error) {
 	claim := store.Claim{Owner: ls.o.Owner, Hold: ls.o.Hold}
 	rec, err := take(claim)
@@ -78,11 +79,11 @@ func (ls *Leases) Take(take func(store.Claim) (store.Record, error)) (store.Reco
 	return rec, err
 }
 
-// renewal is the part of a lease that is renewed.
+// renewal is the state of a lease's renewal.
 type renewal struct {
-	// mu is held while the lease is being renewed, so that no turn ends meanwhile.
+	// mu is held during a renewal, so that the turn does not end meanwhile.
 	mu sync.Mutex
-	// epoch is that of the lease to renew; 0 is none.
+	// epoch is the epoch of the lease to renew; 0 is none.
 	epoch int64
 }
 
@@ -92,7 +93,7 @@ func (r *renewal) set(epoch int64) {
 	r.mu.Unlock()
 }
 
-// renewals is how many leases are renewed at once.
+// renewals limits concurrent renewals.
 const renewals = 64
 
 func (ls *Leases) add(l *Lease) {
@@ -145,8 +146,8 @@ func (ls *Leases) renew() {
 	}
 }
 
-// renew renews the lease of a running turn. A turn that has lost it can store nothing any
-// more, and the owner is told.
+// renew renews the lease of a running turn. If another process has taken the lease, the
+// turn can store nothing any more, and renew notifies the owner.
 func (l *Lease) renew(ctx context.Context) {
 	l.renewal.mu.Lock()
 	defer l.renewal.mu.Unlock()
@@ -159,7 +160,7 @@ func (l *Lease) renew(ctx context.Context) {
 	}
 }
 
-// Close returns when no lease is being renewed any more, and none will be.
+// Close stops all renewals and waits for the running ones.
 func (ls *Leases) Close() {
 	ls.mu.Lock()
 	ls.closed = true

@@ -14,7 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// read reads what another process may have changed: states, history and journal.
+// read reads states, history and journal again where another process may have changed them.
 func (l *Lease) read(ctx context.Context, rec store.Record) error {
 	if l.statesAt != l.epoch {
 		if err := l.rereadStates(ctx, rec); err != nil {
@@ -32,10 +32,10 @@ func (l *Lease) read(ctx context.Context, rec store.Record) error {
 	}
 	var err error
 	l.past.journal, err = l.store().Journal(ctx, rec.ID)
-	return l.tellDamage(ctx, err)
+	return l.reportDamage(ctx, err)
 }
 
-// rereadStates reads the states under the lease that was just claimed.
+// rereadStates reads the states after a claim.
 func (l *Lease) rereadStates(ctx context.Context, rec store.Record) error {
 	if l.foreign {
 		l.states.Discard()
@@ -51,8 +51,8 @@ func (l *Lease) rereadStates(ctx context.Context, rec store.Record) error {
 	return nil
 }
 
-// ReadStates reads the states that hooks keep in the conversation, if anybody has written
-// to it. bad is what could not be read: that is as if it had never been set.
+// ReadStates reads the states that hooks keep in the conversation, unless it is new. bad
+// reports states that could not be read; they count as never set.
 func (l *Lease) ReadStates(ctx context.Context, rec store.Record) (bad, err error) {
 	s, ok := l.store().(store.States)
 	if !ok || !l.keeps || rec.Version == 0 && rec.Lease.Epoch <= 1 {
@@ -65,8 +65,8 @@ func (l *Lease) ReadStates(ctx context.Context, rec store.Record) (bad, err erro
 	return errors.Join(err, l.states.Load(values)), nil
 }
 
-// readHistory reads the history. What is wrong with it, because a disk or another program
-// has changed it, is mended or left out, and told.
+// readHistory reads the history. A disk or another program may have damaged it: readHistory
+// repairs or leaves out such messages, and reports them.
 func (l *Lease) readHistory(ctx context.Context, rec store.Record) error {
 	messages, err := l.messages(ctx, rec.ID)
 	if err != nil {
@@ -77,11 +77,11 @@ func (l *Lease) readHistory(ctx context.Context, rec store.Record) error {
 	return nil
 }
 
-// messages reads the messages, which are the store's own if it has them in memory and
-// there is nothing to mend.
+// messages reads and repairs the messages. If the store has them in memory and they are
+// sound, it returns the store's own.
 func (l *Lease) messages(ctx context.Context, id string) (message.Messages, error) {
 	all, err := l.store().Messages(ctx, id)
-	if err := l.tellDamage(ctx, err); err != nil {
+	if err := l.reportDamage(ctx, err); err != nil {
 		return message.Messages{}, err
 	}
 	messages, problems := history.Repair(all)
@@ -93,9 +93,8 @@ func (l *Lease) messages(ctx context.Context, id string) (message.Messages, erro
 	return message.MessagesOf(messages...), nil
 }
 
-// tellDamage tells of what could not be read and goes on with the rest. It returns any
-// other error.
-func (l *Lease) tellDamage(ctx context.Context, err error) error {
+// reportDamage emits a [store.ErrDamaged] and returns nil. It returns any other error.
+func (l *Lease) reportDamage(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
@@ -103,7 +102,7 @@ func (l *Lease) tellDamage(ctx context.Context, err error) error {
 	return nil
 }
 
-// repaired tells how many problems of each kind a history had.
+// repaired returns an event that counts the problems of a history by kind.
 func repaired(problems []history.Problem) hook.Event {
 	counts := map[history.Code]int{}
 	for _, p := range problems {
@@ -120,7 +119,7 @@ func repaired(problems []history.Problem) hook.Event {
 	}.Event()
 }
 
-// readAgain tells that a conversation could not be read after a change.
+// readAgain returns an event that reports an error of the read after a change.
 func readAgain(id string, err error) hook.Event {
 	return hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("conversation %s will be read again: %v", id, err)}
 }

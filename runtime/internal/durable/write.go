@@ -10,9 +10,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Write calls write with what every write takes along: the events and states that the
-// store does not have yet. So states are never ahead of what they tell of, nor behind it.
-// unkept is why a state cannot be written, whatever the store does; err is that of write.
+// Write calls write with the events and states that are not stored yet. Every write stores
+// them too, so that stored states always match the stored events. unkept reports states
+// that cannot be encoded; err is the error of write.
 func (l *Lease) Write(write func([]store.Event, []hook.StateValue) error) (unkept, err error) {
 	err = l.log.Write(func(events []store.Event) (err error) {
 		unkept, err = l.states.Write(func(states []hook.StateValue) error { return write(events, states) })
@@ -21,7 +21,7 @@ func (l *Lease) Write(write func([]store.Event, []hook.StateValue) error) (unkep
 	return unkept, err
 }
 
-// Note adds to the journal, under the lease, and returns the numbers of its entries.
+// Note adds to the journal under the lease, and returns the numbers of the new entries.
 func (l *Lease) Note(ctx context.Context, n store.Note) ([]int64, error) {
 	n.Epoch, n.Hold = l.epoch, l.all.o.Hold
 	first, err := l.store().Note(ctx, l.id, n)
@@ -35,13 +35,13 @@ func (l *Lease) Note(ctx context.Context, n store.Note) ([]int64, error) {
 	return numbers, nil
 }
 
-// NoteAside adds to the journal beside the loop of the running turn. It returns the number
-// of the first entry.
+// NoteAside is Note for goroutines other than the running turn's loop. It returns the
+// number of the first entry.
 func (l *Lease) NoteAside(ctx context.Context, entries []store.Entry) (int64, error) {
 	return l.store().Note(ctx, l.id, store.Note{Epoch: l.log.Epoch(), Hold: l.all.o.Hold, Entries: entries})
 }
 
-// NoteEvents stores events and nothing else. The lease stays as it is.
+// NoteEvents stores events and nothing else. It neither takes nor frees the lease.
 func (l *Lease) NoteEvents(ctx context.Context, epoch int64, events []store.Event) error {
 	n := store.Note{Epoch: epoch, Events: events}
 	if l.Running() >= 0 {
@@ -51,7 +51,7 @@ func (l *Lease) NoteEvents(ctx context.Context, epoch int64, events []store.Even
 	return err
 }
 
-// Flush writes the events and states that came up outside of a turn.
+// Flush stores the events and states that are not stored yet.
 func (l *Lease) Flush(ctx context.Context) error {
 	unkept, err := l.Write(func(events []store.Event, states []hook.StateValue) error {
 		if len(events) == 0 && len(states) == 0 {
@@ -67,8 +67,8 @@ func (l *Lease) Flush(ctx context.Context) error {
 	return errors.Join(unkept, err)
 }
 
-// Commit stores what stands behind the history in messages, which is the history appended
-// to, with the conditions filled in, and makes it part of the history.
+// Commit appends the new messages to the stored history. messages is the old history with
+// the new messages behind it. Commit sets a's version, epoch and messages.
 func (l *Lease) Commit(ctx context.Context, messages message.Messages, a store.Append) error {
 	a.Version, a.Epoch, a.Messages = l.past.version, l.epoch, messages.From(l.past.history.Len())
 	if !a.TurnEnds {
@@ -85,21 +85,21 @@ func (l *Lease) Commit(ctx context.Context, messages message.Messages, a store.A
 	return nil
 }
 
-// Failed says that a write has failed. It reports whether another process has gone on with
-// the conversation.
+// Failed handles the error of a write. It reports whether another process has continued the
+// conversation.
 func (l *Lease) Failed(ctx context.Context, err error) (lost bool) {
 	lost = errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict)
 	l.foreign = l.foreign || lost
-	// A write may have been made although it seemed to fail: its events are not written again.
+	// A write that seemed to fail may have succeeded: do not store its events twice.
 	if rec, err := l.Record(ctx); err == nil && rec.Lease.Epoch == l.epoch {
 		l.log.Follow(rec.Events, l.epoch)
 	}
 	return lost
 }
 
-// Change has the store change what was said, tells of it, and reads it again. The caller
-// has the lease and runs no turn. If write fails, listeners are told that nothing has
-// changed.
+// Change changes the stored history with write, emits the event tell, and reads the history
+// again. The caller has the lease and runs no turn. If write fails, listeners get a
+// diagnostic that nothing has changed.
 func (l *Lease) Change(ctx context.Context, tell hook.Event, write func(store.At) (int64, error)) error {
 	at := store.At{Version: l.past.version, Epoch: l.epoch, Hold: l.all.o.Hold}
 	l.held = true
@@ -114,7 +114,7 @@ func (l *Lease) Change(ctx context.Context, tell hook.Event, write func(store.At
 	if err != nil {
 		return err
 	}
-	l.past.version, l.past.history = 0, message.Messages{} // what is there now has to be read, now or later
+	l.past.version, l.past.history = 0, message.Messages{} // unread, until a read succeeds
 	rec, err := l.Record(ctx)
 	if err == nil {
 		err = l.readHistory(ctx, rec)
@@ -125,8 +125,8 @@ func (l *Lease) Change(ctx context.Context, tell hook.Event, write func(store.At
 	return nil
 }
 
-// changed reports whether the store has made a change that seemed to fail: nobody else can
-// have, under this lease.
+// changed reports whether a change that seemed to fail succeeded. Under this lease no other
+// process can have made it.
 func (l *Lease) changed(ctx context.Context, at store.At) bool {
 	rec, err := l.Record(ctx)
 	return err == nil && rec.Version == at.Version+1 && rec.Lease.Epoch == at.Epoch

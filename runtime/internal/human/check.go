@@ -8,7 +8,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// valid returns what is wrong with an inquiry.
 func valid(q hook.Inquiry) error {
 	switch {
 	case q.ID == "":
@@ -21,7 +20,6 @@ func valid(q hook.Inquiry) error {
 	return nil
 }
 
-// check returns what in an answer does not fit the request.
 func check(q hook.Inquiry, a Answer) error {
 	if q.Approval == nil {
 		return checkGiven(q, a.Response)
@@ -32,7 +30,7 @@ func check(q hook.Inquiry, a Answer) error {
 	return q.Approval.Check(*a.Approval)
 }
 
-// checkGiven returns what in a response does not fit the questions.
+// checkGiven returns an error if the response does not fit the questions.
 func checkGiven(q hook.Inquiry, r hook.Response) error {
 	if r.Given.Len() != q.Questions.Len() {
 		return fmt.Errorf("the inquiry has %d questions and the response %d answers; give one for each, in their order", q.Questions.Len(), r.Given.Len())

@@ -2,15 +2,15 @@ package human
 
 import "context"
 
-// expectation is a tool call that may ask for approval any moment.
+// expectation is a tool call that may ask for approval at any moment.
 type expectation struct {
 	conversation, turn, call string
-	// come is closed when the call has asked, or will not.
-	come chan struct{}
+	// settled is closed when the call has asked, or will not ask.
+	settled chan struct{}
 }
 
-// Expect announces that a call of a turn may ask for approval. The caller emits the
-// event of it then, and calls over when the call will not ask any more.
+// Expect records that a call of a turn may ask for approval. Call it before the event of
+// the call is emitted. The caller calls over when the call will not ask any more.
 func (t *Table) Expect(conversation, turn, call string) (over func()) {
 	x := &expectation{conversation, turn, call, make(chan struct{})}
 	t.mu.Lock()
@@ -26,18 +26,19 @@ func (t *Table) Expect(conversation, turn, call string) (over func()) {
 	}
 }
 
-// arriveLocked lets those go on who wait for what matches.
+// arriveLocked removes the expectations that match, and wakes AwaitExpected.
 func (t *Table) arriveLocked(matches func(x *expectation) bool) {
 	for x := range t.expected {
 		if matches(x) {
 			delete(t.expected, x)
-			close(x.come)
+			close(x.settled)
 		}
 	}
 }
 
-// AwaitExpected waits until every call that is expected now has asked, or will not,
-// or ctx ends, whose cause it then returns. Conversation "" is every one.
+// AwaitExpected waits until every call that is expected now has asked, or will not ask.
+// When ctx ends first, it returns the cause of ctx. Conversation "" stands for all
+// conversations.
 func (t *Table) AwaitExpected(ctx context.Context, conversation string) error {
 	var all []*expectation
 	t.mu.Lock()
@@ -49,7 +50,7 @@ func (t *Table) AwaitExpected(ctx context.Context, conversation string) error {
 	t.mu.Unlock()
 	for _, x := range all {
 		select {
-		case <-x.come:
+		case <-x.settled:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

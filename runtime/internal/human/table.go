@@ -1,17 +1,16 @@
 // Package human keeps the requests that wait for a person's answer: questions of
-// agents, and tool calls that need approval. It knows neither who asks nor how a
-// person is reached.
+// agents, and tool calls that need approval. It does not deliver them to people.
 //
 // # Early answers
 //
-// A client that has seen the call which will ask may answer before the question is
-// put. The table keeps a bounded number of such answers for each conversation, and
-// drops one that does not fit the questions. Nobody approves a call early: the
-// person has not seen it.
+// A client sees the tool call before the call asks its question, and may answer that
+// early. The table keeps a bounded number of early answers for each conversation. It
+// drops an early answer that does not fit the questions. A call cannot be approved
+// early, because the person has not seen it.
 //
 // # Locks
 //
-// Table.mu is held alone, and never while anything is waited for.
+// Table.mu is held without any other lock, and never during a wait.
 package human
 
 import (
@@ -27,10 +26,9 @@ import (
 )
 
 const (
-	// maxEarly is how many answers a conversation keeps for requests that nobody has
-	// made yet.
+	// maxEarly limits the early answers of one conversation.
 	maxEarly = 16
-	// maxSettled is of how many approvals the table knows why they wait no more.
+	// maxSettled limits the ended approvals whose reason the table remembers.
 	maxSettled = 1024
 )
 
@@ -43,14 +41,14 @@ var (
 // Key names a request.
 type Key struct{ Conversation, ID string }
 
-// Request is what waits for a person's answer: questions, or a tool call that needs
+// Request waits for a person's answer: to questions, or to a tool call that needs
 // approval.
 type Request struct {
 	hook.Inquiry
-	// Conversation is the one that people see, also if a child's turn asks.
+	// Conversation is the conversation that people see, also if a child's turn asks.
 	Conversation string
-	// Agent asks in this turn. Depth is 0 for a turn of the conversation itself, and
-	// more for a turn that another one runs.
+	// Agent and Turn ask. Depth is 0 for a turn of the conversation itself, and more for
+	// a turn that another turn runs.
 	Agent, Turn string
 	Depth       int
 	Asked       time.Time
@@ -58,11 +56,11 @@ type Request struct {
 	done <-chan struct{}
 }
 
-// Done is closed when the request takes no answer any more. It is nil for a request
-// that is not from Pending.
+// Done is closed when the request takes no more answers. It is nil unless Pending
+// returned the request.
 func (r Request) Done() <-chan struct{} { return r.done }
 
-// Expires is when the time for an answer is over; zero is never.
+// Expires returns the time at which the request times out; zero is never.
 func (r Request) Expires() time.Time {
 	if r.Timeout <= 0 {
 		return time.Time{}
@@ -72,7 +70,7 @@ func (r Request) Expires() time.Time {
 
 func (r Request) key() Key { return Key{r.Conversation, r.ID} }
 
-// Answer is the answer to a request, and the name of who gave it.
+// Answer is the answer to a request. By names the person who gave it.
 type Answer struct {
 	hook.Response
 	By string
@@ -83,28 +81,27 @@ type Answer struct {
 type Table struct {
 	mu       sync.Mutex
 	requests map[Key]*entry
-	// expected are the calls that may ask for approval any moment.
+	// expected are the calls that may ask for approval at any moment.
 	expected map[*expectation]struct{}
 	settled  settled
 	// count numbers the requests.
 	count int
 }
 
-// entry is a request that waits, or has its answer, or has its answer before it is
-// made.
+// entry is a request, or an early answer whose request was not made yet.
 type entry struct {
 	Request
 	number int
 	asked  bool
 	answer *Answer
-	// over: it takes no answer any more; then done is closed.
+	// over: the entry takes no more answers, and done is closed.
 	over bool
 	done chan struct{}
 }
 
-// endLocked has the request take no answer any more, and says why. Questions stay
-// until the turn ends, so that nobody answers twice. An approval goes at once, since
-// its id is never used again.
+// endLocked closes the request to answers for the reason why. Questions stay in the table
+// until the turn ends, so that a second answer is refused. An approval leaves at once,
+// because its id is never used again.
 func (t *Table) endLocked(e *entry, why string) {
 	if e.over {
 		return
@@ -117,11 +114,11 @@ func (t *Table) endLocked(e *entry, why string) {
 	}
 }
 
-// Ask makes a request and waits for its answer. It calls listed when Pending has
-// the request and before it waits. An answer that Answer has accepted is returned,
-// also if ctx ended at the same moment. The error is hook.ErrUnanswered after the
-// request's timeout, hook.ErrNoTurn if the request was forgotten, the cause of ctx,
-// or says what is wrong with the request.
+// Ask makes a request and waits for its answer. Once Pending has the request, and before
+// it waits, it calls listed. Ask returns an answer that Answer has accepted, also if ctx
+// ended at the same moment. The error is hook.ErrUnanswered after the request's timeout,
+// hook.ErrNoTurn if the request was forgotten, the cause of ctx, or a mistake in the
+// request.
 func (t *Table) Ask(ctx context.Context, r Request, listed func()) (Answer, error) {
 	if err := valid(r.Inquiry); err != nil {
 		return Answer{}, err
@@ -134,7 +131,7 @@ func (t *Table) Ask(ctx context.Context, r Request, listed func()) (Answer, erro
 	return t.conclude(e, e.wait(ctx))
 }
 
-// add lists a request, for which there may be an answer already.
+// add lists a request. It keeps an early answer that fits.
 func (t *Table) add(r Request) (*entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,8 +181,8 @@ func (e *entry) wait(ctx context.Context) error {
 	}
 }
 
-// conclude notes that nobody waits any more, because of err, and returns the answer if
-// there is one.
+// conclude ends the request after the wait ended with err, and returns the answer if there
+// is one.
 func (t *Table) conclude(e *entry, err error) (Answer, error) {
 	why := "its turn is ending, or an answer that was remembered holds"
 	if errors.Is(err, hook.ErrUnanswered) {
@@ -203,10 +200,10 @@ func (t *Table) conclude(e *entry, err error) (Answer, error) {
 	return Answer{}, err
 }
 
-// Answer answers a request. The first answer counts. With early an answer is kept
-// for questions that nobody has put yet. A key without a conversation finds the
-// request by its id alone. The error is ErrUnknown, ErrAnswered with the reason, or
-// says what does not fit the request.
+// Answer answers a request. The first answer counts. With early, Answer keeps an answer to
+// questions that were not asked yet. A key without a conversation finds the request by its
+// id alone. The error is ErrUnknown, ErrAnswered with the reason, or says why the answer
+// does not fit the request.
 func (t *Table) Answer(k Key, a Answer, early bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,8 +226,7 @@ func (t *Table) Answer(k Key, a Answer, early bool) error {
 	return nil
 }
 
-// openLocked returns the request that the answer is for, which is made for one that
-// comes early.
+// openLocked returns the entry that the answer is for. It adds one for an early answer.
 func (t *Table) openLocked(k Key, a Answer, early bool) (*entry, error) {
 	e := t.findLocked(k)
 	why, settled := t.settled.why[k.ID]
@@ -259,7 +255,7 @@ func (t *Table) findLocked(k Key) *entry {
 	return nil
 }
 
-// mayBeEarlyLocked reports whether an answer can be kept for questions to come.
+// mayBeEarlyLocked reports whether the answer can be kept as an early one.
 func (t *Table) mayBeEarlyLocked(k Key, a Answer) bool {
 	n := 0
 	for _, e := range t.requests {
@@ -288,8 +284,8 @@ func (t *Table) Pending() []Request {
 	return out
 }
 
-// Forget drops the requests of a conversation whose turn has ended. An Ask that
-// still waits returns.
+// Forget drops the requests of a conversation whose turn has ended. Any waiting Ask
+// returns.
 func (t *Table) Forget(conversation string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -303,7 +299,7 @@ func (t *Table) Forget(conversation string) {
 	t.arriveLocked(func(x *expectation) bool { return x.conversation == conversation })
 }
 
-// settled notes why the last approvals wait no more, by id.
+// settled keeps, by id, the reason why each of the last approvals ended.
 type settled struct {
 	why map[string]string
 	// order is the ids, the oldest first.

@@ -22,22 +22,20 @@ const (
 )
 
 const (
-	// lease is how long a job is this process's after it has died, and renewal how
-	// often the lease is prolonged while the job is being done.
+	// lease is how long a lease on a job lasts without renewal.
 	lease   = 30 * time.Second
 	renewal = lease / 3
-	// poll is how often to look for jobs that another process has queued.
+	// poll is how often the runner looks for jobs that other processes have queued.
 	poll = 15 * time.Second
 )
 
-// Handler does one job. It is called with a context that ends with the attempt's
-// time or when the process closes, from one goroutine of several. An error or a
-// panic is a failed attempt; what it says is kept nowhere, so a handler that wants
-// it known tells of it itself.
+// Handler runs one job. Handlers run concurrently. ctx ends at the attempt's timeout or
+// when the process closes. An error or a panic fails the attempt. The runner does not keep
+// its text: the handler reports it if it should be known.
 type Handler = func(ctx context.Context, j Run) error
 
-// GiveUp is an error of a handler that no other attempt would mend: the job is given
-// up at once. Reason is kept with it and told, so it holds no values.
+// GiveUp is the error of a handler for a permanent failure: the job is not retried. Reason
+// is stored and reported, so it must not quote values.
 type GiveUp struct{ Reason string }
 
 // Error returns the reason.
@@ -48,19 +46,18 @@ type Run struct {
 	hook.Job
 	// Attempt counts from 1.
 	Attempt int
-	// Conversation and Turn are where it was queued; "" outside of both.
+	// Conversation and Turn queued the job; "" outside of both.
 	Conversation, Turn string
 }
 
 // Options of a Runner; all but Handlers have defaults.
 type Options struct {
-	// Handlers are by kind. Jobs of other kinds are left to other processes; none at
-	// all means that nothing is done here.
+	// Handlers are by kind. The runner leaves jobs of other kinds to other processes.
+	// Without handlers it runs no jobs.
 	Handlers map[string]Handler
-	// Workers is how many jobs are done at once; 0 is DefaultWorkers.
+	// Workers is how many jobs run at once; 0 is DefaultWorkers.
 	Workers int
-	// Attempts is how often a job is tried before it is given up; 0 is
-	// DefaultAttempts.
+	// Attempts is how often a job is tried before it fails; 0 is DefaultAttempts.
 	Attempts int
 	// Timeout bounds one attempt; 0 is DefaultTimeout.
 	Timeout time.Duration
@@ -69,31 +66,31 @@ type Options struct {
 // Config is what a Runner gets from the program that it is part of.
 type Config struct {
 	Store store.Jobs
-	// Project is the one whose jobs are done.
+	// Project is the project whose jobs run.
 	Project string
 	// Owner names the process to others.
 	Owner string
 	// Now is the clock.
 	Now func() time.Time
-	// Gone reports whether an owner is known to have died; nil knows of none.
+	// Gone reports whether an owner is known to have died; nil is never.
 	Gone func(owner string) bool
-	// Told is called when a job is given up, and when the store fails; ctx is alive.
-	// It may be nil.
+	// Told is called when a job fails for good, and when the store fails. ctx has not
+	// ended. It may be nil.
 	Told func(ctx context.Context, d hook.Diagnostic)
 }
 
-// Runner does jobs. It is made by New.
+// Runner runs jobs. Make it with New.
 type Runner struct {
 	c     Config
 	o     Options
 	kinds []string
 	wake  chan struct{}
 	slots chan struct{}
-	// taking ends when no more jobs are taken, and handling when those that are being
-	// done have to end.
+	// taking ends when the runner takes no more jobs, handling when running jobs have to
+	// end.
 	taking, handling context.Context
 	stop, abandon    context.CancelFunc
-	going            sync.WaitGroup
+	running          sync.WaitGroup
 }
 
 // New returns a runner that is not started yet.
@@ -108,15 +105,15 @@ func New(c Config, o Options) *Runner {
 	return r
 }
 
-// Start begins to do jobs; the caller closes the runner. Without handlers it does
-// nothing, and costs nothing. It is called once.
+// Start starts to run jobs; the caller closes the runner. Without handlers it does nothing.
+// Call it once.
 func (r *Runner) Start() {
 	if len(r.kinds) > 0 {
-		r.going.Go(func() { r.loop(r.taking) })
+		r.running.Go(func() { r.loop(r.taking) })
 	}
 }
 
-// Wake has the runner look for jobs now. It never waits.
+// Wake makes the runner look for jobs now. It never waits.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -124,14 +121,13 @@ func (r *Runner) Wake() {
 	}
 }
 
-// Close takes no more jobs and waits for those that are being done. When ctx ends,
-// their contexts do, and what is broken off so is queued again as if it had not
-// been tried.
+// Close takes no more jobs and waits for the running ones. When ctx ends, it cancels them.
+// A cancelled job is queued again, and the attempt does not count.
 func (r *Runner) Close(ctx context.Context) {
 	r.stop()
 	end := context.AfterFunc(ctx, r.abandon)
 	defer end()
-	r.going.Wait()
+	r.running.Wait()
 	r.abandon()
 }
 
@@ -144,7 +140,7 @@ func (r *Runner) loop(ctx context.Context) {
 		}
 		j, err := r.take(ctx)
 		if err == nil {
-			r.going.Go(func() {
+			r.running.Go(func() {
 				defer func() { <-r.slots }()
 				r.do(j)
 			})
@@ -157,7 +153,7 @@ func (r *Runner) loop(ctx context.Context) {
 	}
 }
 
-// wait waits until there may be a job again. False if there is to be none.
+// wait waits until there may be a job again. It returns false when ctx has ended.
 func (r *Runner) wait(ctx context.Context, due time.Time, err error) bool {
 	pause := poll
 	if errors.Is(err, store.ErrNoJob) && !due.IsZero() {
@@ -166,7 +162,7 @@ func (r *Runner) wait(ctx context.Context, due time.Time, err error) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	if !errors.Is(err, store.ErrNoJob) && ctx.Err() == nil {
-		r.tell("job.store_failed", "jobs could not be read: they are looked for again later")
+		r.tell("job.store_failed", "jobs could not be read; the next attempt follows later")
 	}
 	select {
 	case <-timer.C:
@@ -198,8 +194,8 @@ func (r *Runner) take(ctx context.Context) (store.Job, error) {
 	return r.c.Store.TakeJob(ctx, t)
 }
 
-// do tries the job and says what became of it. One that has been tried as often as
-// it may, which ends with the process each time, is given up untried.
+// do runs the job and stores how it ended. A job whose attempts all ended with their
+// process fails without another attempt.
 func (r *Runner) do(j store.Job) {
 	end := store.JobEnd{Status: store.JobFailed, Failure: "interrupted"}
 	if j.Attempts <= r.o.Attempts {
@@ -210,9 +206,9 @@ func (r *Runner) do(j store.Job) {
 	}
 	err := r.c.Store.EndJob(context.WithoutCancel(r.handling), j.ID, j.Epoch, end)
 	if err != nil && !errors.Is(err, store.ErrFenced) {
-		r.tell("job.store_failed", "what became of a job could not be stored: it will be done again")
+		r.tell("job.store_failed", "the result of a job could not be stored; the job will run again")
 	}
-	r.Wake() // the next attempt may be due before what is waited for
+	r.Wake() // the next attempt may be due before the end of wait
 }
 
 func (r *Runner) attempt(j store.Job) store.JobEnd {
@@ -235,9 +231,8 @@ func (r *Runner) attempt(j store.Job) store.JobEnd {
 	return store.JobEnd{Status: store.JobQueued, Due: r.c.Now().Add(Backoff(j.Attempts)), Failure: failure}
 }
 
-// hold prolongs the lease of the job until stop is called, also of a handler that
-// takes longer than it may. If somebody else has the job, gone is called: what the
-// handler does is done elsewhere.
+// hold renews the lease of the job until stop is called, also after the handler's timeout.
+// If another process has taken the job, hold calls gone.
 func (r *Runner) hold(j store.Job, gone func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.handling))
 	var renewing sync.WaitGroup
@@ -254,7 +249,7 @@ func (r *Runner) hold(j store.Job, gone func()) (stop func()) {
 			if errors.Is(err, store.ErrFenced) {
 				gone()
 				return
-			} // what the store cannot do now it may be able to do next time
+			} // retry after other errors
 		}
 	})
 	return func() {
@@ -263,9 +258,9 @@ func (r *Runner) hold(j store.Job, gone func()) (stop func()) {
 	}
 }
 
-// call calls the handler and returns how it failed, in a word; "" if it did not.
-// Its error is not passed on, because it may quote what the job was about, unless it
-// gives the job up, which is final.
+// call calls the handler and returns how it failed, in a word; "" if it did not. It hides
+// the text of the error, which may quote the job's values, except that of a GiveUp. final:
+// do not retry.
 func call(ctx context.Context, h Handler, j Run) (failure string, final bool) {
 	defer func() {
 		if recover() != nil {
@@ -273,18 +268,18 @@ func call(ctx context.Context, h Handler, j Run) (failure string, final bool) {
 		}
 	}()
 	err := h(ctx, j)
-	var given *GiveUp
+	var permanent *GiveUp
 	switch {
-	case errors.As(err, &given):
-		return given.Reason, true
+	case errors.As(err, &permanent):
+		return permanent.Reason, true
 	case err != nil:
 		return "error", false
 	}
 	return "", false
 }
 
-// Backoff is how long after its n-th attempt, from 1, a job is tried again: a
-// second, twice as long each time, a minute at most.
+// Backoff returns the delay after the n-th attempt, from 1: a second, doubled after each
+// attempt, at most a minute.
 func Backoff(n int) time.Duration {
 	const base, most, exponent = time.Second, time.Minute, 6
 	return min(base<<min(max(n-1, 0), exponent), most)

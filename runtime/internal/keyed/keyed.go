@@ -1,5 +1,5 @@
-// Package keyed has locks by key, for calls with an exclusive key and for whatever else
-// happens once at a time for each name.
+// Package keyed has one lock for each key: for tool calls with an exclusive key, and for
+// other work that runs once at a time for each name.
 package keyed
 
 import (
@@ -22,9 +22,9 @@ type lock struct {
 	holder string
 }
 
-// Lock waits until the key is free or ctx ends; then the error is that of ctx. The key ""
-// is always free. If another user holds the key, Lock calls waits once, if it is not nil,
-// with that user's holder. The caller calls unlock exactly once, from any goroutine.
+// Lock waits until the key is free. When ctx ends first, it returns the error of ctx. The key
+// "" is always free. If another user holds the key, Lock calls waits once with that user's
+// holder; waits may be nil. The caller calls unlock exactly once, from any goroutine.
 func (k *Locks) Lock(ctx context.Context, key, holder string, waits func(holder string)) (unlock func(), err error) {
 	if key == "" {
 		return func() {}, nil
@@ -47,7 +47,7 @@ func (k *Locks) Lock(ctx context.Context, key, holder string, waits func(holder 
 	}
 }
 
-// hold notes the holder of a lock that was just taken.
+// hold records the holder of a lock that was just taken.
 func (k *Locks) hold(key string, l *lock, holder string) (unlock func()) {
 	k.mu.Lock()
 	l.holder = holder

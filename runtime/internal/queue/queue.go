@@ -1,10 +1,9 @@
-// Package queue runs what nobody waits for: what is handed over for one queue runs one
-// after the other, in the order in which it was handed over, and queues run beside
-// each other. Every run has an owner, who waits for all of them when it closes.
+// Package queue runs functions in the background. The functions of one queue run one at a
+// time, in the order of the calls of Go. Different queues run concurrently. The owner of
+// the queues waits for all runs when it closes them.
 //
-// A queue has one goroutine while something of it runs, and none while nothing does.
-// How much may wait in a queue is bounded; what does not fit is refused, so that who
-// hands over never waits.
+// A queue has one goroutine while it runs functions, and none while it is idle. Its length
+// is bounded: Go never waits, and returns an error when the queue is full.
 package queue
 
 import (
@@ -19,9 +18,9 @@ const DefaultWaiting = 256
 
 // Sentinels of Go.
 var (
-	// ErrFull: as much as may wait in the queue waits in it.
-	ErrFull = errors.New("queue: too much waits already")
-	// ErrClosed: nothing is taken any more.
+	// ErrFull: the queue has Options.Waiting runs that wait.
+	ErrFull = errors.New("queue: full")
+	// ErrClosed: Close was called.
 	ErrClosed = errors.New("queue: closed")
 )
 
@@ -32,33 +31,32 @@ type Name struct{ Place, Path string }
 type Options struct {
 	// Waiting is how many runs of one queue may wait; 0 is DefaultWaiting.
 	Waiting int
-	// Left is called for each run that has not come back when Close gives up, and
-	// what it returns when that has come back after all. Nil counts nothing.
-	Left func() (back func())
+	// Left is called for each run that Close abandons. The function returned is called
+	// when that run returns after all. Nil is not called.
+	Left func() (returned func())
 }
 
-// Queues are the queues of one owner. They are made by New; all methods are safe for
-// concurrent use.
+// Queues are the queues of one owner, made by New. It is safe for concurrent use.
 type Queues struct {
 	o Options
-	// running ends when runs have to come back.
+	// running ends when Close cancels the runs.
 	running context.Context
 	stop    context.CancelFunc
 
 	mu     sync.Mutex
 	queues map[Name]*queue
 	closed bool
-	// given up: what waits is not begun any more.
+	// givenUp: Close has abandoned the runs; no waiting run begins any more.
 	givenUp bool
-	// empty is closed when the last queue has come to its end; nil if nobody waits.
+	// empty is closed when all queues are idle; nil unless Close waits.
 	empty chan struct{}
 }
 
-// queue is one queue, as long as it has something to run.
+// queue is one queue that has a run.
 type queue struct {
 	waiting []run
-	// back is called when the run comes back that was given up; nil for none.
-	back func()
+	// returned is called when an abandoned run returns; nil if none was abandoned.
+	returned func()
 }
 
 type run struct {
@@ -66,7 +64,7 @@ type run struct {
 	do  func(context.Context)
 }
 
-// New returns queues in which nothing runs. The caller closes them.
+// New returns idle queues. The caller closes them.
 func New(o *Options) *Queues {
 	l := &Queues{queues: map[Name]*queue{}}
 	if o != nil {
@@ -79,9 +77,9 @@ func New(o *Options) *Queues {
 	return l
 }
 
-// Go hands do over to a queue and returns at once. do gets a context with the values
-// of ctx, which ends when Close can wait no longer. It must not panic, and may end
-// its goroutine.
+// Go queues do in a queue and returns at once. do gets a context with the values of ctx
+// that ends when the context of Close does. do must not panic, and may end its goroutine.
+// The error is ErrFull or ErrClosed.
 func (l *Queues) Go(ctx context.Context, name Name, do func(context.Context)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,19 +108,19 @@ func (l *Queues) run(name Name, r run) {
 		l.next(name)
 	}()
 	if l.running.Err() != nil {
-		cancel() // at once, and not when somebody gets to it
+		cancel() // now: AfterFunc would cancel on another goroutine
 	}
 	r.do(ctx)
 }
 
-// next begins what comes next in the queue, in a goroutine of its own because do may
-// have ended this one.
+// next starts the next run of the queue. It needs a new goroutine, because do may have
+// ended this one.
 func (l *Queues) next(name Name) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queues[name]
-	if q.back != nil {
-		q.back()
+	if q.returned != nil {
+		q.returned()
 	}
 	if len(q.waiting) > 0 && !l.givenUp {
 		r := q.waiting[0]
@@ -138,10 +136,9 @@ func (l *Queues) next(name Name) {
 	}
 }
 
-// Close takes nothing more and waits for what was handed over. When ctx ends the
-// contexts of the runs do, and it waits for the grace period; then it gives up: what
-// still runs goes on unwaited for, and what waits is never begun. It returns how many
-// of both there were. It is called once.
+// Close refuses new runs and waits for all runs, the waiting ones too. When ctx ends, it
+// cancels the runs' contexts and waits for the grace period. Then it abandons the runs:
+// left is how many still run, and dropped how many never begin. Call it once.
 func (l *Queues) Close(ctx context.Context, grace time.Duration) (left, dropped int) {
 	defer l.stop()
 	l.mu.Lock()
@@ -177,7 +174,7 @@ func (l *Queues) giveUp() (left, dropped int) {
 		left++
 		dropped += len(q.waiting)
 		if l.o.Left != nil {
-			q.back = l.o.Left()
+			q.returned = l.o.Left()
 		}
 	}
 	return left, dropped

@@ -10,41 +10,39 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 )
 
-// Whoever emits an event while nobody delivers gets the delivery: it tells the listeners
-// of its event and of those that others emit meanwhile. These are queued. The queue is
-// bounded: whoever emits into a full one waits for room, and may then get the delivery, so
-// that nobody delivers for others for ever. A loop that wants the delivery comes first: it
-// gets it after the event that is being delivered.
+// One goroutine at a time holds the delivery. An emitter that finds it free takes it, and
+// delivers its own event and then the events that others queue meanwhile. The queue is
+// bounded: an emitter that finds it full waits for room. It may then be given the delivery,
+// so that no goroutine delivers the events of others for ever. A loop that asks for the
+// delivery comes first: it gets it after the current event.
 //
 // The holder of the delivery never waits for room in the queue, because only the holder
 // makes room.
 //
-// A loop that was left behind loses the delivery. Each delivery has a generation: a
-// holder that comes back and finds another generation touches nothing any more. A child
-// shares the delivery with the turn that runs it, and takes it away from no loop but its
-// own.
+// An abandoned loop loses the delivery. Each delivery has a generation: a holder that
+// returns from foreign code and finds another generation changes nothing any more. A child
+// shares the delivery with the turn that runs it, and takes it away only from its own loop.
 
 const (
-	// maxQueue is how many events are queued, and maxQueueBytes how many bytes of them,
-	// before an emitter has to wait.
+	// maxQueue and maxQueueBytes bound the queue. Emitters wait while it has more.
 	maxQueue      = 1024
 	maxQueueBytes = 1 << 20
 )
 
 // delivery is guarded by Log.mu.
 type delivery struct {
-	// busy says that somebody has the delivery, by is the loop that has it (nil for
-	// anybody else), and gen counts how often it was taken away.
+	// busy: the delivery has a holder.
 	busy bool
-	by   Loop
-	gen  uint32
-	// aboutFailure says that the event that is being delivered tells of a hook's failure.
+	// by is the loop that holds the delivery; nil for any other holder.
+	by Loop
+	// gen counts how often the delivery was taken away.
+	gen uint32
+	// aboutFailure: the current event reports a hook's failure.
 	aboutFailure bool
 	queue        []queued
 	// bytes is the size of the queue.
 	bytes int
-	// holders want to hold the delivery, and emitters wait for room in the queue; the
-	// first one comes first.
+	// holders wait for the delivery, emitters for room in the queue; both in order.
 	holders, emitters []*Claim
 }
 
@@ -56,11 +54,11 @@ type queued struct {
 	observer func(hook.Event)
 }
 
-// Claim is somebody who waits for the delivery, or for room in the queue.
+// Claim is a goroutine's wait for the delivery, or for room in the queue.
 type Claim struct {
 	log  *Log
 	loop Loop
-	// answer gets one value, sent while the log is locked: true gives the delivery of the
+	// answer gets one value, sent under the log's lock: true gives the delivery with the
 	// generation gen.
 	answer chan bool
 	gen    uint32
@@ -70,14 +68,14 @@ func newClaim(l *Log, loop Loop) *Claim {
 	return &Claim{log: l, loop: loop, answer: make(chan bool, 1)}
 }
 
-// Delivery is the right to deliver. It may have been taken away meanwhile.
+// Delivery is the right to deliver. Another goroutine may have taken it away.
 type Delivery struct {
 	log *Log
 	gen uint32
 }
 
-// without returns the list without the claim, and whether it was there: if not, the claim
-// has its answer.
+// without returns the list without the claim. False: the claim was not in the list and has
+// its answer.
 func without(list []*Claim, c *Claim) ([]*Claim, bool) {
 	i := slices.Index(list, c)
 	if i < 0 {
@@ -86,7 +84,6 @@ func without(list []*Claim, c *Claim) ([]*Claim, bool) {
 	return slices.Delete(list, i, i+1), true
 }
 
-// giveTo gives the delivery to the claim.
 func (d *delivery) giveTo(c *Claim) {
 	d.busy, d.by, c.gen = true, c.loop, d.gen
 	c.answer <- true
@@ -103,7 +100,7 @@ func (d *delivery) push(q queued) {
 
 func (d *delivery) pop() queued {
 	q := d.queue[0]
-	d.queue[0] = queued{} // so that it can be freed
+	d.queue[0] = queued{} // lets the event be freed
 	d.bytes -= eventSize(&q.ev)
 	if d.queue = d.queue[1:]; len(d.queue) == 0 {
 		d.queue = nil
@@ -114,7 +111,6 @@ func (d *delivery) pop() queued {
 	return q
 }
 
-// wakeEmitters tells emitters that there is room in the queue.
 func (d *delivery) wakeEmitters() {
 	for _, c := range d.emitters {
 		c.answer <- false
@@ -122,7 +118,7 @@ func (d *delivery) wakeEmitters() {
 	d.emitters = nil
 }
 
-// release gives the delivery to the first holder that waits, or to nobody.
+// release gives the delivery to the first waiting holder, or makes it free.
 func (d *delivery) release() {
 	if len(d.holders) > 0 {
 		d.giveTo(d.holders[0])
@@ -141,12 +137,12 @@ func (l *Log) take(ctx context.Context, from *Log, ev *hook.Event, how How) {
 		_ = l.writeAlone(ctx) // the next write tries again
 		l.mu.Lock()
 	}
-	var mine *Claim // gives the delivery to this goroutine
+	var mine *Claim // not nil: this goroutine holds the delivery
 	waits := !how.Inside && l.delivery.full()
 	if waits {
 		mine = l.awaitRoomLocked(ctx, how.owner())
 	}
-	if (waits || how.Own) && how.leftBehind() { // meanwhile
+	if (waits || how.Own) && how.abandoned() { // during the wait
 		l.mu.Unlock()
 		mine.release()
 		return
@@ -167,7 +163,7 @@ func (l *Log) take(ctx context.Context, from *Log, ev *hook.Event, how How) {
 }
 
 // awaitRoomLocked waits until there is room in the queue or ctx ends. If it returns a
-// claim, that gives the delivery to the caller, which is the loop if that is not nil.
+// claim, the caller holds the delivery. loop is the caller's loop, or nil.
 func (l *Log) awaitRoomLocked(ctx context.Context, loop Loop) *Claim {
 	d := &l.delivery
 	for d.full() {
@@ -184,7 +180,7 @@ func (l *Log) awaitRoomLocked(ctx context.Context, loop Loop) *Claim {
 		if over {
 			waited := false
 			if d.emitters, waited = without(d.emitters, c); !waited {
-				mine = <-c.answer // it came in the same moment
+				mine = <-c.answer // sent at the same moment
 			}
 		}
 		switch {
@@ -197,17 +193,16 @@ func (l *Log) awaitRoomLocked(ctx context.Context, loop Loop) *Claim {
 	return nil
 }
 
-// release releases the delivery that the claim gives; a nil claim gives none.
+// release releases the delivery that the claim got; a nil claim got none.
 func (c *Claim) release() {
 	if c != nil {
 		Delivery{c.log, c.gen}.Release()
 	}
 }
 
-// Hold gets the delivery, so that what is emitted until Release is written down before
-// anybody is told of it. It waits until ctx ends, or until the loop that calls it is left
-// behind; the loop is nil for any other caller. False says that it has not got the
-// delivery.
+// Hold waits for the delivery. The holder can store events before Release delivers them.
+// Hold returns false without the delivery when ctx ends, or when the calling loop is
+// abandoned. loop is nil for callers that are no loop.
 func (l *Log) Hold(ctx context.Context, loop Loop) (Delivery, bool) {
 	top := l.Top()
 	top.mu.Lock()
@@ -228,7 +223,7 @@ func (l *Log) Hold(ctx context.Context, loop Loop) (Delivery, bool) {
 	return Delivery{top, c.gen}, ok
 }
 
-// claimLocked asks for the delivery.
+// claimLocked takes the delivery if it is free, and else queues for it.
 func (l *Log) claimLocked(loop Loop) *Claim {
 	c := newClaim(l, loop)
 	if l.delivery.busy {
@@ -239,9 +234,9 @@ func (l *Log) claimLocked(loop Loop) *Claim {
 	return c
 }
 
-// ClaimFor is Hold for the owner of a child's loop that was left behind. It does not wait;
-// Withdraw says later whether it got the delivery. It takes the delivery away from that
-// loop, and from nobody else.
+// ClaimFor is Hold for the owner of an abandoned child's loop. It does not wait; Withdraw
+// returns the delivery later if the claim got it. ClaimFor takes the delivery away from
+// that loop only.
 func (l *Log) ClaimFor(loop Loop) *Claim {
 	top := l.Top()
 	top.mu.Lock()
@@ -253,8 +248,8 @@ func (l *Log) ClaimFor(loop Loop) *Claim {
 	return top.claimLocked(nil)
 }
 
-// Withdraw takes the claim back. True says that it got the delivery before: then the
-// caller has it.
+// Withdraw takes the claim back. If the claim had got the delivery before, Withdraw returns
+// it and true; the caller then holds it.
 func (c *Claim) Withdraw() (Delivery, bool) {
 	l := c.log
 	l.mu.Lock()
@@ -263,11 +258,11 @@ func (c *Claim) Withdraw() (Delivery, bool) {
 	if l.delivery.holders, waited = without(l.delivery.holders, c); waited {
 		return Delivery{}, false
 	}
-	return Delivery{l, c.gen}, <-c.answer // which is there: nothing is waited for
+	return Delivery{l, c.gen}, <-c.answer // sent already: no wait
 }
 
-// Seize is Hold for the owner of a loop that was left behind. When the wait is over it
-// takes the delivery away from its holder.
+// Seize is Hold for the owner of an abandoned loop. After the wait it takes the delivery
+// away from any holder.
 func (l *Log) Seize(loop Loop, wait time.Duration) Delivery {
 	top := l.Top()
 	top.mu.Lock()
@@ -300,18 +295,18 @@ func (d Delivery) TakeAway() Delivery {
 	return Delivery{l, l.delivery.gen}
 }
 
-// heldLocked reports whether nobody has taken the delivery away.
+// heldLocked is [Delivery.Held].
 func (d Delivery) heldLocked() bool { return d.log.delivery.gen == d.gen }
 
-// Held reports whether nobody has taken the delivery away.
+// Held reports whether d is still the delivery: no other goroutine took it away.
 func (d Delivery) Held() bool {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	return d.heldLocked()
 }
 
-// Release delivers what is queued and gives the delivery away. A loop that wants it gets
-// it at once.
+// Release delivers the queue and gives the delivery back. A waiting holder gets it at once,
+// with the rest of the queue.
 func (d Delivery) Release() {
 	for n := 0; ; n++ {
 		q, ok := d.next(n)
@@ -322,8 +317,8 @@ func (d Delivery) Release() {
 	}
 }
 
-// next returns the oldest queued event for a holder that has delivered n. False says that
-// there is none, that the delivery was given to somebody else, or that it was taken away.
+// next returns the oldest queued event to a holder that has delivered n events. It returns
+// false if the queue is empty, or if the caller no longer holds the delivery.
 func (d Delivery) next(n int) (q queued, ok bool) {
 	l := d.log
 	l.mu.Lock()
@@ -349,12 +344,12 @@ func (d Delivery) popLocked() queued {
 	return q
 }
 
-// DeliverQueued delivers the events that are queued now, and keeps the delivery. False
-// says that it was taken away.
+// DeliverQueued delivers the events that are queued now, and keeps the delivery. It returns
+// false if another goroutine took the delivery away.
 func (d Delivery) DeliverQueued() bool { return d.deliverUpTo(d.log.queuedEvents()) }
 
-// DeliverAll delivers until nothing is queued, and keeps the delivery unless it is taken
-// away.
+// DeliverAll delivers until the queue is empty. The caller keeps the delivery, unless
+// another goroutine takes it away.
 func (d Delivery) DeliverAll() { d.deliverUpTo(math.MaxInt) }
 
 func (d Delivery) deliverUpTo(n int) bool {
@@ -368,8 +363,8 @@ func (d Delivery) deliverUpTo(n int) bool {
 	return d.Held()
 }
 
-// pop returns the oldest queued event; false if there is none or the delivery was taken
-// away.
+// pop returns the oldest queued event. It returns false if there is none, or if the caller
+// no longer holds the delivery.
 func (d Delivery) pop() (q queued, ok bool) {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
@@ -379,8 +374,8 @@ func (d Delivery) pop() (q queued, ok bool) {
 	return d.popLocked(), true
 }
 
-// ReleaseToFollowers gives the delivery away. Only those who follow are told of what is
-// queued.
+// ReleaseToFollowers is Release, but delivers the queued events to followers only, not to
+// hooks and observers.
 func (d Delivery) ReleaseToFollowers() {
 	for n := 0; ; n++ {
 		q, ok := d.next(n)
@@ -393,7 +388,7 @@ func (d Delivery) ReleaseToFollowers() {
 	}
 }
 
-// drop gives the delivery away and drops what is queued.
+// drop gives the delivery back and drops the queue.
 func (d Delivery) drop() {
 	l := d.log
 	l.mu.Lock()
@@ -410,7 +405,7 @@ func (l *Log) queuedEvents() int {
 	return len(l.delivery.queue)
 }
 
-// Queued reports whether the event of that number waits to be delivered.
+// Queued reports whether the event with that number waits in the queue.
 func (l *Log) Queued(seq uint64) bool {
 	top := l.Top()
 	top.mu.Lock()
@@ -418,15 +413,15 @@ func (l *Log) Queued(seq uint64) bool {
 	return slices.ContainsFunc(top.delivery.queue, func(q queued) bool { return q.ev.Seq == seq })
 }
 
-// TellFollowers tells those who follow of an event, unless they know it.
+// TellFollowers delivers an event to followers, unless they have it already.
 func (l *Log) TellFollowers(ev *hook.Event) {
-	if at, told := l.o.Hub.End(ev.Conversation); !told || at.Seq < ev.Seq {
+	if at, ok := l.o.Hub.End(ev.Conversation); !ok || at.Seq < ev.Seq {
 		l.o.Hub.Put(ev)
 	}
 }
 
-// End ends the turn for the loop that calls it: it returns when everything that was
-// emitted in the turn is delivered.
+// End ends the turn for the calling loop. It returns when all events of the turn are
+// delivered.
 func (l *Log) End(ctx context.Context, loop Loop) {
 	d, ok := l.Hold(ctx, loop)
 	if ok && d.DeliverQueued() {

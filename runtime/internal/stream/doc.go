@@ -1,30 +1,30 @@
-// Package stream lets any number of readers follow the events of conversations,
-// each at its own pace and none at the cost of a turn.
+// Package stream emits the events of conversations to hooks, observers and any
+// number of readers. Each reader reads at its own pace and never delays a turn.
 //
-// A [Hub] has one ring for each conversation that somebody follows and one for
-// all events together. A ring has each event once, and a reader is a position in
-// it: a hundred readers cost what one costs, and a reader that takes nothing
-// costs nothing. What a ring has is bounded in number and bytes.
+// A [Log] numbers and delivers the events of one conversation. A [Hub] has one ring
+// for each conversation with readers, and one for all events together. A ring has
+// each event once, and a reader is a position in it: a hundred readers cost as much
+// as one, and an idle reader costs nothing. A ring is bounded in events and bytes.
 //
 // # What a reader gets
 //
-// Every event exactly once and in order, or exactly how many it has missed. A
-// reader that the ring has overtaken, or that comes back after the process was
-// started again, is given what the store has kept, and then goes on with the
-// ring. The store keeps everything but deltas and progress, so these are all that
-// such a reader misses, and it is told so: [Item.Kept]. Where no events are kept,
-// it misses what the ring does not have any more.
+// A reader gets every event exactly once and in order, or the exact number of events
+// that it missed. A reader that the ring has overtaken, or that returns after a
+// restart of the process, gets the stored events first and then continues with the
+// ring. The store keeps all events but deltas and progress, so such a reader misses
+// only those; [Item.Kept] says so. Without a store it misses the events that the
+// ring has dropped.
 //
 // # Numbers
 //
-// A [Position] is the epoch of the lease under which an event happened and its
-// sequence in the conversation. Sequences go on over restarts behind the last
-// event that was kept. An event that was told and not yet kept when the process
-// died has its number given again, in a later epoch; so a reader whose last event
-// was such a one is told that it restarted, and from where.
+// A [Position] is the epoch of the lease under which an event happened, and its
+// sequence in the conversation. After a restart sequences continue behind the last
+// stored event. If a process dies after it delivered an event and before it stored
+// it, a later epoch uses the same number again. A reader whose last event was such
+// an event gets an item that says so: [Item.Restarted].
 //
 // # Locks
 //
-// The lock of a hub is taken before that of a ring, and none is held while a
-// store or a source is waited for.
+// Lock Hub.mu before ring.mu. Neither is held during a call of a store or a source.
+// The locks of a log are described at [Log].
 package stream

@@ -13,40 +13,40 @@ import (
 )
 
 const (
-	// DefaultBuffer is how many events of a stream there are at most for its readers.
+	// DefaultBuffer is the default number of events that a ring has.
 	DefaultBuffer = 1024
-	// MaxPending is how many events, and MaxPendingBytes how many bytes of them, a
-	// source may have told and not written down: fewer than a ring has, so that a
-	// reader finds every event in one of both.
+	// MaxPending and MaxPendingBytes bound the events that a source has delivered and
+	// not yet stored. They are below the bounds of a ring, so that a reader finds every
+	// event in the ring or in the store.
 	MaxPending      = 256
 	MaxPendingBytes = maxRingBytes / 4
-	// maxRecent is how many conversations have events held that nobody follows: those
+	// maxRecent is how many conversations without readers have their events held: those
 	// that were active last.
 	maxRecent = 64
 	// maxBytes bounds the events of all rings together.
 	maxBytes = 64 << 20
 )
 
-// Source is who makes the events of a conversation.
+// Source makes the events of a conversation.
 type Source interface {
-	// Epoch is that of the events that come.
+	// Epoch is the epoch of the next event.
 	Epoch() int64
-	// Flush writes down what was told up to the sequence. An error says that not all
-	// of it is kept.
+	// Flush stores the delivered events up to the sequence. After an error the store
+	// does not have all of them.
 	Flush(ctx context.Context, seq uint64) error
 }
 
-// Options of a Hub. The zero value keeps nothing that nobody follows.
+// Options of a Hub. The zero value holds events only while a stream has readers.
 type Options struct {
-	// Recent is how many events of a conversation are held for who comes late, for
-	// those conversations that were active last; 0 holds none.
+	// Recent is how many events of a conversation are held for later readers. Only the
+	// conversations that were active last have them held. 0 holds none.
 	Recent int
-	// Log has the events that are kept; nil if none are.
+	// Log has the stored events; nil if events are not stored.
 	Log store.Log
-	// Source returns who makes the events of the conversation in this process, or
-	// nil. It is called when somebody begins to follow.
+	// Source returns the source of the conversation's events in this process, or nil.
+	// It is called when a reader subscribes.
 	Source func(conversation string) Source
-	// Epoch is that of the stream of all events, another one in each process; 0 is 1.
+	// Epoch is the epoch of the stream of all events, different in each process; 0 is 1.
 	Epoch int64
 }
 
@@ -54,11 +54,11 @@ type Options struct {
 type Hub struct {
 	o   Options
 	all *ring
-	// on: somebody follows something, or events are held.
+	// on: there are readers, or events are held for later ones.
 	on atomic.Bool
 
 	mu sync.Mutex
-	// bytes is what all rings have.
+	// bytes is the size of the events in all rings.
 	bytes int
 	// count numbers the events of all conversations, while they are held.
 	count uint64
@@ -77,8 +77,8 @@ func NewHub(o Options) *Hub {
 	return h
 }
 
-// Put adds an event to the streams that it belongs to, behind the ones before it.
-// It never waits for a reader, and costs next to nothing if nobody follows.
+// Put appends an event to its streams. It never waits for a reader, and costs next
+// to nothing without readers.
 func (h *Hub) Put(ev *hook.Event) {
 	if h.on.Load() {
 		h.put(ev)
@@ -103,8 +103,9 @@ func (h *Hub) put(ev *hook.Event) {
 	}
 }
 
-// useLocked returns the ring of a conversation that has an event, nil if nobody
-// wants it. The one that was active least lately has to make room for it.
+// useLocked returns the ring for a conversation's new event, or nil if it has no
+// readers and events are not held. It may empty the ring of the conversation whose
+// last event is the oldest.
 func (h *Hub) useLocked(conversation string) *ring {
 	r := h.rings[conversation]
 	switch {
@@ -141,9 +142,9 @@ func (r *ring) followed() bool {
 	return r.readers > 0
 }
 
-// End is the position of the newest event of the conversation, "" of all, that
-// this process has told while somebody followed or events were held; false if
-// there was none.
+// End returns the position of the newest event of the conversation, or for "" of all
+// of them. It counts only events that this process delivered while the stream had
+// readers or events were held. It returns false if there were none.
 func (h *Hub) End(conversation string) (Position, bool) {
 	r := h.all
 	if conversation != "" {
@@ -158,7 +159,7 @@ func (h *Hub) End(conversation string) (Position, bool) {
 	return at, at.Epoch != 0
 }
 
-// Close tells all readers that nothing more comes, once they have what there is.
+// Close ends all streams: readers get the events that are left, and then the end.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,19 +172,18 @@ func (h *Hub) Close() {
 
 // SubscribeOptions say what a reader wants; nil is all zero values.
 type SubscribeOptions struct {
-	// Conversation is the id of the one to follow; "" is all of them, and what
-	// happens outside any. A child's events are in the stream of the conversation
-	// that people see.
+	// Conversation is the id of the conversation to follow; "" is all of them, and
+	// events outside any conversation. A child's events are in the stream of the
+	// conversation that people see.
 	Conversation string
-	// After is where to begin; nil is with what happens next.
+	// After is the position to begin at; nil begins with the next event.
 	After *Position
-	// Buffer is how many events there may at least be before a reader that takes none
-	// misses some, as long as they are no more than 4 MiB; 0 is Options.Recent, or
-	// DefaultBuffer where that is 0.
+	// Buffer is how many events, of at most 4 MiB, can happen before an idle reader
+	// misses any. 0 is Options.Recent, or DefaultBuffer if that is 0.
 	Buffer int
 }
 
-// Subscribe returns a reader, which the caller closes.
+// Subscribe returns a reader. The caller closes it.
 func (h *Hub) Subscribe(o *SubscribeOptions) *Reader {
 	if o == nil {
 		o = &SubscribeOptions{}
@@ -212,7 +212,7 @@ func (h *Hub) Subscribe(o *SubscribeOptions) *Reader {
 	return r
 }
 
-// leave takes a reader away, and what was there only for readers.
+// leave removes a reader, and drops events that were held only for it.
 func (h *Hub) leave(r *Reader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -222,7 +222,7 @@ func (h *Hub) leave(r *Reader) {
 	r.ring.readers--
 	last := r.ring.readers == 0
 	if last {
-		r.ring.changed = nil // nobody waits
+		r.ring.changed = nil // no reader waits
 	}
 	r.ring.mu.Unlock()
 	if !last || h.o.Recent > 0 {

@@ -13,12 +13,12 @@ import (
 // errNotKept: see [Source].
 var errNotKept = errors.New("runtime: not all events could be kept")
 
-// unkept are the events that the store does not have yet. They are written with whatever
-// the turn writes next, and by a write of their own when there are too many.
+// unkept has the events that are not stored yet. The turn's next write stores them too.
+// When there are too many, they get a write of their own.
 type unkept struct {
 	events []hook.Event
 	bytes  int
-	// lost says that some could not be written and were given up.
+	// lost: some events could not be stored and were dropped.
 	lost bool
 }
 
@@ -29,13 +29,13 @@ func (u *unkept) add(ev hook.Event) {
 
 func (u *unkept) full() bool { return len(u.events) >= MaxPending || u.bytes >= MaxPendingBytes }
 
-// dropOldest gives up the oldest event.
 func (u *unkept) dropOldest() {
 	u.bytes -= eventSize(&u.events[0])
 	u.events = u.events[1:]
 }
 
-// eventSize is about what an event takes in bytes.
+// eventSize estimates the bytes of an event that waits. newEntry has another estimate: a
+// ring also has the encoded event.
 func eventSize(ev *hook.Event) int {
 	n := 512 + len(ev.Text)
 	if ev.Kind == event.CallResult || ev.Kind == event.CallStart {
@@ -48,10 +48,9 @@ func eventSize(ev *hook.Event) int {
 	return n
 }
 
-// Follow says that the store has events up to seq, those of a write that seemed to have
-// failed included, and under which epoch new ones are numbered. If the epoch is another
-// one, events that the store does not have are given up: another process has gone on with
-// the conversation.
+// Follow sets the number of the last stored event and the epoch of new ones. The stored
+// events include those of a write that seemed to have failed. If the epoch changes, the
+// log drops events that are not stored: another process has continued the conversation.
 func (l *Log) Follow(seq uint64, epoch int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,9 +63,8 @@ func (l *Log) Follow(seq uint64, epoch int64) {
 	l.seq, l.epoch = max(l.seq, seq), epoch
 }
 
-// Write calls write with the events that the store does not have yet, and returns its
-// error. After an error the events wait for the next write. Writes come one after
-// another.
+// Write calls write with the events that are not stored yet, and returns its error. After
+// an error the events wait for the next write. Writes run one at a time.
 func (l *Log) Write(write func([]store.Event) error) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -80,14 +78,14 @@ func (l *Log) Write(write func([]store.Event) error) error {
 	}
 	err := write(encoded)
 	if err != nil {
-		l.unwritten(events)
+		l.putBack(events)
 	}
 	return err
 }
 
-// unwritten takes events back. If there are too many, the oldest half is given up: a
-// store that does not work then costs one attempt for every so many events.
-func (l *Log) unwritten(events []hook.Event) {
+// putBack keeps events that could not be stored for the next write. If there are too many,
+// it drops the oldest half: so a broken store costs few attempts.
+func (l *Log) putBack(events []hook.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := &l.unkept
@@ -105,7 +103,7 @@ func (l *Log) unwritten(events []hook.Event) {
 	}
 }
 
-// writeAlone writes the events that the store does not have yet, and nothing else.
+// writeAlone stores the events that are not stored yet, and nothing else.
 func (l *Log) writeAlone(ctx context.Context) error {
 	return l.Write(func(events []store.Event) error {
 		if len(events) == 0 {
@@ -122,7 +120,7 @@ func (l *Log) Epoch() int64 {
 	return l.epoch
 }
 
-// Flush implements [Source]. It waits for a write that is under way.
+// Flush implements [Source]. It waits for a running write.
 func (l *Log) Flush(ctx context.Context, seq uint64) error {
 	l.writing.Lock()
 	l.mu.Lock()
@@ -140,9 +138,10 @@ func (l *Log) Flush(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-// Announce writes the event before anybody is told of it, with the events that the store
-// does not have yet. If write fails, the listeners are told the text instead of the event.
-// The error is that of write, or says that ctx ended before the delivery was free.
+// Announce stores the event before it delivers it. write gets it with the other events that
+// are not stored yet. If write fails, listeners get a diagnostic with the text instead of
+// the event. The error is that of write, or the cause of ctx if ctx ended before the
+// delivery was free.
 func (l *Log) Announce(ctx context.Context, ev hook.Event, instead string, write func([]store.Event) error) error {
 	d, ok := l.Hold(ctx, nil)
 	if !ok {
@@ -152,8 +151,7 @@ func (l *Log) Announce(ctx context.Context, ev hook.Event, instead string, write
 	return d.Record(context.WithoutCancel(ctx), ev, instead, write)
 }
 
-// Record is [Log.Announce] for the holder of the delivery: listeners are told when it is
-// released.
+// Record is [Log.Announce] for the holder of the delivery. Release delivers the event.
 func (d Delivery) Record(ctx context.Context, ev hook.Event, instead string, write func([]store.Event) error) error {
 	l := d.log
 	l.Emit(ctx, &ev, How{Inside: true})
@@ -172,7 +170,7 @@ func (d Delivery) Record(ctx context.Context, ev hook.Event, instead string, wri
 	return err
 }
 
-// refute makes the event a diagnostic if it has that number: it has not happened.
+// refute turns the event with that number into a diagnostic, because it did not happen.
 func refute(ev *hook.Event, seq uint64, instead string) {
 	if ev.Seq == seq {
 		ev.Kind, ev.Text = event.Diagnostic, instead

@@ -17,22 +17,22 @@ import (
 type LogOptions struct {
 	// Conversation is its id, and Agent the name of the agent; "" outside any.
 	Conversation, Agent string
-	// Parent is the log of the conversation whose turn runs this one's turns, or nil.
-	// It delivers, numbers and keeps the events; this log only places them.
+	// Parent is the log of the conversation whose turn runs this one's turns, or nil. The
+	// parent numbers, delivers and stores the events; this log adds their place.
 	Parent *Log
-	// Keep says that the store keeps the events.
+	// Keep: the store keeps the events.
 	Keep  bool
 	Owner Owner
-	// Hub tells those who follow.
+	// Hub delivers the events to followers.
 	Hub *Hub
 }
 
-// Owner is what a Log asks of the conversation. The methods are called under no lock but
-// that of a write.
+// Owner is the conversation of a Log. The log calls the methods under no lock but that of
+// a write.
 type Owner interface {
-	// Listeners returns the hooks that hear of events between turns.
+	// Listeners returns the hooks that get events between turns.
 	Listeners() *composite.Composite
-	// EventHost returns what events offer to OnEvent. Its Emit sets How.Inside.
+	// EventHost returns the host that OnEvent finds in an event. Its Emit sets How.Inside.
 	EventHost() hook.Host
 	// WriteEvents stores events, and nothing else, under the epoch.
 	WriteEvents(ctx context.Context, epoch int64, events []store.Event) error
@@ -40,9 +40,8 @@ type Owner interface {
 	Now() time.Time
 }
 
-// Log numbers the events of one conversation, delivers them one at a time in the order
-// of their numbers, and keeps them until the store has them. It is safe for concurrent
-// use.
+// Log numbers the events of one conversation and delivers them one at a time, in the order
+// of their numbers. It holds them until they are stored. It is safe for concurrent use.
 //
 // Lock writing before mu. No lock is held while a hook, an observer or the store is
 // called, except that writing is held during a write.
@@ -52,17 +51,18 @@ type Log struct {
 	// writing serialises writes to the store.
 	writing sync.Mutex
 
-	// turnHooks hear of the events of the running turn; nil between turns.
+	// turnHooks get the events of the running turn; nil between turns.
 	turnHooks atomic.Pointer[composite.Composite]
 
 	mu sync.Mutex
-	// seq is the number of the last event, epoch that of the lease under which events
-	// are numbered, and clock the time of the last event.
-	seq   uint64
+	// seq is the number of the last event.
+	seq uint64
+	// epoch is the epoch of the lease for new events.
 	epoch int64
+	// clock is the time of the last event.
 	clock time.Time
 	place Place
-	// observer is told of the running turn.
+	// observer gets the events of the running turn; nil for none.
 	observer func(hook.Event)
 	delivery delivery
 	unkept   unkept
@@ -77,31 +77,31 @@ type Place struct {
 	Depth int
 }
 
-// Loop is the loop of a turn. A loop that hangs in foreign code is left behind: then it
-// emits nothing any more and loses the delivery.
+// Loop is the loop of a turn. LeftBehind reports whether its owner has abandoned it: then it
+// emits no more events and loses the delivery.
 type Loop interface{ LeftBehind() bool }
 
-// How says what is special about an emission. The zero How is that of a running tool.
+// How describes an emission. A running tool emits with the zero How.
 type How struct {
-	// Loop is the one that the emission comes from, itself or through a hook or a tool
-	// that it has called; nil is none. Own says that the loop itself emits.
+	// Loop is the loop that emits, or that called the hook or tool that emits; nil is none.
 	Loop Loop
-	Own  bool
-	// Inside says that the emitter is being told of an event, or holds the delivery. It
-	// does not wait for room in the queue.
+	// Own: the loop itself emits.
+	Own bool
+	// Inside: the emitter runs inside OnEvent, or holds the delivery. It does not wait for
+	// room in the queue.
 	Inside bool
-	// Last says that the event is the last one of the turn. What is emitted after it is
-	// outside the turn and not for its observer.
+	// Last: the event is the last one of the turn. Later events are outside the turn, and
+	// its observer does not get them.
 	Last bool
-	// Background says that the event comes from a background run that the turn in
-	// Event.Turn has started. If that turn is over the event is outside any turn.
+	// Background: a background run emits, and Event.Turn is the turn that started it. If
+	// that turn is over, the event is outside any turn.
 	Background bool
 }
 
-// leftBehind reports whether the emission comes from a loop that was left behind.
-func (h How) leftBehind() bool { return h.Loop != nil && h.Loop.LeftBehind() }
+// abandoned reports whether the emission comes from an abandoned loop.
+func (h How) abandoned() bool { return h.Loop != nil && h.Loop.LeftBehind() }
 
-// owner is the loop that gets the delivery with the emission.
+// owner is the loop that holds the delivery if this emission takes it.
 func (h How) owner() Loop {
 	if h.Own {
 		return h.Loop
@@ -112,7 +112,7 @@ func (h How) owner() Loop {
 // NewLog returns a log outside any turn.
 func NewLog(o LogOptions) *Log { return &Log{o: o} }
 
-// Top returns the log that delivers: this one, or that of the outermost parent.
+// Top returns the log that delivers: this one, or its outermost parent.
 func (l *Log) Top() *Log {
 	for l.o.Parent != nil {
 		l = l.o.Parent
@@ -137,8 +137,8 @@ func (l *Log) Place() Place {
 	return l.place
 }
 
-// Begin says that events happen in the turn from now on. Its hooks and the observer hear
-// of them; nil hooks are those of Owner.Listeners, and a nil observer is none.
+// Begin places later events in the turn. The hooks and the observer get them; nil hooks
+// stand for Owner.Listeners, and a nil observer for none.
 func (l *Log) Begin(at Place, hooks *composite.Composite, observer func(hook.Event)) {
 	l.turnHooks.Store(hooks)
 	l.mu.Lock()
@@ -146,15 +146,15 @@ func (l *Log) Begin(at Place, hooks *composite.Composite, observer func(hook.Eve
 	l.place, l.observer = at, observer
 }
 
-// SetStep says in which step of the turn events happen from now on; 0 is in none.
+// SetStep places later events in a step of the turn; 0 is between steps.
 func (l *Log) SetStep(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.place.Step = n
 }
 
-// EndTurn says that events happen outside any turn from now on. The caller has the
-// delivery, or knows that nobody delivers.
+// EndTurn places later events outside any turn. The caller holds the delivery, or knows
+// that it is free.
 func (l *Log) EndTurn() {
 	l.mu.Lock()
 	l.place, l.observer = Place{}, nil
@@ -170,10 +170,10 @@ func (l *Log) Last() uint64 {
 	return l.seq
 }
 
-// Emit numbers the event and delivers it, and what is queued meanwhile. If somebody else
-// delivers, the event is queued; if the queue is full, Emit waits for room or for the end
-// of ctx, after which the event is queued all the same. A failure at OnEvent is not told
-// while another failure is being told.
+// Emit numbers the event and delivers it, and the events that others queue meanwhile. If
+// another goroutine holds the delivery, Emit queues the event. If the queue is full, Emit
+// first waits for room or for the end of ctx. Emit drops a failure of OnEvent while
+// another failure is being delivered.
 func (l *Log) Emit(ctx context.Context, ev *hook.Event, how How) {
 	if l.echoes(ev) {
 		return
@@ -182,8 +182,8 @@ func (l *Log) Emit(ctx context.Context, ev *hook.Event, how How) {
 	l.EmitPrepared(ctx, ev, how)
 }
 
-// Prepare is the first part of Emit. A loop calls it before it says that it is away: the
-// event must not change while somebody else may look at it.
+// Prepare is the first part of Emit. A loop calls it before it enters foreign code, because
+// from then on its owner may read the event.
 func (l *Log) Prepare(ev *hook.Event, how How) {
 	ev.SetHost(l.o.Owner.EventHost())
 	if l.o.Parent == nil {
@@ -199,8 +199,7 @@ func (l *Log) EmitPrepared(ctx context.Context, ev *hook.Event, how How) {
 	l.Top().take(ctx, l, ev, how)
 }
 
-// Numbered reports whether the event, which another goroutine may be emitting, has its
-// number.
+// Numbered reports whether the event has its number. Another goroutine may be emitting it.
 func (l *Log) Numbered(ev *hook.Event) bool {
 	top := l.Top()
 	top.mu.Lock()
@@ -208,8 +207,8 @@ func (l *Log) Numbered(ev *hook.Event) bool {
 	return ev.Conversation != ""
 }
 
-// echoes reports whether the event tells of a failure at OnEvent while the news of another
-// failure is being delivered: a hook that fails on such news would go on for ever.
+// echoes reports whether the event is a failure of OnEvent during the delivery of another
+// failure. A hook that fails on such events would cause endless events.
 func (l *Log) echoes(ev *hook.Event) bool {
 	if ev.Kind != event.HookFailed || ev.Detail().Point != point.OnEvent {
 		return false
@@ -220,7 +219,7 @@ func (l *Log) echoes(ev *hook.Event) bool {
 	return top.delivery.busy && top.delivery.aboutFailure
 }
 
-// placeLocked says where the event happens.
+// placeLocked adds the place to the event.
 func (l *Log) placeLocked(ev *hook.Event, how How) {
 	ev.Agent, ev.Depth = l.o.Agent, l.place.Depth
 	if how.Background && ev.Turn != l.place.Turn {
@@ -233,7 +232,8 @@ func (l *Log) placeLocked(ev *hook.Event, how How) {
 	}
 }
 
-// stampLocked says when and where the event happens. It returns who observes it.
+// stampLocked adds number, time and place to the event. It returns the observer to call, or
+// nil.
 func (l *Log) stampLocked(from *Log, ev *hook.Event, how How) (observer func(hook.Event)) {
 	l.timeLocked(ev)
 	if l.o.Conversation == "" {
@@ -261,8 +261,8 @@ func (l *Log) stampLocked(from *Log, ev *hook.Event, how How) (observer func(hoo
 	return observer
 }
 
-// timeLocked gives the event its time, which is never before that of another event. An
-// event that has a time keeps it, unless another one was told with a later time.
+// timeLocked adds the time to the event: its own if it has one, else now, but never before
+// the time of an earlier event.
 func (l *Log) timeLocked(ev *hook.Event) {
 	if ev.Time.IsZero() {
 		ev.Time = l.o.Owner.Now()
@@ -273,7 +273,6 @@ func (l *Log) timeLocked(ev *hook.Event) {
 	ev.Time = l.clock
 }
 
-// listeners are the hooks that hear of an event of this log.
 func (l *Log) listeners() *composite.Composite {
 	if h := l.turnHooks.Load(); h != nil {
 		return h
@@ -281,8 +280,8 @@ func (l *Log) listeners() *composite.Composite {
 	return l.o.Owner.Listeners()
 }
 
-// kept reports whether the store keeps events of the kind: the text of deltas is in the
-// history, and progress is of no use to who reads of it later.
+// kept reports whether the store keeps events of the kind. The history has the text of
+// deltas, and old progress is of no use.
 func kept(kind hook.EventKind) bool {
 	switch kind {
 	case event.TextDelta, event.ReasoningDelta, event.CallProgress:

@@ -7,10 +7,10 @@ import (
 )
 
 // Position is a place in a stream: behind the event of this sequence. The zero
-// Position is in front of everything.
+// Position is before the first event.
 type Position struct {
-	// Epoch is that of the lease under which the event happened. In the stream of all
-	// events it is a number of the process.
+	// Epoch is the epoch of the lease under which the event happened. In the stream of
+	// all events it is Options.Epoch.
 	Epoch int64
 	Seq   uint64
 }
@@ -20,7 +20,7 @@ func (p Position) String() string {
 	return strconv.FormatInt(p.Epoch, 10) + "-" + strconv.FormatUint(p.Seq, 10)
 }
 
-// ParsePosition reads what String has written.
+// ParsePosition reads the form of String.
 func ParsePosition(s string) (Position, error) {
 	epoch, seq, _ := strings.Cut(s, "-")
 	e, err := strconv.ParseInt(epoch, 10, 64)

@@ -13,30 +13,29 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// ErrClosed: the stream has ended, because what makes its events has.
+// ErrClosed: the stream has ended, because the hub was closed.
 var ErrClosed = errors.New("stream: closed")
 
-// Item is one thing that a stream has to tell: an event, or that some were
-// missed, or that their numbers have begun anew.
+// Item is one element of a stream: an event, or a note that events were missed, or
+// that the numbers were reset.
 type Item struct {
-	// At is where the reader is with this; a reader that begins there gets what
-	// follows.
+	// At is the position behind the item. A reader that begins there gets the items
+	// that follow.
 	At Position
-	// Missed events come directly before what follows, and nobody has them any more.
+	// Missed is how many events the reader missed directly before the next item.
 	Missed uint64
-	// Kept: what was missed were deltas and progress, which are not kept; nothing else
-	// is lost.
+	// Kept: the reader missed only deltas and progress, which are not stored.
 	Kept bool
-	// Restarted: what the reader has of higher sequences than At was told by a process
-	// that died before it was kept, and its numbers are given again. If it is not
-	// Kept all numbers have begun anew: everything that the reader has is of before.
+	// Restarted: a process died before it stored the events behind At that the reader
+	// has got, and later events use their numbers again. If Kept is false, all numbers
+	// begin anew: none of the reader's events belongs to the new numbers.
 	Restarted bool
 
 	entry *entry
 }
 
-// Event returns the event; the zero one if the item is none. What comes from the
-// store has of a result the text.
+// Event returns the event; the zero event if the item is a note. A tool result from the
+// store has only its text.
 func (i Item) Event() hook.Event {
 	if i.entry == nil {
 		return hook.Event{}
@@ -47,8 +46,8 @@ func (i Item) Event() hook.Event {
 	return i.entry.ev
 }
 
-// JSON returns the event as it goes over the wire, nil if the item is none. It is
-// encoded once for all readers; nobody changes it.
+// JSON returns the encoded event; nil if the item is a note. All readers share it: do
+// not change it.
 func (i Item) JSON() []byte {
 	if i.entry == nil {
 		return nil
@@ -59,43 +58,42 @@ func (i Item) JSON() []byte {
 	return i.entry.data
 }
 
-// Page is what a reader gets at once.
+// Page is the result of one read.
 type Page struct {
 	Items []Item
-	// Closed: there will be nothing more.
+	// Closed: no more items will come.
 	Closed bool
-	// More is closed when there is something to read; nil if there is something now.
+	// More is closed when there is more to read; nil if there is more now.
 	More <-chan struct{}
 }
 
-// Reader is one position in a stream. It is for one goroutine at a time; Close may
+// Reader is one position in a stream. One goroutine at a time may use it; Close may
 // be called from any.
 type Reader struct {
 	hub          *Hub
 	ring         *ring
 	conversation string
-	// log has what was kept; nil if nothing is. source makes the events; nil if nobody
-	// did when the reader began.
-	log    store.Log
+	// log has the stored events; nil if events are not stored.
+	log store.Log
+	// source makes the events; nil if there was none yet.
 	source Source
 	at     Position
-	// fresh: the position is in front of the first event that comes.
+	// fresh: the reader begins at the first event that comes.
 	fresh bool
-	// checked is the epoch of the stream against which the reader's own was checked.
+	// checked is the epoch of the stream for which check has run.
 	checked int64
 	close   sync.Once
 }
 
-// Position is where the reader is.
+// Position returns the reader's position.
 func (r *Reader) Position() Position { return r.at }
 
-// Close gives back what the reader has. It does not wake one that waits: end its
-// context. It may be called twice.
+// Close releases the reader. It does not wake a reader that waits: cancel the context
+// for that. It may be called twice.
 func (r *Reader) Close() { r.close.Do(func() { r.hub.leave(r) }) }
 
-// Events returns what comes, and waits for it: until the consumer stops, ctx ends
-// or the stream is closed. The last two are errors, as is what the store cannot
-// read; the error comes last.
+// Events yields the items and waits for more, until the consumer stops, ctx ends, the
+// stream is closed or the store fails. The last three yield an error at the end.
 func (r *Reader) Events(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for {
@@ -106,7 +104,7 @@ func (r *Reader) Events(ctx context.Context) iter.Seq2[Item, error] {
 			}
 			for _, item := range p.Items {
 				if !yield(item, nil) {
-					r.at, r.checked = item.At, unchecked // so that the rest comes again
+					r.at, r.checked = item.At, unchecked // the next read returns the rest
 					return
 				}
 			}
@@ -127,8 +125,8 @@ func (r *Reader) Events(ctx context.Context) iter.Seq2[Item, error] {
 	}
 }
 
-// Read returns what there is now and does not wait for more. The error is the
-// store's, or that of ctx: then the reader is where it was.
+// Read returns the items that there are now, and does not wait for more. The error is
+// the store's or that of ctx; the reader then keeps its position.
 func (r *Reader) Read(ctx context.Context) (Page, error) {
 	for {
 		v := r.ring.read(r.at)
@@ -157,14 +155,14 @@ func (r *Reader) live(v view) Page {
 	return Page{Items: items}
 }
 
-// behind goes on where the ring does not have what follows; again says that the
-// reader is now where it has.
+// behind reads where the ring does not have the next event. again says that the ring
+// covers the reader's new position.
 func (r *Reader) behind(ctx context.Context, v view) (p Page, again bool, err error) {
 	if r.log == nil {
 		return r.overtaken(v)
 	}
 	epoch, before := v.epoch, v.before
-	if v.epoch == 0 { // nobody has told anything since somebody follows
+	if v.epoch == 0 { // no event since the ring has readers
 		before = math.MaxUint64
 		epoch = unchecked + 1
 		if r.source != nil {
@@ -208,7 +206,7 @@ func (r *Reader) behind(ctx context.Context, v view) (p Page, again bool, err er
 	return r.skip(v, kept)
 }
 
-// liveSource is who makes the events now; the reader may have been there first.
+// liveSource returns the source. It looks it up again if the reader began before it.
 func (r *Reader) liveSource() Source {
 	if r.source == nil && r.hub.o.Source != nil {
 		r.source = r.hub.o.Source(r.conversation)
@@ -216,13 +214,12 @@ func (r *Reader) liveSource() Source {
 	return r.source
 }
 
-// replay returns the item of a kept event, and in front of it the gap that
-// deltas have left.
+// replay returns the item of a stored event, after a note of the gap before it.
 func (r *Reader) replay(e store.Event, kept bool) []Item {
 	var numbers struct {
 		Epoch int64 `json:"epoch"`
 	}
-	_ = json.Unmarshal([]byte(e.Data), &numbers) // an event without one is of the first
+	_ = json.Unmarshal([]byte(e.Data), &numbers) // 0 if the event has no epoch
 	var items []Item
 	if n := e.Seq - r.at.Seq - 1; n > 0 {
 		items = append(items, Item{At: Position{numbers.Epoch, e.Seq - 1}, Missed: n, Kept: kept})
@@ -231,7 +228,7 @@ func (r *Reader) replay(e store.Event, kept bool) []Item {
 	return append(items, Item{At: r.at, entry: &entry{stored: true, data: []byte(e.Data)}})
 }
 
-// overtaken goes on with the ring where nothing is kept.
+// overtaken moves the reader to the ring when events are not stored.
 func (r *Reader) overtaken(v view) (Page, bool, error) {
 	switch {
 	case v.epoch == 0:
@@ -243,7 +240,7 @@ func (r *Reader) overtaken(v view) (Page, bool, error) {
 	return r.skip(v, false)
 }
 
-// skip goes to where the ring begins.
+// skip moves the reader to the begin of the ring, with a note of the gap.
 func (r *Reader) skip(v view, kept bool) (Page, bool, error) {
 	missed := v.before - min(r.at.Seq, v.before)
 	r.at = Position{v.epoch, max(v.before, r.at.Seq)}
@@ -253,15 +250,15 @@ func (r *Reader) skip(v view, kept bool) (Page, bool, error) {
 	return Page{Items: []Item{{At: r.at, Missed: missed, Kept: kept}}}, false, nil
 }
 
-// check looks whether the reader's position is one of the conversation as it is
-// now. If the process that told its last event died before that was kept, the
-// reader is set back to the last event of its epoch, or of one before, that was.
+// check compares the reader's position with the stored events. If the process died
+// before it stored the reader's last event, check sets the reader back to the last
+// stored event of its epoch or an earlier one.
 func (r *Reader) check(ctx context.Context) (lost bool, err error) {
 	if r.at.Seq == 0 {
 		return false, nil
 	}
-	// valid reports whether an event behind seq is of the reader's epoch or of one
-	// before, and up to which sequence that is known.
+	// valid reports whether the next event behind seq is of the reader's epoch or an
+	// earlier one, and returns its sequence.
 	valid := func(seq uint64) (bool, uint64) {
 		if err != nil {
 			return false, 0

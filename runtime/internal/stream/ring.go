@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	// maxRingBytes bounds the events of a ring; one event is always there.
+	// maxRingBytes bounds the events of a ring. A single event may be larger.
 	maxRingBytes = 4 << 20
-	// pageEvents and pageBytes bound what is taken out at once; one event always is.
+	// pageEvents and pageBytes bound a page. A single event may be larger.
 	pageEvents = 64
 	pageBytes  = 256 << 10
 )
 
-// entry is one event. It is shared by its rings and all their readers.
+// entry is one event. Its rings and all their readers share it.
 type entry struct {
-	// size is what the event takes, with its form on the wire, in bytes.
+	// size estimates the bytes of the event and of its encoded form.
 	size int
-	// coded fills in what is missing of ev and data when somebody wants it.
+	// coded guards the first call of code.
 	coded sync.Once
-	// stored: data is there, and ev is what is missing.
+	// stored: the entry was made from data, and code decodes ev. Else code encodes data.
 	stored bool
 	ev     hook.Event
 	data   []byte
 }
 
-// eventBytes is what an event takes beside its texts, with its detail.
+// eventBytes is the size of an event with its detail, without its texts.
 const eventBytes = 640
 
-// newEntry keeps the event without what it points to: places, and with them the
-// whole history of the turn.
+// newEntry returns an entry without the event's host, which would keep the whole history
+// of the turn alive.
 func newEntry(ev hook.Event) *entry {
 	d := ev.Detail()
 	size := len(ev.Text) + len(d.Args)
@@ -43,17 +43,17 @@ func newEntry(ev hook.Event) *entry {
 
 func (e *entry) code() {
 	if e.stored {
-		_ = json.Unmarshal(e.data, &e.ev) // what is kept was written by the same type
+		_ = json.Unmarshal(e.data, &e.ev) // another version may have written it
 		return
 	}
 	e.data = Encode(e.ev)
 }
 
-// Encode returns the event as it goes over the wire. What of it cannot be written
-// is left out.
+// Encode returns the event as JSON, for readers and the store. If it cannot be encoded,
+// Encode leaves out all but its kind, numbers and ids.
 func Encode(ev hook.Event) []byte {
 	data, err := json.Marshal(ev)
-	if err != nil { // an event is made of what can be written
+	if err != nil { // unexpected: all fields of an event can be encoded
 		data, _ = json.Marshal(hook.Event{Kind: ev.Kind, Seq: ev.Seq, Epoch: ev.Epoch, Conversation: ev.Conversation, Turn: ev.Turn})
 	}
 	return data
@@ -64,27 +64,27 @@ func Encode(ev hook.Event) []byte {
 type ring struct {
 	mu    sync.Mutex
 	limit int
-	// epoch is that of the newest event; 0 if there was none.
+	// epoch is the epoch of the newest event; 0 if there was none.
 	epoch int64
-	// last is the sequence of the newest event that there was, base that before the
-	// first of the epoch.
+	// last is the sequence of the newest event that was put. base is the sequence before
+	// the first event of the epoch.
 	last, base uint64
 	entries    []*entry
 	bytes      int
 	readers    int
 	closed     bool
-	// changed is closed when there is something new; nil if nobody waits.
+	// changed is closed at the next change; nil if no reader waits.
 	changed chan struct{}
 }
 
-// put adds the event at the position; one that does not follow the last begins
-// anew. It returns by how many bytes the ring has grown.
+// put appends the event at the position. If that does not follow the last position, put
+// empties the ring first. It returns by how many bytes the ring has grown.
 func (r *ring) put(at Position, e *entry) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was := r.bytes
 	if at.Epoch != r.epoch || at.Seq != r.last+1 {
-		if at.Epoch != r.epoch { // else some were not told, and are missed
+		if at.Epoch != r.epoch { // in the same epoch, readers miss the gap
 			r.epoch, r.base = at.Epoch, at.Seq-1
 		}
 		r.entries, r.bytes = nil, 0
@@ -104,7 +104,7 @@ func (r *ring) put(at Position, e *entry) int {
 	return r.bytes - was
 }
 
-// forget drops the events but not the count of them, and returns their bytes.
+// forget drops the events, keeps the position, and returns the bytes dropped.
 func (r *ring) forget() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +113,7 @@ func (r *ring) forget() int {
 	return was
 }
 
-// close tells all readers that nothing more comes.
+// close marks the ring as ended and wakes its readers.
 func (r *ring) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,22 +130,23 @@ func (r *ring) end() Position {
 	return Position{r.epoch, r.last}
 }
 
-// view is what a reader sees of a ring.
+// view is a snapshot of a ring for a reader.
 type view struct {
-	// covers: the ring has everything behind the position.
+	// covers: the ring has every event behind the position.
 	covers  bool
 	entries []*entry
-	// epoch, base and before say where the ring begins: before is the sequence of the
-	// newest event that it does not have.
-	epoch        int64
-	base, before uint64
-	// closed: there will be nothing more.
+	// epoch and base are those of the ring.
+	epoch int64
+	base  uint64
+	// before is the sequence of the newest event that the ring does not have any more.
+	before uint64
+	// closed: no more events will come.
 	closed bool
-	// more is closed when there is something new; nil if there is something now.
+	// more is closed at the next change; nil if there are entries now.
 	more <-chan struct{}
 }
 
-// read returns what comes behind the position, up to a page.
+// read returns the events behind the position, up to a page.
 func (r *ring) read(at Position) view {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// listener is who is being told of an event.
+// listener is a kind of receiver of an event.
 type listener int
 
 const (
@@ -20,16 +20,16 @@ const (
 	nobody
 )
 
-// deliver tells the hook, then those who follow, and then the observer. Each gets a copy.
-// Only the hook is told of internal events.
+// deliver calls the hook, then the followers, then the observer. Each gets a copy. Only the
+// hook gets internal events.
 func (d Delivery) deliver(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event)) {
 	for next := theHook; next != nobody; {
 		d.tell(ctx, h, ev, observer, &next)
 	}
 }
 
-// tell tells the listeners from next on. If one of them panics it returns, with next
-// behind that one: so one deferred call serves all of them.
+// tell calls the listeners from next on. If one of them panics, tell returns with next
+// behind that one: so one deferred call serves all listeners.
 func (d Delivery) tell(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event), next *listener) {
 	defer d.recovered(ctx, next)
 	if *next == theHook {
@@ -46,8 +46,8 @@ func (d Delivery) tell(ctx context.Context, h hook.Hook, ev *hook.Event, observe
 	*next = nobody
 }
 
-// recovered is deferred by tell. An observer that panics is not called again. One that ends
-// its goroutine gives the delivery away.
+// recovered is deferred by tell. It does not call an observer again that has panicked. If a
+// listener ends the goroutine, recovered gives the delivery back.
 func (d Delivery) recovered(ctx context.Context, next *listener) {
 	if *next == nobody {
 		return
@@ -56,7 +56,7 @@ func (d Delivery) recovered(ctx context.Context, next *listener) {
 	switch {
 	case v == nil:
 		d.drop()
-	case !d.Held(): // the new holder has told of it
+	case !d.Held(): // the new holder has reported it
 		*next = nobody
 	case *next == theHook:
 		*next = theFollowers
@@ -74,7 +74,7 @@ func (d Delivery) recovered(ctx context.Context, next *listener) {
 // emit queues an event about the delivery itself.
 func (d Delivery) emit(ctx context.Context, ev hook.Event) { d.log.Emit(ctx, &ev, How{Inside: true}) }
 
-// panicFailure is the failure of an OnEvent that panicked with v; a composite panics with
+// panicFailure is the failure of an OnEvent that panicked with v. A composite panics with
 // the failure of its member.
 func panicFailure(v any) *hook.Failure {
 	if f, ok := v.(*hook.Failure); ok {
@@ -94,7 +94,7 @@ func (l *Log) forgetObserver() {
 	l.forgetObserversLocked()
 }
 
-// forgetObserversLocked has no observer told of what is queued.
+// forgetObserversLocked removes the observers from the queue.
 func (l *Log) forgetObserversLocked() {
 	for i := range l.delivery.queue {
 		l.delivery.queue[i].observer = nil

@@ -12,14 +12,14 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 )
 
-// errTimeLimit is the cause with which an attempt's context ends at its own time limit.
+// errTimeLimit is the cause of an attempt's context after the attempt's time limit.
 var errTimeLimit = errors.New("runtime: the tool's time is over")
 
 // attempts is a call as its wraps see it.
 type attempts struct{ run *Run }
 
-// Run implements [hook.ToolNext]: it makes one attempt. If that may not start, the
-// result of the attempt before stands.
+// Run implements [hook.ToolNext]: it makes one attempt. If the attempt may not start, it
+// returns the result of the attempt before.
 func (a attempts) Run(ctx context.Context) message.ToolResult {
 	r := a.run
 	r.attempts++
@@ -59,7 +59,7 @@ func (r *Run) limited(ctx context.Context, env *hook.Env, limit time.Duration) m
 	late, stop := abandoned.Late(limited, r.env.Grace)
 	defer stop()
 	env.Deadline, _ = limited.Deadline()
-	result, unlock := composite.PanicResult(), r.queue.unlock // the result stays if the tool ends the goroutine
+	result, unlock := composite.PanicResult(), r.queue.unlock // the result if the tool ends the goroutine
 	r.queue.unlock = func() {}
 	call := abandoned.Go(&r.runner.abandoned, r.work(), func() error {
 		defer unlock()
@@ -76,8 +76,8 @@ func (r *Run) limited(ctx context.Context, env *hook.Env, limit time.Duration) m
 	return message.FailedResult(message.FailTimeout, timedOut+"; it did not end, and what it did is not known")
 }
 
-// inTime marks a failed result as a timeout if the time limit was over. It keeps the text
-// of the tool, unless that only says that it was cancelled.
+// inTime marks a failed result as a timeout if the time limit has passed. It keeps the text
+// of the tool, unless the result is just cancelled.
 func inTime(limited context.Context, r message.ToolResult, timedOut string) message.ToolResult {
 	if !r.IsError() || !errors.Is(context.Cause(limited), errTimeLimit) {
 		return r

@@ -9,22 +9,22 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 )
 
-// queue is what the attempts at a call wait for: their exclusive key and a slot.
+// queue is the state of an attempt that waits for its exclusive key and a slot.
 type queue struct {
 	// unlock frees the exclusive key of the attempt. The goroutine that runs the tool calls
-	// it when the tool returns, never the one that gives the tool up.
+	// it when the tool returns, never the goroutine that abandons the tool.
 	unlock func()
-	// waited is how long all attempts have waited.
+	// waited is the time that all attempts together have waited.
 	waited time.Duration
-	// holder is the call that has the key for which the attempt waits; "" if there is none.
+	// holder describes the call that holds the key; "" if the attempt does not wait for it.
 	holder string
 	// crowded: too many calls of the tool are abandoned.
 	crowded bool
 }
 
-// admit waits for the exclusive key and a slot, which release gives back. It returns false
-// if the attempt must not start: ctx ended before, the call is abandoned, or too many calls
-// of the tool are.
+// admit waits for the exclusive key and a slot; release gives them back. It returns false
+// if the attempt must not start: ctx has ended, the call is abandoned, or too many calls of
+// the tool are.
 func (r *Run) admit(ctx context.Context) bool {
 	if !r.mayStart() {
 		return false
@@ -41,13 +41,11 @@ func (r *Run) admit(ctx context.Context) bool {
 	return true
 }
 
-// mayStart reports whether an attempt may start as things stand.
 func (r *Run) mayStart() bool {
 	r.queue.crowded = r.runner.abandoned.Of(r.work()) >= r.runner.o.Abandoned
 	return !r.queue.crowded && r.task.State() != abandoned.Abandoned
 }
 
-// takeKey waits for the exclusive key.
 func (r *Run) takeKey(ctx context.Context) bool {
 	key := r.Place.Tool().Exclusive
 	if key == "" {
@@ -63,7 +61,7 @@ func (r *Run) takeKey(ctx context.Context) bool {
 	return true
 }
 
-// waitsFor emits which call has the exclusive key.
+// waitsFor emits progress that names the holder of the exclusive key.
 func (r *Run) waitsFor(holder string) {
 	r.queue.holder = holder
 	r.report("waits for " + holder)
@@ -93,13 +91,12 @@ func (r *Run) freeSlot() {
 	}
 }
 
-// release gives back the slot and the exclusive key.
 func (r *Run) release() {
 	r.freeSlot()
 	r.queue.unlock()
 }
 
-// notAdmitted is the result of a call no attempt at which has started.
+// notAdmitted is the result of a call without an attempt that started.
 func (r *Run) notAdmitted() message.ToolResult {
 	switch {
 	case r.queue.crowded:

@@ -12,9 +12,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 )
 
-// Run is one bound call. Set the exported fields, hand it to [Runner.RunAll] and do not
-// copy or change it after that. The goroutine of an abandoned call keeps it until the call
-// ends.
+// Run is one call whose tool is known. Set the exported fields, hand it to [Runner.RunAll],
+// and do not copy or change it after that. The goroutine of an abandoned call keeps it
+// until the call ends.
 type Run struct {
 	// Place is the call as hooks and the tool see it.
 	Place *hook.ToolCall
@@ -28,11 +28,11 @@ type Run struct {
 	runner *Runner
 	env    Env
 	task   abandoned.Task
-	// hasSlot: an attempt has one of the slots. Whoever sets it to false gives the slot
-	// back: the attempt at its end, or Abandon.
+	// hasSlot: an attempt has a slot. The attempt at its end, or Abandon, sets it to false
+	// and gives the slot back.
 	hasSlot atomic.Bool
 
-	// The goroutine of the call writes the fields below, until the task has ended.
+	// Only the goroutine of the call writes the fields below, until the task has ended.
 
 	attempts int
 	// started: an attempt was admitted. last is the result of the last such attempt.
@@ -44,9 +44,9 @@ type Run struct {
 
 var _ hook.Runner = (*Run)(nil)
 
-// Abandon gives the call up, unless it has ended, and returns the state in which it was. A
-// call that waited never begins. One that runs gives its slot back. It may be called at any
-// time and from any goroutine.
+// Abandon abandons the call, unless it has ended, and returns the state before. A call that
+// waited never begins. A call that runs gives its slot back. Any goroutine may call it at
+// any time.
 func (r *Run) Abandon() abandoned.State {
 	was := r.task.Abandon()
 	if was == abandoned.Running {
@@ -67,7 +67,7 @@ func (r *Run) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	began := time.Now()
 	result, returned := message.ToolResult{}, false
 	defer func() {
-		if !returned { // the tool or a wrap has ended the goroutine
+		if !returned { // the tool or a wrap ended the goroutine
 			result = composite.PanicResult()
 		}
 		r.end = r.completion(result, time.Since(began))
@@ -78,8 +78,8 @@ func (r *Run) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return result
 }
 
-// completion is how a call ended that returned the result after that time. Without an
-// attempt that started it was cancelled, and the time that it queued does not count.
+// completion describes a call that returned the result after the time took. Queued time does
+// not count. A call without an attempt that started was cancelled.
 func (r *Run) completion(result message.ToolResult, took time.Duration) composite.Completion {
 	switch {
 	case r.started:
@@ -90,8 +90,8 @@ func (r *Run) completion(result message.ToolResult, took time.Duration) composit
 	return composite.Completion{Result: result, Outcome: message.OutcomeCancelled}
 }
 
-// report emits how far the call is, unless it is abandoned,
-// because then the conversation may have another turn.
+// report emits the progress of the call. An abandoned call
+// emits none, because the conversation may have another turn by then.
 func (r *Run) report(text string) {
 	if r.task.State() == abandoned.Abandoned {
 		return
@@ -100,7 +100,7 @@ func (r *Run) report(text string) {
 		WithDetail(hook.EventDetail{CallID: r.Place.ID(), Tool: r.Place.Name()}))
 }
 
-// work is how the call is counted when it is abandoned.
+// work is the kind under which an abandoned call is counted.
 func (r *Run) work() abandoned.Work { return abandoned.Work{Tool: r.Place.Name()} }
 
 // cancelled is the result of a call that never started; why may be "".

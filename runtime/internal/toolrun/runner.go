@@ -1,12 +1,12 @@
 // Package toolrun runs the tool calls of all turns of a runtime: within slots, exclusive
 // keys and time limits, and without waiting for tools that ignore their context.
 //
-// A turn hands the bound calls of one step to [Runner.RunAll]. Each of them is a [Run],
-// from outside to inside: the goroutine that [composite.DispatchAll] gives it, the WrapTool
-// of the hooks, and for each attempt the exclusive key, a slot, the time limit, the tool.
+// A turn hands the calls of one step to [Runner.RunAll]. The layers of a [Run] are, from
+// outside to inside: its goroutine from [composite.DispatchAll], the WrapTool of the hooks,
+// and for each attempt the exclusive key, a slot, the time limit, the tool.
 //
-// An abandoned call still runs although nobody waits for it. It has given its slot back,
-// keeps its exclusive key until the tool returns, and is counted until then. If too many
+// An abandoned call still runs, but the turn does not wait for it. It has given its slot
+// back; it keeps its exclusive key, and is counted, until the tool returns. If too many
 // calls of a tool are abandoned, further calls of the tool fail at once.
 package toolrun
 
@@ -24,8 +24,8 @@ import (
 
 // Options bound a [Runner].
 type Options struct {
-	// Slots is how many calls run at once, without those of tools that wait for a person or
-	// an agent. At least 1.
+	// Slots is how many calls run at once. Calls of tools that wait for a person or an agent
+	// do not count. At least 1.
 	Slots int
 	// Abandoned is how many calls of one tool may be abandoned and still run. At least 1.
 	Abandoned int
@@ -40,26 +40,26 @@ type Runner struct {
 	abandoned abandoned.Counts
 }
 
-// New returns a runner without goroutines. [Runner.Close] ends those that it starts.
+// New returns a runner. [Runner.Close] ends the goroutines that the runner starts.
 func New(o Options) *Runner {
 	return &Runner{o: o, slots: make(chan struct{}, o.Slots), pool: pool.New()}
 }
 
-// Env is what the calls of one step have in common.
+// Env is common to the calls of one step.
 type Env struct {
 	// Hooks is the composite whose WrapTool surrounds each call.
 	Hooks *composite.Composite
 	// Events is the context of the events that calls emit. It outlives that of the calls.
 	Events context.Context
-	// Grace is how long RunAll waits for calls that run after their context has ended, and
-	// for a tool after its time limit. 0 is not at all.
+	// Grace is how long RunAll waits for running calls after ctx has ended, and for a tool
+	// after its time limit. With 0 it does not wait.
 	Grace time.Duration
 }
 
-// RunAll runs the calls of one step, which start in their order, and returns when all have
-// ended or are abandoned. It calls done once for each, on the caller's goroutine and in
-// order of completion. When ctx ends, calls that wait for their key or slot are cancelled;
-// the others get the grace period and are then abandoned.
+// RunAll starts the calls of one step in order, and returns when all have ended or are
+// abandoned. It calls done once for each call, on the caller's goroutine and in order of
+// completion. When ctx ends, calls that wait for their key or slot are cancelled; the
+// others get the grace period and are then abandoned.
 //
 // RunAll must not be called after [Runner.Close], nor twice with the same runs.
 func (r *Runner) RunAll(ctx context.Context, env Env, runs []Run, done func(i int, end composite.Completion)) {
@@ -81,9 +81,8 @@ func (r *Runner) RunAll(ctx context.Context, env Env, runs []Run, done func(i in
 // Abandoned returns the abandoned calls that still run, sorted by tool.
 func (r *Runner) Abandoned() []abandoned.Work { return r.abandoned.List() }
 
-// Close waits until all calls have ended and then for the goroutines that ran them, or
-// until ctx ends. It returns the abandoned calls that are left. Their goroutines end with
-// them.
+// Close waits until all calls and the goroutines that ran them have ended, or until ctx
+// ends. It returns the abandoned calls that are left; their goroutines end when they do.
 func (r *Runner) Close(ctx context.Context) []abandoned.Work {
 	ended := make(chan struct{})
 	go func() {

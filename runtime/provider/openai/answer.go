@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// afterFinish is how long a stream that has finished may keep quiet before it
-	// counts as ended: what may still come is the usage.
+	// afterFinish is how long to wait for the usage after the finish. Then the stream
+	// counts as ended.
 	afterFinish = 5 * time.Second
-	// afterDone is how long the end of a finished response is waited for, so that
-	// its connection can serve the next request.
+	// afterDone is how long to wait for the end of a finished response, so that its
+	// connection can serve the next request.
 	afterDone = 50 * time.Millisecond
 )
 
@@ -30,10 +30,10 @@ const (
 type answer struct {
 	p     *Provider
 	yield func(message.Chunk, error) bool
-	// left: the consumer wants no more.
+	// left: the consumer has stopped.
 	left bool
-	// text is the size of the request in bytes and messages their number, sent the
-	// bytes that have been passed on.
+	// text is the size of the request in bytes, messages the number of its messages, and
+	// sent the bytes passed on.
 	text, messages, sent int
 
 	events *sse.Reader
@@ -42,15 +42,14 @@ type answer struct {
 	data  bytes.Buffer
 	chunk chunk
 	calls calls
-	// halves of characters that wait for the other half.
+	// textHalf and reasoningHalf are halves of characters that wait for the other half.
 	textHalf, reasoningHalf rune
 	finish                  message.FinishReason
-	// usage as it came; counted: it has come.
+	// usage is the server's; counted: it has come.
 	usage   message.Usage
 	counted bool
 }
 
-// run makes the request and plays the stream to the consumer.
 func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 	p := a.p
 	if p.err != nil {
@@ -72,7 +71,7 @@ func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 		return p.ended(ctx, parent, err)
 	}
 	defer resp.Body.Close()
-	defer context.AfterFunc(ctx, func() { _ = resp.Body.Close() })() // whatever the client's own transport does
+	defer context.AfterFunc(ctx, func() { _ = resp.Body.Close() })() // even if the client's transport ignores ctx
 	w.body, w.quiet = resp.Body, p.o.IdleTimeout
 	if err = p.accept(resp, w); err == nil {
 		a.events = sse.NewReader(w, &sse.Options{
@@ -86,8 +85,8 @@ func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 	return p.ended(ctx, parent, err)
 }
 
-// play reads events until the stream is over. A finish is what makes an answer
-// whole; a connection that breaks behind it has done its work.
+// play reads events until the end of the stream. With a finish the answer is complete; an
+// error after that does not matter.
 func (a *answer) play(parent context.Context, w *watch) error {
 	for {
 		ev, err := a.events.Next()
@@ -113,7 +112,7 @@ func (a *answer) play(parent context.Context, w *watch) error {
 	}
 }
 
-// over ends an answer whose stream is over.
+// over ends an answer after the end of its stream.
 func (a *answer) over(parent context.Context, err error) error {
 	var e *Error
 	var line *sse.LineError
@@ -134,16 +133,15 @@ func (a *answer) over(parent context.Context, err error) error {
 	return err
 }
 
-// tooLarge names the option that bounds what a server has sent too much of.
+// tooLarge returns an error that names the exceeded option.
 func tooLarge(err error, option string, limit int) error {
 	return faulty(message.FailureTooLarge, fmt.Errorf("openai: %w: Options.%s is %d bytes", err, option, limit))
 }
 
-// failed is the name of an event that holds an error. llama.cpp has a field of that name
-// instead.
+// failed is the name of an event with an error. llama.cpp uses a field of that name.
 const failed = "error"
 
-// event takes one event: its data is one value, or several.
+// event reads one event. Its data has one or more values.
 func (a *answer) event(ev sse.Event) (done bool, err error) {
 	data := ev.Data
 	if ev.Name == failed && len(data) > 0 {
@@ -166,7 +164,6 @@ func (a *answer) event(ev sse.Event) (done bool, err error) {
 	}
 }
 
-// misread says why an event is no part of an answer.
 func (a *answer) misread(err error, ev sse.Event) error {
 	const what = "an event is no part of an answer: "
 	of, typed := errors.AsType[*json.SemanticError](err)
@@ -185,14 +182,12 @@ func (a *answer) misread(err error, ev sse.Event) error {
 	return a.p.broken(what+"it ends in the middle", ev.Data)
 }
 
-// failure reads an event that the server calls an error.
 func (a *answer) failure(data []byte) error {
 	e := refusalOf(data, http.StatusOK)
 	e.Message = orElse(e.Message, string(data))
 	return a.p.shown(e)
 }
 
-// take passes one chunk on.
 func (a *answer) take(c *chunk) error {
 	if why := c.refusal(); why != nil {
 		return a.p.shown(why.error(http.StatusOK))
@@ -205,7 +200,7 @@ func (a *answer) take(c *chunk) error {
 		d.text, d.reasoning, d.calls = piece{}, piece{}, nil
 	}
 	if d.says() {
-		a.finish = "" // it was none: more follows
+		a.finish = "" // not the end: more follows
 	}
 	if !a.say(message.ChunkReasoning, &a.reasoningHalf, d.reasoning) || !a.say(message.ChunkText, &a.textHalf, d.text) {
 		return nil
@@ -225,7 +220,7 @@ func (a *answer) take(c *chunk) error {
 	return nil
 }
 
-// say passes text on; false if the consumer has left.
+// say passes text on; it returns false if the consumer has stopped.
 func (a *answer) say(kind message.ChunkKind, waiting *rune, p piece) bool {
 	if p.empty() {
 		return true
@@ -243,7 +238,7 @@ func (a *answer) send(chunk message.Chunk) bool {
 	return !a.left
 }
 
-// end ends what is open and finishes.
+// end ends open blocks and sends the finish.
 func (a *answer) end() error {
 	_ = a.tail(message.ChunkReasoning, a.reasoningHalf) && a.tail(message.ChunkText, a.textHalf)
 	if err := a.endCalls(); err != nil {
@@ -262,10 +257,10 @@ func (a *answer) end() error {
 	return nil
 }
 
-// tail passes on what is left of half a character.
+// tail passes on a waiting half of a character.
 func (a *answer) tail(kind message.ChunkKind, waiting rune) bool {
 	return waiting == 0 || a.send(message.Chunk{Kind: kind, Text: half(waiting)})
 }
 
-// estimate is the usual guess: four bytes a token.
+// estimate estimates tokens: four bytes a token.
 func estimate(size int) int64 { return int64(size+3) / 4 }

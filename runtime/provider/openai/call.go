@@ -8,33 +8,32 @@ import (
 )
 
 const (
-	// maxCalls bounds the tool calls of one answer.
+	// maxCalls limits the tool calls of one answer.
 	maxCalls = 1024
-	// maxWord bounds the id and the name of a call, and maxEarly the arguments that
-	// come before the names of their calls, in bytes. No server sends as much.
+	// maxWord limits the id and the name of a call, and maxEarly the arguments that come
+	// before the names of their calls, in bytes. No server sends as much.
 	maxWord  = 1024
 	maxEarly = 1 << 20
 )
 
-// calls are the tool calls of an answer, in the order in which they began; that
-// is the index by which they are passed on.
+// calls are the tool calls of an answer, in the order of their begin. Their position is
+// their index in the chunks passed on.
 type calls struct {
 	all []call
 	few [4]call
-	ids map[string]bool // those that were passed on
-	// chunks counts the chunks that had a part of a call.
+	ids map[string]bool // the ids passed on
+	// chunks counts the chunks with a part of a call.
 	chunks int
 	// early is the size of all arguments that wait for a name.
 	early int
 }
 
-// call is a tool call on its way.
 type call struct {
 	index int    // on the wire, -1 for none
 	id    string // on the wire, "" for none
 	name  string
 	args  shape
-	// half of a character that waits for the other half.
+	// half is half a character that waits for the other half.
 	half rune
 	// early are arguments that came before the name.
 	early []byte
@@ -43,7 +42,6 @@ type call struct {
 	chunk int
 }
 
-// call passes one piece of a tool call on.
 func (a *answer) call(d *callDelta) error {
 	if len(d.id) > maxWord || len(d.name) > maxWord {
 		return a.p.broken("the id or the name of a tool call is longer than "+strconv.Itoa(maxWord)+" bytes", nil)
@@ -52,7 +50,7 @@ func (a *answer) call(d *callDelta) error {
 	if at < 0 {
 		switch {
 		case d.args.empty() && d.name == "" && d.id == "":
-			return nil // nothing has begun, and nothing is lost
+			return nil // no call has begun, so none is lost
 		case d.name == "" && d.id == "" && d.index < 0:
 			return a.p.broken("there are arguments of no tool call", []byte(d.args.text))
 		case len(a.calls.all) == maxCalls:
@@ -86,8 +84,8 @@ func (a *answer) call(d *callDelta) error {
 	return nil
 }
 
-// begin passes on that a call has begun and returns what is known of its
-// arguments, of which text is the newest part.
+// begin passes on the begin of a call, and returns its arguments so far; text is their
+// newest part.
 func (a *answer) begin(at int, text string) string {
 	c := &a.calls.all[at]
 	c.begun = true
@@ -99,7 +97,7 @@ func (a *answer) begin(at int, text string) string {
 	return text
 }
 
-// find returns the call that a piece belongs to, -1 if it begins one.
+// find returns the call of a piece; -1 if the piece begins a call.
 func (s *calls) find(d *callDelta) int {
 	last := len(s.all) - 1
 	at := last
@@ -118,7 +116,7 @@ func (s *calls) find(d *callDelta) int {
 			at--
 		}
 		if at < 0 {
-			at = last // some give every piece an id of its own
+			at = last // some servers give every piece an id of its own
 		}
 	}
 	if at < 0 || s.beginsAnother(&s.all[at], d) {
@@ -127,9 +125,9 @@ func (s *calls) find(d *callDelta) int {
 	return at
 }
 
-// beginsAnother reports whether the piece is the beginning of a call that only
-// looks like c, having the same index or none. A piece without a name never
-// begins a call; some servers repeat the name with every piece.
+// beginsAnother reports whether the piece begins a new call although it has the index of c,
+// or none. A piece without a name never begins a call; some servers repeat the name with
+// every piece.
 func (s *calls) beginsAnother(c *call, d *callDelta) bool {
 	switch {
 	case d.name == "" || c.name == "":
@@ -152,8 +150,8 @@ func (s *calls) add(index int) int {
 	return len(s.all) - 1
 }
 
-// unique returns the id, or one made of the place in the conversation if there
-// is none or this answer has used it before.
+// unique returns the id. If there is none, or this answer has used it before, it makes one
+// from the place in the conversation.
 func (s *calls) unique(id string, messages, at int) string {
 	if s.ids == nil {
 		s.ids = map[string]bool{}
@@ -165,8 +163,8 @@ func (s *calls) unique(id string, messages, at int) string {
 	return id
 }
 
-// endCalls passes on the ends of the calls, but for the last one of an answer
-// that was cut off.
+// endCalls passes on the ends of the calls, except the last call of an answer that was cut
+// off.
 func (a *answer) endCalls() error {
 	last := len(a.calls.all) - 1
 	for i := range a.calls.all {
@@ -189,8 +187,7 @@ func (a *answer) endCalls() error {
 	return nil
 }
 
-// shape follows a JSON text as far as brackets and quotes go, to see whether an
-// object has come to its end.
+// shape tracks the brackets and quotes of a JSON text, to find the end of an object.
 type shape struct {
 	depth         int
 	text, escaped bool

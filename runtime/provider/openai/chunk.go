@@ -4,8 +4,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// chunk is one chunk of an answer, or an error in its place. What has another type
-// than most servers send is passed over where that loses no part of the answer.
+// chunk is one chunk of an answer, or an error instead. Values of unusual types are ignored
+// where that loses no part of the answer.
 type chunk struct {
 	Choices list[choice]  `json:"choices"`
 	Usage   object[usage] `json:"usage"`
@@ -14,8 +14,8 @@ type chunk struct {
 	Message text          `json:"message"`
 }
 
-// choice is one of one, because no more are asked for. Some servers repeat the answer
-// as Message at the end, some send only that.
+// choice is the only choice, because the request asks for one. Some servers repeat the
+// answer as Message at the end, some send only Message.
 type choice struct {
 	Delta   part `json:"delta"`
 	Message part `json:"message"`
@@ -32,7 +32,6 @@ type part struct {
 	FunctionCall     *function      `json:"function_call"`
 }
 
-// callPart is a piece of a tool call.
 type callPart struct {
 	Index    *index   `json:"index"`
 	ID       text     `json:"id"`
@@ -57,7 +56,7 @@ type usageDetails struct {
 	Reasoning count `json:"reasoning_tokens"`
 }
 
-// tokens returns the usage, which nothing but zeros says nothing about.
+// tokens returns the usage; counted is false if there is none or it has only zeros.
 func (c *chunk) tokens() (u message.Usage, counted bool) {
 	is := c.Usage.is
 	u.Input, u.Output = int64(is.Input), int64(is.Output)
@@ -66,7 +65,7 @@ func (c *chunk) tokens() (u message.Usage, counted bool) {
 	return u, u.Total() > 0
 }
 
-// refusal returns the error that stands in place of an answer, nil if there is none.
+// refusal returns the error that the chunk has instead of an answer, or nil.
 func (c *chunk) refusal() *reason {
 	if c.Error == nil && c.Object == "error" {
 		return &reason{Message: words(c.Message)}
@@ -74,7 +73,6 @@ func (c *chunk) refusal() *reason {
 	return c.Error
 }
 
-// delta is what a chunk adds to the answer.
 type delta struct {
 	text, reasoning piece
 	calls           []callDelta
@@ -83,14 +81,13 @@ type delta struct {
 	repeat bool
 }
 
-// callDelta is one piece of a tool call.
 type callDelta struct {
 	index    int // -1: there is none
 	id, name string
 	args     piece
 }
 
-// says reports whether the chunk carries a part of the answer.
+// says reports whether the chunk has a part of the answer.
 func (d *delta) says() bool {
 	return !d.text.empty() || !d.reasoning.empty() || len(d.calls) > 0
 }

@@ -12,10 +12,10 @@ import (
 
 var _ provider.Classified = (*Error)(nil)
 
-// Classify implements provider.Classified: by the server's own words first, which
-// say more than the status, then by the status. An error within a stream has none,
-// unless its code is one; without any word the server has given up. "Invalid
-// request" is what many say with every status from 400 on.
+// Classify implements provider.Classified: first by the server's own words, which say more
+// than the status, then by the status. An error within a stream has a status only if its
+// code is one; without any word it is a failure of the server. "Invalid request" says
+// nothing, because many servers send it with every status from 400 on.
 func (e *Error) Classify() (message.FailureClass, time.Duration) {
 	status := e.Status
 	if n, err := strconv.Atoi(e.Code); err == nil && status == http.StatusOK && n >= 300 && n <= 599 {
@@ -34,8 +34,7 @@ func (e *Error) Classify() (message.FailureClass, time.Duration) {
 	return class, e.RetryAfter
 }
 
-// classOfWord returns what the code or type of an error means; "" if that is not
-// known.
+// classOfWord returns the class of an error's code or type; "" if it is unknown.
 func classOfWord(word string) message.FailureClass {
 	switch strings.ToLower(word) {
 	case "rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "tokens", "requests":
@@ -92,7 +91,7 @@ func tooLong(message string) bool {
 	return false
 }
 
-// faulty gives what no server has said its class.
+// faulty gives an error of our own its class.
 func faulty(class message.FailureClass, err error) error {
 	return &provider.Error{Class: class, Err: err}
 }

@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	// maxMessage bounds the text of an error, in bytes.
+	// maxMessage limits the text of an error, in bytes.
 	maxMessage = 500
-	// maxRefusal bounds what is read of a response that is no stream.
+	// maxRefusal limits the bytes read of a response that is no stream.
 	maxRefusal = 64 << 10
-	// maxRetryAfter bounds what a server may ask for.
+	// maxRetryAfter limits the time that a server may ask to wait.
 	maxRetryAfter = 24 * time.Hour
 )
 
-// Error is what the server calls an error.
+// Error is an error that the server reports.
 type Error struct {
-	// Status is that of the response; 200 if the error came within a stream.
+	// Status is the status of the response; 200 if the error came within a stream.
 	Status int
 	// Code and Type are the server's own words, "" if it gave none:
 	// "rate_limit_exceeded", "invalid_request_error".
 	Code, Type string
-	// Message is the server's text, or what can be said without one: one line of
-	// at most 500 bytes.
+	// Message is the server's text, or a description of the response without one: one
+	// line of at most 500 bytes.
 	Message string
 	// RetryAfter is how long the server asks to wait, at most a day; 0 if it does
 	// not say.
@@ -56,9 +56,9 @@ func (e *Error) Error() string {
 	return sb.String()
 }
 
-// refusal makes an error of a response that is not 2xx.
+// refusal returns the error of a response that is not 2xx.
 func (p *Provider) refusal(resp *http.Response, from io.Reader) error {
-	body, _ := io.ReadAll(io.LimitReader(from, maxRefusal)) // what came is better than why no more did
+	body, _ := io.ReadAll(io.LimitReader(from, maxRefusal)) // use the part read before any error
 	e := refusalOf(body, resp.StatusCode)
 	e.RetryAfter = retryAfter(resp.Header, time.Now())
 	if e.Message == "" {
@@ -67,14 +67,14 @@ func (p *Provider) refusal(resp *http.Response, from io.Reader) error {
 	return p.shown(e)
 }
 
-// shown makes the texts of an error fit to be shown.
+// shown removes secrets from the texts of an error and shortens them.
 func (p *Provider) shown(e *Error) *Error {
 	e.Message = p.veil.line(e.Message, maxMessage)
 	e.Code, e.Type = p.veil.line(e.Code, 100), p.veil.line(e.Type, 100)
 	return e
 }
 
-// unworded says what a response without an error object is.
+// unworded describes a response without an error object.
 func unworded(resp *http.Response, body []byte) string {
 	text := strings.TrimSpace(string(body))
 	switch {
@@ -93,7 +93,6 @@ func isHTML(h http.Header, text string) bool {
 	return kind == "text/html" || strings.HasPrefix(text, "<")
 }
 
-// titled returns the title of a page.
 func titled(page string) string {
 	low := strings.ToLower(page)
 	from := strings.Index(low, "<title>")
@@ -118,11 +117,11 @@ type refusal struct {
 	Detail  detail `json:"detail"`
 }
 
-// refusalOf reads what it can of a body that may be an error object.
+// refusalOf reads the body of an error object as far as it can.
 func refusalOf(body []byte, status int) *Error {
 	var r refusal
 	if jsontext.Value(body).Kind() == jsontext.KindBeginObject {
-		_ = json.Unmarshal(body, &r, lax()) // what came before a mistake is better than nothing
+		_ = json.Unmarshal(body, &r, lax()) // use the part before a mistake
 	}
 	return &Error{
 		Status: status, Message: orElse(orElse(string(r.Error.Message), string(r.Message)), string(r.Detail)),
@@ -165,8 +164,8 @@ func (t *detail) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// retryAfter reads what the server asks to wait. A time of day is measured from
-// the server's own clock, if it says what that shows.
+// retryAfter reads the time that the server asks to wait. For a time of day it uses the
+// server's own clock, if the response has a Date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return bounded(ms / 1000)
@@ -195,7 +194,7 @@ func bounded(seconds float64) time.Duration {
 	return 0
 }
 
-// broken says what of the stream is not the wire, with an excerpt.
+// broken returns an ErrProtocol with an excerpt of the stream.
 func (p *Provider) broken(what string, text []byte) error {
 	const most = 120
 	if len(text) == 0 {
@@ -205,8 +204,7 @@ func (p *Provider) broken(what string, text []byte) error {
 	return fmt.Errorf("openai: %w: %s: %q", provider.ErrProtocol, what, p.veil.line(string(text), most))
 }
 
-// unreachable is why no response came, without what net/http adds to it: the
-// whole address.
+// unreachable returns why no response came, without the address that net/http adds.
 func (p *Provider) unreachable(err error) error {
 	if ue := (*url.Error)(nil); errors.As(err, &ue) {
 		err = ue.Err

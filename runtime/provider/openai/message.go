@@ -21,7 +21,7 @@ func (e *encoder) messages(req message.ModelRequest) {
 		e.string(req.System)
 		e.raw(`}`)
 	}
-	images := 0 // in the results since the last message that was none
+	images := 0 // in the results since the last other message
 	for i, m := range req.Messages.All() {
 		switch m.Role {
 		case message.RoleTool:
@@ -44,7 +44,7 @@ func (e *encoder) messages(req message.ModelRequest) {
 	}
 }
 
-// user writes a text where that is all, because not every server reads lists.
+// user writes a single text as a string, because not every server reads lists.
 func (e *encoder) user(content message.List[message.Block]) {
 	if content.Len() == 1 && content.At(0).Kind == message.BlockText {
 		e.string(content.At(0).Text)
@@ -114,7 +114,6 @@ func (e *encoder) image(b message.Block) {
 	e.raw(`}}`)
 }
 
-// plain returns the text that stands for a block on a wire of text.
 func plain(b message.Block) string {
 	switch {
 	case b.Kind == message.BlockJSON:
@@ -125,8 +124,8 @@ func plain(b message.Block) string {
 	return b.Text
 }
 
-// assistant writes an answer. Its content is a string also where there is none:
-// not every server knows null.
+// assistant writes an answer. Empty content is an empty string, because not every server
+// accepts null.
 func (e *encoder) assistant(m message.Message) {
 	e.texts(m.Content)
 	if e.reasoningKey != "" {
@@ -170,9 +169,8 @@ func (e *encoder) reasoning(content message.List[message.Block]) {
 	e.raw(`"`)
 }
 
-// arguments writes the arguments of an earlier call. What the model sent may
-// have been no object; servers that read it again for their template would
-// refuse the whole history, so it goes back inside of one.
+// arguments writes the arguments of an earlier call. Arguments that are not an object are
+// wrapped in one, because servers that parse them would refuse the whole history.
 func (e *encoder) arguments(args string) {
 	e.text = append(e.text[:0], args...)
 	switch {
@@ -186,8 +184,8 @@ func (e *encoder) arguments(args string) {
 	}
 }
 
-// result writes a tool's result and returns its number of images. The wire has
-// no mark for a failure: its text has to say it.
+// result writes a tool's result and returns its number of images. The protocol has no mark
+// for a failure, so the text says it.
 func (e *encoder) result(m message.Message) (images int) {
 	for _, b := range m.Result.Content.All() {
 		if isImage(b) && b.Data != "" {
@@ -207,8 +205,8 @@ func (e *encoder) result(m message.Message) (images int) {
 	return images
 }
 
-// resultImages writes the images of the results that end at message i: a result
-// on this wire is text, so a user has to show them.
+// resultImages writes the images of the results that end at message i, in a user's message:
+// results of this protocol have only text.
 func (e *encoder) resultImages(ms message.Messages, i int) {
 	from := i
 	for from > 0 && ms.At(from-1).Role == message.RoleTool {

@@ -17,7 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// DefaultBaseURL is where Options.BaseURL "" points.
+// DefaultBaseURL is the default of Options.BaseURL.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
 // Defaults of Options.
@@ -30,7 +30,7 @@ const (
 
 // Sentinels that callers test with errors.Is.
 var (
-	// ErrTimeout: the server kept quiet for longer than Options allow.
+	// ErrTimeout: the server sent nothing for longer than Options allow.
 	ErrTimeout = errors.New("openai: the server did not answer in time")
 	// ErrOptions: the options are wrong; no request was made.
 	ErrOptions = errors.New("openai: wrong options")
@@ -45,39 +45,38 @@ type Options struct {
 	APIKey string
 	// Model answers requests that name none; "" leaves the choice to the server.
 	Model string
-	// Client makes the requests; nil is one over http.DefaultTransport that
-	// follows no redirect, so that the key goes nowhere else.
+	// Client makes the requests. Nil is a client over http.DefaultTransport that follows
+	// no redirect, so that the key goes to no other server.
 	Client *http.Client
 	// Header is added to every request.
 	Header http.Header
-	// Extra is a JSON object whose members are added to every request, for what
-	// this package has no name for: {"temperature":0,"reasoning_effort":"low"}.
-	// The members that the package writes itself are refused.
+	// Extra is a JSON object whose members are added to every request, for further
+	// parameters: {"temperature":0,"reasoning_effort":"low"}. Members that the package
+	// writes itself are refused.
 	Extra message.JSON
-	// MaxTokensKey is the member that carries ModelRequest.MaxTokens. "" is
-	// "max_completion_tokens" for OpenAI and Azure, which refuse the older name for
-	// their newer models, and "max_tokens" elsewhere, where not everyone knows the
-	// newer one.
+	// MaxTokensKey is the member for ModelRequest.MaxTokens. "" is
+	// "max_completion_tokens" for OpenAI and Azure, whose newer models refuse the older
+	// name, and "max_tokens" elsewhere, because not every server knows the newer name.
 	MaxTokensKey string
-	// ReasoningKey is the member under which the reasoning of earlier answers goes
-	// back, "reasoning_content" for models that want to see it between tool calls;
-	// "" sends none back, because others refuse it.
+	// ReasoningKey is the member for the reasoning of earlier answers:
+	// "reasoning_content" for models that need it between tool calls. "" sends none,
+	// because other servers refuse it.
 	ReasoningKey string
-	// NoUsage leaves out stream_options, for servers that refuse what they do not
-	// know. Usage is then estimated unless it comes unasked.
+	// NoUsage leaves out stream_options, for servers that refuse unknown members. Usage
+	// is then estimated, unless the server sends it anyway.
 	NoUsage bool
-	// HeaderTimeout bounds the time from the request to the head of the response,
-	// IdleTimeout that between two pieces of the stream; the consumer's own time
-	// does not count. 0 is the default, less is no bound.
+	// HeaderTimeout limits the time from the request to the head of the response,
+	// IdleTimeout the time between two pieces of the stream, without the consumer's own
+	// time. 0 is the default, below 0 is no limit.
 	HeaderTimeout, IdleTimeout time.Duration
-	// MaxEvent bounds one event of the stream and one line of it, MaxStream all of
-	// it, both in bytes; 0 is the default. What the reply may have is bounded by who
-	// reads the stream: [provider.Limits].
+	// MaxEvent limits one event and one line of the stream, MaxStream the whole stream,
+	// both in bytes; 0 is the default. The reader of the stream limits the reply:
+	// [provider.Limits].
 	MaxEvent, MaxStream int
 }
 
-// FromEnv returns options with APIKey from OPENAI_API_KEY and BaseURL from
-// OPENAI_BASE_URL, which getenv (os.Getenv) looks up.
+// FromEnv returns options with APIKey from OPENAI_API_KEY and BaseURL from OPENAI_BASE_URL.
+// Pass os.Getenv as getenv.
 func FromEnv(getenv func(string) string) *Options {
 	return &Options{
 		APIKey:  strings.TrimSpace(getenv("OPENAI_API_KEY")),
@@ -90,7 +89,7 @@ func FromEnv(getenv func(string) string) *Options {
 type Provider struct {
 	o      Options
 	url    *url.URL
-	host   string // how errors call the server
+	host   string // the server's name in errors
 	header http.Header
 	extra  string // ,"temperature":0
 	veil   veil
@@ -131,8 +130,8 @@ func orElse[T comparable](v, other T) T {
 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Err returns what is wrong with the options (ErrOptions), or nil. A program
-// asks it at its start; a stream says the same later.
+// Err returns the error of wrong options (ErrOptions), or nil. A program checks it at its
+// start; later, streams return the same error.
 func (p *Provider) Err() error { return p.err }
 
 // String names the server.
@@ -165,7 +164,6 @@ func (p *Provider) setURL() error {
 	return nil
 }
 
-// vendor reports whether the server is OpenAI's own or Azure's.
 func (p *Provider) vendor() bool {
 	host := p.url.Hostname()
 	return host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") ||
@@ -212,7 +210,6 @@ func (p *Provider) setExtra() error {
 	return nil
 }
 
-// reserved reports whether the package writes the member itself.
 func reserved(key string) bool {
 	switch key {
 	case "model", "messages", "stream", "stream_options", "tools", "tool_choice", "response_format",
@@ -222,10 +219,10 @@ func reserved(key string) bool {
 	return false
 }
 
-// Stream asks the model. The errors of the stream are *Error for what the
-// server says, provider.ErrNoFinish, provider.ErrProtocol, ErrTimeout, that of
-// ctx, or what the network reports; provider.Classify knows the class of each. It
-// makes one request and never retries.
+// Stream asks the model. The errors of the stream are *Error for errors of the server,
+// provider.ErrNoFinish, provider.ErrProtocol, ErrTimeout, that of ctx, or errors of the
+// network; provider.Classify knows the class of each. It makes one request and never
+// retries.
 func (p *Provider) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
 		a := answer{p: p, yield: yield}

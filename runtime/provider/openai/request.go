@@ -13,19 +13,18 @@ import (
 // toolsForm names the encoding of a tool set.
 const toolsForm = "openai-chat"
 
-// encoder appends a request to buf. It reads the request once and builds
-// nothing in between.
+// encoder appends a request to buf. It reads the request once, without intermediate values.
 type encoder struct {
 	buf []byte
 	// reasoningKey is Options.ReasoningKey.
 	reasoningKey string
-	// media counts the bytes of images, which are no text.
+	// media counts the bytes of images.
 	media int
-	// text is for looking at arguments.
+	// text is a buffer for arguments.
 	text []byte
 }
 
-// encode returns the body of a request and how many bytes of it are text.
+// encode returns the body of a request, and its bytes without images.
 func (p *Provider) encode(req message.ModelRequest) (body []byte, text int, err error) {
 	tools := req.Tools.Encoded(toolsForm, encodeTools)
 	e := encoder{reasoningKey: p.o.ReasoningKey, buf: make([]byte, 0, sizeOf(req)+len(tools)+len(p.extra)+512)}
@@ -61,7 +60,7 @@ func (p *Provider) encode(req message.ModelRequest) (body []byte, text int, err 
 	return e.buf, len(e.buf) - e.media, nil
 }
 
-// sizeOf guesses the bytes of the messages, a little too high.
+// sizeOf estimates the bytes of the messages, a little too high.
 func sizeOf(req message.ModelRequest) int {
 	n := len(req.System)
 	for _, m := range req.Messages.All() {
@@ -80,10 +79,9 @@ func blocksSize(blocks message.List[message.Block]) (n int) {
 func (e *encoder) raw(s string)    { e.buf = append(e.buf, s...) }
 func (e *encoder) string(s string) { e.buf = quote.Append(e.buf, s) }
 
-// inside appends to a string that is open.
+// inside appends to an open string.
 func (e *encoder) inside(s string) { e.buf = quote.AppendInside(e.buf, s) }
 
-// encodeTools returns the list of tools, "" for none.
 func encodeTools(tools message.List[message.Tool]) string {
 	if tools.Len() == 0 {
 		return ""
@@ -108,8 +106,8 @@ func encodeTools(tools message.List[message.Tool]) string {
 	return string(e.buf)
 }
 
-// parameters returns the schema of a tool's arguments. OpenAI refuses one without
-// properties, which is how others write that a tool has no parameters.
+// parameters returns the schema of a tool's arguments. OpenAI refuses a schema without
+// properties, so parameters adds empty ones for a tool without parameters.
 func parameters(schema string) string {
 	const none = `{"type":"object","properties":{}}`
 	var members map[string]json.RawMessage

@@ -35,7 +35,7 @@ func (p *Provider) accept(resp *http.Response, body io.Reader) error {
 	if kind == "text/event-stream" || kind == "" {
 		return nil
 	}
-	head, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // only to say more
+	head, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // only for the error's text
 	if e := refusalOf(head, resp.StatusCode); e.Message != "" {
 		return p.shown(e)
 	}
@@ -45,8 +45,8 @@ func (p *Provider) accept(resp *http.Response, body io.Reader) error {
 	return p.broken("the server sent "+p.veil.line(kind, 100)+" instead of a stream of events", head)
 }
 
-// ended says why there is no answer: the caller's context first, then the
-// server's silence, then what the error says itself.
+// ended returns why there is no answer: first the end of the caller's context, then a
+// timeout, then the error itself.
 func (p *Provider) ended(ctx, parent context.Context, err error) error {
 	var known provider.Classified
 	switch {
@@ -60,8 +60,7 @@ func (p *Provider) ended(ctx, parent context.Context, err error) error {
 	return p.unreachable(err)
 }
 
-// finishOf maps a server's finish reason; false if it means that the answer was
-// not finished.
+// finishOf maps a server's finish reason; false if the answer was not finished.
 func finishOf(reason string) (message.FinishReason, bool) {
 	switch strings.ToLower(reason) {
 	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "end":

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lax are the options for what servers send: what is harmless is not refused.
+// lax returns options that accept harmless mistakes of servers.
 func lax() jsontext.Options {
 	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -23,8 +23,8 @@ func isObject(text []byte) bool {
 	return value.Kind() == jsontext.KindBeginObject && value.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// piece is a string, or nothing for any other value. Half a surrogate pair at either
-// end is kept apart: some servers cut characters in two.
+// piece is a string; any other value is empty. It keeps half a surrogate pair at either end
+// apart, because some servers cut characters in two.
 type piece struct {
 	text       string
 	head, tail rune
@@ -72,7 +72,7 @@ func escaped(text []byte) rune {
 	return rune(r)
 }
 
-// unquote returns what a text between quotes stands for, as valid UTF-8.
+// unquote returns the value of a text between quotes, as valid UTF-8.
 func unquote(text []byte) string {
 	if bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
 		return string(text)
@@ -81,8 +81,8 @@ func unquote(text []byte) string {
 	return string(out)
 }
 
-// glue returns the text of a piece behind the half of a character that waits
-// from the piece before, and makes its own last half wait.
+// glue joins the waiting half of a character with the text of the next piece. A half at
+// the end of that piece waits in turn.
 func glue(waiting *rune, p piece) string {
 	if *waiting == 0 && p.head == 0 && p.tail == 0 || p.empty() {
 		return p.text
@@ -98,7 +98,7 @@ func glue(waiting *rune, p piece) string {
 	return string(append(out, p.text...))
 }
 
-// half returns what is shown of half a character.
+// half returns the text for half a character.
 func half(r rune) string {
 	if r == 0 {
 		return ""
@@ -134,7 +134,7 @@ func (w *words) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// object is a T, or nothing for what is no object.
+// object is a T; any other value than an object is empty.
 type object[T any] struct{ is T }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -189,10 +189,10 @@ func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// list has at most maxCalls elements: what is small on the wire may be large here.
+// list has at most maxCalls elements, because a small text can make a large list.
 type list[T any] []T
 
-// errMany: a list is longer than any server makes it.
+// errMany: a list has more than maxCalls elements.
 var errMany = errors.New("it has more than " + strconv.Itoa(maxCalls) + " choices or parts of tool calls")
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -210,7 +210,7 @@ func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// elements has each element of a list read.
+// elements calls read for each element of a list.
 func elements(d *jsontext.Decoder, read func() error) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -240,7 +240,7 @@ func (a *arguments) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// index is that of a call; nil or anything but a number from 0 on is none.
+// index is the index of a call; anything but a number from 0 on is -1.
 type index int
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.

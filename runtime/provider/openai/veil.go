@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// veil hides secrets in texts that come from elsewhere.
+// veil hides secrets in texts of servers.
 type veil struct{ secrets []string }
 
-// minSecret is the length from which on a value counts as a secret: hiding
-// shorter ones would only spoil the text.
+// minSecret is the minimum length of a secret. A shorter value would occur in texts by
+// chance.
 const minSecret = 6
 
 func newVeil(key string, header http.Header) veil {
@@ -31,7 +31,7 @@ func newVeil(key string, header http.Header) veil {
 	return v
 }
 
-// public reports whether a header is known to hold no secret.
+// public reports whether a header is known to have no secret.
 func public(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Accept", "Content-Type", "User-Agent", "Http-Referer", "Referer", "X-Title",
@@ -41,7 +41,7 @@ func public(name string) bool {
 	return false
 }
 
-// over adds what a URL may hold.
+// over adds the secrets that a URL may have.
 func (v veil) over(u *url.URL) veil {
 	v = v.and(u.User.Username())
 	if password, ok := u.User.Password(); ok {
@@ -69,7 +69,7 @@ func (v veil) text(s string) string {
 	return s
 }
 
-// line returns the text without secrets in one line of at most so many bytes.
+// line returns the text without secrets as one line of at most most bytes.
 func (v veil) line(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -95,7 +95,7 @@ func (v veil) hide(err error) error {
 	return err
 }
 
-// veiled is an error of which the text must not be shown.
+// veiled is an error whose own text must not be shown.
 type veiled struct {
 	text string
 	err  error

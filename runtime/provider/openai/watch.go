@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// watch is a response body that is cancelled when nothing comes for too long.
-// The time between two reads does not count: it is the consumer's.
+// watch is a response body that is cancelled when a read takes too long. The time between
+// two reads does not count: it is the consumer's.
 type watch struct {
 	body   io.Reader
 	cancel func()
@@ -38,13 +38,13 @@ func (w *watch) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// drain reads what is left of a response, if it comes at once.
+// drain reads the rest of a response, if it comes at once.
 func (w *watch) drain() {
 	w.quiet = shorter(w.quiet, afterDone)
-	_, _ = io.CopyN(io.Discard, w, 4<<10) // else the connection is closed, no more
+	_, _ = io.CopyN(io.Discard, w, 4<<10) // on an error the connection is just closed
 }
 
-// shorter returns the tighter of two bounds, where less than 1 is none.
+// shorter returns the shorter of two limits; less than 1 is no limit.
 func shorter(a, b time.Duration) time.Duration {
 	if a <= 0 {
 		return b

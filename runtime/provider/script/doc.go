@@ -1,7 +1,7 @@
-// Package script is a model without a model: what it says and which tools it
-// calls is read from a file, chosen by the conversation so far. The demo, the
-// examples and the tests play on it, and so can anybody who wants an agent to
-// run without a key. It is no simulation of a model: it never invents anything.
+// Package script is a provider without a model: rules in a file choose text and tool
+// calls by the conversation so far. The demo, the examples and the tests use it, and so
+// can any program that runs an agent without a key. It does not simulate a model: it
+// only plays its rules.
 //
 //	rules:
 //	  - when: {user: {matches: 'remember that (?P<fact>.+)'}, step: 1}
@@ -15,10 +15,10 @@
 //
 // # Choosing a rule
 //
-// The first rule whose conditions all hold answers. A script keeps no state: the
-// same conversation always gets the same answer, after a restart too, and any
-// number of conversations may use one script at the same time. A request that
-// no rule answers is an error (ErrNoRule) that says of every rule why not.
+// The first rule whose conditions all hold answers. A script keeps no state: the same
+// conversation always gets the same answer, also after a restart, and any number of
+// conversations may use one script at the same time. If no rule answers, the error
+// (ErrNoRule) says for every rule why not.
 //
 //	when:
 //	  user:     TEXT     the user's last message
@@ -37,12 +37,12 @@
 // Case counts. RESULT is a tool's name, or {tool: …, failed: true|false} with
 // the keys of a TEXT; everything may be left out.
 //
-// A rule without when is one of a sequence: the n-th of them answers model call
-// n of the conversation, as call: n would. Every model call counts, also those
-// that other rules have answered; who mixes both kinds writes turn and step.
+// A rule without when is part of a sequence: the n-th of them answers model call n of the
+// conversation, like call: n. Every model call counts, also those that other rules have
+// answered. In a script with both kinds, give the others turn and step.
 //
-// A rule that calls tools is asked again once the results are there. Give it
-// step: 1, or put the rule for the result before it.
+// After the tool calls of a rule, the same rule may answer again. Give it step: 1, or put
+// the rule for the result before it.
 //
 // # Answering
 //
@@ -57,7 +57,7 @@
 //	error:  text; the stream ends with this error after what the rule says. Or
 //	        {text: …, class: CLASS, retry_after: 2s}: an error of that class, which
 //	        is one of message.FailureClass (rate_limit, overloaded, network, …), and
-//	        how long the model wants to be left alone
+//	        how long the model asks to wait
 //	usage:  {input: N, output: N, cache_read: N, cache_write: N, reasoning: N};
 //	        without it an estimate of four bytes a token
 //	pace:   a duration to wait between deltas (20ms), or {wait: 1s, delta: 20ms,
@@ -65,7 +65,7 @@
 //	        bytes instead of words. At the top of the file: for all rules
 //	name:   what errors call the rule
 //
-// say, reason and the texts in args may refer to what was read: ${user} is the
+// say, reason and the texts in args may have references: ${user} is the
 // user's last message, ${result:NAME} the newest result of that tool in this
 // turn, ${result} the newest of any tool, ${NAME} a named group of one of the
 // rule's expressions and ${1} a numbered one, where the rule has only one

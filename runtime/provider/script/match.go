@@ -8,7 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// view is a request as the conditions see it.
+// view is a request in the form that conditions need.
 type view struct {
 	req message.ModelRequest
 	// begin is the index of the user's last message, -1 if there is none.
@@ -16,13 +16,12 @@ type view struct {
 	user  string
 	// step counts the model calls of the turn.
 	step int
-	// The first walked messages of the history begin that many turns and calls. said:
-	// the last of them is a user's.
+	// walked is how many messages of the history were counted. turns and calls are the
+	// numbers of turns and calls in them; said: the last of them is a user's.
 	walked, turns, calls int
 	said                 bool
 }
 
-// look finds the turn.
 func (v *view) look() {
 	v.begin, v.step = -1, 1
 	for i := v.req.Messages.Len() - 1; i >= 0; i-- {
@@ -37,8 +36,8 @@ func (v *view) look() {
 	}
 }
 
-// next counts one more message of the history; false at its end. User messages that
-// follow each other are one input.
+// next counts one more message of the history; false at its end. Consecutive user messages
+// are one input.
 func (v *view) next() bool {
 	if v.walked == v.req.Messages.Len() {
 		return false
@@ -56,8 +55,8 @@ func (v *view) next() bool {
 	return true
 }
 
-// isTurn and isCall report whether this is turn or model call n of the conversation.
-// They walk no farther than the one behind it, because conversations are long.
+// isTurn and isCall report whether this is turn or model call n of the conversation. They
+// stop counting just behind n, because conversations are long.
 func (v *view) isTurn(n int) bool {
 	for v.turns <= n && v.next() {
 	}
@@ -77,7 +76,7 @@ func (v *view) count() (turn, call int) {
 	return max(v.turns, 1), v.calls + 1
 }
 
-// result returns the newest result of the turn that fits.
+// result returns the newest result of the turn for which fits is true.
 func (v *view) result(fits func(message.Message) bool) (string, bool) {
 	for i := v.req.Messages.Len() - 1; i > v.begin; i-- {
 		if m := v.req.Messages.At(i); m.Role == message.RoleTool && fits(m) {
@@ -96,7 +95,7 @@ func (v *view) offers(tool string) bool {
 	return false
 }
 
-// conditions is a When made ready.
+// conditions is a compiled When.
 type conditions struct {
 	When
 	user, system, model textTest
@@ -114,8 +113,7 @@ type resultTest struct {
 	failed *bool
 }
 
-// The conditions by which a rule can miss; a missing result is missResult and
-// its index.
+// The conditions that can fail; a failed result is missResult plus its index.
 const (
 	fits = iota
 	missTurn
@@ -214,7 +212,6 @@ func (r *resultTest) holds(m message.Message) bool {
 	return r.text.Text == Text{} || r.text.holds(m.Result.Text())
 }
 
-// explain says in words which condition does not hold.
 func (c *conditions) explain(miss int, v *view) string {
 	switch miss {
 	case missTurn:
@@ -267,7 +264,7 @@ func (r *resultTest) missing() string {
 	return s
 }
 
-// expressions returns the rule's regular expressions and what they are for.
+// expressions returns the rule's regular expressions with their texts.
 func (c *conditions) expressions() []expression {
 	var out []expression
 	add := func(t *textTest, text func(*view) string) {

@@ -14,10 +14,9 @@ import (
 // fields are the members of a mapping.
 type fields map[string]*yaml.Node
 
-// node returns the value of the key, nil if it is not there.
 func (f fields) node(key string) *yaml.Node { return f[key] }
 
-// mapping reads a mapping with no other keys than the known ones.
+// mapping reads a mapping that may have only the known keys.
 func (p *parser) mapping(n *yaml.Node, what string, known ...string) fields {
 	if n.Kind != yaml.MappingNode {
 		p.fail(n, "%s must be a mapping with the keys %s", what, strings.Join(known, ", "))
@@ -49,7 +48,7 @@ func items(n *yaml.Node) []*yaml.Node {
 	return []*yaml.Node{n}
 }
 
-// text reads a scalar as it is written; nil is "".
+// text returns the text of a scalar; nil is "".
 func (p *parser) text(n *yaml.Node, what string) string {
 	switch {
 	case n == nil:
@@ -157,7 +156,7 @@ func (p *parser) scalar(n *yaml.Node) string {
 
 var numberText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// number keeps a number as it is written if JSON writes it so too.
+// number keeps the text of a number if it is valid JSON.
 func (p *parser) number(n *yaml.Node) string {
 	if numberText.MatchString(n.Value) {
 		return n.Value

@@ -13,13 +13,12 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// Error is one thing that is wrong with a script.
+// Error is one mistake in a script.
 type Error struct {
-	// File is the name that Parse was given; Line counts from 1, 0 is the file as
-	// a whole.
+	// File is the name given to Parse; Line counts from 1, 0 is the whole file.
 	File string
 	Line int
-	// Text says what is wrong and how to mend it.
+	// Text names the mistake and its correction.
 	Text string
 }
 
@@ -31,8 +30,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text)
 }
 
-// Parse reads a script in YAML; name is what errors call it. The error joins an
-// *Error for everything that is wrong, in the order of the lines.
+// Parse reads a script in YAML; errors name it by name. The error joins an *Error for each
+// mistake, in the order of the lines.
 func Parse(name string, data []byte) (*Script, error) {
 	p := parser{file: name}
 	root := p.document(data)
@@ -51,12 +50,11 @@ func Parse(name string, data []byte) (*Script, error) {
 	return nil, errors.Join(errs...)
 }
 
-// parser reads the tree of a file and collects what is wrong with it.
+// parser reads the tree of a file and collects its mistakes.
 type parser struct {
 	file string
 	errs []*Error
-	// at holds where the fields of the rule being read are, by their names in
-	// problems.
+	// at has the nodes of the current rule's fields, by their names in problems.
 	at map[string]*yaml.Node
 }
 
@@ -111,7 +109,7 @@ func (p *parser) rules(root *yaml.Node) []rule {
 	return out
 }
 
-// problem reports what compile has found, at the field or what is around it.
+// problem reports a mistake that compile found, at the field or the nearest one around it.
 func (p *parser) problem(b problem) {
 	text := b.text
 	if b.field != "" {
@@ -143,7 +141,7 @@ func (p *parser) rule(n *yaml.Node, pace Pace) Rule {
 	return r
 }
 
-// failure reads the error of a rule: a text, or what kind of failure it is too.
+// failure reads the error of a rule: a text, or a text with a class.
 func (p *parser) failure(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return errors.New(p.text(n, "error"))

@@ -10,12 +10,11 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// player plays one answer to one consumer.
 type player struct {
 	ctx   context.Context
 	yield func(message.Chunk, error) bool
 	timer *time.Timer
-	// stopped: the consumer wants no more. err is why else the answer is cut.
+	// stopped: the consumer has stopped. err is any other reason for the cut.
 	stopped bool
 	err     error
 	out     int64 // bytes sent
@@ -27,7 +26,7 @@ func (p *player) release() {
 	}
 }
 
-// play sends the rule's answer; false if it was cut short.
+// play sends the rule's answer; false if it was cut.
 func (p *player) play(r *rule, v *view) bool {
 	reason, err := r.reason.expand(v)
 	if err != nil {
@@ -100,7 +99,6 @@ func (p *player) wait(d time.Duration) bool {
 	}
 }
 
-// text sends s in pieces.
 func (p *player) text(kind message.ChunkKind, s string, pace Pace) bool {
 	p.out += int64(len(s))
 	for first := true; s != ""; first = false {
@@ -116,7 +114,6 @@ func (p *player) text(kind message.ChunkKind, s string, pace Pace) bool {
 	return true
 }
 
-// call sends the rule's call i.
 func (p *player) call(r *rule, v *view, i int) bool {
 	args, err := r.args[i].expand(v)
 	if err != nil {
@@ -142,8 +139,8 @@ func (p *player) call(r *rule, v *view, i int) bool {
 	return p.send(message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 }
 
-// callID makes an id of the position in the conversation: no two calls of one
-// conversation have the same as long as its history only grows.
+// callID makes an id from the position in the conversation. It is unique as long as the
+// history only grows.
 func (v *view) callID(i int) string {
 	var buf [32]byte
 	id := append(buf[:0], "call_"...)
@@ -152,7 +149,6 @@ func (v *view) callID(i int) string {
 	return string(strconv.AppendInt(id, int64(i), 10))
 }
 
-// size is the length of the request in bytes, about.
 func (v *view) size() int64 {
 	n := len(v.req.System)
 	for _, t := range v.req.Tools.Tools().All() {

@@ -9,25 +9,24 @@ import (
 // FinishNone ends a stream without a finish, as a cut connection does.
 const FinishNone message.FinishReason = "none"
 
-// Rule says what to answer, and when. The package comment describes the fields
-// by their names in a file.
+// Rule is an answer with its conditions. The package comment describes the fields by their
+// names in a file.
 type Rule struct {
-	// Name is what errors call the rule; "" is its number.
+	// Name is the rule's name in errors; "" is its number.
 	Name string
-	// When holds the conditions. The zero When holds always; nil makes the rule
-	// one of the sequence: the n-th rule without When answers model call n.
+	// When has the conditions. The zero When always holds. With nil the rule is part of
+	// the sequence: the n-th rule without When answers model call n.
 	When *When
-	// Reason and Say are streamed in this order; "" is not.
+	// Reason and Say are streamed in this order, unless "".
 	Reason string
 	Say    string
 	// Calls follow the text.
 	Calls []Call
-	// Finish is FinishTools if there are calls, else FinishStop, where it is "".
+	// Finish is the finish reason. "" is FinishTools with calls, else FinishStop.
 	Finish message.FinishReason
-	// Usage is what the finish reports; nil is an estimate.
+	// Usage is the reported usage; nil is an estimate.
 	Usage *message.Usage
-	// Err ends the stream in the place of a finish. A provider.Error says what kind
-	// of failure it is.
+	// Err ends the stream instead of a finish. A provider.Error has a class.
 	Err  error
 	Pace Pace
 }
@@ -39,7 +38,7 @@ type When struct {
 	User Text
 	// System is the system prompt.
 	System Text
-	// Model is the id of the model that is asked for.
+	// Model is the id of the requested model.
 	Model Text
 	// Results must each be found among the tool results of this turn.
 	Results []Result
@@ -78,11 +77,11 @@ type Call struct {
 	Args message.JSON
 	// ID is the call's id; "" makes one of the position in the conversation.
 	ID string
-	// Raw, if it is not "", is sent in the place of Args, as it is.
+	// Raw, if it is not "", is sent instead of Args, as it is.
 	Raw string
 }
 
-// Pace slows a stream down. The zero Pace waits nowhere.
+// Pace slows a stream down. The zero Pace does not wait.
 type Pace struct {
 	// Wait is the time before the first chunk.
 	Wait time.Duration

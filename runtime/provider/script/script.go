@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// ErrNoRule is what the error of a stream wraps if no rule answers the request.
+// ErrNoRule is wrapped by the error of a stream if no rule answers the request.
 var ErrNoRule = errors.New("no rule answers this request")
 
 // Script answers requests by rules. It implements provider.Provider, is
@@ -25,7 +25,7 @@ type Script struct {
 
 var _ provider.Provider = (*Script)(nil)
 
-// rule is a Rule made ready.
+// rule is a compiled Rule.
 type rule struct {
 	Rule
 	where       string // "line 4" or "rule 2", with the name if it has one
@@ -34,7 +34,7 @@ type rule struct {
 	args        []template
 }
 
-// problem is what is wrong with one field of a rule.
+// problem is a mistake in one field of a rule.
 type problem struct {
 	field string // "say", "calls[1].args"
 	text  string
@@ -52,7 +52,7 @@ func Load(path string) (*Script, error) {
 	return Parse(path, data)
 }
 
-// New returns the script of the rules. It panics if a rule is wrong: rules in Go
+// New returns the script of the rules. It panics if a rule is wrong, because rules in Go
 // are part of the program.
 func New(rules ...Rule) *Script {
 	s := &Script{name: "script"}
@@ -67,7 +67,7 @@ func New(rules ...Rule) *Script {
 	return s
 }
 
-// compile makes a rule ready; sequence counts the rules without When so far.
+// compile compiles a rule; sequence counts the rules without When so far.
 func compile(r Rule, where string, sequence *int) (rule, []problem) {
 	c := rule{Rule: r, where: where}
 	if r.Name != "" {
@@ -140,7 +140,7 @@ func joined[T ~string](words []T) string {
 	return strings.Join(out, ", ")
 }
 
-// Stream answers the request by the first rule that fits. The stream ends with
+// Stream answers the request by the first rule whose conditions hold. The stream ends with
 // ctx's error as soon as ctx is done.
 func (s *Script) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	a := &answer{view: view{req: req}, player: player{ctx: ctx}}
@@ -154,14 +154,13 @@ func (s *Script) Stream(ctx context.Context, req message.ModelRequest) message.M
 	}
 }
 
-// answer is all that one stream needs, in one allocation.
+// answer is the state of one stream, in one allocation.
 type answer struct {
 	view   view
 	player player
 }
 
-// play reports whether the stream has come to its end; else the player says why
-// not.
+// play reports whether the stream reached its end; else the player has the reason.
 func (s *Script) play(a *answer) bool {
 	a.view.look()
 	for i := range s.rules {
@@ -173,7 +172,7 @@ func (s *Script) play(a *answer) bool {
 	return false
 }
 
-// noRule says of every rule why it does not fit.
+// noRule returns the error that says for every rule why it does not answer.
 func (s *Script) noRule(v *view) error {
 	var sb strings.Builder
 	for i := range s.rules {

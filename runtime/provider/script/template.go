@@ -14,7 +14,7 @@ import (
 type template struct {
 	plain string
 	parts []part
-	// escape writes what is inserted as the inside of a JSON string.
+	// escape: write inserted texts as the inside of a JSON string.
 	escape bool
 }
 
@@ -25,7 +25,7 @@ type part struct {
 	read func(*view) (string, bool)
 }
 
-// references knows what the texts of one rule may refer to.
+// references has the valid references in the texts of one rule.
 type references struct {
 	results []resultTest
 	exprs   []expression
@@ -63,7 +63,7 @@ func (r references) parse(text string, escape bool) (template, error) {
 	}
 }
 
-// reader returns what reads the reference of that name.
+// reader returns the function that reads the reference of that name.
 func (r references) reader(name string) (func(*view) (string, bool), error) {
 	switch tool, isTool := strings.CutPrefix(name, "result:"); {
 	case name == "user":
@@ -128,7 +128,6 @@ func (e expression) group(i int) func(*view) (string, bool) {
 	}
 }
 
-// expand returns the text with every reference replaced.
 func (t *template) expand(v *view) (string, error) {
 	if t.parts == nil {
 		return t.plain, nil
@@ -151,13 +150,12 @@ func (t *template) expand(v *view) (string, error) {
 	return sb.String(), nil
 }
 
-// quoted returns s as a JSON string.
 func quoted(s string) string {
 	var sb strings.Builder
 	enc := json.NewEncoder(&sb)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		panic(err) // a string always has a JSON form
+		panic(err) // cannot happen: a string always has a JSON form
 	}
 	return strings.TrimSuffix(sb.String(), "\n")
 }

@@ -1,8 +1,7 @@
-// Package jsonl writes a conversation as lines of JSON and reads it back, to keep
-// it elsewhere or to move it to another store.
+// Package jsonl exports a conversation as lines of JSON and imports it, to keep a copy or
+// to move it to another store.
 //
-// The first line says what the file is, the others are one message each, those
-// that compaction has archived first:
+// The first line describes the file. Each other line is a message, archived ones first:
 //
 //	{"format":"grapnel conversation","version":1,"agent":"coder","sender":"me","created":"2026-05-06T07:08:09Z","turns":2,"archived":2,"messages":2}
 //	{"turn":1,"message":{"role":"user","content":[{"kind":"text","text":"hi"}]}}
@@ -10,8 +9,7 @@
 //	{"turn":1,"summary":true,"message":{"role":"user","content":[{"kind":"text","text":"They greeted."}],"label":"summary"}}
 //	{"turn":2,"message":{"role":"user","content":[{"kind":"text","text":"bye"}]}}
 //
-// Project, lease, journal, events, the states of hooks and what was rewound are not
-// in it.
+// The file has no project, lease, journal, events, states of hooks or rewound messages.
 package jsonl
 
 import (
@@ -53,9 +51,9 @@ type line struct {
 	Message jsontext.Value `json:"message"`
 }
 
-// Export writes the conversation to w. Beside a [*store.DamagedError] it has
-// written what can be read, and the file can be imported unless what is missing is
-// the summary of an archive or what the user said at the beginning of a turn.
+// Export writes the conversation to w. With a [*store.DamagedError] it has written all
+// readable messages. That file can be imported, unless the summary of an archive or the
+// first message of a turn is missing.
 func Export(ctx context.Context, s store.Porter, id string, w io.Writer) error {
 	d, err := s.Dump(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
@@ -88,7 +86,7 @@ func Write(w io.Writer, d store.Dump) error {
 }
 
 func writeLine(w io.Writer, v any) error {
-	// The message is in its one form already, and stays as it is.
+	// Keep the message's encoding as it is.
 	text, err := json.Marshal(v, jsontext.PreserveRawStrings(true))
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))
@@ -96,11 +94,11 @@ func writeLine(w io.Writer, v any) error {
 	return err
 }
 
-// Import makes a conversation of what Export has written: under the key as, or
-// under its own if as is nil. Everything is read and checked before anything is
-// written, and written in one step. store.ErrExists if there is one of that key,
-// store.ErrKey if there can be none; a [*LineError] if a line is wrong. Beside a [*CutError] is the conversation
-// that was made of the rest.
+// Import makes a conversation from the output of Export: under the key as, or under its
+// own key if as is nil. It checks everything before it writes, and writes in one step.
+// Errors are store.ErrExists if the key is taken, store.ErrKey if it is not valid, and a
+// [*LineError] for a wrong line. With a [*CutError] it has imported the lines before the
+// cut.
 func Import(ctx context.Context, s store.Porter, r io.Reader, as *store.Key) (store.Record, error) {
 	d, err := Read(r)
 	var cut *CutError

@@ -11,9 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// judge returns a [*LineError] if no conversation can be like that.
 func (in *input) judge(d store.Dump) error {
-	const first = 2 // the first message stands behind line 1
+	const first = 2 // the line of the first message
 	if err := d.Check(); err != nil {
 		const fix = "the file was changed: export the conversation again"
 		if wrong, ok := errors.AsType[*store.DumpError](err); ok {
@@ -29,7 +28,7 @@ func (in *input) judge(d store.Dump) error {
 		switch {
 		case k.Summary && !user:
 			return wrongRole(line, k, "in a summary, which is a user's message")
-		case k.Summary: // on its own, because it stands for what is in front of it
+		case k.Summary: // on its own, because it replaces the messages before it
 			if err := judgeSaid([]message.Message{k.Message}, []int{line}); err != nil {
 				return err
 			}
@@ -47,8 +46,8 @@ func wrongRole(line int, k store.Kept, where string) error {
 	return &LineError{line, fmt.Errorf("message.role: it is %q %s", k.Message.Role, where), "set the role or the turn right, or export the conversation again"}
 }
 
-// judgeSaid returns a [*LineError] if nobody can have said the messages one after the
-// other; they stand in these lines.
+// judgeSaid returns a [*LineError] if the messages are not a possible history. lines has
+// their line numbers.
 func judgeSaid(said []message.Message, lines []int) error {
 	for _, p := range history.Check(said) {
 		if field := impossible(p.Code); field != "" {
@@ -59,9 +58,8 @@ func judgeSaid(said []message.Message, lines []int) error {
 	return nil
 }
 
-// impossible names the member that is wrong about a message that nobody can have said so;
-// "" for what a model, or a process that was killed, can leave behind, which the runtime
-// mends.
+// impossible names the wrong member for a problem that no run can cause. It returns "" for
+// problems that a model or a killed process can cause; the runtime repairs those.
 func impossible(c history.Code) string {
 	switch c {
 	case history.StartMissing, history.RoleUnknown, history.CallByUser:

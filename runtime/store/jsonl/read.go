@@ -18,7 +18,7 @@ import (
 // MaxLine is the length of a line at most, in bytes.
 const MaxLine = 64 << 20
 
-// LineError says which line is wrong, why, and what to do.
+// LineError is an error in one line, with a fix.
 type LineError struct {
 	// Line counts from 1.
 	Line int
@@ -26,24 +26,24 @@ type LineError struct {
 	Fix  string
 }
 
-// Error says all of it.
+// Error returns line, reason and fix.
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v; %s", e.Line, e.Err, e.Fix) }
 
 // Unwrap returns why.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// CutError says that the file has no proper end: its last line cannot be read, or
-// lines are missing behind it. It comes beside everything in front of that.
+// CutError says that the end of the file is missing, or that its last line cannot be read.
+// It comes with everything before that.
 type CutError struct {
-	// Line is the first that is missing or cannot be read.
+	// Line is the first line that is missing or cannot be read.
 	Line int
-	// Missing is how many messages there should be from it on.
+	// Missing is the number of missing messages from that line on.
 	Missing int
-	// Err is why the line cannot be read; io.ErrUnexpectedEOF if it is not there.
+	// Err is why the line cannot be read; io.ErrUnexpectedEOF if it is missing.
 	Err error
 }
 
-// Error says what is missing.
+// Error names the missing messages.
 func (e *CutError) Error() string {
 	return fmt.Sprintf("line %d: %v: the last %d messages are missing and were left out", e.Line, e.Err, e.Missing)
 }
@@ -51,12 +51,11 @@ func (e *CutError) Error() string {
 // Unwrap returns why.
 func (e *CutError) Unwrap() error { return e.Err }
 
-// Read reads a dump and checks all of it but the names of agent and sender, in whose place
-// the caller may put others: members that are unknown or there twice, numbers of turns,
-// whether there are as many messages as the first line says, and whether they can be a
-// conversation: who says what when. What may be missing in an honest export, a result for
-// instance, may be missing. The error is a [*LineError], or a [*CutError] beside what is in
-// front of the cut, or that of r.
+// Read reads and checks a dump: unknown and repeated members, numbers of turns, the number
+// of messages in the first line, and the order of roles. It does not check the names of
+// agent and sender, because the caller may replace them. Parts that a valid export may
+// lack, for example a result, may be missing. The error is a [*LineError], that of r, or a
+// [*CutError] with the dump before the cut.
 func Read(r io.Reader) (store.Dump, error) {
 	in := &input{r: bufio.NewReader(r)}
 	h, err := in.header()
@@ -93,8 +92,8 @@ func Read(r io.Reader) (store.Dump, error) {
 	return d, nil
 }
 
-// cutOff makes a conversation of what there is. The turn that was cut counts as
-// ended: nobody will go on with it.
+// cutOff makes a conversation of the lines before the cut. The turn that was cut counts as
+// ended, because it cannot be resumed.
 func (in *input) cutOff(d store.Dump, cut *CutError) (store.Dump, error) {
 	if len(d.Messages) == 0 {
 		return store.Dump{}, in.wrong(errors.New("the file ends here, and nothing is left that makes a conversation"), "get the whole file")
@@ -106,7 +105,6 @@ func (in *input) cutOff(d store.Dump, cut *CutError) (store.Dump, error) {
 	return d, cut
 }
 
-// input reads lines.
 type input struct {
 	r *bufio.Reader
 	// line is the number of the line that was read last.
@@ -117,8 +115,8 @@ func (in *input) wrong(err error, fix string) error {
 	return &LineError{Line: max(1, in.line), Err: err, Fix: fix}
 }
 
-// next returns the next line. last says that nothing is behind it; io.EOF that
-// there is none.
+// next returns the next line. last: no line follows. The error is io.EOF after the last
+// line.
 func (in *input) next() (text []byte, last bool, err error) {
 	for {
 		part, err := in.r.ReadSlice('\n')

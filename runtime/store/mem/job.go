@@ -11,7 +11,6 @@ import (
 
 var _ store.Jobs = (*Store)(nil)
 
-// jobKey is what jobs are told apart by.
 type jobKey struct{ project, kind, key string }
 
 // Enqueue implements store.Jobs.
@@ -91,7 +90,6 @@ func (s *Store) HoldJob(_ context.Context, id, epoch int64, hold time.Duration) 
 	return err
 }
 
-// runningLocked returns the job if that attempt of it runs.
 func (s *Store) runningLocked(id, epoch int64) (*store.Job, error) {
 	switch {
 	case s.closed:

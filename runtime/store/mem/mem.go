@@ -1,5 +1,5 @@
-// Package mem keeps conversations in memory: for tests, and for programs that
-// need none after they end.
+// Package mem keeps conversations in memory: for tests, and for programs that need no
+// conversations after their end.
 package mem
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Store is a store in memory, safe for concurrent use. Its methods never block
-// and look at no context: what they do is done at once.
+// Store is a store in memory, safe for concurrent use. Its methods never block and ignore
+// their context.
 type Store struct {
 	now      func() time.Time
 	journals bool
 
 	mu    sync.Mutex
 	byKey map[store.Key]*conversation
-	// all are in the order in which they were made, which their ids tell.
+	// all is in the order of creation, which is the order of the ids.
 	all []*conversation
-	// jobs are in the order of their ids, from 1.
+	// jobs is in the order of the ids, from 1.
 	jobs   []store.Job
 	jobAt  map[jobKey]int
 	closed bool
@@ -48,25 +48,25 @@ var (
 
 type conversation struct {
 	record store.Record
-	// messages are shared with whoever has read or written them.
+	// messages is shared with its readers and writers.
 	messages message.Messages
-	// turns are the turns of the messages; a summary has that of the last message
-	// that it sums up.
+	// turns has the turn of each message; a summary has the turn of the last message
+	// that it replaces.
 	turns []int32
-	kept  *kept // nil until there is something
+	kept  *kept // nil until needed
 }
 
-// kept is what only some conversations have.
+// kept has the parts that only some conversations have.
 type kept struct {
 	journal []store.Entry
 	// noted is the sequence of the last entry.
 	noted  int64
 	events []store.Event
-	// states are in the order of their names.
+	// states is in the order of the names.
 	states []hook.StateValue
-	// archive is what compaction has moved away, oldest first.
+	// archive has the compacted messages, oldest first.
 	archive []store.Kept
-	// branches are what was rewound.
+	// branches has the rewound messages and journals.
 	branches []branch
 }
 
@@ -82,7 +82,7 @@ func (c *conversation) more() *kept {
 	return c.kept
 }
 
-// add adds the messages, all of one turn, but for the ephemeral ones.
+// add adds the messages of one turn, without the ephemeral ones.
 func (c *conversation) add(ms message.Messages, turn int) {
 	for i, m := range ms.All() {
 		if m.Ephemeral {
@@ -101,8 +101,8 @@ func (c *conversation) add(ms message.Messages, turn int) {
 type Options struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Journal keeps journal and events as a store on disk does: for tests in which
-	// a runtime takes over from another one. False makes a volatile store.
+	// Journal: keep journal and events like a store on disk, for tests in which one
+	// runtime takes over from another. False makes a volatile store.
 	Journal bool
 }
 
@@ -118,7 +118,7 @@ func New(o *Options) *Store {
 	return s
 }
 
-// Close makes every later call fail with store.ErrClosed. What was kept is gone.
+// Close makes every later call fail with store.ErrClosed. The data is lost.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,10 +155,9 @@ func (s *Store) createLocked(key store.Key) (*conversation, error) {
 	return c, nil
 }
 
-// name is the id of the conversation that was made behind n others.
+// name returns the id of the conversation that was made after n others.
 func name(n int) string { return "c" + strconv.Itoa(n+1) }
 
-// namedLocked finds the conversation of the id; nil if there is none.
 func (s *Store) namedLocked(id string) *conversation {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "c"))
 	if err != nil || n < 1 || n > len(s.all) || s.all[n-1].record.ID != id {
@@ -244,7 +243,7 @@ func (s *Store) Append(_ context.Context, id string, a store.Append) (int64, err
 	return c.record.Version, nil
 }
 
-// atLocked finds the conversation if it is as at wants it.
+// atLocked returns the conversation if it meets the conditions of at.
 func (s *Store) atLocked(id string, at store.At) (*conversation, error) {
 	c, err := s.fencedLocked(id, at.Epoch, at.Events)
 	if err != nil {
@@ -256,7 +255,7 @@ func (s *Store) atLocked(id string, at store.At) (*conversation, error) {
 	return c, nil
 }
 
-// changeLocked does what every change does.
+// changeLocked applies the common effects of all changes.
 func (s *Store) changeLocked(c *conversation, at store.At) {
 	c.record.Version++
 	c.record.Updated = s.now()
@@ -332,7 +331,7 @@ func (c *conversation) note(entries []store.Entry) int64 {
 	return first
 }
 
-// forget takes away what the journal need not have any more.
+// forget deletes the journal entries that a makes obsolete.
 func (c *conversation) forget(a store.Append) {
 	if !c.record.Journaled {
 		return

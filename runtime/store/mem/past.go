@@ -18,10 +18,9 @@ func (c *conversation) set(ms []store.Kept) {
 	}
 }
 
-// archived reports whether a summary stands in front of the messages.
+// archived reports whether the first message is a summary.
 func (c *conversation) archived() bool { return c.kept != nil && len(c.kept.archive) > 0 }
 
-// all returns the messages with their turns.
 func (c *conversation) all() []store.Kept {
 	out := make([]store.Kept, 0, len(c.turns))
 	for i, m := range c.messages.All() {
@@ -33,7 +32,7 @@ func (c *conversation) all() []store.Kept {
 	return out
 }
 
-// first returns how many messages the first turns have.
+// first returns the number of messages of the first turns.
 func (c *conversation) first(turns int) (int, error) {
 	if turns < 0 || turns > c.record.Turns {
 		return 0, fmt.Errorf("%w: %s has had %d turns, not %d", store.ErrNoTurn, c.record.ID, c.record.Turns, turns)
@@ -64,7 +63,6 @@ func (s *Store) Compact(_ context.Context, id string, at store.At, n int, summar
 	return c.record.Version, nil
 }
 
-// plain returns the messages alone.
 func plain(ks []store.Kept) []message.Message {
 	out := make([]message.Message, len(ks))
 	for i, k := range ks {
@@ -198,7 +196,7 @@ func (s *Store) Adopt(_ context.Context, id string, claim store.Claim, key store
 	return c.record, nil
 }
 
-// moveLocked gives the conversation its new key, and its children the project of it.
+// moveLocked gives the conversation its new key, and its children the key's project.
 func (s *Store) moveLocked(c *conversation, owner string, key store.Key) {
 	delete(s.byKey, c.record.Key)
 	s.byKey[key] = c

@@ -51,7 +51,7 @@ func (s *Store) Search(_ context.Context, q store.Query) ([]store.Match, error) 
 	return out, nil
 }
 
-// place orders the messages of a conversation, what is archived first.
+// place orders the messages of a conversation, archived ones first.
 func place(h hit) int {
 	if h.archived {
 		return h.message - math.MaxInt32
@@ -98,7 +98,7 @@ func bm25(h hit, with []float64, total, average float64) (score float64) {
 	return score
 }
 
-// each yields the messages that can be found.
+// each yields the searchable messages.
 func (c *conversation) each(words []search.Word) func(yield func(hit) bool) {
 	live, summary := c.messages.Slice(), 0
 	var archive []message.Message

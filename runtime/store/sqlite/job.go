@@ -71,7 +71,7 @@ func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (j store.Job, err 
 		j, err = scanJob(tx.QueryRow(takeJob, kinds, gone, t.Project, t.Owner, now.Add(t.Hold).UnixNano(), now.UnixNano()))
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) { // somebody else has just taken it
+	if errors.Is(err, sql.ErrNoRows) { // another process has just taken it
 		return store.Job{Due: s.now()}, store.ErrNoJob
 	}
 	return j, s.failed("take a job", err)
@@ -154,7 +154,7 @@ func scanJob(row interface{ Scan(dest ...any) error }) (j store.Job, err error) 
 	return j, err
 }
 
-// list is the texts as a JSON array, for json_each.
+// list returns the texts as a JSON array, for json_each.
 func list[T ~string](texts []T) string {
 	if len(texts) == 0 {
 		return "[]"

@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 )
 
-// body is the row of a conversation, as far as its messages go.
+// body has the columns of a conversation's row that its messages need.
 type body struct {
 	id                                                   string
 	num, first, next, archived, turns, branches, indexed int64
@@ -25,7 +25,7 @@ func scanBody(row *sql.Row) (b body, err error) {
 	return b, err
 }
 
-// change raises the version of the conversation if it is as at wants it.
+// change increases the version of the conversation if it meets the conditions of at.
 func (s *Store) change(tx *sqlitedb.Tx, id string, at store.At) (body, error) {
 	w, err := newNote(nil, at.Events)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) change(tx *sqlitedb.Tx, id string, at store.At) (body, error) {
 	if err != nil {
 		return b, err
 	}
-	return b, w.writeBeside(tx, b.num)
+	return b, w.writeRest(tx, b.num)
 }
 
 // all runs the steps until one of them fails.
@@ -80,8 +80,7 @@ func (s *Store) Compact(ctx context.Context, id string, at store.At, n int, summ
 	return at.Version + 1, nil
 }
 
-// compact gives the summary the place of the last message that is archived, and
-// with it its turn.
+// compact gives the summary the number and the turn of the last archived message.
 func (b body) compact(tx *sqlitedb.Tx, n int64, summary string) error {
 	if n < 1 || n > b.next-b.first {
 		return fmt.Errorf("%w: %s has %d messages, of which %d cannot be compacted", store.ErrNoTurn, b.id, b.next-b.first, n)
@@ -180,7 +179,7 @@ func (s *Store) fork(tx *sqlitedb.Tx, b body, turns int, key store.Key) (store.R
 	})
 }
 
-// beginWith makes a conversation of the key and has its messages written.
+// beginWith makes a conversation of the key; fill writes its messages.
 func (s *Store) beginWith(tx *sqlitedb.Tx, b body, key store.Key, created int64, fill func(num int64) error) (store.Record, error) {
 	if err := key.Check(); err != nil {
 		return store.Record{}, err
@@ -232,8 +231,8 @@ func encodeDump(d store.Dump) ([]string, error) {
 	return out, nil
 }
 
-// restore numbers the messages as they were numbered: a summary has the seq of the
-// message in front of it.
+// restore writes the messages with numbers as before: a summary has the seq of the message
+// before it.
 func (s *Store) restore(tx *sqlitedb.Tx, d store.Dump, bodies []string) (store.Record, error) {
 	b := body{archived: int64(len(d.Archive)), turns: int64(d.Turns)}
 	seqs := make([]int64, 0, len(bodies))

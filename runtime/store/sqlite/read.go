@@ -31,7 +31,7 @@ const (
 	keptStates = `SELECT s.name, s.data FROM conversation c LEFT JOIN state s ON s.conversation = c.num WHERE c.id = ? ORDER BY s.name`
 )
 
-// damage collects what cannot be read.
+// damage collects the parts that cannot be read.
 type damage struct {
 	id, part string
 	at       []int64
@@ -154,7 +154,7 @@ func (s *Store) journal(ctx context.Context, id string) (out []store.Entry, err 
 	return out, bad.error()
 }
 
-// complete reads what of an entry can be damaged.
+// complete reads the parts of an entry that can be damaged.
 func complete(e *store.Entry, message sql.NullString) (err error) {
 	if message.Valid {
 		if e.Message, err = codec.Decode([]byte(message.String)); err != nil {
@@ -248,8 +248,7 @@ func (s *Store) events(ctx context.Context, id string, after uint64, limit int) 
 	return out, bad.error()
 }
 
-// splitEvents returns the events of a row; the error is that of the first line
-// that is none.
+// splitEvents returns the events of a row. The error is about the first damaged line.
 func splitEvents(body []byte) (out []store.Event, err error) {
 	for line := range bytes.Lines(body) {
 		number, data, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
@@ -272,7 +271,7 @@ func (s *Store) Dump(ctx context.Context, id string) (store.Dump, error) {
 	return d, s.failed("take out "+id, err)
 }
 
-// dump reads in one transaction, so that nothing is seen half moved.
+// dump reads in one transaction, so that it sees no half-made change.
 func (s *Store) dump(ctx context.Context, id string) (d store.Dump, err error) {
 	tx, err := s.db.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -294,7 +293,7 @@ func (s *Store) dump(ctx context.Context, id string) (d store.Dump, err error) {
 	}
 	d.Messages, damaged = s.read(ctx, tx.StmtContext(ctx, s.reads[liveMessages]), id, "message")
 	if len(d.Archive) == 0 && len(d.Messages) > 0 {
-		d.Messages[0].Summary = false // of nothing that can be read
+		d.Messages[0].Summary = false // no readable message is archived
 	}
 	return d, errors.Join(damagedArchive, damaged)
 }

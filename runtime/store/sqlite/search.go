@@ -13,12 +13,11 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/internal/search"
 )
 
-// indexBatch is how many messages are indexed in one transaction: turns wait for
-// no longer than that takes.
+// indexBatch is how many messages one transaction indexes. Turns wait at most for one.
 const indexBatch = 500
 
-// Search implements store.Searcher. It first indexes what is new since the last
-// one, so that turns pay nothing for it.
+// Search implements store.Searcher. It first indexes the messages since the last search, so
+// that turns need not index.
 func (s *Store) Search(ctx context.Context, q store.Query) ([]store.Match, error) {
 	words := search.Words(q.Text)
 	if len(words) == 0 {
@@ -44,15 +43,15 @@ func (s *Store) alive() error {
 
 const (
 	unindexed = `SELECT num, indexed, messages, branches FROM conversation WHERE indexed < messages AND parent = '' LIMIT 100`
-	// What was archived has lower sequences than what was not.
+	// Archived messages have lower sequences than the others.
 	newArchived = `SELECT seq, body FROM archive WHERE conversation = ?1 AND branch = 0 AND summary = 0 AND seq >= ?2 ORDER BY seq LIMIT ?3`
 	newLive     = `SELECT m.num - (c.num << 32), m.body FROM conversation c JOIN message m
 		ON m.num >= (c.num << 32) + max(?2, c.first + (c.archived > 0)) AND m.num < (c.num + 1) << 32 WHERE c.num = ?1
 		ORDER BY m.num LIMIT ?3`
 	markIndexed = `UPDATE conversation SET indexed = ? WHERE num = ? AND indexed = ? AND branches = ?`
 	insertWords = `INSERT INTO word (rowid, user, tools, assistant) VALUES (?, ?, ?, ?)`
-	// Otherwise the words are written with the commit, and a damaged index fails it for
-	// everybody who shares the transaction.
+	// Without the flush, the commit writes the words, and a damaged index fails all writers
+	// that share the transaction.
 	flushWords = `INSERT INTO word (word) VALUES ('flush')`
 )
 
@@ -62,8 +61,8 @@ type batch struct {
 	texts                   map[int64]search.Texts
 }
 
-// index indexes until nothing is new. That a summary stands for what has been
-// compacted makes no difference: it says what others said, and is not indexed.
+// index indexes until there are no new messages. It does not index summaries, because the
+// archived messages are indexed.
 func (s *Store) index(ctx context.Context) error {
 	var last []batch
 	for again := 0; ; {
@@ -83,16 +82,16 @@ func (s *Store) index(ctx context.Context) error {
 	}
 }
 
-// same reports whether nothing has happened to the conversation between two rounds. That
-// is so if another process has made the index anew in between, but not time after time.
+// same reports whether the conversation has not changed between two rounds. Another process
+// that rebuilds the index can cause this once, but not repeatedly.
 func (b batch) same(o batch) bool {
 	return b.num == o.num && b.from == o.from && b.branches == o.branches
 }
 
-// errIndex: a damaged file can say for ever that something is new.
-var errIndex = errors.New("what is to be indexed does not become less: the file is damaged; copy it, and run PRAGMA integrity_check on the copy")
+// errIndex: a damaged file can have the same new messages for ever.
+var errIndex = errors.New("the number of messages to index does not decrease: the file is damaged; copy it, and run PRAGMA integrity_check on the copy")
 
-// unindexed reads new messages as they are at one moment.
+// unindexed reads a snapshot of the new messages.
 func (s *Store) unindexed(ctx context.Context) (out []batch, err error) {
 	tx, err := s.db.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -119,8 +118,7 @@ func (s *Store) unindexed(ctx context.Context) (out []batch, err error) {
 	return out, err
 }
 
-// fill reads the texts of a batch, up to left messages. What cannot be read has
-// none.
+// fill reads the texts of a batch, up to left messages. A damaged message has no text.
 func (s *Store) fill(ctx context.Context, tx *sql.Tx, b *batch, left *int) error {
 	b.texts = map[int64]search.Texts{}
 	for _, query := range []string{newArchived, newLive} {
@@ -163,8 +161,8 @@ func scanAll(rows *sql.Rows, f func() error) (err error) {
 	return rows.Err()
 }
 
-// writeIndex leaves out a conversation that somebody else has indexed or rewound
-// in the meantime: it is new in the next round, if it still is.
+// writeIndex skips a conversation that another process has indexed or rewound meanwhile:
+// the next round looks at it again.
 func writeIndex(tx *sqlitedb.Tx, batches []batch) error {
 	for _, b := range batches {
 		res, err := tx.Exec(markIndexed, b.to, b.num, b.from, b.branches)
@@ -198,8 +196,8 @@ const (
 	oldAround  = `SELECT pos, body FROM archive WHERE conversation = ?1 >> 32 AND branch = 0 AND pos BETWEEN ?2 AND ?3 ORDER BY pos`
 )
 
-// expression returns the FTS5 expression for any of the words. Each is quoted, so no
-// query can be an error or mean anything but its words.
+// expression returns the FTS5 expression for any of the words. It quotes each, so that no
+// query is a syntax error.
 func expression(words []search.Word) string {
 	terms := make([]string, len(words))
 	for i, w := range words {
@@ -211,7 +209,7 @@ func expression(words []search.Word) string {
 	return strings.Join(terms, " OR ")
 }
 
-// match reads in one transaction, so that what is found is still where it was.
+// match reads in one transaction, so that found messages do not move meanwhile.
 func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (out []store.Match, err error) {
 	tx, err := s.db.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -241,7 +239,6 @@ func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (
 	return out, nil
 }
 
-// show reads the message of that number and what is around it.
 func (s *Store) show(ctx context.Context, tx *sql.Tx, num int64, q store.Query, words []search.Word) (m store.Match, err error) {
 	var first, archived int64
 	conversation, seq := num>>32, num&(1<<32-1)
@@ -268,7 +265,7 @@ func (s *Store) show(ctx context.Context, tx *sql.Tx, num int64, q store.Query, 
 		}
 		msg, err := codec.Decode(body)
 		if err != nil {
-			return nil // Messages tells of it
+			return nil // Messages reports the damage
 		}
 		if at == m.Message {
 			m.Role, m.Snippet = msg.Role, search.Snippet(msg, words)

@@ -213,5 +213,5 @@ func TestASearchEndsInAFileThatAlwaysHasSomethingNew(t *testing.T) {
 	require.NoError(t, err)
 	change(t, path, current(), `CREATE TRIGGER damaged BEFORE UPDATE OF indexed ON conversation BEGIN SELECT RAISE(IGNORE); END`)
 	_, err = s.Search(t.Context(), store.Query{Text: "boat"})
-	require.ErrorContains(t, err, "does not become less: the file is damaged")
+	require.ErrorContains(t, err, "does not decrease: the file is damaged")
 }

@@ -1,11 +1,10 @@
-// Package sqlite keeps conversations in one SQLite file: the store of a program
-// that shall find its conversations again. An append that has returned is on
-// disk and survives a kill of the process and a loss of power. Several processes
-// may use one file at the same time: a lease says who may write to a
-// conversation, and a write with an old epoch or version changes nothing.
+// Package sqlite keeps conversations in one SQLite file. An append that has returned is on
+// disk, and survives a kill of the process and a loss of power. Several processes may use
+// one file at the same time: the holder of the lease may write to a conversation, and a
+// write with an old epoch or version changes nothing.
 //
-// What is written waits for the disk, and for nothing else: words are indexed when
-// somebody searches, 500 messages in a transaction.
+// A write waits only for the disk. A search indexes the new messages first, 500 in a
+// transaction.
 package sqlite
 
 import (
@@ -51,15 +50,15 @@ type Options struct {
 	// NewID returns the id of a new conversation, unique in the file; nil makes
 	// ULIDs, which sort by time.
 	NewID func() string
-	// Note is told, in a sentence, what was found damaged and put right, or is gone. Nil
-	// drops it.
+	// Note is called with a sentence about each repaired or lost part of the file. Nil
+	// drops them.
 	Note func(text string)
 }
 
 // Store is an open file. It is safe for concurrent use.
 type Store struct {
 	db *sqlitedb.DB
-	// reads are the statements that read, prepared.
+	// reads has the prepared read statements.
 	reads  map[string]*sql.Stmt
 	now    func() time.Time
 	newID  func() string
@@ -78,12 +77,11 @@ var (
 	_ store.States    = (*Store)(nil)
 )
 
-// Open opens the file, which is made if it is not there: the file with mode
-// 0600, directories with 0700. The path is one of the file system: neither a URI
-// nor ":memory:", for which there is package mem. An older schema is brought up
-// to date. The error of a file that is no conversation store, or one of a newer
-// program, says so and changes nothing, and so does that of a file that is damaged, or
-// empty and was not. A damaged index of words is made anew. Close closes the store.
+// Open opens the file, or makes it: the file with mode 0600, directories with 0700. The
+// path is a path of the file system, not a URI; for ":memory:" use package mem. Open
+// upgrades an older schema. It returns an error, and changes nothing, if the file has other
+// content, comes from a newer program, is damaged, or was emptied. It rebuilds a damaged
+// index of words. Close closes the store.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
@@ -111,7 +109,6 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// reads returns the statements that read.
 func reads() []string {
 	return []string{
 		byKey, byID, byNumber, firstMessage, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter, keptStates,
@@ -119,8 +116,8 @@ func reads() []string {
 	}
 }
 
-// Close closes the file once the calls in flight have ended. Every later call
-// fails with store.ErrClosed, but a second Close does nothing.
+// Close closes the file once the calls in flight have ended. Later calls fail with
+// store.ErrClosed; a second Close does nothing.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -132,8 +129,7 @@ func (s *Store) Close() error {
 	return errors.Join(append(errs, s.db.Close())...)
 }
 
-// failed adds what was being done, and says that the store is closed where that
-// is why.
+// failed adds the action to an error. It returns store.ErrClosed if that is the cause.
 func (s *Store) failed(what string, err error) error {
 	switch {
 	case err == nil:
@@ -154,7 +150,7 @@ func (s *Store) failed(what string, err error) error {
 
 const columns = `id, project, agent, sender, parent, version, turns, created, updated, owner, epoch, until, entries, events`
 
-// scan reads the columns, and what the row has behind them.
+// scan reads the columns of a record, and more columns behind them.
 func scan(row interface{ Scan(dest ...any) error }, more ...any) (store.Record, error) {
 	var r store.Record
 	var created, updated, until, entries int64
@@ -187,7 +183,6 @@ func (s *Store) find(ctx context.Context, key store.Key) (store.Record, error) {
 	return scan(s.reads[byKey].QueryRowContext(ctx, key.Project, key.Agent, key.Sender))
 }
 
-// unknown is the error where there is no conversation of that id.
 func unknown(id string) error { return fmt.Errorf("%w: %q", store.ErrUnknown, id) }
 
 func (s *Store) create(ctx context.Context, key store.Key, parent string) error {

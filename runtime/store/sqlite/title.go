@@ -19,8 +19,8 @@ const (
 		(SELECT a.body FROM archive a WHERE a.conversation = c.num AND a.branch = 0 AND a.pos = 0),
 		(SELECT m.body FROM message m WHERE m.num >= c.num << 32 AND m.num < (c.num + 1) << 32 ORDER BY m.num LIMIT 1)), 1, ?2)
 		FROM conversation c WHERE c.id = ?1`
-	// beginning is how many characters of a message are read for its title: even if JSON
-	// escapes each byte of the text with six.
+	// beginning is how many characters of a message are read for its title. It suffices
+	// even if JSON escapes each byte of the text with six characters.
 	beginning = 7 * store.TitleText
 )
 
@@ -48,7 +48,7 @@ func (s *Store) titled(ctx context.Context, id string) (store.Record, error) {
 	return rec, nil
 }
 
-// first returns the first message of a conversation, or as much of it as a title needs.
+// first returns the first message of a conversation, or the beginning that a title needs.
 func (s *Store) first(ctx context.Context, id string) (message.Message, error) {
 	read := func(most int) (body []byte, err error) {
 		err = s.reads[firstMessage].QueryRowContext(ctx, id, most).Scan(&body)
@@ -67,16 +67,15 @@ func (s *Store) first(ctx context.Context, id string) (message.Message, error) {
 	return codec.Decode(body)
 }
 
-// begun decodes the beginning of a message. It is not ok if a title could need what
-// follows.
+// begun decodes the beginning of a message. ok is false if a title could need more.
 func begun(body []byte) (m message.Message, ok bool) {
 	if m, err := codec.Decode(body); err == nil {
 		return m, true
 	}
-	// The end of the longest escape sequence, of two surrogates, can be missing.
+	// The beginning may end within an escape sequence; the longest one has two surrogates.
 	const escape = len(`\ud83d\ude00`)
 	for n := range min(escape, len(body)) {
-		m, err := codec.Decode(append(bytes.Clone(body[:len(body)-n]), `"}]}`...)) // the text, its block, the content and the message end
+		m, err := codec.Decode(append(bytes.Clone(body[:len(body)-n]), `"}]}`...)) // closes text, block, content and message
 		if err == nil {
 			return m, len(m.Text()) >= store.TitleText
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 )
 
-// Volatile implements store.Writer: nothing is.
+// Volatile implements store.Writer.
 func (s *Store) Volatile() bool { return false }
 
 const updateClaim = `UPDATE conversation SET owner = ?, epoch = epoch + 1, until = ?
@@ -38,7 +38,6 @@ func (s *Store) Claim(ctx context.Context, id string, c store.Claim) (rec store.
 	return rec, s.failed("claim "+id, err)
 }
 
-// leased says why the lease was not to be had.
 func leased(tx *sqlitedb.Tx, id string) error {
 	rec, err := scan(tx.QueryRow(byID, id))
 	switch {
@@ -50,8 +49,8 @@ func leased(tx *sqlitedb.Tx, id string) error {
 	return &store.LeasedError{Lease: rec.Lease}
 }
 
-// Append implements store.Writer. It returns when everything is on disk; the
-// appends of several conversations at the same time share the sync.
+// Append implements store.Writer. It returns when everything is on disk. Concurrent appends
+// of several conversations share the sync.
 func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, error) {
 	w, err := newAddition(a)
 	if err == nil {
@@ -63,7 +62,6 @@ func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, e
 	return a.Version + 1, nil
 }
 
-// addition is an Append, encoded.
 type addition struct {
 	a      store.Append
 	bodies []string
@@ -124,7 +122,7 @@ func (w *addition) write(tx *sqlitedb.Tx, id string, now time.Time) error {
 		if _, err := tx.Exec(clearJournal, num); err != nil {
 			return err
 		}
-		return w.note.writeBeside(tx, num)
+		return w.note.writeRest(tx, num)
 	}
 	if err := forget(tx, num, w.a.Forget); err != nil {
 		return err
@@ -132,12 +130,11 @@ func (w *addition) write(tx *sqlitedb.Tx, id string, now time.Time) error {
 	return w.note.write(tx, num, noted)
 }
 
-// forget takes away what the journal need not have any more.
 func forget(tx *sqlitedb.Tx, num int64, seqs []int64) error {
 	gone := int64(0)
 	for _, seq := range seqs {
 		if seq < 1 || seq >= 1<<32 {
-			continue // another conversation's number
+			continue // the number of another conversation
 		}
 		res, err := tx.Exec(deleteEntry, num, seq)
 		if err != nil {
@@ -156,8 +153,8 @@ func forget(tx *sqlitedb.Tx, num int64, seqs []int64) error {
 	return err
 }
 
-// refused says why no row had that id, version (nil is any) and epoch, and place
-// for the events.
+// refused returns the error of a write that matched no row with that id, version (nil is
+// any), epoch and events.
 func refused(tx *sqlitedb.Tx, id string, version *int64, epoch int64, events []store.Event) error {
 	rec, err := scan(tx.QueryRow(byID, id))
 	switch {
@@ -198,7 +195,7 @@ func (s *Store) Note(ctx context.Context, id string, n store.Note) (first int64,
 	return first, s.failed("note in "+id, err)
 }
 
-// until is the end of a lease; 0 is free.
+// until returns the end of a lease; 0 is free.
 func until(now time.Time, hold time.Duration) int64 {
 	if hold <= 0 {
 		return 0
@@ -206,14 +203,14 @@ func until(now time.Time, hold time.Duration) int64 {
 	return now.Add(hold).UnixNano()
 }
 
-// note is what is written beside the messages, encoded.
+// note has the encoded parts of a write other than messages.
 type note struct {
 	entries []store.Entry
 	bodies  []sql.NullString
 	states  []hook.StateValue
 	events  string
-	// The events are kept if the last one kept is before this, and last is the
-	// last of them; none fit anywhere.
+	// The events fit if the last stored one is before this sequence; without events any
+	// is. last is the sequence of the last event.
 	before, last int64
 }
 
@@ -239,7 +236,7 @@ func newNote(entries []store.Entry, events []store.Event) (note, error) {
 	for _, e := range events {
 		lines.WriteString(strconv.FormatUint(e.Seq, 10))
 		lines.WriteByte(' ')
-		lines.WriteString(strings.ReplaceAll(string(e.Data), "\n", " ")) // in JSON it is a blank between tokens
+		lines.WriteString(strings.ReplaceAll(string(e.Data), "\n", " ")) // in JSON a line break is a blank between tokens
 		lines.WriteByte('\n')
 	}
 	w.events, w.before, w.last = lines.String(), int64(events[0].Seq), int64(events[len(events)-1].Seq)
@@ -252,7 +249,7 @@ const (
 	writeState  = `INSERT INTO state (conversation, name, data) VALUES (?, ?, ?) ON CONFLICT (conversation, name) DO UPDATE SET data = excluded.data`
 )
 
-// write writes entries, of which the last has the sequence noted, and the rest.
+// write writes the entries, the last with the sequence noted, then states and events.
 func (w *note) write(tx *sqlitedb.Tx, num, noted int64) error {
 	for i, e := range w.entries {
 		seq := noted - int64(len(w.entries)-i) + 1
@@ -260,11 +257,10 @@ func (w *note) write(tx *sqlitedb.Tx, num, noted int64) error {
 			return err
 		}
 	}
-	return w.writeBeside(tx, num)
+	return w.writeRest(tx, num)
 }
 
-// writeBeside writes states and events.
-func (w *note) writeBeside(tx *sqlitedb.Tx, num int64) error {
+func (w *note) writeRest(tx *sqlitedb.Tx, num int64) error {
 	for _, v := range w.states {
 		if _, err := tx.Exec(writeState, num, v.Name, string(v.Data)); err != nil {
 			return err

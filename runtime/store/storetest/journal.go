@@ -44,7 +44,6 @@ func journal(t *testing.T, s store.Store, id string) []store.Entry {
 	return es
 }
 
-// seqs returns the sequences of the entries in the journal.
 func seqs(t *testing.T, s store.Store, id string) []int64 {
 	t.Helper()
 	out := []int64{}

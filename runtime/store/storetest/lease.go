@@ -36,8 +36,7 @@ func take(t *testing.T, s store.Store, id, owner string) store.Record {
 	return rec
 }
 
-// refusal claims the lease, which has to be refused, and returns the lease that is
-// in the way.
+// refusal claims the lease, which must fail, and returns the current lease.
 func refusal(t *testing.T, s store.Store, id string, takes int64) store.Lease {
 	t.Helper()
 	_, err := s.Claim(t.Context(), id, store.Claim{Owner: "another", Hold: time.Minute, Takes: takes})

@@ -56,8 +56,7 @@ func differentKeys(t *testing.T, s *bench) {
 	assert.Len(t, ids, 6)
 }
 
-// names: what stands in lists and in questions begins under no name that a person cannot
-// read. What is there already stays.
+// names: a new conversation has no name with invisible characters. Existing ones stay.
 func names(t *testing.T, s *bench) {
 	one := create(t, s, "a", "")
 	begins := map[string]func(key store.Key) error{
@@ -186,7 +185,7 @@ func ephemeral(t *testing.T, s *bench) {
 	assert.Equal(t, []string{"lasting"}, said(t, s, rec.ID))
 }
 
-// partial: that a reply was cut off is kept with it, and taken along.
+// partial: the mark of a reply that was cut off is stored and copied with it.
 func partial(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	half := message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("half")), Partial: true}

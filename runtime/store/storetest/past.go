@@ -63,7 +63,6 @@ func turned(t *testing.T, s store.Store, id string, v int64, texts ...string) in
 	return v
 }
 
-// compacted compacts the oldest n messages.
 func compacted(t *testing.T, s store.Store, id string, v int64, n int, summary string) int64 {
 	t.Helper()
 	v, err := s.(store.Compacter).Compact(t.Context(), id, store.At{Version: v}, n, message.UserText(summary))
@@ -132,8 +131,8 @@ func compactsTooMuch(t *testing.T, s *bench) {
 	require.ErrorIs(t, err, store.ErrUnknown)
 }
 
-// conditions holds change to the conditions of store.At. The conversation has the
-// texts "1?" and "1!" in a turn that has ended.
+// conditions tests the conditions of store.At for change. The conversation has the texts
+// "1?" and "1!" in a turn that has ended.
 func conditions(t *testing.T, s *bench, change func(id string, at store.At) (int64, error)) {
 	rec := create(t, s, "a", "x")
 	v := turned(t, s, rec.ID, 0, "1")

@@ -135,8 +135,8 @@ func jobsStayInTheirProject(t *testing.T, b *bench) {
 	assert.Len(t, all, 2)
 }
 
-// adopted is a conversation of /one with a turn, a journal, states and a child, and
-// what it is after /two has adopted it.
+// adopted makes a conversation of /one with a turn, a journal, states and a child, and lets
+// /two adopt it. was is the record before, is the record after that.
 func adopted(t *testing.T, b *bench) (was, child, is store.Record) {
 	t.Helper()
 	was = in(t, b, "/one", "me")

@@ -36,7 +36,7 @@ func find(t *testing.T, s store.Store, q store.Query) []store.Match {
 	return ms
 }
 
-// places says where matches are: sender/position, or sender/~position in the
+// places returns the places of matches: sender/position, or sender/~position in the
 // archive.
 func places(t *testing.T, s store.Store, text string) []string {
 	t.Helper()
@@ -51,7 +51,6 @@ func places(t *testing.T, s store.Store, text string) []string {
 	return out
 }
 
-// talk appends the messages to a conversation of the sender.
 func talk(t *testing.T, s store.Store, sender string, ms ...message.Message) store.Record {
 	t.Helper()
 	rec := create(t, s, "a", sender)
@@ -86,8 +85,7 @@ func searchFinds(t *testing.T, s *bench) {
 	}, m)
 }
 
-// Secret is one place where a secret can hide from people and must hide from a
-// search: a conversation with the secret in that place and nowhere else.
+// Secret is a conversation with a secret in one place that a search must not find.
 type Secret struct {
 	Place    string
 	Messages []message.Message
@@ -160,9 +158,9 @@ func Secrets() []Secret {
 
 func secretsStay(t *testing.T, s *bench) { KeepsSecrets(t, s.Store) }
 
-// KeepsSecrets puts every secret into the store and looks for it. It is a rule of
-// Run, and there for stores whose index can be looked into: when it returns, all
-// is indexed that ever will be.
+// KeepsSecrets puts every secret into the store and searches for it. It is a rule of Run.
+// It is exported for stores whose tests inspect the index: when it returns, everything is
+// indexed.
 func KeepsSecrets(t *testing.T, s store.Store) {
 	for i, secret := range Secrets() {
 		talk(t, s, fmt.Sprint(i), secret.Messages...)

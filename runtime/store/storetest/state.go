@@ -34,7 +34,6 @@ func statesOf(t *testing.T, s store.Store, id string) []hook.StateValue {
 	return vs
 }
 
-// set appends the states and returns the version.
 func set(t *testing.T, s store.Store, id string, v int64, vs ...hook.StateValue) int64 {
 	t.Helper()
 	v, err := s.Append(t.Context(), id, store.Append{Version: v, States: vs})

@@ -17,23 +17,22 @@ import (
 // Subject is one store under test.
 type Subject struct {
 	Store store.Store
-	// Reopen closes the store and returns another one of what it has kept; nil for
-	// a store that ends with the process.
+	// Reopen closes the store and opens its data again; nil for a store that ends with
+	// the process.
 	Reopen func() store.Store
 }
 
-// Open returns an empty store of its own with each call; its clock is now. What
-// has to be closed is closed with t.Cleanup.
+// Open returns a new empty store with the clock now. It closes the store with t.Cleanup.
 type Open func(t *testing.T, now func() time.Time) Subject
 
-// bench is what a rule works with.
+// bench has the store and the clock of a rule.
 type bench struct {
 	store.Store
 	reopen func() store.Store
 	clock  *clock
 }
 
-// clock goes when it is told to.
+// clock is a clock that tests advance.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -57,7 +56,6 @@ type rule struct {
 	rule func(*testing.T, *bench)
 }
 
-// part is the rules of one interface.
 type part struct {
 	name  string
 	has   func(store.Store) bool
@@ -106,7 +104,6 @@ func assistant(text string) message.Message {
 	return message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(text))}
 }
 
-// look returns the record of a conversation that is there.
 func look(t *testing.T, s store.Store, rec store.Record) store.Record {
 	t.Helper()
 	again, err := s.Conversation(t.Context(), rec.Key)
@@ -115,7 +112,6 @@ func look(t *testing.T, s store.Store, rec store.Record) store.Record {
 	return again
 }
 
-// said returns the texts of the conversation's messages.
 func said(t *testing.T, s store.Store, id string) []string {
 	t.Helper()
 	ms, err := s.Messages(t.Context(), id)

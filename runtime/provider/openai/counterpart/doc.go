@@ -1,5 +1,4 @@
-// Package counterpart holds tests alone: OpenAI's own SDK for Go, which was not
-// written here, over the same wire as package openai. It is a module of its own,
-// so that nobody who uses Grapnel gets the SDK with it. Run it with `make
-// counterpart`.
+// Package counterpart has only tests: they run OpenAI's own SDK for Go against the same
+// server as package openai. It is a module of its own, so that Grapnel does not depend on
+// the SDK. Run it with `make counterpart`.
 package counterpart

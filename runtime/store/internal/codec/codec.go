@@ -1,11 +1,11 @@
-// Package codec writes messages as JSON and reads them back, for stores and for
-// files: by hook's tags, with one difference.
+// Package codec encodes messages as JSON and decodes them, for stores and files. It
+// uses the tags of the types, with one difference.
 //
-// A message.JSON comes back byte by byte. Arguments that could not be bound are kept
-// as the model sent them and may be anything, and canonical arguments are compared
-// and hashed by others. So a text that this encoding would change, or that is no
-// JSON, is written as a string that holds it, and so is a text that is itself a
-// JSON string, to tell the two apart. Only what is not UTF-8 is mended.
+// A message.JSON keeps its bytes. Arguments that no tool could accept are kept in the
+// model's form and may be any text; canonical arguments are compared and hashed. So a
+// text that this encoding would change, or that is not JSON, is written as a JSON string.
+// A text that is itself a JSON string is written so, too, to tell the two apart. Only
+// bytes that are not UTF-8 are replaced.
 package codec
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// The options are made once: what they have learned of the types is kept in them.
+// The options are made once, because they cache the types.
 var (
 	encoding = json.JoinOptions(
 		json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(marshalJSON), json.MarshalToFunc(marshalBlocks))),
@@ -37,8 +37,7 @@ func Encode(m message.Message) (string, error) {
 	return sb.String(), err
 }
 
-// marshalBlocks takes the place of List's own method, which knows nothing of the
-// options.
+// marshalBlocks replaces List's own method, which ignores the options.
 func marshalBlocks(enc *jsontext.Encoder, l message.List[message.Block]) error {
 	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
 		return err
@@ -58,8 +57,8 @@ func marshalJSON(enc *jsontext.Encoder, j message.JSON) error {
 	return nil
 }
 
-// compact reports whether there is no blank between the tokens of a JSON text: such a
-// text is written as it is. It may be huge, so it is looked at and not formatted.
+// compact reports whether a JSON text has no blanks between its tokens: such a text is
+// written as it is. It may be huge, so compact does not format it to compare.
 func compact(s string) bool {
 	text, escaped := false, false
 	for i := range len(s) {
@@ -77,14 +76,13 @@ func compact(s string) bool {
 	return true
 }
 
-// Decode returns the message of a store's row. What it does not know it skips.
+// Decode returns the message of a store's row. It ignores unknown members.
 func Decode(body []byte) (m message.Message, err error) {
 	err = json.Unmarshal(body, &m, lenient)
 	return m, err
 }
 
-// DecodeStrict is Decode for what comes from outside: a member that is unknown or
-// there twice is an error.
+// DecodeStrict is Decode for text from outside: unknown and repeated members are errors.
 func DecodeStrict(body []byte) (m message.Message, err error) {
 	err = json.Unmarshal(body, &m, strict)
 	return m, err

@@ -1,9 +1,9 @@
-// Package search says what of a message can be found and shown: the same for
-// every store. It has no index.
+// Package search selects the parts of a message that a search finds and shows, for all
+// stores. It has no index.
 //
-// Only what a person or a model said as text, and the names of called tools, get
-// out of it. Arguments, results, reasoning, metadata, media and what the framework
-// said may hold secrets, or words that nobody said.
+// These are the text of people and models, and the names of called tools. Arguments,
+// results, reasoning, metadata, media and labelled messages are left out: they may have
+// secrets, or words that nobody wrote.
 package search
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// The weights of a word by who said it: BM25 counts it so many times.
+// The weights of a word by its source; BM25 multiplies its count by them.
 const (
 	WeightUser      = 1.5
 	WeightTools     = 1.3
@@ -29,13 +29,13 @@ const (
 	maxName  = 128
 )
 
-// Texts is what of a message can be found, by weight.
+// Texts are the searchable texts of a message, by weight.
 type Texts struct{ User, Tools, Assistant string }
 
-// IsZero reports whether nothing can be found.
+// IsZero reports whether there are none.
 func (t Texts) IsZero() bool { return t == Texts{} }
 
-// Of returns what of a message can be found.
+// Of returns the searchable texts of a message.
 func Of(m message.Message) Texts {
 	switch {
 	case m.Label != "":
@@ -58,7 +58,6 @@ func texts(m message.Message) string {
 	return strings.ToValidUTF8(strings.Join(parts, " "), "\ufffd")
 }
 
-// tools returns the names of the called tools.
 func tools(m message.Message) []string {
 	var names []string
 	for _, b := range m.Content.All() {
@@ -69,8 +68,7 @@ func tools(m message.Message) []string {
 	return names
 }
 
-// isName reports whether s can be the name of a tool. A model may call one of any
-// name, with what it likes in it.
+// isName reports whether s can be the name of a tool. A model may call a tool by any text.
 func isName(s string) bool {
 	return s != "" && len(s) <= maxName && strings.IndexFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
@@ -80,11 +78,11 @@ func isName(s string) bool {
 // Word is one word of a query, in lower case.
 type Word struct {
 	Text string
-	// Prefix: it stands for all words that begin so.
+	// Prefix: it matches all words that begin with Text.
 	Prefix bool
 }
 
-// Matches reports whether the word, in lower case, is meant.
+// Matches reports whether w matches the word, which is in lower case.
 func (w Word) Matches(word string) bool {
 	return word == w.Text || w.Prefix && strings.HasPrefix(word, w.Text)
 }
@@ -117,7 +115,7 @@ func Each(text string) func(yield func(string) bool) {
 	}
 }
 
-// each yields where the words of a text begin and end.
+// each yields the begin and end of each word of a text.
 func each(text string) func(yield func(begin, end int) bool) {
 	return func(yield func(begin, end int) bool) {
 		begin := -1
@@ -138,7 +136,7 @@ func each(text string) func(yield func(begin, end int) bool) {
 	}
 }
 
-// Line shows a message in one line.
+// Line returns a message as one line.
 func Line(m message.Message) string {
 	text, calls := shown(m)
 	if calls == "" || text == "" {
@@ -147,8 +145,7 @@ func Line(m message.Message) string {
 	return cut(text, 0, MaxText-1-len(calls)) + " " + calls
 }
 
-// shown returns the text of a message, and what stands for the rest, which is
-// shorter than a line.
+// shown returns the text of a message, and a short note for its other parts.
 func shown(m message.Message) (text, rest string) {
 	switch {
 	case m.Label != "":
@@ -171,8 +168,8 @@ func bracket(what, name string) string {
 	return "[" + what + name + "]"
 }
 
-// Snippet shows a message around the first of the words; from its beginning if
-// the words are not in its text.
+// Snippet returns the text of a message around the first of the words, or its beginning if
+// it has none of them.
 func Snippet(m message.Message, words []Word) string {
 	text, _ := shown(m)
 	for begin, end := range each(text) {
@@ -186,8 +183,8 @@ func Snippet(m message.Message, words []Word) string {
 	return Line(m)
 }
 
-// cut returns the text from byte from on as one line of at most limit bytes. It
-// cuts between runes, and says where it has cut.
+// cut returns the text from byte from on as one line of at most limit bytes. It cuts
+// between runes, and marks the cuts.
 func cut(text string, from, limit int) string {
 	const ellipsis = "…"
 	before, after := "", ""
@@ -209,7 +206,7 @@ func cut(text string, from, limit int) string {
 	return before + oneLine(text) + after
 }
 
-// oneLine puts a blank for what would break or move a line.
+// oneLine replaces characters that would break or move a line by blanks.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

@@ -10,34 +10,33 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Watcher is told what happens to an endpoint, in order and with no lock held.
-// It must return soon, and it must be comparable.
+// Watcher gets the changes of an endpoint, in order and with no lock held. It must return
+// soon, and it must be comparable.
 type Watcher interface{ Changed(Change) }
 
-// Change is one happening. Err is its cause, where it has one; it holds no
-// credentials.
+// Change is one change of an endpoint. Err is its cause, or nil; it has no credentials.
 type Change struct {
 	Kind ChangeKind
 	Err  error
 }
 
-// ChangeKind names a happening.
+// ChangeKind is a kind of change.
 type ChangeKind string
 
 // The kinds of change.
 const (
 	Connected ChangeKind = "connected" // Listed is new
-	Relisted  ChangeKind = "relisted"  // Listed is new, or with Err could not be read again
-	Failed    ChangeKind = "failed"    // it could not be connected: Err
+	Relisted  ChangeKind = "relisted"  // Listed is new; with Err it could not be read again
+	Failed    ChangeKind = "failed"    // the connection failed: Err
 	Lost      ChangeKind = "lost"      // the connection broke: Err
-	Ended     ChangeKind = "ended"     // nobody has used it for a while, or nobody is left
+	Ended     ChangeKind = "ended"     // the endpoint was idle, or has no agents left
 )
 
-// ServerError is why a process could not be connected or its connection broke.
+// ServerError says why a process could not be connected, or why its connection broke.
 type ServerError struct {
 	Err error
-	// Stderr is the end of what it wrote to its error output, at most 16 KiB. It is no
-	// part of Error, because it may hold secrets and the model reads errors.
+	// Stderr is the end of its error output, at most 16 KiB. Error leaves it out, because
+	// it may have secrets, and the model reads errors.
 	Stderr string
 }
 
@@ -45,31 +44,31 @@ func (e *ServerError) Error() string { return e.Err.Error() }
 
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Endpoint is one server: at most one connection at a time, which comes and
-// goes, and the tools that it listed last. It is safe for concurrent use.
+// Endpoint is one server: at most one connection at a time, and the tools that the server
+// listed last. It is safe for concurrent use.
 type Endpoint struct {
 	pool   *Pool
 	spec   Spec
 	print  Fingerprint
 	stderr ring
-	poke   chan struct{} // has one element when the idle time has to be looked at again
+	poke   chan struct{} // has one element when the idle time must be computed again
 
 	mu       sync.Mutex
 	watchers []Watcher // never changed in place
 	peer     *peer     // the connection; nil while there is none
-	start    *Start    // the start under way; nil if none is
+	start    *Start    // the running start; nil if none
 	failure  error     // why there is no connection; nil before the first start and after an end
-	rested   bool      // it was ended because it was idle
+	rested   bool      // the connection was ended because it was idle
 	listed   []*sdk.Tool
 	version  int       // of listed; 0 before the first
 	holds    int       // agents that are registered and use it
-	left     bool      // the last of them has gone since it was needed last
+	left     bool      // since the last use, the last agent has unregistered
 	busy     int       // leases
 	used     time.Time // when it was used last
 }
 
-// Start is one start of a connection. All who need the endpoint meanwhile wait
-// for the same one; it goes on when they leave.
+// Start is one start of a connection. All callers that need the endpoint wait for the same
+// start. It continues when they stop waiting.
 type Start struct {
 	done chan struct{}
 	peer *peer // set with err before done is closed
@@ -83,8 +82,7 @@ func started(p *peer, err error) *Start {
 	return s
 }
 
-// Begin starts the connection if there is neither one nor a start under way. It
-// does not wait.
+// Begin starts the connection, unless there is one or a running start. It does not wait.
 func (e *Endpoint) Begin() *Start {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,15 +101,15 @@ func (e *Endpoint) Begin() *Start {
 	return s
 }
 
-// Wait blocks until the start has ended or ctx has. Callers at the same time
-// share one start and its failure.
+// Wait blocks until the start or ctx has ended. Concurrent callers share one start and its
+// failure.
 func (e *Endpoint) Wait(ctx context.Context, s *Start) error {
 	_, err := e.await(ctx, s)
 	return err
 }
 
-// await waits for the start. A connection that has just ended, which nobody else
-// has noticed yet, is no connection: once that is noted it starts another.
+// await waits for the start. If the connection has just ended, it waits until the endpoint
+// knows, and starts another one.
 func (e *Endpoint) await(ctx context.Context, s *Start) (*peer, error) {
 	for {
 		select {
@@ -131,16 +129,16 @@ func (e *Endpoint) await(ctx context.Context, s *Start) (*peer, error) {
 	}
 }
 
-// Lease is the right to call: the connection is not ended for being idle while
-// there is one. Release it.
+// Lease is the right to call. While there is a lease, the connection does not count as
+// idle. Release it.
 type Lease struct {
 	e    *Endpoint
 	p    *peer
 	once sync.Once
 }
 
-// Acquire connects if need be and returns a lease. It blocks until there is a
-// connection, none can be made, or ctx ends.
+// Acquire connects if necessary and returns a lease. It blocks until the connection is
+// made or fails, or ctx ends.
 func (e *Endpoint) Acquire(ctx context.Context) (*Lease, error) {
 	s := e.Begin()
 	for {
@@ -149,13 +147,13 @@ func (e *Endpoint) Acquire(ctx context.Context) (*Lease, error) {
 			return nil, err
 		}
 		e.mu.Lock()
-		if !p.over() { // decided under the lock under which idle connections are given up
+		if !p.over() { // under the lock that also guards the end of idle connections
 			e.busy++
 			e.mu.Unlock()
 			return &Lease{e: e, p: p}, nil
 		}
 		e.mu.Unlock()
-		s = started(p, nil) // await waits until that is noted
+		s = started(p, nil) // await waits until the endpoint knows
 	}
 }
 
@@ -170,7 +168,7 @@ func (l *Lease) Release() {
 	})
 }
 
-// Hold notes that an agent uses the endpoint from now on. It starts nothing.
+// Hold registers an agent that uses the endpoint. It starts nothing.
 func (e *Endpoint) Hold() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -178,8 +176,8 @@ func (e *Endpoint) Hold() {
 	e.left = false
 }
 
-// Drop undoes one Hold. When the last has been undone the connection is ended,
-// unless somebody has begun to need it since; Drop does not wait for that.
+// Drop undoes one Hold. After the last Drop the connection ends, unless another caller
+// needs it by then. Drop does not wait for that.
 func (e *Endpoint) Drop() {
 	e.mu.Lock()
 	e.holds--
@@ -195,15 +193,14 @@ func (e *Endpoint) wake() {
 	}
 }
 
-// Listed returns the tools as the server listed them last, and a number that is
-// another for every list; 0 before the first. The slice must not be changed.
+// Listed returns the tools that the server listed last, and the version of that list; 0
+// before the first. Do not change the slice.
 func (e *Endpoint) Listed() ([]*sdk.Tool, int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.listed, e.version
 }
 
-// run is the life of one connection: make it, wait for its end, clean up.
 func (e *Endpoint) run(s *Start) {
 	p, listed, err := e.connect()
 	e.mu.Lock()
@@ -223,7 +220,7 @@ func (e *Endpoint) run(s *Start) {
 	settled, cause := e.attend(p)
 	defer settled()
 	if cause == nil {
-		// Ended before anybody can start another: they may share files.
+		// End this process before another one starts: they may share files.
 		p.end(e.pool, true)
 		e.finish(p, Change{Kind: Ended})
 		return
@@ -232,8 +229,8 @@ func (e *Endpoint) run(s *Start) {
 	p.end(e.pool, e.pool.Closing())
 }
 
-// finish notes that the connection is no more, telling it before anybody can
-// start another, so that what is told is in order.
+// finish records the end of the connection. It notifies the watchers before another start
+// is possible, so that changes come in order.
 func (e *Endpoint) finish(p *peer, c Change) {
 	e.tell(c)
 	e.mu.Lock()
@@ -242,7 +239,6 @@ func (e *Endpoint) finish(p *peer, c Change) {
 	close(p.noted)
 }
 
-// tell tells the watchers.
 func (e *Endpoint) tell(c Change) {
 	e.mu.Lock()
 	watchers := e.watchers
@@ -252,9 +248,9 @@ func (e *Endpoint) tell(c Change) {
 	}
 }
 
-// connect opens the connection, greets the server and reads its list of tools,
-// within the time for connecting. It waits for no other server: one that does not
-// answer must not hold up the rest.
+// connect opens the connection, initializes the session and reads the list of tools,
+// within ConnectTimeout. It waits for no other server, so that a slow server does not
+// delay the others.
 func (e *Endpoint) connect() (*peer, []*sdk.Tool, error) {
 	life, limit := e.pool.life, e.pool.o.ConnectTimeout
 	ctx, cancel := context.WithTimeout(life, limit)
@@ -264,7 +260,7 @@ func (e *Endpoint) connect() (*peer, []*sdk.Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// What the library does on its way may heed no context.
+	// The library may ignore the context.
 	stop := context.AfterFunc(ctx, c.kill)
 	p, listed, err := greet(ctx, c)
 	if stop(); err == nil {
@@ -286,7 +282,6 @@ func (e *Endpoint) connect() (*peer, []*sdk.Tool, error) {
 	return nil, nil, e.withStderr(err)
 }
 
-// withStderr adds what the process has written to its error output.
 func (e *Endpoint) withStderr(err error) error {
 	if text := e.stderr.String(); text != "" {
 		return &ServerError{Err: err, Stderr: text}
@@ -294,15 +289,15 @@ func (e *Endpoint) withStderr(err error) error {
 	return err
 }
 
-// attend waits until the connection has to be given up and says why; nil means
-// that nobody uses it. Meanwhile it reads the list of tools again when the server
-// says that it changed, and asks whether the server is still there when that is
-// in doubt. The caller calls settled once the connection has ended.
+// attend waits until the connection must end, and returns the cause; nil means that it is
+// idle. Meanwhile it reads the list of tools again when the server reports a change, and
+// probes the server when it may have died. The caller calls settled once the connection
+// has ended.
 func (e *Endpoint) attend(p *peer) (settled func(), cause error) {
 	idle := time.NewTimer(e.idle(p))
 	defer idle.Stop()
 	var work sync.WaitGroup
-	changes, doubts := p.changes, p.doubts // nil while the work that they ask for is under way
+	changes, doubts := p.changes, p.doubts // nil while their work runs
 	relisted, probed := make(chan *Change, 1), make(chan struct{}, 1)
 	for {
 		select {
@@ -335,8 +330,8 @@ func (e *Endpoint) attend(p *peer) (settled func(), cause error) {
 // forever is longer than any program runs.
 const forever = time.Duration(1<<63 - 1)
 
-// idle returns how long the connection may still be unused. If that is over it
-// gives the connection up: p.leaving is closed, and nobody gets a lease any more.
+// idle returns how long the connection may still be unused. If that time is over, idle
+// closes p.leaving, and no caller gets a lease any more.
 func (e *Endpoint) idle(p *peer) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -365,11 +360,10 @@ func (e *Endpoint) idleLimitLocked() time.Duration {
 	return limit
 }
 
-// relistPause is how long a change of the list is waited with: changes come in
-// bursts.
+// relistPause is the delay before the list is read again: changes come in bursts.
 const relistPause = 100 * time.Millisecond
 
-// relist reads the list of tools again; nil if nothing is to be told.
+// relist reads the list of tools again; it returns nil if there is no change to report.
 func (e *Endpoint) relist(p *peer) *Change {
 	pause := time.NewTimer(relistPause)
 	defer pause.Stop()
@@ -399,31 +393,31 @@ func (e *Endpoint) relist(p *peer) *Change {
 	return &Change{Kind: Relisted}
 }
 
-// State says what an endpoint is at.
+// State is the state of an endpoint.
 type State string
 
 // The states of an endpoint.
 const (
-	StateUnused     State = "unused" // nobody has needed it yet
+	StateUnused     State = "unused" // never needed so far
 	StateConnecting State = "connecting"
 	StateConnected  State = "connected"
-	StateLost       State = "lost" // it could not be connected or the connection broke
-	StateIdle       State = "idle" // ended because nobody used it
+	StateLost       State = "lost" // the connection failed or broke
+	StateIdle       State = "idle" // ended because it was unused
 )
 
-// Status is what is known of an endpoint at one time.
+// Status is a snapshot of an endpoint.
 type Status struct {
 	State State
 	// Err is why it is lost; nil in the other states.
 	Err error
 	// Process is the id of the process; 0 without one.
 	Process int
-	// Stderr is the end of what the process wrote to its error output since it was
-	// started last, at most 16 KiB.
+	// Stderr is the end of the process's error output since its last start, at most
+	// 16 KiB.
 	Stderr string
 }
 
-// Status returns what the endpoint is at.
+// Status returns the endpoint's status.
 func (e *Endpoint) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()

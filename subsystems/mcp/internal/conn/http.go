@@ -21,24 +21,23 @@ import (
 )
 
 const (
-	answerMost  = 16 << 20 // bytes of one answer that is no stream; the library bounds events alike
-	refusalMost = 64 << 10 // bytes of an answer that is none
-	// retries is how often the library may try to open a stream again. Whether the
-	// server has died is found out by asking it, not by counting.
+	answerMost  = 16 << 20 // bytes of an answer that is no stream; the library limits events alike
+	refusalMost = 64 << 10 // bytes of an answer with an error status
+	// retries is how often the library may reopen a stream. A probe, not this count,
+	// finds out whether the server has died.
 	retries = 100
 )
 
-// RejectedError says that an endpoint answered a request, but not as the
-// protocol has it: with an HTTP status or a redirect. The request had no effect
-// that is known; the connection is kept.
+// RejectedError says that an endpoint answered a request outside the protocol: with an
+// HTTP status or a redirect. The request had no known effect; the connection stays.
 type RejectedError struct {
 	// Status is the HTTP status, 401.
 	Status int
 	reason string
 }
 
-// Error is "HTTP 401 Unauthorized", or what else was wrong. It holds nothing that
-// was sent or received.
+// Error returns "HTTP 401 Unauthorized", or another reason. It quotes nothing that was
+// sent or received.
 func (r *RejectedError) Error() string {
 	if r.reason != "" {
 		return r.reason
@@ -46,7 +45,7 @@ func (r *RejectedError) Error() string {
 	return fmt.Sprintf("HTTP %d %s", r.Status, http.StatusText(r.Status))
 }
 
-// Away reports whether the status says that the server itself was not there.
+// Away reports whether the status says that the server itself could not be reached.
 func (r *RejectedError) Away() bool {
 	switch r.Status {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -60,10 +59,10 @@ type reachError struct{ text string }
 
 func (e *reachError) Error() string { return e.text }
 
-// httpLine carries a session over requests to an HTTP endpoint.
+// httpLine is the carrier over HTTP requests to an endpoint.
 type httpLine struct {
 	spec   Spec
-	origin url.URL // scheme and host; nothing is sent anywhere else
+	origin url.URL // scheme and host; no request goes anywhere else
 	base   *http.Transport
 	doubt  func()
 	life   context.Context // every request ends with it
@@ -86,7 +85,7 @@ func newHTTPLine(s Spec) (*httpLine, error) {
 	h := &httpLine{spec: s, origin: url.URL{Scheme: u.Scheme, Host: u.Host}}
 	h.base = http.DefaultTransport.(*http.Transport).Clone()
 	if u.Scheme == "http" {
-		// Whatever the name resolves to: plain text does not leave the machine.
+		// Plain text must not leave the machine, whatever the name resolves to.
 		h.base.Proxy = nil
 		h.base.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: loopbackOnly}).DialContext
 	}
@@ -102,8 +101,8 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Connect lets the library connect and remembers its connection, which has to be
-// closed from outside when it does not heed its context.
+// Connect lets the library connect, and keeps the connection, so that it can be closed when
+// the library ignores its context.
 func (h *httpLine) Connect(ctx context.Context) (sdk.Connection, error) {
 	inner := &sdk.StreamableClientTransport{
 		Endpoint: h.spec.URL, MaxRetries: retries,
@@ -127,7 +126,6 @@ func (h *httpLine) pid() int { return 0 }
 
 func (h *httpLine) exit() (string, bool) { return "", false }
 
-// stop ends the session at the server.
 func (h *httpLine) stop(grace time.Duration, hard <-chan struct{}) {
 	t := time.NewTimer(grace)
 	defer t.Stop()
@@ -152,7 +150,7 @@ func (h *httpLine) close() {
 	conn := h.conn
 	h.mu.Unlock()
 	if conn != nil {
-		_ = conn.Close() // says only that the other side has gone
+		_ = conn.Close() // the error only says that the other side has gone
 	}
 }
 
@@ -161,8 +159,7 @@ func (h *httpLine) release() {
 	h.base.CloseIdleConnections()
 }
 
-// redirect follows only what stays where the credentials belong and loses
-// nothing of the request.
+// redirect follows only redirects to the same origin that keep the whole request.
 func (h *httpLine) redirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case req.URL.Scheme != h.origin.Scheme || req.URL.Host != h.origin.Host:
@@ -175,9 +172,8 @@ func (h *httpLine) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// RoundTrip sends a request with the headers of the spec and tells apart what can
-// come of it. An error ends that request only; the library ends the session where
-// it is left to judge a status.
+// RoundTrip sends a request with the headers of the spec, and classifies the answer. An
+// error ends this request only; a status that reaches the library would end the session.
 func (h *httpLine) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(h.life, cancel)
@@ -202,8 +198,8 @@ func (h *httpLine) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unreached makes an error of a request that found no answer, and raises the
-// doubt whether the server is still there, unless we ended the request ourselves.
+// unreached returns the error of a request without an answer. Unless we ended the request
+// ourselves, it lets the server be probed.
 func (h *httpLine) unreached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -214,8 +210,8 @@ func (h *httpLine) unreached(ctx context.Context, err error) error {
 	return &reachError{h.spec.clean(clip(err.Error(), 300))}
 }
 
-// streamed judges the answer to a request for a stream. Servers need not have
-// one: whatever the first request meets, they can be called without.
+// streamed judges the answer to a request for a stream. Servers need not offer one: after
+// any answer to the first request, calls work without a stream.
 func streamed(resp *http.Response, first bool) (*http.Response, error) {
 	switch {
 	case resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests:
@@ -223,7 +219,7 @@ func streamed(resp *http.Response, first bool) (*http.Response, error) {
 		resp.StatusCode = http.StatusMethodNotAllowed
 	default:
 		_ = resp.Body.Close()
-		return nil, &RejectedError{Status: resp.StatusCode} // it is tried again later
+		return nil, &RejectedError{Status: resp.StatusCode} // retried later
 	}
 	return resp, nil
 }
@@ -239,8 +235,7 @@ func (h *httpLine) posted(req *http.Request, resp *http.Response) (*http.Respons
 	if !ok {
 		most = refusalMost
 	}
-	// Read here, because the library gives up the session over an answer that is
-	// cut off.
+	// Read it here, because the library ends the session after a truncated answer.
 	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	_ = resp.Body.Close()
 	switch {
@@ -259,8 +254,7 @@ func (h *httpLine) posted(req *http.Request, resp *http.Response) (*http.Respons
 	return nil, &RejectedError{Status: resp.StatusCode}
 }
 
-// answers reports whether the text is the server's own answer, an error, to the
-// very message that was sent.
+// answers reports whether data is the server's own error for the message of req.
 func answers(req *http.Request, data []byte) bool {
 	type message struct {
 		ID    json.RawMessage `json:"id"`
@@ -277,14 +271,14 @@ func answers(req *http.Request, data []byte) bool {
 	return sent.ID != nil && bytes.Equal(got.ID, sent.ID)
 }
 
-// body is the body of an answer. When a stream breaks off, its server may have
-// died; that is not left to the next attempt to find out.
+// body is the body of an answer. When a stream breaks, it lets the server be probed, which
+// may have died.
 type body struct {
 	io.ReadCloser
 	h      *httpLine
 	ctx    context.Context // of the request as the library made it
 	done   func()
-	stream bool // that the server should not end
+	stream bool // a stream, which the server should not end
 }
 
 func (b *body) Read(p []byte) (int, error) {

@@ -12,39 +12,39 @@ import (
 )
 
 const (
-	// settleTime is how long a process that seems to be ending is given to do so,
-	// so that its exit status is known.
+	// settleTime is how long to wait for the exit status of a process that seems to
+	// be ending.
 	settleTime = 200 * time.Millisecond
-	// stuckTime is how long a call may outlive its context: it does so only while
-	// the server does not take its input.
+	// stuckTime is how long a call may outlive its context. That happens only while the
+	// server does not read its input.
 	stuckTime = time.Second
-	// probeTime is how long a server that may have died is given to show that it
-	// has not, in so many attempts with pauses between them.
+	// probeTime is how long a server that may have died has to answer one of the
+	// probes.
 	probeTime  = 800 * time.Millisecond
 	probes     = 3
 	probePause = 50 * time.Millisecond
-	// toolsMost is the number of tools that one server may list.
+	// toolsMost limits the tools of one server.
 	toolsMost = 512
 )
 
-// ErrSession is the error of a call that was not made, because the server has
-// forgotten the session. The connection is lost; the call can be made again.
+// ErrSession is the error of a call that was not made, because the server does not know
+// the session any more. The connection is lost; the call can be retried.
 var ErrSession = errors.New("it has forgotten the session")
 
-// carrier is what a session runs over. After open it is used by one goroutine,
-// except for kill.
+// carrier is the transport of a session. After open only one goroutine uses it, except for
+// kill.
 type carrier interface {
 	transport(doubt func()) sdk.Transport
-	// gone is closed when the server has ended; nil where that cannot be seen.
+	// gone is closed when the server has ended; nil if the carrier cannot know.
 	gone() <-chan struct{}
-	// exit says how it ended, waiting a little for it; false if it has not.
+	// exit waits a little for the server's end and returns how it ended.
 	exit() (status string, ended bool)
-	// stop ends it gently and waits for that, at most twice the grace; at once when
-	// hard is closed.
+	// stop ends the server gently and waits for its end, at most twice the grace. When
+	// hard is closed it kills the server.
 	stop(grace time.Duration, hard <-chan struct{})
-	// kill ends it at once and waits for that. What it sent can still be read.
+	// kill ends the server at once and waits for its end. Its output can still be read.
 	kill()
-	// release gives back what is left. It may be called several times.
+	// release closes the rest. It may be called several times.
 	release()
 	pid() int
 }
@@ -56,9 +56,9 @@ type peer struct {
 	reports reports
 
 	ended   chan struct{} // closed when the session has ended
-	leaving chan struct{} // closed when the connection is given up because nobody uses it
+	leaving chan struct{} // closed when the connection ends because it is idle
 	leaves  sync.Once
-	noted   chan struct{} // closed when its endpoint knows that it has ended
+	noted   chan struct{} // closed when the endpoint knows that it has ended
 	changes chan struct{} // has one element when the list of tools has changed
 	doubts  chan struct{} // has one element when the server may have died
 
@@ -67,14 +67,14 @@ type peer struct {
 	why   error // set before down is closed; nil: ask the carrier
 }
 
-// greet opens the session and reads the list of tools.
+// greet initializes the session and reads the list of tools.
 func greet(ctx context.Context, c carrier) (*peer, []*sdk.Tool, error) {
 	p := &peer{
 		carrier: c, ended: make(chan struct{}), leaving: make(chan struct{}), noted: make(chan struct{}),
 		changes: make(chan struct{}, 1), doubts: make(chan struct{}, 1), down: make(chan struct{}),
 	}
-	// No capability is offered: roots, sampling and elicitation would let the
-	// server ask things of the user's machine and model.
+	// Offer no capability: roots, sampling and elicitation would let the server use the
+	// user's machine and model.
 	client := sdk.NewClient(&sdk.Implementation{Name: "grapnel", Version: "1"}, &sdk.ClientOptions{
 		Capabilities:                &sdk.ClientCapabilities{},
 		ProgressNotificationHandler: p.reports.handle,
@@ -110,7 +110,7 @@ func ask(c chan struct{}) {
 	}
 }
 
-// fail notes that the connection is broken; the first reason counts.
+// fail marks the connection as broken; the first reason counts.
 func (p *peer) fail(why error) {
 	p.fails.Do(func() {
 		p.why = why
@@ -129,7 +129,7 @@ func (p *peer) isLeaving() bool {
 	}
 }
 
-// over reports whether the connection is broken or given up.
+// over reports whether the connection is broken or ends because it is idle.
 func (p *peer) over() bool {
 	select {
 	case <-p.down:
@@ -157,9 +157,8 @@ func (p *peer) list(ctx context.Context) ([]*sdk.Tool, error) {
 	return listed, nil
 }
 
-// probe asks the server for a sign of life and breaks the connection if it
-// cannot even be asked, several times in a row: what cut off one request may cut
-// off the next. A server that is only slow keeps the connection.
+// probe pings the server, and breaks the connection if no ping can be sent, several times
+// in a row, because one fault may hit several requests. A slow server keeps the connection.
 func (p *peer) probe() {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
@@ -179,17 +178,17 @@ func (p *peer) probe() {
 	p.fail(fmt.Errorf("it cannot be reached any more: %w", unreached))
 }
 
-// Call calls a tool. It returns soon after ctx ends, which the server is told.
-// What the server reports meanwhile goes to report. The error is [ErrSession], a
-// [*RejectedError], the server's own answer as a *jsonrpc.Error, or says that no
-// answer came; only in the first two cases the call surely had no effect.
+// Call calls a tool. When ctx ends, it notifies the server and returns soon. report gets
+// the server's progress. The error is [ErrSession], a [*RejectedError], the server's own
+// answer as a *jsonrpc.Error, or says that no answer came. Only with the first two the
+// call certainly had no effect.
 func (l *Lease) Call(ctx context.Context, params *sdk.CallToolParams, report func(string)) (*sdk.CallToolResult, error) {
 	res, err := l.p.call(ctx, params, report)
 	if err == nil {
 		return res, nil
 	}
-	// The library wraps what it did not send in an answer of its own making, so
-	// ours are looked for first.
+	// The library wraps errors of unsent requests in an answer of its own, so look for
+	// our errors first.
 	var rejected *RejectedError
 	var unreached *reachError
 	var answered *jsonrpc.Error
@@ -212,8 +211,8 @@ func (l *Lease) Call(ctx context.Context, params *sdk.CallToolParams, report fun
 	return nil, err
 }
 
-// settle waits a little for the end of a connection whose call failed: calls end
-// a moment before, and whoever calls next should not get the broken one.
+// settle waits a little for the end of a connection whose call failed, so that the next
+// call does not get the broken connection.
 func (p *peer) settle() {
 	t := time.NewTimer(settleTime)
 	defer t.Stop()
@@ -247,9 +246,9 @@ func (p *peer) call(ctx context.Context, params *sdk.CallToolParams, report func
 		return a.res, a.err
 	case <-ctx.Done():
 	}
-	// The library leaves a call as soon as its context ends, except while it
-	// writes to a pipe that the server does not read. Nobody else could write
-	// either, so such a server is ended.
+	// The library returns from a call when its context ends, except while it writes to
+	// a pipe that the server does not read. No other call could write either, so end
+	// such a server.
 	late := time.NewTimer(stuckTime)
 	defer late.Stop()
 	select {
@@ -262,7 +261,7 @@ func (p *peer) call(ctx context.Context, params *sdk.CallToolParams, report func
 	return a.res, a.err
 }
 
-// cause says why the connection is broken; only after down.
+// cause returns why the connection is broken. Call it only after down.
 func (p *peer) cause() error {
 	if p.why != nil {
 		return p.why
@@ -273,7 +272,7 @@ func (p *peer) cause() error {
 	return errors.New("it broke the connection or the protocol")
 }
 
-// end ends what is left of carrier and session and waits for it.
+// end ends carrier and session, and waits for that.
 func (p *peer) end(pool *Pool, gently bool) {
 	if gently {
 		p.carrier.stop(pool.o.StopGrace, pool.hard)
@@ -283,8 +282,8 @@ func (p *peer) end(pool *Pool, gently bool) {
 	p.release()
 }
 
-// release ends the session of a server that has ended. What the server sent last
-// is still read, unless somebody else holds its output open.
+// release ends the session of a server that has ended. It reads the rest of the output
+// first, unless another process has that open.
 func (p *peer) release() {
 	settled := time.NewTimer(settleTime)
 	defer settled.Stop()
@@ -297,7 +296,7 @@ func (p *peer) release() {
 	<-p.ended
 }
 
-// brief is the text of an error that may quote a stranger.
+// brief returns a short text of an error that may quote untrusted text.
 func brief(err error) string {
 	var rejected *RejectedError
 	var unreached *reachError

@@ -1,16 +1,14 @@
-// Package conn keeps connections to MCP servers: to processes over their
-// standard input and output, and to HTTP endpoints. A connection is made when
-// somebody needs it, shared by all who declare the same server with the same
-// credentials, ended when nobody has used it for a while, and made again on
-// demand. The package knows neither agents nor the names of tools.
+// Package conn keeps connections to MCP servers: to processes over their standard input
+// and output, and to HTTP endpoints. It makes a connection on demand, shares it among all
+// declarations of the same server with the same credentials, and ends it when it is idle.
+// It knows neither agents nor the public names of tools.
 //
-// What can go wrong with a call is told apart: the server's own answer that it
-// failed (a *jsonrpc.Error), a refusal by what stands in front of it
-// ([RejectedError]), and everything else, which means that no answer came. Only
-// the last can cost the connection, and the list of tools outlives it.
+// A call can fail in three ways: with the server's own error (a *jsonrpc.Error), with a
+// refusal by the HTTP endpoint ([RejectedError]), or without an answer. Only the last can
+// cost the connection. The list of tools outlives the connection.
 //
-// Lock order: Pool.joining, Endpoint.mu, Pool.mu. No watcher is called and no server waited for
-// with one of them held.
+// Lock order: Pool.joining, Endpoint.mu, Pool.mu. None is held during a call of a watcher
+// or a wait for a server.
 package conn
 
 import (
@@ -29,22 +27,22 @@ type Options struct {
 	// ConnectTimeout bounds the start of a connection, from the process or the
 	// first request to the list of tools. It must be positive.
 	ConnectTimeout time.Duration
-	// StopGrace is how long a server that is told to end gets before it is sent
-	// SIGTERM, and once more before it is killed; for HTTP, how long the end of the
-	// session may take. It must be positive.
+	// StopGrace is how long a server has to end after its input is closed, and again
+	// after SIGTERM, before it is killed. For HTTP, it limits the end of the session. It
+	// must be positive.
 	StopGrace time.Duration
-	// IdleTimeout is how long a connection may be unused before it is ended; 0 is
-	// for ever.
+	// IdleTimeout is how long a connection may be unused before it ends; 0 is without
+	// limit.
 	IdleTimeout time.Duration
-	// Supervisor starts the processes, so that none outlives this program. Nil means one of the
-	// pool's own.
+	// Supervisor starts the processes, so that none outlives this program. Nil: the pool
+	// has its own.
 	Supervisor *supervisor.Supervisor
 }
 
-// unclaimedTime is how long a connection may be unused that nobody holds.
+// unclaimedTime is how long a connection without registered agents may be unused.
 const unclaimedTime = time.Minute
 
-// ErrClosed is why nothing is connected after Close.
+// ErrClosed is the error of connections after Close.
 var ErrClosed = errors.New("the MCP subsystem is closed")
 
 // Pool has the endpoints. Make it with [NewPool]. It is safe for concurrent use.
@@ -53,8 +51,8 @@ type Pool struct {
 	ours *supervisor.Supervisor // closed by Close; nil if it is the caller's
 	open func(Spec, *ring) (carrier, error)
 
-	// life ends when Close begins: servers are told to end. hard is closed when
-	// they have to end at once.
+	// life ends when Close begins to end the servers. hard is closed when they have to
+	// end at once.
 	life context.Context
 	end  context.CancelFunc
 	hard chan struct{}
@@ -92,9 +90,8 @@ func (p *Pool) connect(s Spec, stderr *ring) (carrier, error) {
 	return startProcess(p.o.Supervisor, c, stderr)
 }
 
-// Attach returns the endpoint of the spec, the same one for every spec of the
-// same fingerprint. It connects nothing. The watcher is told what happens to it
-// until [Endpoint.Detach].
+// Attach returns the endpoint of the spec, the same one for all specs with the same
+// fingerprint. It does not connect. The watcher gets its changes until [Endpoint.Detach].
 func (p *Pool) Attach(s Spec, w Watcher) *Endpoint {
 	p.joining.Lock()
 	defer p.joining.Unlock()
@@ -110,8 +107,8 @@ func (p *Pool) Attach(s Spec, w Watcher) *Endpoint {
 	return e
 }
 
-// Detach takes the watcher away. An endpoint without watchers is ended once no
-// call is in flight, and must not be used again.
+// Detach removes the watcher. An endpoint without watchers ends when no call is in flight,
+// and must not be used again.
 func (e *Endpoint) Detach(w Watcher) {
 	e.pool.joining.Lock()
 	defer e.pool.joining.Unlock()
@@ -125,10 +122,10 @@ func (e *Endpoint) Detach(w Watcher) {
 	e.wake()
 }
 
-// Close ends all connections and waits for it: the input of a process is closed,
-// after the grace it gets SIGTERM, after another it is killed, with its whole
-// process group; an HTTP session is ended within the grace. When ctx ends all
-// happens at once. Calls in flight find no answer.
+// Close ends all connections and waits for that. It closes the input of a process, sends
+// SIGTERM after the grace, and kills its whole process group after another grace. It ends
+// an HTTP session within the grace. When ctx ends, it ends all at once. Calls in flight
+// get no answer.
 func (p *Pool) Close(ctx context.Context) error {
 	err := p.endAll(ctx)
 	if p.ours != nil {
@@ -137,7 +134,6 @@ func (p *Pool) Close(ctx context.Context) error {
 	return err
 }
 
-// endAll ends the connections and waits for their ends.
 func (p *Pool) endAll(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true

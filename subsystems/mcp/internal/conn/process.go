@@ -11,8 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
-// process is a running server with both ends of its pipes that are ours. It
-// leads a process group of its own, which ends with it.
+// process is a running server with our ends of its pipes. It leads its own process group,
+// which ends with it.
 type process struct {
 	*supervisor.Process
 	stdin  *os.File
@@ -20,7 +20,6 @@ type process struct {
 	exited chan struct{} // closed when the process has ended and its error output was read
 }
 
-// startProcess starts the command. Its error output goes to stderr.
 func startProcess(s *supervisor.Supervisor, c supervisor.Command, stderr io.Writer) (_ *process, err error) {
 	var opened []*os.File
 	defer func() {
@@ -49,8 +48,8 @@ func startProcess(s *supervisor.Supervisor, c supervisor.Command, stderr io.Writ
 	return p, nil
 }
 
-// watch reads the error output until the process has ended and, for those who
-// inherited it, a little longer.
+// watch reads the error output until a little after the end of the process, because its
+// children may still write.
 func (p *process) watch(from *os.File, to io.Writer) {
 	defer close(p.exited)
 	read := make(chan struct{})
@@ -79,8 +78,8 @@ func (p *process) exit() (status string, ended bool) {
 	return p.Status().String(), true
 }
 
-// stop ends the process and its group as the protocol asks: input closed, after
-// the grace SIGTERM, after another SIGKILL. When hard is closed it does not wait.
+// stop ends the process and its group as the protocol requires: it closes the input, sends
+// SIGTERM after the grace and SIGKILL after another. When hard is closed it does not wait.
 func (p *process) stop(grace time.Duration, hard <-chan struct{}) {
 	_ = p.stdin.Close()
 	if p.within(grace, hard) {
@@ -105,14 +104,13 @@ func (p *process) within(d time.Duration, hard <-chan struct{}) bool {
 	return false
 }
 
-// kill ends the process and its group at once and waits for it. What it has
-// written can still be read.
+// kill ends the process and its group at once, and waits for it. Its output can still be
+// read.
 func (p *process) kill() {
 	p.Kill()
 	<-p.exited
 }
 
-// release closes our ends.
 func (p *process) release() {
 	_, _ = p.stdin.Close(), p.stdout.Close()
 }

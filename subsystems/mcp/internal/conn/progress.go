@@ -13,22 +13,22 @@ import (
 // progressMost bounds one line of progress in bytes.
 const progressMost = 200
 
-// reports brings a server's progress notifications to the calls that they are
-// about. The zero value is ready; it is safe for concurrent use.
+// reports routes a server's progress notifications to their calls. The zero value is ready;
+// it is safe for concurrent use.
 type reports struct {
 	mu   sync.Mutex
 	last int
 	to   map[string]*listener
 }
 
-// listener is a call that listens. Its mutex is held while it is told something,
-// so that nothing is told once the call has returned.
+// listener is a call that gets progress. Its mutex is held during a notification, so that
+// none comes after the call has returned.
 type listener struct {
 	mu     sync.Mutex
 	report func(string)
 }
 
-// begin returns the token of a call and the function that ends it.
+// begin returns the token of a call. The call ends with done.
 func (r *reports) begin(report func(string)) (token string, done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *reports) handle(_ context.Context, req *sdk.ProgressNotificationClientR
 	}
 }
 
-// progressLine is "reading: 3 of 10", as much of it as the server says.
+// progressLine returns "reading: 3 of 10", or the parts of it that the server sent.
 func progressLine(p *sdk.ProgressNotificationParams) string {
 	line := fmt.Sprint(p.Progress)
 	if p.Total > 0 {

@@ -17,9 +17,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
-// Spec says how to reach a server: a command, or the URL of an HTTP endpoint.
-// Printing one does not show its environment, its headers or the query of its
-// URL, where credentials are.
+// Spec says how to reach a server: a command, or the URL of an HTTP endpoint. A printed
+// Spec shows no environment, headers or query of the URL, because they have credentials.
 type Spec struct {
 	Command string
 	Args    []string
@@ -33,8 +32,8 @@ type Spec struct {
 	Headers map[string]string
 }
 
-// Fingerprint is equal for two specs if and only if they say the same, down to
-// the credentials. It must not be shown: short secrets can be guessed from it.
+// Fingerprint is equal for two specs if and only if they are equal, including their
+// credentials. Do not show it: short secrets can be guessed from it.
 type Fingerprint [sha256.Size]byte
 
 // Fingerprint returns the fingerprint of the spec.
@@ -81,8 +80,8 @@ func (s Spec) command() (_ supervisor.Command, err error) {
 
 const hidden = "[hidden]"
 
-// clean hides the credentials of the spec in a text that a stranger wrote: some
-// servers repeat what they were sent.
+// clean hides the credentials of the spec in an untrusted text: some servers repeat what
+// they were sent.
 func (s Spec) clean(text string) string {
 	var secrets []string
 	for _, value := range s.Headers {
@@ -101,18 +100,17 @@ func (s Spec) clean(text string) string {
 			}
 		}
 	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // the whole before its parts
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // replace the whole before its parts
 	for _, secret := range secrets {
-		if len(secret) >= 4 { // "1" is in every text
+		if len(secret) >= 4 { // a shorter one is in many texts
 			text = strings.ReplaceAll(text, secret, hidden)
 		}
 	}
 	return text
 }
 
-// CheckURL returns nil for the URL of an endpoint that may be used: https, or
-// http to this very machine, so that no credentials travel in the open. The
-// error is a sentence that does not repeat the URL.
+// CheckURL returns nil for the URL of a usable endpoint: https, or http to this machine,
+// so that no credentials are sent in plain text. The error does not repeat the URL.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -140,8 +138,8 @@ func loopbackName(host string) bool {
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`)
 
-// CheckHeader returns nil for a header that may be sent with every request. The
-// error is a sentence that does not repeat the value.
+// CheckHeader returns nil for a header that may be sent with every request. The error does
+// not repeat the value.
 func CheckHeader(name, value string) error {
 	switch canonical := http.CanonicalHeaderKey(name); {
 	case !headerName.MatchString(name):

@@ -10,10 +10,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Given returns canonical arguments without what counts as not given: optional
-// properties that are null although the schema does not let them be. Where the schema
-// allows null it is a value and stays. Properties are looked for where [Schema.Validate]
-// explains values, and in the parts of allOf.
+// Given returns canonical arguments without optional properties that are null although the
+// schema does not allow null. It finds properties where [Schema.Validate] explains values,
+// and in the parts of allOf.
 func (s *Schema) Given(canonical message.JSON) message.JSON {
 	if !strings.Contains(string(canonical), ":null") {
 		return canonical
@@ -59,9 +58,8 @@ func (s *Schema) guide(all []*jsonschema.Schema) args.Guide {
 	return place{s, all}
 }
 
-// applied returns the schemas that every value of sub has to fit: sub, what it refers
-// to, and the parts of allOf. It ends because Compile refused schemas that come back
-// to themselves.
+// applied returns the schemas that every value of sub must match: sub, its references and
+// the parts of allOf. It ends because Compile refuses cyclic schemas.
 func (s *Schema) applied(sub *jsonschema.Schema) []*jsonschema.Schema {
 	out := []*jsonschema.Schema{sub}
 	if target := s.target(sub.Ref); target != nil {
@@ -73,13 +71,13 @@ func (s *Schema) applied(sub *jsonschema.Schema) []*jsonschema.Schema {
 	return out
 }
 
-// allowsNull tells whether null fits a schema. What an unusual reference leads to is
-// taken to allow it, so that the value is passed on as it was sent.
+// allowsNull reports whether null matches a schema. It assumes so behind an unusual
+// reference, so that the value is passed on unchanged.
 func (s *Schema) allowsNull(sub *jsonschema.Schema) bool {
 	return !slices.ContainsFunc(s.applied(sub), s.forbidsNull)
 }
 
-// forbidsNull looks at the schema itself, not at what it refers to.
+// forbidsNull checks the schema itself, without its references.
 func (s *Schema) forbidsNull(sub *jsonschema.Schema) bool {
 	types := sub.Types
 	if sub.Type != "" {

@@ -1,7 +1,6 @@
-// Package schema compiles the input schemas of tools that strangers wrote and
-// checks the arguments of calls against them. Neither a schema nor a value makes
-// it run without end, and what it says of a value that does not fit repeats the
-// expectation, never the value.
+// Package schema compiles untrusted input schemas of tools, and validates the arguments
+// of calls against them. Its run time is bounded for any schema and value. Its errors
+// name the expectation, and never quote the value.
 package schema
 
 import (
@@ -26,8 +25,8 @@ type Schema struct {
 	resolved *jsonschema.Resolved
 }
 
-// Compile prepares a schema that a stranger wrote. The schema must describe an
-// object and be one that every value can be validated against in bounded time.
+// Compile compiles an untrusted schema. The schema must describe an object, and must
+// validate any value in bounded time.
 func Compile(text message.JSON) (*Schema, error) {
 	var raw map[string]any
 	if err := json.Unmarshal([]byte(text), &raw); err != nil || raw == nil {
@@ -41,8 +40,8 @@ func Compile(text message.JSON) (*Schema, error) {
 	if out.root.Type != "object" {
 		return nil, errors.New(`it must have "type": "object" at its root`)
 	}
-	// What is checked is what the library understood, not what was written: it
-	// also takes keywords in another case.
+	// Check the schema that the library understood, not the text: the library also
+	// accepts keywords in another case.
 	var understood map[string]any
 	if err := convert(out.root, &understood); err != nil {
 		return nil, err
@@ -64,9 +63,9 @@ func convert(from, to any) error {
 	return json.Unmarshal(data, to)
 }
 
-// loosen removes from a schema what this process cannot check: regular
-// expressions of another dialect and unknown versions. The server still checks
-// them. The model is shown the schema as it came.
+// loosen removes the parts of a schema that this process cannot check: regular expressions
+// of another dialect, and unknown versions. The server still checks them. The model gets
+// the original schema.
 func loosen(node any, root bool) {
 	switch n := node.(type) {
 	case map[string]any:
@@ -80,7 +79,7 @@ func loosen(node any, root bool) {
 			for p := range ps {
 				if !compiles(p) {
 					delete(ps, p)
-					delete(n, "additionalProperties") // would now refuse what the pattern allows
+					delete(n, "additionalProperties") // without the pattern it would refuse too much
 				}
 			}
 		}
@@ -108,12 +107,11 @@ func knownVersion(v string) bool {
 	return false
 }
 
-// appliedMost bounds how many schemas are applied to one and the same value.
+// appliedMost limits the schemas that apply to one value.
 const appliedMost = 10_000
 
-// bounds counts the schemas that each schema applies to the value it is applied
-// to itself. A schema that comes back to itself that way would never end, and
-// one that branches often enough would take as long.
+// bounds counts, for each schema, the schemas that it applies to its own value. A cycle of
+// such schemas would never end, and one with many branches would take too long.
 type bounds struct {
 	root  map[string]any
 	count map[uintptr]int // by schema; 0 while it is being counted
@@ -124,8 +122,8 @@ func checkBounded(root map[string]any) error {
 	return b.all(root, true)
 }
 
-// all checks every schema of the tree. It takes every object for a schema, which
-// is harmless for those that are none.
+// all checks every schema of the tree. It takes every object for a schema; for others that
+// is harmless.
 func (b *bounds) all(node any, root bool) error {
 	switch n := node.(type) {
 	case map[string]any:
@@ -212,8 +210,8 @@ func (b *bounds) inPlace(n map[string]any) ([]any, error) {
 	return out, nil
 }
 
-// lookup finds what a reference within the schema refers to; others are not
-// followed, least of all over the network.
+// lookup resolves a reference within the schema. It never follows other references, and
+// never uses the network.
 func lookup(root any, ref string) (any, error) {
 	path, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
 	if err != nil || !strings.HasPrefix(ref, "#") || path != "" && path[0] != '/' {

@@ -14,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Validate returns nil if the arguments fit, else a *hook.ArgError that says
-// where they do not.
+// Validate returns nil if the arguments match the schema, else a *hook.ArgError that names
+// the place.
 func (s *Schema) Validate(canonical message.JSON) error {
 	var value any
 	if err := json.Unmarshal([]byte(canonical), &value); err != nil {
@@ -27,16 +27,16 @@ func (s *Schema) Validate(canonical message.JSON) error {
 	if s.resolved.Validate(value) == nil {
 		return nil
 	}
-	// The library's message quotes the value; the model is told the expectation.
+	// The library's message quotes the value; ours names the expectation.
 	if bad := s.explain(value); bad != nil {
 		return bad
 	}
 	return &hook.ArgError{Reason: "must fit the schema"}
 }
 
-// caseVariants refuses names that differ from a declared one only in case. A
-// schema that allows further names would let them pass, and a server that does
-// not distinguish cases would see another value than everybody before it.
+// caseVariants refuses names that differ from a declared one only in case. A schema that
+// allows further names accepts them, and a server that ignores case would then see a value
+// that no hook has judged.
 func (s *Schema) caseVariants(value any) *hook.ArgError {
 	w := walk{s: s, object: func(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
@@ -54,8 +54,7 @@ func (s *Schema) caseVariants(value any) *hook.ArgError {
 	return w.at(s.root, value, "")
 }
 
-// explain finds the first place where the value does not fit, among the simple
-// rules; nil if it is none of them.
+// explain returns the first breach of a simple rule; nil if there is none.
 func (s *Schema) explain(value any) *hook.ArgError {
 	return walk{s: s, object: explainObject, leaf: explainValue}.at(s.root, value, "")
 }
@@ -76,10 +75,9 @@ func explainObject(sub *jsonschema.Schema, object map[string]any, path string) *
 	return nil
 }
 
-// walk goes through value and schema together: object is asked about every
-// object, leaf (nil for none) about every value; the first answer ends it. It
-// follows properties, items and references, which is where the values of
-// arguments are; allOf and the like are left to the library.
+// walk walks value and schema together. It calls object for every object and leaf, if not
+// nil, for every value; the first error ends it. It follows properties, items and
+// references; the library checks allOf and the like.
 type walk struct {
 	s      *Schema
 	object func(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError
@@ -115,8 +113,8 @@ func (w walk) at(sub *jsonschema.Schema, value any, path string) *hook.ArgError 
 	return nil
 }
 
-// deref follows references to the schema's own definitions; nil for any other.
-// It ends because compile refused those that come back to themselves.
+// deref follows references to the schema's own definitions; it returns nil for others. It
+// ends because Compile refuses cyclic references.
 func (s *Schema) deref(sub *jsonschema.Schema) *jsonschema.Schema {
 	for sub != nil && sub.Ref != "" {
 		sub = s.target(sub.Ref)
@@ -198,8 +196,7 @@ func isType(value any, name string) bool {
 	return false
 }
 
-// same compares two values that are no object and no array; such members of an
-// enum are left to the library.
+// same compares two values that are no object and no array; the library compares those.
 func same(a, b any) bool {
 	switch a.(type) {
 	case map[string]any, []any:
@@ -212,7 +209,7 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// literal shows a value of an enum: strings as they are, everything else as JSON.
+// literal returns a value of an enum as text: strings as they are, others as JSON.
 func literal(v any) string {
 	if s, ok := v.(string); ok {
 		return s

@@ -2,17 +2,17 @@ package shell
 
 import "strings"
 
-// kind is what a program is to the command in its arguments.
+// kind says how a program runs the command in its arguments.
 type kind int
 
 const (
-	simple      kind = iota // it runs none
-	transparent             // it runs it and does nothing else
-	opaque                  // it runs something, and what is not certain
+	simple      kind = iota // it runs no command
+	transparent             // it runs the command and does nothing else
+	opaque                  // it runs a command that is not certain
 )
 
-// carried returns what kind of carrier a command is, and for a transparent one the
-// words of the command that it runs, none if there is none.
+// carried returns the kind of a command, and for a transparent one the words of the
+// command that it runs, if any.
 func carried(words []word) (inner []word, k kind) {
 	name, args := words[0].base(), words[1:]
 	skip := 0
@@ -35,7 +35,7 @@ func carried(words []word) (inner []word, k kind) {
 	case "timeout":
 		skip = flags(args, "k s kill-after signal", "--foreground --preserve-status -v --verbose")
 		if skip >= len(args) || !strings.ContainsAny(args[skip].text[:min(1, len(args[skip].text))], ".0123456789") {
-			return nil, opaque // that is not how long
+			return nil, opaque // not a duration
 		}
 		skip++
 	case "xargs":
@@ -50,7 +50,7 @@ func carried(words []word) (inner []word, k kind) {
 	}
 	inner = args[skip:]
 	if len(inner) > 0 && (strings.HasPrefix(inner[0].text, "-") || unknown(args[:skip])) {
-		return nil, opaque // a flag that is not known here
+		return nil, opaque // an unknown flag
 	}
 	return inner, transparent
 }
@@ -70,8 +70,8 @@ func unknown(words []word) bool {
 	return false
 }
 
-// flags counts the words that are flags and their values: valued are the names of
-// those that take a value, alone the spellings of those that take none.
+// flags counts the words that are flags and their values. valued has the names of flags
+// with a value, alone the spellings of flags without one.
 func flags(args []word, valued, alone string) int {
 	n := 0
 	for n < len(args) {
@@ -92,8 +92,7 @@ func flags(args []word, valued, alone string) int {
 	return n
 }
 
-// value returns how many words a flag with a value takes: 0 if it is none of the
-// valued ones.
+// value returns how many words a flag with a value takes; 0 if it is not one of valued.
 func value(flag, valued string) int {
 	if long, ok := strings.CutPrefix(flag, "--"); ok {
 		name, _, with := strings.Cut(long, "=")
@@ -114,7 +113,6 @@ func value(flag, valued string) int {
 	return 2
 }
 
-// oneOf reports whether name is one of the names, which have blanks between them.
 func oneOf(name, names string) bool {
 	for names != "" {
 		var one string
@@ -125,7 +123,7 @@ func oneOf(name, names string) bool {
 	return false
 }
 
-// other says whether a program that is no transparent one may run others.
+// other returns the kind of a program that is not transparent.
 func other(name string, args []word) kind {
 	switch name {
 	case "sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "yash", "zsh", "busybox", "toybox",
@@ -150,13 +148,13 @@ func other(name string, args []word) kind {
 	return simple
 }
 
-// subscript reports whether a builtin that takes the names of variables would run
-// a command that stands in one: a[$(command)].
+// subscript reports whether a builtin that takes names of variables would run a command
+// in the name: a[$(command)].
 func subscript(arg string) bool {
 	return strings.Contains(arg, "[") && strings.ContainsAny(arg, "$`")
 }
 
-// where is opaque if an argument is such a one, or may be.
+// where returns opaque if is holds for an argument, or if one begins with an unknown part.
 func where(args []word, is func(arg string) bool) kind {
 	for _, a := range args {
 		if is(a.text) || strings.HasPrefix(a.text, string(Unknown)) {

@@ -1,16 +1,16 @@
-// Package shell reads a command line as bash would and says which simple
-// commands it runs, so that each of them can be judged by itself.
+// Package shell reads a command line like bash and returns the simple commands that
+// it runs, so that a policy can judge each of them.
 //
-// It never guesses in favour of a command. What it cannot tell is a part of a
-// word that is [Unknown], a command that is Opaque, or the script's Doubt; what it
-// can only suspect is in Suspects. Whoever allows asks for everything to be known
-// and listed; whoever denies looks at the suspects too.
+// It never guesses in favour of a command. Unclear parts show as [Unknown] in a word,
+// as an Opaque command, or as the script's Doubt; Suspects has commands that may run.
+// To allow a line, require that all its commands are known and allowed. To deny one,
+// check the suspects too.
 //
 //	s := shell.Read("git log | xargs rm")
 //	// s.Commands: "git log", "rm \x00"; s.Doubt: ""
 //
-// It knows the language, not the programs: that `find -delete` deletes is not its
-// business, that `find -exec` runs something is.
+// It knows the language, not the programs: it knows that `find -exec` runs a command,
+// but not that `find -delete` deletes files.
 package shell
 
 import (
@@ -21,31 +21,30 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Unknown stands in a command's text for what is known only when it runs: the
-// value of a variable, the output of a command, the files that a glob finds. It
-// may become any text, of several words or of none.
+// Unknown stands in a command's text for a part that is unknown before it runs: the
+// value of a variable, the output of a command, the files that a glob finds. It may
+// become any text, of several words or of none.
 const Unknown = '\x00'
 
-// The bounds keep the time that a line takes short, whatever it is: reading one that
-// is nested costs the square of its depth. A line beyond them has a Doubt, and
-// suspects that are cut out of it without regard to quotes.
+// These limits bound the time to read any line: a nested line costs the square of its
+// depth. A line beyond them has a Doubt, and suspects that ignore its quotes.
 const (
 	maxLength = 32 << 10 // bytes of a line
 	maxOpen   = 1000     // opening parentheses in it
 	maxText   = 4        // texts of commands within texts of commands
-	maxChain  = 16       // commands that only run another one, one by the other
-	maxArgs   = 500      // arguments of a command that runs what they are
+	maxChain  = 16       // commands in a chain that each run only the next one
+	maxArgs   = 500      // arguments of a command that runs its arguments
 )
 
-// Script is what a command line runs.
+// Script has the commands of a command line.
 type Script struct {
-	// Commands are all that is known to run, in the order of the text.
+	// Commands has the commands that are known to run, in the order of the text.
 	Commands []Command
-	// Suspects may run as well. An empty list is not a promise: see Doubt and
+	// Suspects may run as well. An empty list is no guarantee: see Doubt and
 	// Command.Opaque.
 	Suspects []Command
-	// Doubt is why more may happen than that Commands run, as a sentence without a
-	// full stop; "" if nothing does.
+	// Doubt is why the line may do more than run Commands, as a sentence without a full
+	// stop; "" if it cannot.
 	Doubt string
 }
 
@@ -57,15 +56,15 @@ type Command struct {
 	// Plain is Text without the assignments and without the directory of the
 	// program.
 	Plain string
-	// Opaque: the program runs others, and which is not known. The first word alone
-	// says nothing about such a command.
+	// Opaque: the program runs other programs that are not known. Its first word alone
+	// does not say what it does.
 	Opaque bool
 	// Transparent: the program only runs another one, which is in Commands.
 	Transparent bool
 }
 
-// Read reads a command line. It never fails: of one that is no shell language
-// there is a Doubt, and suspects. The time is linear in the length.
+// Read reads a command line. It never fails: a line with a syntax error has a Doubt, and
+// suspects. The time is linear in the length.
 func Read(line string) Script { return read(line, 0) }
 
 func read(line string, depth int) Script {
@@ -93,9 +92,8 @@ func read(line string, depth int) Script {
 	return r.script
 }
 
-// odd reports whether a shell or a person may read the line otherwise than it
-// stands there: a carriage return, a control character, one without a width, a
-// byte that is no text.
+// odd reports whether a shell or a person may misread the line: it has a carriage return,
+// a control character, a character without width, or a byte that is not UTF-8.
 func odd(line string) bool {
 	for i, c := range line {
 		switch {
@@ -143,7 +141,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 	r.command(s.Cmd)
 }
 
-// redirect looks for commands in the words, and lets pass what touches no file.
+// redirect walks the commands in the words. A redirection that touches no file is no doubt.
 func (r *reader) redirect(red *syntax.Redirect) {
 	target := r.word(red.Word)
 	r.word(red.Hdoc)
@@ -160,7 +158,7 @@ func (r *reader) redirect(red *syntax.Redirect) {
 	}
 }
 
-// command walks one command. What is not named here is in doubt.
+// command walks one command. Any kind that it does not handle is a doubt.
 func (r *reader) command(cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case nil:
@@ -206,7 +204,7 @@ func (r *reader) command(cmd syntax.Command) {
 	}
 }
 
-// within collects the commands of whatever lies in a node that is in doubt.
+// within records a doubt about a node, and collects the commands in it.
 func (r *reader) within(n syntax.Node, why string) {
 	r.doubt(why)
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -218,7 +216,7 @@ func (r *reader) within(n syntax.Node, why string) {
 	})
 }
 
-// call is a simple command, or assignments alone.
+// call walks a simple command, or assignments without one.
 func (r *reader) call(c *syntax.CallExpr) {
 	assigned := make([]string, 0, len(c.Assigns))
 	for _, a := range c.Assigns {
@@ -237,8 +235,8 @@ func (r *reader) call(c *syntax.CallExpr) {
 	r.simple(assigned, words, 0)
 }
 
-// simple adds a command and what it is known to run, or may. chain counts the
-// commands that have led to it.
+// simple adds a command and the commands that it runs or may run. chain counts the
+// commands that led to it.
 func (r *reader) simple(assigned []string, words []word, chain int) {
 	inner, kind := carried(words)
 	if chain > maxChain {
@@ -253,7 +251,7 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 	r.script.Commands = append(r.script.Commands, Command{
 		Text:  text,
 		Plain: texts[0][len(words[0].text)-len(words[0].base()):],
-		// With variables of its own it is not the command that it would be without.
+		// Its own variables may change what the command does.
 		Transparent: kind == transparent && len(assigned) == 0,
 		Opaque:      kind == opaque,
 	})
@@ -266,15 +264,15 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 	}
 }
 
-// known doubts a program that is not the word that stands there.
+// known records a doubt if the program's name is not a plain word.
 func (r *reader) known(program word) {
 	if !program.plain() {
 		r.doubt("which program it runs is known only when it runs")
 	}
 }
 
-// suspect adds what the arguments of an opaque command may be: a command from any
-// of them on, or text that is read as one.
+// suspect adds suspects from the arguments of an opaque command: a command from each
+// argument on, and each text read as a command line.
 func (r *reader) suspect(args []word, texts []string) {
 	for i, a := range args {
 		if i == maxArgs {
@@ -291,8 +289,7 @@ func (r *reader) suspect(args []word, texts []string) {
 	}
 }
 
-// joined returns the words as one text, and what is left of it from each of them
-// on. They share their memory.
+// joined returns, for each word, the text from that word on. The texts share memory.
 func joined(words []word) []string {
 	var sb strings.Builder
 	texts := make([]string, len(words))
@@ -314,8 +311,7 @@ func joined(words []word) []string {
 	return texts
 }
 
-// pieces cuts a line that cannot be read at everything that may separate
-// commands, quoted or not.
+// pieces cuts an unreadable line at everything that may separate commands, quoted or not.
 func pieces(line string) []Command {
 	var out []Command
 	quotes := strings.NewReplacer(`"`, "", `'`, "", `\`, "")

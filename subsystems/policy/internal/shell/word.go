@@ -6,21 +6,20 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is one word as the program gets it.
+// word is one word in the form that the program gets.
 type word struct {
-	// text has [Unknown] for each part that is not known.
+	// text has [Unknown] for each unknown part.
 	text string
-	// blank: there is a blank or a quote's nothing in it, so that it is one word only
-	// because somebody quoted it.
+	// blank: it has a blank or is empty, so that it is one word only because of quotes.
 	blank bool
 }
 
-// plain reports whether the word is a name that can be compared.
+// plain reports whether the word is known and one word without quotes.
 func (w word) plain() bool { return w.text != "" && !w.blank && !w.unknown() }
 
 func (w word) unknown() bool { return strings.ContainsRune(w.text, Unknown) }
 
-// base is the word without a directory in front.
+// base returns the word without its directory.
 func (w word) base() string {
 	if i := strings.LastIndexByte(w.text, '/'); i >= 0 && i+1 < len(w.text) {
 		return w.text[i+1:]
@@ -90,20 +89,19 @@ func (r *reader) part(sb *strings.Builder, p syntax.WordPart) {
 	}
 }
 
-// quoted takes out the backslashes that mean something within double quotes.
+// quoted removes the backslashes that escape within double quotes.
 var quoted = strings.NewReplacer("\\\\", "\\", "\\\"", "\"", "\\$", "$", "\\`", "`", "\\\n", "")
 
-// simpleParam reports whether an expansion is no more than the value of a
-// variable: $x, ${x}, $1, $?.
+// simpleParam reports whether an expansion is just the value of a variable: $x, ${x},
+// $1, $?.
 func simpleParam(p *syntax.ParamExp) bool {
 	return p.Param != nil && p.Flags == nil && !p.Excl && !p.Length && !p.Width && !p.IsSet &&
 		p.NestedParam == nil && p.Index == nil && len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil &&
 		p.Names == 0 && p.Exp == nil
 }
 
-// literal renders text that is not quoted; whole says that it is all of its word.
-// A glob, and braces that may make several words, are unknown; a backslash takes
-// the meaning of what follows.
+// literal renders unquoted text; whole: the text is the whole word. A glob, and braces
+// that may make several words, are unknown. A backslash escapes the next character.
 func literal(sb *strings.Builder, text string, whole bool) {
 	if strings.ContainsAny(text, "{}") && !(whole && text == "{}") {
 		sb.WriteRune(Unknown)

@@ -77,7 +77,7 @@ func New(o *Options) *Queues {
 	return l
 }
 
-// Go queues do in a queue and returns at once. do gets a context with the values of ctx
+// Go adds do to the queue of that name and returns at once. do gets a context with the values of ctx
 // that ends when the context of Close does. do must not panic, and may end its goroutine.
 // The error is ErrFull or ErrClosed.
 func (l *Queues) Go(ctx context.Context, name Name, do func(context.Context)) error {

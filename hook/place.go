@@ -164,8 +164,8 @@ func (c *ToolCall) Args() message.JSON { return c.d.Args }
 // Original are the arguments as the model sent them, for the audit.
 func (c *ToolCall) Original() message.JSON { return c.d.Original }
 
-// OriginalName is the name of the tool as the model gave it, for the audit: another
-// one than Name if a hook has renamed the call, or within Dispatch under a prefix.
+// OriginalName is the name of the tool as the model gave it, for the audit. It differs
+// from Name if a hook has renamed the call, and within Dispatch under a prefix.
 func (c *ToolCall) OriginalName() string { return cmp.Or(c.d.OriginalName, c.d.Tool.Name) }
 
 // WithArgs returns the same call with other arguments.

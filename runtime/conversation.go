@@ -233,6 +233,12 @@ func refused(err error) (hook.TurnOutcome, error) {
 // the agent's leave, the lease, and what the store has. Whoever got it calls Turn.leave.
 // With ErrBusy comes the turn that runs here, if there is one.
 func (c *Conversation) enter(ctx context.Context, t *Turn, when Busy) (other *Turn, err error) {
+	defer func() {
+		if err != nil { // somebody who was refused may wait for the turn
+			t.out, _ = refused(err)
+			t.done.close()
+		}
+	}()
 	if other, err = c.reserve(ctx, t, when); err != nil {
 		t.cancel(nil)
 		return other, err

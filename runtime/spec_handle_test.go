@@ -14,6 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
 // Start returns a handle on a turn that has begun. The turn does not depend on the context
@@ -89,6 +91,43 @@ func TestSpecATurnThatDoesNotBeginIsAnErrorOfStart(t *testing.T) {
 	if err != nil { // the turn may have been faster
 		assert.ErrorIs(t, err, context.Canceled)
 	}
+}
+
+// slowClaim is a store whose claims wait and then fail.
+type slowClaim struct {
+	*mem.Store
+	reached, fail chan struct{}
+}
+
+func (s *slowClaim) Claim(context.Context, string, store.Claim) (store.Record, error) {
+	close(s.reached)
+	<-s.fail
+	return store.Record{}, store.ErrFenced
+}
+
+// TestSpecATurnThatDoesNotBeginIsOver: whoever was refused because of it waits for nothing.
+func TestSpecATurnThatDoesNotBeginIsOver(t *testing.T) {
+	t.Parallel()
+	s := &slowClaim{Store: mem.New(nil), reached: make(chan struct{}), fail: make(chan struct{})}
+	w := startWith(t, plays(says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
+	failed := make(chan error)
+	go func() {
+		_, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+		failed <- err
+	}()
+	<-s.reached
+	other, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+	require.ErrorIs(t, err, runtime.ErrBusy)
+	require.NotNil(t, other)
+	assert.Empty(t, other.ID())
+	close(s.fail)
+	require.ErrorIs(t, <-failed, store.ErrFenced)
+	select {
+	case <-other.Done():
+	case <-t.Context().Done():
+	}
+	_, err = other.Wait(t.Context())
+	require.ErrorIs(t, err, store.ErrFenced)
 }
 
 // TestSpecTheErrorOfSendIsThatNoTurnBegan: how a turn ended is in its outcome.

@@ -166,6 +166,8 @@ func (s *Server) goOnWith(ctx context.Context, rec store.Record) {
 		s.o.Log(about + "turn " + t.ID() + " was interrupted and is resumed")
 	case codeOf(err) == wire.CodeBusy, codeOf(err) == wire.CodeIdle:
 		// Somebody else was faster.
+	case codeOf(err) == wire.CodeUnavailable:
+		// The daemon is ending: the next one resumes the turn.
 	default:
 		s.o.Log(about + "the turn that was interrupted is not resumed: " + err.Error())
 	}

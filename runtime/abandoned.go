@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
 // Abandoned is work that nobody waits for any more and that still runs, because it
@@ -64,8 +65,8 @@ func (r *Runtime) begin(w abandoned.Work, call func() error) *abandoned.Call {
 }
 
 // boundedHook is bounded for a hook. The error is a *hook.Failure.
-func (r *Runtime) boundedHook(ctx context.Context, h *hooks, p hook.Point, call func() error) error {
-	w := h.abandonedAt(p)
+func (r *Runtime) boundedHook(ctx context.Context, h *scope.Hooks, p hook.Point, call func() error) error {
+	w := h.At(p)
 	return failureOfBounded(w, p, r.bounded(ctx, w, call))
 }
 
@@ -77,12 +78,7 @@ func failureOfBounded(w abandoned.Work, p hook.Point, err error) error {
 	case abandoned.ErrStillRuns:
 		return &hook.Failure{Subsystem: w.Hook, Point: p, Err: err, Late: true}
 	}
-	return failureOf(p, err)
-}
-
-// abandonedAt is what is counted when a hook is abandoned at the point.
-func (h *hooks) abandonedAt(p hook.Point) abandoned.Work {
-	return abandoned.Work{Hook: strings.Join(h.membersAt(p), " or "), Point: p.String()}
+	return failure.Of(p, err)
 }
 
 // leftError returns ErrAbandoned with what is left; nil if nothing is.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -15,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
@@ -34,31 +34,11 @@ type calling struct {
 	kept bool
 }
 
-// membersAt returns the paths of the members that act at the point.
-func (h *hooks) membersAt(p hook.Point) []string {
-	return membersAt(h.Plan(), "", p.String())
-}
-
-func membersAt(p *plan.Plan, path, point string) (out []string) {
-	if p == nil {
-		return nil
-	}
-	for _, m := range p.Members {
-		switch {
-		case m.Composite != nil:
-			out = append(out, membersAt(m.Composite, path+m.Field+".", point)...)
-		case slices.ContainsFunc(m.Points, func(u plan.PointUse) bool { return u.Name == point }):
-			out = append(out, path+m.Field)
-		}
-	}
-	return out
-}
-
 // successor is the turn as its owner ends it: with the state that the loop has left, and
 // without hooks.
 func (t *turn) successor() *turn {
 	n := &turn{ledger: t.ledger, turnState: t.turnState}
-	n.hooks, n.durable, n.holding, n.posted = noHooks(), t.conv.durable(t), true, nil
+	n.hooks, n.durable, n.holding, n.posted = scope.None(), t.conv.durable(t), true, nil
 	by := t.endsBy()
 	n.deadline.Store(&by)
 	return n
@@ -74,7 +54,7 @@ func (c *Conversation) durable(t *turn) context.Context {
 func (t *turn) endLeft() *turn {
 	n := t.successor()
 	wait := t.grace() / looks
-	what := t.conv.agent.hooks.abandonedAt(t.loop.At())
+	what := t.conv.agent.hooks.At(t.loop.At())
 	f := &hook.Failure{Subsystem: what.Hook, Point: t.loop.At(), Err: abandoned.ErrStillRuns, Late: true}
 	if f.Point == point.OnEvent {
 		wait = 0
@@ -157,7 +137,7 @@ func (n *turn) tellLeft(t *turn, f *hook.Failure) {
 	}
 	n.emit(hook.Diagnostic{
 		Code: "turn.left_behind", Visibility: event.VisibleUser,
-		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.conv.agent.hooks.abandonedAt(t.loop.At())),
+		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.conv.agent.hooks.At(t.loop.At())),
 	}.Event())
 }
 
@@ -221,7 +201,7 @@ func (n *turn) endCalling(t *turn) {
 		n.recordCalls(calls, t.hooks)
 	}
 	n.tell(calls)
-	n.emit(hook.Event{Kind: event.CallsComplete}.WithTools(n.view.names(calls)))
+	n.emit(hook.Event{Kind: event.CallsComplete}.WithTools(n.called(calls)))
 }
 
 func (n *turn) answerCalling(t *turn, calls []call) {
@@ -266,7 +246,7 @@ func (c *call) endLeft(t *turn) {
 
 // withhold withholds a result that a hook was to see first.
 func (c *call) withhold(t *turn) {
-	if t.hooks.hasAny(point.RewriteResult, point.AfterTool) {
+	if t.hooks.HasAny(point.RewriteResult, point.AfterTool) {
 		c.end.Result = withheld("a hook that was to see it did not answer")
 	}
 }
@@ -380,7 +360,7 @@ func (n *turn) leaveWithout(held delivery, f *hook.Failure) {
 // deliverLeft delivers what is queued. It returns the delivery, which it takes away from
 // a hook or an observer that does not come back.
 func (n *turn) deliverLeft(d stream.Delivery) stream.Delivery {
-	what := n.conv.agent.hooks.abandonedAt(point.OnEvent)
+	what := n.conv.agent.hooks.At(point.OnEvent)
 	ctx, cancel := context.WithTimeout(context.Background(), n.toTell())
 	defer cancel()
 	err := n.rt.begin(what, func() error {

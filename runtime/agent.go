@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -19,10 +20,10 @@ type Agent struct {
 	cfg  *hook.AgentConfig
 	// asked is the configured list of tools, before any scope; nil is all.
 	asked []string
-	view  atomic.Pointer[view]
+	view  atomic.Pointer[scope.View]
 	// hooks are those of the process, with what the agent's configuration has over
 	// them.
-	hooks *hooks
+	hooks *scope.Hooks
 	// overlay is the last turn's changes of the tools.
 	overlay atomic.Pointer[overlay]
 
@@ -63,11 +64,11 @@ func (a *Agent) key(sender string) store.Key {
 func (a *Agent) Config() *hook.AgentConfig { return a.cfg }
 
 // Prompt returns the system prompt.
-func (a *Agent) Prompt() string { return a.view.Load().prompt }
+func (a *Agent) Prompt() string { return a.view.Load().Prompt }
 
 // Tools returns the tools that the agent may use: those that its model is told
 // of, and no others are run.
-func (a *Agent) Tools() *message.ToolSet { return a.view.Load().tools }
+func (a *Agent) Tools() *message.ToolSet { return a.view.Load().Tools }
 
 // Agent returns the agent of that name, from when its registration returned
 // until its unregistration began: then ErrAgentClosing, otherwise

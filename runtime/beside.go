@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
 )
 
@@ -52,7 +53,7 @@ func (h *host) Go(ctx context.Context, path string, run func(context.Context)) e
 	err := h.rt.beside.Go(ctx, queue.Name{Place: h.log.Conversation(), Path: path}, func(ctx context.Context) {
 		defer func() {
 			if v := recover(); v != nil {
-				f := panicOf(0, v)
+				f := failure.OfPanic(0, v)
 				f.Subsystem = path
 				h.Emit(ctx, f.Event())
 			}

@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 )
 
@@ -67,7 +69,7 @@ func (t *turn) newCalls(reply message.ModelReply) []call {
 	calls := make([]call, n)
 	for i, b := range reply.Calls() {
 		c := &calls[i]
-		tool, _ := t.view.find(b.Tool)
+		tool, _ := t.view.Find(b.Tool)
 		c.cut = reply.Finish == message.FinishLength && i == n-1
 		args := b.JSON
 		if !c.cut && strings.TrimSpace(string(args)) == "" {
@@ -81,6 +83,18 @@ func (t *turn) newCalls(reply message.ModelReply) []call {
 	return calls
 }
 
+// called returns the names of the called tools.
+func (t *turn) called(calls []call) message.List[string] {
+	if len(calls) == 1 {
+		return t.view.Names(calls[0].at.Name())
+	}
+	names := make([]string, len(calls))
+	for i := range calls {
+		names[i] = calls[i].at.Name()
+	}
+	return t.view.Names(names...)
+}
+
 // runCalls takes the calls of a reply through their gates, runs what is let
 // through, and stores the reply with all results. It reports whether the turn
 // goes on.
@@ -88,7 +102,7 @@ func (t *turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
 	t.calling = calling{content: reply.Content, calls: calls}
 	t.report()
-	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.called(calls)))
 	for i := range calls {
 		if c := &calls[i]; !t.over() {
 			t.bound(c)
@@ -119,7 +133,7 @@ func (t *turn) endCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.ahead(func() {
 		t.tell(calls)
 		t.calling = calling{}
-		t.emit(hook.Event{Kind: event.CallsComplete}.WithTools(t.view.names(calls)))
+		t.emit(hook.Event{Kind: event.CallsComplete}.WithTools(t.called(calls)))
 	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
@@ -216,18 +230,18 @@ func (t *turn) bound(c *call) bool {
 // the answer false if that cannot be done.
 func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 	c.at, c.runner, c.parsed = at, nil, false
-	if _, s := t.view.find(at.Name()); s != available {
-		c.settle(message.OutcomeUnknown, t.view.refusal(at.Name(), s))
+	if _, s := t.view.Find(at.Name()); s != scope.Available {
+		c.settle(message.OutcomeUnknown, t.view.Refusal(at.Name(), s))
 		return false
 	}
 	inv, owned, err := t.dispatch(at)
 	switch {
 	case err != nil:
-		t.hookFailed(t.ctx, failureOf(point.Dispatch, err))
+		t.hookFailed(t.ctx, failure.Of(point.Dispatch, err))
 		c.settle(message.OutcomePanicked, message.FailedResult(message.FailPanic, "the tool's owner panicked while it read the arguments"))
 		return false
 	case !owned:
-		c.settle(message.OutcomeUnknown, t.view.refusal(at.Name(), notRegistered))
+		c.settle(message.OutcomeUnknown, t.view.Refusal(at.Name(), scope.NotRegistered))
 		return false
 	case inv.Err() != nil:
 		c.settle(message.OutcomeInvalid, t.badArguments(c, inv.Err()))
@@ -281,7 +295,7 @@ func (t *turn) rewrite(c *call) bool {
 	args, err := t.hooks.RewriteArgs(t.ctx, c.at, c.at.Args())
 	t.returned()
 	if err != nil {
-		f := failureOf(point.RewriteArgs, err)
+		f := failure.Of(point.RewriteArgs, err)
 		t.hookFailed(t.ctx, f)
 		c.settle(message.OutcomeDenied, message.FailedResult(message.FailDenied, f.Public()))
 		return false

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -95,7 +96,7 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 		}
 	}
 	t := c.newTurn(ctx, h)
-	t.parent, t.depth, t.view, t.given = parent, parent.depth+1, view, setOf(run.Tools)
+	t.parent, t.depth, t.view, t.given = parent, parent.depth+1, view, scope.SetOf(run.Tools)
 	t.hooks, t.layers = hooks, parent.layers
 	t.job = turnJob{do: (*turn).runAsChild, in: run.Input, child: aboutRun(run)}
 	return t.drive(ctx).out, nil
@@ -159,27 +160,27 @@ func (r *Runtime) find(ctx context.Context, name string) (*Agent, error) {
 
 // narrowed is what a child sees of the hook: what its agent and its parent may both
 // use, and of that what it is to be given.
-func (r *Runtime) narrowed(agent *Agent, hooks *hooks, parent *turn, run hook.AgentRun) (*view, error) {
+func (r *Runtime) narrowed(agent *Agent, hooks *scope.Hooks, parent *turn, run hook.AgentRun) (*scope.View, error) {
 	own := agent.view.Load()
 	for _, name := range run.Tools {
-		if _, s := parent.view.find(name); s != available {
+		if _, s := parent.view.Find(name); s != scope.Available {
 			return nil, fmt.Errorf("tool %q is not available to agent %q, which runs it", name, parent.conv.agent.Name())
 		}
 	}
-	cfg, given := *agent.cfg, setOf(run.Tools)
+	cfg, given := *agent.cfg, scope.SetOf(run.Tools)
 	cfg.Tools = []string{}
-	for _, tool := range own.tools.Tools().All() {
-		if _, s := parent.view.find(tool.Name); s == available && given.has(tool.Name) {
+	for _, tool := range own.Tools.Tools().All() {
+		if _, s := parent.view.Find(tool.Name); s == scope.Available && given.Has(tool.Name) {
 			cfg.Tools = append(cfg.Tools, tool.Name)
 		}
 	}
-	if hooks == agent.hooks && run.Instructions == "" && len(cfg.Tools) == own.tools.Tools().Len() {
+	if hooks == agent.hooks && run.Instructions == "" && len(cfg.Tools) == own.Tools.Tools().Len() {
 		return own, nil
 	}
 	if run.Instructions != "" {
 		cfg.Instructions += "\n\n" + run.Instructions
 	}
-	return hooks.newView(r, &cfg, false)
+	return hooks.View(&cfg, r.o.Environment, false)
 }
 
 // childConversation is that of the run: a new one, named after the call.

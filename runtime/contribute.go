@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
 // ContributionBudget bounds what hooks contribute to one turn.
@@ -31,7 +32,7 @@ type contributing struct {
 // contribute asks the hooks what they add to the turn and does it. False if the
 // turn is over.
 func (t *turn) contribute() bool {
-	if !t.hooks.hasAny(point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections) {
+	if !t.hooks.HasAny(point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections) {
 		return true
 	}
 	c := &contributing{turn: t, budget: t.rt.o.Limits.Contributions.Filled()}
@@ -117,10 +118,10 @@ func (c *contributing) askTools() bool {
 // standing says what a name is to the agent that answers. A child is given what its
 // parent has and no more, and a guest nothing.
 func (t *turn) standing(name string) contribution.Standing {
-	switch _, s := t.view.find(name); {
-	case s == available:
+	switch _, s := t.view.Find(name); {
+	case s == scope.Available:
 		return contribution.Own
-	case s == notAvailable:
+	case s == scope.NotAvailable:
 		return contribution.Barred
 	case t.guest() != "":
 		return contribution.Visiting
@@ -130,7 +131,7 @@ func (t *turn) standing(name string) contribution.Standing {
 	if t.parent == nil {
 		return contribution.Free
 	}
-	if _, s := t.parent.view.find(name); s != available || !t.given.has(name) {
+	if _, s := t.parent.view.Find(name); s != scope.Available || !t.given.Has(name) {
 		return contribution.Above
 	}
 	return contribution.Free
@@ -159,7 +160,7 @@ func (c *contributing) askSections() bool {
 	c.diagnose(merged.Diagnostics)
 	if len(merged.Kept) > 0 {
 		v := *c.view
-		v.prompt = contribution.Prompt(v.prompt, merged.Kept)
+		v.Prompt = contribution.Prompt(v.Prompt, merged.Kept)
 		c.view = &v
 	}
 	return true
@@ -221,40 +222,19 @@ func (h *transcript) insert(at int, entries []message.Message) {
 
 // overlay is what one set of changes makes of a view.
 type overlay struct {
-	base    *view
+	base    *scope.View
 	changes contribution.Tools
-	made    view
+	made    *scope.View
 }
 
 // overlaid is the view with the changes of one turn. The last is kept, so that a
 // hook which says the same in each turn has the tools encoded once.
-func (a *Agent) overlaid(base *view, ch contribution.Tools) *view {
+func (a *Agent) overlaid(base *scope.View, ch contribution.Tools) *scope.View {
 	if last := a.overlay.Load(); last != nil && last.base == base &&
 		slices.Equal(last.changes.Hidden, ch.Hidden) && slices.Equal(last.changes.Added, ch.Added) {
-		return &last.made
+		return last.made
 	}
-	o := &overlay{base: base, changes: ch, made: base.with(ch)}
+	o := &overlay{base: base, changes: ch, made: base.With(ch)}
 	a.overlay.Store(o)
-	return &o.made
-}
-
-// with returns the view with the changes.
-func (v *view) with(ch contribution.Tools) view {
-	out := *v
-	out.added = slices.Clone(v.added)
-	if len(ch.Hidden) > 0 {
-		out.scope = make([]uint64, (len(v.catalog.tools)+63)/64)
-		for i, t := range v.catalog.tools {
-			if _, s := v.find(t.Name); s == available && !slices.Contains(ch.Hidden, t.Name) {
-				out.scope[i/64] |= 1 << (i % 64)
-			}
-		}
-	}
-	tools := slices.DeleteFunc(v.tools.Tools().Slice(), func(t message.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
-	for _, a := range ch.Added {
-		out.added = append(out.added, a.Tool)
-		tools = append(tools, a.Tool)
-	}
-	out.tools = message.NewToolSet(tools)
-	return out
+	return o.made
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 )
 
 // The loop of a turn runs on a goroutine that its owner, who has called Send, can
@@ -37,9 +38,9 @@ func (t *turn) caught(p hook.Point, err *error) {
 	v := recover()
 	t.returned()
 	if v != nil {
-		*err = panicOf(p, v)
+		*err = failure.OfPanic(p, v)
 	} else if *err != nil {
-		*err = failureOf(p, *err)
+		*err = failure.Of(p, *err)
 	}
 }
 
@@ -118,7 +119,7 @@ func (t *turn) drive(ctx context.Context) *turn {
 // patience is how long the owner waits for the cancelled turn.
 func (t *turn) patience() drive.Patience {
 	return drive.Patience{Grace: t.grace(), Last: t.leavesAt(), Looks: looks, Abandon: func(p hook.Point) func() {
-		what := t.conv.agent.hooks.abandonedAt(p)
+		what := t.conv.agent.hooks.At(p)
 		t.rt.abandoned.Add(what)
 		return func() { t.rt.abandoned.Ended(what) }
 	}}

@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -23,33 +21,4 @@ func answered[D decision](ctx context.Context, t *turn, d D) D {
 		t.hookFailed(ctx, f)
 	}
 	return d
-}
-
-// failureOf returns the error that a composite returned as a failure.
-func failureOf(p hook.Point, err error) *hook.Failure {
-	if f, ok := err.(*hook.Failure); ok {
-		return f
-	}
-	return &hook.Failure{Point: p, Err: err}
-}
-
-// panicOf makes a failure of a recovered value; composites panic with theirs.
-func panicOf(p hook.Point, value any) *hook.Failure {
-	if f, ok := value.(*hook.Failure); ok {
-		return f
-	}
-	err, ok := value.(error)
-	if !ok {
-		err = fmt.Errorf("%v", value)
-	}
-	return &hook.Failure{Point: p, Err: fmt.Errorf("panic: %w", err), Panic: true, Stack: debug.Stack()}
-}
-
-// caught is deferred around a call of a hook: a panic becomes *err.
-func caught(p hook.Point, err *error) {
-	if v := recover(); v != nil {
-		*err = panicOf(p, v)
-	} else if *err != nil {
-		*err = failureOf(p, *err)
-	}
 }

@@ -19,7 +19,7 @@ func (t *turn) invite(name string) error {
 	}
 	cfg := *guest.cfg
 	cfg.Tools = []string{}
-	hooks, err := guest.hooks.layered(t.layers)
+	hooks, err := guest.hooks.Under(t.layers)
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)
 	}
@@ -31,7 +31,7 @@ func (t *turn) invite(name string) error {
 		return fmt.Errorf("guest %q: %w", name, err)
 	}
 	// Some providers want the tools of calls in the history to be named.
-	view.tools = t.view.tools
+	view.Tools = t.view.Tools
 	cfg.Model.Choice = message.ToolChoice{Mode: message.ToolChoiceNone}
 	t.answers, t.view, t.cfg = guest, view, &cfg
 	return nil

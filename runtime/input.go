@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -119,7 +120,7 @@ type admission struct {
 func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
 	out, err := t.preprocess(ctx, a.place, a.in)
 	if err != nil {
-		t.hookFailed(ctx, failureOf(point.Preprocess, err))
+		t.hookFailed(ctx, failure.Of(point.Preprocess, err))
 		return a, err
 	}
 	if err := checkInput(out); err != nil {

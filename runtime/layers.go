@@ -7,7 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
 // LayerSection is the section of an agent's configuration that is laid over the
@@ -19,53 +19,6 @@ const LayerSection = "hooks"
 // turn over these. Whoever has nothing of its own shares what is below it. What a
 // layer turns off stays off for those above: it was not opened, or not told of the
 // agent.
-
-// hooks is the composite as somebody has it, with its tools.
-type hooks struct {
-	*composite.Composite
-	known catalogCache
-}
-
-func newHooks(c *composite.Composite) *hooks { return &hooks{Composite: c} }
-
-// hasAny reports whether a member has one of the points.
-func (h *hooks) hasAny(points ...hook.Point) bool {
-	for _, p := range points {
-		if h.Has(p) {
-			return true
-		}
-	}
-	return false
-}
-
-// seesRequest reports whether a hook looks at the turn before the model answers.
-func (h *hooks) seesRequest() bool {
-	return h.hasAny(point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel)
-}
-
-// seesReply reports whether a hook looks at the turn before tools run.
-func (h *hooks) seesReply() bool { return h.hasAny(point.RewriteReply, point.AfterModel) }
-
-// mayGoOn reports whether a hook may have a turn say more that has said its last.
-func (h *hooks) mayGoOn() bool { return h.hasAny(point.OnStop, point.OnTurnError) }
-
-// noHooks are the hooks of somebody who has none.
-func noHooks() *hooks {
-	c, _ := composite.From(hook.Nop{}) // which is never an error
-	return newHooks(c)
-}
-
-// layered returns the hooks with the layers over them.
-func (h *hooks) layered(layers []plan.Layer) (*hooks, error) {
-	if len(layers) == 0 {
-		return h, nil
-	}
-	over, err := h.Layered(layers...)
-	if err != nil {
-		return nil, err
-	}
-	return newHooks(over), nil
-}
 
 // AgentLayer returns what the agent's configuration lays over the hooks, and whether
 // it has such a section.
@@ -79,19 +32,19 @@ func AgentLayer(cfg *hook.AgentConfig) (plan.Layer, bool, error) {
 }
 
 // hooksOf returns the hooks of an agent that is to be registered.
-func (r *Runtime) hooksOf(cfg *hook.AgentConfig) (*hooks, error) {
+func (r *Runtime) hooksOf(cfg *hook.AgentConfig) (*scope.Hooks, error) {
 	layer, ok, err := AgentLayer(cfg)
 	if err != nil || !ok {
 		return r.hooks, err
 	}
-	return r.hooks.layered([]plan.Layer{layer})
+	return r.hooks.Under([]plan.Layer{layer})
 }
 
 // hooksUnder returns the agent's hooks in a turn that is a child of the parent's.
 // Law 10: a child passes the gates that its parent passes, so that no agent rids
 // itself of one by having another do the work.
-func (a *Agent) hooksUnder(parent *turn) (*hooks, error) {
-	hooks, err := a.hooks.layered(inherited(parent.layers))
+func (a *Agent) hooksUnder(parent *turn) (*scope.Hooks, error) {
+	hooks, err := a.hooks.Under(inherited(parent.layers))
 	if err != nil || hooks == parent.hooks {
 		return hooks, err
 	}
@@ -108,7 +61,7 @@ func (t *turn) lay(layers []plan.Layer) error {
 		return nil
 	}
 	a := t.conv.agent
-	hooks, err := a.hooks.layered(layers)
+	hooks, err := a.hooks.Under(layers)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/character"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -78,14 +79,14 @@ func (t *turn) rewriteReply(ctx context.Context, reply message.ModelReply) (mess
 
 // failHook ends the turn with a hook's own failure.
 func (t *turn) failHook(err error) bool {
-	f := failureOf(0, err)
+	f := failure.Of(0, err)
 	t.hookFailed(t.ctx, f)
 	return t.fail(f)
 }
 
 func (t *turn) request() message.ModelRequest {
 	return message.ModelRequest{
-		Model: t.step.Model(), System: t.view.prompt, Messages: t.history.list(), Tools: t.view.tools,
+		Model: t.step.Model(), System: t.view.Prompt, Messages: t.history.list(), Tools: t.view.Tools,
 		Choice: t.cfg.Model.Choice, Format: t.cfg.Model.Format, MaxTokens: t.cfg.Model.MaxTokens,
 	}
 }
@@ -281,7 +282,7 @@ func (t *turn) brokenOff(partial message.ModelReply, err error) bool {
 func (t *turn) count(model string, u message.Usage) {
 	cost := t.spend(model, u)
 	t.ending.Usage = t.ending.Usage.Add(u)
-	if t.hooks.seesReply() {
+	if t.hooks.SeesReply() {
 		t.report()
 	}
 	if u == (message.Usage{}) {

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 )
 
 // Register builds the agent and registers it with the hook. Its name is unknown
@@ -105,7 +106,7 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	if a.hooks, err = a.rt.hooksOf(&cfg); err != nil {
 		return err
 	}
-	cfg, err = a.hooks.build(ctx, cfg.WithHost(a.rt.host))
+	cfg, err = a.hooks.BuildAgent(ctx, cfg.WithHost(a.rt.host))
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	}
 	a.asked = cfg.Tools
 	a.cfg = &cfg
-	v, err := a.hooks.newView(a.rt, a.cfg, true)
+	v, err := a.hooks.View(a.cfg, a.rt.o.Environment, true)
 	if err != nil {
 		return err
 	}
@@ -125,13 +126,8 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	return nil
 }
 
-func (h *hooks) build(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
-	defer caught(point.OnBuildAgent, &err)
-	return h.OnBuildAgent(ctx, cfg)
-}
-
 func (a *Agent) opened(ctx context.Context) (err error) {
-	defer caught(point.OnRegisterAgent, &err)
+	defer failure.Catch(point.OnRegisterAgent, &err)
 	return a.hooks.OnRegisterAgent(ctx, a.cfg)
 }
 
@@ -179,7 +175,7 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 // Once a hook hangs there, the others are ended side by side, so that one more grace
 // period is enough for all of them.
 func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
-	what, lasting := a.hooks.abandonedAt(point.OnSessionEnd), context.WithoutCancel(ctx)
+	what, lasting := a.hooks.At(point.OnSessionEnd), context.WithoutCancel(ctx)
 	end := func(c *Conversation) *abandoned.Call {
 		return r.begin(what, func() error { c.endSession(lasting, nil, ""); return nil })
 	}
@@ -233,14 +229,14 @@ func (r *Runtime) tell(ctx context.Context, err error) {
 
 // emit emits an event outside of any conversation. It waits no longer than bounded.
 func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
-	_ = r.bounded(ctx, r.hooks.abandonedAt(point.OnEvent), func() error {
+	_ = r.bounded(ctx, r.hooks.At(point.OnEvent), func() error {
 		r.host.emit(context.WithoutCancel(ctx), ev)
 		return nil
 	})
 }
 
 func (a *Agent) closed(ctx context.Context) (err error) {
-	defer caught(point.OnUnregisterAgent, &err)
+	defer failure.Catch(point.OnUnregisterAgent, &err)
 	a.hooks.OnUnregisterAgent(ctx, a.cfg)
 	return nil
 }
@@ -256,16 +252,10 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 	}
 	cfg := *a.cfg
 	cfg.Tools = slices.Clone(a.asked)
-	v, err := a.hooks.newView(r, &cfg, false)
+	v, err := a.hooks.View(&cfg, r.o.Environment, false)
 	if err != nil {
 		return fmt.Errorf("refresh agent %q: %w", name, err)
 	}
 	a.view.Store(v)
 	return ctx.Err()
-}
-
-// promptOf asks the hook for its part of the prompt.
-func (h *hooks) promptOf(cfg *hook.AgentConfig) (text string, err error) {
-	defer caught(point.SystemPrompt, &err)
-	return h.SystemPrompt(cfg), nil
 }

@@ -51,7 +51,7 @@ func (t *turn) repair(c *call) hook.Verdict {
 		case hook.AnswerRepair:
 			at = at.WithArgs(d.Args())
 		case hook.AnswerRename:
-			tool, _ := t.view.find(d.Name())
+			tool, _ := t.view.Find(d.Name())
 			at = at.Renamed(tool)
 		}
 		if v.Kind == hook.AnswerNone || t.ctx.Err() != nil {
@@ -102,21 +102,11 @@ func (c *call) invalid() bool {
 func (t *turn) onInvalid(c *call, attempt int) hook.RepairDecision {
 	t.report()
 	in := hook.InvalidCall{
-		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.callable(), Attempt: attempt,
+		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.Callable(), Attempt: attempt,
 	}
 	t.away(point.OnInvalidTool)
 	d, _ := t.hooks.OnInvalidTool(t.ctx, t.step, in)
 	return answered(t.ctx, t, d)
-}
-
-// callable are the names that the agent may call.
-func (v *view) callable() message.List[string] {
-	tools := v.tools.Tools()
-	names := make([]string, tools.Len())
-	for i, tool := range tools.All() {
-		names[i] = tool.Name
-	}
-	return message.Freeze(names)
 }
 
 // mended says what became of a call.

@@ -8,6 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 )
 
 // conclude does everything that happens to a call after it has ended, however it
@@ -25,7 +26,7 @@ func (t *turn) conclude(c *call) {
 	r, err := t.hooks.RewriteResult(ctx, c.at, r)
 	t.returned()
 	if err != nil {
-		f := failureOf(point.RewriteResult, err)
+		f := failure.Of(point.RewriteResult, err)
 		t.hookFailed(ctx, f)
 		r = withheld(f.Public())
 	}

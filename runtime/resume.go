@@ -329,13 +329,13 @@ func (t *turn) recallLeft() {
 		t.enterStep()
 	}
 	_, calls := t.recall(t.owed)
-	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.called(calls)))
 }
 
 // endCallsOf ends the calls that had begun.
 func (t *turn) endCallsOf(was *durable.Interrupted, on bool) (more bool) {
 	reply, calls := t.recall(was)
-	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.called(calls)))
 	for i := range calls {
 		c := &calls[i]
 		switch {

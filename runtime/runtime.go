@@ -25,6 +25,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/internal/keyed"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -153,13 +154,7 @@ type Events struct {
 
 // Environment is what an agent is told about where its tools work. Empty fields
 // are left out.
-type Environment struct {
-	OS       string
-	Shell    string
-	Platform string
-	// Root is the directory that the file tools see.
-	Root string
-}
+type Environment = scope.Environment
 
 // Runtime runs agents over one hook and one provider. Make it with New, then
 // Open; all methods are safe for concurrent use.
@@ -167,7 +162,7 @@ type Runtime struct {
 	// given is the hook as it was given, and hooks what is called: the same, or that
 	// with layers over it, or the one that records it.
 	given    hook.Hook
-	hooks    *hooks
+	hooks    *scope.Hooks
 	provider provider.Provider
 	o        Options
 	// finding are the names of agents that are being looked for.
@@ -225,7 +220,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 		h = hook.Nop{}
 	}
 	// The hook is composed when the runtime is opened: until then members may be set.
-	r := &Runtime{given: h, hooks: noHooks(), provider: p, agents: map[string]*Agent{}}
+	r := &Runtime{given: h, hooks: scope.None(), provider: p, agents: map[string]*Agent{}}
 	if o != nil {
 		r.o = *o
 	}
@@ -326,7 +321,7 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	if r.o.Events.RecordHooks {
 		h = h.Recorded(&composite.RecordOptions{Now: r.o.Now})
 	}
-	r.hooks = newHooks(h)
+	r.hooks = scope.New(h)
 	return r.hooks.OnOpen(ctx, r.host)
 }
 
@@ -389,7 +384,7 @@ const closeGraces = turnGraces + 3
 func (r *Runtime) close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, r.cancelTurns)
 	defer stop()
-	_ = r.bounded(ctx, r.hooks.abandonedAt(point.OnRegisterAgent), func() error { r.changes.Wait(); return nil })
+	_ = r.bounded(ctx, r.hooks.At(point.OnRegisterAgent), func() error { r.changes.Wait(); return nil })
 	for _, a := range slices.Backward(r.visible()) {
 		r.retire(ctx, a, ErrClosed)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/history"
+	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -28,7 +30,7 @@ func (t *turn) makeStep() (more bool) {
 		return t.cancelled()
 	}
 	t.steered(false)
-	if t.hooks.seesRequest() {
+	if t.hooks.SeesRequest() {
 		t.report()
 	}
 	if !t.mayStep() {
@@ -114,7 +116,7 @@ func (t *turn) goesBy(d hook.StepDecision) bool {
 }
 
 // recordCalls keeps how the calls of the step ended, for the AfterStep of h.
-func (t *turn) recordCalls(calls []call, h *hooks) {
+func (t *turn) recordCalls(calls []call, h *scope.Hooks) {
 	if !h.Has(point.AfterStep) {
 		return
 	}
@@ -206,7 +208,7 @@ func (t *turn) say(m message.Message, finish message.FinishReason) (more bool) {
 	if more = t.unread(); !more {
 		t.signalFinish(finish)
 	}
-	a := store.Append{TurnEnds: !more && !t.conv.host.log.Keeps() && !t.hooks.mayGoOn()} // where events are kept, the last one ends the turn
+	a := store.Append{TurnEnds: !more && !t.conv.host.log.Keeps() && !t.hooks.MayContinue()} // where events are kept, the last one ends the turn
 	if t.conv.lease.Journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
 		a.Entries = []store.Entry{t.endEntry()}
 	}
@@ -249,7 +251,7 @@ func (t *turn) keepPartial(reply message.ModelReply) {
 	defer done()
 	reply, err := t.rewriteReply(ctx, reply)
 	if err != nil {
-		t.hookFailed(ctx, failureOf(point.RewriteReply, err))
+		t.hookFailed(ctx, failure.Of(point.RewriteReply, err))
 		return
 	}
 	reply.Content = withoutCalls(reply.Content) // a hook may have put one in, which nobody would answer

@@ -101,7 +101,7 @@ func (c *Conversation) newAside(ctx context.Context, p past) *turn {
 	rt := c.agent.rt
 	t := &turn{ledger: new(ledger)}
 	t.identity = identity{conv: c, rt: rt, id: rt.o.NewID(), started: rt.o.Now()}
-	t.scope = scope{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
+	t.resources = resources{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
 	t.contexts = contexts{ctx: ctx, durable: context.WithoutCancel(ctx)}
 	t.answer.yield = t.consumer()
 	in := message.UserText("Sum up the earlier part of this conversation.")

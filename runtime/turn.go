@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -54,7 +55,7 @@ type ledger struct {
 // turnState is what the owner of an abandoned turn goes on with.
 type turnState struct {
 	identity
-	scope
+	resources
 	contexts
 	endState
 	recorded
@@ -85,18 +86,18 @@ type identity struct {
 	session *session
 }
 
-// scope is what a turn may use.
-type scope struct {
+// resources are what a turn may use.
+type resources struct {
 	// answers is the agent that answers, which may be a guest.
 	answers *Agent
 	cfg     *hook.AgentConfig
-	view    *view
+	view    *scope.View
 	// hooks are those of the agent with the layers of this turn, with which its children
 	// run too.
-	hooks  *hooks
+	hooks  *scope.Hooks
 	layers []plan.Layer
 	// given are the tools that a child may be given; nil is all.
-	given nameSet
+	given scope.NameSet
 }
 
 // contexts are the contexts of a turn.
@@ -225,10 +226,10 @@ func (t *turn) answerUser() hook.TurnOutcome {
 }
 
 // viewOf asks the hooks what an agent sees of them.
-func (t *turn) viewOf(h *hooks, cfg *hook.AgentConfig) (*view, error) {
+func (t *turn) viewOf(h *scope.Hooks, cfg *hook.AgentConfig) (*scope.View, error) {
 	t.away(point.Schema)
 	defer t.returned()
-	return h.newView(t.rt, cfg, false)
+	return h.View(cfg, t.rt.o.Environment, false)
 }
 
 // newTurn returns a turn that the conversation's own agent answers.
@@ -236,7 +237,7 @@ func (c *Conversation) newTurn(ctx context.Context, h *Turn) *turn {
 	rt := c.agent.rt
 	t := &turn{ledger: new(ledger)}
 	t.identity = identity{conv: c, rt: rt, handle: h, id: rt.o.NewID(), started: rt.o.Now()}
-	t.scope = scope{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
+	t.resources = resources{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}
 	t.ctx, t.durable = &t.turnCtx, &t.lastingCtx
 	t.answer.yield = t.consumer()

@@ -1,10 +1,20 @@
-package runtime
+package scope
 
 import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
+
+// Environment is what an agent is told about where its tools work. Empty fields
+// are left out.
+type Environment struct {
+	OS       string
+	Shell    string
+	Platform string
+	// Root is the directory that the file tools see.
+	Root string
+}
 
 // writePrompt joins the parts of a system prompt: instructions, environment, what
 // the hooks say, scope. An agent without tools works nowhere and is told no

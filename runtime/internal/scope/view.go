@@ -1,4 +1,4 @@
-package runtime
+package scope
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/spell"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 )
 
 // catalog is the checked tools of the hook. It is immutable and shared by the
@@ -23,16 +23,17 @@ type catalog struct {
 	all *message.ToolSet
 }
 
-// view is what one agent sees of the hook: the same object says which tools the
+// View is what one agent sees of the hook: the same object says which tools the
 // model is told of and which calls are let through. It is immutable.
-type view struct {
+type View struct {
 	catalog *catalog
 	// scope has a bit for every tool of the catalog; nil is all.
 	scope []uint64
 	// added are tools of one turn, which the catalog does not have.
-	added  []message.Tool
-	tools  *message.ToolSet
-	prompt string
+	added []message.Tool
+	// Tools are those that the model is told of, and Prompt is the system prompt.
+	Tools  *message.ToolSet
+	Prompt string
 }
 
 // catalogCache keeps the last catalog, because a hook without run-time tools has
@@ -78,9 +79,9 @@ func newCatalog(tools []message.Tool) (*catalog, error) {
 	return c, nil
 }
 
-// newView makes what an agent sees, and sets cfg.Tools from the configured to
-// the effective tools. A strict one refuses a configured name that nobody owns.
-func (h *hooks) newView(r *Runtime, cfg *hook.AgentConfig, strict bool) (*view, error) {
+// View makes what an agent sees of the hooks. It sets cfg.Tools from the configured to the
+// effective tools. A strict one refuses a configured name that nobody owns.
+func (h *Hooks) View(cfg *hook.AgentConfig, env Environment, strict bool) (*View, error) {
 	tools, err := h.schema()
 	if err != nil {
 		return nil, err
@@ -98,24 +99,14 @@ func (h *hooks) newView(r *Runtime, cfg *hook.AgentConfig, strict bool) (*view, 
 	if err != nil {
 		return nil, err
 	}
-	v := &view{catalog: c}
+	v := &View{catalog: c}
 	v.narrow(cfg, scope)
 	text, err := h.promptOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	v.prompt = writePrompt(cfg, r.o.Environment, text, scope.Line, v.scope != nil)
+	v.Prompt = writePrompt(cfg, env, text, scope.Line, v.scope != nil)
 	return v, nil
-}
-
-func (h *hooks) schema() (tools []message.Tool, err error) {
-	defer caught(point.Schema, &err)
-	return h.Schema(), nil
-}
-
-func (h *hooks) scopeOf(cfg *hook.AgentConfig) (s hook.Scope, err error) {
-	defer caught(point.ScopedTools, &err)
-	return h.ScopedTools(cfg), nil
 }
 
 func (c *catalog) checkNames(names []string) error {
@@ -132,90 +123,118 @@ func (c *catalog) checkNames(names []string) error {
 }
 
 // narrow sets the scope to the intersection of both lists, where nil is all.
-func (v *view) narrow(cfg *hook.AgentConfig, scope hook.Scope) {
+func (v *View) narrow(cfg *hook.AgentConfig, scope hook.Scope) {
 	n := len(v.catalog.tools)
 	if cfg.Tools == nil && scope.Tools == nil {
-		v.tools, cfg.Tools = v.catalog.all, v.catalog.names[:n:n] // shared by all such agents
+		v.Tools, cfg.Tools = v.catalog.all, v.catalog.names[:n:n] // shared by all such agents
 		return
 	}
 	bits, effective := make([]uint64, (n+63)/64), make([]message.Tool, 0, n)
-	asked, allowed := setOf(cfg.Tools), setOf(scope.Tools)
+	asked, allowed := SetOf(cfg.Tools), SetOf(scope.Tools)
 	names := make([]string, 0, n)
 	for i, t := range v.catalog.tools {
-		if asked.has(t.Name) && allowed.has(t.Name) {
+		if asked.Has(t.Name) && allowed.Has(t.Name) {
 			bits[i/64] |= 1 << (i % 64)
 			effective, names = append(effective, t), append(names, t.Name)
 		}
 	}
 	cfg.Tools = names
 	if len(effective) == n {
-		v.tools = v.catalog.all
+		v.Tools = v.catalog.all
 		return
 	}
-	v.scope, v.tools = bits, message.NewToolSet(effective)
+	v.scope, v.Tools = bits, message.NewToolSet(effective)
 }
 
-// nameSet is a set of names, where nil is all of them.
-type nameSet map[string]bool
+// NameSet is a set of names, where nil is all of them.
+type NameSet map[string]bool
 
-func setOf(names []string) nameSet {
+// SetOf returns the set of the names; nil is all.
+func SetOf(names []string) NameSet {
 	if names == nil {
 		return nil
 	}
-	s := make(nameSet, len(names))
+	s := make(NameSet, len(names))
 	for _, n := range names {
 		s[n] = true
 	}
 	return s
 }
 
-func (s nameSet) has(name string) bool { return s == nil || s[name] }
+// Has reports whether the name is in the set.
+func (s NameSet) Has(name string) bool { return s == nil || s[name] }
 
-// standing says whether a name may be called.
-type standing int
+// Standing says whether a name may be called.
+type Standing int
 
 const (
-	notRegistered standing = iota
-	notAvailable
-	available
+	NotRegistered Standing = iota
+	NotAvailable
+	Available
 )
 
-// find returns the tool of that name and whether the agent may call it.
-func (v *view) find(name string) (message.Tool, standing) {
+// Find returns the tool of that name and whether the agent may call it.
+func (v *View) Find(name string) (message.Tool, Standing) {
 	i, ok := v.catalog.index[name]
 	switch {
 	case !ok:
 		if i := slices.IndexFunc(v.added, func(t message.Tool) bool { return t.Name == name }); i >= 0 {
-			return v.added[i], available
+			return v.added[i], Available
 		}
-		return message.Tool{Name: name}, notRegistered
+		return message.Tool{Name: name}, NotRegistered
 	case v.scope != nil && v.scope[i/64]&(1<<(i%64)) == 0:
-		return v.catalog.tools[i], notAvailable
+		return v.catalog.tools[i], NotAvailable
 	}
-	return v.catalog.tools[i], available
+	return v.catalog.tools[i], Available
 }
 
-// names returns the names of the called tools; for one known tool it allocates
-// nothing.
-func (v *view) names(calls []call) message.List[string] {
-	if i, ok := v.catalog.index[calls[0].at.Name()]; ok && len(calls) == 1 {
+// Names returns the names of called tools. It allocates nothing for one known tool.
+func (v *View) Names(called ...string) message.List[string] {
+	if i, ok := v.catalog.index[called[0]]; ok && len(called) == 1 {
 		return message.Freeze(v.catalog.names[i : i+1])
 	}
-	names := make([]string, len(calls))
-	for i := range calls {
-		names[i] = calls[i].at.Name()
+	return message.ListOf(called...)
+}
+
+// Callable returns the names of the tools that the agent may call.
+func (v *View) Callable() message.List[string] {
+	tools := v.Tools.Tools()
+	names := make([]string, tools.Len())
+	for i, tool := range tools.All() {
+		names[i] = tool.Name
 	}
 	return message.Freeze(names)
 }
 
-// refusal is the result of a call that no owner gets to see. It names no tool
+// With returns the view with the changes of one turn.
+func (v *View) With(ch contribution.Tools) *View {
+	out := *v
+	out.added = slices.Clone(v.added)
+	if len(ch.Hidden) > 0 {
+		out.scope = make([]uint64, (len(v.catalog.tools)+63)/64)
+		for i, t := range v.catalog.tools {
+			if _, s := v.Find(t.Name); s == Available && !slices.Contains(ch.Hidden, t.Name) {
+				out.scope[i/64] |= 1 << (i % 64)
+			}
+		}
+	}
+	tools := slices.DeleteFunc(v.Tools.Tools().Slice(), func(t message.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
+	for _, a := range ch.Added {
+		out.added = append(out.added, a.Tool)
+		tools = append(tools, a.Tool)
+	}
+	out.Tools = message.NewToolSet(tools)
+	return &out
+}
+
+// Refusal is the result of a call that no owner gets to see. It names no tool
 // that the agent may not use.
-func (v *view) refusal(name string, s standing) message.ToolResult {
-	if s == notAvailable {
+func (v *View) Refusal(name string, s Standing) message.ToolResult {
+	if s == NotAvailable {
 		return message.FailedResult(message.FailNotAvailable, fmt.Sprintf("tool %q is not available to this agent", name))
 	}
 	text := fmt.Sprintf("tool %q is not registered", name)
-	if near := nearest(name, v.tools.Tools().Slice()); near != "" {
+	if near := nearest(name, v.Tools.Tools().Slice()); near != "" {
 		text += "; did you mean " + near + "?"
 	}
 	return message.FailedResult(message.FailNotRegistered, text)

@@ -4,28 +4,19 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/runtime/internal/scope"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // Agent is a registered agent. It is safe for concurrent use and stays readable
 // after it is unregistered.
 type Agent struct {
-	rt   *Runtime
-	name string
-	cfg  *hook.AgentConfig
-	// asked is the configured list of tools, before any scope; nil is all.
-	asked []string
-	view  atomic.Pointer[scope.View]
-	// hooks are those of the process, with what the agent's configuration has over
-	// them.
-	hooks *scope.Hooks
-	// overlay is the last turn's changes of the tools.
-	overlay atomic.Pointer[overlay]
+	rt *Runtime
+	// core is the agent as turns use it.
+	core loop.Agent
 
 	mu    sync.Mutex
 	state agentState
@@ -52,23 +43,23 @@ const (
 )
 
 // Name is the agent's name.
-func (a *Agent) Name() string { return a.name }
+func (a *Agent) Name() string { return a.core.Name }
 
 // key is that of the agent's conversation with the sender.
 func (a *Agent) key(sender string) store.Key {
-	return store.Key{Project: a.rt.o.Project, Agent: a.name, Sender: sender}
+	return store.Key{Project: a.rt.o.Project, Agent: a.core.Name, Sender: sender}
 }
 
 // Config returns the configuration as it was registered: after every
 // OnBuildAgent, with the effective tools. It is only read.
-func (a *Agent) Config() *hook.AgentConfig { return a.cfg }
+func (a *Agent) Config() *hook.AgentConfig { return a.core.Config }
 
 // Prompt returns the system prompt.
-func (a *Agent) Prompt() string { return a.view.Load().Prompt }
+func (a *Agent) Prompt() string { return a.core.View.Load().Prompt }
 
 // Tools returns the tools that the agent may use: those that its model is told
 // of, and no others are run.
-func (a *Agent) Tools() *message.ToolSet { return a.view.Load().Tools }
+func (a *Agent) Tools() *message.ToolSet { return a.core.View.Load().Tools }
 
 // Agent returns the agent of that name, from when its registration returned
 // until its unregistration began: then ErrAgentClosing, otherwise

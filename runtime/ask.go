@@ -28,7 +28,7 @@ func (h *host) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
 		}
 	}
 	a, err := h.rt.requests.Ask(ctx, Request{
-		Inquiry: q, Conversation: h.log.Top().Conversation(), Agent: h.log.Agent(), Turn: t.id, Depth: t.depth, Asked: h.rt.o.Now(),
+		Inquiry: q, Conversation: h.log.Top().Conversation(), Agent: h.log.Agent(), Turn: t.ID(), Depth: t.Depth(), Asked: h.rt.o.Now(),
 	}, listed)
 	if asked {
 		h.emit(context.WithoutCancel(ctx), questionGiven(q, a, err))
@@ -82,7 +82,7 @@ func (r *Runtime) Answer(conversation, id, by string, response hook.Response) er
 func (r *Runtime) runs(conversation string) bool {
 	for _, a := range r.all() {
 		for _, c := range a.all() {
-			if c.ID() == conversation && c.current() != nil {
+			if c.ID() == conversation && c.thread.Current() != nil {
 				return true
 			}
 		}

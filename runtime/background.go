@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	views "github.com/grapnel-go/grapnel/internal/view"
 	"github.com/grapnel-go/grapnel/runtime/internal/job"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -117,7 +118,7 @@ func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
 		return &job.GiveUp{Reason: "what was written down cannot be read"}
 	}
 	run := hook.Run{Started: r.o.Now(), Status: event.RunSucceeded, Attempt: j.Attempt}
-	ctx = context.WithValue(ctx, sideKey{}, &side{turn: j.Turn})
+	ctx = loop.BackgroundContext(ctx, j.Turn)
 	f := composite.Alone(ctx, m.As, m.Point, func(ctx context.Context) { tell(ctx, m.Hook) })
 	run.Duration = r.o.Now().Sub(run.Started)
 	if f == nil && ctx.Err() != nil {
@@ -152,7 +153,7 @@ func (r *Runtime) reader(ctx context.Context) views.Reader {
 		Host: r.host,
 		Agent: func(name string) *hook.AgentConfig {
 			if a, err := r.Agent(name); err == nil {
-				return a.cfg
+				return a.core.Config
 			}
 			if r.o.FindAgent != nil {
 				if cfg, err := r.o.FindAgent(ctx, name); err == nil {

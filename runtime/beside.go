@@ -8,48 +8,31 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
 )
 
 var _ composite.JobHost = (*host)(nil)
 
-// Runs beside turns have the context of a side: by it hosts know that who asks them
-// is not within a turn, whichever turn may be running meanwhile.
-
-// side is where a run beside a turn was handed over.
-type side struct {
-	// turn is the one that ran; "" for none.
-	turn string
-}
-
-type sideKey struct{}
-
-// sideOf returns where the run was handed over that the context is of; nil if it is
-// of none.
-func sideOf(ctx context.Context) *side {
-	s, _ := ctx.Value(sideKey{}).(*side)
-	return s
-}
-
 // TellLater implements composite.JobHost.
 func (h *host) TellLater(ctx context.Context, of hook.Hook, path string, p hook.Point, view hook.Job) bool {
-	if leftBehind(ctx) {
+	if loop.Abandoned(ctx) {
 		return false
 	}
 	err := h.rt.later(ctx, h, of, path, p, view)
 	if err != nil {
 		h.Emit(ctx, hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
-			"%s is told beside %s, and if the process dies never: no job could be queued: %s", path, p, publicText(err))}.Event())
+			"%s is told beside %s, and if the process dies never: no job could be queued: %s", path, p, loop.PublicText(err))}.Event())
 	}
 	return err == nil
 }
 
 // Go implements hook.Host.
 func (h *host) Go(ctx context.Context, path string, run func(context.Context)) error {
-	if leftBehind(ctx) {
+	if loop.Abandoned(ctx) {
 		return hook.ErrNoTurn
 	}
-	ctx = context.WithValue(ctx, sideKey{}, &side{turn: h.turnOf(ctx)})
+	ctx = loop.BackgroundContext(ctx, h.turnOf(ctx))
 	err := h.rt.beside.Go(ctx, queue.Name{Place: h.log.Conversation(), Path: path}, func(ctx context.Context) {
 		defer func() {
 			if v := recover(); v != nil {
@@ -71,16 +54,16 @@ func (h *host) Go(ctx context.Context, path string, run func(context.Context)) e
 
 // turnOf is the id of the turn that what the context is of is about; "" for none.
 func (h *host) turnOf(ctx context.Context) string {
-	if s := sideOf(ctx); s != nil {
-		return s.turn
+	if turn, ok := loop.InBackground(ctx); ok {
+		return turn
 	}
 	return h.log.Place().Turn
 }
 
 // inTurn is the turn that who asks the host is in; nil if there is none, or it runs
 // beside one.
-func (h *host) inTurn(ctx context.Context) *turn {
-	if sideOf(ctx) != nil || leftBehind(ctx) {
+func (h *host) inTurn(ctx context.Context) *loop.Turn {
+	if _, background := loop.InBackground(ctx); background || loop.Abandoned(ctx) {
 		return nil
 	}
 	return h.current()

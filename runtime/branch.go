@@ -75,15 +75,15 @@ func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 	}
 	defer leave()
 	ctx = context.WithoutCancel(ctx)
-	defer func() { _ = c.lease.Release(ctx) }() // the next turn finds out if that did not work
+	defer func() { _ = c.thread.Lease.Release(ctx) }() // the next turn finds out if that did not work
 	tell := hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the conversation was rewound to the end of turn %d", turns)}
-	err = c.lease.Change(ctx, tell, func(at store.At) (int64, error) { return s.Rewind(ctx, c.ID(), at, turns) })
+	err = c.thread.Lease.Change(ctx, tell, func(at store.At) (int64, error) { return s.Rewind(ctx, c.ID(), at, turns) })
 	if err != nil {
 		return fmt.Errorf("rewind conversation %s: %w", c.ID(), err)
 	}
-	c.lease.ForgetJournal()
+	c.thread.Lease.ForgetJournal()
 	if turns == 0 {
-		c.endSession(ctx, nil, hook.SessionClear)
+		c.thread.EndSession(ctx, hook.SessionClear)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -195,16 +196,16 @@ func (c *Conversation) compact(ctx context.Context, o *CompactOptions) (Compacte
 
 // beforeCompaction asks the hooks about the compaction. The error is ErrSkipped.
 func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.CompactionDecision, error) {
-	hooks := c.agent.hooks
+	hooks := c.agent.core.Hooks
 	if !hooks.Has(point.BeforeCompaction) {
 		return hook.CompactionDecision{}, nil
 	}
 	all := messagesOf(p.messages)
-	d, _ := hooks.BeforeCompaction(ctx, c.place, hook.Compaction{
+	d, _ := hooks.BeforeCompaction(ctx, c.thread.Place, hook.Compaction{
 		Messages: message.MessagesOf(all[:p.cut]...),
-		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Model.MaxTokens)},
+		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.core.Config.Model.MaxTokens)},
 	})
-	told(ctx, c.host, d)
+	loop.EmitFailure(ctx, c.host, d)
 	if v := d.Verdict(); v.Kind == hook.AnswerSkip {
 		return d, skipped(v)
 	}
@@ -224,12 +225,12 @@ func skipped(v hook.Verdict) error {
 
 // afterCompaction tells the hooks what a compaction did.
 func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compacted) {
-	hooks := c.agent.hooks
+	hooks := c.agent.core.Hooks
 	if !hooks.Has(point.AfterCompaction) {
 		return
 	}
 	all := messagesOf(p.messages)
-	hooks.AfterCompaction(ctx, c.place, hook.Compacted{
+	hooks.AfterCompaction(ctx, c.thread.Place, hook.Compacted{
 		Removed: made.Archived, Summary: made.Summary,
 		Before: tokensOf(all), After: tokensOf(append(all[p.cut:len(all):len(all)], summaryMessage(made.Summary))),
 	})
@@ -272,11 +273,11 @@ type past struct {
 
 // past reads the conversation and says what is to be archived.
 func (c *Conversation) past(ctx context.Context, s store.Porter, o *CompactOptions) (past, error) {
-	rec, err := c.lease.Record(ctx)
+	rec, err := c.thread.Lease.Record(ctx)
 	if err != nil {
 		return past{}, err
 	}
-	if rec.Journaled || c.current() != nil {
+	if rec.Journaled || c.thread.Current() != nil {
 		return past{}, c.unfinished()
 	}
 	d, err := s.Dump(ctx, c.ID())
@@ -358,21 +359,21 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	defer leave()
 	waits := ctx
 	ctx = context.WithoutCancel(ctx)
-	defer func() { _ = c.lease.Release(ctx) }() // the next turn finds out if that did not work
+	defer func() { _ = c.thread.Lease.Release(ctx) }() // the next turn finds out if that did not work
 	if made.Usage != (message.Usage{}) {
 		c.host.emit(ctx, hook.Event{Kind: event.Usage}.WithUsage(made.Usage, made.Cost, ""))
 	}
 	switch {
-	case c.lease.Interrupted():
+	case c.thread.Lease.Interrupted():
 		return c.unfinished()
-	case c.lease.Version() != p.record.Version:
-		return fmt.Errorf("%w: it was at version %d and is at %d", store.ErrConflict, p.record.Version, c.lease.Version())
+	case c.thread.Lease.Version() != p.record.Version:
+		return fmt.Errorf("%w: it was at version %d and is at %d", store.ErrConflict, p.record.Version, c.thread.Lease.Version())
 	}
-	err = c.lease.Change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
+	err = c.thread.Lease.Change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
 		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary))
 	})
 	if err == nil {
-		c.endSession(ctx, nil, hook.SessionCompact)
+		c.thread.EndSession(ctx, hook.SessionCompact)
 	}
 	return err
 }

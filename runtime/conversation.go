@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -19,9 +20,9 @@ import (
 // time and is safe for concurrent use.
 type Conversation struct {
 	agent *Agent
-	place *hook.Conversation
 	host  *host
-	lease *durable.Lease
+	// thread is the conversation as its turns use it.
+	thread loop.Thread
 	// parent is the id of the conversation whose turn this one's is a child of; ""
 	// for one that people see.
 	parent string
@@ -31,23 +32,10 @@ type Conversation struct {
 	// turn but a change that takes a moment.
 	running *Turn
 	brief   bool
-	// visited says that a guest has spoken. It belongs to the running turn.
-	visited bool
 	// waiting are those who queue for it, the first in front.
 	waiting []waiter
-	// turn is the state of the turn that runs; nil if there is none.
-	turn *turn
-	// session is nil before the first turn, and next what it begins with then; "" is
-	// what the history says.
-	session *session
-	next    hook.SessionSource
 	// cancelAside ends what goes on beside turns; nil if nothing does.
 	cancelAside context.CancelCauseFunc
-
-	// ids are the call ids of the history, because providers want them unique, and
-	// those of replies, which are counted. They belong to the running turn.
-	ids     map[string]int
-	replies int
 }
 
 // TurnOptions say how a turn is to run; nil is all zero values.
@@ -100,7 +88,7 @@ func (a *Agent) Conversation(ctx context.Context, sender string) (*Conversation,
 	}
 	rec, err := a.rt.o.Store.Conversation(ctx, a.key(sender))
 	if err != nil {
-		return nil, fmt.Errorf("conversation of %q with %q: %w", a.name, sender, err)
+		return nil, fmt.Errorf("conversation of %q with %q: %w", a.core.Name, sender, err)
 	}
 	if rec.Parent != "" {
 		return nil, fmt.Errorf("%w: %s", ErrChild, rec.ID)
@@ -127,8 +115,8 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 // begins with the source.
 func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionSource) (*Conversation, error) {
 	c := a.newConversation(rec, nil)
-	c.next = source
-	if _, err := c.lease.ReadStates(ctx, rec); err != nil { // what cannot be read is told when a turn begins
+	c.thread.Begins(source)
+	if _, err := c.thread.Lease.ReadStates(ctx, rec); err != nil { // what cannot be read is told when a turn begins
 		return nil, fmt.Errorf("states of conversation %s: %w", rec.ID, err)
 	}
 	a.mu.Lock()
@@ -151,24 +139,27 @@ func (a *Agent) drop(c *Conversation) {
 // newConversation returns the conversation. Its turns are children of turns of the parent,
 // if that is not nil.
 func (a *Agent) newConversation(rec store.Record, parent *host) *Conversation {
-	c := &Conversation{agent: a, parent: rec.Parent, ids: map[string]int{}}
-	states := hook.NewStates(a.rt.states)
+	c := &Conversation{agent: a, parent: rec.Parent}
 	c.host = c.newHost(rec.ID, parent)
-	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: c.host, States: states})
-	c.lease = a.rt.leases.Lease(durable.LeaseOptions{
+	states := hook.NewStates(a.rt.states)
+	th := &c.thread
+	th.Env, th.Agent, th.Host, th.Log = a.rt.env, &a.core, c.host, c.host.log
+	th.Place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.core.Config, Host: c.host, States: states})
+	th.Lease = a.rt.leases.Lease(durable.LeaseOptions{
 		Record: rec, Log: c.host.log, States: states, KeepsStates: len(a.rt.states) > 0, Owner: leaseOwner{c},
 	})
+	th.Loaded(message.Messages{})
 	return c
 }
 
 // ID is the conversation's id in the store.
-func (c *Conversation) ID() string { return c.place.ID() }
+func (c *Conversation) ID() string { return c.thread.Place.ID() }
 
 // Agent returns the agent.
 func (c *Conversation) Agent() *Agent { return c.agent }
 
 // Sender is who talks to the agent.
-func (c *Conversation) Sender() string { return c.place.Sender() }
+func (c *Conversation) Sender() string { return c.thread.Place.Sender() }
 
 // Send runs one turn and returns how it ended: it is Start and Wait, but the end of ctx
 // stops the turn. Events are handed to the observer, if there is one, on the goroutine of
@@ -190,27 +181,26 @@ func (c *Conversation) Sender() string { return c.place.Sender() }
 // latest.
 func (c *Conversation) Send(ctx context.Context, in message.Input, o *TurnOptions) (hook.TurnOutcome, error) {
 	if in.Messages.Len() == 0 {
-		return refused(ErrNoInput)
+		return loop.Refused(ErrNoInput), ErrNoInput
 	}
 	opts := orZero(o)
 	t, ctx := c.newHandle(ctx)
 	if _, err := c.enter(ctx, t, opts.WhenBusy); err != nil {
-		return refused(err)
+		return loop.Refused(err), err
 	}
-	defer t.leave()
-	t.out = c.answer(ctx, t, in, &opts)
-	return t.out, t.notBegun()
+	out := c.answer(ctx, t, in, &opts)
+	t.leave(out)
+	return out, t.h.NotBegun(out)
 }
 
 // answer ends the turn that was interrupted, if there is one, and runs the next one.
 func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o *TurnOptions) hook.TurnOutcome {
-	if c.lease.Interrupted() {
-		if err := errors.Join(c.settle(ctx, t), c.givenUp(ctx)); err != nil {
-			out, _ := refused(err)
-			return out
+	if c.thread.Lease.Interrupted() {
+		if err := errors.Join(c.thread.Settle(ctx, &t.h), c.thread.GivenUp(ctx)); err != nil {
+			return loop.Refused(err)
 		}
 	}
-	return c.runTurn(ctx, t, in, o)
+	return c.thread.Run(ctx, &t.h, loop.Input{Message: in, Observe: o.Observe, Guest: o.Guest, Layers: o.Layers})
 }
 
 func orZero(o *TurnOptions) TurnOptions {
@@ -220,27 +210,17 @@ func orZero(o *TurnOptions) TurnOptions {
 	return *o
 }
 
-// refused is the outcome where no turn began.
-func refused(err error) (hook.TurnOutcome, error) {
-	out := hook.TurnOutcome{Stop: hook.StopError, Err: err}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		out.Stop = hook.StopCancelled
-	}
-	return out, err
-}
-
 // enter gets the conversation for the turn with that context: its place in this process,
 // the agent's leave, the lease, and what the store has. Whoever got it calls Turn.leave.
 // With ErrBusy comes the turn that runs here, if there is one.
 func (c *Conversation) enter(ctx context.Context, t *Turn, when Busy) (other *Turn, err error) {
 	defer func() {
 		if err != nil { // somebody who was refused may wait for the turn
-			t.out, _ = refused(err)
-			t.done.close()
+			t.h.End(loop.Refused(err))
 		}
 	}()
 	if other, err = c.reserve(ctx, t, when); err != nil {
-		t.cancel(nil)
+		t.h.Cancel(nil)
 		return other, err
 	}
 	if err := c.open(ctx, when == Queue); err != nil {
@@ -274,14 +254,14 @@ func (c *Conversation) reserve(ctx context.Context, t *Turn, when Busy) (other *
 		return nil, err
 	}
 	if cause := c.agent.cancelCause(); cause != nil {
-		t.cancel(cause)
+		t.h.Cancel(cause)
 	}
 	return nil, nil
 }
 
 // leave gives back what enter got.
 func (c *Conversation) leave(t *Turn) {
-	t.cancel(nil)
+	t.h.Cancel(nil)
 	c.agent.leave()
 	c.vacate()
 }
@@ -292,7 +272,7 @@ func (c *Conversation) stop(cause error) {
 	t := c.running
 	c.mu.Unlock()
 	if t != nil {
-		t.cancel(cause)
+		t.h.Cancel(cause)
 	}
 }
 

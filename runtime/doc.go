@@ -11,30 +11,26 @@
 //
 // # Where things are
 //
-// A turn reads from turn.go on: input.go (its input through the gates), contribute.go
-// (what hooks add), step.go (one reply and what follows), model.go and attempt.go (one
-// request, and one that fails), repair.go and calls.go (tool calls and their gates),
-// execute.go and result.go (running them), ending.go (whether the turn goes on), and
-// abandoned_turn.go (the end of a turn that hangs). resume.go and child.go run other kinds
-// of turns.
+// runtime.go opens and closes everything, register.go builds agents (agent.go),
+// conversation.go runs one turn at a time, handle.go is what callers have of a turn, host.go
+// is what hooks ask of the runtime, guests.go gives turns other agents, compact.go and
+// summary.go shorten a history.
 //
-// Around it: runtime.go opens and closes everything, register.go builds agents (agent.go),
-// tools.go says which tools they have, conversation.go runs one turn at a time, handle.go is
-// what callers have of a turn, host.go is what hooks ask of the runtime.
+// The rooms below can be read alone. All but the first know no turn:
 //
-// The rooms below know no turn and can be read alone:
-//
+//	internal/loop     a turn from its input to its outcome
+//	internal/scope    what an agent may use: hooks, tools, prompt
 //	internal/stream   events: numbers, delivery, keeping, readers
 //	internal/durable  leases, reading a conversation, the journal
 //	internal/human    questions and approvals that wait for people
 //	internal/toolrun  running tool calls: slots, exclusive keys, time limits
 //	internal/drive    a goroutine that its owner can abandon
-//	internal/abandoned, internal/keyed, internal/bound
-//	                  counts of abandoned work, locks by key, cutting results
+//	internal/failure, internal/abandoned, internal/keyed, internal/bound
+//	                  failures of hooks, counts of abandoned work, locks by key, cutting results
 //	internal/contribution
 //	                  what hooks contribute, merged and cut
 //	internal/job, internal/queue
-//	                  jobs, and background runs
+//	                  stored jobs, and background runs
 //
 // # Delivery of events
 //

@@ -2,68 +2,21 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"sync"
-	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 )
 
 // Turn is a handle on one turn of a conversation: see [Conversation.Start]. It stays
 // readable after the turn has ended. It is safe for concurrent use.
 type Turn struct {
-	conv   *Conversation
-	cancel context.CancelCauseFunc
-	// unbind makes the turn independent of the context of Start; nil for Send.
-	unbind func() bool
+	conv *Conversation
+	h    loop.Handle
 	// follower has the events of the running turn held for Events; nil for Send.
 	follower *Reader
-	steers   mailbox
-
-	begun, done latch
-	// id and before are set before begun.
-	id     string
-	before Position
-	ending atomic.Bool
-	// out is set before done.
-	out hook.TurnOutcome
-}
-
-// latch is a channel that is closed once. It is made when somebody waits for it.
-type latch struct {
-	mu     sync.Mutex
-	closed bool
-	ch     chan struct{}
-}
-
-func (l *latch) channel() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ch == nil {
-		l.ch = make(chan struct{})
-		if l.closed {
-			close(l.ch)
-		}
-	}
-	return l.ch
-}
-
-func (l *latch) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	if l.ch != nil {
-		close(l.ch)
-	}
-}
-
-func (l *latch) isClosed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed
 }
 
 // Start runs a turn in the background and returns when it has begun: its input is stored,
@@ -87,23 +40,25 @@ func (c *Conversation) start(
 ) (*Turn, error) {
 	opts := orZero(o)
 	t, lasting := c.newHandle(context.WithoutCancel(ctx))
-	t.unbind = context.AfterFunc(ctx, func() { t.Stop(context.Cause(ctx)) })
+	unbind := context.AfterFunc(ctx, func() { t.Stop(context.Cause(ctx)) })
+	t.h.OnBegun = func() { unbind() }
 	other, err := c.enter(lasting, t, opts.WhenBusy)
 	if err != nil {
-		t.unbind()
+		unbind()
 		return other, err
 	}
 	t.follower = c.agent.rt.Subscribe(&SubscribeOptions{Conversation: c.ID()})
 	go func() {
-		defer t.leave()
-		t.out = run(lasting, t, &opts)
+		defer t.follower.Close()
+		defer unbind()
+		t.leave(run(lasting, t, &opts))
 	}()
 	select {
-	case <-t.begun.channel():
+	case <-t.h.Begun():
 		return t, nil
-	case <-t.done.channel():
+	case <-t.h.Done():
 	}
-	if err := t.notBegun(); err != nil { // both can have happened
+	if _, err := t.h.Outcome(); err != nil { // it can have begun, too
 		return nil, err
 	}
 	return t, nil
@@ -111,38 +66,14 @@ func (c *Conversation) start(
 
 // newHandle returns a handle on a turn that has not begun, and the turn's context.
 func (c *Conversation) newHandle(ctx context.Context) (*Turn, context.Context) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return &Turn{conv: c, cancel: cancel}, ctx
+	t := &Turn{conv: c}
+	return t, t.h.Init(ctx)
 }
 
-// markBegun tells who waits that the turn has begun.
-func (t *Turn) markBegun(id string, before Position) {
-	t.id, t.before = id, before
-	if t.unbind != nil {
-		t.unbind()
-	}
-	t.begun.close()
-}
-
-// leave gives the conversation back and tells who waits that the turn has ended.
-func (t *Turn) leave() {
+// leave gives the conversation back and tells whoever waits how the turn has ended.
+func (t *Turn) leave(out hook.TurnOutcome) {
 	t.conv.leave(t)
-	t.done.close()
-	if t.unbind != nil {
-		t.unbind()
-		t.follower.Close()
-	}
-}
-
-// notBegun returns why the turn, which has ended, did not begin; nil if it did.
-func (t *Turn) notBegun() error {
-	if t.hasBegun() {
-		return nil
-	}
-	if t.out.Err == nil {
-		return fmt.Errorf("the turn ended (%s) before it began", t.out.Stop)
-	}
-	return t.out.Err
+	t.h.End(out)
 }
 
 // Running returns the turn that has the conversation, which may not have begun yet; nil
@@ -177,34 +108,36 @@ func (r *Runtime) Running() []*Turn {
 func (t *Turn) Conversation() *Conversation { return t.conv }
 
 // ID returns the id of the turn; "" before it has begun.
-func (t *Turn) ID() string {
-	if !t.hasBegun() {
-		return ""
-	}
-	return t.id
-}
+func (t *Turn) ID() string { return t.h.ID() }
 
 // Before returns the position in front of the turn's first event; the zero one before it
 // has begun. A turn that was resumed has its first event again.
-func (t *Turn) Before() Position {
-	if !t.hasBegun() {
-		return Position{}
-	}
-	return t.before
-}
+func (t *Turn) Before() Position { return t.h.Before() }
 
 // Begun is closed when the turn has begun. The channel of a turn that ends without
 // having begun stays open.
-func (t *Turn) Begun() <-chan struct{} { return t.begun.channel() }
+func (t *Turn) Begun() <-chan struct{} { return t.h.Begun() }
 
 // Done is closed when the turn has ended and the next one can begin.
-func (t *Turn) Done() <-chan struct{} { return t.done.channel() }
-
-func (t *Turn) hasBegun() bool { return t.begun.isClosed() }
+func (t *Turn) Done() <-chan struct{} { return t.h.Done() }
 
 // Ending reports whether the turn emits or has emitted the event of its end. Whoever saw
 // that event and is then refused with ErrBusy waits for Done.
-func (t *Turn) Ending() bool { return t.ending.Load() }
+func (t *Turn) Ending() bool { return t.h.Ending() }
+
+// Steer says something to the turn while it runs: it is added to the history
+// before the next step, in the order in which such messages came. It is stored when
+// Steer returns. If the turn was about to end, it goes on with another step; if it is
+// cancelled, the next turn finds it. Only if a turn is ended without a hook that hangs, what
+// the hooks have not let through is refused. ErrIdle if the turn has ended, or has not begun.
+//
+// Like the message that a turn begins with, it passes Preprocess and BeforeTurn: before
+// the next step, on the loop's goroutine. The event steered tells that it got through.
+// If a hook refuses it, or answers it itself, the model never sees it, the turn goes
+// on, and the event steer_refused has the reason or the answer.
+func (t *Turn) Steer(ctx context.Context, in message.Input) error {
+	return t.conv.thread.Steer(ctx, &t.h, in)
+}
 
 // Stop cancels the turn and does not wait for its end. What has been done is kept. The
 // cause becomes the error of the outcome. Nil is ErrStopped: its user wants it, and the
@@ -213,15 +146,15 @@ func (t *Turn) Stop(cause error) {
 	if cause == nil {
 		cause = ErrStopped
 	}
-	t.cancel(cause)
+	t.h.Cancel(cause)
 }
 
 // Wait returns the outcome of the turn. The error is non-nil only if ctx ended first, or
 // if the turn did not begin: then it says why. The end of ctx does not stop the turn.
 func (t *Turn) Wait(ctx context.Context) (hook.TurnOutcome, error) {
 	select {
-	case <-t.done.channel():
-		return t.out, t.notBegun()
+	case <-t.h.Done():
+		return t.h.Outcome()
 	case <-ctx.Done():
 		return hook.TurnOutcome{}, context.Cause(ctx)
 	}
@@ -236,16 +169,17 @@ func (t *Turn) Wait(ctx context.Context) (hook.TurnOutcome, error) {
 func (t *Turn) Events(ctx context.Context, after uint64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		select {
-		case <-t.begun.channel():
-		case <-t.done.channel():
+		case <-t.h.Begun():
+		case <-t.h.Done():
 		case <-ctx.Done():
 			yield(Item{}, context.Cause(ctx))
 			return
 		}
-		if !t.hasBegun() {
+		if !t.h.HasBegun() {
 			return
 		}
-		at := Position{Epoch: t.before.Epoch, Seq: max(t.before.Seq, after)}
+		at := t.Before()
+		at.Seq = max(at.Seq, after)
 		r := t.conv.agent.rt.Subscribe(&SubscribeOptions{Conversation: t.conv.ID(), After: &at})
 		defer r.Close()
 		if err := t.read(ctx, r, yield); err != nil {
@@ -275,7 +209,7 @@ func (t *Turn) read(ctx context.Context, r *Reader, yield func(Item, error) bool
 		}
 		select {
 		case <-p.More:
-		case <-t.done.channel(): // what can still be read is the end
+		case <-t.h.Done(): // what can still be read is the end
 			ended = true
 		case <-ctx.Done():
 			return context.Cause(ctx)

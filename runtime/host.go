@@ -2,11 +2,14 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -37,7 +40,7 @@ func (c *Conversation) newHost(id string, parent *host) *host {
 	rt := c.agent.rt
 	h := &host{rt: rt, conv: c}
 	o := stream.LogOptions{
-		Conversation: id, Agent: c.agent.name, Keep: !rt.volatile && c.parent == "", Owner: h, Hub: rt.streams,
+		Conversation: id, Agent: c.agent.core.Name, Keep: !rt.volatile && c.parent == "", Owner: h, Hub: rt.streams,
 	}
 	if parent != nil {
 		o.Parent = parent.log
@@ -49,7 +52,7 @@ func (c *Conversation) newHost(id string, parent *host) *host {
 // Listeners implements stream.Owner.
 func (h *host) Listeners() *composite.Composite {
 	if h.conv != nil {
-		return h.conv.agent.hooks.Composite
+		return h.conv.agent.core.Hooks.Composite
 	}
 	return h.rt.hooks.Composite
 }
@@ -62,17 +65,17 @@ func (h *host) Now() time.Time { return h.rt.o.Now() }
 
 // WriteEvents implements stream.Owner.
 func (h *host) WriteEvents(ctx context.Context, epoch int64, events []store.Event) error {
-	return h.conv.lease.NoteEvents(ctx, epoch, events)
+	return h.conv.thread.Lease.NoteEvents(ctx, epoch, events)
 }
 
 // Emit implements hook.Host.
 func (h *host) Emit(ctx context.Context, ev hook.Event) {
-	if leftBehind(ctx) {
+	if loop.Abandoned(ctx) {
 		return
 	}
 	how := stream.How{}
-	if s := sideOf(ctx); s != nil {
-		how.Background, ev.Turn = true, s.turn
+	if turn, ok := loop.InBackground(ctx); ok {
+		how.Background, ev.Turn = true, turn
 	}
 	h.accept(ctx, ev, how)
 }
@@ -100,8 +103,8 @@ func (h *host) accept(ctx context.Context, ev hook.Event, how stream.How) {
 func (h *host) emit(ctx context.Context, ev hook.Event) { h.emitHow(ctx, ev, stream.How{}) }
 
 func (h *host) emitHow(ctx context.Context, ev hook.Event, how stream.How) {
-	if sideOf(ctx) == nil {
-		how.Loop = loopOf(ctx)
+	if _, background := loop.InBackground(ctx); !background {
+		how.Loop = loop.Of(ctx)
 	}
 	h.bound(&ev)
 	h.log.Emit(ctx, &ev, how)
@@ -116,13 +119,33 @@ func (h *host) bound(ev *hook.Event) {
 	}
 }
 
-// loopOf returns the loop of the turn that the context is of; nil if it is of none.
-func loopOf(ctx context.Context) stream.Loop {
-	if t, _ := ctx.Value(turnKey{}).(*turn); t != nil {
-		return t
+// current returns the turn that runs in the conversation, or nil.
+func (h *host) current() *loop.Turn {
+	if h.conv == nil {
+		return nil
 	}
-	return nil
+	return h.conv.thread.Current()
 }
 
-// LeftBehind implements stream.Loop.
-func (t *turn) LeftBehind() bool { return t.loop.Abandoned() }
+// RunAgent implements hook.Host.
+func (h *host) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
+	t := h.inTurn(ctx)
+	if t == nil {
+		return loop.Refused(hook.ErrNoTurn), hook.ErrNoTurn
+	}
+	out, err := t.RunAgent(ctx, run)
+	if err != nil {
+		err = fmt.Errorf("run agent %q: %w", run.Agent, err)
+		return loop.Refused(err), err
+	}
+	return out, out.Err
+}
+
+// CallModel implements hook.Host.
+func (h *host) CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
+	t := h.inTurn(ctx)
+	if t == nil {
+		return message.ModelReply{}, hook.ErrNoTurn
+	}
+	return t.CallModel(ctx, req)
+}

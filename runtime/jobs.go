@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/internal/job"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -25,7 +25,7 @@ func (h *host) Enqueue(ctx context.Context, j hook.Job) error {
 	if j.Kind == KindBackground {
 		return fmt.Errorf("runtime: Enqueue: jobs of the kind %s are the runtime's; use another kind", j.Kind)
 	}
-	if leftBehind(ctx) {
+	if loop.Abandoned(ctx) {
 		return hook.ErrNoTurn
 	}
 	s, err := h.rt.jobStore()
@@ -86,13 +86,4 @@ func (r *Runtime) checkJobs() error {
 		return err
 	}
 	return nil
-}
-
-// enqueueAll queues jobs. One that cannot be is told of, and the turn goes on.
-func (t *turn) enqueueAll(jobs []hook.Job) {
-	for _, j := range jobs {
-		if err := t.conv.host.Enqueue(t.ctx, j); err != nil {
-			t.emit(hook.Event{Kind: event.Diagnostic, Text: publicText(err)})
-		}
-	}
 }

@@ -17,7 +17,7 @@ const LongestLease = durable.LongestLease
 
 // open gets the lease of the conversation and reads what has changed.
 func (c *Conversation) open(ctx context.Context, wait bool) error {
-	err := c.lease.Open(ctx, wait)
+	err := c.thread.Lease.Open(ctx, wait)
 	if errors.Is(err, durable.ErrMoved) {
 		c.agent.drop(c)
 		return fmt.Errorf("%w here any more: another project has adopted it", store.ErrUnknown)
@@ -44,16 +44,7 @@ type leaseOwner struct{ c *Conversation }
 func (o leaseOwner) Tell(ctx context.Context, ev hook.Event) { o.c.host.emit(ctx, ev) }
 
 // Loaded implements durable.Owner.
-func (o leaseOwner) Loaded(history message.Messages) {
-	c := o.c
-	c.ids, c.visited = map[string]int{}, false
-	for _, m := range history.All() {
-		c.visited = c.visited || m.From != ""
-		if m.Role == message.RoleTool {
-			c.ids[m.CallID] = accepted
-		}
-	}
-}
+func (o leaseOwner) Loaded(history message.Messages) { o.c.thread.Loaded(history) }
 
 // LeaseLost implements durable.Owner: nothing that the turn does can be stored any more.
 func (o leaseOwner) LeaseLost() { o.c.stop(ErrLeaseLost) }

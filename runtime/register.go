@@ -32,7 +32,8 @@ func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 	if err := checkConfig(cfg); err != nil {
 		return nil, err
 	}
-	a := &Agent{rt: r, name: cfg.Name}
+	a := &Agent{rt: r}
+	a.core.Name, a.core.Owner = cfg.Name, a
 	if err := r.reserve(a); err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (r *Runtime) forget(a *Agent) {
 	a.setState(agentGone)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.agents, a.name)
+	delete(r.agents, a.core.Name)
 	for i, o := range slices.Backward(r.order) { // from the end, where Close begins
 		if o == a {
 			r.order = slices.Delete(r.order, i, i+1)
@@ -103,32 +104,32 @@ func (r *Runtime) forget(a *Agent) {
 func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	cfg.Tools = slices.Clone(cfg.Tools)
 	var err error
-	if a.hooks, err = a.rt.hooksOf(&cfg); err != nil {
+	if a.core.Hooks, err = a.rt.hooksOf(&cfg); err != nil {
 		return err
 	}
-	cfg, err = a.hooks.BuildAgent(ctx, cfg.WithHost(a.rt.host))
+	cfg, err = a.core.Hooks.BuildAgent(ctx, cfg.WithHost(a.rt.host))
 	if err != nil {
 		return err
 	}
-	if cfg.Name != a.name {
+	if cfg.Name != a.core.Name {
 		return fmt.Errorf("OnBuildAgent changed the name to %q", cfg.Name)
 	}
 	if err := checkConfig(cfg); err != nil {
 		return fmt.Errorf("after OnBuildAgent: %w", err)
 	}
-	a.asked = cfg.Tools
-	a.cfg = &cfg
-	v, err := a.hooks.View(a.cfg, a.rt.o.Environment, true)
+	a.core.Asked = cfg.Tools
+	a.core.Config = &cfg
+	v, err := a.core.Hooks.View(a.core.Config, a.rt.o.Environment, true)
 	if err != nil {
 		return err
 	}
-	a.view.Store(v)
+	a.core.View.Store(v)
 	return nil
 }
 
 func (a *Agent) opened(ctx context.Context) (err error) {
 	defer failure.Catch(point.OnRegisterAgent, &err)
-	return a.hooks.OnRegisterAgent(ctx, a.cfg)
+	return a.core.Hooks.OnRegisterAgent(ctx, a.core.Config)
 }
 
 // Unregister takes the agent away: new turns are refused with ErrAgentClosing,
@@ -165,7 +166,7 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 	}
 	lasting := context.WithoutCancel(ctx)
 	r.endSessions(ctx, a)
-	r.tell(ctx, r.boundedHook(ctx, a.hooks, point.OnUnregisterAgent, func() error { return a.closed(lasting) }))
+	r.tell(ctx, r.boundedHook(ctx, a.core.Hooks, point.OnUnregisterAgent, func() error { return a.closed(lasting) }))
 	r.forget(a)
 	r.emit(ctx, hook.Event{Kind: event.AgentUnregistered, Agent: a.Name()})
 	return nil
@@ -175,9 +176,9 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 // Once a hook hangs there, the others are ended side by side, so that one more grace
 // period is enough for all of them.
 func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
-	what, lasting := a.hooks.At(point.OnSessionEnd), context.WithoutCancel(ctx)
+	what, lasting := a.core.Hooks.At(point.OnSessionEnd), context.WithoutCancel(ctx)
 	end := func(c *Conversation) *abandoned.Call {
-		return r.begin(what, func() error { c.endSession(lasting, nil, ""); return nil })
+		return r.begin(what, func() error { c.thread.EndSession(lasting, ""); return nil })
 	}
 	wait := func(calls ...*abandoned.Call) (hangs bool) {
 		late, stop := abandoned.Late(ctx, r.o.Calls.Grace)
@@ -237,7 +238,7 @@ func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
 
 func (a *Agent) closed(ctx context.Context) (err error) {
 	defer failure.Catch(point.OnUnregisterAgent, &err)
-	a.hooks.OnUnregisterAgent(ctx, a.cfg)
+	a.core.Hooks.OnUnregisterAgent(ctx, a.core.Config)
 	return nil
 }
 
@@ -250,12 +251,12 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	cfg := *a.cfg
-	cfg.Tools = slices.Clone(a.asked)
-	v, err := a.hooks.View(&cfg, r.o.Environment, false)
+	cfg := *a.core.Config
+	cfg.Tools = slices.Clone(a.core.Asked)
+	v, err := a.core.Hooks.View(&cfg, r.o.Environment, false)
 	if err != nil {
 		return fmt.Errorf("refresh agent %q: %w", name, err)
 	}
-	a.view.Store(v)
+	a.core.View.Store(v)
 	return ctx.Err()
 }

@@ -19,11 +19,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
 	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/internal/keyed"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
@@ -34,7 +36,7 @@ import (
 )
 
 // DefaultSteps is how many steps a turn of an agent without [hook.Limits] may have.
-const DefaultSteps = 20
+const DefaultSteps = loop.DefaultSteps
 
 // Defaults of Options.
 const (
@@ -124,6 +126,9 @@ type Limits struct {
 	Unreadable int
 }
 
+// ContributionBudget bounds what hooks contribute to one turn.
+type ContributionBudget = contribution.Budget
+
 // Calls say how a Runtime runs tool calls.
 type Calls struct {
 	// Slots is how many tools may run at once in the whole process, those that
@@ -190,8 +195,8 @@ type Runtime struct {
 	beside *queue.Queues
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
-	// completed is the signals of a turn that ended as it should.
-	completed message.List[hook.StopSignal]
+	// env is what turns use of the runtime.
+	env *loop.Env
 
 	mu     sync.Mutex
 	state  state
@@ -231,8 +236,18 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	r.beside = r.newLanes()
 	r.streams = stream.NewHub(r.streamOptions())
 	r.host = r.newHost()
-	r.completed = message.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
+	r.env = r.newEnv()
 	return r
+}
+
+// newEnv returns what turns use of the runtime.
+func (r *Runtime) newEnv() *loop.Env {
+	return &loop.Env{
+		Provider: r.provider, Store: r.o.Store, Project: r.o.Project, Environment: r.o.Environment,
+		Limits: loop.Limits(r.o.Limits), Grace: r.o.Calls.Grace, Agent: r.agentOf, Find: r.findAgent,
+		Price: r.o.Price, Now: r.o.Now, NewID: r.o.NewID,
+		Tools: r.tools, Loops: &r.loops, Abandoned: &r.abandoned, Requests: &r.requests, Background: r.beside,
+	}
 }
 
 func (o *Options) fill() {

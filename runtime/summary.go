@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -44,8 +44,10 @@ Do not copy secrets such as passwords, tokens and keys: say where they can be fo
 // short enough, else part by part, where each summary is the beginning of the next
 // part.
 func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *CompactOptions, hints message.List[string]) error {
-	t := c.newAside(ctx, p)
-	defer func() { made.Usage, made.Cost = t.spent() }()
+	in := message.UserText("Sum up the earlier part of this conversation.")
+	in.Label = LabelCompaction
+	aside := c.thread.Aside(ctx, in, message.MessagesOf(messagesOf(p.messages)...), p.record.Turns+1)
+	defer func() { made.Usage, made.Cost = aside.Spent() }()
 	focus := hints.Slice()
 	if o.Focus != "" {
 		focus = append([]string{o.Focus}, focus...)
@@ -55,7 +57,7 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 		n := fits(parts, o.MaxRequest-len(summary))
 		in := message.UserText(record(summary, parts[:n], focus))
 		in.Label = LabelCompaction
-		text, err := t.summaryOf(in, o)
+		text, err := o.summaryOf(aside, in)
 		if err != nil {
 			return err
 		}
@@ -66,14 +68,8 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 }
 
 // summaryOf makes one request and returns a summary that can be used.
-func (t *turn) summaryOf(in message.Message, o *CompactOptions) (string, error) {
-	t.number++
-	t.attempts = attempts{}
-	t.step = hook.NewStep(t.place, t.number, cmp.Or(o.Model, t.cfg.Model.Name))
-	reply, err := t.askAside(message.ModelRequest{
-		System: compactPrompt, Messages: message.MessagesOf(in),
-		Choice: message.ToolChoice{Mode: message.ToolChoiceNone}, MaxTokens: t.cfg.Model.MaxTokens,
-	})
+func (o *CompactOptions) summaryOf(aside *loop.Aside, in message.Message) (string, error) {
+	reply, err := aside.Ask(o.Model, compactPrompt, in)
 	if err != nil {
 		return "", err
 	}
@@ -93,114 +89,6 @@ func (o *CompactOptions) usable(summary string) (string, error) {
 		return "", fmt.Errorf("%w: it has %d bytes of at most %d; raise MaxSummary, or ask for less with Focus", ErrSummary, len(summary), o.MaxSummary)
 	}
 	return summary, nil
-}
-
-// newAside returns a turn that makes requests and leaves no trace. It needs nothing
-// that belongs to a running turn.
-func (c *Conversation) newAside(ctx context.Context, p past) *turn {
-	rt := c.agent.rt
-	t := &turn{ledger: new(ledger)}
-	t.identity = identity{conv: c, rt: rt, id: rt.o.NewID(), started: rt.o.Now()}
-	t.resources = resources{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
-	t.contexts = contexts{ctx: ctx, durable: context.WithoutCancel(ctx)}
-	t.answer.yield = t.consumer()
-	in := message.UserText("Sum up the earlier part of this conversation.")
-	in.Label = LabelCompaction
-	t.place, t.teller = hook.NewTurn(hook.TurnData{
-		Conversation: c.place, Session: c.attached(hook.SessionResume).place, ID: t.id, Number: p.record.Turns + 1, Started: t.started,
-		Input: message.Input{Messages: message.ListOf(in)}, Limits: t.cfg.Limits, Now: rt.o.Now,
-	})
-	t.teller.Tell(hook.Standing{History: message.MessagesOf(messagesOf(p.messages)...)})
-	return t
-}
-
-// askAside asks the model of the step and returns the reply as the hooks have left
-// it. It shows nothing.
-func (t *turn) askAside(req message.ModelRequest) (message.ModelReply, error) {
-	for {
-		reply, again, err := t.attemptAside(req)
-		if again {
-			continue
-		}
-		if err != nil {
-			return reply, err
-		}
-		t.spend(reply.Model, reply.Usage)
-		if reply, err = t.rewriteReply(t.ctx, reply); err != nil {
-			return reply, err
-		}
-		switch v := t.judge(reply); v.Kind {
-		case hook.AnswerStop:
-			t.stopped(v)
-			err = t.refusal()
-		case hook.AnswerRetry, hook.AnswerReject:
-			err = rejection(v)
-		}
-		return reply, err
-	}
-}
-
-// attemptAside makes one request and returns the reply, why there is none, or that
-// it has to be made again.
-func (t *turn) attemptAside(req message.ModelRequest) (reply message.ModelReply, again bool, err error) {
-	req.Model = t.step.Model()
-	if req, err = t.rewriteRequest(req); err != nil {
-		return reply, false, err
-	}
-	began := t.rt.o.Now()
-	reply, ok := t.responded(req)
-	if !ok {
-		return reply, false, t.refusal()
-	}
-	if reply.Finish == "" {
-		t.attempts.add(began)
-		if reply, err = t.streamAside(req); err != nil {
-			t.spend(req.Model, reply.Usage)
-			if reply, again, err = t.recoversAside(req, err); again || err != nil {
-				return reply, again, err
-			}
-		}
-	}
-	reply.Duration, reply.Model = t.rt.o.Now().Sub(began), cmp.Or(reply.Model, req.Model)
-	return reply, false, nil
-}
-
-// recoversAside is recovers for what nobody is shown.
-func (t *turn) recoversAside(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
-	d, failure := t.onFailure(req.Model, err)
-	switch d.Verdict().Kind {
-	case hook.AnswerRespond:
-		return finished(d.Reply()), false, nil
-	case hook.AnswerNone:
-		return reply, false, fmt.Errorf("%w: %w", ErrSummary, err)
-	}
-	if !t.attempts.retry() {
-		return reply, false, tooMany(err)
-	}
-	if !t.prepare(d, failure) {
-		return reply, false, context.Cause(t.ctx)
-	}
-	return reply, true, nil
-}
-
-// streamAside is stream for what nobody is shown.
-func (t *turn) streamAside(req message.ModelRequest) (message.ModelReply, error) {
-	t.answer = answer{yield: t.answer.yield, held: true}
-	t.consume(req)
-	if t.answer.err != nil {
-		return t.answer.collector.Partial(), t.answer.err
-	}
-	return t.answer.collector.Reply()
-}
-
-// refusal is why a request made aside was not answered.
-func (t *turn) refusal() error {
-	for _, s := range t.signals {
-		if s.Reason == hook.StopStopRequested {
-			return rejection(hook.Verdict{By: s.By, Reason: s.Text})
-		}
-	}
-	return joinErrors(t.errs)
 }
 
 // fits returns how many of the parts have together no more bytes than that; one at

@@ -188,12 +188,13 @@ func (v *View) Find(name string) (message.Tool, Standing) {
 	return v.catalog.tools[i], Available
 }
 
-// Names returns the names of called tools. It allocates nothing for one known tool.
+// Names returns the names of called tools, and takes the slice over. It allocates nothing for
+// one known tool.
 func (v *View) Names(called ...string) message.List[string] {
 	if i, ok := v.catalog.index[called[0]]; ok && len(called) == 1 {
 		return message.Freeze(v.catalog.names[i : i+1])
 	}
-	return message.ListOf(called...)
+	return message.Freeze(called)
 }
 
 // Callable returns the names of the tools that the agent may call.

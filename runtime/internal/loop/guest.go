@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"fmt"
@@ -9,23 +9,23 @@ import (
 
 // invite makes another agent answer the turn: with text only. It is waited
 // for when that agent is unregistered; the end of the turn ends the visit.
-func (t *turn) invite(name string) error {
-	guest, err := t.rt.Agent(name)
+func (t *Turn) invite(name string) error {
+	guest, err := t.env.Agent(name)
 	if err != nil {
 		return err
 	}
-	if guest == t.conv.agent {
+	if guest == t.thread.Agent {
 		return nil
 	}
-	cfg := *guest.cfg
+	cfg := *guest.Config
 	cfg.Tools = []string{}
-	hooks, err := guest.hooks.Under(t.layers)
+	hooks, err := guest.Hooks.Under(t.layers)
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)
 	}
 	view, err := t.viewOf(hooks, &cfg)
 	if err == nil {
-		err = guest.admit(t.conv)
+		t.dismiss, err = guest.Owner.Admit(t.thread)
 	}
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)
@@ -37,35 +37,19 @@ func (t *turn) invite(name string) error {
 	return nil
 }
 
-// admit begins a visit to the conversation, whose turn ends with the agent, and
-// dismiss ends it.
-func (a *Agent) admit(c *Conversation) error {
-	a.keepChild(c) // first, so that who cancels the agent's turns finds it
-	err := a.enter()
-	if err != nil {
-		a.dropChild(c)
-	}
-	return err
-}
-
-func (a *Agent) dismiss(c *Conversation) {
-	a.dropChild(c)
-	a.leave()
-}
-
 // guest is the name of the agent that answers if it is not the conversation's own.
-func (t *turn) guest() string {
-	if t.answers == t.conv.agent {
+func (t *Turn) guest() string {
+	if t.answers == t.thread.Agent {
 		return ""
 	}
-	return t.answers.Name()
+	return t.answers.Name
 }
 
 // attribute shows the answering agent who said what, where several agents have
 // spoken. It is not stored: another agent sees the same history in another way.
-func (t *turn) attribute() {
+func (t *Turn) attribute() {
 	me := t.guest()
-	if me == "" && !t.conv.visited {
+	if me == "" && !t.thread.visited {
 		return
 	}
 	var shown message.Messages
@@ -83,10 +67,10 @@ func (t *turn) attribute() {
 }
 
 // attributed is a message of somebody else, with its text in a tag.
-func (t *turn) attributed(m message.Message) message.Message {
+func (t *Turn) attributed(m message.Message) message.Message {
 	who := m.From
 	if who == "" {
-		who = t.conv.agent.Name()
+		who = t.thread.Agent.Name
 	}
 	blocks := m.Content.Slice()
 	for i, b := range blocks {

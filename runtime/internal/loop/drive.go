@@ -1,14 +1,14 @@
-package runtime
+package loop
 
 import (
 	"context"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
 // The loop of a turn runs on a goroutine that its owner, who has called Send, can
@@ -17,24 +17,24 @@ import (
 
 // away says that the loop is about to call foreign code. A nil turn has no loop.
 // What the call is handed is read before: the turn may be its successor's from here on.
-func (t *turn) away(p hook.Point) {
+func (t *Turn) away(p hook.Point) {
 	if t != nil {
 		t.loop.Enter(p)
 	}
 }
 
 // back says that the loop is back; false if it was abandoned.
-func (t *turn) back() bool { return t == nil || t.loop.Back() }
+func (t *Turn) back() bool { return t == nil || t.loop.Back() }
 
 // returned is back. It ends the goroutine of a loop that was abandoned.
-func (t *turn) returned() {
+func (t *Turn) returned() {
 	if t != nil {
 		t.loop.Return()
 	}
 }
 
 // caught is deferred around a call of the hook, behind away: a panic becomes *err.
-func (t *turn) caught(p hook.Point, err *error) {
+func (t *Turn) caught(p hook.Point, err *error) {
 	v := recover()
 	t.returned()
 	if v != nil {
@@ -47,7 +47,7 @@ func (t *turn) caught(p hook.Point, err *error) {
 // turnContext is the context of a turn, by which hosts know who asks them.
 type turnContext struct {
 	context.Context
-	turn *turn
+	turn *Turn
 }
 
 // turnKey is the key of the turn in its contexts.
@@ -58,7 +58,7 @@ func (c *turnContext) Value(key any) any {
 	switch key {
 	case turnKey{}:
 		return c.turn
-	case sideKey{}: // a run beside a turn may have started this one
+	case backgroundKey{}: // a background run may have started this one
 		return nil
 	}
 	return c.Context.Value(key)
@@ -66,7 +66,7 @@ func (c *turnContext) Value(key any) any {
 
 // lastingContext is a turn's context without its end. It is part of the turn, because one
 // of context.WithoutCancel is an allocation.
-type lastingContext struct{ turn *turn }
+type lastingContext struct{ turn *Turn }
 
 // Deadline implements context.Context.
 func (lastingContext) Deadline() (at time.Time, ok bool) { return at, false }
@@ -80,19 +80,45 @@ func (lastingContext) Err() error { return nil }
 // Value implements context.Context.
 func (c *lastingContext) Value(key any) any { return c.turn.turnCtx.Value(key) }
 
-// leftBehind reports whether the context is of a turn whose loop was abandoned: what comes
-// from there is of no turn any more, and not of the next one. A run beside a turn is not
-// abandoned with it.
-func leftBehind(ctx context.Context) bool {
-	t, _ := ctx.Value(turnKey{}).(*turn)
-	return t != nil && t.loop.Abandoned() && sideOf(ctx) == nil
+// Abandoned reports whether the context is of a turn whose loop was abandoned: what comes
+// from there is of no turn any more, and not of the next one. A background run is not
+// abandoned with its turn.
+func Abandoned(ctx context.Context) bool {
+	t, _ := ctx.Value(turnKey{}).(*Turn)
+	_, background := InBackground(ctx)
+	return t != nil && t.loop.Abandoned() && !background
 }
+
+// backgroundKey is the key of the id of the turn that started a background run.
+type backgroundKey struct{}
+
+// BackgroundContext returns the context of a background run that the turn with the id started;
+// "" is none. Hosts know by it that whoever asks is not within a turn, whichever may run.
+func BackgroundContext(ctx context.Context, turn string) context.Context {
+	return context.WithValue(ctx, backgroundKey{}, turn)
+}
+
+// InBackground reports whether the context is of a background run, and which turn started it.
+func InBackground(ctx context.Context) (turn string, ok bool) {
+	turn, ok = ctx.Value(backgroundKey{}).(string)
+	return turn, ok
+}
+
+// Of returns the turn whose loop the context is of, for the log; nil if it is of none.
+func Of(ctx context.Context) stream.Loop {
+	if t, _ := ctx.Value(turnKey{}).(*Turn); t != nil {
+		return t
+	}
+	return nil
+}
+
+// LeftBehind implements stream.Loop.
+func (t *Turn) LeftBehind() bool { return t.loop.Abandoned() }
 
 // turnJob is what a loop has to do.
 type turnJob struct {
-	do func(*turn) hook.TurnOutcome
-	in message.Input
-	o  TurnOptions
+	do func(*Turn) hook.TurnOutcome
+	in Input
 	// child says which call has started the turn if it is a child, else nil.
 	child *hook.EventDetail
 	// was is the turn that was interrupted, and on says that it is gone on with.
@@ -103,9 +129,9 @@ type turnJob struct {
 // drive runs the loop of the turn and returns the turn when it has ended: another one
 // if the loop was abandoned. The owner waits until ctx has ended or the turn's limit of
 // time is reached, and then as long as a cancelled turn may take.
-func (t *turn) drive(ctx context.Context) *turn {
+func (t *Turn) drive(ctx context.Context) *Turn {
 	t.until = ctx
-	t.rt.loops.Start(&t.loop, func() { t.out = t.job.do(t) })
+	t.env.Loops.Start(&t.loop, func() { t.out = t.job.do(t) })
 	if !t.loop.Wait(ctx) && !t.loop.WaitOrAbandon(t.patience()) {
 		return t.endLeft()
 	}
@@ -117,11 +143,11 @@ func (t *turn) drive(ctx context.Context) *turn {
 }
 
 // patience is how long the owner waits for the cancelled turn.
-func (t *turn) patience() drive.Patience {
+func (t *Turn) patience() drive.Patience {
 	return drive.Patience{Grace: t.grace(), Last: t.leavesAt(), Looks: looks, Abandon: func(p hook.Point) func() {
-		what := t.conv.agent.hooks.At(p)
-		t.rt.abandoned.Add(what)
-		return func() { t.rt.abandoned.Ended(what) }
+		what := t.thread.Agent.Hooks.At(p)
+		t.env.Abandoned.Add(what)
+		return func() { t.env.Abandoned.Ended(what) }
 	}}
 }
 
@@ -135,7 +161,7 @@ const (
 
 // endsBy is when a cancelled turn has ended at the latest: two grace periods after its
 // cancellation. A child has ended by when its parent's loop has to be back.
-func (t *turn) endsBy() time.Time {
+func (t *Turn) endsBy() time.Time {
 	if by := t.deadline.Load(); by != nil {
 		return *by
 	}
@@ -150,15 +176,15 @@ func (t *turn) endsBy() time.Time {
 }
 
 // leavesAt is when the loop of a cancelled turn is left behind whatever it does.
-func (t *turn) leavesAt() time.Time { return t.endsBy().Add(-reserve * t.grace() / looks) }
+func (t *Turn) leavesAt() time.Time { return t.endsBy().Add(-reserve * t.grace() / looks) }
 
 // toTell is how long hooks and observers may take to be told of the end of a turn whose
 // loop was left behind.
-func (t *turn) toTell() time.Duration {
+func (t *Turn) toTell() time.Duration {
 	return max(min(t.grace(), time.Until(t.endsBy())), t.grace()/looks)
 }
 
 // outOfTime reports whether a cancelled turn has no time to begin with more.
-func (t *turn) outOfTime() bool {
+func (t *Turn) outOfTime() bool {
 	return t.deadline.Load() != nil && time.Until(t.leavesAt()) < t.grace()/looks*reserve
 }

@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"github.com/grapnel-go/grapnel/hook"
@@ -7,7 +7,7 @@ import (
 
 // outOfTokens returns the turn that has used up its tokens, this one or one that
 // it is a child of; nil if none has.
-func (t *turn) outOfTokens() *turn {
+func (t *Turn) outOfTokens() *Turn {
 	for ; t != nil; t = t.parent {
 		if used, _ := t.spent(); t.cfg.Limits.Tokens > 0 && used.Total() >= t.cfg.Limits.Tokens {
 			return t
@@ -17,7 +17,7 @@ func (t *turn) outOfTokens() *turn {
 }
 
 // spent is what the turn has used so far, with its children, and what that costs.
-func (t *turn) spent() (message.Usage, hook.Cost) {
+func (t *Turn) spent() (message.Usage, hook.Cost) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.usage, t.cost
@@ -25,9 +25,9 @@ func (t *turn) spent() (message.Usage, hook.Cost) {
 
 // spend adds what a call of the model has used, here and in the turns above, and
 // returns what it costs.
-func (t *turn) spend(model string, u message.Usage) (cost hook.Cost) {
-	if t.rt.o.Price != nil && u != (message.Usage{}) {
-		cost = t.rt.o.Price(model, u)
+func (t *Turn) spend(model string, u message.Usage) (cost hook.Cost) {
+	if t.env.Price != nil && u != (message.Usage{}) {
+		cost = t.env.Price(model, u)
 	}
 	for ; t != nil; t = t.parent {
 		t.mu.Lock()

@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"cmp"
@@ -23,9 +23,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// turn is one turn of a conversation. It belongs to the goroutine of its loop; what other
+// Turn is the state of one turn. It belongs to the goroutine of its loop; what other
 // goroutines share is in ledger.
-type turn struct {
+type Turn struct {
 	*ledger
 	turnState
 	// loop is what the owner may abandon; see package drive. turnCtx and lastingCtx are
@@ -70,15 +70,15 @@ type turnState struct {
 
 // identity is what a turn is.
 type identity struct {
-	conv *Conversation
-	rt   *Runtime
+	env    *Env
+	thread *Thread
 	// handle is what those outside the loop have of the turn.
-	handle  *Turn
+	handle  *Handle
 	id      string
 	started time.Time
 	// parent is the turn that runs this one, nil for one that a user has started, and
 	// depth how many turns run it.
-	parent *turn
+	parent *Turn
 	depth  int
 	// place is what hooks see of the turn, and teller tells it how far the turn is.
 	place   *hook.Turn
@@ -90,6 +90,8 @@ type identity struct {
 type resources struct {
 	// answers is the agent that answers, which may be a guest.
 	answers *Agent
+	// dismiss ends the visit of a guest; nil if the conversation's own agent answers.
+	dismiss func()
 	cfg     *hook.AgentConfig
 	view    *scope.View
 	// hooks are those of the agent with the layers of this turn, with which its children
@@ -205,52 +207,65 @@ type answer struct {
 	err  error
 }
 
-// runTurn runs a turn to its end, whatever happens.
-func (c *Conversation) runTurn(ctx context.Context, h *Turn, in message.Input, o *TurnOptions) hook.TurnOutcome {
-	t := c.newTurn(ctx, h)
-	t.job = turnJob{do: (*turn).answerUser, in: in, o: *o}
+// DefaultSteps is how many steps a turn may have whose agent has no limit.
+const DefaultSteps = 20
+
+// Input is what a turn begins with, and how it is to run.
+type Input struct {
+	Message message.Input
+	// Observe is handed the turn's events; nil is handed none.
+	Observe func(hook.Event)
+	// Guest is the agent that answers in the place of the conversation's own; "" is none.
+	Guest  string
+	Layers []plan.Layer
+}
+
+// Run runs a turn to its end, whatever happens.
+func (th *Thread) Run(ctx context.Context, h *Handle, in Input) hook.TurnOutcome {
+	t := th.newTurn(ctx, h)
+	t.job = turnJob{do: (*Turn).answerUser, in: in}
 	return t.drive(ctx).out
 }
 
 // answerUser is the loop of a turn that a user has started.
-func (t *turn) answerUser() hook.TurnOutcome {
-	err := t.lay(t.job.o.Layers)
-	if guest := t.job.o.Guest; err == nil && guest != "" {
+func (t *Turn) answerUser() hook.TurnOutcome {
+	err := t.lay(t.job.in.Layers)
+	if guest := t.job.in.Guest; err == nil && guest != "" {
 		err = t.invite(guest)
 	}
 	if err != nil {
-		_ = t.conv.lease.Release(t.durable) // the next turn finds out if that did not work
+		_ = t.thread.Lease.Release(t.durable) // the next turn finds out if that did not work
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
-	return t.run(t.job.in, t.job.o.Observe)
+	return t.run(t.job.in.Message, t.job.in.Observe)
 }
 
 // viewOf asks the hooks what an agent sees of them.
-func (t *turn) viewOf(h *scope.Hooks, cfg *hook.AgentConfig) (*scope.View, error) {
+func (t *Turn) viewOf(h *scope.Hooks, cfg *hook.AgentConfig) (*scope.View, error) {
 	t.away(point.Schema)
 	defer t.returned()
-	return h.View(cfg, t.rt.o.Environment, false)
+	return h.View(cfg, t.env.Environment, false)
 }
 
 // newTurn returns a turn that the conversation's own agent answers.
-func (c *Conversation) newTurn(ctx context.Context, h *Turn) *turn {
-	rt := c.agent.rt
-	t := &turn{ledger: new(ledger)}
-	t.identity = identity{conv: c, rt: rt, handle: h, id: rt.o.NewID(), started: rt.o.Now()}
-	t.resources = resources{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
+func (th *Thread) newTurn(ctx context.Context, h *Handle) *Turn {
+	a := th.Agent
+	t := &Turn{ledger: new(ledger)}
+	t.identity = identity{env: th.Env, thread: th, handle: h, id: th.Env.NewID(), started: th.Env.Now()}
+	t.resources = resources{answers: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}
 	t.ctx, t.durable = &t.turnCtx, &t.lastingCtx
 	t.answer.yield = t.consumer()
-	t.history.stored, t.from = c.lease.History(), c.lease.History().Len()
+	t.history.stored, t.from = th.Lease.History(), th.Lease.History().Len()
 	return t
 }
 
 // run runs the turn from its input to its outcome.
-func (t *turn) run(in message.Input, observe func(hook.Event)) hook.TurnOutcome {
+func (t *Turn) run(in message.Input, observe func(hook.Event)) hook.TurnOutcome {
 	t.enter(in, observe)
 	if err := t.announce(in); err != nil {
 		t.leave()
-		_ = t.conv.lease.Release(t.durable) // the next turn finds out if that did not work
+		_ = t.thread.Lease.Release(t.durable) // the next turn finds out if that did not work
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	if t.begin(in) {
@@ -262,47 +277,40 @@ func (t *turn) run(in message.Input, observe func(hook.Event)) hook.TurnOutcome 
 }
 
 // enter makes the turn the one that runs; leave undoes that.
-func (t *turn) enter(in message.Input, observe func(hook.Event)) {
-	c := t.conv
+func (t *Turn) enter(in message.Input, observe func(hook.Event)) {
 	if limit := t.cfg.Limits.Time; limit > 0 {
 		t.ctx, t.expire = context.WithTimeoutCause(t.ctx, limit, errTimeLimit)
 		t.loop.LimitTime(t.ctx)
 	}
 	t.makePlace(in)
 	t.beginEvents(observe)
-	c.setTurn(t)
+	t.thread.setTurn(t)
 }
 
-func (t *turn) leave() {
-	t.conv.setTurn(nil)
+func (t *Turn) leave() {
+	t.thread.setTurn(nil)
 	if t.parent == nil {
-		t.rt.requests.Forget(t.conv.ID())
+		t.env.Requests.Forget(t.thread.ID())
 	}
-	if t.answers != t.conv.agent {
-		t.answers.dismiss(t.conv)
+	if t.dismiss != nil {
+		t.dismiss()
 	}
 	t.away(point.OnEvent)
-	t.conv.host.log.End(context.Background(), t) // who leaves the loop behind wakes it
+	t.thread.Log.End(context.Background(), t) // who leaves the loop behind wakes it
 	t.returned()
 	if t.expire != nil {
 		t.expire()
 	}
 }
 
-func (c *Conversation) setTurn(t *turn) {
-	c.mu.Lock()
-	c.turn = t
-	c.mu.Unlock()
-}
-
 // makePlace makes the place that hooks see.
-func (t *turn) makePlace(in message.Input) {
+func (t *Turn) makePlace(in message.Input) {
 	limits := t.cfg.Limits
 	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
-	t.session = t.conv.attached(t.conv.source())
+	t.session = t.thread.attached(t.thread.source())
 	d := hook.TurnData{
-		Conversation: t.conv.place, Session: t.session.place, ID: t.id, Number: t.conv.lease.Turns() + 1, Started: t.started,
-		Depth: t.depth, Input: in, Limits: limits, Now: t.rt.o.Now,
+		Conversation: t.thread.Place, Session: t.session.place, ID: t.id, Number: t.thread.Lease.Turns() + 1, Started: t.started,
+		Depth: t.depth, Input: in, Limits: limits, Now: t.env.Now,
 	}
 	if t.parent != nil {
 		d.Parent = t.parent.place
@@ -312,17 +320,17 @@ func (t *turn) makePlace(in message.Input) {
 }
 
 // report tells the place how far the turn is.
-func (t *turn) report() {
+func (t *Turn) report() {
 	usage, cost := t.spent()
 	t.teller.Tell(hook.Standing{
-		History: t.conv.lease.History(), Usage: usage, Cost: cost, Steps: t.number - t.idle,
+		History: t.thread.Lease.History(), Usage: usage, Cost: cost, Steps: t.number - t.idle,
 		Signals: message.Freeze(t.signals), Errors: message.Freeze(t.errs),
 	})
 }
 
 // runSteps runs steps until one of them ends the turn and no hook has it go on. No step
 // begins once the tokens are used up, which a child's parent may have done before.
-func (t *turn) runSteps() {
+func (t *Turn) runSteps() {
 	limits := t.place.Limits()
 	for !t.spentAll() {
 		if limits.Steps > 0 && t.number >= limits.Steps {
@@ -339,7 +347,7 @@ func (t *turn) runSteps() {
 }
 
 // spentAll notes if the tokens are used up.
-func (t *turn) spentAll() bool {
+func (t *Turn) spentAll() bool {
 	over := t.outOfTokens()
 	if over == nil {
 		return false
@@ -350,13 +358,13 @@ func (t *turn) spentAll() bool {
 }
 
 // finish tells everybody how the turn ended.
-func (t *turn) finish() hook.TurnOutcome {
+func (t *Turn) finish() hook.TurnOutcome {
 	t.rescue()
 	for t.steered(true) { // what was said too late is for the next turn
 		t.stored = true
 	}
-	logs := t.conv.host.log.Keeps()
-	if !logs || t.history.stored.Len() > t.conv.lease.History().Len() {
+	logs := t.thread.Log.Keeps()
+	if !logs || t.history.stored.Len() > t.thread.Lease.History().Len() {
 		t.commitRest(!logs)
 	}
 	t.report()
@@ -365,7 +373,7 @@ func (t *turn) finish() hook.TurnOutcome {
 	t.out = out
 	t.account(out)
 	if out.Stop == hook.StopError || out.Stop == hook.StopDenied && out.Err != nil {
-		t.emit(hook.Event{Kind: event.Error, Text: publicText(out.Err)})
+		t.emit(hook.Event{Kind: event.Error, Text: PublicText(out.Err)})
 	}
 	t.toldAfter = true
 	t.away(point.AfterTurn)
@@ -377,11 +385,11 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.handle.ending.Store(true)
 		t.post(&t.end, stream.How{Last: true})
 	}, func() {
-		t.conv.lease.StopRenewing() // so that nothing prolongs the lease behind the end
+		t.thread.Lease.StopRenewing() // so that nothing prolongs the lease behind the end
 		if logs {
 			t.commitRest(true)
 		}
-		if err := t.conv.lease.Release(t.durable); err != nil {
+		if err := t.thread.Lease.Release(t.durable); err != nil {
 			t.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 		}
 	})
@@ -392,9 +400,9 @@ func (t *turn) finish() hook.TurnOutcome {
 // conversation whose events are kept, the end comes with the event that tells of
 // it: a crash before that leaves a turn to be ended, and not one whose end nobody
 // is ever told of.
-func (t *turn) commitRest(turnEnds bool) {
+func (t *Turn) commitRest(turnEnds bool) {
 	for tries, done := 0, false; (t.stored || len(t.entries) > 0) && !t.ended && !t.lost && !done && tries < 2; tries++ {
-		if !t.stored && t.history.stored.Len() == t.conv.lease.History().Len() {
+		if !t.stored && t.history.stored.Len() == t.thread.Lease.History().Len() {
 			done = t.withdraw()
 		} else {
 			done = t.commit(turnEnds)
@@ -404,14 +412,14 @@ func (t *turn) commitRest(turnEnds bool) {
 
 // ahead writes what tell emits before anybody is told of it. Where events are not
 // kept, that is after the write.
-func (t *turn) ahead(tell, write func()) {
-	if !t.conv.host.log.Keeps() {
+func (t *Turn) ahead(tell, write func()) {
+	if !t.thread.Log.Keeps() {
 		write()
 		tell()
 		return
 	}
 	t.away(point.OnEvent)
-	held, _ := t.conv.host.log.Hold(context.Background(), t) // who leaves the loop behind wakes it
+	held, _ := t.thread.Log.Hold(context.Background(), t) // who leaves the loop behind wakes it
 	t.returned()
 	t.holding = true
 	tell()
@@ -422,12 +430,12 @@ func (t *turn) ahead(tell, write func()) {
 	t.returned()
 }
 
-func (t *turn) outcome() hook.TurnOutcome {
+func (t *Turn) outcome() hook.TurnOutcome {
 	stop, signals := t.reasons()
 	usage, cost := t.spent()
 	out := hook.TurnOutcome{
 		Stop: stop, Signals: signals, Message: t.message(), Usage: usage, Cost: cost,
-		Steps: t.number - t.idle, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
+		Steps: t.number - t.idle, Calls: t.calls, Duration: t.env.Now().Sub(t.started),
 	}
 	switch stop {
 	case hook.StopError, hook.StopCancelled, hook.StopUserRequested, hook.StopDenied:
@@ -437,7 +445,7 @@ func (t *turn) outcome() hook.TurnOutcome {
 }
 
 // message is the final answer as it stands.
-func (t *turn) message() message.Message {
+func (t *Turn) message() message.Message {
 	if t.final.Len() == 0 {
 		return message.Message{}
 	}
@@ -451,9 +459,9 @@ func joinErrors(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// publicText is what clients are told of an error: of a hook's failure the place
+// PublicText is what clients are told of an error: of a hook's failure the place
 // without the cause, which may quote secrets.
-func publicText(err error) string {
+func PublicText(err error) string {
 	var f *hook.Failure
 	switch {
 	case errors.As(err, &f):
@@ -465,23 +473,23 @@ func publicText(err error) string {
 }
 
 // signal notes a reason to stop.
-func (t *turn) signal(reason hook.StopReason, by, text string) {
+func (t *Turn) signal(reason hook.StopReason, by, text string) {
 	t.signals = append(t.signals, hook.StopSignal{Reason: reason, By: by, Text: text})
 }
 
 // fail ends the turn with an error; if the turn was cancelled, that is the
 // reason instead. It returns false, for the callers that say whether to go on.
-func (t *turn) fail(err error) bool {
+func (t *Turn) fail(err error) bool {
 	if t.ctx.Err() != nil {
 		return t.cancelled()
 	}
 	t.errs = append(t.errs, err)
-	t.signal(hook.StopError, "", publicText(err))
+	t.signal(hook.StopError, "", PublicText(err))
 	return false
 }
 
 // cancelled notes that the turn's context has ended. It returns false.
-func (t *turn) cancelled() bool {
+func (t *Turn) cancelled() bool {
 	cause := context.Cause(t.ctx)
 	reason := hook.StopCancelled
 	switch {
@@ -504,7 +512,7 @@ func (t *turn) cancelled() bool {
 }
 
 // lateness says which limit of time was reached; "" for any other reason.
-func (t *turn) lateness(reason hook.StopReason) string {
+func (t *Turn) lateness(reason hook.StopReason) string {
 	if limit := t.place.Limits().Time; reason == hook.StopTimeLimit && limit > 0 {
 		return fmt.Sprintf("Execution time limit reached: %.2fs/%.2fs", t.place.Elapsed().Seconds(), limit.Seconds())
 	}
@@ -512,23 +520,23 @@ func (t *turn) lateness(reason hook.StopReason) string {
 }
 
 // stopped notes that a hook has answered stop.
-func (t *turn) stopped(v hook.Verdict) { t.signal(hook.StopStopRequested, v.By, v.Reason) }
+func (t *Turn) stopped(v hook.Verdict) { t.signal(hook.StopStopRequested, v.By, v.Reason) }
 
 // stopping reports whether a hook has answered stop.
-func (t *turn) stopping() bool { return t.signalled(hook.StopStopRequested) }
+func (t *Turn) stopping() bool { return t.signalled(hook.StopStopRequested) }
 
 // signalled reports whether there is a signal of that reason.
-func (t *turn) signalled(reason hook.StopReason) bool {
+func (t *Turn) signalled(reason hook.StopReason) bool {
 	return slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == reason })
 }
 
 // grace is how long the turn waits for its tools and hooks after it was cancelled:
 // a child half as long as its parent, which waits for it.
-func (t *turn) grace() time.Duration { return t.rt.o.Calls.Grace >> t.depth }
+func (t *Turn) grace() time.Duration { return t.env.Grace >> t.depth }
 
 // after is the context for what has to be done although the turn may have been
 // cancelled: then it lives for the grace period. The caller calls the function.
-func (t *turn) after() (context.Context, func()) {
+func (t *Turn) after() (context.Context, func()) {
 	if t.ctx.Err() == nil {
 		return t.ctx, func() {}
 	}
@@ -537,15 +545,15 @@ func (t *turn) after() (context.Context, func()) {
 
 // commit stores what has been added to the history since the last time. It does
 // so although the turn may have been cancelled.
-func (t *turn) commit(turnEnds bool) bool {
+func (t *Turn) commit(turnEnds bool) bool {
 	return t.append(store.Append{TurnEnds: turnEnds})
 }
 
-func (t *turn) append(a store.Append) bool {
+func (t *Turn) append(a store.Append) bool {
 	a.Forget = t.forget
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
 		a.Events, a.States = events, states
-		if err := t.conv.lease.Commit(t.durable, t.history.stored, a); err != nil {
+		if err := t.thread.Lease.Commit(t.durable, t.history.stored, a); err != nil {
 			return err
 		}
 		t.stored, t.ended, t.forget = true, a.TurnEnds, nil
@@ -555,7 +563,7 @@ func (t *turn) append(a store.Append) bool {
 
 // hookFailed tells of a hook's failure. A composite has told of who was late
 // already, because that one may still run.
-func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
+func (t *Turn) hookFailed(ctx context.Context, f *hook.Failure) {
 	if f.Late {
 		return
 	}

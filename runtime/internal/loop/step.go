@@ -1,10 +1,9 @@
-package runtime
+package loop
 
 import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -17,14 +16,14 @@ import (
 )
 
 // runStep runs one step and reports whether another one follows.
-func (t *turn) runStep() (more bool) {
+func (t *Turn) runStep() (more bool) {
 	t.enterStep()
 	more = t.makeStep()
 	return t.leaveStep() && more
 }
 
 // makeStep does what a step is for.
-func (t *turn) makeStep() (more bool) {
+func (t *Turn) makeStep() (more bool) {
 	if t.ctx.Err() != nil {
 		t.idle++
 		return t.cancelled()
@@ -46,32 +45,32 @@ func (t *turn) makeStep() (more bool) {
 
 // enterStep and leaveStep tell everybody that the next step begins and has ended.
 // What begins between both is judged by AfterStep, which may end the turn.
-func (t *turn) enterStep() {
+func (t *Turn) enterStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model.Name)
-	t.ending = ending{began: t.rt.o.Now(), errs: len(t.errs)}
-	t.conv.host.log.SetStep(t.number)
+	t.ending = ending{began: t.env.Now(), errs: len(t.errs)}
+	t.thread.Log.SetStep(t.number)
 	t.stepping, t.judged = true, false
 	t.emit(hook.Event{Kind: event.StepStart})
 }
 
-func (t *turn) leaveStep() (more bool) {
+func (t *Turn) leaveStep() (more bool) {
 	more = t.judgeStep()
 	t.stepping = false
 	t.emit(hook.Event{Kind: event.StepEnd})
-	t.conv.host.log.SetStep(0)
+	t.thread.Log.SetStep(0)
 	return more
 }
 
 // mayStep asks BeforeStep.
-func (t *turn) mayStep() bool {
+func (t *Turn) mayStep() bool {
 	t.away(point.BeforeStep)
 	d, _ := t.hooks.BeforeStep(t.ctx, t.step)
 	return t.goesBy(answered(t.ctx, t, d))
 }
 
 // judgeStep asks AfterStep about the step, whatever has become of it.
-func (t *turn) judgeStep() bool {
+func (t *Turn) judgeStep() bool {
 	if !t.hooks.Has(point.AfterStep) {
 		return true
 	}
@@ -86,9 +85,9 @@ func (t *turn) judgeStep() bool {
 }
 
 // stepOutcome is how the step ended, as it ends now.
-func (t *turn) stepOutcome() hook.StepOutcome {
+func (t *Turn) stepOutcome() hook.StepOutcome {
 	r := &t.ending
-	r.Duration = t.rt.o.Now().Sub(r.began)
+	r.Duration = t.env.Now().Sub(r.began)
 	switch {
 	case len(t.errs) > r.errs:
 		r.Err = joinErrors(t.errs[r.errs:])
@@ -100,7 +99,7 @@ func (t *turn) stepOutcome() hook.StepOutcome {
 
 // goesBy does what a hook has decided about a step: it returns false where that is
 // to stop.
-func (t *turn) goesBy(d hook.StepDecision) bool {
+func (t *Turn) goesBy(d hook.StepDecision) bool {
 	switch v := d.Verdict(); {
 	case v.Kind != hook.AnswerStop:
 		return true
@@ -116,7 +115,7 @@ func (t *turn) goesBy(d hook.StepDecision) bool {
 }
 
 // recordCalls keeps how the calls of the step ended, for the AfterStep of h.
-func (t *turn) recordCalls(calls []call, h *scope.Hooks) {
+func (t *Turn) recordCalls(calls []call, h *scope.Hooks) {
 	if !h.Has(point.AfterStep) {
 		return
 	}
@@ -128,7 +127,7 @@ func (t *turn) recordCalls(calls []call, h *scope.Hooks) {
 }
 
 // acceptedReply asks the model until the hooks accept its reply and its calls.
-func (t *turn) acceptedReply() (message.ModelReply, []call, bool) {
+func (t *Turn) acceptedReply() (message.ModelReply, []call, bool) {
 	t.attempts = attempts{}
 	for {
 		reply, ok := t.ask()
@@ -162,7 +161,7 @@ func (t *turn) acceptedReply() (message.ModelReply, []call, bool) {
 }
 
 // judge asks AfterModel about the reply.
-func (t *turn) judge(reply message.ModelReply) hook.Verdict {
+func (t *Turn) judge(reply message.ModelReply) hook.Verdict {
 	if !t.hooks.Has(point.AfterModel) {
 		return hook.Verdict{}
 	}
@@ -185,7 +184,7 @@ func rejection(v hook.Verdict) error {
 }
 
 // follow does what the reply asks for: it answers the user, or calls tools.
-func (t *turn) follow(reply message.ModelReply, calls []call) (more bool) {
+func (t *Turn) follow(reply message.ModelReply, calls []call) (more bool) {
 	t.final = message.List[message.Block]{} // what was said before is the answer no more
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
@@ -203,13 +202,13 @@ func (t *turn) follow(reply message.ModelReply, calls []call) (more bool) {
 // say stores the message: as the turn's last one, unless something was said meanwhile
 // that the model has yet to read. How the turn ends with it is stored in the same write:
 // a process that dies then leaves no turn that looks completed.
-func (t *turn) say(m message.Message, finish message.FinishReason) (more bool) {
+func (t *Turn) say(m message.Message, finish message.FinishReason) (more bool) {
 	t.history.add(m)
 	if more = t.unread(); !more {
 		t.signalFinish(finish)
 	}
-	a := store.Append{TurnEnds: !more && !t.conv.host.log.Keeps() && !t.hooks.MayContinue()} // where events are kept, the last one ends the turn
-	if t.conv.lease.Journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
+	a := store.Append{TurnEnds: !more && !t.thread.Log.Keeps() && !t.hooks.MayContinue()} // where events are kept, the last one ends the turn
+	if t.thread.Lease.Journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
 		a.Entries = []store.Entry{t.endEntry()}
 	}
 	if !t.append(a) {
@@ -222,7 +221,7 @@ func (t *turn) say(m message.Message, finish message.FinishReason) (more bool) {
 }
 
 // signalFinish notes why a model stopped that had not said everything.
-func (t *turn) signalFinish(finish message.FinishReason) {
+func (t *Turn) signalFinish(finish message.FinishReason) {
 	switch finish {
 	case message.FinishLength:
 		t.signal(hook.StopMaxTokens, "", "")
@@ -233,17 +232,17 @@ func (t *turn) signalFinish(finish message.FinishReason) {
 
 // unread adds what was said meanwhile to the history, and reports whether anything
 // was. If not, nothing can be said any more unless a hook may have the turn go on.
-func (t *turn) unread() bool { return t.steered(!t.hooks.Has(point.OnStop)) }
+func (t *Turn) unread() bool { return t.steered(!t.hooks.Has(point.OnStop)) }
 
 // said is a message of the agent that answers.
-func (t *turn) said(content message.List[message.Block]) message.Message {
-	t.conv.visited = t.conv.visited || t.guest() != ""
+func (t *Turn) said(content message.List[message.Block]) message.Message {
+	t.thread.visited = t.thread.visited || t.guest() != ""
 	return message.Message{Role: message.RoleAssistant, Content: content, From: t.guest()}
 }
 
 // keepPartial stores what a cancelled model had said so far, if the hooks that
 // every reply has to pass let it pass.
-func (t *turn) keepPartial(reply message.ModelReply) {
+func (t *Turn) keepPartial(reply message.ModelReply) {
 	if history.Blank(reply.Content) {
 		return
 	}
@@ -276,52 +275,34 @@ func withoutCalls(content message.List[message.Block]) message.List[message.Bloc
 // repairIDs gives an id to every call that has none, one that some provider
 // refuses, or one that the conversation or the reply has had, before anybody has
 // seen the reply.
-func (t *turn) repairIDs() {
-	t.conv.replies++
+func (t *Turn) repairIDs() {
+	t.thread.replies++
 	c := &t.answer.collector
 	for i := range c.Calls() {
 		call := c.Call(i)
-		if !history.ValidID(call.CallID) || t.conv.hasID(call.CallID) {
-			call.CallID = t.conv.newID()
+		if !history.ValidID(call.CallID) || t.thread.hasID(call.CallID) {
+			call.CallID = t.thread.newID()
 		}
-		t.conv.ids[call.CallID] = t.conv.replies
-	}
-}
-
-// accepted marks a call id as one of the history's; any other number is the reply that it came with, which may have been dropped
-// since.
-const accepted = 0
-
-// hasID reports whether the id is one of the history or of the newest reply.
-func (c *Conversation) hasID(id string) bool {
-	reply, known := c.ids[id]
-	return known && (reply == accepted || reply == c.replies)
-}
-
-func (c *Conversation) newID() string {
-	for n := len(c.ids) + 1; ; n++ {
-		if id := "call_" + strconv.Itoa(n); !c.hasID(id) {
-			return id
-		}
+		t.thread.ids[call.CallID] = t.thread.replies
 	}
 }
 
 // takeIDs makes the ids of an accepted reply the history's, and repairs those
 // that a hook has put in.
-func (t *turn) takeIDs(content message.List[message.Block]) message.List[message.Block] {
+func (t *Turn) takeIDs(content message.List[message.Block]) message.List[message.Block] {
 	var repaired []message.Block
 	for i, b := range content.All() {
 		if b.Kind != message.BlockToolCall {
 			continue
 		}
-		if reply, known := t.conv.ids[b.CallID]; !history.ValidID(b.CallID) || known && reply == accepted {
+		if reply, known := t.thread.ids[b.CallID]; !history.ValidID(b.CallID) || known && reply == accepted {
 			if repaired == nil {
 				repaired = content.Slice()
 			}
-			b.CallID = t.conv.newID()
+			b.CallID = t.thread.newID()
 			repaired[i] = b
 		}
-		t.conv.ids[b.CallID] = accepted
+		t.thread.ids[b.CallID] = accepted
 	}
 	if repaired == nil {
 		return content

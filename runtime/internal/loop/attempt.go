@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func (a *attempts) retry() bool {
 
 // again drops a reply because a hook wants another one, and tells the model why.
 // False if there have been as many as there may be: then the turn has failed.
-func (t *turn) again(v hook.Verdict) bool {
+func (t *Turn) again(v hook.Verdict) bool {
 	t.emit(hook.Event{Kind: event.TurnRetried, Text: v.Reason})
 	if !t.attempts.retry() {
 		t.signal(hook.StopRetryLimit, v.By, v.Reason)
@@ -58,7 +58,7 @@ func (t *turn) again(v hook.Verdict) bool {
 // onFailure asks OnModelError what to do about a model call that has failed. It is
 // not asked where the turn is cancelled, nor about a hook's own failure: the step
 // fails of that.
-func (t *turn) onFailure(model string, err error) (hook.FailureDecision, message.ModelFailure) {
+func (t *Turn) onFailure(model string, err error) (hook.FailureDecision, message.ModelFailure) {
 	var own *hook.Failure
 	if !t.hooks.Has(point.OnModelError) || t.ctx.Err() != nil || errors.As(err, &own) {
 		return hook.FailureDecision{}, message.ModelFailure{}
@@ -66,7 +66,7 @@ func (t *turn) onFailure(model string, err error) (hook.FailureDecision, message
 	class, after := provider.Classify(err)
 	failure := message.ModelFailure{
 		Class: class, Err: err, Model: model, Attempt: t.attempts.made,
-		Elapsed: t.rt.o.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.answer.shown,
+		Elapsed: t.env.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.answer.shown,
 	}
 	t.away(point.OnModelError)
 	d, _ := t.hooks.OnModelError(t.ctx, t.step, failure)
@@ -76,7 +76,7 @@ func (t *turn) onFailure(model string, err error) (hook.FailureDecision, message
 // recovers does what OnModelError says of a failed call. again: the model is to be
 // asked once more. Without that the reply is the hook's, if it has a finish;
 // otherwise the turn is over.
-func (t *turn) recovers(req message.ModelRequest, partial message.ModelReply, err error) (reply message.ModelReply, again bool) {
+func (t *Turn) recovers(req message.ModelRequest, partial message.ModelReply, err error) (reply message.ModelReply, again bool) {
 	if t.hooks.Has(point.OnModelError) {
 		t.report()
 	}
@@ -86,7 +86,7 @@ func (t *turn) recovers(req message.ModelRequest, partial message.ModelReply, er
 		return message.ModelReply{}, t.askAgain(d, failure)
 	case hook.AnswerRespond:
 		if failure.Released {
-			t.emit(hook.Event{Kind: event.TurnRetried, Text: publicText(err)})
+			t.emit(hook.Event{Kind: event.TurnRetried, Text: PublicText(err)})
 		}
 		t.answer.held = true
 		return finished(d.Reply()), false
@@ -97,13 +97,13 @@ func (t *turn) recovers(req message.ModelRequest, partial message.ModelReply, er
 
 // askAgain makes the step ready for another attempt, after the pause that the
 // answer and the provider want. False if the turn is over.
-func (t *turn) askAgain(d hook.FailureDecision, failure message.ModelFailure) bool {
+func (t *Turn) askAgain(d hook.FailureDecision, failure message.ModelFailure) bool {
 	v := d.Verdict()
 	if !t.attempts.retry() {
-		t.signal(hook.StopRetryLimit, v.By, publicText(failure.Err))
+		t.signal(hook.StopRetryLimit, v.By, PublicText(failure.Err))
 		return t.fail(tooMany(failure.Err))
 	}
-	t.emit(hook.Event{Kind: event.TurnRetried, Text: publicText(failure.Err)})
+	t.emit(hook.Event{Kind: event.TurnRetried, Text: PublicText(failure.Err)})
 	if !t.prepare(d, failure) {
 		return t.cancelled()
 	}
@@ -111,7 +111,7 @@ func (t *turn) askAgain(d hook.FailureDecision, failure message.ModelFailure) bo
 }
 
 // prepare waits, or changes the model of the step. False if the context ended.
-func (t *turn) prepare(d hook.FailureDecision, failure message.ModelFailure) bool {
+func (t *Turn) prepare(d hook.FailureDecision, failure message.ModelFailure) bool {
 	if d.Verdict().Kind == hook.AnswerFallback {
 		t.step = hook.NewStep(t.place, t.number, d.Model())
 		return t.ctx.Err() == nil

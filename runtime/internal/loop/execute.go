@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"github.com/grapnel-go/grapnel/composite"
@@ -8,7 +8,7 @@ import (
 
 // execute runs the calls that are not settled, and concludes each as it ends. It does not
 // store or emit the end of the last one: the whole step is stored then.
-func (t *turn) execute(reply message.ModelReply, calls []call) {
+func (t *Turn) execute(reply message.ModelReply, calls []call) {
 	left := 0
 	for i := range calls {
 		if !calls[i].settled() {
@@ -31,7 +31,7 @@ func (t *turn) execute(reply message.ModelReply, calls []call) {
 	}
 	runs := t.runs(calls, left)
 	env := toolrun.Env{Hooks: t.hooks.Composite, Events: t.durable, Grace: t.grace()}
-	t.rt.tools.RunAll(t.ctx, env, runs, func(i int, end composite.Completion) {
+	t.env.Tools.RunAll(t.ctx, env, runs, func(i int, end composite.Completion) {
 		c := &calls[runs[i].Place.Index()]
 		c.end.Outcome, c.end.Result, c.end.Duration = end.Outcome, end.Result, end.Duration
 		t.conclude(c)
@@ -42,7 +42,7 @@ func (t *turn) execute(reply message.ModelReply, calls []call) {
 }
 
 // runs returns the runs of the n calls that are not settled.
-func (t *turn) runs(calls []call, n int) []toolrun.Run {
+func (t *Turn) runs(calls []call, n int) []toolrun.Run {
 	runs, next := make([]toolrun.Run, n), 0
 	for i := range calls {
 		c := &calls[i]
@@ -57,8 +57,8 @@ func (t *turn) runs(calls []call, n int) []toolrun.Run {
 }
 
 // keep stores and emits that a call has ended.
-func (t *turn) keep(c *call) {
-	if !t.conv.lease.Journals() {
+func (t *Turn) keep(c *call) {
+	if !t.thread.Lease.Journals() {
 		t.tellOf(c)
 		return
 	}
@@ -66,4 +66,4 @@ func (t *turn) keep(c *call) {
 }
 
 // key is the same for every attempt at the call, also in another process.
-func (t *turn) key(c *call) string { return t.id + "/" + c.at.ID() }
+func (t *Turn) key(c *call) string { return t.id + "/" + c.at.ID() }

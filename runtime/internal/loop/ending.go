@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ const maxContinued = 8
 // OnStop says so, or somebody has said something to it meanwhile. Only soft reasons
 // can be overruled. They stay among the signals, and count no more: what the turn
 // ends with is decided by what is signalled from now on.
-func (t *turn) goesOn() bool {
+func (t *Turn) goesOn() bool {
 	if !t.hooks.Has(point.OnStop) || t.ctx.Err() != nil || !t.soft() {
 		return false
 	}
@@ -48,10 +48,10 @@ func (t *turn) goesOn() bool {
 }
 
 // counting are the signals that decide what the turn ends with.
-func (t *turn) counting() []hook.StopSignal { return t.signals[t.overruled:] }
+func (t *Turn) counting() []hook.StopSignal { return t.signals[t.overruled:] }
 
 // soft reports whether all of them may be overruled.
-func (t *turn) soft() bool {
+func (t *Turn) soft() bool {
 	for _, s := range t.counting() {
 		if !s.Reason.Soft() {
 			return false
@@ -60,10 +60,13 @@ func (t *turn) soft() bool {
 	return true
 }
 
+// completed are the signals of a turn that ends without one. Nobody changes it.
+var completed = message.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
+
 // reasons returns why the turn ends and all signals, the overruled ones too.
-func (t *turn) reasons() (hook.StopReason, message.List[hook.StopSignal]) {
+func (t *Turn) reasons() (hook.StopReason, message.List[hook.StopSignal]) {
 	if len(t.signals) == 0 {
-		return hook.StopCompleted, t.rt.completed
+		return hook.StopCompleted, completed
 	}
 	all, counting := message.Freeze(t.signals), t.counting()
 	if len(counting) == 0 {
@@ -82,7 +85,7 @@ func (t *turn) reasons() (hook.StopReason, message.List[hook.StopSignal]) {
 // it answers is the turn's last message, and is stored if the input was: an answer
 // to nothing is no history. A turn whose conversation somebody else has got is
 // beyond recovery.
-func (t *turn) rescue() {
+func (t *Turn) rescue() {
 	if !t.hooks.Has(point.OnTurnError) || t.lost || t.ctx.Err() != nil || !t.failed() {
 		return
 	}
@@ -95,7 +98,7 @@ func (t *turn) rescue() {
 	if v.Kind != hook.AnswerRecover {
 		return
 	}
-	t.emit(hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the turn failed, and %s answers: %s", cmp.Or(v.By, "a hook"), publicText(out.Err))})
+	t.emit(hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the turn failed, and %s answers: %s", cmp.Or(v.By, "a hook"), PublicText(out.Err))})
 	t.overruled = len(t.signals)
 	if t.final = t.shown(d.Output()); t.final.Len() > 0 && t.stored {
 		t.history.add(t.said(t.final))
@@ -104,7 +107,7 @@ func (t *turn) rescue() {
 
 // shown shows what a hook says in the model's place, and returns it as content;
 // empty if it says nothing, which is signalled.
-func (t *turn) shown(text string) message.List[message.Block] {
+func (t *Turn) shown(text string) message.List[message.Block] {
 	content := message.ListOf(message.TextBlock(text))
 	if history.Blank(content) {
 		t.signal(hook.StopNoAction, "", "")

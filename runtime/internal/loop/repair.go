@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ const maxRepairs = 2
 //
 // A call that was cut off at the token limit is left out: nobody knows the rest of
 // its arguments, and what a hook made up would run.
-func (t *turn) repaired(calls []call) hook.Verdict {
+func (t *Turn) repaired(calls []call) hook.Verdict {
 	if !t.hooks.Has(point.OnInvalidTool) || t.stopping() {
 		return hook.Verdict{}
 	}
@@ -36,7 +36,7 @@ func (t *turn) repaired(calls []call) hook.Verdict {
 
 // repair binds one call, mended by the hooks where it has to be. If they cannot,
 // the call is what the model made, with the error of that.
-func (t *turn) repair(c *call) hook.Verdict {
+func (t *Turn) repair(c *call) hook.Verdict {
 	if t.ctx.Err() != nil || t.bindStrictly(c, c.at) || !c.invalid() {
 		return hook.Verdict{}
 	}
@@ -72,7 +72,7 @@ func (t *turn) repair(c *call) hook.Verdict {
 
 // bindStrictly binds the call, but not with arguments that are no JSON, whatever
 // the owner of the tool reads into them.
-func (t *turn) bindStrictly(c *call, at *hook.ToolCall) bool {
+func (t *Turn) bindStrictly(c *call, at *hook.ToolCall) bool {
 	bound := t.bind(c, at)
 	if c.parsed = json.Valid([]byte(at.Args())); c.parsed {
 		return bound
@@ -99,7 +99,7 @@ func (c *call) invalid() bool {
 	return false
 }
 
-func (t *turn) onInvalid(c *call, attempt int) hook.RepairDecision {
+func (t *Turn) onInvalid(c *call, attempt int) hook.RepairDecision {
 	t.report()
 	in := hook.InvalidCall{
 		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.Callable(), Attempt: attempt,
@@ -123,8 +123,8 @@ func mended(c *call, v hook.Verdict) string {
 }
 
 // drop frees the call ids of a reply that is not kept after all.
-func (t *turn) drop(reply message.ModelReply) {
+func (t *Turn) drop(reply message.ModelReply) {
 	for _, b := range reply.Calls() {
-		t.conv.ids[b.CallID] = t.conv.replies
+		t.thread.ids[b.CallID] = t.thread.replies
 	}
 }

@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"context"
@@ -6,14 +6,12 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
-
-// ContributionBudget bounds what hooks contribute to one turn.
-type ContributionBudget = contribution.Budget
 
 // LabelContext is the label of what hooks tell the model beside the history: blocks
 // of context behind the turn's input, and what AfterTool adds behind the results of
@@ -22,7 +20,7 @@ const LabelContext = "context"
 
 // contributing is the part of a turn in which hooks contribute to it.
 type contributing struct {
-	*turn
+	*Turn
 	budget contribution.Budget
 	// far is what the place is told.
 	far  hook.Contributed
@@ -31,11 +29,11 @@ type contributing struct {
 
 // contribute asks the hooks what they add to the turn and does it. False if the
 // turn is over.
-func (t *turn) contribute() bool {
+func (t *Turn) contribute() bool {
 	if !t.hooks.HasAny(point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections) {
 		return true
 	}
-	c := &contributing{turn: t, budget: t.rt.o.Limits.Contributions.Filled()}
+	c := &contributing{Turn: t, budget: t.env.Limits.Contributions.Filled()}
 	ok := c.askPolicies() && c.askContext() && c.askTools() && c.askSections()
 	if ok {
 		t.enqueueAll(c.jobs)
@@ -84,7 +82,7 @@ func (c *contributing) askContext() bool {
 // behindInput is the position in the history behind the turn's input. Blocks of
 // context stand there, so that all steps of the turn share what is in front of
 // their own messages, and all turns what is stored.
-func (t *turn) behindInput() int {
+func (t *Turn) behindInput() int {
 	at := t.from
 	for _, m := range t.place.Input().Messages.All() {
 		if !m.Ephemeral {
@@ -117,7 +115,7 @@ func (c *contributing) askTools() bool {
 
 // standing says what a name is to the agent that answers. A child is given what its
 // parent has and no more, and a guest nothing.
-func (t *turn) standing(name string) contribution.Standing {
+func (t *Turn) standing(name string) contribution.Standing {
 	switch _, s := t.view.Find(name); {
 	case s == scope.Available:
 		return contribution.Own
@@ -125,7 +123,7 @@ func (t *turn) standing(name string) contribution.Standing {
 		return contribution.Barred
 	case t.guest() != "":
 		return contribution.Visiting
-	case t.answers.asked != nil && !slices.Contains(t.answers.asked, name):
+	case t.answers.Asked != nil && !slices.Contains(t.answers.Asked, name):
 		return contribution.Unlisted
 	}
 	if t.parent == nil {
@@ -147,7 +145,7 @@ func (c *contributing) binds(a hook.AddedTool) (err error) {
 			err = errors.New("the Dispatch of its owner panicked")
 		}
 	}()
-	step := hook.NewStep(c.place, 1, c.answers.cfg.Model.Name)
+	step := hook.NewStep(c.place, 1, c.answers.Config.Model.Name)
 	return c.hooks.Binds(c.ctx, a.Owner, hook.NewToolCall(hook.ToolCallData{Step: step, Tool: a.Tool, Args: "{}", Original: "{}"}))
 }
 
@@ -189,7 +187,7 @@ func collected[T any](c *contributing, at hook.Point, ask func(context.Context, 
 }
 
 // diagnose tells of remarks, as many as are worth it.
-func (t *turn) diagnose(ds []hook.Diagnostic) {
+func (t *Turn) diagnose(ds []hook.Diagnostic) {
 	for _, d := range contribution.Bounded(ds) {
 		t.emit(d.Event())
 	}
@@ -220,21 +218,11 @@ func (h *transcript) insert(at int, entries []message.Message) {
 	h.shown = h.shown.First(cut).Fork().Append(entries...).Append(h.shown.From(cut).Slice()...)
 }
 
-// overlay is what one set of changes makes of a view.
-type overlay struct {
-	base    *scope.View
-	changes contribution.Tools
-	made    *scope.View
-}
-
-// overlaid is the view with the changes of one turn. The last is kept, so that a
-// hook which says the same in each turn has the tools encoded once.
-func (a *Agent) overlaid(base *scope.View, ch contribution.Tools) *scope.View {
-	if last := a.overlay.Load(); last != nil && last.base == base &&
-		slices.Equal(last.changes.Hidden, ch.Hidden) && slices.Equal(last.changes.Added, ch.Added) {
-		return last.made
+// enqueueAll queues jobs. One that cannot be is told of, and the turn goes on.
+func (t *Turn) enqueueAll(jobs []hook.Job) {
+	for _, j := range jobs {
+		if err := t.thread.Host.Enqueue(t.ctx, j); err != nil {
+			t.emit(hook.Event{Kind: event.Diagnostic, Text: PublicText(err)})
+		}
 	}
-	o := &overlay{base: base, changes: ch, made: base.With(ch)}
-	a.overlay.Store(o)
-	return o.made
 }

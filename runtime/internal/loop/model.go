@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // ask makes one request and returns the reply as the hooks have left it; false
 // if the turn is over.
-func (t *turn) ask() (message.ModelReply, bool) {
+func (t *Turn) ask() (message.ModelReply, bool) {
 	for {
 		reply, again := t.attempt()
 		if again {
@@ -36,13 +36,13 @@ func (t *turn) ask() (message.ModelReply, bool) {
 
 // attempt makes one request and returns the reply, or that it has to be made
 // again. A reply without a finish is none: the turn is over.
-func (t *turn) attempt() (reply message.ModelReply, again bool) {
+func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 	req, err := t.rewriteRequest(t.request())
 	if err != nil {
 		t.failHook(err)
 		return reply, false
 	}
-	began := t.rt.o.Now()
+	began := t.env.Now()
 	reply, ok := t.responded(req)
 	if !ok {
 		return reply, false
@@ -56,21 +56,21 @@ func (t *turn) attempt() (reply message.ModelReply, again bool) {
 			}
 		}
 	}
-	reply.Duration = t.rt.o.Now().Sub(began)
+	reply.Duration = t.env.Now().Sub(began)
 	if reply.Model == "" {
 		reply.Model = req.Model
 	}
 	return reply, false
 }
 
-func (t *turn) rewriteRequest(req message.ModelRequest) (message.ModelRequest, error) {
+func (t *Turn) rewriteRequest(req message.ModelRequest) (message.ModelRequest, error) {
 	t.away(point.RewriteRequest)
 	req, err := t.hooks.RewriteRequest(t.ctx, t.step, req)
 	t.returned()
 	return req, err
 }
 
-func (t *turn) rewriteReply(ctx context.Context, reply message.ModelReply) (message.ModelReply, error) {
+func (t *Turn) rewriteReply(ctx context.Context, reply message.ModelReply) (message.ModelReply, error) {
 	t.away(point.RewriteReply)
 	reply, err := t.hooks.RewriteReply(ctx, t.step, reply)
 	t.returned()
@@ -78,13 +78,13 @@ func (t *turn) rewriteReply(ctx context.Context, reply message.ModelReply) (mess
 }
 
 // failHook ends the turn with a hook's own failure.
-func (t *turn) failHook(err error) bool {
+func (t *Turn) failHook(err error) bool {
 	f := failure.Of(0, err)
 	t.hookFailed(t.ctx, f)
 	return t.fail(f)
 }
 
-func (t *turn) request() message.ModelRequest {
+func (t *Turn) request() message.ModelRequest {
 	return message.ModelRequest{
 		Model: t.step.Model(), System: t.view.Prompt, Messages: t.history.list(), Tools: t.view.Tools,
 		Choice: t.cfg.Model.Choice, Format: t.cfg.Model.Format, MaxTokens: t.cfg.Model.MaxTokens,
@@ -92,7 +92,7 @@ func (t *turn) request() message.ModelRequest {
 }
 
 // responded asks BeforeModel. A reply without a finish means: ask the model.
-func (t *turn) responded(req message.ModelRequest) (message.ModelReply, bool) {
+func (t *Turn) responded(req message.ModelRequest) (message.ModelReply, bool) {
 	t.answer.held = t.hooks.Has(point.RewriteReply)
 	t.away(point.BeforeModel)
 	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
@@ -112,9 +112,9 @@ func (t *turn) responded(req message.ModelRequest) (message.ModelReply, bool) {
 }
 
 // stream asks the model and shows its text as it comes, unless it is held back.
-func (t *turn) stream(req message.ModelRequest) (message.ModelReply, error) {
+func (t *Turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 	a := &t.answer
-	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.rt.o.Limits.Reply}, false, false, nil
+	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.env.Limits.Reply}, false, false, nil
 	t.consume(req)
 	t.closeSegment()
 	if a.err != nil {
@@ -125,7 +125,7 @@ func (t *turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 }
 
 // consume reads the stream. A panic in provider or wrap ends it with an error.
-func (t *turn) consume(req message.ModelRequest) {
+func (t *Turn) consume(req message.ModelRequest) {
 	var err error
 	func() {
 		t.away(point.WrapModel)
@@ -137,11 +137,11 @@ func (t *turn) consume(req message.ModelRequest) {
 	}
 }
 
-func (t *turn) open(req message.ModelRequest) message.ModelStream {
+func (t *Turn) open(req message.ModelRequest) message.ModelStream {
 	if !t.hooks.Has(point.WrapModel) {
-		return t.rt.provider.Stream(t.ctx, req)
+		return t.env.Provider.Stream(t.ctx, req)
 	}
-	next := &modelCall{provider: t.rt.provider, req: req}
+	next := &modelCall{provider: t.env.Provider, req: req}
 	return t.hooks.WrapModel(t.ctx, t.step, req, next)
 }
 
@@ -158,7 +158,7 @@ func (m *modelCall) Stream(ctx context.Context) message.ModelStream {
 
 // consumer is the consumer of a stream. It is no method, which as a value would copy
 // every chunk once more.
-func (t *turn) consumer() func(message.Chunk, error) bool {
+func (t *Turn) consumer() func(message.Chunk, error) bool {
 	return func(chunk message.Chunk, err error) bool {
 		if !t.back() {
 			return false // the goroutine ends when the stream does
@@ -185,7 +185,7 @@ func (t *turn) consumer() func(message.Chunk, error) bool {
 	}
 }
 
-func (t *turn) showChunk(kind message.ChunkKind, text string) {
+func (t *Turn) showChunk(kind message.ChunkKind, text string) {
 	switch kind {
 	case message.ChunkText:
 		t.showText(message.BlockText, text)
@@ -200,7 +200,7 @@ func (t *turn) showChunk(kind message.ChunkKind, text string) {
 const maxDelta = 64 << 10
 
 // showText shows text within a segment of its kind.
-func (t *turn) showText(kind message.BlockKind, text string) {
+func (t *Turn) showText(kind message.BlockKind, text string) {
 	for len(text) > maxDelta {
 		end := character.Border(text, maxDelta, -1)
 		if end == 0 {
@@ -215,7 +215,7 @@ func (t *turn) showText(kind message.BlockKind, text string) {
 }
 
 // showDelta shows one piece of text.
-func (t *turn) showDelta(kind message.BlockKind, text string) {
+func (t *Turn) showDelta(kind message.BlockKind, text string) {
 	if t.answer.open != kind {
 		t.openSegment(kind)
 	}
@@ -227,14 +227,14 @@ func (t *turn) showDelta(kind message.BlockKind, text string) {
 	t.post(&t.event, stream.How{})
 }
 
-func (t *turn) openSegment(kind message.BlockKind) {
+func (t *Turn) openSegment(kind message.BlockKind) {
 	t.closeSegment()
 	t.answer.open = kind
 	start, _ := segmentOf(kind)
 	t.emit(hook.Event{Kind: start})
 }
 
-func (t *turn) closeSegment() {
+func (t *Turn) closeSegment() {
 	if kind := t.answer.open; kind != "" {
 		t.answer.open = ""
 		_, end := segmentOf(kind)
@@ -251,7 +251,7 @@ func segmentOf(kind message.BlockKind) (start, end hook.EventKind) {
 }
 
 // showHeld shows a reply that was held back until it was accepted.
-func (t *turn) showHeld(reply message.ModelReply) {
+func (t *Turn) showHeld(reply message.ModelReply) {
 	if !t.answer.held {
 		return
 	}
@@ -265,7 +265,7 @@ func (t *turn) showHeld(reply message.ModelReply) {
 
 // brokenOff ends the turn because the stream did not come to its end. If that is
 // because the turn was cancelled, the text so far is kept.
-func (t *turn) brokenOff(partial message.ModelReply, err error) bool {
+func (t *Turn) brokenOff(partial message.ModelReply, err error) bool {
 	var f *hook.Failure
 	if errors.As(err, &f) {
 		t.hookFailed(t.durable, f)
@@ -279,7 +279,7 @@ func (t *turn) brokenOff(partial message.ModelReply, err error) bool {
 }
 
 // count adds what a call of the model has used.
-func (t *turn) count(model string, u message.Usage) {
+func (t *Turn) count(model string, u message.Usage) {
 	cost := t.spend(model, u)
 	t.ending.Usage = t.ending.Usage.Add(u)
 	if t.hooks.SeesReply() {
@@ -293,7 +293,7 @@ func (t *turn) count(model string, u message.Usage) {
 
 // countFailed adds what a call has used that came to no reply, if the provider has
 // said so.
-func (t *turn) countFailed(model string, u message.Usage) {
+func (t *Turn) countFailed(model string, u message.Usage) {
 	if u != (message.Usage{}) {
 		t.count(model, u)
 	}

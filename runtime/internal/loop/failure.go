@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"context"
@@ -15,7 +15,7 @@ type decision interface{ Verdict() hook.Verdict }
 
 // answered says that the loop is back with the answer of the deciders of a point, and
 // tells of the failure that it carries.
-func answered[D decision](ctx context.Context, t *turn, d D) D {
+func answered[D decision](ctx context.Context, t *Turn, d D) D {
 	t.returned()
 	if f := d.Verdict().Failure; f != nil {
 		t.hookFailed(ctx, f)

@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // conclude does everything that happens to a call after it has ended, however it
 // ended: the result is cut to size, rewritten and judged. It is called exactly once
 // for each call, on the loop's goroutine; then tell.
-func (t *turn) conclude(c *call) {
+func (t *Turn) conclude(c *call) {
 	ctx, done := t.after()
 	defer done()
 	if c.ran && c.end.Outcome == message.OutcomeCancelled { // not started again
@@ -39,7 +39,7 @@ func (t *turn) conclude(c *call) {
 
 // tell tells the clients of all calls that have ended by now and of which they do not
 // know.
-func (t *turn) tell(calls []call) {
+func (t *Turn) tell(calls []call) {
 	for i := range calls {
 		if c := &calls[i]; c.concluded && !c.told {
 			t.tellOf(c)
@@ -47,13 +47,13 @@ func (t *turn) tell(calls []call) {
 	}
 }
 
-func (t *turn) tellOf(c *call) {
+func (t *Turn) tellOf(c *call) {
 	c.told = true
 	t.emit(hook.Event{Kind: event.CallResult}.WithEnd(&c.end))
 }
 
 // judgeOutcome asks AfterTool.
-func (t *turn) judgeOutcome(ctx context.Context, c *call) {
+func (t *Turn) judgeOutcome(ctx context.Context, c *call) {
 	if !t.hooks.Has(point.AfterTool) {
 		return
 	}
@@ -83,10 +83,10 @@ func withheld(reason string) message.ToolResult {
 // maxResult is the bound of a call's result in bytes: that of the tool, or else that of
 // Options; a grant can only lower it. RewriteResult is called with the bounded result, and
 // what it returns is not bounded again.
-func (t *turn) maxResult(c *call) int {
+func (t *Turn) maxResult(c *call) int {
 	n := c.at.Tool().MaxResult
 	if n <= 0 {
-		n = t.rt.o.Limits.Result
+		n = t.env.Limits.Result
 	}
 	if c.grant.MaxOutput > 0 {
 		n = min(n, c.grant.MaxOutput)

@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -21,11 +22,10 @@ import (
 
 // announce journals what the turn begins with and then tells everybody that it begins.
 // If the journal cannot be written the turn has not begun.
-func (t *turn) announce(in message.Input) error {
+func (t *Turn) announce(in message.Input) error {
 	begins := hook.Event{Kind: event.TurnStart, Text: in.Text()}
-	c := t.conv
-	t.before = c.host.log.Last()
-	if !c.lease.Journals() {
+	t.before = t.thread.Log.Last()
+	if !t.thread.Lease.Journals() {
 		t.handle.steers.begin(nil)
 		t.opened = true
 		t.markBegun(t.before)
@@ -34,7 +34,7 @@ func (t *turn) announce(in message.Input) error {
 	}
 	entries := append([]store.Entry{t.begun()}, durable.InputEntries(store.EntryInput, in)...)
 	write := func(events []store.Event) error {
-		seqs, err := c.lease.Note(t.durable, store.Note{Entries: entries, Events: events})
+		seqs, err := t.thread.Lease.Note(t.durable, store.Note{Entries: entries, Events: events})
 		if err == nil {
 			t.entries, t.forget = seqs[:1:1], seqs[1:] // both are appended to
 			t.handle.steers.begin(nil)                 // who hears of the turn may steer it
@@ -42,9 +42,9 @@ func (t *turn) announce(in message.Input) error {
 		return err
 	}
 	var err error
-	if c.host.log.Keeps() {
+	if t.thread.Log.Keeps() {
 		t.away(point.OnEvent)
-		held, _ := c.host.log.Hold(context.Background(), t) // who leaves the loop behind wakes it
+		held, _ := t.thread.Log.Hold(context.Background(), t) // who leaves the loop behind wakes it
 		t.returned()
 		t.opened = true
 		if err = held.Record(t.durable, begins, "the turn did not begin", write); err == nil {
@@ -66,16 +66,16 @@ func (t *turn) announce(in message.Input) error {
 
 // markBegun tells those outside the loop that the turn has begun. What they read of its
 // events lies behind the number.
-func (t *turn) markBegun(before uint64) {
-	t.handle.markBegun(t.id, Position{Epoch: t.conv.host.log.Epoch(), Seq: before})
+func (t *Turn) markBegun(before uint64) {
+	t.handle.begin(t.id, stream.Position{Epoch: t.thread.Log.Epoch(), Seq: before})
 }
 
 // begin has the hooks judge the input and stores it, with its answer if a hook has one.
 // It reports whether the model is to be asked.
-func (t *turn) begin(in message.Input) bool { return t.accept(in) && t.inform() }
+func (t *Turn) begin(in message.Input) bool { return t.accept(in) && t.inform() }
 
 // accept is begin up to where the input is stored.
-func (t *turn) accept(in message.Input) (more bool) {
+func (t *Turn) accept(in message.Input) (more bool) {
 	if !t.beginSession() {
 		return false
 	}
@@ -100,7 +100,7 @@ func (t *turn) accept(in message.Input) (more bool) {
 
 // inform adds what the hooks have for the model beside the history. False if the
 // turn is over.
-func (t *turn) inform() bool {
+func (t *Turn) inform() bool {
 	t.noteSession()
 	return t.contribute()
 }
@@ -117,7 +117,7 @@ type admission struct {
 // admit is the one way by which the text of a person gets to the model: it asks
 // Preprocess and then BeforeTurn. The error is that of Preprocess, or says what is wrong
 // with what Preprocess returned.
-func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
+func (t *Turn) admit(ctx context.Context, a admission) (admission, error) {
 	out, err := t.preprocess(ctx, a.place, a.in)
 	if err != nil {
 		t.hookFailed(ctx, failure.Of(point.Preprocess, err))
@@ -138,7 +138,7 @@ func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
 
 // admitLetter takes what was said to the running turn through the gates. why is the
 // answer to its sender where they do not let it through.
-func (t *turn) admitLetter(in message.Input) (out message.Input, why string) {
+func (t *Turn) admitLetter(in message.Input) (out message.Input, why string) {
 	if !t.session.begun {
 		return in, "the turn ended before its session began"
 	}
@@ -148,11 +148,11 @@ func (t *turn) admitLetter(in message.Input) (out message.Input, why string) {
 	place, teller := t.teller.WithInput(in)
 	a, err := t.admit(ctx, admission{place: place, teller: teller, in: in})
 	if err != nil {
-		return in, publicText(err)
+		return in, PublicText(err)
 	}
 	switch v := a.decision.Verdict(); v.Kind {
 	case hook.AnswerReject:
-		return in, publicText(rejection(v))
+		return in, PublicText(rejection(v))
 	case hook.AnswerRespond:
 		return in, a.decision.Text()
 	}
@@ -161,7 +161,7 @@ func (t *turn) admitLetter(in message.Input) (out message.Input, why string) {
 
 // respond answers the user with what a hook says, unless somebody has said more
 // meanwhile: then the model is asked.
-func (t *turn) respond(text string) (more bool) {
+func (t *Turn) respond(text string) (more bool) {
 	content := t.shown(text)
 	if content.Len() > 0 {
 		t.history.add(t.said(content))
@@ -173,11 +173,11 @@ func (t *turn) respond(text string) (more bool) {
 }
 
 // storeInput makes the input history. The turn stays in the journal, without the input.
-func (t *turn) storeInput() bool { return t.commit(false) }
+func (t *Turn) storeInput() bool { return t.commit(false) }
 
 // withdraw takes a turn out of the journal whose input no hook has let through. Nothing
 // of it is history, so it does not count.
-func (t *turn) withdraw() bool {
+func (t *Turn) withdraw() bool {
 	t.forget = append(t.forget, t.entries...)
 	t.ended = t.append(store.Append{})
 	t.stored = false
@@ -185,7 +185,7 @@ func (t *turn) withdraw() bool {
 }
 
 // reject ends a turn that may not begin. It returns false.
-func (t *turn) reject(v hook.Verdict) bool {
+func (t *Turn) reject(v hook.Verdict) bool {
 	if t.ctx.Err() != nil {
 		return t.cancelled()
 	}
@@ -198,7 +198,7 @@ func (t *turn) reject(v hook.Verdict) bool {
 	return false
 }
 
-func (t *turn) preprocess(ctx context.Context, place *hook.Turn, in message.Input) (out message.Input, err error) {
+func (t *Turn) preprocess(ctx context.Context, place *hook.Turn, in message.Input) (out message.Input, err error) {
 	t.away(point.Preprocess)
 	defer t.caught(point.Preprocess, &err)
 	return t.hooks.Preprocess(ctx, place, in)

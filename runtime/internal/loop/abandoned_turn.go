@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"context"
@@ -36,9 +36,9 @@ type calling struct {
 
 // successor is the turn as its owner ends it: with the state that the loop has left, and
 // without hooks.
-func (t *turn) successor() *turn {
-	n := &turn{ledger: t.ledger, turnState: t.turnState}
-	n.hooks, n.durable, n.holding, n.posted = scope.None(), t.conv.durable(t), true, nil
+func (t *Turn) successor() *Turn {
+	n := &Turn{ledger: t.ledger, turnState: t.turnState}
+	n.hooks, n.durable, n.holding, n.posted = scope.None(), t.thread.durable(t), true, nil
 	by := t.endsBy()
 	n.deadline.Store(&by)
 	return n
@@ -46,15 +46,15 @@ func (t *turn) successor() *turn {
 
 // durable is the context of what the owner of a turn does when the loop was abandoned: it
 // has the values of the turn's, and is of no turn, not of a parent either.
-func (c *Conversation) durable(t *turn) context.Context {
-	return context.WithValue(context.WithoutCancel(t.turnCtx.Context), turnKey{}, (*turn)(nil))
+func (th *Thread) durable(t *Turn) context.Context {
+	return context.WithValue(context.WithoutCancel(t.turnCtx.Context), turnKey{}, (*Turn)(nil))
 }
 
 // endLeft ends a turn whose loop was left behind.
-func (t *turn) endLeft() *turn {
+func (t *Turn) endLeft() *Turn {
 	n := t.successor()
 	wait := t.grace() / looks
-	what := t.conv.agent.hooks.At(t.loop.At())
+	what := t.thread.Agent.Hooks.At(t.loop.At())
 	f := &hook.Failure{Subsystem: what.Hook, Point: t.loop.At(), Err: abandoned.ErrStillRuns, Late: true}
 	if f.Point == point.OnEvent {
 		wait = 0
@@ -65,7 +65,7 @@ func (t *turn) endLeft() *turn {
 }
 
 // endUnplayed ends a turn whose goroutine a hook has ended.
-func (t *turn) endUnplayed() *turn {
+func (t *Turn) endUnplayed() *Turn {
 	n := t.successor()
 	n.errs = append(slices.Clip(n.errs), errEnded)
 	n.signals = append(slices.Clip(n.signals), hook.StopSignal{Reason: hook.StopError, Text: errEnded.Error()})
@@ -75,8 +75,8 @@ func (t *turn) endUnplayed() *turn {
 
 // endWithout ends the turn in the place of the loop of t, which does not. f is why, if
 // a hook is, and wait how long who delivers events is waited for.
-func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
-	log := n.conv.host.log
+func (n *Turn) endWithout(t *Turn, f *hook.Failure, wait time.Duration) {
+	log := n.thread.Log
 	var held delivery
 	if n.parent != nil {
 		held.claim = log.ClaimFor(t)
@@ -101,10 +101,10 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 }
 
 // neverBegan is the end of a turn of which nobody has been told.
-func (n *turn) neverBegan(t *turn, f *hook.Failure) {
-	n.conv.host.log.EndTurn()
+func (n *Turn) neverBegan(t *Turn, f *hook.Failure) {
+	n.thread.Log.EndTurn()
 	n.tellLeft(t, f)
-	_ = n.conv.lease.Release(n.durable) // the next turn finds out if that did not work
+	_ = n.thread.Lease.Release(n.durable) // the next turn finds out if that did not work
 	n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
 	if t.ctx.Err() != nil {
 		n.out.Stop, n.out.Err = hook.StopCancelled, context.Cause(t.ctx)
@@ -112,23 +112,23 @@ func (n *turn) neverBegan(t *turn, f *hook.Failure) {
 }
 
 // endBegun is the end of any other turn.
-func (n *turn) endBegun(t *turn, f *hook.Failure) {
+func (n *Turn) endBegun(t *Turn, f *hook.Failure) {
 	n.tellLeft(t, f)
 	if !n.toldEnd {
 		n.endOpen(t)
 		n.tellAfters(t)
 		return
 	}
-	if n.conv.host.log.Keeps() && !n.ended {
+	if n.thread.Log.Keeps() && !n.ended {
 		n.storeEnd(n.staysInterrupted())
 	}
-	if n.parent == nil && !n.conv.host.log.Queued(n.end.Seq) { // the hook that hangs was told of it before those who follow
-		n.conv.host.log.TellFollowers(&n.end)
+	if n.parent == nil && !n.thread.Log.Queued(n.end.Seq) { // the hook that hangs was told of it before those who follow
+		n.thread.Log.TellFollowers(&n.end)
 	}
 }
 
 // tellLeft says what was left behind, if something was.
-func (n *turn) tellLeft(t *turn, f *hook.Failure) {
+func (n *Turn) tellLeft(t *Turn, f *hook.Failure) {
 	if f != nil {
 		n.emit(f.Event())
 	}
@@ -137,12 +137,12 @@ func (n *turn) tellLeft(t *turn, f *hook.Failure) {
 	}
 	n.emit(hook.Diagnostic{
 		Code: "turn.left_behind", Visibility: event.VisibleUser,
-		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.conv.agent.hooks.At(t.loop.At())),
+		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.thread.Agent.Hooks.At(t.loop.At())),
 	}.Event())
 }
 
 // endOpen ends what has begun, stores it and tells of the end.
-func (n *turn) endOpen(t *turn) {
+func (n *Turn) endOpen(t *Turn) {
 	n.endsLeft()
 	n.closeSegment()
 	n.recallLeft()
@@ -166,19 +166,19 @@ func (n *turn) endOpen(t *turn) {
 
 // storeEnd stores the end of the turn, unless it stays interrupted, and gives its lease
 // away.
-func (t *turn) storeEnd(stays bool) {
-	t.conv.lease.StopRenewing() // so that nothing prolongs the lease behind the end
+func (t *Turn) storeEnd(stays bool) {
+	t.thread.Lease.StopRenewing() // so that nothing prolongs the lease behind the end
 	if !stays {
 		t.commitRest(true)
 	}
-	if err := t.conv.lease.Release(t.durable); err != nil {
+	if err := t.thread.Lease.Release(t.durable); err != nil {
 		t.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 	}
 }
 
 // refuseLetters answers what was said to the turn and no gate has let through. Without
 // refuse that stays in the journal, for who takes the turn up.
-func (n *turn) refuseLetters(refuse bool) {
+func (n *Turn) refuseLetters(refuse bool) {
 	all := slices.Concat(n.hearing, n.handle.steers.take(true))
 	for letters := all; len(letters) > 0; letters = n.handle.steers.take(true) {
 		for _, l := range letters {
@@ -190,7 +190,7 @@ func (n *turn) refuseLetters(refuse bool) {
 }
 
 // endCalling answers the calls that the loop had not concluded, and tells of all.
-func (n *turn) endCalling(t *turn) {
+func (n *Turn) endCalling(t *Turn) {
 	calls := n.calling.calls
 	if len(calls) == 0 {
 		return
@@ -204,7 +204,7 @@ func (n *turn) endCalling(t *turn) {
 	n.emit(hook.Event{Kind: event.CallsComplete}.WithTools(n.called(calls)))
 }
 
-func (n *turn) answerCalling(t *turn, calls []call) {
+func (n *Turn) answerCalling(t *Turn, calls []call) {
 	for i := range calls {
 		c := &calls[i]
 		if !c.concluded {
@@ -220,7 +220,7 @@ func (n *turn) answerCalling(t *turn, calls []call) {
 }
 
 // endLeft answers a call that the loop of the turn has left open.
-func (c *call) endLeft(t *turn) {
+func (c *call) endLeft(t *Turn) {
 	state := abandoned.Waiting
 	if c.run != nil && !c.settled() {
 		state = c.run.Abandon()
@@ -245,7 +245,7 @@ func (c *call) endLeft(t *turn) {
 }
 
 // withhold withholds a result that a hook was to see first.
-func (c *call) withhold(t *turn) {
+func (c *call) withhold(t *Turn) {
 	if t.hooks.HasAny(point.RewriteResult, point.AfterTool) {
 		c.end.Result = withheld("a hook that was to see it did not answer")
 	}
@@ -253,14 +253,14 @@ func (c *call) withhold(t *turn) {
 
 // tellAfters has AfterTool, AfterStep and AfterTurn told in the background of what the
 // loop has not told them of. How they decide has no effect any more.
-func (n *turn) tellAfters(t *turn) {
-	h := n.conv.host
+func (n *Turn) tellAfters(t *Turn) {
+	h := n.thread.Host
 	afters := n.aftersOfCalls(t, h)
 	if n.stepping && !n.judged && t.hooks.Has(point.AfterStep) {
 		step, o := n.step, n.stepOutcome()
 		afters = append(afters, func(ctx context.Context) {
 			d, _ := t.hooks.AfterStep(ctx, step, o)
-			told(ctx, h, d)
+			EmitFailure(ctx, h, d)
 		})
 	}
 	if !t.toldAfter && t.hooks.Has(point.AfterTurn) {
@@ -279,33 +279,34 @@ func (n *turn) tellAfters(t *turn) {
 
 // endChildSession ends the session of a child in the background, unless the loop has ended
 // it: it lasts as long as the child's turn.
-func (n *turn) endChildSession() {
+func (n *Turn) endChildSession() {
 	if n.parent == nil {
 		return
 	}
-	if s := n.conv.takeSession(""); s != nil {
-		n.inBackground(func(ctx context.Context) { n.conv.sessionEnded(ctx, nil, s) })
+	if s := n.thread.takeSession(""); s != nil {
+		n.inBackground(func(ctx context.Context) { n.thread.sessionEnded(ctx, nil, s) })
 	}
 }
 
 // inBackground has hooks told in the background, one after the other, of what a loop that
 // was left behind has not told them of.
-func (n *turn) inBackground(tell func(context.Context)) {
-	ctx := context.WithValue(n.durable, sideKey{}, &side{turn: n.id})
-	err := n.rt.beside.Go(ctx, queue.Name{Place: n.conv.ID(), Path: point.AfterTurn.String()}, tell)
+func (n *Turn) inBackground(tell func(context.Context)) {
+	ctx := BackgroundContext(n.durable, n.id)
+	err := n.env.Background.Go(ctx, queue.Name{Place: n.thread.ID(), Path: point.AfterTurn.String()}, tell)
 	if err != nil {
 		n.emit(hook.Event{Kind: event.Diagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
 	}
 }
 
-// told emits the failure that a decision carries. A composite has told of who was late.
-func told[D decision](ctx context.Context, h *host, d D) {
+// EmitFailure emits the failure that a decision carries. A composite has reported a member
+// that was late.
+func EmitFailure[D decision](ctx context.Context, h hook.Host, d D) {
 	if f := d.Verdict().Failure; f != nil && !f.Late {
 		h.Emit(ctx, f.Event())
 	}
 }
 
-func (n *turn) aftersOfCalls(t *turn, h *host) (afters []func(context.Context)) {
+func (n *Turn) aftersOfCalls(t *Turn, h hook.Host) (afters []func(context.Context)) {
 	if !t.hooks.Has(point.AfterTool) {
 		return nil
 	}
@@ -317,7 +318,7 @@ func (n *turn) aftersOfCalls(t *turn, h *host) (afters []func(context.Context)) 
 		at, o := c.at, c.outcome()
 		afters = append(afters, func(ctx context.Context) {
 			d, _ := t.hooks.AfterTool(ctx, at, o)
-			told(ctx, h, d)
+			EmitFailure(ctx, h, d)
 		})
 	}
 	return afters
@@ -332,13 +333,13 @@ type delivery struct {
 
 // leaveWithout delivers what is left and takes the turn away. Hooks and observers are
 // told, for a grace period at most, unless one of them is what hangs.
-func (n *turn) leaveWithout(held delivery, f *hook.Failure) {
-	n.conv.setTurn(nil)
+func (n *Turn) leaveWithout(held delivery, f *hook.Failure) {
+	n.thread.setTurn(nil)
 	if n.parent == nil {
-		n.rt.requests.Forget(n.conv.ID())
+		n.env.Requests.Forget(n.thread.ID())
 	}
-	if n.answers != n.conv.agent {
-		n.answers.dismiss(n.conv)
+	if n.dismiss != nil {
+		n.dismiss()
 	}
 	if n.expire != nil {
 		n.expire()
@@ -353,17 +354,17 @@ func (n *turn) leaveWithout(held delivery, f *hook.Failure) {
 	if f == nil || f.Point != point.OnEvent {
 		d = n.deliverLeft(d)
 	}
-	n.conv.host.log.EndTurn()
+	n.thread.Log.EndTurn()
 	d.ReleaseToFollowers()
 }
 
 // deliverLeft delivers what is queued. It returns the delivery, which it takes away from
 // a hook or an observer that does not come back.
-func (n *turn) deliverLeft(d stream.Delivery) stream.Delivery {
-	what := n.conv.agent.hooks.At(point.OnEvent)
+func (n *Turn) deliverLeft(d stream.Delivery) stream.Delivery {
+	what := n.thread.Agent.Hooks.At(point.OnEvent)
 	ctx, cancel := context.WithTimeout(context.Background(), n.toTell())
 	defer cancel()
-	err := n.rt.begin(what, func() error {
+	err := abandoned.Go(n.env.Abandoned, what, func() error {
 		d.DeliverAll()
 		return nil
 	}).Wait(ctx)

@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"encoding/json"
@@ -58,7 +58,7 @@ func (c *call) settle(o message.Outcome, r message.ToolResult) { c.end.Outcome, 
 func (c *call) settled() bool { return c.end.Outcome != "" }
 
 // newCalls returns the tool calls of a reply, in the model's order.
-func (t *turn) newCalls(reply message.ModelReply) []call {
+func (t *Turn) newCalls(reply message.ModelReply) []call {
 	n := 0
 	for range reply.Calls() {
 		n++
@@ -84,7 +84,7 @@ func (t *turn) newCalls(reply message.ModelReply) []call {
 }
 
 // called returns the names of the called tools.
-func (t *turn) called(calls []call) message.List[string] {
+func (t *Turn) called(calls []call) message.List[string] {
 	if len(calls) == 1 {
 		return t.view.Names(calls[0].at.Name())
 	}
@@ -98,7 +98,7 @@ func (t *turn) called(calls []call) message.List[string] {
 // runCalls takes the calls of a reply through their gates, runs what is let
 // through, and stores the reply with all results. It reports whether the turn
 // goes on.
-func (t *turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
+func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
 	t.calling = calling{content: reply.Content, calls: calls}
 	t.report()
@@ -118,7 +118,7 @@ func (t *turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 
 // endCalls runs the calls that nobody has refused, and stores the reply with all
 // results.
-func (t *turn) endCalls(reply message.ModelReply, calls []call) (more bool) {
+func (t *Turn) endCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.refuseRest(calls)
 	for i := range calls {
 		if c := &calls[i]; c.settled() && !c.concluded {
@@ -150,7 +150,7 @@ func (t *turn) endCalls(reply message.ModelReply, calls []call) (more bool) {
 // read into them: like any invalid call, with what is wrong, and the others run. True if
 // there were too many such replies in a row: then the turn ends, and nothing runs. A reply
 // that was cut off at its limit does not count.
-func (t *turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
+func (t *Turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 	bad := ""
 	for i := range calls {
 		c := &calls[i]
@@ -167,7 +167,7 @@ func (t *turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 		t.unreadable = 0
 		return false
 	}
-	if t.unreadable++; t.unreadable < t.rt.o.Limits.Unreadable {
+	if t.unreadable++; t.unreadable < t.env.Limits.Unreadable {
 		return false
 	}
 	t.signal(hook.StopRetryLimit, "", fmt.Sprintf("%d replies in a row had arguments that are no JSON, the last for %s", t.unreadable, bad))
@@ -186,13 +186,13 @@ func (t *turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 func (c *call) isJSON() bool { return c.parsed || json.Valid([]byte(c.first.Args())) }
 
 // over reports whether no further call of the turn may run.
-func (t *turn) over() bool { return t.ctx.Err() != nil || t.stopping() }
+func (t *Turn) over() bool { return t.ctx.Err() != nil || t.stopping() }
 
 // failed reports whether the turn has failed.
-func (t *turn) failed() bool { return t.signalled(hook.StopError) }
+func (t *Turn) failed() bool { return t.signalled(hook.StopError) }
 
 // gate takes one call as far as it gets without running.
-func (t *turn) gate(c *call) {
+func (t *Turn) gate(c *call) {
 	bound := c.runner != nil && !t.over() && t.rewrite(c)
 	c.announced = true
 	t.emit(t.callEvent(event.CallStart, c, ""))
@@ -202,7 +202,7 @@ func (t *turn) gate(c *call) {
 }
 
 // refuseRest answers the calls that do not run because the turn is over.
-func (t *turn) refuseRest(calls []call) {
+func (t *Turn) refuseRest(calls []call) {
 	text := ""
 	switch {
 	case t.ctx.Err() != nil:
@@ -222,13 +222,13 @@ func (t *turn) refuseRest(calls []call) {
 }
 
 // bound reports whether the call could be bound, now or before.
-func (t *turn) bound(c *call) bool {
+func (t *Turn) bound(c *call) bool {
 	return c.runner != nil || !c.settled() && t.bind(c, c.at)
 }
 
 // bind checks the scope and has the owner bind the call; the call is settled and
 // the answer false if that cannot be done.
-func (t *turn) bind(c *call, at *hook.ToolCall) bool {
+func (t *Turn) bind(c *call, at *hook.ToolCall) bool {
 	c.at, c.runner, c.parsed = at, nil, false
 	if _, s := t.view.Find(at.Name()); s != scope.Available {
 		c.settle(message.OutcomeUnknown, t.view.Refusal(at.Name(), s))
@@ -260,7 +260,7 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 	return true
 }
 
-func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
+func (t *Turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
 	t.away(point.Dispatch)
 	defer t.caught(point.Dispatch, &err)
 	inv, owned = t.hooks.Dispatch(t.ctx, at)
@@ -269,7 +269,7 @@ func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err
 
 // badArguments is the result of a call that could not be bound: what is wrong and, with
 // the first such call of the tool in the turn, the schema.
-func (t *turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
+func (t *Turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 	name, id := c.at.Name(), c.at.ID()
 	if first, known := t.explained[name]; known && first != id {
 		short := *err
@@ -290,7 +290,7 @@ func (t *turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 
 // rewrite lets the hooks change the arguments of a bound call and binds it again
 // if they did. False if the call is settled.
-func (t *turn) rewrite(c *call) bool {
+func (t *Turn) rewrite(c *call) bool {
 	t.away(point.RewriteArgs)
 	args, err := t.hooks.RewriteArgs(t.ctx, c.at, c.at.Args())
 	t.returned()
@@ -308,7 +308,7 @@ func (t *turn) rewrite(c *call) bool {
 
 // decide asks BeforeTool, and a person where it says so, until the call is
 // settled or may run.
-func (t *turn) decide(c *call) {
+func (t *Turn) decide(c *call) {
 	var approved message.JSON
 	asked := false
 	for range maxRounds {
@@ -333,7 +333,7 @@ func (t *turn) decide(c *call) {
 
 // applies does what the decision says and reports whether a person has to be
 // asked.
-func (t *turn) applies(c *call, d hook.ToolDecision) (ask bool) {
+func (t *Turn) applies(c *call, d hook.ToolDecision) (ask bool) {
 	v := d.Verdict()
 	switch {
 	case v.Kind == hook.AnswerStop:
@@ -361,8 +361,8 @@ func denial(reason string) message.ToolResult {
 // approve asks for approval. If the person gave other arguments, they are bound
 // and rewritten; what was approved is returned, and that it has to be decided
 // again. Otherwise the call may run or is settled.
-func (t *turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON, again bool) {
-	defer t.rt.requests.Expect(t.conv.host.log.Top().Conversation(), t.id, c.at.ID())()
+func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON, again bool) {
+	defer t.env.Requests.Expect(t.thread.Log.Top().Conversation(), t.id, c.at.ID())()
 	t.emitCall(event.ApprovalAsked, c, asked.Verdict().Reason)
 	t.away(point.Approve)
 	a, _ := t.hooks.Approve(t.ctx, c.at, asked)
@@ -394,16 +394,16 @@ func (t *turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON,
 }
 
 // emitCall emits an event about a call.
-func (t *turn) emitCall(kind hook.EventKind, c *call, text string) {
+func (t *Turn) emitCall(kind hook.EventKind, c *call, text string) {
 	c.announced = c.announced || kind == event.CallStart
 	c.asked = kind == event.ApprovalAsked
 	t.emit(t.callEvent(kind, c, text))
 }
 
-func (t *turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
+func (t *Turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 	ev := hook.Event{Kind: kind, Text: text}
 	args := c.args()
-	if c.runner != nil && len(args) <= t.rt.o.Limits.Result {
+	if c.runner != nil && len(args) <= t.env.Limits.Result {
 		return ev.WithCall(c.at)
 	}
 	return t.withArgs(ev, args, hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name()})
@@ -411,12 +411,12 @@ func (t *turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 
 // withArgs returns the event with the detail and the arguments, which are shortened to
 // the size of a tool result: the history has them whole.
-func (t *turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
-	d.Args, ev.Omitted = bound.Args(args, t.rt.o.Limits.Result)
+func (t *Turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
+	d.Args, ev.Omitted = bound.Args(args, t.env.Limits.Result)
 	return ev.WithDetail(d)
 }
 
-func (t *turn) emitApproval(c *call, v hook.Verdict) {
+func (t *Turn) emitApproval(c *call, v hook.Verdict) {
 	c.asked = false
 	t.emit(t.withArgs(hook.Event{Kind: event.ApprovalGiven, Text: v.Reason}, c.args(),
 		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
@@ -435,7 +435,7 @@ func (c *call) args() message.JSON {
 
 // keepStep appends the reply and the results of its calls to the history, in call
 // order.
-func (t *turn) keepStep(reply message.ModelReply, calls []call) {
+func (t *Turn) keepStep(reply message.ModelReply, calls []call) {
 	t.history.add(t.said(withArgs(reply.Content, calls)))
 	for i := range calls {
 		t.history.add(calls[i].message())

@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"context"
@@ -25,40 +25,31 @@ type mailbox struct {
 	letters []durable.Letter
 }
 
-// Steer says something to the turn while it runs: it is added to the history
-// before the next step, in the order in which such messages came. It is stored when
-// Steer returns. If the turn was about to end, it goes on with another step; if it is
-// cancelled, the next turn finds it. Only if a turn is ended without a hook that hangs, what
-// the hooks have not let through is refused. ErrIdle if the turn has ended, or has not begun.
-//
-// Like the message that a turn begins with, it passes Preprocess and BeforeTurn: before
-// the next step, on the loop's goroutine. The event steered tells that it got through.
-// If a hook refuses it, or answers it itself, the model never sees it, the turn goes
-// on, and the event steer_refused has the reason or the answer.
-func (t *Turn) Steer(ctx context.Context, in message.Input) error {
+// Steer says something to the turn while it runs; see runtime.Turn.
+func (th *Thread) Steer(ctx context.Context, h *Handle, in message.Input) error {
 	if err := checkInput(in); err != nil {
 		return err
 	}
-	if !t.steers.expect() {
-		return fmt.Errorf("%w: %s", ErrIdle, t.conv.ID())
+	if !h.steers.expect() {
+		return fmt.Errorf("%w: %s", ErrIdle, th.ID())
 	}
-	seq, err := t.conv.noteSteer(ctx, in)
+	seq, err := th.noteSteer(ctx, in)
 	if err != nil {
-		t.steers.arrive(nil)
+		h.steers.arrive(nil)
 		return err
 	}
-	t.steers.arrive(&durable.Letter{Input: in, Number: seq})
+	h.steers.arrive(&durable.Letter{Input: in, Number: seq})
 	return nil
 }
 
-func (c *Conversation) noteSteer(ctx context.Context, in message.Input) (int64, error) {
-	if !c.lease.Journals() {
+func (th *Thread) noteSteer(ctx context.Context, in message.Input) (int64, error) {
+	if !th.Lease.Journals() {
 		return 0, nil
 	}
 	entries := durable.InputEntries(store.EntrySteer, in)
-	seq, err := c.lease.NoteAside(ctx, entries)
+	seq, err := th.Lease.NoteAside(ctx, entries)
 	if err != nil {
-		return 0, fmt.Errorf("steer conversation %s: %w", c.ID(), err)
+		return 0, fmt.Errorf("steer conversation %s: %w", th.ID(), err)
 	}
 	return seq, nil
 }
@@ -116,7 +107,7 @@ func (b *mailbox) take(over bool) []durable.Letter {
 
 // steered adds what was said meanwhile to the history, and reports whether
 // anything was. If not, and the turn is over, nothing can be said any more.
-func (t *turn) steered(over bool) (added bool) {
+func (t *Turn) steered(over bool) (added bool) {
 	for round := 0; ; round++ {
 		letters := t.handle.steers.take(over)
 		t.hearing = letters
@@ -134,7 +125,7 @@ func (t *turn) steered(over bool) (added bool) {
 const maxRefused = 64
 
 // hear adds one letter to the history, if the hooks are asked and let it through.
-func (t *turn) hear(l durable.Letter, ask bool) bool {
+func (t *Turn) hear(l durable.Letter, ask bool) bool {
 	in, why := l.Input, "too much was refused in a row"
 	if ask {
 		in, why = t.admitLetter(in)
@@ -153,13 +144,13 @@ func (t *turn) hear(l durable.Letter, ask bool) bool {
 }
 
 // refuse tells that a letter does not become history, and why.
-func (t *turn) refuse(l durable.Letter, why string) {
+func (t *Turn) refuse(l durable.Letter, why string) {
 	t.forgetLetter(l)
 	t.emit(hook.Event{Kind: event.SteerRefused, Text: why})
 }
 
 // forgetLetter has the next write take the letter out of the journal.
-func (t *turn) forgetLetter(l durable.Letter) {
+func (t *Turn) forgetLetter(l durable.Letter) {
 	if l.Number == 0 {
 		return
 	}

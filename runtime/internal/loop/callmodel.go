@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"cmp"
@@ -12,13 +12,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// CallModel implements hook.Host.
-func (h *host) CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
-	t := h.inTurn(ctx)
-	switch {
-	case t == nil:
-		return message.ModelReply{}, hook.ErrNoTurn
-	case t.outOfTokens() != nil:
+// CallModel asks the model for a hook within the turn, as hook.Host describes.
+func (t *Turn) CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
+	if t.outOfTokens() != nil {
 		return message.ModelReply{}, hook.ErrBudget
 	}
 	req.Model, req.MaxTokens = cmp.Or(req.Model, t.cfg.Model.Name), cmp.Or(req.MaxTokens, t.cfg.Model.MaxTokens)
@@ -32,43 +28,43 @@ func (h *host) CallModel(ctx context.Context, req message.ModelRequest) (message
 
 // callModel asks the model within the turn, whose loop may be doing something
 // else. It touches nothing that belongs to that.
-func (t *turn) callModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
+func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
 	defer stop()
-	began := t.rt.o.Now()
-	reply, err := t.rt.collect(ctx, req)
+	began := t.env.Now()
+	reply, err := t.env.collect(ctx, req)
 	if reply.Usage != (message.Usage{}) {
 		cost := t.spend(req.Model, reply.Usage)
-		t.conv.host.emit(t.durable, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
+		t.thread.emit(t.durable, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
-	reply.Duration, reply.Model = t.rt.o.Now().Sub(began), req.Model
+	reply.Duration, reply.Model = t.env.Now().Sub(began), req.Model
 	return reply, err
 }
 
 // collect makes one request and returns the reply, which is no longer than a tool
 // result may be and calls nothing. A panic of the provider is an error.
-func (r *Runtime) collect(ctx context.Context, req message.ModelRequest) (reply message.ModelReply, err error) {
+func (e *Env) collect(ctx context.Context, req message.ModelRequest) (reply message.ModelReply, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the provider panicked: %v", v)
 		}
 	}()
-	c := provider.Collector{Limits: r.o.Limits.Reply}
+	c := provider.Collector{Limits: e.Limits.Reply}
 	size := 0
-	for chunk, err := range r.provider.Stream(ctx, req) {
+	for chunk, err := range e.Provider.Stream(ctx, req) {
 		if err == nil {
 			err = ctx.Err() // a provider may not look at the context
 		}
 		if err == nil {
 			err = c.Add(&chunk)
 		}
-		if size += len(chunk.Text); err == nil && size > r.o.Limits.Result {
-			err = fmt.Errorf("the answer is longer than %d bytes; set MaxTokens, or raise Options.Limits.Result", r.o.Limits.Result)
+		if size += len(chunk.Text); err == nil && size > e.Limits.Result {
+			err = fmt.Errorf("the answer is longer than %d bytes; set MaxTokens, or raise Options.Limits.Result", e.Limits.Result)
 		}
 		if err == nil && c.Calls() > 0 {
 			err = errors.New("the model called a tool, and was offered none")

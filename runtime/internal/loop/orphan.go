@@ -1,4 +1,4 @@
-package runtime
+package loop
 
 import (
 	"encoding/json"
@@ -30,9 +30,9 @@ type orphan struct {
 
 // tellOrphans tells of the ends of those children that had ended. The log is read behind
 // the sequence.
-func (t *turn) tellOrphans(s store.Child, behind uint64) error {
-	log, ok := t.rt.o.Store.(store.Log)
-	if !ok || !t.conv.host.log.Keeps() {
+func (t *Turn) tellOrphans(s store.Child, behind uint64) error {
+	log, ok := t.env.Store.(store.Log)
+	if !ok || !t.thread.Log.Keeps() {
 		return nil
 	}
 	orphans, err := t.orphans(log, behind)
@@ -40,7 +40,7 @@ func (t *turn) tellOrphans(s store.Child, behind uint64) error {
 		return err
 	}
 	running := map[string]bool{}
-	err = errors.Join(err, t.journaledBelow(s, t.conv.ID(), running))
+	err = errors.Join(err, t.journaledBelow(s, t.thread.ID(), running))
 	for _, o := range slices.Backward(orphans) { // a child of a child ends first
 		if !running[o.start.Turn] {
 			err = errors.Join(err, t.tellOrphan(o))
@@ -52,9 +52,9 @@ func (t *turn) tellOrphans(s store.Child, behind uint64) error {
 // orphanPage is how many events are read at once.
 const orphanPage = 1000
 
-func (t *turn) orphans(log store.Log, behind uint64) (open []orphan, err error) {
+func (t *Turn) orphans(log store.Log, behind uint64) (open []orphan, err error) {
 	for {
-		events, err := log.Events(t.durable, t.conv.ID(), behind, orphanPage)
+		events, err := log.Events(t.durable, t.thread.ID(), behind, orphanPage)
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return open, err
 		}
@@ -88,13 +88,13 @@ func follow(open []orphan, ev hook.Event) []orphan {
 }
 
 // journaledBelow adds the ids of the turns below the conversation that have not ended.
-func (t *turn) journaledBelow(s store.Child, conversation string, ids map[string]bool) error {
+func (t *Turn) journaledBelow(s store.Child, conversation string, ids map[string]bool) error {
 	children, err := s.Children(t.durable, conversation)
 	for _, rec := range children {
 		if !rec.Journaled {
 			continue // and nothing below it can have been left: it waited for that
 		}
-		entries, failed := t.rt.o.Store.Journal(t.durable, rec.ID)
+		entries, failed := t.env.Store.Journal(t.durable, rec.ID)
 		for _, e := range entries {
 			if id, ok := durable.TurnID(e); ok {
 				ids[id] = true
@@ -106,16 +106,18 @@ func (t *turn) journaledBelow(s store.Child, conversation string, ids map[string
 }
 
 // tellOrphan tells of the end of a child that is over, in its place.
-func (t *turn) tellOrphan(o orphan) error {
+func (t *Turn) tellOrphan(o orphan) error {
 	agent, err := t.found(o.start.Agent)
 	if err != nil {
 		return err
 	}
-	c := agent.newConversation(store.Record{Parent: t.conv.ID()}, t.conv.host)
-	c.host.log.Begin(stream.Place{Turn: o.start.Turn, Depth: o.start.Depth}, nil, nil)
+	c := agent.Owner.Child(store.Record{Parent: t.thread.ID()}, t.thread)
+	defer c.Drop()
+	th := c.Thread()
+	th.Log.Begin(stream.Place{Turn: o.start.Turn, Depth: o.start.Depth}, nil, nil)
 	tell := func(ev hook.Event) {
 		t.away(point.OnEvent)
-		c.host.emit(t.durable, ev)
+		th.emit(t.durable, ev)
 		t.returned()
 	}
 	about, d := o.start.Detail(), o.end.Detail()
@@ -132,7 +134,7 @@ func (t *turn) tellOrphan(o orphan) error {
 }
 
 // callOf is the call of the turn's reply that has run the child.
-func (t *turn) callOf(rec store.Record, reply message.Message) (about hook.EventDetail) {
+func (t *Turn) callOf(rec store.Record, reply message.Message) (about hook.EventDetail) {
 	id, ok := strings.CutPrefix(rec.Key.Sender, t.id+"/")
 	end := strings.LastIndexByte(id, '/')
 	if !ok || end < 0 {

@@ -1,0 +1,236 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"strconv"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// ID is the id of the turn.
+func (t *Turn) ID() string { return t.id }
+
+// Depth is 0 for a turn that a user has started.
+func (t *Turn) Depth() int { return t.depth }
+
+// root is the turn that no other one runs.
+func (t *Turn) root() *Turn {
+	for t.parent != nil {
+		t = t.parent
+	}
+	return t
+}
+
+// RunAgent runs a child of the turn. The error is why no turn began.
+func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
+	if err := checkInput(run.Input); err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	if t.depth+1 > t.env.Limits.Depth {
+		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrDepth, max(t.env.Limits.Depth, 0))
+	}
+	if t.root().children.Add(1) > int64(t.env.Limits.Children) {
+		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrChildren, t.env.Limits.Children)
+	}
+	agent, err := t.env.Find(ctx, run.Agent)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	hooks, err := agent.hooksUnder(t)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	view, err := agent.narrowed(hooks, t, run)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	rec, err := t.childRecord(ctx, agent, run)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	c := agent.Owner.Child(rec, t.thread)
+	defer c.Drop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
+	defer stop()
+	h, ctx, err := c.Enter(ctx)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	defer c.Leave(h)
+	th := c.Thread()
+	if th.Lease.Interrupted() { // of a run before this one that could not be stored
+		if err := errors.Join(th.settleChild(ctx, h, t, *aboutRun(run)), th.GivenUp(ctx)); err != nil {
+			return hook.TurnOutcome{}, err
+		}
+	}
+	child := th.newTurn(ctx, h)
+	child.parent, child.depth, child.view, child.given = t, t.depth+1, view, scope.SetOf(run.Tools)
+	child.hooks, child.layers = hooks, t.layers
+	child.job = turnJob{do: (*Turn).runAsChild, in: Input{Message: run.Input}, child: aboutRun(run)}
+	return child.drive(ctx).out, nil
+}
+
+// Child is the conversation of a child turn.
+type Child interface {
+	Thread() *Thread
+	// Enter gets the conversation for one turn, and the turn's context. Whoever got it calls
+	// Leave.
+	Enter(ctx context.Context) (*Handle, context.Context, error)
+	Leave(h *Handle)
+	// Drop ends what Owner.Child began.
+	Drop()
+}
+
+// runAsChild is the loop of a turn that a call of its parent has started.
+func (t *Turn) runAsChild() hook.TurnOutcome {
+	return t.asChild(t.job.in.Message, func() hook.TurnOutcome { return t.run(t.job.in.Message, nil) })
+}
+
+// aboutRun names the call that runs the child.
+func aboutRun(run hook.AgentRun) *hook.EventDetail {
+	about := new(hook.EventDetail)
+	if run.Call != nil {
+		about.CallID, about.Tool = run.Call.ID(), run.Call.Name()
+	}
+	return about
+}
+
+// asChild runs the turn between the events that tell the parent's clients of it.
+func (t *Turn) asChild(in message.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
+	about := *t.job.child
+	tell := func(ev hook.Event, d hook.EventDetail) {
+		t.beginEvents(nil)
+		t.emit(ev.WithDetail(d))
+	}
+	tell(hook.Event{Kind: event.SubagentStart, Text: in.Text()}, about)
+	out := run()
+	t.thread.endSession(t.durable, t, "")
+	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
+	t.closed = true
+	tell(hook.Event{Kind: event.SubagentEnd, Text: out.Text()}, about)
+	return out
+}
+
+// narrowed is what a child sees of the hook: what its agent and its parent may both
+// use, and of that what it is to be given.
+func (a *Agent) narrowed(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
+	own := a.View.Load()
+	for _, name := range run.Tools {
+		if _, s := parent.view.Find(name); s != scope.Available {
+			return nil, fmt.Errorf("tool %q is not available to agent %q, which runs it", name, parent.thread.Agent.Name)
+		}
+	}
+	cfg, given := *a.Config, scope.SetOf(run.Tools)
+	cfg.Tools = []string{}
+	for _, tool := range own.Tools.Tools().All() {
+		if _, s := parent.view.Find(tool.Name); s == scope.Available && given.Has(tool.Name) {
+			cfg.Tools = append(cfg.Tools, tool.Name)
+		}
+	}
+	if hooks == a.Hooks && run.Instructions == "" && len(cfg.Tools) == own.Tools.Tools().Len() {
+		return own, nil
+	}
+	if run.Instructions != "" {
+		cfg.Instructions += "\n\n" + run.Instructions
+	}
+	return hooks.View(&cfg, parent.env.Environment, false)
+}
+
+// childRecord is that of the run's conversation: a new one, named after the call.
+func (t *Turn) childRecord(ctx context.Context, agent *Agent, run hook.AgentRun) (store.Record, error) {
+	id := t.env.NewID()
+	if run.Call != nil {
+		id = t.id + "/" + run.Call.ID()
+	}
+	key := agent.key(t.env, id+"/"+strconv.Itoa(run.Index))
+	if s, ok := t.env.Store.(store.Child); ok {
+		return s.Child(ctx, key, t.thread.ID())
+	}
+	rec, err := t.env.Store.Conversation(ctx, key)
+	rec.Parent = t.thread.ID()
+	return rec, err
+}
+
+// settleChildren brings those turns to their end that the tools of the interrupted
+// turn had begun: what they have done is in their own journals. One that cannot be
+// ended is left as it is.
+func (t *Turn) settleChildren(was *durable.Interrupted) {
+	s, ok := t.env.Store.(store.Child)
+	if !ok {
+		return
+	}
+	err := t.tellOrphans(s, was.Event)
+	children, failed := s.Children(t.durable, t.thread.ID())
+	err = errors.Join(err, failed)
+	for _, rec := range children {
+		switch {
+		case !rec.Journaled:
+		case t.outOfTime():
+			err = errors.Join(err, fmt.Errorf("%s: the turn was cancelled", rec.ID))
+		default:
+			err = errors.Join(err, t.settleChild(rec, t.callOf(rec, was.Message)))
+		}
+	}
+	if err != nil {
+		t.emit(hook.Event{Kind: event.Diagnostic, Text: "children of the interrupted turn: " + PublicText(err)})
+	}
+}
+
+// found is Env.Find. It may register the agent, and asks hooks for that.
+func (t *Turn) found(name string) (*Agent, error) {
+	t.away(point.OnRegisterAgent)
+	defer t.returned()
+	return t.env.Find(t.ctx, name)
+}
+
+// entered enters the conversation of a child. It tells hooks of what the store has lost.
+func (t *Turn) entered(c Child) (h *Handle, ctx context.Context, err error) {
+	t.away(point.OnEvent)
+	defer func() {
+		if t.back() {
+			return
+		}
+		if err == nil {
+			_ = c.Thread().Lease.Release(t.durable)
+			c.Leave(h)
+		}
+		goruntime.Goexit()
+	}()
+	return c.Enter(t.durable)
+}
+
+// settleChild has the loop wait for a child, which ends when the parent is cancelled.
+func (t *Turn) settleChild(rec store.Record, about hook.EventDetail) error {
+	agent, err := t.found(rec.Key.Agent)
+	if err != nil {
+		return err
+	}
+	c := agent.Owner.Child(rec, t.thread)
+	defer c.Drop()
+	lease := c.Thread().Lease
+	lease.Takes(rec.Lease.Epoch) // its holder had the parent's lease too, and has lost it
+	h, ctx, err := t.entered(c)
+	if err != nil {
+		return err
+	}
+	defer c.Leave(h)
+	for _, ends := range []context.Context{t.until, t.ctx} {
+		stop := context.AfterFunc(ends, func() { h.Cancel(context.Cause(ends)) })
+		defer stop()
+	}
+	if lease.Interrupted() {
+		err = c.Thread().settleChild(ctx, h, t, about)
+	}
+	return errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
+}

@@ -1,0 +1,24 @@
+package runtime
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/internal/states"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// findStates looks for the states of the hook.
+func (r *Runtime) findStates(c *composite.Composite) error {
+	keys, err := states.Of(c)
+	if err != nil {
+		return fmt.Errorf("states: %w", err)
+	}
+	r.states = keys
+	if _, ok := r.o.Store.(store.States); !ok && !r.volatile && len(r.states) > 0 {
+		return fmt.Errorf("the hook keeps a state of conversations, %s, and a store of type %T keeps none: it has to implement store.States", slices.Min(slices.Collect(maps.Keys(keys))), r.o.Store)
+	}
+	return nil
+}

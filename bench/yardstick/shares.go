@@ -47,24 +47,24 @@ const ours = "github.com/grapnel-go/grapnel/"
 var prefixes = map[string]string{
 	"runtime_test.(*loop)": classModel, "runtime_test.newLoop": classModel, "runtime_test.says": classModel,
 	"internal/test/composites_test.(*caller)": classModel, "internal/test/composites_test.newCaller": classModel, "internal/test/composites_test.stream": classModel,
-	"runtime/provider": classModel, "runtime/model.go": classModel, "runtime/attempt.go": classModel, "hook/message/model.go": classModel,
+	"runtime/provider": classModel, "runtime/internal/loop/model.go": classModel, "runtime/internal/loop/attempt.go": classModel, "hook/message/model.go": classModel,
 
-	"runtime/store": classStore, "internal/history": classStore, "runtime/journal.go": classStore, "runtime/lease.go": classStore,
+	"runtime/store": classStore, "internal/history": classStore, "runtime/internal/loop/journal.go": classStore, "runtime/lease.go": classStore,
 	"runtime/internal/durable": classStore, "runtime/state.go": classStore, "runtime.(*transcript)": classStore, "hook/message": classStore,
 
-	"runtime/emit.go": classEvents, "runtime/host.go": classEvents, "runtime/internal/stream": classEvents,
+	"runtime/internal/loop/emit.go": classEvents, "runtime/host.go": classEvents, "runtime/internal/stream": classEvents,
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,
 
-	"runtime/failure.go": classHooks, "runtime/contribute.go": classHooks, "runtime/internal/contribution": classHooks,
+	"runtime/internal/loop/failure.go": classHooks, "runtime/internal/loop/contribute.go": classHooks, "runtime/internal/contribution": classHooks,
 	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/app": classHooks,
 	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decide.go": classHooks,
 
-	"composite/dispatch.go": classTools, "composite/args": classTools, "runtime/execute.go": classTools, "runtime/calls.go": classTools,
-	"runtime/result.go": classTools, "runtime/tools.go": classTools, "runtime/repair.go": classTools, "runtime_test.(*fast).Dispatch": classTools,
+	"composite/dispatch.go": classTools, "composite/args": classTools, "runtime/internal/loop/execute.go": classTools, "runtime/internal/loop/calls.go": classTools,
+	"runtime/internal/loop/result.go": classTools, "runtime/internal/scope/view.go": classTools, "runtime/internal/loop/repair.go": classTools, "runtime_test.(*fast).Dispatch": classTools,
 	"runtime_test.fastRun": classTools, "internal/test/composites.(*Whole).Dispatch": classTools, "internal/test/composites.(*Free)": classTools, "hook/tool.go": classTools,
 
-	"runtime/turn.go": classLoop, "runtime/step.go": classLoop, "runtime/ending.go": classLoop, "runtime/spend.go": classLoop,
-	"runtime/session.go": classLoop, "runtime/steer.go": classLoop, "runtime/conversation.go": classLoop, "runtime/prompt.go": classLoop, "runtime/": classLoop,
+	"runtime/internal/loop/turn.go": classLoop, "runtime/internal/loop/step.go": classLoop, "runtime/internal/loop/ending.go": classLoop, "runtime/internal/loop/spend.go": classLoop,
+	"runtime/internal/loop/session.go": classLoop, "runtime/internal/loop/steer.go": classLoop, "runtime/conversation.go": classLoop, "runtime/internal/scope/prompt.go": classLoop, "runtime/internal/loop": classLoop, "runtime/": classLoop,
 }
 
 // frame is one function of a stack.

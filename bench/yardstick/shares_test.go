@@ -36,7 +36,7 @@ func TestShareOut(t *testing.T) {
 		return &profile.Location{Line: []profile.Line{{Function: &profile.Function{Name: function, Filename: file}}}}
 	}
 	parts, samples := shareOut(&profile.Profile{Sample: []*profile.Sample{
-		{Value: []int64{3}, Location: []*profile.Location{at("x.y", "x.go"), at(ours+"runtime.(*turn).run", ours+"runtime/turn.go")}},
+		{Value: []int64{3}, Location: []*profile.Location{at("x.y", "x.go"), at(ours+"runtime/internal/loop.(*Turn).run", ours+"runtime/internal/loop/turn.go")}},
 		{Value: []int64{1}, Location: []*profile.Location{at("runtime.schedule", "runtime/proc.go")}},
 	}})
 	assert.Equal(t, int64(4), samples)

@@ -14,11 +14,11 @@ import (
 // maxContinued is how often OnStop may have one turn go on.
 const maxContinued = 8
 
-// goesOn reports whether a turn that is about to end goes on with another step: if
+// extended reports whether a turn that is about to end gets another step: if
 // OnStop says so, or somebody has said something to it meanwhile. Only soft reasons
 // can be overruled. They stay among the signals, and count no more: what the turn
 // ends with is decided by what is signalled from now on.
-func (t *Turn) goesOn() bool {
+func (t *Turn) extended() bool {
 	if !t.hooks.Has(point.OnStop) || t.ctx.Err() != nil || !t.soft() {
 		return false
 	}

@@ -114,7 +114,7 @@ func (t *Turn) beginAgain(was *durable.Interrupted, in message.Input, on bool) {
 	case more && on && t.inform():
 		t.runSteps()
 	case more && !on:
-		t.goneBy()
+		t.notResumed()
 	}
 }
 
@@ -134,8 +134,8 @@ func (t *Turn) continues(was *durable.Interrupted, on bool) {
 	switch {
 	case t.hasItsEnd(was):
 	case !on:
-		t.goneBy()
-	case more || on && t.goesOn():
+		t.notResumed()
+	case more || on && t.extended():
 		t.runSteps()
 	}
 }
@@ -157,7 +157,7 @@ func (t *Turn) endsLeft() {
 	case t.ctx.Err() != nil:
 		t.cancelled()
 	case t.owed != nil:
-		t.goneBy()
+		t.notResumed()
 	}
 }
 
@@ -225,8 +225,8 @@ func (t *Turn) answered() bool {
 	return !said.Partial
 }
 
-// goneBy notes that the turn is not gone on with.
-func (t *Turn) goneBy() {
+// notResumed notes that the turn ends without being resumed.
+func (t *Turn) notResumed() {
 	if t.failed() || t.signalled(hook.StopDenied) {
 		return
 	}

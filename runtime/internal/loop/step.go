@@ -66,7 +66,7 @@ func (t *Turn) leaveStep() (more bool) {
 func (t *Turn) mayStep() bool {
 	t.away(point.BeforeStep)
 	d, _ := t.hooks.BeforeStep(t.ctx, t.step)
-	return t.goesBy(answered(t.ctx, t, d))
+	return t.obeyed(answered(t.ctx, t, d))
 }
 
 // judgeStep asks AfterStep about the step, whatever has become of it.
@@ -81,7 +81,7 @@ func (t *Turn) judgeStep() bool {
 	t.judged = true
 	t.away(point.AfterStep)
 	d, _ := t.hooks.AfterStep(ctx, t.step, o)
-	return t.goesBy(answered(ctx, t, d))
+	return t.obeyed(answered(ctx, t, d))
 }
 
 // stepOutcome is how the step ended, as it ends now.
@@ -97,9 +97,9 @@ func (t *Turn) stepOutcome() hook.StepOutcome {
 	return r.StepOutcome
 }
 
-// goesBy does what a hook has decided about a step: it returns false where that is
+// obeyed does what a hook decided about a step. It returns false if that is
 // to stop.
-func (t *Turn) goesBy(d hook.StepDecision) bool {
+func (t *Turn) obeyed(d hook.StepDecision) bool {
 	switch v := d.Verdict(); {
 	case v.Kind != hook.AnswerStop:
 		return true

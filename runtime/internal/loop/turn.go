@@ -340,7 +340,7 @@ func (t *Turn) runSteps() {
 		if t.runStep() {
 			continue // the next one begins when this one ends
 		}
-		if !t.goesOn() {
+		if !t.extended() {
 			return
 		}
 	}

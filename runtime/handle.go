@@ -150,21 +150,25 @@ func (t *Turn) Stop(cause error) {
 }
 
 // Wait returns the outcome of the turn. The error is non-nil only if ctx ended first, or
-// if the turn did not begin: then it says why. The end of ctx does not stop the turn.
+// if the turn did not begin: then it says why. The end of ctx does not stop the turn, and
+// the outcome of a turn that has ended is returned whether or not ctx has ended, too.
 func (t *Turn) Wait(ctx context.Context) (hook.TurnOutcome, error) {
 	select {
 	case <-t.h.Done():
-		return t.h.Outcome()
 	case <-ctx.Done():
-		return hook.TurnOutcome{}, context.Cause(ctx)
+		if !t.h.HasEnded() {
+			return hook.TurnOutcome{}, context.Cause(ctx)
+		}
 	}
+	return t.h.Outcome()
 }
 
 // Events returns the events of the turn and of its subagents behind the sequence number,
 // at the caller's own pace; 0 is from the first one on. The newest events of a turn that
 // Start began are held while it runs. Older ones, and all of a turn that has ended, are read
 // from the store, with the text of finished parts in the place of deltas; an item says where
-// events were missed. It ends behind the turn's end. The error, which comes last, is that of
+// events were missed. What the conversation emits meanwhile outside of the turn comes, too.
+// It ends behind the turn's end. The error, which comes last, is that of
 // the store or of ctx.
 func (t *Turn) Events(ctx context.Context, after uint64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {

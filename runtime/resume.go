@@ -21,11 +21,10 @@ func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
 }
 
 // Resume continues a turn that was interrupted, where it was, and returns when it runs; see
-// [Conversation.Start]. Results that had
-// come are kept, calls of tools that say they are read-only or idempotent run
-// again under the key that they had, and all others are answered as interrupted,
-// because what they did is not known. Then the model is asked as it would have
-// been. The turn keeps its id and its number, and its start is told again.
+// [Conversation.Start]. Results that had come are kept. Calls of tools that say they are
+// read-only or idempotent run again under the key that they had. All others are answered
+// as interrupted, because what they did is not known. Then the model is asked as it would
+// have been. The turn keeps its id and its number, and emits its start again.
 //
 // A turn that has been resumed Options.Limits.Resumes times is only brought to its end.
 // ErrNotInterrupted if there is none, or, with TurnOptions.Unasked, none that began

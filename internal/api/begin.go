@@ -95,12 +95,12 @@ const maxSteers = 8
 func (s *Server) steer(ctx context.Context, rec store.Record, in message.Input, run start) (answered, error) {
 	var err error
 	for range maxSteers {
-		at := s.lastEvent(rec)
 		var t *runtime.Turn
 		t, err = s.begin(ctx, rec, runtime.TurnOptions{}, run)
 		if codeOf(err) != wire.CodeBusy || t == nil {
 			return answered{Turn: t}, err
 		}
+		at := s.lastEvent(rec)
 		if err = t.Steer(ctx, in); !errors.Is(err, runtime.ErrIdle) {
 			return answered{t, &at}, err
 		}

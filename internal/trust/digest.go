@@ -60,6 +60,6 @@ func writeValue(w io.Writer, v reflect.Value) {
 		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
 		fmt.Fprintf(w, "%v;", v)
 	default:
-		panic(fmt.Sprintf("daemon: digest of a %s: what is approved holds data only", v.Type()))
+		panic(fmt.Sprintf("trust: digest of a %s: what is approved holds data only", v.Type()))
 	}
 }

@@ -50,7 +50,7 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) message.ToolResult 
 	case errors.As(err, &rejected):
 		return c.rejected(rejected)
 	case errors.As(err, &answered):
-		r := message.FailedResult(message.FailOperation, clip(answered.Message, s.m.o.MaxOutput))
+		r := message.FailedResult(message.FailOperation, conn.Clip(answered.Message, s.m.o.MaxOutput))
 		r.Trust = message.TrustExternal
 		return r
 	}

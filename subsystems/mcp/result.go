@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
 // binaryMost limits the binary parts of one result, in bytes before base64.
@@ -85,7 +86,7 @@ func covered(res *sdk.CallToolResult, max int) bool {
 	var sb strings.Builder
 	for _, c := range res.Content {
 		if t, ok := c.(*sdk.TextContent); ok {
-			sb.WriteString(clip(t.Text, max-sb.Len()))
+			sb.WriteString(conn.Clip(t.Text, max-sb.Len()))
 			sb.WriteByte('\n')
 		}
 		if sb.Len() >= max {
@@ -175,7 +176,7 @@ func (b *blocks) put(block message.Block) {
 		b.out = append(b.out, block)
 		return
 	}
-	kept := clip(block.Text, max(0, b.text-len(block.URI)-len("…")))
+	kept := conn.Clip(block.Text, max(0, b.text-len(block.URI)-len("…")))
 	b.cut += len(block.Text) - (len(kept) - len("…"))
 	b.text = 0
 	if kept != "…" {
@@ -198,7 +199,7 @@ func (b *blocks) json(value message.JSON) {
 // data adds a block with binary data, or a note that the data is too large.
 func (b *blocks) data(block message.Block, data []byte) {
 	if len(data) > b.binary {
-		b.put(message.TextBlock(fmt.Sprintf("[%s of %d bytes is not shown]", clip(block.MIME, 100), len(data))))
+		b.put(message.TextBlock(fmt.Sprintf("[%s of %d bytes is not shown]", conn.Clip(block.MIME, 100), len(data))))
 		return
 	}
 	b.binary -= len(data)

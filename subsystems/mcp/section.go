@@ -140,7 +140,7 @@ func (s *server) report(ctx context.Context, h hook.Host, err error) {
 	s.mu.Unlock()
 	for _, r := range refused {
 		h.Emit(ctx, hook.Event{Kind: event.Diagnostic,
-			Text: fmt.Sprintf("the tool %q of the MCP server %s is not offered: %s", clip(r.Name, 100), s.cfg.Name, r.Reason)})
+			Text: fmt.Sprintf("the tool %q of the MCP server %s is not offered: %s", conn.Clip(r.Name, 100), s.cfg.Name, r.Reason)})
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/schema"
 )
 
@@ -25,7 +25,7 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 		return nil, errors.New("it has no name")
 	}
 	if !message.ValidToolName(name) {
-		return nil, fmt.Errorf("the name %q must match ^[a-zA-Z0-9_-]{1,64}$", clip(name, 200))
+		return nil, fmt.Errorf("the name %q must match ^[a-zA-Z0-9_-]{1,64}$", conn.Clip(name, 200))
 	}
 	text, err := schemaText(l.InputSchema)
 	if err != nil {
@@ -38,7 +38,7 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 	return &tool{
 		Tool: message.Tool{
 			Name:        name,
-			Description: clip(l.Description, descriptionMost),
+			Description: conn.Clip(l.Description, descriptionMost),
 			Input:       text,
 			// Ignore the server's own annotations: an untrusted "read-only" must not pass
 			// a guard that lets read-only tools pass.
@@ -70,15 +70,4 @@ func encode(v any) (message.JSON, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
 	return message.JSON(strings.TrimSpace(buf.String())), err
-}
-
-// clip cuts text to at most n bytes, at the border of a rune.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }

@@ -28,7 +28,7 @@ func (o *outcome) add(ev hook.Event) {
 	if ev.Depth > 0 { // a turn that this one runs
 		return
 	}
-	if o.started.IsZero() { // a turn that is gone on with does not start again
+	if o.started.IsZero() { // a resumed turn does not start again
 		o.started = ev.Time
 	}
 	d := ev.Detail()

@@ -37,11 +37,7 @@ func Attend(ctx context.Context, turn wire.Turn, o Options) (hook.TurnOutcome, e
 	defer context.AfterFunc(ctx, func() {
 		_, _ = o.Client.Cancel(lasting, turn.Conversation) // if the daemon is gone, so is the stream, which says so
 	})()
-	conv, err := o.Client.ConversationByID(ctx, turn.Conversation)
-	if err != nil {
-		return hook.TurnOutcome{}, err
-	}
-	asker := &asker{d: o.Client, approver: o.Approver, conversation: conv.ID, asking: map[asked]*question{}}
+	asker := &asker{d: o.Client, approver: o.Approver, conversation: turn.Conversation, asking: map[asked]*question{}}
 	defer asker.end(asked{})
 	asker.pending(ctx, asked{}) // of a turn that is running already
 	var seen outcome
@@ -61,7 +57,7 @@ func Attend(ctx context.Context, turn wire.Turn, o Options) (hook.TurnOutcome, e
 		asker.observe(ctx, item.Event)
 	}
 	if seen.omitted {
-		if err := seen.complete(lasting, o.Client, conv.ID); err != nil {
+		if err := seen.complete(lasting, o.Client, turn.Conversation); err != nil {
 			o.Note("the end of the answer is not whole: " + err.Error())
 		}
 	}

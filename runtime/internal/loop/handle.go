@@ -84,6 +84,9 @@ func (h *Handle) Before() stream.Position {
 // HasBegun reports whether the turn has begun.
 func (h *Handle) HasBegun() bool { return h.begun.isClosed() }
 
+// HasEnded reports whether the turn has ended.
+func (h *Handle) HasEnded() bool { return h.done.isClosed() }
+
 // Begun is closed when the turn has begun.
 func (h *Handle) Begun() <-chan struct{} { return h.begun.channel() }
 

@@ -179,7 +179,7 @@ func (e *encoder) arguments(args string) {
 	case isObject(e.text):
 		e.string(args)
 	default:
-		e.text = append(quote.Append(append(e.text[:0], `{"malformed":`...), args), '}')
+		e.text = append(quote.Append(append(e.text[:0], `{"unparsed_arguments":`...), args), '}')
 		e.string(string(e.text))
 	}
 }

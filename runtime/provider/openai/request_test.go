@@ -72,9 +72,9 @@ func TestRequest(t *testing.T) {
 		`{"role":"system","content":"Be brief."},{"role":"user","content":"Read a & b"},` +
 		`{"role":"assistant","content":"I look.","tool_calls":[` +
 		`{"id":"1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},` +
-		`{"id":"2","type":"function","function":{"name":"read","arguments":"{\"malformed\":\"{\\\"path\\\":\"}"}},` +
+		`{"id":"2","type":"function","function":{"name":"read","arguments":"{\"unparsed_arguments\":\"{\\\"path\\\":\"}"}},` +
 		`{"id":"3","type":"function","function":{"name":"list","arguments":"{}"}},` +
-		`{"id":"4","type":"function","function":{"name":"list","arguments":"{\"malformed\":\"[1]\"}"}}]},` +
+		`{"id":"4","type":"function","function":{"name":"list","arguments":"{\"unparsed_arguments\":\"[1]\"}"}}]},` +
 		`{"role":"tool","content":"line \"1\"\n","tool_call_id":"1"},` +
 		`{"role":"tool","content":"bad arguments","tool_call_id":"2"},` +
 		`{"role":"tool","content":"{\"n\":1}","tool_call_id":"3"},` +

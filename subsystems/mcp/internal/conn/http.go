@@ -207,7 +207,7 @@ func (h *httpLine) unreached(ctx context.Context, err error) error {
 	if h.life.Err() == nil {
 		h.doubt()
 	}
-	return &reachError{h.spec.clean(clip(err.Error(), 300))}
+	return &reachError{h.spec.clean(Clip(err.Error(), 300))}
 }
 
 // streamed judges the answer to a request for a stream. Servers need not offer one: after

@@ -306,5 +306,5 @@ func brief(err error) string {
 	case errors.As(err, &unreached):
 		return unreached.Error()
 	}
-	return clip(err.Error(), 500)
+	return Clip(err.Error(), 500)
 }

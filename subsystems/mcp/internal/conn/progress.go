@@ -73,11 +73,11 @@ func progressLine(p *sdk.ProgressNotificationParams) string {
 	if p.Message != "" {
 		line = p.Message + ": " + line
 	}
-	return clip(line, progressMost)
+	return Clip(line, progressMost)
 }
 
-// clip cuts text to at most n bytes, at the border of a rune.
-func clip(text string, n int) string {
+// Clip cuts text to at most n bytes, at the border of a rune.
+func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

@@ -11,24 +11,26 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
-// Abandoned is work that nobody waits for any more and that still runs, because it
-// ignores its context: calls of a tool, or calls of a hook at a point.
+// Abandoned counts abandoned calls of one tool, or of one hook at one point. They still
+// run, because they ignore their context, but the runtime has stopped waiting for them.
 type Abandoned struct {
 	// Tool is the name of the tool; "" for hooks and models.
 	Tool string
-	// Hook is the member of the composite that a turn was waiting for, or the members
-	// that it can have been; "" where the hook is no composite, and for tools.
+	// Hook is the path of the member that was called, or the paths of the members that it
+	// may have been; "" for tools, and if the hook is no composite.
 	Hook string
-	// Point is where; "" for tools.
+	// Point is the point of the hook; "" for tools.
 	Point string
+	// Count is the number of the calls that still run.
 	Count int
 }
 
-// String says what it is without its number.
+// String describes the calls without their number.
 func (a Abandoned) String() string { return abandoned.Work(a).String() }
 
-// Abandoned returns what was abandoned and still runs: hooks, then tools, each sorted by
-// name. Hooks that were late at a timeout of their own are not among it: see LateHooks.
+// Abandoned returns the abandoned calls that still run: hooks, then tools, each sorted by
+// name. It does not count hooks that exceeded a timeout of their own: see
+// [Runtime.LateHooks].
 func (r *Runtime) Abandoned() []Abandoned {
 	all := slices.Concat(r.abandoned.List(), r.tools.Abandoned())
 	out := make([]Abandoned, len(all))
@@ -38,40 +40,39 @@ func (r *Runtime) Abandoned() []Abandoned {
 	return out
 }
 
-// LateHooks returns how many hooks still run that did not answer within their timeout, or that did not end when the runtime closed.
+// LateHooks returns how many hooks still run although they have exceeded their own
+// timeout, or, as background runs, outlived Close.
 func (r *Runtime) LateHooks() int {
-	n := int(r.lateBeside.Load())
+	n := int(r.lateRuns.Load())
 	if r.hooks != nil {
 		n += r.hooks.LateHooks()
 	}
 	return n
 }
 
-// What ends the life of agents and of the runtime is waited for until the caller's
-// context has ended, and then for the grace period. A hook that hangs there is
-// abandoned, and everything else is closed all the same.
-
-// bounded makes the call in a goroutine and waits until ctx has ended and then for the
-// grace period. The error is that of the call, or abandoned.ErrStillRuns.
-func (r *Runtime) bounded(ctx context.Context, w abandoned.Work, call func() error) error {
+// withGrace makes the call on a goroutine of its own and waits for it until ctx has ended,
+// and then for the grace period. The error is that of the call, or
+// abandoned.ErrStillRuns. Calls that close agents and the runtime use it, so that a hook
+// that hangs cannot stop the closing.
+func (r *Runtime) withGrace(ctx context.Context, w abandoned.Work, call func() error) error {
 	late, stop := abandoned.Late(ctx, r.o.Calls.Grace)
 	defer stop()
 	return r.begin(w, call).Wait(late)
 }
 
-// begin makes the call in a goroutine.
+// begin makes the call on a goroutine of its own.
 func (r *Runtime) begin(w abandoned.Work, call func() error) *abandoned.Call {
 	return abandoned.Go(&r.abandoned, w, call)
 }
 
-// boundedHook is bounded for a hook. The error is a *hook.Failure.
-func (r *Runtime) boundedHook(ctx context.Context, h *scope.Hooks, p hook.Point, call func() error) error {
+// hookWithGrace is withGrace for a call of a hook. The error is a *hook.Failure.
+func (r *Runtime) hookWithGrace(ctx context.Context, h *scope.Hooks, p hook.Point, call func() error) error {
 	w := h.At(p)
-	return failureOfBounded(w, p, r.bounded(ctx, w, call))
+	return hookFailure(w, p, r.withGrace(ctx, w, call))
 }
 
-// failureOfBounded is the error of a bounded call of a hook as a *hook.Failure.
-func failureOfBounded(w abandoned.Work, p hook.Point, err error) error {
+// hookFailure returns the error of a call of a hook as a *hook.Failure; nil stays nil.
+func hookFailure(w abandoned.Work, p hook.Point, err error) error {
 	switch err {
 	case nil:
 		return nil
@@ -81,8 +82,8 @@ func failureOfBounded(w abandoned.Work, p hook.Point, err error) error {
 	return failure.Of(p, err)
 }
 
-// leftError returns ErrAbandoned with what is left; nil if nothing is.
-func leftError(left ...abandoned.Work) error {
+// abandonedError returns ErrAbandoned with the work that still runs; nil if there is none.
+func abandonedError(left ...abandoned.Work) error {
 	if len(left) == 0 {
 		return nil
 	}

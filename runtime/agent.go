@@ -11,25 +11,25 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Agent is a registered agent. It is safe for concurrent use and stays readable
-// after it is unregistered.
+// Agent is a registered agent. It is safe for concurrent use. After its unregistration it
+// can still be read.
 type Agent struct {
 	rt *Runtime
-	// core is the agent as turns use it.
+	// core is the part that turns use.
 	core loop.Agent
 
 	mu    sync.Mutex
 	state agentState
-	// turns are in flight; drained is closed when the last has ended.
+	// turns counts the running turns; drained is closed when the last has ended.
 	turns   int
 	drained chan struct{}
-	// conversations are sorted by sender: most agents have few, and a map of one
-	// would be a fifth of what such an agent takes.
+	// conversations are sorted by sender. Most agents have few: a map would take a fifth
+	// of such an agent's memory.
 	conversations []*Conversation
-	// children are the conversations of child turns that are running, and those of
-	// other agents that this one answers as a guest.
+	// children are the conversations of running child turns, and those of other agents in
+	// which this one is a guest.
 	children []*Conversation
-	// cancelled is why turns are cancelled, those too that are about to begin.
+	// cancelled is the cause that cancels all turns, also those that begin later.
 	cancelled error
 }
 
@@ -42,28 +42,28 @@ const (
 	agentGone
 )
 
-// Name is the agent's name.
+// Name returns the agent's name.
 func (a *Agent) Name() string { return a.core.Name }
 
-// key is that of the agent's conversation with the sender.
+// key returns the key of the agent's conversation with the sender.
 func (a *Agent) key(sender string) store.Key {
 	return store.Key{Project: a.rt.o.Project, Agent: a.core.Name, Sender: sender}
 }
 
-// Config returns the configuration as it was registered: after every
-// OnBuildAgent, with the effective tools. It is only read.
+// Config returns the configuration as registered: after every OnBuildAgent, with the
+// effective tools. The caller must not change it.
 func (a *Agent) Config() *hook.AgentConfig { return a.core.Config }
 
-// Prompt returns the system prompt.
+// Prompt returns the system prompt, without the sections that hooks add to single turns.
 func (a *Agent) Prompt() string { return a.core.View.Load().Prompt }
 
-// Tools returns the tools that the agent may use: those that its model is told
-// of, and no others are run.
+// Tools returns the tools that the agent may use. Its model sees these tools, and calls
+// of other tools fail.
 func (a *Agent) Tools() *message.ToolSet { return a.core.View.Load().Tools }
 
-// Agent returns the agent of that name, from when its registration returned
-// until its unregistration began: then ErrAgentClosing, otherwise
-// ErrAgentUnknown.
+// Agent returns the agent with the name. The error is ErrAgentClosing while the agent is
+// being unregistered, and ErrAgentUnknown before its registration has returned and after
+// its unregistration; ErrNotOpen or ErrClosed if the runtime is not open.
 func (r *Runtime) Agent(name string) (*Agent, error) {
 	r.mu.Lock()
 	a, err := r.agents[name], r.checkOpenLocked()
@@ -100,7 +100,7 @@ func (a *Agent) usableLocked() error {
 	return fmt.Errorf("%w: %q", ErrAgentUnknown, a.Name())
 }
 
-// check returns why no turn can begin.
+// check returns an error if no turn can begin.
 func (a *Agent) check() error {
 	if err := a.rt.checkOpen(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (a *Agent) check() error {
 	return a.usableLocked()
 }
 
-// enter lets a turn begin and leave tells that it has ended.
+// enter counts a turn that begins. The caller calls leave when the turn has ended.
 func (a *Agent) enter() error {
 	if err := a.rt.checkOpen(); err != nil {
 		return err
@@ -133,8 +133,7 @@ func (a *Agent) leave() {
 	}
 }
 
-// startClosing lets no new turn begin; the channel is closed when those in
-// flight have ended.
+// startClosing refuses new turns. The channel is closed when the running ones have ended.
 func (a *Agent) startClosing() (<-chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,6 +165,6 @@ func (a *Agent) cancelTurns(cause error) {
 	a.mu.Unlock()
 	for _, c := range a.all() {
 		c.stop(cause)
-		c.stopAside(cause)
+		c.stopCompaction(cause)
 	}
 }

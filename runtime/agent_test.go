@@ -291,7 +291,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 		{"an unknown tool", hook.AgentConfig{Name: "a", Tools: []string{"read", "raed"}}, `tool "raed": nobody owns it; did you mean "read"?`},
 		{"a short name of a long one", hook.AgentConfig{Name: "a", Tools: []string{"search"}}, `did you mean "mcp__files__search"?`},
 		{"nothing near", hook.AgentConfig{Name: "a", Tools: []string{"quantum"}}, `tool "quantum": nobody owns it`},
-		{"a negative limit", hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: -1}}, "limits but that of steps are not negative"},
+		{"a negative limit", hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: -1}}, "the limits of tokens, time and max_tokens must not be negative: they are -1, 0s and 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := rt.Register(t.Context(), tc.cfg)

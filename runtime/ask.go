@@ -9,12 +9,12 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
 )
 
-// Request is what waits for a person's answer: questions of an agent, or a tool call
-// that needs approval.
+// Request waits for a person's answer: to questions of an agent, or to a tool call that
+// needs approval.
 type Request = human.Request
 
-// Ask implements hook.Host. The events of a call tell that it needs approval, so
-// that such a request has no event of its own.
+// Ask implements hook.Host. A request for approval has no event of its own: those of the
+// call announce it.
 func (h *host) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
 	t := h.inTurn(ctx)
 	if t == nil {
@@ -36,49 +36,49 @@ func (h *host) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
 	return a.Response, err
 }
 
-// questionGiven is the event that tells how an inquiry has ended.
+// questionGiven returns the event of the end of an inquiry.
 func questionGiven(q hook.Inquiry, a human.Answer, err error) hook.Event {
 	given := hook.Event{Kind: event.QuestionGiven}
 	switch {
 	case errors.Is(err, hook.ErrUnanswered):
 		given.Text = "nobody answered in time"
 	case err != nil:
-		given.Text = "nobody waits for an answer any more"
+		given.Text = "the agent stopped waiting before anybody answered"
 	}
 	return given.WithDetail(hook.EventDetail{Inquiry: q, Response: a.Response, By: a.By})
 }
 
 // Pending returns the requests that wait for an answer, the oldest first. It does not
-// wait: a call that approval_asked has told of may still be about to ask; see
-// AwaitPending.
+// wait: the request of an event approval_asked may not be pending yet. See
+// [Runtime.AwaitPending].
 func (r *Runtime) Pending() []Request { return r.requests.Pending() }
 
-// AwaitPending waits until Pending has the requests for approval that the events
-// approval_asked of the conversation have told of so far, "" is every conversation. A
-// call that is approved or refused without a person's help makes none. It must not
-// be called by a hook or an observer while it is told of that event, for which the
-// call waits. The error is the cause of ctx.
+// AwaitPending waits until Pending has the requests for approval of all events
+// approval_asked that the conversation has emitted; "" is every conversation. A call that
+// needs no person's answer after all makes no request. A hook or an observer must not
+// call AwaitPending while it handles such an event, because the call waits for it. The
+// error is the cause of ctx.
 func (r *Runtime) AwaitPending(ctx context.Context, conversation string) error {
 	return r.requests.AwaitExpected(ctx, conversation)
 }
 
-// Answer answers a request of a conversation; by names who answers. A request for
-// approval can also be found by its id alone, with conversation "".
+// Answer answers a request of a conversation; by names the person. The id alone, with
+// conversation "", finds a request for approval.
 //
-// An answer to questions may come before they are put, as long as a turn of the
-// conversation runs: a client that has seen the call which will ask need not wait.
-// Such an answer is checked when the questions are put; one that does not fit is
-// dropped then, and another one is waited for.
+// While a turn of the conversation runs, an answer may come before its questions: a
+// client that has seen the tool call need not wait until it asks. Such an answer is
+// checked when the questions come. If it does not fit them, it is dropped, and the
+// request waits for another one.
 //
-// The error is ErrRequestUnknown if nobody asks that and nobody is about to,
-// ErrAnswered if somebody has answered or nobody waits any more; otherwise it says
-// what does not fit the request.
+// The error is ErrRequestUnknown if there is no such request and none can come,
+// ErrAnswered if the request has an answer or has ended, and otherwise says why the
+// answer does not fit.
 func (r *Runtime) Answer(conversation, id, by string, response hook.Response) error {
 	early := r.runs(conversation)
 	return r.requests.Answer(human.Key{Conversation: conversation, ID: id}, human.Answer{Response: response, By: by}, early)
 }
 
-// runs reports whether a turn of the conversation is running here.
+// runs reports whether a turn of the conversation runs in this process.
 func (r *Runtime) runs(conversation string) bool {
 	for _, a := range r.all() {
 		for _, c := range a.all() {

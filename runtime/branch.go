@@ -9,14 +9,13 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Fork makes a conversation of the same agent with another sender that has the
-// first turns of this one, its archive included, and goes its own way from there.
-// This one stays as it is and may be running: turns that have not ended are not
-// counted.
+// Fork makes a new conversation of the same agent with another sender. It has the first
+// turns of this one, with its archive. This conversation does not change. It may have a
+// running turn: only turns that have ended count.
 //
-// The errors: store.ErrNoTurn if there are fewer turns, store.ErrCompacted if a
-// summary stands for later ones too, store.ErrExists if the sender has a
-// conversation with the agent, ErrUnsupported if the store cannot do it.
+// The errors are store.ErrNoTurn if there are fewer turns, store.ErrCompacted if a
+// summary stands for later turns too, store.ErrExists if the sender already has a
+// conversation with the agent, and ErrUnsupported if the store cannot fork.
 func (c *Conversation) Fork(ctx context.Context, turns int, sender string) (*Conversation, error) {
 	if err := c.agent.check(); err != nil {
 		return nil, err
@@ -32,14 +31,14 @@ func (c *Conversation) Fork(ctx context.Context, turns int, sender string) (*Con
 	return c.agent.keep(ctx, rec, hook.SessionFork)
 }
 
-// Adopt gives a conversation of another project to this one, with the agent and the
-// sender, and with the conversations of its children. A turn of it that was
-// interrupted stays so: Resume goes on with it if it is asked to. What people have
-// granted in it is not granted any more. The agent need not be registered.
+// Adopt moves a conversation of another project, with those of its children, into the
+// project of this runtime, as the conversation of the agent with the sender. An
+// interrupted turn stays interrupted: [Conversation.Resume] continues it. The approvals
+// that people gave for the conversation end. The agent need not be registered.
 //
-// The errors: ErrBusy while a turn of it is running, store.ErrExists if the sender
-// has a conversation with the agent here, store.ErrUnknown, ErrUnsupported if the
-// store cannot do it.
+// The errors are ErrBusy while a turn of the conversation runs, store.ErrExists if the
+// sender already has a conversation with the agent here, store.ErrUnknown if there is no
+// conversation with the id, and ErrUnsupported if the store cannot adopt.
 func (r *Runtime) Adopt(ctx context.Context, id, agent, sender string) (store.Record, error) {
 	if err := r.checkOpen(); err != nil {
 		return store.Record{}, err
@@ -56,14 +55,14 @@ func (r *Runtime) Adopt(ctx context.Context, id, agent, sender string) (store.Re
 	return rec, nil
 }
 
-// Rewind takes away everything behind the first turns, as if it had not been said;
-// a turn that was interrupted goes with it. What it takes away stays in the store
-// as a branch that nobody reads. What tools have done is not undone. It is not
-// called from an event.
+// Rewind keeps the first turns of the conversation and removes everything after them, an
+// interrupted turn included; 0 removes all. The removed part stays in the store as a
+// branch that no turn reads. Effects of tools are not undone. It must not be called while
+// an event is delivered.
 //
-// The errors: ErrBusy while a turn is running, here or in another process, those
-// of Fork but for store.ErrExists, and store.ErrFenced if another process has got
-// the conversation meanwhile. Then nothing has changed.
+// The errors are ErrBusy while a turn runs, here or in another process, those of
+// [Conversation.Fork] except store.ErrExists, and store.ErrFenced if another process has
+// taken the conversation over. After an error nothing has changed.
 func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 	s, ok := c.agent.rt.o.Store.(store.Forker)
 	if !ok {
@@ -75,9 +74,9 @@ func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 	}
 	defer leave()
 	ctx = context.WithoutCancel(ctx)
-	defer func() { _ = c.thread.Lease.Release(ctx) }() // the next turn finds out if that did not work
-	tell := hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the conversation was rewound to the end of turn %d", turns)}
-	err = c.thread.Lease.Change(ctx, tell, func(at store.At) (int64, error) { return s.Rewind(ctx, c.ID(), at, turns) })
+	defer func() { _ = c.thread.Lease.Release(ctx) }() // if that fails, the next turn notices it
+	rewound := hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the conversation was rewound to the end of turn %d", turns)}
+	err = c.thread.Lease.Change(ctx, rewound, func(at store.At) (int64, error) { return s.Rewind(ctx, c.ID(), at, turns) })
 	if err != nil {
 		return fmt.Errorf("rewind conversation %s: %w", c.ID(), err)
 	}

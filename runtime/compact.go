@@ -21,71 +21,66 @@ const (
 	defaultRequest = 400_000
 )
 
-// LabelSummary is the label of the message that stands for what was compacted, and
-// LabelCompaction that of the request for it, by which hooks can tell it from a
-// turn's.
+// LabelSummary is the label of the message that replaces compacted turns. LabelCompaction
+// is the label of the request for a summary: by it hooks tell the request from a turn's.
 const (
 	LabelSummary    = "summary"
 	LabelCompaction = "compaction"
 )
 
-// CompactOptions say what is compacted and how; nil is all zero values.
+// CompactOptions configure a compaction; nil is all zero values.
 type CompactOptions struct {
-	// Keep is how many of the last turns stay as they are; 0 is 2,
-	// negative is none.
+	// Keep is how many of the last turns stay as they are; 0 is 2, negative is none.
 	Keep int
-	// KeepBytes, if positive, counts instead of Keep: as many of the last turns stay
-	// as have together no more bytes of text, arguments and results than that.
+	// KeepBytes, if positive, replaces Keep: the last turns stay whose texts, arguments
+	// and results have no more bytes together.
 	KeepBytes int
-	// Focus is what the summary has to pay attention to besides; "" is nothing.
+	// Focus names what the summary must also preserve; "" is nothing.
 	Focus string
-	// Model is asked for the summary; "" is the agent's.
+	// Model writes the summary; "" is the agent's model.
 	Model string
-	// MaxSummary is how many bytes a summary has at most; 0 is 16,000. A
-	// longer one is an error.
+	// MaxSummary bounds the summary in bytes; 0 is 16,000. A longer one is an error.
 	MaxSummary int
-	// MaxRequest is how many bytes of the past one request shows; 0 is
-	// 400,000. A longer past is summed up part by part, in several requests.
+	// MaxRequest bounds the older turns in one request, in bytes; 0 is 400,000. A longer
+	// past is summarised part by part, in several requests.
 	MaxRequest int
 }
 
-// Compacted says what became of a conversation.
+// Compacted is the result of a compaction.
 type Compacted struct {
-	// Summary is what the model wrote, or a hook.
+	// Summary is the text that the model or a hook wrote.
 	Summary string
-	// Archived is how many messages it stands for now, an earlier summary among
-	// them, and Kept how many follow it.
+	// Archived is how many messages the summary replaces, an earlier summary included,
+	// and Kept how many follow it.
 	Archived, Kept int
-	// Usage is what the summary has used, also where it could not be taken, and Cost
-	// what that costs.
+	// Usage and Cost are those of the requests for the summary, also if Compact failed.
 	Usage message.Usage
 	Cost  hook.Cost
 }
 
-// Compact puts a summary in the place of the older turns, which go to the archive.
-// Nothing does so by itself.
+// Compact replaces the older turns of the history by a summary and moves them to the
+// archive. The runtime never compacts by itself. Compact must not be called while an event
+// is delivered.
 //
-// The model is asked first, while turns may run. Then the summary is used only if
-// the history is still the one that it sums up, and no turn is running: otherwise
-// the error is ErrBusy or store.ErrConflict. Whatever the error, nothing has
-// changed, and it may be tried again. Turns are kept or archived whole, so no call
-// is parted from its result. A summary that is there already becomes part of the
-// new one. It is not called from an event.
+// Compact asks the model for the summary while turns may run. It uses the summary only if
+// the history is still the same and no turn runs: otherwise the error is ErrBusy or
+// store.ErrConflict. After an error nothing has changed, and the caller may try again. A
+// turn is kept or archived whole, so a call keeps its result. An earlier summary becomes
+// part of the new one.
 //
-// BeforeCompaction is asked first: it may skip the compaction, which is ErrSkipped
-// with the reason, hint at what the summary has to keep, or supply the summary, for
-// which no model is asked then. AfterCompaction is told once the summary has taken
-// the place of what it sums up, and only then.
+// BeforeCompaction runs first. It may skip the compaction, which is ErrSkipped with the
+// reason, give hints for the summary, or supply the summary, so that no model is asked.
+// AfterCompaction runs only after the summary was stored.
 //
-// Each request passes RewriteRequest, BeforeModel, WrapModel, OnModelError,
-// RewriteReply and AfterModel, so that what may not leave the program does not leave
-// it here. It is a step of a turn that only they see: its input has the label
-// LabelCompaction, and nothing else tells of it. Any answer but to go on, to respond
-// in the model's place, or to ask again after a failure, is an error.
+// Each request passes RewriteRequest, BeforeModel, WrapModel, OnModelError, RewriteReply
+// and AfterModel, because these hooks guard what leaves the program. The hooks see a step
+// of a turn whose input has the label LabelCompaction; no event announces that turn. Their
+// answers may be to continue, to respond instead of the model, and to retry after a
+// failure. Any other answer is an error.
 //
-// Other errors: ErrNothingToCompact, ErrSummary if the model fails or its text cannot be
-// used, ErrUnsupported if the store cannot do it, and store.ErrFenced if another
-// process has got the conversation meanwhile.
+// Other errors are ErrNothingToCompact, ErrSummary if the model fails or its text cannot
+// be used, ErrUnsupported if the store cannot compact, and store.ErrFenced if another
+// process has taken the conversation over.
 func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacted, error) {
 	var opts CompactOptions
 	if o != nil {
@@ -93,7 +88,7 @@ func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacte
 	}
 	opts.Keep = max(0, cmp.Or(opts.Keep, defaultKeep))
 	opts.MaxSummary, opts.MaxRequest = cmp.Or(opts.MaxSummary, defaultSummary), cmp.Or(opts.MaxRequest, defaultRequest)
-	ctx, done, err := c.aside(ctx)
+	ctx, done, err := c.enterCompaction(ctx)
 	if err != nil {
 		return Compacted{}, err
 	}
@@ -108,8 +103,8 @@ func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacte
 	return made, err
 }
 
-// Archive returns the messages that compaction has ever moved away, oldest first.
-// ErrUnsupported if the store has no archive.
+// Archive returns all messages that compactions have moved out of the history, the oldest
+// first. The error is ErrUnsupported if the store has no archive, or that of the store.
 func (c *Conversation) Archive(ctx context.Context) ([]message.Message, error) {
 	s, ok := c.agent.rt.o.Store.(store.Compacter)
 	if !ok {
@@ -118,17 +113,17 @@ func (c *Conversation) Archive(ctx context.Context) ([]message.Message, error) {
 	return s.Archive(ctx, c.ID())
 }
 
-// aside lets something go on beside turns that ends with the agent, and only once
-// at a time. Who may calls the function at the end.
-func (c *Conversation) aside(ctx context.Context) (context.Context, func(), error) {
+// enterCompaction begins a compaction, one at a time. Turns may run meanwhile. The context
+// ends when the turns of the agent are cancelled. The caller calls the function at the end.
+func (c *Conversation) enterCompaction(ctx context.Context) (context.Context, func(), error) {
 	if err := c.agent.enter(); err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
-	busy := c.cancelAside != nil
+	busy := c.cancelCompaction != nil
 	if !busy {
-		c.cancelAside = cancel
+		c.cancelCompaction = cancel
 	}
 	c.mu.Unlock()
 	if busy {
@@ -141,25 +136,25 @@ func (c *Conversation) aside(ctx context.Context) (context.Context, func(), erro
 	}
 	return ctx, func() {
 		c.mu.Lock()
-		c.cancelAside = nil
+		c.cancelCompaction = nil
 		c.mu.Unlock()
 		cancel(nil)
 		c.agent.leave()
 	}, nil
 }
 
-// stopAside ends what goes on beside turns.
-func (c *Conversation) stopAside(cause error) {
+// stopCompaction cancels the compaction, if one runs.
+func (c *Conversation) stopCompaction(cause error) {
 	c.mu.Lock()
-	cancel := c.cancelAside
+	cancel := c.cancelCompaction
 	c.mu.Unlock()
 	if cancel != nil {
 		cancel(cause)
 	}
 }
 
-// compactable is a store whose conversations can be compacted: where turns end is
-// told by a dump.
+// compactable is a store whose conversations can be compacted: its dumps say where turns
+// end.
 type compactable interface {
 	store.Compacter
 	store.Porter
@@ -194,7 +189,7 @@ func (c *Conversation) compact(ctx context.Context, o *CompactOptions) (Compacte
 	return made, nil
 }
 
-// beforeCompaction asks the hooks about the compaction. The error is ErrSkipped.
+// beforeCompaction calls the hooks at BeforeCompaction. The error is ErrSkipped.
 func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.CompactionDecision, error) {
 	hooks := c.agent.core.Hooks
 	if !hooks.Has(point.BeforeCompaction) {
@@ -223,7 +218,7 @@ func skipped(v hook.Verdict) error {
 	return fmt.Errorf("%w: %s", ErrSkipped, text)
 }
 
-// afterCompaction tells the hooks what a compaction did.
+// afterCompaction calls the hooks at AfterCompaction.
 func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compacted) {
 	hooks := c.agent.core.Hooks
 	if !hooks.Has(point.AfterCompaction) {
@@ -244,10 +239,10 @@ func messagesOf(kept []store.Kept) []message.Message {
 	return out
 }
 
-// bytesPerToken is the usual guess.
+// bytesPerToken is the usual estimate.
 const bytesPerToken = 4
 
-// tokensOf estimates what the messages take.
+// tokensOf estimates the tokens of the messages.
 func tokensOf(messages []message.Message) (n int64) {
 	for _, m := range messages {
 		n += int64(sizeOf(m)+bytesPerToken-1) / bytesPerToken
@@ -255,23 +250,23 @@ func tokensOf(messages []message.Message) (n int64) {
 	return n
 }
 
-// summaryMessage is a summary as the history has it.
+// summaryMessage returns the message of a summary in the history.
 func summaryMessage(summary string) message.Message {
 	m := message.UserText(summaryHead + summary)
 	m.Label = LabelSummary
 	return m
 }
 
-// past is what a conversation was when it was read.
+// past is the history of a conversation when it was read.
 type past struct {
 	record   store.Record
 	messages []store.Kept
-	// cut is how many messages are to be archived, and archived the same in the
-	// store, which counts damaged ones too.
+	// cut is the number of messages to archive, and archived that number in the store,
+	// which counts damaged messages too.
 	cut, archived int
 }
 
-// past reads the conversation and says what is to be archived.
+// past reads the conversation and decides how much of it to archive.
 func (c *Conversation) past(ctx context.Context, s store.Porter, o *CompactOptions) (past, error) {
 	rec, err := c.thread.Lease.Record(ctx)
 	if err != nil {
@@ -297,13 +292,12 @@ func (c *Conversation) past(ctx context.Context, s store.Porter, o *CompactOptio
 	return p, nil
 }
 
-// unfinished is why nothing behind a turn can be changed.
+// unfinished returns the error for a conversation whose last turn has not ended.
 func (c *Conversation) unfinished() error {
-	return fmt.Errorf("%w: %s; one that was interrupted is ended by resuming it or by sending", ErrBusy, c.ID())
+	return fmt.Errorf("%w: %s; to end an interrupted turn, resume it or send a message", ErrBusy, c.ID())
 }
 
-// damaged returns the positions of the damaged parts that the error tells of, in
-// order.
+// damaged returns the positions of the damaged parts that the error lists, in order.
 func damaged(err error, part string) []int64 {
 	switch e := err.(type) {
 	case *store.DamagedError:
@@ -322,7 +316,7 @@ func damaged(err error, part string) []int64 {
 	return nil
 }
 
-// cut returns how many messages stand before the turns that are kept.
+// cut returns the number of messages before the kept turns.
 func (o *CompactOptions) cut(messages []store.Kept) int {
 	cut, turns, size := len(messages), 0, 0
 	for end := len(messages); end > 0; turns++ {
@@ -341,7 +335,7 @@ func (o *CompactOptions) cut(messages []store.Kept) int {
 	return cut
 }
 
-// sizeOf is the bytes of what was said, called and returned.
+// sizeOf returns the bytes of the message's texts, arguments and results.
 func sizeOf(m message.Message) (n int) {
 	for _, b := range m.Content.All() {
 		n += len(b.Text) + len(b.JSON)
@@ -349,8 +343,7 @@ func sizeOf(m message.Message) (n int) {
 	return n + len(m.Result.Text())
 }
 
-// replacePast puts the summary in the place of what it sums up, if that is still
-// there and no turn is running.
+// replacePast stores the summary, if the history has not changed and no turn runs.
 func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p past, made Compacted) error {
 	ctx, leave, err := c.enterBriefly(ctx)
 	if err != nil {
@@ -359,7 +352,7 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	defer leave()
 	waits := ctx
 	ctx = context.WithoutCancel(ctx)
-	defer func() { _ = c.thread.Lease.Release(ctx) }() // the next turn finds out if that did not work
+	defer func() { _ = c.thread.Lease.Release(ctx) }() // if that fails, the next turn notices it
 	if made.Usage != (message.Usage{}) {
 		c.host.emit(ctx, hook.Event{Kind: event.Usage}.WithUsage(made.Usage, made.Cost, ""))
 	}
@@ -367,7 +360,7 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	case c.thread.Lease.Interrupted():
 		return c.unfinished()
 	case c.thread.Lease.Version() != p.record.Version:
-		return fmt.Errorf("%w: it was at version %d and is at %d", store.ErrConflict, p.record.Version, c.thread.Lease.Version())
+		return fmt.Errorf("%w: the summary is of version %d, the conversation has version %d; compact again", store.ErrConflict, p.record.Version, c.thread.Lease.Version())
 	}
 	err = c.thread.Lease.Change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
 		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary))

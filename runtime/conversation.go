@@ -16,69 +16,70 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Conversation is the history of one agent and one sender. It runs one turn at a
-// time and is safe for concurrent use.
+// Conversation is the conversation of one agent with one sender: its history and its
+// turns, one at a time. It is safe for concurrent use.
 type Conversation struct {
 	agent *Agent
 	host  *host
-	// thread is the conversation as its turns use it.
+	// thread is the part that turns use.
 	thread loop.Thread
-	// parent is the id of the conversation whose turn this one's is a child of; ""
-	// for one that people see.
+	// parent is the id of the parent turn's conversation; "" if this is no child's.
 	parent string
 
 	mu sync.Mutex
-	// running is the handle on who has the conversation; nil if nobody has. brief: it is no
-	// turn but a change that takes a moment.
+	// running is the turn that occupies the conversation; nil if it is free. brief: a
+	// short change occupies it, which is no turn.
 	running *Turn
 	brief   bool
-	// waiting are those who queue for it, the first in front.
+	// waiting is the queue of turns, the next one first.
 	waiting []waiter
-	// cancelAside ends what goes on beside turns; nil if nothing does.
-	cancelAside context.CancelCauseFunc
+	// cancelCompaction cancels the running compaction; nil if there is none.
+	cancelCompaction context.CancelCauseFunc
 }
 
-// TurnOptions say how a turn is to run; nil is all zero values.
+// TurnOptions configure a turn; nil is all zero values.
 type TurnOptions struct {
-	// Observe is handed the turn's events, in order. Nil is handed none. If it or a hook
-	// hangs at an event and the turn is cancelled, no further one is handed to it.
+	// Observe gets the events of the turn, in order, one at a time; nil gets none. If it
+	// or a hook hangs at an event and the turn is cancelled, it gets no further event.
 	Observe func(hook.Event)
-	// WhenBusy says what to do while another turn of the conversation runs.
+	// WhenBusy says what to do while another turn of the conversation runs; 0 is Refuse.
 	WhenBusy Busy
-	// Guest is the name of another registered agent that answers in this
-	// conversation: with text only, under its own instructions, and what it says is
-	// kept with its name. "" is the conversation's own agent.
+	// Guest is the name of another registered agent that answers in this conversation:
+	// with text only, and under its own instructions. Its messages are stored with its
+	// name. "" is the conversation's own agent.
 	Guest string
-	// Layers are laid over the hooks for this turn and the turns of its children. They
-	// do not reach what lasts longer: sessions, compaction and the registration of
-	// agents. A turn that another process goes on with goes on without them.
+	// Layers change the hooks for this turn and the turns of its children. They do not
+	// apply to what outlasts the turn: sessions, compaction and the registration of
+	// agents. A turn that another process resumes continues without them.
 	Layers []plan.Layer
-	// Unasked is for Resume where nobody has asked for it: a turn that began in
-	// another project is left as it is, with ErrNotInterrupted.
-	Unasked bool
+	// SameProject makes Resume refuse a turn that began in another project, with
+	// ErrNotInterrupted. It is for programs that resume turns without a user's request.
+	SameProject bool
 }
 
 // Busy says what to do while another turn of the conversation runs.
 type Busy int
 
 const (
-	// Refuse answers ErrBusy at once.
+	// Refuse returns ErrBusy at once.
 	Refuse Busy = iota
-	// Queue waits for its turn: those who wait get the conversation in the order in
-	// which they came. A turn in another process is waited for too, but then the
-	// order is that in which its end is noticed. An observer, a hook or a tool of
-	// the turn that runs would wait for itself: it uses Refuse, or Steer.
+	// Queue waits until the conversation is free, in the order of the calls. It waits for
+	// a turn of another process too, but waiters of several processes have no order. An
+	// observer, a hook or a tool of the running turn would wait for itself: it uses
+	// Refuse, or [Turn.Steer].
 	Queue
-	// briefly is Refuse for what takes a moment: turns that come meanwhile wait for
-	// it and are not refused.
+	// briefly is Refuse for a short change: turns that come meanwhile wait for its end
+	// and are not refused.
 	briefly
 )
 
-// Conversation returns the conversation of the agent with the sender, which the
-// store creates if there is none. The same value is returned until the agent is
-// unregistered: then ErrAgentClosing or ErrAgentUnknown, and ErrClosed after
-// [Runtime.Close]. Its messages are read at the first turn, and again at one that
-// finds them changed by another process.
+// Conversation returns the agent's conversation with the sender. The store creates it if
+// there is none. All calls return the same value, which reads its messages at its first
+// turn, and again at a turn that finds them changed by another process.
+//
+// The errors are ErrAgentClosing and ErrAgentUnknown once the agent is being unregistered,
+// ErrClosed after [Runtime.Close], ErrChild if the conversation is a child's, and those of
+// the store.
 func (a *Agent) Conversation(ctx context.Context, sender string) (*Conversation, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -111,12 +112,12 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 	})
 }
 
-// keep makes the conversation unless somebody else just has. Its first session
-// begins with the source.
+// keep returns the conversation of the record. It makes one unless another call just has.
+// The first session of a new one begins with the source.
 func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionSource) (*Conversation, error) {
 	c := a.newConversation(rec, nil)
 	c.thread.Begins(source)
-	if _, err := c.thread.Lease.ReadStates(ctx, rec); err != nil { // what cannot be read is told when a turn begins
+	if _, err := c.thread.Lease.ReadStates(ctx, rec); err != nil { // the next turn reports states that cannot be read
 		return nil, fmt.Errorf("states of conversation %s: %w", rec.ID, err)
 	}
 	a.mu.Lock()
@@ -129,15 +130,15 @@ func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionS
 	return c, nil
 }
 
-// drop forgets the conversation: the next who asks for its key gets another one.
+// drop forgets the conversation: the next call for its key makes another one.
 func (a *Agent) drop(c *Conversation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.conversations = slices.DeleteFunc(a.conversations, func(o *Conversation) bool { return o == c })
 }
 
-// newConversation returns the conversation. Its turns are children of turns of the parent,
-// if that is not nil.
+// newConversation returns the conversation of the record. With a parent, its turns are
+// children of the parent's turns.
 func (a *Agent) newConversation(rec store.Record, parent *host) *Conversation {
 	c := &Conversation{agent: a, parent: rec.Parent}
 	c.host = c.newHost(rec.ID, parent)
@@ -152,33 +153,34 @@ func (a *Agent) newConversation(rec store.Record, parent *host) *Conversation {
 	return c
 }
 
-// ID is the conversation's id in the store.
+// ID returns the conversation's id in the store.
 func (c *Conversation) ID() string { return c.thread.Place.ID() }
 
-// Agent returns the agent.
+// Agent returns the agent of the conversation.
 func (c *Conversation) Agent() *Agent { return c.agent }
 
-// Sender is who talks to the agent.
+// Sender returns the name of the party that talks to the agent.
 func (c *Conversation) Sender() string { return c.thread.Place.Sender() }
 
-// Send runs one turn and returns how it ended: it is Start and Wait, but the end of ctx
-// stops the turn. Events are handed to the observer, if there is one, on the goroutine of
-// the turn's loop, except for what a running tool or a hook emits from elsewhere: never
-// two at a time, and none after Send has returned. An observer that panics is not called
-// again: the turn goes on, and a diagnostic tells the hook.
+// Send runs one turn and returns its outcome. It is Start and Wait, except that the end of
+// ctx cancels the turn.
 //
-// A turn that another process has left unfinished is brought to its end first,
-// without asking a model: see [Conversation.Resume].
+// The observer, if there is one, gets the events of the turn: one at a time, and none after
+// Send has returned. It is called on the goroutine of the turn's loop, or on that of the
+// hook or tool that emits the event. An observer that panics is not called again: the turn
+// continues, and a diagnostic event reports the panic.
+//
+// If the last turn was interrupted, Send first ends that turn, without asking a model. To
+// continue it instead, call [Conversation.Resume].
 //
 // The error is non-nil only if no turn began: ErrBusy, ErrNoInput, ErrClosed,
-// ErrAgentClosing, ErrAgentUnknown, or the store's. How a turn ended is in the outcome,
-// whose Err is non-nil if it failed or was cancelled.
+// ErrAgentClosing, ErrAgentUnknown, or the store's. If the turn failed or was cancelled,
+// the Err of the outcome is non-nil.
 //
-// When ctx ends, the turn is cancelled: what has been done is kept, and the next turn goes
-// on from there. A hook, an observer or a model that ignores its context holds a cancelled
-// turn for the grace period, and then it is abandoned: see [Runtime.Abandoned]. Whatever
-// else the turn waits for, Send returns two grace periods after its cancellation at the
-// latest.
+// A cancelled turn keeps the messages and results so far, and the next turn continues from
+// there. If a hook, an observer or a model ignores its context, the turn waits for the
+// grace period and then abandons it: see [Runtime.Abandoned]. Send returns two grace
+// periods after the cancellation at the latest.
 func (c *Conversation) Send(ctx context.Context, in message.Input, o *TurnOptions) (hook.TurnOutcome, error) {
 	if in.Messages.Len() == 0 {
 		return loop.Refused(ErrNoInput), ErrNoInput
@@ -193,7 +195,7 @@ func (c *Conversation) Send(ctx context.Context, in message.Input, o *TurnOption
 	return out, t.h.NotBegun(out)
 }
 
-// answer ends the turn that was interrupted, if there is one, and runs the next one.
+// answer ends the interrupted turn, if there is one, and runs the next turn.
 func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o *TurnOptions) hook.TurnOutcome {
 	if c.thread.Lease.Interrupted() {
 		if err := errors.Join(c.thread.Settle(ctx, &t.h), c.thread.GivenUp(ctx)); err != nil {
@@ -210,12 +212,12 @@ func orZero(o *TurnOptions) TurnOptions {
 	return *o
 }
 
-// enter gets the conversation for the turn with that context: its place in this process,
-// the agent's leave, the lease, and what the store has. Whoever got it calls Turn.leave.
-// With ErrBusy comes the turn that runs here, if there is one.
+// enter gets the conversation for the turn with that context: in this process, at the
+// agent, and by its lease. It reads changes from the store. If enter succeeds, the caller
+// calls Turn.leave. With ErrBusy it returns the turn that runs here, if there is one.
 func (c *Conversation) enter(ctx context.Context, t *Turn, when Busy) (other *Turn, err error) {
 	defer func() {
-		if err != nil { // somebody who was refused may wait for the turn
+		if err != nil { // other goroutines may wait for the turn
 			t.h.End(loop.Refused(err))
 		}
 	}()
@@ -234,8 +236,8 @@ func (c *Conversation) enter(ctx context.Context, t *Turn, when Busy) (other *Tu
 	return nil, nil
 }
 
-// enterBriefly is enter for a change that takes a moment and is no turn. Whoever got the
-// conversation calls the function.
+// enterBriefly is enter for a short change that is no turn. The caller calls the function
+// at the end of the change.
 func (c *Conversation) enterBriefly(ctx context.Context) (context.Context, func(), error) {
 	t, ctx := c.newHandle(ctx)
 	_, err := c.enter(ctx, t, briefly)
@@ -259,14 +261,14 @@ func (c *Conversation) reserve(ctx context.Context, t *Turn, when Busy) (other *
 	return nil, nil
 }
 
-// leave gives back what enter got.
+// leave undoes enter.
 func (c *Conversation) leave(t *Turn) {
 	t.h.Cancel(nil)
 	c.agent.leave()
 	c.vacate()
 }
 
-// stop cancels whoever has the conversation.
+// stop cancels the turn or the change that occupies the conversation.
 func (c *Conversation) stop(cause error) {
 	c.mu.Lock()
 	t := c.running
@@ -276,15 +278,15 @@ func (c *Conversation) stop(cause error) {
 	}
 }
 
-// waiter waits for the conversation.
+// waiter is a turn or a change that waits for the conversation.
 type waiter struct {
 	turn  *Turn
 	brief bool
-	// ready is closed when the waiter has the conversation.
+	// ready is closed when the conversation is the waiter's.
 	ready chan struct{}
 }
 
-// occupy takes the conversation, or waits for it. With ErrBusy comes the turn that has it.
+// occupy takes the conversation, or waits for it. With ErrBusy it returns the running turn.
 func (c *Conversation) occupy(ctx context.Context, t *Turn, when Busy) (other *Turn, err error) {
 	w := waiter{turn: t, brief: when == briefly}
 	c.mu.Lock()
@@ -293,7 +295,7 @@ func (c *Conversation) occupy(ctx context.Context, t *Turn, when Busy) (other *T
 		c.mu.Unlock()
 		return nil, nil
 	}
-	if when != Queue && !(c.brief && len(c.waiting) == 0) { // one turn can follow what is brief
+	if when != Queue && !(c.brief && len(c.waiting) == 0) { // one turn may wait for a short change
 		other = c.runningLocked()
 		c.mu.Unlock()
 		return other, fmt.Errorf("%w: %s", ErrBusy, c.ID())
@@ -306,13 +308,13 @@ func (c *Conversation) occupy(ctx context.Context, t *Turn, when Busy) (other *T
 		return nil, nil
 	case <-ctx.Done():
 	}
-	if !c.giveUp(t) { // it came in the same moment
+	if !c.giveUp(t) { // it got the conversation at the same moment
 		c.vacate()
 	}
 	return nil, context.Cause(ctx)
 }
 
-// giveUp takes the turn out of the queue; false if it is not in there.
+// giveUp removes the turn from the queue. It returns false if the turn has left it.
 func (c *Conversation) giveUp(t *Turn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -324,7 +326,7 @@ func (c *Conversation) giveUp(t *Turn) bool {
 	return true
 }
 
-// vacate hands the conversation to the first waiter.
+// vacate frees the conversation, or gives it to the first waiter.
 func (c *Conversation) vacate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,57 +7,55 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 )
 
-// Sentinels that callers test with errors.Is. They come wrapped with the name
-// they are about.
+// Sentinels that callers test with errors.Is. Errors wrap them with the name of the agent,
+// the conversation or the operation.
 var (
 	// ErrNotOpen: Open has not been called yet, or failed.
-	ErrNotOpen = errors.New("runtime: not open")
+	ErrNotOpen = errors.New("runtime: not open; call Open first")
 	// ErrClosed: Close has been called.
 	ErrClosed = loop.ErrClosed
-	// ErrAgentUnknown: no agent of that name is registered.
+	// ErrAgentUnknown: no agent with that name is registered.
 	ErrAgentUnknown = errors.New("runtime: no such agent")
-	// ErrAgentExists: the name is taken, or being registered.
+	// ErrAgentExists: an agent with that name is registered or being registered.
 	ErrAgentExists = errors.New("runtime: the agent exists already")
 	// ErrAgentClosing: the agent is being unregistered and takes no new turns.
 	ErrAgentClosing = loop.ErrAgentClosing
-	// ErrBusy: a turn of the conversation is in flight; send again when it has
-	// ended.
+	// ErrBusy: a turn of the conversation is running.
 	ErrBusy = errors.New("runtime: a turn of this conversation is still running; wait for its end, cancel it, or have the message queued or steered (TurnOptions.WhenBusy, when_busy over HTTP)")
-	// ErrChild: the conversation is of an agent that another one has run. It goes on in
-	// a turn of that one or not at all, because it may do no more than that one.
+	// ErrChild: the conversation belongs to the turn of a child agent. Only its parent can
+	// continue it, because a child may not do more than its parent.
 	ErrChild = errors.New("runtime: the conversation belongs to a task that another agent delegated; send to the agent itself, with another sender")
-	// ErrIdle: no turn is running that could be steered; send instead.
+	// ErrIdle: no turn is running, so Steer has no target; send the message instead.
 	ErrIdle = loop.ErrIdle
-	// ErrNotInterrupted: there is no turn that could be resumed.
+	// ErrNotInterrupted: there is no turn to resume.
 	ErrNotInterrupted = errors.New("runtime: no turn of this conversation was interrupted")
-	// ErrStopped is the cause with which a turn ends that its user has stopped.
+	// ErrStopped: the user has stopped the turn. It is the cause of Turn.Stop(nil).
 	ErrStopped = loop.ErrStopped
-	// ErrLeaseLost: another process has taken the conversation over, because it
-	// took this one for gone. What this turn did since is not stored.
+	// ErrLeaseLost: another process has taken the conversation over, because this one did
+	// not renew its lease in time. Nothing that this turn did since then is stored.
 	ErrLeaseLost = loop.ErrLeaseLost
-	// ErrNothingToCompact: there is nothing before the turns that are kept.
-	ErrNothingToCompact = errors.New("runtime: nothing to compact: all turns are kept or behind the last summary; keep fewer, or wait for more")
-	// ErrSkipped: a hook does not want the conversation compacted now.
+	// ErrNothingToCompact: no turn precedes the turns that are kept.
+	ErrNothingToCompact = errors.New("runtime: nothing to compact: all turns are kept or follow the last summary; keep fewer turns, or compact later")
+	// ErrSkipped: a hook has skipped the compaction.
 	ErrSkipped = errors.New("runtime: a hook has skipped the compaction")
-	// ErrSummary: the model has failed, or what it wrote cannot take the place of
-	// anything.
+	// ErrSummary: the model failed, or its summary is empty, too long or incomplete.
 	ErrSummary = loop.ErrSummary
-	// ErrUnsupported: the store cannot do that.
+	// ErrUnsupported: the store does not support the operation.
 	ErrUnsupported = errors.New("runtime: the store does not support it")
-	// ErrArguments: too many replies in a row had calls whose arguments are no JSON.
+	// ErrArguments: too many consecutive replies had calls whose arguments are no JSON; see
+	// Limits.Unreadable.
 	ErrArguments = loop.ErrArguments
-	// ErrAnswered: the request has an answer already, or nobody waits for one.
+	// ErrAnswered: the request has an answer already, or has ended.
 	ErrAnswered = human.ErrAnswered
-	// ErrRequestUnknown: nobody has asked that, and nobody is about to.
+	// ErrRequestUnknown: there is no such request, and none can come.
 	ErrRequestUnknown = human.ErrUnknown
-	// ErrRejected: a hook rejected the request or the reply, so that the turn
-	// failed.
+	// ErrRejected: the turn failed because a hook rejected the request or the reply.
 	ErrRejected = loop.ErrRejected
-	// ErrRetries: a hook asked for one more reply than is allowed. It comes with the
-	// error of the model if that is why.
+	// ErrRetries: hooks asked for more retries in one step than are allowed. If a failure of
+	// the model caused the last retry, the error wraps that failure too.
 	ErrRetries = loop.ErrRetries
-	// ErrNoInput: there was nothing to send, or Preprocess left nothing.
+	// ErrNoInput: the input has no message, or Preprocess has removed them all.
 	ErrNoInput = loop.ErrNoInput
-	// ErrAbandoned: calls or hooks that ignored their context still run.
+	// ErrAbandoned: calls of tools or hooks that ignored their context still run.
 	ErrAbandoned = errors.New("runtime: abandoned work has not ended")
 )

@@ -11,9 +11,10 @@ import (
 
 var _ loop.Owner = (*Agent)(nil)
 
-// agentOf and findAgent are how turns find other agents.
+// agentOf returns a registered agent, for turns.
 func (r *Runtime) agentOf(name string) (*loop.Agent, error) { return coreOf(r.Agent(name)) }
 
+// findAgent is find for turns.
 func (r *Runtime) findAgent(ctx context.Context, name string) (*loop.Agent, error) {
 	return coreOf(r.find(ctx, name))
 }
@@ -28,7 +29,7 @@ func coreOf(a *Agent, err error) (*loop.Agent, error) {
 // Admit implements loop.Owner.
 func (a *Agent) Admit(th *loop.Thread) (dismiss func(), err error) {
 	c := th.Host.(*host).conv
-	a.keepChild(c) // first, so that who cancels the agent's turns finds it
+	a.keepChild(c) // before enter, so that cancelTurns finds it
 	if err := a.enter(); err != nil {
 		a.dropChild(c)
 		return nil, err
@@ -69,13 +70,14 @@ func (c child) Leave(h *loop.Handle) {
 // Drop implements loop.Child.
 func (c child) Drop() { c.conv.agent.dropChild(c.conv) }
 
-// find returns the agent, which is registered now if it was not.
+// find returns the agent. If it is not registered, find registers it with the
+// configuration of Options.FindAgent.
 func (r *Runtime) find(ctx context.Context, name string) (*Agent, error) {
 	agent, err := r.Agent(name)
 	if !errors.Is(err, ErrAgentUnknown) || r.o.FindAgent == nil {
 		return agent, err
 	}
-	unlock, err := r.finding.Lock(ctx, name, "", nil) // one of several tasks for it registers it
+	unlock, err := r.finding.Lock(ctx, name, "", nil) // one of several callers registers it
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func (r *Runtime) find(ctx context.Context, name string) (*Agent, error) {
 	}
 	cfg.Name = name
 	agent, err = r.Register(context.WithoutCancel(ctx), cfg)
-	if errors.Is(err, ErrAgentExists) { // somebody else just has
+	if errors.Is(err, ErrAgentExists) { // another goroutine just did
 		return r.Agent(name)
 	}
 	return agent, err
@@ -107,7 +109,7 @@ func (a *Agent) dropChild(c *Conversation) {
 	a.mu.Unlock()
 }
 
-// all returns the agent's conversations, also those of child turns.
+// all returns the agent's conversations, including those of child turns.
 func (a *Agent) all() []*Conversation {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,21 +10,23 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 )
 
-// Turn is a handle on one turn of a conversation: see [Conversation.Start]. It stays
-// readable after the turn has ended. It is safe for concurrent use.
+// Turn is a handle on one turn of a conversation; see [Conversation.Start]. It can still be
+// read after the turn has ended. It is safe for concurrent use.
 type Turn struct {
 	conv *Conversation
 	h    loop.Handle
-	// follower has the events of the running turn held for Events; nil for Send.
+	// follower makes the runtime hold the events of the running turn for Events; nil for
+	// Send.
 	follower *Reader
 }
 
-// Start runs a turn in the background and returns when it has begun: its input is stored,
-// and [Turn.Steer] reaches it. Until then ctx can give it up. Afterwards the turn has the
-// values of ctx, and only [Turn.Stop], the agent and the runtime end it.
+// Start starts a turn on a goroutine of its own and returns when the turn has begun: its
+// input is stored, and [Turn.Steer] works. If ctx ends before that, the turn does not
+// begin. Later the turn keeps the values of ctx, but the end of ctx does not cancel it. To
+// cancel it, call [Turn.Stop], unregister the agent or close the runtime.
 //
-// The error is that of [Conversation.Send]. With ErrBusy comes the turn that runs, which
-// may not have begun yet; nil if it runs in another process.
+// The errors are those of [Conversation.Send]. With ErrBusy, Start returns the running
+// turn, which may not have begun yet; nil if it runs in another process.
 func (c *Conversation) Start(ctx context.Context, in message.Input, o *TurnOptions) (*Turn, error) {
 	if in.Messages.Len() == 0 {
 		return nil, ErrNoInput
@@ -58,7 +60,7 @@ func (c *Conversation) start(
 		return t, nil
 	case <-t.h.Done():
 	}
-	if _, err := t.h.Outcome(); err != nil { // it can have begun, too
+	if _, err := t.h.Outcome(); err != nil { // the turn may have begun and ended
 		return nil, err
 	}
 	return t, nil
@@ -70,14 +72,14 @@ func (c *Conversation) newHandle(ctx context.Context) (*Turn, context.Context) {
 	return t, t.h.Init(ctx)
 }
 
-// leave gives the conversation back and tells whoever waits how the turn has ended.
+// leave frees the conversation and ends the handle with the outcome.
 func (t *Turn) leave(out hook.TurnOutcome) {
 	t.conv.leave(t)
 	t.h.End(out)
 }
 
-// Running returns the turn that has the conversation, which may not have begun yet; nil
-// if there is none, or if it runs in another process.
+// Running returns the running turn of the conversation, which may not have begun yet. It
+// is nil if no turn runs in this process.
 func (c *Conversation) Running() *Turn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +93,8 @@ func (c *Conversation) runningLocked() *Turn {
 	return c.running
 }
 
-// Running returns the turns that run, without those of subagents, in no order.
+// Running returns the running turns of this process, without those of subagents, in no
+// order.
 func (r *Runtime) Running() []*Turn {
 	var out []*Turn
 	for _, a := range r.all() {
@@ -110,38 +113,41 @@ func (t *Turn) Conversation() *Conversation { return t.conv }
 // ID returns the id of the turn; "" before it has begun.
 func (t *Turn) ID() string { return t.h.ID() }
 
-// Before returns the position in front of the turn's first event; the zero one before it
-// has begun. A turn that was resumed has its first event again.
+// Before returns the position directly before the turn's first event; zero before the turn
+// has begun. A resumed turn emits its first event again, and Before is its position.
 func (t *Turn) Before() Position { return t.h.Before() }
 
-// Begun is closed when the turn has begun. The channel of a turn that ends without
-// having begun stays open.
+// Begun returns a channel that is closed when the turn has begun. It stays open if the turn
+// ends before that.
 func (t *Turn) Begun() <-chan struct{} { return t.h.Begun() }
 
-// Done is closed when the turn has ended and the next one can begin.
+// Done returns a channel that is closed when the turn has ended and the next one can begin.
 func (t *Turn) Done() <-chan struct{} { return t.h.Done() }
 
-// Ending reports whether the turn emits or has emitted the event of its end. Whoever saw
-// that event and is then refused with ErrBusy waits for Done.
+// Ending reports whether the turn is emitting, or has emitted, the event of its end. The
+// conversation stays busy until Done. A caller that has seen that event and gets ErrBusy
+// waits for Done.
 func (t *Turn) Ending() bool { return t.h.Ending() }
 
-// Steer says something to the turn while it runs: it is added to the history
-// before the next step, in the order in which such messages came. It is stored when
-// Steer returns. If the turn was about to end, it goes on with another step; if it is
-// cancelled, the next turn finds it. Only if a turn is ended without a hook that hangs, what
-// the hooks have not let through is refused. ErrIdle if the turn has ended, or has not begun.
+// Steer sends another message to the running turn. When Steer returns, the message is
+// stored; the turn adds it to the history before its next step, in the order of the calls.
+// A turn that was about to end continues with another step. If the turn is cancelled, the
+// next turn gets the message. If a hook hangs and the turn ends without it, messages that
+// have not passed the hooks are refused. The error is ErrIdle if the turn has not begun or
+// has ended, and otherwise the store's.
 //
-// Like the message that a turn begins with, it passes Preprocess and BeforeTurn: before
-// the next step, on the loop's goroutine. The event steered tells that it got through.
-// If a hook refuses it, or answers it itself, the model never sees it, the turn goes
-// on, and the event steer_refused has the reason or the answer.
+// Like the first message of a turn, it passes Preprocess and BeforeTurn, before the next
+// step and on the loop's goroutine. Then the turn emits the event steered. If a hook
+// refuses or answers the message, the model never sees it and the turn continues; the
+// event steer_refused has the reason or the answer.
 func (t *Turn) Steer(ctx context.Context, in message.Input) error {
 	return t.conv.thread.Steer(ctx, &t.h, in)
 }
 
-// Stop cancels the turn and does not wait for its end. What has been done is kept. The
-// cause becomes the error of the outcome. Nil is ErrStopped: its user wants it, and the
-// stop reason is user_requested. A turn that has ended stays as it is.
+// Stop cancels the turn and does not wait for its end. The turn keeps its messages and
+// results so far. The cause becomes the error of the outcome. Nil is ErrStopped, a stop by
+// the user, and the stop reason is then user_requested. Stop does nothing after the end of
+// the turn.
 func (t *Turn) Stop(cause error) {
 	if cause == nil {
 		cause = ErrStopped
@@ -149,9 +155,10 @@ func (t *Turn) Stop(cause error) {
 	t.h.Cancel(cause)
 }
 
-// Wait returns the outcome of the turn. The error is non-nil only if ctx ended first, or
-// if the turn did not begin: then it says why. The end of ctx does not stop the turn, and
-// the outcome of a turn that has ended is returned whether or not ctx has ended, too.
+// Wait waits for the end of the turn and returns its outcome. The error is non-nil only if
+// ctx ends first, or if the turn did not begin: then it is the reason. The end of ctx does
+// not cancel the turn. If the turn has ended, Wait returns the outcome even if ctx has
+// ended too.
 func (t *Turn) Wait(ctx context.Context) (hook.TurnOutcome, error) {
 	select {
 	case <-t.h.Done():
@@ -163,13 +170,14 @@ func (t *Turn) Wait(ctx context.Context) (hook.TurnOutcome, error) {
 	return t.h.Outcome()
 }
 
-// Events returns the events of the turn and of its subagents behind the sequence number,
-// at the caller's own pace; 0 is from the first one on. The newest events of a turn that
-// Start began are held while it runs. Older ones, and all of a turn that has ended, are read
-// from the store, with the text of finished parts in the place of deltas; an item says where
-// events were missed. What the conversation emits meanwhile outside of the turn comes, too.
-// It ends behind the turn's end. The error, which comes last, is that of
-// the store or of ctx.
+// Events returns the events of the turn and of its subagents after the sequence number; 0
+// is from the first event. The sequence ends after the event of the turn's end. A slow
+// caller does not slow the turn.
+//
+// The runtime holds the newest events of a turn that Start began while the turn runs. All
+// others come from the store, with the texts of finished parts instead of deltas; an item
+// says where events are missing. Events that the conversation emits meanwhile outside of
+// the turn are included. An error comes last: it is that of the store or of ctx.
 func (t *Turn) Events(ctx context.Context, after uint64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		select {
@@ -192,7 +200,7 @@ func (t *Turn) Events(ctx context.Context, after uint64) iter.Seq2[Item, error] 
 	}
 }
 
-// read yields what the reader has until the end of the turn. It returns nil if the consumer
+// read yields the reader's items until the end of the turn. It returns nil if the consumer
 // stopped.
 func (t *Turn) read(ctx context.Context, r *Reader, yield func(Item, error) bool) error {
 	for ended := false; ; {
@@ -213,7 +221,7 @@ func (t *Turn) read(ctx context.Context, r *Reader, yield func(Item, error) bool
 		}
 		select {
 		case <-p.More:
-		case <-t.h.Done(): // what can still be read is the end
+		case <-t.h.Done(): // the rest of the events can be read now
 			ended = true
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -221,7 +229,7 @@ func (t *Turn) read(ctx context.Context, r *Reader, yield func(Item, error) bool
 	}
 }
 
-// Ends reports whether the event is that of the end of the turn.
+// Ends reports whether ev is the event of this turn's end.
 func (t *Turn) Ends(ev hook.Event) bool {
 	return ev.Kind == event.TurnEnd && ev.Turn == t.ID() && ev.Turn != ""
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// host is the [hook.Host] of a conversation, or of what is outside any.
+// host is the [hook.Host] of a conversation, or that outside any conversation.
 type host struct {
 	rt *Runtime
-	// conv is the conversation; nil outside any.
+	// conv is nil outside any conversation.
 	conv *Conversation
 	log  *stream.Log
 }
@@ -34,8 +34,8 @@ func (r *Runtime) newHost() *host {
 	return h
 }
 
-// newHost returns the host of the conversation with the id. Its turns are children of
-// turns of the parent, if that is not nil.
+// newHost returns the host of the conversation with the id. With a parent, its turns are
+// children of the parent's turns.
 func (c *Conversation) newHost(id string, parent *host) *host {
 	rt := c.agent.rt
 	h := &host{rt: rt, conv: c}
@@ -80,11 +80,11 @@ func (h *host) Emit(ctx context.Context, ev hook.Event) {
 	h.accept(ctx, ev, how)
 }
 
-// eventHost is the host of an event: what is emitted while the event is delivered does not
-// wait for the delivery.
+// eventHost is the host in an event. What OnEvent emits with it does not wait for the
+// delivery of that event.
 type eventHost struct{ *host }
 
-// Emit implements hook.Host. It queues.
+// Emit implements hook.Host. It queues the event and returns.
 func (h eventHost) Emit(ctx context.Context, ev hook.Event) {
 	h.accept(ctx, ev, stream.How{Inside: true})
 }
@@ -106,25 +106,43 @@ func (h *host) emitHow(ctx context.Context, ev hook.Event, how stream.How) {
 	if _, background := loop.InBackground(ctx); !background {
 		how.Loop = loop.Of(ctx)
 	}
-	h.bound(&ev)
+	h.cutText(&ev)
 	h.log.Emit(ctx, &ev, how)
 }
 
-// bound cuts the text of an event to the size of a tool result, because readers and the
-// store keep events beside the messages.
-func (h *host) bound(ev *hook.Event) {
+// cutText cuts the text of an event to the size of a tool result, because readers and the
+// store keep events in addition to the messages.
+func (h *host) cutText(ev *hook.Event) {
 	if len(ev.Text) > h.rt.o.Limits.Result {
 		text, omitted := bound.Cut(ev.Text, h.rt.o.Limits.Result)
 		ev.Text, ev.Omitted = text, ev.Omitted+omitted
 	}
 }
 
-// current returns the turn that runs in the conversation, or nil.
+// current returns the running turn of the conversation; nil if there is none.
 func (h *host) current() *loop.Turn {
 	if h.conv == nil {
 		return nil
 	}
 	return h.conv.thread.Current()
+}
+
+// turnOf returns the id of the turn that the context belongs to, which is that of a
+// background run if it has one; "" for none.
+func (h *host) turnOf(ctx context.Context) string {
+	if turn, ok := loop.InBackground(ctx); ok {
+		return turn
+	}
+	return h.log.Place().Turn
+}
+
+// inTurn returns the running turn for a caller within it. It is nil if no turn runs, and
+// for background runs and abandoned loops.
+func (h *host) inTurn(ctx context.Context) *loop.Turn {
+	if _, background := loop.InBackground(ctx); background || loop.Abandoned(ctx) {
+		return nil
+	}
+	return h.current()
 }
 
 // RunAgent implements hook.Host.

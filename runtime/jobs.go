@@ -11,19 +11,19 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// JobOptions say which queued jobs a runtime does, and how.
+// JobOptions configure which queued jobs a runtime runs, and how.
 type JobOptions = job.Options
 
-// JobRun is one attempt at a job, as the handler of its kind gets it.
+// JobRun is one attempt at a job, the argument of its handler.
 type JobRun = job.Run
 
-// JobGiveUp is an error of a handler that no further attempt would mend.
+// JobGiveUp is the error of a handler for a permanent failure: the job is not retried.
 type JobGiveUp = job.GiveUp
 
 // Enqueue implements hook.Host.
 func (h *host) Enqueue(ctx context.Context, j hook.Job) error {
 	if j.Kind == KindBackground {
-		return fmt.Errorf("runtime: Enqueue: jobs of the kind %s are the runtime's; use another kind", j.Kind)
+		return fmt.Errorf("runtime: Enqueue: the kind %s is reserved for the runtime; use another kind", j.Kind)
 	}
 	if loop.Abandoned(ctx) {
 		return hook.ErrNoTurn
@@ -43,9 +43,9 @@ func (h *host) Enqueue(ctx context.Context, j hook.Job) error {
 	return nil
 }
 
-// Jobs returns the jobs of this project that have one of the statuses, or all there
-// ever were, in the order in which they were queued. ErrUnsupported if the store
-// keeps none.
+// Jobs returns the jobs of this project that have one of the statuses, in the order in
+// which they were queued. Without statuses it returns all jobs that were ever queued. The
+// error is ErrUnsupported if the store keeps no jobs, or that of the store.
 func (r *Runtime) Jobs(ctx context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
 	s, err := r.jobStore()
 	if err != nil {
@@ -63,13 +63,13 @@ func (r *Runtime) jobStore() (store.Jobs, error) {
 	return s, nil
 }
 
-// newJobs returns what does the jobs of this process.
+// newJobs returns the runner of this process's jobs.
 func (r *Runtime) newJobs() *job.Runner {
 	o := r.o.Jobs
 	o.Handlers = r.handlers()
 	s, err := r.jobStore()
 	if err != nil {
-		o.Handlers = nil // and Open says so
+		o.Handlers = nil // checkJobs has refused handlers of the program
 	}
 	return job.New(job.Config{
 		Store: s, Project: r.o.Project, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
@@ -77,10 +77,11 @@ func (r *Runtime) newJobs() *job.Runner {
 	}, o)
 }
 
-// checkJobs returns an error if jobs are to be done of a store that keeps none.
+// checkJobs returns an error if the handlers include the runtime's own kind, or the store
+// keeps no jobs for them.
 func (r *Runtime) checkJobs() error {
 	if r.o.Jobs.Handlers[KindBackground] != nil {
-		return fmt.Errorf("runtime: jobs of the kind %s are the runtime's; Options.Jobs.Handlers has to leave them alone", KindBackground)
+		return fmt.Errorf("runtime: the kind %s is reserved for the runtime; remove it from Options.Jobs.Handlers", KindBackground)
 	}
 	if _, err := r.jobStore(); err != nil && len(r.o.Jobs.Handlers) > 0 {
 		return err

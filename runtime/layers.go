@@ -9,18 +9,17 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
-// LayerSection is the section of an agent's configuration that is laid over the
-// hooks of the process for it: {"Memory": "off", "Guard": "BeforeTool: timeout=2s"}.
-// See [composite.ParseLayer].
+// LayerSection names the section of an agent's configuration that changes the hooks for
+// this agent: {"Memory": "off", "Guard": "BeforeTool: timeout=2s"}. See
+// [composite.ParseLayer].
 const LayerSection = "hooks"
 
-// Hooks are layered: those of the process, those of an agent over them, those of a
-// turn over these. Whoever has nothing of its own shares what is below it. What a
-// layer turns off stays off for those above: it was not opened, or not told of the
-// agent.
+// The layers of the process come first, then that of the agent, then those of the turn. An
+// agent or a turn without layers shares the hooks below it. A member that one layer turns
+// off stays off in later layers: it was not opened, or does not know the agent.
 
-// AgentLayer returns what the agent's configuration lays over the hooks, and whether
-// it has such a section.
+// AgentLayer returns the layer in the section [LayerSection] of the configuration, and
+// whether there is such a section. The error says what is wrong with the section.
 func AgentLayer(cfg *hook.AgentConfig) (plan.Layer, bool, error) {
 	settings, ok, err := hook.SectionOf[map[string]composite.Switchable](cfg, LayerSection)
 	if err != nil || !ok {
@@ -30,7 +29,7 @@ func AgentLayer(cfg *hook.AgentConfig) (plan.Layer, bool, error) {
 	return layer, true, err
 }
 
-// hooksOf returns the hooks of an agent that is to be registered.
+// hooksOf returns the hooks of an agent with the configuration.
 func (r *Runtime) hooksOf(cfg *hook.AgentConfig) (*scope.Hooks, error) {
 	layer, ok, err := AgentLayer(cfg)
 	if err != nil || !ok {
@@ -39,13 +38,13 @@ func (r *Runtime) hooksOf(cfg *hook.AgentConfig) (*scope.Hooks, error) {
 	return r.hooks.Under([]plan.Layer{layer})
 }
 
-// Plan returns the plan of the hooks as the agent has them. That of a hook which is no
-// composite has one nameless member.
+// Plan returns the plan of the agent's hooks. The plan of a hook that is no composite has
+// one nameless member.
 func (a *Agent) Plan() *plan.Plan { return a.core.Hooks.Plan() }
 
-// Plan returns the plan of the hooks as the process has them: what agents have
-// turned off is there. Before Open it is that of the hook which New was given, without
-// layers; nil if that cannot be opened.
+// Plan returns the plan of the process's hooks, including members that single agents have
+// turned off. Before Open it is the plan of the hook that New got, without layers; nil if
+// that hook cannot be opened.
 func (r *Runtime) Plan() *plan.Plan {
 	r.mu.Lock()
 	opened := r.state == stateOpen || r.state == stateClosed

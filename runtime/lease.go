@@ -11,11 +11,12 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// LongestLease is the most that Options.Lease may be. A lease that ends later was not
-// taken by a clock that is right, and keeps nobody out.
+// LongestLease is the maximum of Options.Lease. A lease that ends later comes from a wrong
+// clock, and the runtime ignores it.
 const LongestLease = durable.LongestLease
 
-// open gets the lease of the conversation and reads what has changed.
+// open takes the lease of the conversation and reads changes from the store. With wait it
+// waits until another process gives the lease back.
 func (c *Conversation) open(ctx context.Context, wait bool) error {
 	err := c.thread.Lease.Open(ctx, wait)
 	if errors.Is(err, durable.ErrMoved) {
@@ -25,7 +26,7 @@ func (c *Conversation) open(ctx context.Context, wait bool) error {
 	return busy(err)
 }
 
-// busy says ErrBusy of a lease that another process has.
+// busy wraps the error of a lease that another process holds in ErrBusy.
 func busy(err error) error {
 	if err == nil {
 		return nil
@@ -37,7 +38,7 @@ func busy(err error) error {
 	return err
 }
 
-// leaseOwner is the conversation as its lease sees it.
+// leaseOwner is the conversation's durable.Owner.
 type leaseOwner struct{ c *Conversation }
 
 // Tell implements durable.Owner.
@@ -46,5 +47,5 @@ func (o leaseOwner) Tell(ctx context.Context, ev hook.Event) { o.c.host.emit(ctx
 // Loaded implements durable.Owner.
 func (o leaseOwner) Loaded(history message.Messages) { o.c.thread.Loaded(history) }
 
-// LeaseLost implements durable.Owner: nothing that the turn does can be stored any more.
+// LeaseLost implements durable.Owner. It cancels the turn, which can store nothing any more.
 func (o leaseOwner) LeaseLost() { o.c.stop(ErrLeaseLost) }

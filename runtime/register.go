@@ -14,11 +14,12 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 )
 
-// Register builds the agent and registers it with the hook. Its name is unknown
-// to everybody else until Register returns; if anything fails nothing is left
-// of it. A hook that panics fails the registration by its name. The errors
-// besides those of the hook: ErrNotOpen, ErrClosed, ErrAgentExists,
-// ErrAgentClosing, and what is wrong with the configuration or the tools.
+// Register builds an agent and registers it with the hook. Other callers do not see the
+// agent before Register returns. If Register fails, the agent does not exist.
+//
+// The errors are those of the hook, ErrNotOpen, ErrClosed, ErrAgentExists,
+// ErrAgentClosing, and mistakes in the configuration or the tools. A panic of a hook is
+// an error with the hook's name.
 func (r *Runtime) Register(ctx context.Context, cfg hook.AgentConfig) (*Agent, error) {
 	a, err := r.register(ctx, cfg)
 	if err != nil {
@@ -40,7 +41,7 @@ func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 	defer r.changes.Done()
 	err := a.build(ctx, cfg)
 	if err == nil {
-		err = a.opened(ctx)
+		err = a.onRegister(ctx)
 	}
 	if err != nil {
 		r.forget(a)
@@ -58,12 +59,13 @@ func checkConfig(cfg hook.AgentConfig) error {
 	case !message.ValidToolName(cfg.Name):
 		return fmt.Errorf("the name has to match ^[a-zA-Z0-9_-]{1,64}$")
 	case cfg.Limits.Tokens < 0 || cfg.Limits.Time < 0 || cfg.Model.MaxTokens < 0:
-		return fmt.Errorf("limits but that of steps are not negative: %+v", cfg.Limits)
+		return fmt.Errorf("the limits of tokens, time and max_tokens must not be negative: they are %d, %s and %d",
+			cfg.Limits.Tokens, cfg.Limits.Time, cfg.Model.MaxTokens)
 	}
 	return nil
 }
 
-// reserve takes the name and counts the change, which the caller ends.
+// reserve takes the name and adds to r.changes. The caller calls r.changes.Done.
 func (r *Runtime) reserve(a *Agent) error {
 	name := a.Name()
 	r.mu.Lock()
@@ -100,7 +102,7 @@ func (r *Runtime) forget(a *Agent) {
 	}
 }
 
-// build runs OnBuildAgent and makes what the agent sees of the hook.
+// build runs OnBuildAgent and computes the agent's tools and prompt.
 func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	cfg.Tools = slices.Clone(cfg.Tools)
 	var err error
@@ -127,15 +129,17 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	return nil
 }
 
-func (a *Agent) opened(ctx context.Context) (err error) {
+func (a *Agent) onRegister(ctx context.Context) (err error) {
 	defer failure.Catch(point.OnRegisterAgent, &err)
 	return a.core.Hooks.OnRegisterAgent(ctx, a.core.Config)
 }
 
-// Unregister takes the agent away: new turns are refused with ErrAgentClosing,
-// those in flight are waited for, then the hook is told and the name is unknown.
-// When ctx ends, the turns in flight are cancelled, and the rest is done all the
-// same. It must not be called from within a turn of the agent.
+// Unregister removes an agent: it refuses new turns with ErrAgentClosing, waits for the
+// running ones, and calls OnUnregisterAgent. Then the name is unknown. When ctx ends,
+// Unregister cancels the running turns and does the rest all the same. It must not be
+// called from within a turn of the agent.
+//
+// The errors are ErrAgentUnknown, ErrAgentClosing, ErrNotOpen and ErrClosed.
 func (r *Runtime) Unregister(ctx context.Context, name string) error {
 	a, err := r.Agent(name)
 	if err != nil {
@@ -152,7 +156,7 @@ func (r *Runtime) Unregister(ctx context.Context, name string) error {
 	return r.retire(ctx, a, ErrAgentClosing)
 }
 
-// retire unregisters the agent; cause is why its turns are cancelled, if they are.
+// retire unregisters the agent. When ctx ends, it cancels the agent's turns with cause.
 func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 	drained, err := a.startClosing()
 	if err != nil {
@@ -166,14 +170,14 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 	}
 	lasting := context.WithoutCancel(ctx)
 	r.endSessions(ctx, a)
-	r.tell(ctx, r.boundedHook(ctx, a.core.Hooks, point.OnUnregisterAgent, func() error { return a.closed(lasting) }))
+	r.emitFailure(ctx, r.hookWithGrace(ctx, a.core.Hooks, point.OnUnregisterAgent, func() error { return a.onUnregister(lasting) }))
 	r.forget(a)
 	r.emit(ctx, hook.Event{Kind: event.AgentUnregistered, Agent: a.Name()})
 	return nil
 }
 
 // endSessions ends the sessions of all conversations of the agent, one after the other.
-// Once a hook hangs there, the others are ended side by side, so that one more grace
+// When a hook hangs, the remaining sessions end concurrently, so that one more grace
 // period is enough for all of them.
 func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
 	what, lasting := a.core.Hooks.At(point.OnSessionEnd), context.WithoutCancel(ctx)
@@ -186,7 +190,7 @@ func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
 		for _, b := range calls {
 			err := b.Wait(late)
 			hangs = hangs || err == abandoned.ErrStillRuns
-			r.tell(ctx, failureOfBounded(what, point.OnSessionEnd, err))
+			r.emitFailure(ctx, hookFailure(what, point.OnSessionEnd, err))
 		}
 		return hangs
 	}
@@ -204,8 +208,8 @@ func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
 	}
 }
 
-// turnGraces is how many grace periods cancelled turns are waited for: a turn takes two
-// at most, but a compaction may have a hook that hangs.
+// turnGraces is how many grace periods cancelled turns have to end: a turn takes two at
+// most, but a compaction may have a hook that hangs.
 const turnGraces = 3
 
 // awaitTurns waits for the cancelled turns and compactions of the agent.
@@ -216,36 +220,38 @@ func (r *Runtime) awaitTurns(ctx context.Context, a *Agent, drained <-chan struc
 	case <-drained:
 	case <-late.C:
 		r.emit(ctx, hook.Diagnostic{
-			Code: "agent.left", Text: fmt.Sprintf("agent %q was unregistered although something of it still runs", a.Name()),
+			Code: "agent.abandoned", Text: fmt.Sprintf("agent %q was unregistered while turns or compactions of it still run: they ignore their cancellation", a.Name()),
 		}.Event())
 	}
 }
 
-// tell emits the failure of a hook; nil is none.
-func (r *Runtime) tell(ctx context.Context, err error) {
+// emitFailure emits the failure of a hook; nil is none.
+func (r *Runtime) emitFailure(ctx context.Context, err error) {
 	if f, ok := err.(*hook.Failure); ok {
 		r.emit(ctx, f.Event())
 	}
 }
 
-// emit emits an event outside of any conversation. It waits no longer than bounded.
+// emit emits an event outside of any conversation. It waits as long as withGrace.
 func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
-	_ = r.bounded(ctx, r.hooks.At(point.OnEvent), func() error {
+	_ = r.withGrace(ctx, r.hooks.At(point.OnEvent), func() error {
 		r.host.emit(context.WithoutCancel(ctx), ev)
 		return nil
 	})
 }
 
-func (a *Agent) closed(ctx context.Context) (err error) {
+func (a *Agent) onUnregister(ctx context.Context) (err error) {
 	defer failure.Catch(point.OnUnregisterAgent, &err)
 	a.core.Hooks.OnUnregisterAgent(ctx, a.core.Config)
 	return nil
 }
 
-// Refresh reads the tools of the hook again, for those that come and go at run
-// time, and with them scope and prompt. Turns in flight go on with what they
-// had; Config stays as it was registered. A configured tool that has gone is
-// no error: the agent has it again when it is back.
+// Refresh reads the tools of the hook again, because tools may come and go at run time,
+// and computes the agent's tools and prompt anew. Running turns keep theirs, and Config
+// stays the same. A configured tool that is missing now is no error: a later Refresh
+// finds it again.
+//
+// The errors are those of [Runtime.Agent], mistakes in the tools, and that of ctx.
 func (r *Runtime) Refresh(ctx context.Context, name string) error {
 	a, err := r.Agent(name)
 	if err != nil {

@@ -35,7 +35,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
-// DefaultSteps is how many steps a turn of an agent without [hook.Limits] may have.
+// DefaultSteps is the step limit of a turn if the Steps of its [hook.Limits] are 0.
 const DefaultSteps = loop.DefaultSteps
 
 // Defaults of Options.
@@ -53,149 +53,145 @@ const (
 
 // Options of a Runtime; nil is all zero values.
 type Options struct {
-	// Store keeps the conversations; nil is a store in memory. Who opened it
-	// closes it, after the runtime.
+	// Store keeps the conversations; nil is a new store in memory. The runtime does not
+	// close it: its opener does so after Runtime.Close.
 	Store store.Store
-	// Project is whose conversations and jobs are this runtime's: those of others in
-	// the same store it neither finds nor does. "" is a project like any other.
+	// Project is the project of this runtime's conversations and jobs. The runtime finds
+	// no conversations and runs no jobs of other projects in the same store. "" is a
+	// project like any other.
 	Project string
-	// Environment is told to agents that have tools; zero tells nothing.
+	// Environment is a part of the system prompt of agents that have tools; zero is none.
 	Environment Environment
 	// Owner names this runtime to other processes that use the store; "" is random.
 	Owner string
-	// Lease is how long a conversation stays this runtime's after its process has
-	// died within a turn; 0 is 15 seconds, and LongestLease the most. Turns that take
-	// longer prolong it.
+	// Lease is how long a conversation stays locked after the process has died within
+	// its turn; 0 is 15 seconds, LongestLease is the maximum. A running turn renews its
+	// lease.
 	Lease time.Duration
-	// Gone reports whether the runtime of that owner is known to have died, so that
-	// its conversations need not wait for the end of their leases; nil knows of
-	// none. It is called before a turn begins.
+	// Gone reports whether the runtime of that owner is known to have died. Its
+	// conversations and jobs are then free before their leases end. Nil is never. It is
+	// called before a turn begins and when jobs are taken, from several goroutines.
 	Gone func(owner string) bool
-	// Limits bound every turn, Calls are about tool calls, Events about what is told.
+	// Limits bound every turn, Calls configure tool calls, Events the delivery of events.
 	Limits Limits
 	Calls  Calls
 	Events Events
-	// FindAgent returns the configuration of an agent that another one wants to run
-	// and that is not registered, which it then is. Nil knows none.
+	// FindAgent returns the configuration of an agent that is not registered and that
+	// another agent wants to run. The runtime then registers it. Nil finds none.
 	FindAgent func(ctx context.Context, name string) (hook.AgentConfig, error)
-	// Jobs says which jobs this process does, and how. Without handlers they are only
-	// queued, for another process with the same store; but the jobs of members tagged
-	// background run here, as Workers, Attempts and Timeout say.
+	// Jobs configures the jobs that this process runs. Without handlers, jobs are only
+	// queued, for another process with the same store. The jobs of members tagged
+	// background always run here, within Workers, Attempts and Timeout.
 	Jobs JobOptions
-	// Layers are the configuration of the whole process, the most general one first:
-	// members of the hook that they turn off are not even opened. They need a composite;
-	// see [composite.Composite.Layered]. Agents may have one more, their section [LayerSection],
-	// and turns others, TurnOptions.Layers.
+	// Layers change the hook for the whole process, the most general layer first. A
+	// member that they turn off is not opened. They need a composite: see
+	// [composite.Composite.Layered]. An agent may add one layer, its section
+	// [LayerSection], and a turn more, TurnOptions.Layers.
 	Layers []plan.Layer
-	// Price returns what a call of the model costs that has used so much; nil is 0.
-	// model is the one that answered. It is called after every model call, from
-	// several goroutines.
+	// Price returns the cost of a model call with that usage; nil is 0. model is the
+	// model that answered. It is called after every model call, from several goroutines.
 	Price func(model string, u message.Usage) hook.Cost
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// NewID makes the ids of turns, unique in the store; nil is random.
+	// NewID returns ids of turns and jobs, unique in the store; nil is random.
 	NewID func() string
 }
 
-// Limits bound every turn of a Runtime. An agent has limits of its own beside them: see
-// [hook.Limits].
+// Limits bound every turn of a Runtime, in addition to the [hook.Limits] of its agent.
 type Limits struct {
-	// Result bounds, in bytes, the text of a tool result where the tool itself says
-	// nothing, the texts and arguments of events, and the answer of Host.CallModel. 0 is
-	// 100,000.
+	// Result bounds, in bytes, the text of a tool result if the tool declares no limit,
+	// the texts and arguments of events, and the answer of Host.CallModel. 0 is 100,000.
 	Result int
-	// Reply bounds the text and the calls of one reply of a model. A reply that exceeds
-	// it is cut and fails with a [provider.TooLargeError]: its text is not stored and
-	// none of its calls run. The zero Limits are the defaults.
+	// Reply bounds the text and the calls of one reply of a model. A larger reply is cut
+	// and fails with a [provider.TooLargeError]: its text is not stored and none of its
+	// calls run. The zero Limits are the defaults.
 	Reply provider.Limits
 	// Contributions bounds what hooks contribute to one turn.
 	Contributions ContributionBudget
-	// Depth is how deep agents may run agents: 1 lets an agent run others that may
-	// run none. 0 is 3, negative is not at all.
+	// Depth is how deep agents may run agents: 1 lets an agent run others, which run
+	// none. 0 is 3, negative forbids running agents.
 	Depth int
-	// Children is how many agents a turn may run, with those that they run and so on. 0
-	// is 256, negative is no limit. Which agents run which is a model's choice, and
-	// without a bound one message could start thousands.
+	// Children bounds the agents that a turn may run, including those that its children
+	// run. 0 is 256, negative is no limit. Models decide which agents run, so without a
+	// bound one message could start thousands.
 	Children int
-	// Resumes is how often one turn may be resumed, so that a turn that kills its
-	// process does not do so for ever; 0 is 3.
+	// Resumes is how often one turn may be resumed; 0 is 3. The limit stops a turn that
+	// kills its process each time.
 	Resumes int
-	// Unreadable is the number of replies in a row with a call whose arguments are no
-	// JSON that ends a turn; before that the model is told what is wrong and the turn
-	// continues. 0 is 3; 1 or less ends it at the first.
+	// Unreadable is the number of consecutive replies with arguments that are no JSON
+	// after which the turn ends with ErrArguments. Before that the model gets the error
+	// and the turn continues. 0 is 3; 1 and negative numbers end the turn at the first.
 	Unreadable int
 }
 
 // ContributionBudget bounds what hooks contribute to one turn.
 type ContributionBudget = contribution.Budget
 
-// Calls say how a Runtime runs tool calls.
+// Calls configure how a Runtime runs tool calls.
 type Calls struct {
-	// Slots is how many tools may run at once in the whole process, those that
-	// wait for a person or an agent aside; 0 is 128.
+	// Slots is how many tools may run at once in the whole process; 0 is 128. Tools that
+	// wait for a person or an agent do not count.
 	Slots int
-	// Abandoned is how many calls of one tool may be abandoned and still run: then a
-	// further call of the tool fails at once. A call is abandoned when it ignores its
-	// context for the grace period. It gives its slot back, and keeps its exclusive key
-	// until it ends. 0 is 32.
+	// Abandoned is how many abandoned calls of one tool may still run; 0 is 32. Beyond
+	// that, a further call of the tool fails at once. A call is abandoned when it ignores
+	// its context for the grace period. It gives its slot back, and keeps its exclusive
+	// key until it ends.
 	Abandoned int
-	// Grace is how long a cancelled turn waits for its tools, or for a hook, and half of
-	// what it waits for in all; 0 is 5 seconds. A child's turn waits half as long as its
-	// parent's.
+	// Grace is how long a cancelled turn waits for its tools or for a hook; 0 is 5
+	// seconds. In all, the turn waits twice as long at most. The turn of a child waits
+	// half as long as its parent's.
 	Grace time.Duration
 }
 
-// Events say what a Runtime tells, and what it holds for those who come late.
+// Events configure which events a Runtime emits and holds for later subscribers.
 type Events struct {
-	// Recent is how many events of a conversation are held for who subscribes late,
-	// for the 64 conversations that were active last; 0 holds none.
+	// Recent is how many events of a conversation are held for later subscribers, in the
+	// 64 conversations that were active last; 0 holds none.
 	Recent int
-	// RecordHooks tells every hook run as an event, [event.HookRun], which
-	// observers, subscribers and the hooks themselves get and the store keeps. The
-	// composite is then linked with a recorder when the runtime is opened. Without it
-	// nothing is paid.
+	// RecordHooks emits an event [event.HookRun] for every hook run, to observers,
+	// subscribers, the hooks themselves and the store. Open then links the composite with
+	// a recorder; false costs nothing.
 	RecordHooks bool
 }
 
-// Environment is what an agent is told about where its tools work. Empty fields
+// Environment describes to an agent the system that its tools work on. Empty fields
 // are left out.
 type Environment = scope.Environment
 
 // Runtime runs agents over one hook and one provider. Make it with New, then
 // Open; all methods are safe for concurrent use.
 type Runtime struct {
-	// given is the hook as it was given, and hooks what is called: the same, or that
-	// with layers over it, or the one that records it.
+	// given is the hook that New got; hooks adds layers and the recorder to it.
 	given    hook.Hook
 	hooks    *scope.Hooks
 	provider provider.Provider
 	o        Options
-	// finding are the names of agents that are being looked for.
+	// finding locks the name of an agent while it is found and registered.
 	finding keyed.Locks
-	// abandoned counts hooks that nobody waits for any more.
+	// abandoned counts abandoned hooks.
 	abandoned abandoned.Counts
-	// lateBeside counts the background runs that did not end when the runtime closed.
-	lateBeside atomic.Int64
+	// lateRuns counts the background runs that did not end when the runtime closed.
+	lateRuns atomic.Int64
 	// loops run the loops of turns, tools their tool calls.
 	loops drive.Pool
 	tools *toolrun.Runner
 
-	// host is that of what is outside any conversation.
+	// host is the host outside any conversation.
 	host    *host
 	streams *stream.Hub
 	leases  *durable.Leases
 	// requests wait for the answers of people.
 	requests human.Table
-	// states are those that hooks keep in conversations.
+	// states are the conversation states of the hook, by key.
 	states map[string]hook.State
 	jobs   *job.Runner
-	// background are the members that are told by jobs.
-	background []composite.InBackground
-	// beside is what runs beside turns.
-	beside *queue.Queues
+	// jobMembers are the members that jobs call.
+	jobMembers []composite.InBackground
+	// backgroundRuns are the runs that Host.Go started.
+	backgroundRuns *queue.Queues
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
-	// env is what turns use of the runtime.
+	// env is the part of the runtime that turns use.
 	env *loop.Env
 
 	mu     sync.Mutex
@@ -203,7 +199,7 @@ type Runtime struct {
 	agents map[string]*Agent
 	// order is the visible agents in the order of their registration.
 	order []*Agent
-	// changes counts registrations and unregistrations under way.
+	// changes counts the unfinished calls of Register and Unregister.
 	changes sync.WaitGroup
 }
 
@@ -216,7 +212,8 @@ const (
 	stateClosed
 )
 
-// New returns a runtime that is not open yet. A nil h is hook.Nop.
+// New returns a runtime that is not open yet. A nil h is hook.Nop, and nil options are
+// all zero values. New panics if the provider is nil.
 func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	if p == nil {
 		panic("runtime: New: the provider is nil")
@@ -224,7 +221,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	if h == nil {
 		h = hook.Nop{}
 	}
-	// The hook is composed when the runtime is opened: until then members may be set.
+	// Open composes the hook: until then members may be set.
 	r := &Runtime{given: h, hooks: scope.None(), provider: p, agents: map[string]*Agent{}}
 	if o != nil {
 		r.o = *o
@@ -233,20 +230,20 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	r.tools = toolrun.New(toolrun.Options{Slots: r.o.Calls.Slots, Abandoned: r.o.Calls.Abandoned})
 	r.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Now: r.o.Now})
 	r.volatile = r.o.Store.Volatile()
-	r.beside = r.newLanes()
+	r.backgroundRuns = r.newBackgroundRuns()
 	r.streams = stream.NewHub(r.streamOptions())
 	r.host = r.newHost()
 	r.env = r.newEnv()
 	return r
 }
 
-// newEnv returns what turns use of the runtime.
+// newEnv returns the part of the runtime that turns use.
 func (r *Runtime) newEnv() *loop.Env {
 	return &loop.Env{
 		Provider: r.provider, Store: r.o.Store, Project: r.o.Project, Environment: r.o.Environment,
 		Limits: loop.Limits(r.o.Limits), Grace: r.o.Calls.Grace, Agent: r.agentOf, Find: r.findAgent,
 		Price: r.o.Price, Now: r.o.Now, NewID: r.o.NewID,
-		Tools: r.tools, Loops: &r.loops, Abandoned: &r.abandoned, Requests: &r.requests, Background: r.beside,
+		Tools: r.tools, Loops: &r.loops, Abandoned: &r.abandoned, Requests: &r.requests, Background: r.backgroundRuns,
 	}
 }
 
@@ -275,7 +272,7 @@ func (o *Options) fill() {
 	o.fillShared()
 }
 
-// fillShared fills in what several processes have to do with.
+// fillShared fills in the limits, and the options that concern other processes.
 func (o *Options) fillShared() {
 	if o.Owner == "" {
 		o.Owner = rand.Text()
@@ -294,9 +291,9 @@ func (o *Options) fillShared() {
 	}
 }
 
-// Open opens the hook (OnOpen) and lets agents be registered. If it fails,
-// nothing is left open and it may be called again. The error of a second call
-// says so.
+// Open opens the hook (OnOpen) and starts the jobs; agents can then be registered. If it
+// fails, nothing is left open and it may be called again. Otherwise a second call is an
+// error; after Close it is ErrClosed.
 func (r *Runtime) Open(ctx context.Context) error {
 	if err := r.enter(stateNew, stateOpening); err != nil {
 		return err
@@ -331,7 +328,7 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	if err := r.findStates(c); err != nil {
 		return err
 	}
-	r.background = h.InBackground()
+	r.jobMembers = h.InBackground()
 	r.jobs = r.newJobs()
 	if r.o.Events.RecordHooks {
 		h = h.Recorded(&composite.RecordOptions{Now: r.o.Now})
@@ -340,7 +337,7 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	return r.hooks.OnOpen(ctx, r.host)
 }
 
-// enter goes from one state to another, or says why it cannot.
+// enter changes the state if it is from.
 func (r *Runtime) enter(from, to state) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -348,32 +345,34 @@ func (r *Runtime) enter(from, to state) error {
 	case r.state == stateClosed:
 		return ErrClosed
 	case r.state != from:
-		return errors.New("runtime: Open was called before")
+		return errors.New("runtime: Open was called already; call it once for each Runtime")
 	}
 	r.state = to
 	return nil
 }
 
-// Close lets no new turn begin, waits for those in flight, unregisters all
-// agents in the reverse order of their registration, waits for the hooks that run
-// beside turns and for the jobs that are being done, and closes the hook (OnClose).
-// When ctx ends, turns in flight are cancelled, so that they end within the grace
-// period, and so are the hooks beside them, and jobs, which are queued again;
-// everything else is done all the same. It must not be
-// called from within a turn. After it everything answers ErrClosed.
+// Close closes the runtime: it refuses new turns, waits for the running ones,
+// unregisters all agents in the reverse order of their registration, waits for
+// background runs and running jobs, and closes the hook (OnClose). New work is then
+// refused with ErrClosed, and so is a second Close. It must not be called from within a
+// turn.
 //
-// A hook that does not return when it is told of an end is waited for until ctx has
-// ended, and then for the grace period. However many hang, Close returns six grace
-// periods after ctx has ended; the rest is then done without being waited for.
+// When ctx ends, Close cancels the running turns, background runs and jobs, and does
+// everything else all the same. A cancelled turn ends within two grace periods,
+// Options.Calls.Grace. A cancelled job is queued again.
 //
-// Close waits for abandoned calls and hooks until ctx ends. Its error is then
-// ErrAbandoned and says how many of which are left.
+// Close waits for a hook that hangs until ctx has ended and for one more grace period.
+// However many hooks hang, Close returns six grace periods after the end of ctx; the
+// rest of the work then continues in the background.
+//
+// Close waits for abandoned calls and hooks until ctx ends. If some still run then, the
+// error is ErrAbandoned and lists them with their numbers.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	was := r.state
 	if was == stateOpening {
 		r.mu.Unlock()
-		return errors.New("runtime: Close was called before Open had returned")
+		return errors.New("runtime: Close was called before Open had returned; wait for Open, or end its context")
 	}
 	r.state = stateClosed
 	r.mu.Unlock()
@@ -387,39 +386,40 @@ func (r *Runtime) Close(ctx context.Context) error {
 	defer stop()
 	err := r.begin(abandoned.Work{Point: "Close"}, func() error { return r.close(ctx) }).Wait(late)
 	if err == abandoned.ErrStillRuns {
-		return leftError(slices.Concat(r.abandoned.Wait(ctx), r.tools.Abandoned())...)
+		return abandonedError(slices.Concat(r.abandoned.Wait(ctx), r.tools.Abandoned())...)
 	}
 	return err
 }
 
-// closeGraces is how many grace periods Close takes: turnGraces for the turns, and some
-// for what is told of the ends.
+// closeGraces is how many grace periods Close takes at most: turnGraces for the turns,
+// and some for the hooks at the points of closing.
 const closeGraces = turnGraces + 3
 
 func (r *Runtime) close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, r.cancelTurns)
 	defer stop()
-	_ = r.bounded(ctx, r.hooks.At(point.OnRegisterAgent), func() error { r.changes.Wait(); return nil })
+	_ = r.withGrace(ctx, r.hooks.At(point.OnRegisterAgent), func() error { r.changes.Wait(); return nil })
 	for _, a := range slices.Backward(r.visible()) {
 		r.retire(ctx, a, ErrClosed)
 	}
 	r.leases.Close()
 	r.loops.Close()
-	r.closeBeside(ctx)
-	_ = r.bounded(ctx, abandoned.Work{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })
+	r.closeBackgroundRuns(ctx)
+	_ = r.withGrace(ctx, abandoned.Work{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })
 	defer r.streams.Close()
 	hooks, tools := r.abandoned.Wait(ctx), r.tools.Close(ctx)
-	return errors.Join(leftError(slices.Concat(hooks, tools)...), r.boundedHook(ctx, r.hooks, point.OnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
+	return errors.Join(abandonedError(slices.Concat(hooks, tools)...), r.hookWithGrace(ctx, r.hooks, point.OnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
 }
 
-// cancelTurns cancels every turn in flight.
+// cancelTurns cancels every running turn.
 func (r *Runtime) cancelTurns() {
 	for _, a := range r.all() {
 		a.cancelTurns(ErrClosed)
 	}
 }
 
-// all returns the agents in no order, also those that come or go.
+// all returns the agents in no order, including those that are being registered or
+// unregistered.
 func (r *Runtime) all() []*Agent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -432,7 +432,7 @@ func (r *Runtime) visible() []*Agent {
 	return slices.Clone(r.order)
 }
 
-// checkOpen returns ErrClosed or ErrNotOpen where nothing can be done.
+// checkOpen returns ErrNotOpen or ErrClosed unless the runtime is open.
 func (r *Runtime) checkOpen() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Search returns the messages of this project's conversations that match best, the
-// best first; store.Searcher says what is looked at and what is never shown.
-// Query.AllProjects searches the others too. Search does not know who may see what:
-// narrow the query to the agents and senders that the asker may read.
-// ErrUnsupported if the store cannot search.
+// Search returns the best matches among the messages of this project's conversations, the
+// best first; with Query.AllProjects, of all projects. [store.Searcher] documents which
+// messages are searched and shown. Search checks no permissions: the caller narrows the
+// query to the agents and senders that its user may read. The error is ErrUnsupported if
+// the store cannot search, ErrNotOpen, ErrClosed, or that of the store.
 func (r *Runtime) Search(ctx context.Context, q store.Query) ([]store.Match, error) {
 	if err := r.checkOpen(); err != nil {
 		return nil, err

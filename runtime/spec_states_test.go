@@ -446,7 +446,7 @@ func TestSpecWhatIsWrongWithStatesIsToldWhenTheRuntimeOpens(t *testing.T) {
 		`and a hook.ConversationState[int] in H0.all: give them the same type, or different names`)
 
 	rt = runtime.New(&tally{}, plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(&mem.Options{Journal: true})}})
-	assert.EqualError(t, rt.Open(t.Context()), "open: the hook keeps a state of conversations, all, and a store of type struct { store.Store } keeps none: it has to implement store.States")
+	assert.EqualError(t, rt.Open(t.Context()), "open: the hook has a conversation state, all, but a store of type struct { store.Store } does not keep states: use a store that implements store.States")
 	rt = runtime.New(&tally{}, plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(nil)}})
 	require.NoError(t, rt.Open(t.Context()), "a store that ends with the process keeps nothing else either")
 	require.NoError(t, rt.Close(t.Context()))

@@ -10,7 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// findStates looks for the states of the hook.
+// findStates finds the conversation states of the hook and checks that the store keeps them.
 func (r *Runtime) findStates(c *composite.Composite) error {
 	keys, err := states.Of(c)
 	if err != nil {
@@ -18,7 +18,7 @@ func (r *Runtime) findStates(c *composite.Composite) error {
 	}
 	r.states = keys
 	if _, ok := r.o.Store.(store.States); !ok && !r.volatile && len(r.states) > 0 {
-		return fmt.Errorf("the hook keeps a state of conversations, %s, and a store of type %T keeps none: it has to implement store.States", slices.Min(slices.Collect(maps.Keys(keys))), r.o.Store)
+		return fmt.Errorf("the hook has a conversation state, %s, but a store of type %T does not keep states: use a store that implements store.States", slices.Min(slices.Collect(maps.Keys(keys))), r.o.Store)
 	}
 	return nil
 }

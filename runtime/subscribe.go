@@ -5,16 +5,15 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Subscribe follows the events of one conversation or of all, at the reader's own
-// pace: it never slows a turn. A reader that is too slow, or comes late, is given
-// what the store has kept, or is told how many events it has missed; see package
-// stream. The caller closes the reader. It may be called at any time; a reader of
-// a runtime that was closed gets what there still is.
+// Subscribe returns a reader of the events of one conversation or of all. It never slows a
+// turn. A reader that is slow or comes late gets older events from the store, or an item
+// with the number of events that it missed. The caller closes the reader. Subscribe may be
+// called at any time; after Close a reader still gets the events that are held or stored.
 func (r *Runtime) Subscribe(o *SubscribeOptions) *Reader { return r.streams.Subscribe(o) }
 
-// LastEvent is the position of the newest event of the conversation, "" of all,
-// that this runtime has told while somebody followed, or Options.Events.Recent held
-// events; false if there was none.
+// LastEvent returns the position of the newest event of the conversation; "" is all
+// conversations. It counts only events that this runtime has delivered while it had
+// readers, or while Options.Events.Recent held events. False means that there is none.
 func (r *Runtime) LastEvent(conversation string) (Position, bool) {
 	return r.streams.End(conversation)
 }
@@ -27,7 +26,7 @@ func (r *Runtime) streamOptions() stream.Options {
 	return o
 }
 
-// source is who makes the events of a conversation: nil if that is nobody here.
+// source returns the source of the conversation's events; nil if this process has none.
 func (r *Runtime) source(conversation string) stream.Source {
 	for _, a := range r.all() {
 		if c := a.conversationByID(conversation); c != nil {
@@ -48,17 +47,17 @@ func (a *Agent) conversationByID(id string) *Conversation {
 	return nil
 }
 
-// What a subscription is made of; see [Runtime.Subscribe].
+// The types of a subscription; see [Runtime.Subscribe].
 type (
-	// Reader follows events at its own pace.
+	// Reader reads events at its own pace.
 	Reader = stream.Reader
-	// SubscribeOptions say what a Reader follows and from where.
+	// SubscribeOptions select the events of a Reader and its first position.
 	SubscribeOptions = stream.SubscribeOptions
-	// Item is what a Reader returns: an event, or how many it has missed.
+	// Item is one element of a stream: an event, or a note of missed events.
 	Item = stream.Item
 	// Position is a place in a stream of events.
 	Position = stream.Position
 )
 
-// ParsePosition reads what [Position.String] has written.
+// ParsePosition parses the text of [Position.String].
 func ParsePosition(s string) (Position, error) { return stream.ParsePosition(s) }

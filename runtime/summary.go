@@ -12,11 +12,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// summaryHead stands in front of a summary in the history, for the model that
-// reads it.
+// summaryHead precedes a summary in the history and explains it to the model.
 const summaryHead = "Summary of the earlier part of this conversation, which is not shown any more:\n\n"
 
-// compactPrompt is the standing instruction for who sums a conversation up.
+// compactPrompt is the system prompt of requests for a summary.
 const compactPrompt = `You write the summary that takes the place of the older part of a conversation between a user and an agent.
 The agent goes on with its work and will see nothing of that part but your summary. Whatever you leave out is lost to it.
 
@@ -40,14 +39,13 @@ changed since, and write one summary, not two.
 Write plain text under these headings, and leave out a heading that has nothing under it. Be brief where nothing is lost by it.
 Do not copy secrets such as passwords, tokens and keys: say where they can be found. Do not address the user, and call no tools.`
 
-// sumUp has the model sum up what is to be archived: in one request if it is
-// short enough, else part by part, where each summary is the beginning of the next
-// part.
+// sumUp asks the model for the summary: in one request, or part by part if the history is
+// too long. Each request then begins with the summary of the parts before.
 func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *CompactOptions, hints message.List[string]) error {
 	in := message.UserText("Sum up the earlier part of this conversation.")
 	in.Label = LabelCompaction
-	aside := c.thread.Aside(ctx, in, message.MessagesOf(messagesOf(p.messages)...), p.record.Turns+1)
-	defer func() { made.Usage, made.Cost = aside.Spent() }()
+	requests := c.thread.Aside(ctx, in, message.MessagesOf(messagesOf(p.messages)...), p.record.Turns+1)
+	defer func() { made.Usage, made.Cost = requests.Spent() }()
 	focus := hints.Slice()
 	if o.Focus != "" {
 		focus = append([]string{o.Focus}, focus...)
@@ -57,7 +55,7 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 		n := fits(parts, o.MaxRequest-len(summary))
 		in := message.UserText(record(summary, parts[:n], focus))
 		in.Label = LabelCompaction
-		text, err := o.summaryOf(aside, in)
+		text, err := o.summaryOf(requests, in)
 		if err != nil {
 			return err
 		}
@@ -67,9 +65,9 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 	return nil
 }
 
-// summaryOf makes one request and returns a summary that can be used.
-func (o *CompactOptions) summaryOf(aside *loop.Aside, in message.Message) (string, error) {
-	reply, err := aside.Ask(o.Model, compactPrompt, in)
+// summaryOf makes one request and returns its summary, ready to store.
+func (o *CompactOptions) summaryOf(requests *loop.Aside, in message.Message) (string, error) {
+	reply, err := requests.Ask(o.Model, compactPrompt, in)
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +77,7 @@ func (o *CompactOptions) summaryOf(aside *loop.Aside, in message.Message) (strin
 	return o.usable(reply.Text())
 }
 
-// usable returns the summary as it is stored, or says why it cannot be used.
+// usable returns the summary as it is stored, or an error that says why it cannot be used.
 func (o *CompactOptions) usable(summary string) (string, error) {
 	summary = strings.TrimSpace(summary)
 	switch {
@@ -91,8 +89,7 @@ func (o *CompactOptions) usable(summary string) (string, error) {
 	return summary, nil
 }
 
-// fits returns how many of the parts have together no more bytes than that; one at
-// least.
+// fits returns how many of the parts fit into the limit in bytes; one at least.
 func fits(parts []string, limit int) int {
 	size := 0
 	for n, part := range parts {
@@ -103,8 +100,8 @@ func fits(parts []string, limit int) int {
 	return len(parts)
 }
 
-// record is what is to be summed up, behind the summary of what came before, if
-// that is not in the parts, and what attention is to be paid to.
+// record returns the text of a request: the summary of earlier parts, if there is one, the
+// parts, and the focus of the summary.
 func record(summary string, parts, focus []string) string {
 	var b strings.Builder
 	b.WriteString("<conversation>\n")
@@ -121,14 +118,14 @@ func record(summary string, parts, focus []string) string {
 	return b.String()
 }
 
-// How much of a part is shown to who sums it up, in bytes.
+// Limits of one part of a request, in bytes.
 const (
 	maxSaid   = 20_000
 	maxCalled = 2_000
 	maxURI    = 200
 )
 
-// written is the messages written down, block by block. Long ones are cut in their
+// written returns the messages as parts, one for each block. Long blocks are cut in their
 // middle.
 func written(agent string, messages []store.Kept) (parts []string) {
 	for _, k := range messages {
@@ -156,7 +153,7 @@ func written(agent string, messages []store.Kept) (parts []string) {
 	return parts
 }
 
-// resultText is what a tool said, with the kind of its failure.
+// resultText returns the text of a result, with the kind of its failure.
 func resultText(r message.ToolResult) string {
 	text := r.Text()
 	if r.IsError() {
@@ -165,8 +162,8 @@ func resultText(r message.ToolResult) string {
 	return text
 }
 
-// part is one block of the record. Its text is indented, so that none of its lines
-// can pass for the head of another part.
+// part returns one block of the record. Its text is indented, so that no line of it looks
+// like the head of another part.
 func part(who, text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -175,5 +172,5 @@ func part(who, text string) string {
 	return "[" + who + "]\n  " + lineBreaks.Replace(text) + "\n\n"
 }
 
-// lineBreaks indents the lines behind the first, whatever ends them.
+// lineBreaks indents all lines but the first. It knows every Unicode line break.
 var lineBreaks = strings.NewReplacer("\r\n", "\n  ", "\n", "\n  ", "\r", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ", "\u0085", "\n  ", "\v", "\n  ", "\f", "\n  ")

@@ -161,7 +161,7 @@ func (s *Server) goOn(ctx context.Context) {
 // goOnWith leaves a turn as it is that an adopted conversation has brought along.
 func (s *Server) goOnWith(ctx context.Context, rec store.Record) {
 	about := fmt.Sprintf("conversation %s of %s: ", rec.ID, rec.Key.Agent)
-	switch t, err := s.begin(ctx, rec, runtime.TurnOptions{Unasked: true}, s.o.Resume); {
+	switch t, err := s.begin(ctx, rec, runtime.TurnOptions{SameProject: true}, s.o.Resume); {
 	case err == nil:
 		s.o.Log(about + "turn " + t.ID() + " was interrupted and is resumed")
 	case codeOf(err) == wire.CodeBusy, codeOf(err) == wire.CodeIdle:

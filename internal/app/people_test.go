@@ -275,7 +275,7 @@ func TestACancelledTurnAsksNobodyAnyMore(t *testing.T) {
 	ended.Wait()
 	for _, ev := range events {
 		if ev.Kind == event.QuestionGiven {
-			assert.Equal(t, "nobody waits for an answer any more", ev.Text)
+			assert.Equal(t, "the agent stopped waiting before anybody answered", ev.Text)
 		}
 	}
 	assert.True(t, strings.Contains(resultOf(t, events, "ask_user").Text(), "cancel"), "%s", resultOf(t, events, "ask_user").Text())

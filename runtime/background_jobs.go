@@ -18,24 +18,39 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Members that their tags have told in the background are told by jobs of a kind of
-// their own, which this file queues and does.
+// This file queues and runs the jobs of members tagged background.
 
-// KindBackground is the kind of these jobs. Nobody else queues any.
+// KindBackground is the kind of the jobs that call members tagged background. It is
+// reserved for the runtime: hooks cannot queue such jobs, and programs cannot handle them.
 const KindBackground = "grapnel.background"
 
-// keyLimit is how long the key of such a job may be before it is a hash.
+// keyLimit is the longest key of a job in bytes. A longer one is replaced by its hash.
 const keyLimit = 200
 
-// task is the payload of such a job.
+// task is the payload of a job: a call of the member Path at Point with the arguments View.
 type task struct {
 	Path  string       `json:"path"`
 	Point string       `json:"point"`
 	View  message.JSON `json:"view"`
 }
 
-// later queues a job that tells a member what the view says.
-func (r *Runtime) later(ctx context.Context, h *host, of hook.Hook, path string, p hook.Point, view hook.Job) error {
+var _ composite.JobHost = (*host)(nil)
+
+// TellLater implements composite.JobHost.
+func (h *host) TellLater(ctx context.Context, of hook.Hook, path string, p hook.Point, view hook.Job) bool {
+	if loop.Abandoned(ctx) {
+		return false
+	}
+	err := h.rt.queueCall(ctx, h, of, path, p, view)
+	if err != nil {
+		h.Emit(ctx, hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
+			"no job could be queued for %s at %s: it runs in the background now, and not at all if the process dies: %s", path, p, loop.PublicText(err))}.Event())
+	}
+	return err == nil
+}
+
+// queueCall queues a job that calls the member at the path with the arguments in the view.
+func (r *Runtime) queueCall(ctx context.Context, h *host, of hook.Hook, path string, p hook.Point, view hook.Job) error {
 	m, err := r.memberOf(of, path, p)
 	if err != nil {
 		return err
@@ -46,13 +61,13 @@ func (r *Runtime) later(ctx context.Context, h *host, of hook.Hook, path string,
 	}
 	payload, err := json.Marshal(task{m.Path, m.Point.String(), view.Payload})
 	if err != nil {
-		return fmt.Errorf("write a job down: %w", err)
+		return fmt.Errorf("encode a job: %w", err)
 	}
-	about := view.Key
-	if about == "" {
-		about = r.o.NewID()
+	subject := view.Key
+	if subject == "" {
+		subject = r.o.NewID()
 	}
-	key := m.Path + " " + m.Point.String() + " " + h.log.Conversation() + " " + about
+	key := m.Path + " " + m.Point.String() + " " + h.log.Conversation() + " " + subject
 	if len(key) > keyLimit {
 		key = event.Digest(message.JSON(key))
 	}
@@ -63,13 +78,13 @@ func (r *Runtime) later(ctx context.Context, h *host, of hook.Hook, path string,
 		return fmt.Errorf("queue a job: %w", err)
 	}
 	if queued {
-		r.record(ctx, h, m, hook.Run{Queued: r.o.Now(), Status: event.RunQueued}) // before it can have been done
+		r.record(ctx, h, m, hook.Run{Queued: r.o.Now(), Status: event.RunQueued}) // before the job can have run
 		r.jobs.Wake()
 	}
 	return nil
 }
 
-// record tells of a run of the member, if runs are recorded.
+// record emits the event of a run of the member, if runs are recorded.
 func (r *Runtime) record(ctx context.Context, h *host, m composite.InBackground, run hook.Run) {
 	if r.o.Events.RecordHooks {
 		run.Subsystem, run.Point, run.Visibility = m.Path, m.Point, m.Visibility
@@ -77,54 +92,54 @@ func (r *Runtime) record(ctx context.Context, h *host, m composite.InBackground,
 	}
 }
 
-// memberOf finds out who is to be told.
+// memberOf returns the member at the path in the composite, for a call at the point.
 func (r *Runtime) memberOf(of hook.Hook, path string, p hook.Point) (composite.InBackground, error) {
-	for _, m := range r.background {
+	for _, m := range r.jobMembers {
 		if m.Composite == of && m.Local == path && m.Point == p {
 			return m, nil
 		}
 	}
-	return composite.InBackground{}, fmt.Errorf("no member of the composite is %s and told in the background at %s", path, p)
+	return composite.InBackground{}, fmt.Errorf("the composite has no member %s with the mode background at %s", path, p)
 }
 
-// handlers are those of the program and, if members are told in the background, that
-// of their jobs.
+// handlers returns the handlers of the program, and with members tagged background also
+// the handler of their jobs.
 func (r *Runtime) handlers() map[string]job.Handler {
-	if len(r.background) == 0 {
+	if len(r.jobMembers) == 0 {
 		return r.o.Jobs.Handlers
 	}
 	all := maps.Clone(r.o.Jobs.Handlers)
 	if all == nil {
 		all = map[string]job.Handler{}
 	}
-	all[KindBackground] = r.tellLater
+	all[KindBackground] = r.runCall
 	return all
 }
 
-// tellLater does one of these jobs. A failure is told where nobody is in a turn, and
-// the job is tried again.
-func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
+// runCall runs one job of a member. It emits a failure outside of any turn, and the job is
+// retried.
+func (r *Runtime) runCall(ctx context.Context, j job.Run) error {
 	var t task
 	if err := json.Unmarshal([]byte(j.Payload), &t); err != nil {
-		return &job.GiveUp{Reason: "what was written down cannot be read"}
+		return &job.GiveUp{Reason: "the stored arguments of the call cannot be read"}
 	}
-	i := slices.IndexFunc(r.background, func(m composite.InBackground) bool { return m.Path == t.Path && m.Point.String() == t.Point })
+	i := slices.IndexFunc(r.jobMembers, func(m composite.InBackground) bool { return m.Path == t.Path && m.Point.String() == t.Point })
 	if i < 0 {
-		return &job.GiveUp{Reason: fmt.Sprintf("the composite has no member %s that is told in the background at %s", t.Path, t.Point)}
+		return &job.GiveUp{Reason: fmt.Sprintf("the composite has no member %s with the mode background at %s", t.Path, t.Point)}
 	}
-	m := r.background[i]
-	tell, err := r.reader(ctx).Read(m.Point, t.View)
+	m := r.jobMembers[i]
+	call, err := r.reader(ctx).Read(m.Point, t.View)
 	if err != nil {
-		return &job.GiveUp{Reason: "what was written down cannot be read"}
+		return &job.GiveUp{Reason: "the stored arguments of the call cannot be read"}
 	}
 	run := hook.Run{Started: r.o.Now(), Status: event.RunSucceeded, Attempt: j.Attempt}
 	ctx = loop.BackgroundContext(ctx, j.Turn)
-	f := composite.Alone(ctx, m.As, m.Point, func(ctx context.Context) { tell(ctx, m.Hook) })
+	f := composite.Alone(ctx, m.As, m.Point, func(ctx context.Context) { call(ctx, m.Hook) })
 	run.Duration = r.o.Now().Sub(run.Started)
 	if f == nil && ctx.Err() != nil {
-		f = &hook.Failure{Subsystem: m.Path, Point: m.Point, Err: ctx.Err()} // it came back because it had to
+		f = &hook.Failure{Subsystem: m.Path, Point: m.Point, Err: ctx.Err()} // it returned because its context ended
 	}
-	told := context.WithoutCancel(ctx)
+	lasting := context.WithoutCancel(ctx)
 	switch {
 	case f == nil:
 	case f.Late:
@@ -137,17 +152,17 @@ func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
 		run.Status = event.RunFailed
 	}
 	if f == nil {
-		r.record(told, r.host, m, run)
+		r.record(lasting, r.host, m, run)
 		return nil
 	}
 	run.Reason = f.Public()
-	r.record(told, r.host, m, run)
-	r.host.Emit(told, f.Event())
+	r.record(lasting, r.host, m, run)
+	r.host.Emit(lasting, f.Event())
 	return f
 }
 
-// reader reads views back: with the agents that there are, and the history as it is
-// now.
+// reader returns a reader of stored arguments. It fills in the agents and the history as
+// they are now.
 func (r *Runtime) reader(ctx context.Context) views.Reader {
 	return views.Reader{
 		Host: r.host,

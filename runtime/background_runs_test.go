@@ -105,8 +105,8 @@ func TestRecordedObserversDelayNobody(t *testing.T) {
 	})
 }
 
-// Closing does not wait for ever: who does not end is counted, and the hook is closed.
-func TestClosingBoundsWhatRunsBesideTurns(t *testing.T) {
+// Closing does not wait for ever: a run that does not end is counted, and the hook is closed.
+func TestClosingBoundsBackgroundRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &trail{do: func(context.Context, *hook.Turn) { time.Sleep(time.Hour) }}
 		w := startTrail(t, a, &runtime.Options{Calls: runtime.Calls{Grace: 5 * time.Second}}, says("one"), says("two"))
@@ -121,16 +121,15 @@ func TestClosingBoundsWhatRunsBesideTurns(t *testing.T) {
 		assert.Equal(t, 1, w.rt.LateHooks())
 		left := a.of(event.Diagnostic)
 		require.Len(t, left, 1)
-		assert.Equal(t, "1 hooks beside turns did not end in time, and 1 behind them were not begun", left[0].Text)
+		assert.Equal(t, "background runs that did not end in time: 1; queued behind them and never started: 1", left[0].Text)
 		time.Sleep(time.Hour)
 		assert.Zero(t, w.rt.LateHooks())
 		assert.Equal(t, []string{"closed", "1 one context canceled"}, a.noted())
 	})
 }
 
-// What a hook may ask while it runs beside turns: it never acts within a turn, also
-// not within the one that runs meanwhile.
-func TestWhatIsPossibleBesideATurn(t *testing.T) {
+// A background run never acts within a turn, not even within the one that runs meanwhile.
+func TestWhatABackgroundRunMayDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var errs []error
 		a := new(trail)
@@ -146,7 +145,7 @@ func TestWhatIsPossibleBesideATurn(t *testing.T) {
 			errs = append(errs, err)
 			_, err = host.RunAgent(ctx, hook.AgentRun{Agent: "a", Input: message.TextInput("x")})
 			errs = append(errs, err, host.Enqueue(ctx, hook.Job{Kind: "k", Key: "1"}))
-			host.Emit(ctx, hook.Event{Kind: event.SkillLoaded, Text: "beside"})
+			host.Emit(ctx, hook.Event{Kind: event.SkillLoaded, Text: "background"})
 			a.turns.Update(turn, func(n int) int { return n + 1 })
 			a.all.Update(turn.Conversation(), func(n int) int { return n + 1 })
 			a.note(fmt.Sprint(turn.Standing().History.Len(), a.turns.Get(turn)))
@@ -172,7 +171,7 @@ func TestWhatIsPossibleBesideATurn(t *testing.T) {
 			require.Len(t, evs, 1, kind)
 			assert.Empty(t, evs[0].Turn, "the turn is over, and the one that runs is another")
 			assert.Equal(t, w.conv.ID(), evs[0].Conversation)
-			assert.NotContains(t, w.kinds(), kind, "whoever observes the second turn is not told")
+			assert.NotContains(t, w.kinds(), kind, "the observer of the second turn does not get it")
 		}
 		jobs, err := w.store.(store.Jobs).Jobs(t.Context())
 		require.NoError(t, err)

@@ -26,7 +26,7 @@ type archives struct {
 	Trail *trail `hook:"AfterTurn: background,timeout=1m,visibility=audit"`
 }
 
-// archived is a world whose only member is told in the background.
+// archived is a world whose only member is tagged background.
 func archived(t *testing.T, a *trail, o *runtime.Options, replies ...message.ModelStream) *world {
 	t.Helper()
 	c, err := composite.New(&archives{a})
@@ -65,7 +65,7 @@ func TestBackgroundObserversAreToldByAJob(t *testing.T) {
 	})
 }
 
-// What fails is told and tried again, later each time; what has succeeded is over.
+// A failed job is reported and retried, later each time; one that succeeded never runs again.
 func TestBackgroundObserversAreToldAgainAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int64 // who is late is not waited for
@@ -168,14 +168,14 @@ func TestAJobOfAMemberThatIsGoneIsGivenUp(t *testing.T) {
 		w := archived(t, a, &runtime.Options{Store: st})
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{
-			"failed 1 the composite has no member Gone that is told in the background at AfterTurn", "failed 1 what was written down cannot be read",
+			"failed 1 the composite has no member Gone with the mode background at AfterTurn", "failed 1 the stored arguments of the call cannot be read",
 		}, jobsOf(t, st))
 		assert.Len(t, a.of(event.Diagnostic), 2)
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }
 
-// What is too long for a job is not lost: the member is told beside the turn.
+// Arguments that are too long for a job are not lost: the member runs in the background.
 func TestWhatIsTooLongForAJobIsToldBesideTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(trail)
@@ -186,7 +186,7 @@ func TestWhatIsTooLongForAJobIsToldBesideTheTurn(t *testing.T) {
 		assert.Empty(t, jobsOf(t, w.store))
 		told := a.of(event.Diagnostic)
 		require.Len(t, told, 1)
-		assert.Contains(t, told[0].Text, "Trail is told beside AfterTurn, and if the process dies never: no job could be queued")
+		assert.Contains(t, told[0].Text, "no job could be queued for Trail at AfterTurn: it runs in the background now, and not at all if the process dies")
 	})
 }
 
@@ -195,10 +195,10 @@ func TestTheKindOfBackgroundJobsIsReserved(t *testing.T) {
 	rt := runtime.New(nil, plays(), &runtime.Options{Jobs: runtime.JobOptions{Handlers: map[string]func(context.Context, runtime.JobRun) error{
 		runtime.KindBackground: func(context.Context, runtime.JobRun) error { return nil },
 	}}})
-	assert.ErrorContains(t, rt.Open(t.Context()), "Options.Jobs.Handlers has to leave them alone")
+	assert.ErrorContains(t, rt.Open(t.Context()), "remove it from Options.Jobs.Handlers")
 }
 
-// A layer over the composite of an agent changes nothing about who is told.
+// A layer over the composite of an agent does not change which member runs.
 func TestBackgroundMembersAreToldUnderLayers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type layered struct {

@@ -45,7 +45,7 @@ func jobsOf(t *testing.T, st store.Store) (out []string) {
 	return out
 }
 
-func TestBackgroundObserversAreToldByAJob(t *testing.T) {
+func TestAJobCallsABackgroundObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen *hook.Turn
 		a := new(trail)
@@ -66,7 +66,7 @@ func TestBackgroundObserversAreToldByAJob(t *testing.T) {
 }
 
 // A failed job is reported and retried, later each time; one that succeeded never runs again.
-func TestBackgroundObserversAreToldAgainAfterAFailure(t *testing.T) {
+func TestAFailedBackgroundObserverIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int64 // who is late is not waited for
 		a := new(trail)
@@ -98,7 +98,7 @@ func TestBackgroundObserversAreToldAgainAfterAFailure(t *testing.T) {
 }
 
 // A job that a process has left is done by the next one, once.
-func TestBackgroundObserversAreToldByTheNextProcess(t *testing.T) {
+func TestTheNextProcessCallsABackgroundObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := mem.New(nil)
 		first := &trail{do: func(ctx context.Context, _ *hook.Turn) { <-ctx.Done() }}
@@ -176,7 +176,7 @@ func TestAJobOfAMemberThatIsGoneIsGivenUp(t *testing.T) {
 }
 
 // Arguments that are too long for a job are not lost: the member runs in the background.
-func TestWhatIsTooLongForAJobIsToldBesideTheTurn(t *testing.T) {
+func TestArgumentsTooLongForAJobRunInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(trail)
 		w := archived(t, a, nil, says("one"))
@@ -199,7 +199,7 @@ func TestTheKindOfBackgroundJobsIsReserved(t *testing.T) {
 }
 
 // A layer over the composite of an agent does not change which member runs.
-func TestBackgroundMembersAreToldUnderLayers(t *testing.T) {
+func TestBackgroundMembersRunUnderLayers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type layered struct {
 			Trail *trail `hook:"AfterTurn: background"`

@@ -109,10 +109,10 @@ var bombs = map[string]bomb{
 		require.NoError(t, err)
 		assert.Equal(t, "done", out.Text())
 	}},
-	"strays that report for ever": {cap: 256, run: func(t *testing.T) {
+	"abandoned calls that report for ever": {cap: 256, run: func(t *testing.T) {
 		var ended sync.WaitGroup
 		stop := make(chan struct{})
-		stray := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+		deaf := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 			defer ended.Done()
 			for {
 				select {
@@ -125,7 +125,7 @@ var bombs = map[string]bomb{
 		}}
 		ended.Add(4)
 		w := startWith(t, plays(calls(want{"", "x", "{}"}, want{"", "x", "{}"}, want{"", "x", "{}"}, want{"", "x", "{}"})),
-			hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: 10 * time.Millisecond}}, box(stray))
+			hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: 10 * time.Millisecond}}, box(deaf))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		out, err := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) {}})

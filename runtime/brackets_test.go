@@ -28,9 +28,9 @@ var closers = map[hook.EventKind]hook.EventKind{
 	event.QuestionGiven: event.QuestionAsked,
 }
 
-// unbalanced returns what is wrong with the brackets of a stream; "" if nothing is.
-// In that of several processes the start of a turn says that whatever was open is
-// over: the turn is gone on with, or another one has begun.
+// unbalanced returns the first mistake in the brackets of a stream; "" is none. In a stream
+// of several processes the start of a turn closes everything that was open: the turn is
+// resumed, or another one has begun.
 func unbalanced(events []hook.Event) string {
 	var open []hook.EventKind
 	epoch := int64(0)
@@ -181,7 +181,7 @@ func (s *mortalStore) Note(ctx context.Context, id string, n store.Note) (int64,
 }
 
 // TestBracketsCloseAfterADeath: a process dies before each of its writes. Whether
-// the turn is gone on with or only brought to its end, in the log what has begun
+// the turn is resumed or only ended, everything that began in the log also
 // ends, and a reader that was there from the beginning has that log.
 func TestBracketsCloseAfterADeath(t *testing.T) {
 	t.Parallel()
@@ -224,7 +224,7 @@ func TestBracketsCloseAfterADeath(t *testing.T) {
 	}
 }
 
-// follower reads and does what it is told.
+// follower reads and follows instructions.
 type follower struct {
 	t    *testing.T
 	have []hook.Event

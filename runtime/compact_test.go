@@ -140,7 +140,7 @@ func TestALongPastIsSummedUpPartByPart(t *testing.T) {
 	}
 }
 
-func TestCompactionIsToldOnceItIsWritten(t *testing.T) {
+func TestCompactionIsEmittedOnceItIsStored(t *testing.T) {
 	t.Parallel()
 	seen := &watcher{}
 	m := plays(says("one"), says("two"), says("The summary."))
@@ -308,7 +308,7 @@ func TestAHistoryOfOthersIsMendedWhenItIsRead(t *testing.T) {
 	require.Len(t, w.history(), 6, "what is stored stays as it is")
 }
 
-func TestWhatCannotBeReadIsLeftOutAndTold(t *testing.T) {
+func TestDamagedMessagesAreLeftOutAndReported(t *testing.T) {
 	t.Parallel()
 	s := mem.New(nil)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})

@@ -119,7 +119,7 @@ func TestLawAPanicInAnObserverKillsNothing(t *testing.T) {
 	assert.Equal(t, 1, told, "it is not called again")
 }
 
-func TestProgressIsToldWhileTheToolRuns(t *testing.T) {
+func TestProgressIsEmittedWhileTheToolRuns(t *testing.T) {
 	t.Parallel()
 	told := make(chan struct{})
 	slow := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
@@ -160,18 +160,18 @@ func TestManyToolsMayReportAtOnce(t *testing.T) {
 	}
 }
 
-func TestAStrayToolTellsNobodyAfterTheTurn(t *testing.T) {
+func TestAnAbandonedToolEmitsNothingAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	release, ended := make(chan struct{}), make(chan struct{})
-	stray := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+	deaf := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		cancel()
 		<-release
 		env.Progress("still here")
 		close(ended)
 		return message.ToolResult{}
 	}}
-	w := startWith(t, plays(calls(want{"1", "x", "{}"})), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Millisecond}}, box(stray))
+	w := startWith(t, plays(calls(want{"1", "x", "{}"})), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Millisecond}}, box(deaf))
 	_, err := w.try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
 	n := len(w.events)

@@ -51,8 +51,8 @@ type chaos struct {
 
 func (c *chaos) one(n int) bool { return c.IntN(n) == 0 }
 
-// lockedSource is a source for several goroutines: a call that waits for its key reports so from its own, and
-// OnEvent hears it beside the hooks of the loop.
+// lockedSource is a source for several goroutines: a call that waits for its key emits so from its own, and
+// OnEvent gets that event while hooks of the loop run.
 type lockedSource struct {
 	mu sync.Mutex
 	rand.Source

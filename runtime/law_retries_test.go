@@ -23,7 +23,7 @@ import (
 )
 
 // Laws 12 and 13 with whatever hooks answer: retries are capped and counted, and a
-// client that drops what it is told to drop has shown what was said.
+// client that drops the deltas of failed attempts has shown the text of the history.
 
 // unlucky is a model that often fails, and a hook at every point that may ask for
 // another reply.
@@ -31,7 +31,7 @@ type unlucky struct {
 	hook.Nop
 	*rand.Rand
 	// calls are those of the model by step, repairs those of OnInvalidTool by call,
-	// failures what was told of failed calls by step.
+	// failures the reported failed calls by step.
 	calls, repairs, failures map[string]int
 	asked                    int
 	pairs                    map[string]int
@@ -159,8 +159,7 @@ func TestLawRetriesAreCappedWhateverHooksAnswer(t *testing.T) {
 }
 
 // requireShownIsSaid plays a client that shows deltas and drops those of the step
-// where it is told to: of every step that came to its end it has shown what the
-// history says.
+// whose attempt failed: of every step that has ended it has shown the text of the history.
 func requireShownIsSaid(t *testing.T, w *world, out hook.TurnOutcome) {
 	t.Helper()
 	shown, now := []string{}, ""

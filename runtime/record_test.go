@@ -72,8 +72,8 @@ func (n *nosy) AfterModel(context.Context, *hook.Step, message.ModelReply) (hook
 
 func (n *nosy) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { panic(canary) }
 
-// A recorded turn tells of each hook that took part, and of nothing that it worked
-// on: neither arguments nor results, nor what the model or the user said.
+// A recorded turn has an event for each hook that took part, without data: no arguments, no
+// results, no text of the model or the user.
 func TestRecordedTurn(t *testing.T) {
 	m := plays(calls(want{"k1", "echo", `{"s":"` + canary + `"}`}), says(canary))
 	n := new(nosy)

@@ -26,8 +26,8 @@ import (
 
 var errDisk = errors.New("the disk is full")
 
-// moody is a store with a journal whose writes fail where refuse says so. It is
-// told of every write: "claim", "append", "append end" or "note".
+// moody is a store with a journal whose writes fail where refuse says so. refuse gets the
+// name of every write: "claim", "append", "append end" or "note".
 type moody struct {
 	*mem.Store
 	mu     sync.Mutex
@@ -212,7 +212,7 @@ func TestAToolThatEndsItsGoroutineHasEnded(t *testing.T) {
 	})
 }
 
-func TestAResultIsToldWhereItIsKept(t *testing.T) {
+func TestAResultIsEmittedOnceItIsStored(t *testing.T) {
 	t.Parallel()
 	s := newMoody()
 	notes := 0

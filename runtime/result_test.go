@@ -63,7 +63,7 @@ func TestAGrantBoundsTheOutput(t *testing.T) {
 	assert.Less(t, len(resultOf(t, message.TextResult(strings.Repeat("x", 1000)), nil, 500, narrow).Text()), 60)
 }
 
-func TestLawResultsAreRewrittenThenJudgedThenTold(t *testing.T) {
+func TestLawResultsAreRewrittenThenJudgedThenEmitted(t *testing.T) {
 	t.Parallel()
 	var judged string
 	rewrite := point.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {

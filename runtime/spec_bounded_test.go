@@ -18,9 +18,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// However many hooks hang at the ends of sessions, all are told and two grace periods are
-// waited for.
-func TestSpecSessionsEndSideBySideOnceOneHangs(t *testing.T) {
+// However many hooks hang at the ends of sessions, all are called, and the wait is two
+// grace periods.
+func TestSpecSessionsEndConcurrentlyOnceOneHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, grace = 50, 5 * time.Second
 		release := make(chan struct{})
@@ -38,8 +38,8 @@ func TestSpecSessionsEndSideBySideOnceOneHangs(t *testing.T) {
 	})
 }
 
-// If everything hangs that is told of an end, Close returns all the same, and the rest is
-// done when the hooks come back.
+// If all hooks of closing hang, Close returns all the same, and the rest is done when the
+// hooks return.
 func TestSpecCloseEndsHoweverMuchHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, grace = 50, 5 * time.Second
@@ -64,9 +64,8 @@ func TestSpecCloseEndsHoweverMuchHangs(t *testing.T) {
 	})
 }
 
-// A guest whose prompt hangs is no guest any more when it comes back: nothing waits for
-// its visit.
-func TestSpecAGuestThatWasLeftBehindDoesNotEnter(t *testing.T) {
+// A guest whose prompt hangs does not enter the conversation when the prompt returns.
+func TestSpecAnAbandonedGuestDoesNotEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var hangs atomic.Bool
@@ -110,7 +109,7 @@ func sendMany(t *testing.T, w *world, n int) {
 	}
 }
 
-// unregistering is told when agents go.
+// unregistering gets the agents that are unregistered.
 type unregistering struct {
 	hook.Nop
 	f func()
@@ -118,7 +117,7 @@ type unregistering struct {
 
 func (u unregistering) OnUnregisterAgent(context.Context, *hook.AgentConfig) { u.f() }
 
-// prompting is told when somebody asks for the prompt of an agent.
+// prompting gets the requests for the prompt of an agent.
 type prompting struct {
 	hook.Nop
 	f func(agent string)

@@ -71,7 +71,7 @@ func TestSpecAForkMayBeMadeWhileATurnRuns(t *testing.T) {
 	assert.Len(t, ms, 2, "what had not ended is not in it")
 }
 
-func TestSpecARewoundConversationGoesOnFromThere(t *testing.T) {
+func TestSpecARewoundConversationContinuesFromThere(t *testing.T) {
 	t.Parallel()
 	m := plays(says("one"), calls(want{"c1", "echo", `{"s":"x"}`}), says("two"), calls(want{"c1", "echo", `{"s":"x"}`}), says("two again"))
 	seen := &watcher{}
@@ -110,7 +110,7 @@ func TestSpecARewindEndsWhatASummaryStandsFor(t *testing.T) {
 	assert.Equal(t, before[:1], w.history())
 }
 
-func TestSpecARefusedRewindIsNotTold(t *testing.T) {
+func TestSpecARefusedRewindEmitsNothing(t *testing.T) {
 	t.Parallel()
 	seen := &watcher{}
 	w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mem.New(&mem.Options{Journal: true})}, seen)
@@ -128,7 +128,7 @@ func TestSpecARefusedRewindIsNotTold(t *testing.T) {
 	assert.Equal(t, []string{"user 1", "assistant one", "user 2", "assistant two"}, w.history())
 }
 
-// forgetful is a store whose changes are made, and then told as if they had failed.
+// forgetful is a store that makes changes and then reports them as failed.
 type forgetful struct {
 	*mem.Store
 	lost error
@@ -144,7 +144,7 @@ func (s forgetful) Rewind(ctx context.Context, id string, at store.At, turns int
 	return v, cmp.Or(err, s.lost)
 }
 
-func TestSpecAChangeThatWasMadeIsNotToldAsNotMade(t *testing.T) {
+func TestSpecAChangeThatWasMadeIsNotReportedAsFailed(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("the connection was lost")
 	seen := &watcher{}

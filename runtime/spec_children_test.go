@@ -326,8 +326,8 @@ func TestSpecTwoTasksForAnAgentThatHasToBeRegisteredFirst(t *testing.T) {
 	})
 }
 
-// A task that was delegated goes on with the agent that has delegated it, or not at
-// all: nobody takes its conversation for one of a person, also not after the process
+// A delegated task continues with the agent that has delegated it, or not at all: no
+// caller gets its conversation for one of a person, also not after the process
 // that ran it has died.
 func TestSpecNobodyTalksToAChild(t *testing.T) {
 	t.Parallel()

@@ -160,7 +160,7 @@ func TestSpecASuppliedSummaryTakesTheModelsPlace(t *testing.T) {
 	}
 }
 
-// failing fails at both points, and counts what is told of that.
+// failing fails at both points, and counts the events of its failures.
 type failing struct {
 	hook.Nop
 	fail   func() error
@@ -198,7 +198,7 @@ func TestSpecAHookThatFailsAtACompactionHasNoOpinion(t *testing.T) {
 	}
 }
 
-func TestSpecACompactionThatDidNotTakeEffectIsNotTold(t *testing.T) {
+func TestSpecACompactionWithoutEffectEmitsNothing(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]message.ModelStream{
 		"no summary":       says(" "),

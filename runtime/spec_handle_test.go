@@ -21,7 +21,7 @@ import (
 // Start returns a handle on a turn that has begun. The turn does not depend on the context
 // of Start from then on.
 
-func TestSpecATurnGoesOnWhenTheContextOfItsStartEnds(t *testing.T) {
+func TestSpecATurnContinuesWhenTheContextOfItsStartEnds(t *testing.T) {
 	t.Parallel()
 	tool := newGate("wait")
 	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
@@ -252,9 +252,9 @@ func TestSpecAllEventsOfARunningTurnAreHeld(t *testing.T) {
 	assert.Empty(t, eventsOfTurn(t, turn, 0))
 }
 
-// TestSpecATurnIsEndingWhenItsEndIsTold: whoever saw the end and is refused knows that there
+// TestSpecATurnIsEndingWhenItsEndIsEmitted: whoever saw the end and is refused knows that there
 // is nothing to wait for but Done.
-func TestSpecATurnIsEndingWhenItsEndIsTold(t *testing.T) {
+func TestSpecATurnIsEndingWhenItsEndIsEmitted(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(says("done")))
 	var ending []bool

@@ -336,7 +336,7 @@ func steeredAndKilled(t *testing.T, said string, resume bool) (*world, *model, *
 	return w, m, d
 }
 
-func TestSpecWhoSteersHearsARefusalAndTheTurnGoesOn(t *testing.T) {
+func TestSpecARefusedSteerIsReportedAndTheTurnContinues(t *testing.T) {
 	t.Parallel()
 	tool := newGate("wait")
 	m := plays(calls(want{"c1", "wait", `{}`}), says("done"))

@@ -204,7 +204,7 @@ func TestSpecACallThatWasCutIsNotRepaired(t *testing.T) {
 	assert.Contains(t, w.history()[3], "cut off at its token limit")
 }
 
-func TestSpecTheModelIsToldOfUnparsableArgumentsIfNobodyRepairsThem(t *testing.T) {
+func TestSpecTheModelSeesUnparsableArgumentsUnlessAHookRepairsThem(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]hook.RepairDecision{
 		"no opinion": {}, "no better": hook.RepairArgs(`{"y":1}`), "no JSON either": hook.RepairArgs(`{`), "another tool": hook.RenameTool("other"),

@@ -16,8 +16,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Every child that clients were told of has its end among the events, also where the
-// process has died.
+// Every child with a start among the events has its end there, also if the process has
+// died.
 
 // runsAgent is a tool that runs the agent "b".
 func runsAgent() tool {
@@ -45,7 +45,7 @@ func brackets(t *testing.T, s store.Log, id string) (out []string) {
 	return out
 }
 
-func TestSpecAChildThatWasRunningHasItsEndTold(t *testing.T) {
+func TestSpecTheEndOfARunningChildIsEmitted(t *testing.T) {
 	t.Parallel()
 	for name, resume := range map[string]bool{"resumed": true, "settled": false} {
 		t.Run(name, func(t *testing.T) {
@@ -89,8 +89,8 @@ func TestSpecAChildThatWasRunningHasItsEndTold(t *testing.T) {
 	}
 }
 
-// A child that had ended, and of whose end not all was told.
-func TestSpecAChildThatHadEndedHasItsEndTold(t *testing.T) {
+// A child had ended, but not all events of its end were emitted.
+func TestSpecTheEndOfAnEndedChildIsEmitted(t *testing.T) {
 	t.Parallel()
 	told := func(seq uint64, kind hook.EventKind, turn string, depth int) store.Event {
 		ev := hook.Event{Kind: kind, Seq: seq, Agent: "b", Turn: turn, Depth: depth}

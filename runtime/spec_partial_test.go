@@ -170,7 +170,7 @@ func (s *endless) Journal(ctx context.Context, id string) ([]store.Entry, error)
 	return left, err
 }
 
-// A turn whose cancellation was noted is not gone on with, whatever it was doing.
+// A turn whose cancellation was noted is not resumed, whatever it was doing.
 func TestSpecACancelledTurnIsNotResumed(t *testing.T) {
 	t.Parallel()
 	judging := make(chan struct{})

@@ -107,7 +107,7 @@ func TestSpecACallThatIsApprovedWithoutAPersonKeepsNobodyWaiting(t *testing.T) {
 	wait()
 }
 
-// A hook that asks with a context of its own is let go when its turn was left behind.
+// A hook that asks with a context of its own is released when its turn is abandoned.
 func TestSpecACancelledTurnLeavesNothingWaiting(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(context.Context) context.Context{"the turn's context": unchanged, "its own": context.WithoutCancel} {

@@ -17,9 +17,9 @@ import (
 
 // A process dies in the middle of a turn. Another one opens the same database:
 // everything that was done is there, nothing is done twice unless it may be, and
-// the turn can be gone on with.
+// the turn can be resumed.
 
-func TestSpecAnInterruptedTurnIsGoneOnWith(t *testing.T) {
+func TestSpecAnInterruptedTurnIsResumed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	safe, risky, slow := newGate("look"), newGate("pay"), named("echo")

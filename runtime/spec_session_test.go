@@ -177,7 +177,7 @@ func TestSpecARejectedSessionEndsTheTurnAndTheNextTurnAsksAgain(t *testing.T) {
 	})
 }
 
-func TestSpecContextOfASessionIsToldOnceAndNotStored(t *testing.T) {
+func TestSpecContextOfASessionIsSentOnceAndNotStored(t *testing.T) {
 	t.Parallel()
 	rejects := false
 	h := &life{toolbox: box()}
@@ -301,7 +301,7 @@ func TestSpecATurnIsBroughtToItsEndWithoutASession(t *testing.T) {
 			log = append(log, string(out.Stop))
 		}
 		p = boot(t, dir, plays(says("hi")), runtime.Options{}, h)
-		if rejects { // a turn that may not be gone on with is brought to its end
+		if rejects { // a turn that may not continue is ended
 			p.resumes()
 			require.ErrorIs(t, p.ends().err, runtime.ErrRejected)
 			assert.Equal(t, []string{"session", "denied"}, log)

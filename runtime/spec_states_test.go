@@ -22,7 +22,7 @@ import (
 )
 
 // Hooks keep states of a turn and of a conversation. Those of a conversation are
-// written with what they belong to, and go on where the conversation does.
+// stored with the messages, and continue where the conversation does.
 
 // tally is a subsystem that counts in states: the requests of a turn, and the replies
 // of a conversation with those of its children.
@@ -30,7 +30,7 @@ type tally struct {
 	hook.Nop
 	turn hook.TurnState[int]
 	all  hook.ConversationState[int]
-	// ended is told of each turn that ends, with its own count.
+	// ended gets each turn that ends, with its own count.
 	ended func(t *hook.Turn, steps int)
 }
 
@@ -163,7 +163,7 @@ func (f modelFunc) Stream(ctx context.Context, req message.ModelRequest) message
 	return f(ctx, req)
 }
 
-func TestSpecAStateGoesOnInAnotherProcess(t *testing.T) {
+func TestSpecAStateContinuesInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tool := newGate("wait")
@@ -437,7 +437,7 @@ func TestSpecAStateThatIsSetOutsideOfATurnIsWrittenWithTheNext(t *testing.T) {
 	assert.Equal(t, "12", stateIn(t, disk, w.conv.ID(), "all"))
 }
 
-func TestSpecWhatIsWrongWithStatesIsToldWhenTheRuntimeOpens(t *testing.T) {
+func TestSpecMistakesInStatesAreErrorsOfOpen(t *testing.T) {
 	t.Parallel()
 	a, b := &tally{}, &odd{}
 	a.all.Shared, b.share.Shared = "cost.total", "cost.total"

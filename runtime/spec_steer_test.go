@@ -54,7 +54,7 @@ func TestSpecWhatIsSaidDuringAStepIsReadBeforeTheNext(t *testing.T) {
 	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
 }
 
-func TestSpecATurnThatWasAboutToEndGoesOn(t *testing.T) {
+func TestSpecASteeredTurnThatWasAboutToEndContinues(t *testing.T) {
 	t.Parallel()
 	var w *world
 	first := func(yield func(message.Chunk, error) bool) {

@@ -55,7 +55,7 @@ func TestSpecBeforeStepEndsTheTurnBeforeTheModelIsAsked(t *testing.T) {
 	})
 }
 
-func TestSpecAfterStepIsToldHowTheStepEnded(t *testing.T) {
+func TestSpecAfterStepGetsTheEndOfTheStep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var outcomes []hook.StepOutcome
@@ -178,7 +178,7 @@ func critic(feedback ...string) func(context.Context, *hook.Turn, hook.Stopping)
 	}
 }
 
-func TestSpecOnStopHasATurnGoOnWithFeedback(t *testing.T) {
+func TestSpecOnStopContinuesATurnWithFeedback(t *testing.T) {
 	t.Parallel()
 	alike(t, func(t *testing.T, _ string, with func(hook.Hook) []hook.Hook) {
 		var asked []hook.Stopping
@@ -302,7 +302,7 @@ func TestSpecAnOverruledReasonStaysVisibleAndDecidesNothing(t *testing.T) {
 	})
 }
 
-func TestSpecTheLimitOfStepsHoldsForATurnThatGoesOn(t *testing.T) {
+func TestSpecTheLimitOfStepsHoldsForAContinuedTurn(t *testing.T) {
 	t.Parallel()
 	h := &life{toolbox: box(), stop: critic("1", "2", "3", "4", "5")}
 	w := startWith(t, plays(says("one"), says("two"), says("three")), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 2}}, nil, h)
@@ -312,7 +312,7 @@ func TestSpecTheLimitOfStepsHoldsForATurnThatGoesOn(t *testing.T) {
 	assert.Equal(t, "two", out.Text(), "what was said last stands")
 }
 
-func TestSpecATurnThatGoesOnCanBeSteered(t *testing.T) {
+func TestSpecAContinuedTurnCanBeSteered(t *testing.T) {
 	t.Parallel()
 	for _, goesOn := range []bool{false, true} {
 		var w *world
@@ -334,7 +334,7 @@ func TestSpecATurnThatGoesOnCanBeSteered(t *testing.T) {
 	}
 }
 
-func TestSpecATurnGoesOnInADurableStore(t *testing.T) {
+func TestSpecATurnContinuesInADurableStore(t *testing.T) {
 	t.Parallel()
 	h := &life{toolbox: box(named("echo")), stop: critic("more", "more")}
 	w := startWith(t, plays(says("one"), calls(want{"c1", "echo", `{}`}), says("two"), says("three")), hook.AgentConfig{Name: "a"},
@@ -456,7 +456,7 @@ func TestSpecAFailureAtTheEndOfASessionEndsNothingElse(t *testing.T) {
 // patience is how long a composite waits for a hook.
 const patience = time.Second
 
-func TestSpecAHookThatIsLateHasFailedAndIsToldOnce(t *testing.T) {
+func TestSpecALateHookHasFailedAndIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	cases := []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 )
 
-// Why a turn has ended: of several reasons the most authoritative is told, and all
+// Why a turn has ended: of several reasons the most authoritative is reported, and all
 // are kept.
 
 // stopper answers stop when a tool has run.
@@ -22,7 +22,7 @@ func (stopper) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hoo
 	return hook.StopOutcome("enough"), nil
 }
 
-func TestSpecOfSeveralReasonsTheMostAuthoritativeIsTold(t *testing.T) {
+func TestSpecOfSeveralReasonsTheMostAuthoritativeIsReported(t *testing.T) {
 	t.Parallel()
 	var w *world
 	stop := does("stop", func(ctx context.Context) message.ToolResult {

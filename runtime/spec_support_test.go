@@ -80,7 +80,7 @@ func (p *process) sends(line string) {
 	})
 }
 
-// resumes goes on with the turn that was interrupted.
+// resumes resumes the interrupted turn.
 func (p *process) resumes() {
 	p.runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
 		return dialog.Resume(ctx, p.conv, o)

@@ -32,7 +32,7 @@ func counted(n int) (message.ModelStream, string) {
 	return says(words...), strings.Join(words, "")
 }
 
-// ordered checks that nobody is told two events at once, that numbers have no gap,
+// ordered checks that the observer never gets two events at once, that numbers have no gap,
 // that time does not go back, and collects the text.
 type ordered struct {
 	hook.Nop

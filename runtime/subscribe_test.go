@@ -33,7 +33,7 @@ func figure(t *testing.T, name string, value any, unit string) {
 var subscribedEvents = flag.Int("subscribed", 10_000, "events that TestASlowSubscriberSlowsNobody tells")
 
 const (
-	// deltasPerTurn are in each turn, beside a dozen events that are kept.
+	// deltasPerTurn are in each turn, besides a dozen events that are kept.
 	deltasPerTurn = 500
 	healthy       = 100
 )
@@ -88,7 +88,7 @@ func (a *account) readAll(t *testing.T, r *runtime.Reader) {
 	}
 }
 
-// TestASlowSubscriberSlowsNobody: beside a hundred subscribers that read along there
+// TestASlowSubscriberSlowsNobody: besides a hundred subscribers that read along there
 // is one that takes nothing. The turns take as long, what is held is bounded, and
 // afterwards everybody knows exactly what it has missed; where events are kept
 // nobody has missed any that is.

@@ -78,7 +78,7 @@ func (w *witness) look(where string, v reflect.Value) {
 	}
 }
 
-// lookAt takes down what a place tells, and the places around it.
+// lookAt records the value of a place, and of the places around it.
 func (w *witness) lookAt(where, place string, v reflect.Value) {
 	for i := range v.NumMethod() {
 		m := v.Type().Method(i)

@@ -115,7 +115,7 @@ func TestASearchStaysInTheProjectUnlessItIsAskedForAll(t *testing.T) {
 	assert.Len(t, found, 4)
 }
 
-func TestADaemonGoesOnWithTheTurnsOfItsOwnProjectOnly(t *testing.T) {
+func TestADaemonResumesTheTurnsOfItsOwnProjectOnly(t *testing.T) {
 	t.Parallel()
 	w, recs, logged := projects(t, true)
 	require.Eventually(t, func() bool {
@@ -131,7 +131,7 @@ func TestADaemonGoesOnWithTheTurnsOfItsOwnProjectOnly(t *testing.T) {
 	}
 }
 
-func TestAnAdoptedTurnIsGoneOnWithOnlyIfAsked(t *testing.T) {
+func TestAnAdoptedTurnIsResumedOnlyIfAsked(t *testing.T) {
 	t.Parallel()
 	w, recs, logged := projects(t, false)
 	ctx := t.Context()

@@ -49,7 +49,7 @@ func names(agents []wire.Agent) (out []string) {
 	return out
 }
 
-func TestADaemonServesItsProjectUntilItIsToldToEnd(t *testing.T) {
+func TestADaemonServesItsProjectUntilItIsStopped(t *testing.T) {
 	t.Parallel()
 	paths, at := project(t), socket(t)
 	d, err := daemon.Open(t.Context(), daemon.Options{Socket: at, App: app.Options{Paths: paths, Note: note}})

@@ -152,7 +152,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-func TestFailuresAreToldAtTheEnd(t *testing.T) {
+func TestFailuresAreReportedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ lines, says string }{
 		"a turn":             {"fail\nhello\n", "the turn failed"},

@@ -153,9 +153,9 @@ func TestSpecAFullQueueDoesNotHoldTheEndOfATurn(t *testing.T) {
 	}
 }
 
-// Somebody hangs on an event, and the queue is full: the turn is left behind wherever it
+// An observer hangs on an event, and the queue is full: the turn is abandoned wherever it
 // waits, and has its end.
-func TestSpecATurnThatIsLeftBehindWithAFullQueueHasItsEnd(t *testing.T) {
+func TestSpecATurnAbandonedWithAFullQueueHasItsEnd(t *testing.T) {
 	t.Parallel()
 	full := map[string]func() []hook.Hook{
 		"a tool reports": func() []hook.Hook {
@@ -203,13 +203,13 @@ func TestSpecATurnThatIsLeftBehindWithAFullQueueHasItsEnd(t *testing.T) {
 	}
 }
 
-// A hook that hangs in a child is left behind. The events of the child's end wait for
+// A hook that hangs in a child is abandoned. The events of the child's end wait for
 // their turn: an observer of the parent's turn is not called while it has another event.
 func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		// begins and lasts are the time of the tool that runs beside the child, which is
-		// left behind after 14 seconds, and told of half a second later.
+		// begins and lasts are the times of the tool that runs in parallel to the child. The
+		// child is abandoned after 14 seconds, and its end emitted half a second later.
 		begins, lasts time.Duration
 	}{
 		"the parent waits for its calls":    {time.Second, 0},
@@ -275,9 +275,9 @@ func subagents(events []hook.Event) (out []string) {
 	return out
 }
 
-// Every child that clients were told of has its end among the events, once, also where a
+// Every child with a start among the events has its end there, once, also if a
 // hook hung on one of its events or at one of its points.
-func TestSpecAChildThatIsLeftBehindHasItsEndTold(t *testing.T) {
+func TestSpecTheEndOfAnAbandonedChildIsEmitted(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []hook.EventKind{
 		event.SubagentStart, event.TurnStart, event.StepStart, event.TextDelta, event.TurnEnd, event.SubagentEnd, "",
@@ -316,8 +316,8 @@ func TestSpecAChildThatIsLeftBehindHasItsEndTold(t *testing.T) {
 	}
 }
 
-// What runs beside a turn is not left behind with it.
-func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
+// A background run is not abandoned with its turn.
+func TestSpecABackgroundRunOfAnAbandonedTurnEmits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release, audits := make(chan struct{}), make(chan struct{})
@@ -347,7 +347,7 @@ func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
 		f.checkEnd(true, true)
 		close(audits)
 		synctest.Wait()
-		assert.Equal(t, 1, told, "the event of a run beside the turn")
+		assert.Equal(t, 1, told, "the event of a background run")
 		require.NoError(t, refused)
 		close(release)
 	})
@@ -355,7 +355,7 @@ func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
 
 // A tool that had returned before the turn was cancelled has its result, also if the loop
 // had not seen it because somebody hung on the result of another call.
-func TestSpecAResultThatTheLoopLeftBehindHasNotSeenIsKept(t *testing.T) {
+func TestSpecAResultThatTheAbandonedLoopHasNotSeenIsKept(t *testing.T) {
 	t.Parallel()
 	for _, judged := range []bool{false, true} {
 		for _, journal := range []bool{false, true} {
@@ -403,9 +403,9 @@ func TestSpecAResultThatTheLoopLeftBehindHasNotSeenIsKept(t *testing.T) {
 	}
 }
 
-// A turn that a run beside another one starts is a turn like any other: what its hooks
-// emit is of it, and refused once it was left behind.
-func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
+// A turn that a background run starts is a turn like any other: the events of its hooks
+// belong to it, and are refused once it is abandoned.
+func TestSpecATurnStartedByABackgroundRunIsAbandonedLikeAny(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -487,8 +487,8 @@ func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 	}
 }
 
-// The session of a child ends with its turn, also if its loop is left behind.
-func TestSpecTheSessionOfAChildThatIsLeftBehindEnds(t *testing.T) {
+// The session of a child ends with its turn, also if its loop is abandoned.
+func TestSpecTheSessionOfAnAbandonedChildEnds(t *testing.T) {
 	for _, at := range []hook.Point{point.BeforeStep, point.AfterTurn} {
 		t.Run(at.String(), func(t *testing.T) {
 			t.Parallel()

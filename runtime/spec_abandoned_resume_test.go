@@ -54,7 +54,7 @@ func dies(t *testing.T, w *world, s *mortal, line string) {
 	<-ended
 }
 
-// takesUp are the ways to take up a turn: to go on with it, and to say something else.
+// takesUp are the ways to continue after an interrupted turn: to resume it, and to send a message.
 var takesUp = map[string]func(ctx context.Context, w *world) (hook.TurnOutcome, error){
 	"resumed": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return dialog.Resume(ctx, w.conv, nil) },
 	"settled": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return w.try(ctx, "2") },
@@ -152,7 +152,7 @@ func hangsInResumed(t *testing.T, up, how string, at hook.Point, kind hook.Event
 	assert.NotContains(t, strings.Join(lines, "\n"), "before it started", "no call is said not to have run that may have")
 	assert.Equal(t, []string{payInterrupted, "tool c3 echo: echo:x"}, lines[3:5])
 	h.checkEnd(t, w)
-	if at != point.OnEvent { // one that hangs is not told
+	if at != point.OnEvent { // a hanging observer gets no further event
 		assert.Equal(t, 2, h.told.of(point.AfterTool), "AfterTool is told of those calls that it was not told of")
 	}
 	n := map[hook.EventKind]int{}

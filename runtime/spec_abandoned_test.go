@@ -28,7 +28,7 @@ import (
 
 // A hook, an observer or a model that ignores its context holds a cancelled turn for
 // the grace period and no longer. The turn has an end like every other, the next one
-// begins, and what was left behind changes nothing any more.
+// begins, and the abandoned loop changes nothing any more.
 
 // hangs is a hook that hangs at one point, once, until it is released.
 type hangs struct {
@@ -37,14 +37,14 @@ type hangs struct {
 	entered chan struct{}
 	release chan struct{}
 	once    bool
-	// told is how often the hooks behind the end of something were told.
+	// told counts the calls of the After hooks.
 	told told
 	// host is used when the hook comes back.
 	host hook.Host
 	ctx  context.Context
 }
 
-// told counts by point.
+// told counts calls by point.
 type told struct {
 	mu    sync.Mutex
 	times map[hook.Point]int
@@ -339,7 +339,7 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 		}
 	}
 	synctest.Wait()
-	if at != point.OnEvent { // one that hangs is not told
+	if at != point.OnEvent { // a hanging observer gets no further event
 		assert.NotEmpty(t, w.eventsOf(event.TurnEnd))
 		for after, began := range map[hook.Point]hook.EventKind{
 			point.AfterTool: event.CallStart, point.AfterStep: event.StepStart, point.AfterTurn: event.TurnStart,
@@ -362,9 +362,9 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	assert.Empty(t, w.rt.Abandoned())
 }
 
-// A call that the loop had not started when it was left behind never starts, and nobody
+// A call that the loop had not started when it was abandoned never starts, and nothing
 // waits for it.
-func TestSpecACallOfALoopThatWasLeftBehindNeverStarts(t *testing.T) {
+func TestSpecACallOfAnAbandonedLoopNeverStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHangs(point.OnEvent, event.CallResult)
@@ -398,7 +398,7 @@ func (h *hangs) checkEnd(t *testing.T, w *world) {
 	assert.False(t, rec.Journaled, "the turn has its end in the store")
 }
 
-// An observer that hangs is dropped, and the others are told.
+// A hanging observer is dropped, and the others get the events.
 func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []hook.EventKind{event.TurnStart, event.TextDelta, event.CallResult, event.TurnEnd} {
@@ -428,7 +428,7 @@ func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.
 	}
 }
 
-// A model that ignores its context is left behind as hooks are.
+// A model that ignores its context is abandoned like a hook.
 func TestSpecAModelThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

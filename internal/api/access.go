@@ -9,19 +9,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/peer"
 )
 
-// Hosts are what a request may name as its host. A unix socket has none, so that
-// a name is only what the client makes up: our own client says "grapnel", and
-// "localhost" is what people write. A browser that was made to come here says
-// something else.
+// Host is the host of requests. A unix socket has no host, so the client chooses the name:
+// our own client sends "grapnel", and people write "localhost". A browser that was tricked
+// into a request sends another name.
 const (
 	Host      = "grapnel"
 	localhost = "localhost"
 )
 
-// browserHeaders are sent by browsers and nobody else.
+// browserHeaders are headers that only browsers send.
 var browserHeaders = [...]string{"Origin", "Referer", "Sec-Fetch-Site"}
 
-// admit refuses what no client of this daemon sends.
+// admit returns an error for requests of browsers, of other users, and with other methods.
 func admit(r *http.Request) error {
 	if r.Host != Host && r.Host != localhost {
 		return forbidden("requests are for the host grapnel or localhost, without a port; use http://grapnel/v1/… over the socket")
@@ -32,7 +31,7 @@ func admit(r *http.Request) error {
 		}
 	}
 	if p, ok := r.Context().Value(callerKey{}).(caller); ok && !p.allowed {
-		return forbidden("the socket belongs to another user")
+		return forbidden("the socket belongs to another user; start a daemon of your own, or name its socket with --socket")
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodPost, http.MethodDelete:
@@ -41,12 +40,12 @@ func admit(r *http.Request) error {
 	return &failure{http.StatusMethodNotAllowed, wire.CodeMethod, "the methods are GET, POST and DELETE"}
 }
 
-// caller is the process at the other end of a connection, where it is known.
+// caller is the process at the other end of a connection, if its user is known.
 type caller struct{ allowed bool }
 
 type callerKey struct{}
 
-// identify notes who has connected.
+// identify adds the caller to the context of the connection.
 func identify(ctx context.Context, conn net.Conn) context.Context {
 	if uid, known := peer.User(conn); known {
 		return context.WithValue(ctx, callerKey{}, caller{peer.Allowed(uid)})

@@ -144,7 +144,7 @@ func TestStrict(t *testing.T) {
 		{"no type", messages, "", `{"text":"x"}`, 415, "application/json"},
 		{"too long", messages, "application/json", `{"text":"` + strings.Repeat("x", 9<<20) + `"}`, 413, "longer than"},
 		{"no conversation", "/v1/conversations/x/messages", "application/json", `{"text":"x"}`, 404, "GET /v1/conversations lists them"},
-		{"no agent", "/v1/conversations", "application/json", `{"agent":"x"}`, 404, "registered are helper"},
+		{"no agent", "/v1/conversations", "application/json", `{"agent":"x"}`, 404, "the registered agents are helper"},
 		{"no path", "/v1/nope", "application/json", `{}`, 404, "docs/openapi.yaml"},
 		{"no method", "/v1/health", "application/json", `{}`, 405, "it has GET"},
 		{"agent without a name", "/v1/agents", "application/json", `{}`, 400, "name"},
@@ -238,11 +238,11 @@ func TestListen(t *testing.T) {
 		{"a file", func(t *testing.T, dir string) string {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "x.sock"), []byte("precious"), 0o600))
 			return filepath.Join(dir, "x.sock")
-		}, "is no socket"},
+		}, "is not a socket"},
 		{"a symbolic link for a socket", func(t *testing.T, dir string) string {
 			require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "x.sock")))
 			return filepath.Join(dir, "x.sock")
-		}, "is no socket"},
+		}, "is not a socket"},
 		{"a symbolic link for a lock", func(t *testing.T, dir string) string {
 			require.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(dir, "x.sock.lock")))
 			return filepath.Join(dir, "x.sock")
@@ -274,7 +274,7 @@ func TestListen(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), nil, 0o600))
 			return filepath.Join(dir, "f", "x.sock")
 		}, "no directory"},
-		{"a relative path", func(*testing.T, string) string { return "x.sock" }, "has to be absolute"},
+		{"a relative path", func(*testing.T, string) string { return "x.sock" }, "must be absolute"},
 		{"a long path", func(_ *testing.T, dir string) string { return filepath.Join(dir, strings.Repeat("x", 100)) }, "at most"},
 	}
 	for _, tt := range wrong {

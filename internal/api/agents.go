@@ -28,7 +28,7 @@ func agentOf(a *runtime.Agent) wire.Agent {
 func (s *Server) listAgents(w http.ResponseWriter, _ *http.Request) error {
 	out := wire.Agents{Agents: []wire.Agent{}}
 	for _, name := range s.o.Runtime.Agents() {
-		if a, err := s.o.Runtime.Agent(name); err == nil { // one that is going is not listed
+		if a, err := s.o.Runtime.Agent(name); err == nil { // an agent that is being unregistered is not listed
 			out.Agents = append(out.Agents, agentOf(a))
 		}
 	}
@@ -53,15 +53,15 @@ func (s *Server) agent(ctx context.Context, name string) (*runtime.Agent, error)
 		return nil, notFound("there is no agent %q: %v", name, why)
 	}
 	if errors.Is(err, runtime.ErrAgentUnknown) {
-		return nil, notFound("there is no agent %.80q; registered are %s", name, strings.Join(s.o.Runtime.Agents(), ", "))
+		return nil, notFound("there is no agent %.80q; the registered agents are %s", name, strings.Join(s.o.Runtime.Agents(), ", "))
 	}
 	return a, err
 }
 
-// unregistered is why an agent could not be registered.
+// unregistered is the error of a registration that failed.
 type unregistered struct{ error }
 
-// registered returns the agent. It waits for one that is being registered.
+// registered returns the agent. It waits until a running registration of it has ended.
 func (s *Server) registered(ctx context.Context, name string) (*runtime.Agent, error) {
 	a, err := s.o.Runtime.Agent(name)
 	if s.o.Await == nil || !errors.Is(err, runtime.ErrAgentUnknown) {
@@ -105,7 +105,7 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 		if f := failureOf(err); f.code != wire.CodeInternal {
 			return f
 		}
-		return invalid("%v", err) // a hook or the runtime has something against the configuration
+		return invalid("%v", err) // a hook or the runtime refused the configuration
 	}
 	out := agentOf(a)
 	out.Prompt = a.Prompt()
@@ -142,8 +142,8 @@ func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
 	return cfg, nil
 }
 
-// deleteAgent waits for the turns of the agent as long as the grace period, and
-// then cancels them.
+// deleteAgent unregisters the agent. It waits for the agent's turns for the grace period,
+// and then cancels them.
 func (s *Server) deleteAgent(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("agent")
 	if _, err := s.agent(r.Context(), name); err != nil {

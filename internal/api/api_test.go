@@ -94,7 +94,7 @@ func TestDaemon(t *testing.T) {
 	require.NoError(t, w.client.DeleteAgent(ctx, "other"))
 	_, err = w.client.Agent(ctx, "other")
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
-	assert.ErrorContains(t, err, "registered are helper, none")
+	assert.ErrorContains(t, err, "the registered agents are helper, none")
 
 	t.Log("tools and plan")
 	tools, err := w.client.Tools(ctx, "")

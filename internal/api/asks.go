@@ -14,7 +14,7 @@ import (
 // has read the event approval_asked finds the call here.
 func (s *Server) listAsks(w http.ResponseWriter, r *http.Request) error {
 	conversation := r.URL.Query().Get("conversation")
-	_ = s.o.Runtime.AwaitPending(r.Context(), conversation) // a client that has gone reads no answer
+	_ = s.o.Runtime.AwaitPending(r.Context(), conversation) // if the client has gone, nobody reads the answer
 	out := []wire.Ask{}
 	for _, q := range s.o.Runtime.Pending() {
 		if q.Approval != nil && (conversation == "" || q.Conversation == conversation) {
@@ -48,7 +48,7 @@ func (s *Server) answerAsk(w http.ResponseWriter, r *http.Request) error {
 	reply := hook.ApprovalReply{
 		Answer: hook.Answer(in.Answer), Args: in.Args, Reason: in.Reason, Remember: in.Remember, By: cmp.Or(in.By, byClient),
 	}
-	if in.Remember == "" { // what is wrong in itself is wrong about any ask
+	if in.Remember == "" { // check what does not depend on the ask
 		if err := (hook.ApprovalRequest{}).Check(reply); err != nil {
 			return invalid("%v", err)
 		}
@@ -59,7 +59,7 @@ func (s *Server) answerAsk(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, runtime.ErrRequestUnknown):
 		return notFound("no ask %.80q waits for an answer; GET /v1/asks lists those that wait", id)
 	case errors.Is(err, runtime.ErrAnswered):
-		return &failure{http.StatusConflict, wire.CodeAnswered, err.Error() + "; the event approval_given shows what holds"}
+		return &failure{http.StatusConflict, wire.CodeAnswered, err.Error() + "; the event approval_given shows the answer that counts"}
 	case err != nil:
 		return invalid("%v", err)
 	}

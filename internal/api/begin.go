@@ -13,10 +13,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// start begins a turn of the conversation, with a message or as one that is resumed.
+// start begins a turn of the conversation with a message, or resumes one.
 type start func(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error)
 
-// open returns the conversation of the record, if a turn of it could begin.
+// open returns the conversation of the record. The error says why no turn can begin.
 func (s *Server) open(ctx context.Context, rec store.Record) (*runtime.Conversation, error) {
 	agent, err := s.registered(ctx, rec.Key.Agent)
 	if why := (unregistered{}); errors.As(err, &why) {
@@ -41,12 +41,12 @@ func errAgentGone(agent string) error {
 		fmt.Sprintf("the conversation's agent %q is not registered; register it with POST /v1/agents", agent)}
 }
 
-// begin starts a turn and returns when it has begun, with its input stored. The end of ctx
-// gives up a turn that has not begun. With a refusal comes the turn that is in the way; nil
-// if another process runs it.
+// begin starts a turn and returns when it has begun, with its input stored. If ctx ends
+// before that, the turn does not begin. With CodeBusy it returns the running turn; nil if
+// another process runs it.
 //
-// A turn that is about to begin is waited for, so that whoever is refused finds it, and so is one
-// whose end clients may have read, because they may go on.
+// begin waits for a turn that is about to begin, so that a refused client finds that turn.
+// It also waits for a turn whose end clients may have read, because they may send again.
 func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOptions, run start) (*runtime.Turn, error) {
 	conv, err := s.open(ctx, rec)
 	if err != nil {
@@ -70,10 +70,10 @@ func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOpti
 	}
 }
 
-// runs reports whether the turn has begun, and no client can know of its end.
+// runs reports whether the turn has begun and has not emitted its end.
 func runs(t *runtime.Turn) bool { return t.ID() != "" && !t.Ending() }
 
-// next returns when a turn that had not begun has begun, or when the turn has ended.
+// next waits until the turn has begun, or if it had begun already, until it has ended.
 func next(ctx context.Context, t *runtime.Turn) error {
 	begun := t.Begun()
 	if t.ID() != "" {
@@ -88,33 +88,33 @@ func next(ctx context.Context, t *runtime.Turn) error {
 	return nil
 }
 
-// maxSteers is how often a message follows turns that end just then.
+// maxSteers is how often steer tries again because the running turn ended meanwhile.
 const maxSteers = 8
 
-// steer gives the message to the turn that runs, or begins one if there is none.
-func (s *Server) steer(ctx context.Context, rec store.Record, in message.Input, run start) (answered, error) {
+// steer sends the message to the running turn, or begins a turn if there is none.
+func (s *Server) steer(ctx context.Context, rec store.Record, in message.Input, run start) (turnAnswer, error) {
 	var err error
 	for range maxSteers {
 		var t *runtime.Turn
 		t, err = s.begin(ctx, rec, runtime.TurnOptions{}, run)
 		if codeOf(err) != wire.CodeBusy || t == nil {
-			return answered{Turn: t}, err
+			return turnAnswer{Turn: t}, err
 		}
 		at := s.lastEvent(rec)
 		if err = t.Steer(ctx, in); !errors.Is(err, runtime.ErrIdle) {
-			return answered{t, &at}, err
+			return turnAnswer{t, &at}, err
 		}
 		select {
 		case <-t.Done():
 		case <-ctx.Done():
-			return answered{}, ctx.Err()
+			return turnAnswer{}, ctx.Err()
 		}
 	}
-	return answered{}, err
+	return turnAnswer{}, err
 }
 
 func errClosing() error {
-	return &failure{http.StatusServiceUnavailable, wire.CodeUnavailable, "the daemon is ending and takes no new turns; send again when it is back"}
+	return &failure{http.StatusServiceUnavailable, wire.CodeUnavailable, "the daemon is shutting down and starts no new turns; send again when it runs again"}
 }
 
 func (s *Server) isClosing() bool {
@@ -123,7 +123,7 @@ func (s *Server) isClosing() bool {
 	return s.closing
 }
 
-// turns returns the turns that have a conversation, by its id.
+// turns returns the running turns by the id of their conversation.
 func (s *Server) turns() map[string]*runtime.Turn {
 	out := map[string]*runtime.Turn{}
 	for _, t := range s.o.Runtime.Running() {
@@ -132,7 +132,7 @@ func (s *Server) turns() map[string]*runtime.Turn {
 	return out
 }
 
-// turnOf returns the turn of the conversation that runs; nil if there is none.
+// turnOf returns the running turn of the conversation; nil if there is none.
 func (s *Server) turnOf(conversation string) *runtime.Turn {
 	if t := s.turns()[conversation]; t != nil && runs(t) {
 		return t
@@ -140,40 +140,41 @@ func (s *Server) turnOf(conversation string) *runtime.Turn {
 	return nil
 }
 
-// goOn goes on with the turns of this project that the daemon before this one, or
-// another program, has not brought to their ends.
-func (s *Server) goOn(ctx context.Context) {
+// resumeAll resumes the interrupted turns of this project. The daemon before this one, or
+// another program, has begun them.
+func (s *Server) resumeAll(ctx context.Context) {
 	recs, err := s.o.Store.List(ctx)
 	if err != nil {
-		s.o.Log(fmt.Sprintf("interrupted turns cannot be looked for: %v", err))
+		s.o.Log(fmt.Sprintf("interrupted turns are not resumed, because the conversations cannot be listed: %v", err))
 		return
 	}
 	running := s.turns()
-	var all sync.WaitGroup // one agent may be waiting for its servers: the others do not wait for it
+	var all sync.WaitGroup // agents that wait for their servers do not delay the others
 	for _, rec := range recs {
 		if s.owns(rec) && s.o.Interrupted(rec) && running[rec.ID] == nil {
-			all.Go(func() { s.goOnWith(ctx, rec) })
+			all.Go(func() { s.resumeOne(ctx, rec) })
 		}
 	}
 	all.Wait()
 }
 
-// goOnWith leaves a turn as it is that an adopted conversation has brought along.
-func (s *Server) goOnWith(ctx context.Context, rec store.Record) {
+// resumeOne resumes the turn of the conversation, unless it began in another project: an
+// adopted conversation keeps such a turn as it is.
+func (s *Server) resumeOne(ctx context.Context, rec store.Record) {
 	about := fmt.Sprintf("conversation %s of %s: ", rec.ID, rec.Key.Agent)
 	switch t, err := s.begin(ctx, rec, runtime.TurnOptions{SameProject: true}, s.o.Resume); {
 	case err == nil:
-		s.o.Log(about + "turn " + t.ID() + " was interrupted and is resumed")
+		s.o.Log(about + "the interrupted turn " + t.ID() + " is resumed")
 	case codeOf(err) == wire.CodeBusy, codeOf(err) == wire.CodeIdle:
-		// Somebody else was faster.
+		// A client or another process was faster.
 	case codeOf(err) == wire.CodeUnavailable:
-		// The daemon is ending: the next one resumes the turn.
+		// The daemon is shutting down: the next one resumes the turn.
 	default:
-		s.o.Log(about + "the turn that was interrupted is not resumed: " + err.Error())
+		s.o.Log(about + "the interrupted turn is not resumed: " + err.Error())
 	}
 }
 
-// codeOf is the code with which the error goes out; "" for none.
+// codeOf returns the code of the error in a response; "" for nil.
 func codeOf(err error) wire.Code {
 	if err == nil {
 		return ""

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// jsonLines is the type of a conversation outside of its store.
+	// jsonLines is the media type of an exported conversation.
 	jsonLines = "application/jsonl"
-	// maxImport bounds one that is put in, in bytes.
+	// maxImport bounds an imported conversation in bytes.
 	maxImport = 256 << 20
 )
 
-// conversation returns the one that the path names. Its agent has to be registered.
+// conversation returns the conversation of the path's id. Its agent must be registered.
 func (s *Server) conversation(r *http.Request) (*runtime.Conversation, error) {
 	rec, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Server) conversation(r *http.Request) (*runtime.Conversation, error) {
 	return agent.Conversation(r.Context(), rec.Key.Sender)
 }
 
-// show answers with the conversation as it is now.
+// show writes the conversation as it is now.
 func (s *Server) show(ctx context.Context, w http.ResponseWriter, id string) error {
 	rec, err := s.find(ctx, id)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Turns < 0 {
-		return invalid("turns is %d; it is how many of the first turns the new conversation has", in.Turns)
+		return invalid("turns is %d; write how many of the first turns the new conversation keeps, 0 or more", in.Turns)
 	}
 	if in.Sender == "" {
 		in.Sender = "fork-" + ulid.Make().String()
@@ -79,7 +79,7 @@ func (s *Server) rewind(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Turns < 0 {
-		return invalid("turns is %d; it is how many of the first turns stay", in.Turns)
+		return invalid("turns is %d; write how many of the first turns stay, 0 or more", in.Turns)
 	}
 	conv, err := s.conversation(r)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Server) compact(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Keep < 0 {
-		return invalid("keep is %d; it is how many of the last turns stay as they are", in.Keep)
+		return invalid("keep is %d; write how many of the last turns stay as they are, or leave it out for the default", in.Keep)
 	}
 	conv, err := s.conversation(r)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	query := store.Query{Text: q.Get("q"), AllProjects: everywhere, Agent: q.Get("agent"), Sender: q.Get("sender")}
 	if strings.TrimSpace(query.Text) == "" {
-		return invalid("q is empty; it is the words to look for")
+		return invalid("q is empty; write the words to search for")
 	}
 	for _, number := range []struct {
 		name string
@@ -147,7 +147,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// numberIn reads a parameter that may be left out.
+// numberIn parses an optional parameter.
 func numberIn(q url.Values, name string, to *int) error {
 	text := q.Get(name)
 	if text == "" {
@@ -155,7 +155,7 @@ func numberIn(q url.Values, name string, to *int) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return invalid("%s is %.20q; it is a number", name, text)
+		return invalid("%s is %.20q; write a number, 0 or more", name, text)
 	}
 	*to = n
 	return nil
@@ -178,12 +178,12 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer // so that what goes wrong can still be told
+	var text bytes.Buffer // an error must come before the first byte of the response
 	if err := jsonl.Export(r.Context(), p, rec.ID, &text); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", jsonLines)
-	_, _ = text.WriteTo(w) // there is nobody left to tell
+	_, _ = text.WriteTo(w) // if that fails, the client has gone
 	return nil
 }
 
@@ -193,7 +193,7 @@ func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if r.Header.Get("Content-Type") != jsonLines {
-		return &failure{http.StatusUnsupportedMediaType, wire.CodeMedia, "the body has to be an exported conversation; send it with Content-Type: " + jsonLines}
+		return &failure{http.StatusUnsupportedMediaType, wire.CodeMedia, "the body must be an exported conversation; send it with Content-Type: " + jsonLines}
 	}
 	d, err := jsonl.Read(bounded(w, r, maxImport))
 	if err := bodyFailure(w, err, maxImport); err != nil {

@@ -104,7 +104,7 @@ func TestBranches(t *testing.T) {
 		{"nothing to rewind", rewind("nothing", 0), wire.CodeNotFound, "there is no conversation"},
 		{"nothing to compact", compacted, wire.CodeIdle, "nothing to compact"},
 		{"a hook does not want it", skipped, wire.CodeSkipped, "a hook has skipped the compaction: Box: every word counts"},
-		{"taken", restore(file.String()), wire.CodeExists, `the agent "helper" has a conversation with "bob" already; give another sender`},
+		{"taken", restore(file.String()), wire.CodeExists, `the agent "helper" already has a conversation with "bob"; name another sender`},
 		{"no conversation", restore("{}\n"), wire.CodeInvalid, "the conversation cannot be read: line 1:"},
 		{"cut off", restore(file.String()[:file.Len()-4]), wire.CodeInvalid, "the last 1 messages are missing"},
 		{"no words", search(client.Query{Text: " "}), wire.CodeInvalid, "q is empty"},

@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// conversationOf describes the conversation, with its turn among those that run.
+// conversationOf describes the conversation. turns are the running turns.
 func (s *Server) conversationOf(rec store.Record, turns map[string]*runtime.Turn) wire.Conversation {
 	out := wire.Conversation{
 		ID: rec.ID, Agent: rec.Key.Agent, Sender: rec.Key.Sender, Turns: rec.Turns,
@@ -47,7 +47,7 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	out, turns := wire.Conversations{Conversations: []wire.Conversation{}}, s.turns()
 	for _, rec := range recs {
 		if everywhere || s.owns(rec) {
-			if rec, err = s.o.Store.Find(r.Context(), rec.ID); err != nil { // which has its title
+			if rec, err = s.o.Store.Find(r.Context(), rec.ID); err != nil { // a found record has its title
 				return err
 			}
 			out.Conversations = append(out.Conversations, s.conversationOf(rec, turns))
@@ -75,8 +75,7 @@ func (s *Server) anywhere(ctx context.Context, id string) (store.Record, error) 
 	return rec, err
 }
 
-// openConversation makes the conversation if there is none. It does so for
-// registered agents only.
+// openConversation finds or creates the conversation. Its agent must be registered.
 func (s *Server) openConversation(w http.ResponseWriter, r *http.Request) error {
 	in, err := readJSON[wire.NewConversation](w, r)
 	if err != nil {

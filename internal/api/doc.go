@@ -1,35 +1,36 @@
-// Package api serves a runtime over HTTP, on a unix socket of the user's own:
-// agents, conversations, turns, what waits for a person's answer, and events as
-// they happen. docs/openapi.yaml describes it; package wire has its types, and
-// package client speaks it.
+// Package api serves a runtime over HTTP, on a unix socket of the user: agents,
+// conversations, turns, requests for a person's answer, and a stream of events.
+// docs/openapi.yaml describes the API, package wire has its types, and package
+// client calls it.
 //
-// # Who may ask
+// # Access
 //
-// Whoever can open the socket acts as the user: the directory is 0700, the
-// socket 0600, and on Linux a peer of another user (but root) is refused. Package
-// client holds the daemon to the same before it sends anything. No
-// browser is served: a request with an Origin, a Referer or a Sec-Fetch-Site,
-// or for a host other than "grapnel" and "localhost", is refused. GET changes
-// nothing. What runs as the same user can open the socket, too, a command of an
-// agent included, unless something outside this package hides the socket from it.
+// A process that can open the socket acts as the user. The directory has mode 0700
+// and the socket 0600. On Linux, connections of other users except root are
+// refused; package client checks the daemon's user in the same way before it sends
+// anything. Browsers are not served: a request with an Origin, a Referer or a
+// Sec-Fetch-Site, or for a host other than "grapnel" and "localhost", is refused.
+// GET changes nothing. Other processes of the same user can open the socket too,
+// also a command that an agent runs, unless something outside this package hides
+// the socket from it.
 //
 // # Events
 //
-// A stream is a [runtime.Reader], so that a slow one costs a turn
-// nothing, and an event is encoded once for all of them. The id of a server-sent
-// event is "epoch-sequence", the event's own. It stays valid when the daemon is
-// started again: a reader that resumes gets what the database has kept, which is
-// everything but deltas and progress, and is told which of its events were not.
+// A stream is a [runtime.Reader]: a slow stream does not slow a turn, and each event
+// is encoded once for all streams. The id of a server-sent event is the event's
+// "epoch-sequence". It stays valid after a restart of the daemon. A client that
+// resumes a stream gets the stored events, which are all but deltas and progress,
+// and learns which of the events that it has were not stored.
 //
 // # Asks and inquiries
 //
-// Calls that need approval, which clients know as asks, and questions of agents wait
-// in the runtime's one list of requests. Clients list and answer them, questions also
-// before they are put. After a restart those of a turn that is resumed are put
-// again: a question under the same id, an ask under another one.
+// Asks are tool calls that need approval; inquiries are questions of agents. Both
+// are in the runtime's list of requests. Clients list and answer them; an inquiry can
+// be answered before the agent asks. After a restart a resumed turn asks again: an
+// inquiry has the same id, an ask a new one.
 //
 // # Locks
 //
-// No lock is taken while another is held, and none is held while the runtime or
-// the network is waited for.
+// No lock is taken while another is held, or held during a call of the runtime or
+// the network.
 package api

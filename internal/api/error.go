@@ -19,8 +19,7 @@ import (
 // maxBody bounds the body of a request in bytes.
 const maxBody = 8 << 20
 
-// failure is an error with its status and code. Every other one is looked up by
-// its sentinel, or internal.
+// failure is an error with its status and code. failureOf finds those of other errors.
 type failure struct {
 	status int
 	code   wire.Code
@@ -41,7 +40,8 @@ func forbidden(text string) error {
 	return &failure{http.StatusForbidden, wire.CodeForbidden, text}
 }
 
-// failureOf says how an error goes out.
+// failureOf returns the response for an error. An error without a known sentinel is
+// internal.
 func failureOf(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
@@ -90,14 +90,14 @@ func failureOf(err error) *failure {
 	return &failure{http.StatusInternalServerError, wire.CodeInternal, err.Error()}
 }
 
-// writeError writes what went wrong, before anything else was written.
+// writeError writes the response for an error. Nothing else may have been written.
 func writeError(w http.ResponseWriter, err error) {
 	f := failureOf(err)
 	writeJSON(w, f.status, wire.Failure{Error: wire.Error{Code: f.code, Message: f.text}})
 }
 
-// writeJSON writes a response. v is any because it is only encoded. An error of
-// writing is not told: there is nobody left to tell.
+// writeJSON writes a response. v is any because it is only encoded. An error of writing is
+// dropped, because the client has gone.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -106,9 +106,8 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = enc.Encode(v)
 }
 
-// readJSON reads the body of a request strictly: unknown and repeated members,
-// members in another case, text that is no UTF-8 and data after the value are
-// errors that say where.
+// readJSON decodes the body of a request strictly. Unknown and repeated members, members in
+// another case, text that is no UTF-8 and data after the value are errors with their place.
 func readJSON[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	var v T
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
@@ -118,30 +117,30 @@ func readJSON[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	if err == nil {
 		err = strict.Unmarshal(data, &v, strict.RejectUnknownMembers(true))
 	}
-	if err == nil && bytes.TrimLeft(data, " \t\r\n")[0] != '{' { // null is decoded as nothing said
-		return v, invalid("the body is no JSON object; docs/openapi.yaml has its members")
+	if err == nil && bytes.TrimLeft(data, " \t\r\n")[0] != '{' { // null decodes without an error
+		return v, invalid("the body is not a JSON object; docs/openapi.yaml lists its members")
 	}
 	if err := bodyFailure(w, err, maxBody); err != nil {
 		return v, err
 	}
 	if err != nil {
-		return v, invalid("the body: %s; docs/openapi.yaml has its members", whatIsWrong(err))
+		return v, invalid("the body: %s; docs/openapi.yaml lists its members", describe(err))
 	}
 	return v, nil
 }
 
-// whatIsWrong says what a decoder has found, without the names of our types.
-func whatIsWrong(err error) string {
+// describe returns the text of an error of decoding, without the names of Go types.
+func describe(err error) string {
 	var wrong *strict.SemanticError
 	if !errors.As(err, &wrong) {
 		return err.Error()
 	}
 	at := string(wrong.JSONPointer)
 	if at == "" {
-		at = "its top"
+		at = "the top level"
 	}
 	if wrong.Err != nil {
 		return fmt.Sprintf("at %s: %v", at, wrong.Err)
 	}
-	return fmt.Sprintf("at %s: a JSON %s does not belong here", at, wrong.JSONKind)
+	return fmt.Sprintf("at %s: a JSON %s is not allowed here", at, wrong.JSONKind)
 }

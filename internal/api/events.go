@@ -28,15 +28,15 @@ func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {
 	return s.follow(w, r, "", at)
 }
 
-// lastEvent is the position of the newest event of a conversation.
+// lastEvent returns the position of the newest event of the conversation.
 func (s *Server) lastEvent(rec store.Record) runtime.Position {
-	if at, told := s.o.Runtime.LastEvent(rec.ID); told {
+	if at, ok := s.o.Runtime.LastEvent(rec.ID); ok {
 		return at
 	}
 	return runtime.Position{Epoch: rec.Lease.Epoch, Seq: rec.Events}
 }
 
-// follow streams events from where the client was, or from now on.
+// follow streams the events after the client's Last-Event-ID, or after at.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position) error {
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		id, err := runtime.ParsePosition(last)
@@ -48,8 +48,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation str
 	return s.stream(w, r, conversation, at, nil)
 }
 
-// hookLevel is what the client wants to see of hook runs: those that are at least
-// as visible. Without a word that is what is for users.
+// hookLevel returns the least visibility of the hook runs that the client wants; the default
+// is those for users.
 func hookLevel(r *http.Request) (hook.Visibility, error) {
 	name := r.URL.Query().Get("hooks")
 	if name == "" {
@@ -62,9 +62,9 @@ func hookLevel(r *http.Request) (hook.Visibility, error) {
 	return level, nil
 }
 
-// stream writes server-sent events until the client goes, the turn or the daemon
-// ends, or the client takes nothing for too long. What happens to the stream
-// happens to nothing else. A nil turn is none to end with.
+// stream writes server-sent events until the client goes, the turn or the daemon ends, or
+// the client reads nothing for too long. Its end affects nothing else. With a nil turn, no
+// turn ends it.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position, t *runtime.Turn) error {
 	level, err := hookLevel(r)
 	if err != nil {
@@ -88,11 +88,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	if t != nil {
 		over = t.Done()
 	}
-	last := false // the turn is over, and what can still be read is the end
+	last := false // the turn has ended: the events that can be read now are the last
 	for {
 		p, err := from.Read(r.Context())
 		if err != nil {
-			return nil // the client resumes, and is refused if the store cannot be read at all
+			return nil // the client resumes, and gets an error if the store cannot be read
 		}
 		if p.More == nil {
 			ended := false
@@ -122,9 +122,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	}
 }
 
-// writeItems writes a page; ended says that the end of the turn is in it. Of hook
-// runs those are left out that are less visible than level; of one that is the last
-// of the page the id is written, which says how far the stream is.
+// writeItems writes a page. It returns ended if the page has the end of the turn. It leaves
+// out hook runs that are less visible than level. If such a run is the last item, it writes
+// the id alone, so that the client knows how far the stream is.
 func writeItems(w io.Writer, items []runtime.Item, t *runtime.Turn, level hook.Visibility) (ended bool, err error) {
 	for i, item := range items {
 		part := sse.Event{ID: item.At.String(), Data: item.JSON()}

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// byClient is who has answered if the client does not say.
+	// byClient is the default name of the person who answers.
 	byClient = "api"
-	// maxBy is how long a name is in bytes.
+	// maxBy is the longest such name in bytes.
 	maxBy = 64
 )
 
-// inquiries returns what waits for an answer in a conversation, "" is all, the
-// oldest first.
+// inquiries returns the inquiries of a conversation that wait for an answer, the oldest
+// first; "" is all conversations.
 func (s *Server) inquiries(conversation string) []wire.Inquiry {
 	out := []wire.Inquiry{}
 	for _, q := range s.o.Runtime.Pending() {
@@ -48,7 +48,7 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := r.PathValue("id")
 	if len(in.By) > maxBy {
-		return invalid("by has %d bytes; a name has at most %d", len(in.By), maxBy)
+		return invalid("by has %d bytes; write a name of at most %d bytes", len(in.By), maxBy)
 	}
 	err = s.o.Runtime.Answer(in.Conversation, id, cmp.Or(in.By, byClient), in.Response())
 	switch {
@@ -64,6 +64,6 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 }
 
 func noInquiry(id string) error {
-	return notFound("no inquiry %.80q waits for an answer: it has one, or its turn has ended; GET /v1/inquiries lists those that wait. "+
+	return notFound("no inquiry %.80q waits for an answer: it was answered, or its turn has ended; GET /v1/inquiries lists those that wait. "+
 		"To answer before the agent asks, name the conversation", id)
 }

@@ -116,7 +116,7 @@ func TestWhenBusy(t *testing.T) {
 	_, err = w.client.SendWhenBusy(ctx, conv.ID, "no", wire.BusyRefuse)
 	assert.Equal(t, wire.CodeBusy, client.CodeOf(err))
 	_, err = w.client.SendWhenBusy(ctx, conv.ID, "no", "wait")
-	assert.ErrorContains(t, err, `when_busy is "wait"; it is refuse, queue or steer`)
+	assert.ErrorContains(t, err, `when_busy is "wait"; write refuse, queue or steer`)
 
 	queued := make(chan wire.Turn, 1)
 	go func() {

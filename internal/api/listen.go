@@ -14,18 +14,17 @@ import (
 	"github.com/grapnel-go/grapnel/internal/privatedir"
 )
 
-// maxPath is the longest path of a unix socket in bytes, on the systems where it
-// is shortest.
+// maxPath is the longest path of a unix socket in bytes that all systems allow.
 const maxPath = 103
 
-// Listen listens on the unix socket path, for the user alone: its directory is
-// made with mode 0700, or has to be the user's own, no symbolic link and closed
-// to others; the socket has mode 0600. A socket that is left from a daemon that
-// was killed is replaced; one that a daemon listens on is an error that says so.
-// Closing the listener removes the socket.
+// Listen listens on the unix socket path, for the user alone. It makes the directory with
+// mode 0700. An existing directory must belong to the user, be closed to others and be no
+// symbolic link. The socket has mode 0600. Listen replaces the socket of a daemon that was
+// killed; it returns an error if a daemon listens there. Closing the listener removes the
+// socket.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if !filepath.IsAbs(path) || len(path) > maxPath {
-		return nil, fmt.Errorf("the socket %q: a path has to be absolute and at most %d bytes long; choose another one with --socket", path, maxPath)
+		return nil, fmt.Errorf("the socket %q: the path must be absolute and at most %d bytes long; choose another one with --socket", path, maxPath)
 	}
 	if err := privateDir(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -48,11 +47,10 @@ func running(path string) error {
 	return fmt.Errorf("a daemon is running on %s already; stop it, or choose another socket with --socket", path)
 }
 
-// errLocked: somebody else has the lock.
+// errLocked: another process holds the lock.
 var errLocked = errors.New("locked")
 
-// privateDir makes the directory, or checks that nobody else can get at what is
-// in it.
+// privateDir makes the directory, or checks that only the user can open its files.
 func privateDir(dir string) error {
 	const fix = "choose a directory of its own with --socket"
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -64,8 +62,8 @@ func privateDir(dir string) error {
 	return nil
 }
 
-// bind listens, in the place of a socket that nobody listens on. The caller has
-// the lock, so that nobody else does the same.
+// bind listens on the path. It replaces a socket that no daemon listens on. The caller holds
+// the lock, so that no other process does the same.
 func bind(ctx context.Context, path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -73,12 +71,12 @@ func bind(ctx context.Context, path string) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the socket: %w", err)
 	case info.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("%s is there and is no socket; choose another one with --socket", path)
+		return nil, fmt.Errorf("%s exists and is not a socket; choose another path with --socket", path)
 	case answers(ctx, path):
 		return nil, running(path)
 	default:
 		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("remove the socket of a daemon that is gone: %w", err)
+			return nil, fmt.Errorf("remove the socket of a daemon that has ended: %w", err)
 		}
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "unix", path)
@@ -91,16 +89,16 @@ func bind(ctx context.Context, path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// answers reports whether somebody listens on the socket.
+// answers reports whether a process listens on the socket.
 func answers(ctx context.Context, path string) bool {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
 	if err == nil {
-		_ = conn.Close() // nothing was said
+		_ = conn.Close() // nothing was sent
 	}
 	return err == nil
 }
 
-// listener gives the lock back after the socket is gone.
+// listener releases the lock after it has removed the socket.
 type listener struct {
 	net.Listener
 	once   sync.Once
@@ -113,9 +111,8 @@ func (l *listener) Close() error {
 	return l.err
 }
 
-// DefaultSocket is where a daemon listens if nothing else is said:
-// $XDG_RUNTIME_DIR/grapnel/grapnel.sock, or run/grapnel.sock in the state
-// directory.
+// DefaultSocket returns the default socket of a daemon:
+// $XDG_RUNTIME_DIR/grapnel/grapnel.sock, or run/grapnel.sock in the state directory.
 func DefaultSocket(state string, getenv func(string) string) string {
 	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "grapnel", "grapnel.sock")

@@ -4,8 +4,7 @@ package api
 
 import "errors"
 
-// lockFile refuses: a socket that cannot be closed to other users is none to
-// listen on.
+// lockFile returns an error: this system cannot close a socket to other users.
 func lockFile(string) (unlock func() error, err error) {
 	return nil, errors.New("a daemon cannot be served on this system: it has no private unix sockets")
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock, which ends with the process at the latest. The file
-// stays: to remove it would let two hold a lock of one name.
+// lockFile takes the lock, which ends with the process at the latest. The file stays: if it
+// were removed, two processes could hold locks of the same name.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

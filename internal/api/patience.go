@@ -18,22 +18,21 @@ const (
 	DefaultIdleTimeout   = 2 * time.Minute
 )
 
-// Timeouts bound how long a client may keep a connection without asking for anything; 0 of
-// each is its default. No answer is among them: a stream of events may take days.
+// Timeouts bound the time in which a client must send a request; 0 of each is its default.
+// They do not bound answers: a stream of events may take days.
 type Timeouts struct {
 	// Header is how long the head of a request may take.
 	Header time.Duration
-	// Body is how long the body may take, besides one second for every 64 KiB that have
-	// come.
+	// Body is how long the body may take, plus one second for every 64 KiB received.
 	Body time.Duration
 	// Idle is how long a connection may wait for its next request.
 	Idle time.Duration
 }
 
-// slowest is the rate in bytes a second at which a long body may come.
+// slowest is the least rate of a long body, in bytes a second.
 const slowest = 64 << 10
 
-// patientBody is a body that has to come in time.
+// patientBody is a body with a deadline.
 type patientBody struct {
 	io.ReadCloser
 	conn  *http.ResponseController
@@ -41,8 +40,8 @@ type patientBody struct {
 	n     int64
 }
 
-// awaitBody bounds the time of the body of a request, if it has one. The deadline holds
-// from the beginning: net/http reads to its end what a handler has left.
+// awaitBody sets the deadline of the request's body, if it has one. It is set at the
+// beginning, because net/http reads a body to its end even if the handler does not.
 func (s *Server) awaitBody(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.ContentLength == 0 {
 		return
@@ -52,12 +51,13 @@ func (s *Server) awaitBody(w http.ResponseWriter, r *http.Request) {
 	r.Body = body
 }
 
-// wait sets the deadline. A connection that has none is a test's.
+// wait sets the deadline. Only the connections of tests have no deadlines.
 func (b *patientBody) wait() {
 	_ = b.conn.SetReadDeadline(b.until.Add(time.Duration(b.n/slowest) * time.Second))
 }
 
-// Read lifts the deadline at the end: what is read then is whether the client is there.
+// Read removes the deadline at the end of the body: after that, net/http reads only to
+// notice that the client has gone.
 func (b *patientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.n += int64(n); err == nil {
@@ -69,15 +69,14 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads a body that says nothing here. Left alone, its deadline would end the
-// answer.
+// drain reads and drops the body. Otherwise its deadline would end the answer.
 func drain(w http.ResponseWriter, r *http.Request) error {
 	_, err := io.Copy(io.Discard, bounded(w, r, maxBody))
 	return bodyFailure(w, err, maxBody)
 }
 
-// bounded is the body, up to that many bytes. A longer one ends the connection, of which
-// only the writer of net/http can see to it that the client reads why.
+// bounded returns the body, limited to that many bytes. A longer one ends the connection;
+// it needs the writer of net/http, so that the client still reads the error.
 func bounded(w http.ResponseWriter, r *http.Request, most int64) io.Reader {
 	if p, ok := w.(*patientWriter); ok {
 		w = p.ResponseWriter
@@ -85,13 +84,13 @@ func bounded(w http.ResponseWriter, r *http.Request, most int64) io.Reader {
 	return http.MaxBytesReader(w, r.Body, most)
 }
 
-// bodyFailure is what is wrong if a body could not be read to its end; nil if err is about
-// something else.
+// bodyFailure returns the error of a body that could not be read to its end; nil if err has
+// another cause.
 func bodyFailure(w http.ResponseWriter, err error, most int64) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("the body is longer than %d bytes; send less at once", most)}
+		return &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("the body is longer than %d bytes; send a shorter one", most)}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close") // the rest of the body may still come
 		return &failure{http.StatusRequestTimeout, wire.CodeTooSlow, "the body did not come in time; send it in one go"}
@@ -99,20 +98,20 @@ func bodyFailure(w http.ResponseWriter, err error, most int64) error {
 	return nil
 }
 
-// patientWriter ends the connection of a client that takes nothing of its answer.
+// patientWriter closes the connection of a client that does not read its answer.
 type patientWriter struct {
 	http.ResponseWriter
 	conn  *http.ResponseController
 	stall time.Duration
 }
 
-// piece is how much of an answer is written under one deadline, in bytes.
+// piece is how many bytes of an answer share one deadline.
 const piece = 64 << 10
 
-// Write gives the client time for each piece.
+// Write writes p in pieces, each with a deadline of its own.
 func (w *patientWriter) Write(p []byte) (written int, err error) {
 	for {
-		_ = w.conn.SetWriteDeadline(time.Now().Add(w.stall)) // what has no deadline cannot stall
+		_ = w.conn.SetWriteDeadline(time.Now().Add(w.stall)) // a writer without deadlines cannot stall
 		n, err := w.ResponseWriter.Write(p[:min(len(p), piece)])
 		written += n
 		if p = p[n:]; err != nil || len(p) == 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// owns reports whether the conversation is of this server's project.
+// owns reports whether the conversation belongs to this server's project.
 func (s *Server) owns(rec store.Record) bool { return rec.Key.Project == s.o.Project }
 
-// projectName is how clients know a project.
+// projectName returns the project's name in responses.
 func (s *Server) projectName(project string) string {
 	if project == "" && s.o.Project != "" {
 		return wire.ProjectBefore
@@ -23,30 +23,31 @@ func (s *Server) projectName(project string) string {
 	return project
 }
 
-// adoptable reports whether nobody else has a use for the project's conversations.
+// adoptable reports whether the project's conversations can be adopted: no other daemon can
+// serve them.
 func (s *Server) adoptable(project string) bool {
 	return project == "" || s.o.Abandoned(project)
 }
 
-// elsewhere says where to go for a conversation of another project.
+// elsewhere returns the error for a conversation of another project, with what to do next.
 func (s *Server) elsewhere(rec store.Record) error {
 	fix := fmt.Sprintf("cd %s && grapnel conversations", shellWord(rec.Key.Project))
 	switch {
 	case rec.Key.Project == "":
-		fix = "it is from a time before there were projects; grapnel conversations adopt " + rec.ID + " brings it here"
+		fix = "it is older than projects; grapnel conversations adopt " + rec.ID + " moves it here"
 	case s.adoptable(rec.Key.Project):
-		fix = "which is not there any more; grapnel conversations adopt " + rec.ID + " brings it here"
+		fix = "which no longer exists; grapnel conversations adopt " + rec.ID + " moves it here"
 	}
 	return &failure{http.StatusConflict, wire.CodeProject,
 		fmt.Sprintf("conversation %s belongs to the project %s: %s", rec.ID, s.projectName(rec.Key.Project), fix)}
 }
 
-// shellWord writes a path as one word of a shell.
+// shellWord quotes a path for a shell.
 func shellWord(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// adopt brings a conversation here that belongs to no project that is there.
+// adopt moves a conversation here whose project no longer exists.
 func (s *Server) adopt(w http.ResponseWriter, r *http.Request) error {
 	in, err := readJSON[wire.Adoption](w, r)
 	if err != nil {
@@ -76,10 +77,10 @@ func (s *Server) adopt(w http.ResponseWriter, r *http.Request) error {
 
 func errSenderTaken(agent, sender string) error {
 	return &failure{http.StatusConflict, wire.CodeExists,
-		fmt.Sprintf("the agent %q has a conversation with %.80q already; give another sender", agent, sender)}
+		fmt.Sprintf("the agent %q already has a conversation with %.80q; name another sender", agent, sender)}
 }
 
-// flagIn reads a parameter that is 1, or 0 or left out.
+// flagIn parses an optional parameter that is 1 or 0.
 func flagIn(r *http.Request, name string) (bool, error) {
 	switch v := r.URL.Query().Get(name); v {
 	case "", "0":
@@ -87,6 +88,6 @@ func flagIn(r *http.Request, name string) (bool, error) {
 	case "1":
 		return true, nil
 	default:
-		return false, invalid("%s is %.20q; it is 1, or left out", name, v)
+		return false, invalid("%s is %.20q; write 1, or leave it out", name, v)
 	}
 }

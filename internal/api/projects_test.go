@@ -24,7 +24,7 @@ const theirs = "/their's"
 
 // projects is a daemon of /mine over a store that has a conversation of ann with each
 // project, each with a turn that was interrupted. logged is what the daemon has said.
-func projects(t *testing.T, goOn bool) (w *world, recs map[string]store.Record, logged *bytes.Buffer) {
+func projects(t *testing.T, resumes bool) (w *world, recs map[string]store.Record, logged *bytes.Buffer) {
 	t.Helper()
 	st, recs := mem.New(&mem.Options{Journal: true}), map[string]store.Record{}
 	for _, project := range []string{"/mine", theirs, "/gone", ""} {
@@ -38,7 +38,7 @@ func projects(t *testing.T, goOn bool) (w *world, recs map[string]store.Record, 
 	}
 	logged = &bytes.Buffer{}
 	w = newWorld(t, &worldOptions{store: st, api: api.Options{
-		Project: "/mine", Abandoned: func(p string) bool { return p == "/gone" }, GoOn: goOn,
+		Project: "/mine", Abandoned: func(p string) bool { return p == "/gone" }, ResumeAll: resumes,
 		Log:         func(text string) { logged.WriteString(text + "\n") },
 		Interrupted: func(rec store.Record) bool { return rec.Journaled },
 	}})
@@ -88,9 +88,9 @@ func TestAConversationOfAnotherProjectIsListedIfAskedForAndNothingElse(t *testin
 		assert.Equal(t, wire.CodeProject, client.CodeOf(err))
 	}
 	_, err = w.client.Resume(ctx, before)
-	assert.ErrorContains(t, err, "belongs to the project before: it is from a time before there were projects; grapnel conversations adopt "+before+" brings it here")
+	assert.ErrorContains(t, err, "belongs to the project before: it is older than projects; grapnel conversations adopt "+before+" moves it here")
 	_, err = w.client.Resume(ctx, recs["/gone"].ID)
-	assert.ErrorContains(t, err, "which is not there any more; grapnel conversations adopt "+recs["/gone"].ID)
+	assert.ErrorContains(t, err, "which no longer exists; grapnel conversations adopt "+recs["/gone"].ID)
 	rec, err := w.store.Conversation(ctx, recs[theirs].Key)
 	require.NoError(t, err)
 	assert.True(t, rec.Journaled && rec.Version == 1 && rec.Lease.Epoch == 0, "nobody has touched it: %+v", rec)
@@ -137,7 +137,7 @@ func TestAnAdoptedTurnIsResumedOnlyIfAsked(t *testing.T) {
 	ctx := t.Context()
 	_, err := w.client.Adopt(ctx, recs[""].ID, wire.Adoption{})
 	assert.Equal(t, wire.CodeExists, client.CodeOf(err), "ann has one here")
-	// The daemon comes to these senders before ann, whose turn it goes on with.
+	// The daemon comes to these senders before ann, whose turn it resumes.
 	for project, sender := range map[string]string{"": "a-old", "/gone": "a-moved"} {
 		conv, err := w.client.Adopt(ctx, recs[project].ID, wire.Adoption{Sender: sender})
 		require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestAnAdoptedTurnIsResumedOnlyIfAsked(t *testing.T) {
 	assert.Equal(t, wire.CodeExists, client.CodeOf(err))
 
 	w.end()
-	w.o.api.GoOn = true
+	w.o.api.ResumeAll = true
 	w.start()
 	require.Eventually(t, func() bool {
 		rec, err := w.store.Conversation(ctx, recs["/mine"].Key)
@@ -156,7 +156,7 @@ func TestAnAdoptedTurnIsResumedOnlyIfAsked(t *testing.T) {
 	w.end()
 	assert.NotContains(t, logged.String(), recs[""].ID)
 	assert.Contains(t, logged.String(), "conversation "+recs["/mine"].ID+" of helper: turn t/mine was interrupted and is resumed\n")
-	w.o.api.GoOn = false
+	w.o.api.ResumeAll = false
 	w.start()
 	turn, err := w.client.Resume(ctx, recs["/gone"].ID)
 	require.NoError(t, err)

@@ -10,15 +10,14 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
-// Route is one operation of the API; docs/openapi.yaml has the same.
+// Route is one operation of the API. docs/openapi.yaml lists the same operations.
 type Route struct {
 	Method string
-	// Path is that of the document, with {names} of parameters.
+	// Path is the path as in the document, with {names} of parameters.
 	Path string
 }
 
-// handler answers a request, or returns what is wrong before it has written
-// anything.
+// handler answers a request. If it returns an error, it has written nothing.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 func (s *Server) routes() map[Route]handler {
@@ -80,7 +79,7 @@ func (s *Server) newMux() *http.ServeMux {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, notFound("there is no path %.200q; docs/openapi.yaml has those that there are", r.URL.Path))
+		writeError(w, notFound("there is no path %.200q; docs/openapi.yaml lists the paths", r.URL.Path))
 	})
 	return mux
 }

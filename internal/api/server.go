@@ -27,62 +27,61 @@ const (
 	DefaultStall     = 30 * time.Second
 )
 
-// stopTime is how long the end of the daemon waits for readers to take what is
-// left for them.
+// stopTime is how long the daemon waits at its end for clients to read their last events.
 const stopTime = 2 * time.Second
 
 // Options of a Server. Runtime and Store are required.
 type Options struct {
 	Runtime *runtime.Runtime
 	Store   store.Store
-	// Root is the project, and State where the databases are: for clients that want
-	// to know whether this is the daemon they mean.
+	// Root is the directory of the project, and State that of the databases. Clients
+	// compare them to find out whether they have reached the right daemon.
 	Root, State string
-	// Project is that of the runtime: what belongs to others is listed if a client asks
-	// for it, and can be adopted, and nothing else.
+	// Project is the project of the runtime. Conversations of other projects can only be
+	// listed, on request, and adopted.
 	Project string
-	// Abandoned reports whether a project is not there any more, so that its
-	// conversations can be adopted. Nil is that only what has no project can be.
+	// Abandoned reports whether a project's directory no longer exists, so that its
+	// conversations can be adopted. Nil allows only conversations without a project.
 	Abandoned func(project string) bool
-	// Agent is the one that is meant where a request names none.
+	// Agent is the default agent of requests.
 	Agent string
-	// Model is that of agents which clients make and which name none; "" leaves it to
-	// the provider.
+	// Model is the default model of agents that clients register; "" leaves it to the
+	// provider.
 	Model string
-	// Plan is how the composite is put together; nil is none.
+	// Plan is the plan of the composite; nil is none.
 	Plan *plan.Plan
-	// Hooks: the runtime records hook runs, which clients are told.
+	// Hooks: the runtime records hook runs, and streams have their events.
 	Hooks bool
-	// Tools returns all tools and how the agent stands to each; nil is none.
+	// Tools returns all tools, with the reason why the agent may not use one; nil is none.
 	Tools func(agent *runtime.Agent) []wire.Tool
-	// Await returns when the agent is not being registered any more, with the error if
-	// that has failed; nil is that no agent is.
+	// Await waits until the registration of the agent has ended, and returns its error;
+	// nil does not wait.
 	Await func(ctx context.Context, agent string) error
-	// Check says why a turn of the agent cannot begin; nil lets all begin.
+	// Check returns an error if no turn of the agent can begin; nil allows all.
 	Check func(cfg *hook.AgentConfig) error
-	// Start begins a turn; nil is the conversation's own Start. An error that is
-	// runtime.ErrBusy and comes without a turn says that another process runs one.
+	// Start begins a turn; nil is the conversation's own Start. runtime.ErrBusy without
+	// a turn means that another process runs a turn.
 	Start func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.TurnOptions) (*runtime.Turn, error)
 	// Resume continues an interrupted turn; nil is the conversation's own Resume. Its
-	// errors are as those of Start.
+	// errors are those of Start.
 	Resume func(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error)
 	// Interrupted reports whether the conversation has a turn whose process has
-	// ended; nil goes by the end of its lease.
+	// ended; nil is whether its lease has ended.
 	Interrupted func(rec store.Record) bool
-	// GoOn makes Run go on with the turns that were interrupted.
-	GoOn bool
-	// Log is told, in a sentence, what the daemon does by itself; nil drops it.
+	// ResumeAll makes Run resume the interrupted turns of the project.
+	ResumeAll bool
+	// Log gets a sentence about each action that no client requested; nil drops it.
 	Log func(text string)
-	// Grace is how long the turns in flight may go on when the daemon ends; 0 is
+	// Grace is how long running turns may continue when the daemon ends; 0 is
 	// DefaultGrace.
 	Grace time.Duration
-	// Heartbeat is how often a stream without events shows that it is alive; 0 is
+	// Heartbeat is the time between comments in a stream without events; 0 is
 	// DefaultHeartbeat.
 	Heartbeat time.Duration
-	// Stall is how long an answer waits for a reader that takes nothing; then the
-	// connection is ended. The reader of a stream can resume. 0 is DefaultStall.
+	// Stall is how long an answer waits for a client that reads nothing. Then the
+	// connection is closed; the client of a stream can resume. 0 is DefaultStall.
 	Stall time.Duration
-	// Timeouts are those of requests.
+	// Timeouts bound the requests.
 	Timeouts Timeouts
 }
 
@@ -96,7 +95,7 @@ type Server struct {
 	closing bool
 }
 
-// New returns a server over an open runtime. It panics without what is required.
+// New returns a server over an open runtime. It panics without a Runtime or a Store.
 func New(o Options) *Server {
 	if o.Runtime == nil || o.Store == nil {
 		panic("api: New: Runtime and Store are required")
@@ -155,7 +154,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		v := recover()
 		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-			panic(v) // how net/http is told to cut the connection
+			panic(v) // net/http then closes the connection
 		}
 		if v != nil {
 			writeError(w, fmt.Errorf("the daemon failed: %v", v))
@@ -164,12 +163,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Run serves the listener until ctx ends, with GoOn also the turns that were
-// interrupted, and then ends in order: no turn begins
-// any more, end is called to close the runtime and what is below it, with a
-// context that ends after the grace period, the streams get their last event, and
-// the listener is closed. Asks can be answered, and streams read, as long as
-// turns are in flight. The error is that of end, or of a listener that failed.
+// Run serves the listener until ctx ends. With ResumeAll it also resumes interrupted turns.
+//
+// Then it shuts down in this order. It refuses new turns. It calls end, which closes the
+// runtime and the layers below, with a context that ends after the grace period. The
+// streams get their last event, and the listener is closed. While turns run, clients can
+// still answer asks and read streams. The error is that of end, or of a listener that
+// failed.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
 	srv := &http.Server{
 		Handler: s, ReadHeaderTimeout: s.o.Timeouts.Header, IdleTimeout: s.o.Timeouts.Idle, MaxHeaderBytes: 64 << 10,
@@ -178,8 +178,8 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()
 	var starting sync.WaitGroup
-	if s.o.GoOn {
-		starting.Go(func() { s.goOn(ctx) })
+	if s.o.ResumeAll {
+		starting.Go(func() { s.resumeAll(ctx) })
 	}
 	var err error
 	select {
@@ -201,7 +201,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	return err
 }
 
-// stop lets the readers take the last event, but not for ever.
+// stop waits for the streams to send their last event, for stopTime at most.
 func stop(srv *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()

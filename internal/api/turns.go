@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// errCancelled is the cause with which a client cancels a turn.
+// errCancelled is the cause of a turn that a client has cancelled.
 var errCancelled = errors.New("cancelled by a client")
 
 func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
@@ -34,7 +34,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	run := func(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error) {
 		return s.o.Start(ctx, conv, input, o)
 	}
-	var at answered
+	var at turnAnswer
 	switch in.WhenBusy {
 	case "", wire.BusyRefuse:
 		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{}, run)
@@ -43,24 +43,24 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	case wire.BusySteer:
 		at, err = s.steer(r.Context(), rec, input, run)
 	default:
-		return invalid("when_busy is %.20q; it is refuse, queue or steer", in.WhenBusy)
+		return invalid("when_busy is %.20q; write refuse, queue or steer", in.WhenBusy)
 	}
 	if err != nil {
 		return err
 	}
-	return s.tell(w, r, at, streamed)
+	return s.writeTurn(w, r, at, streamed)
 }
 
-// answered is the turn that a message has begun, or has been told to.
-type answered struct {
+// turnAnswer is the answer to a request that begins, resumes or steers a turn.
+type turnAnswer struct {
 	*runtime.Turn
-	// steered is where the turn was when it was told; nil if it has begun with the
-	// message.
+	// steered is the position of the stream when the running turn got the message; nil if
+	// the request has begun or resumed the turn.
 	steered *runtime.Position
 }
 
-// tell answers with the turn, or with its events.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request, a answered, streamed bool) error {
+// writeTurn writes the turn, or streams its events.
+func (s *Server) writeTurn(w http.ResponseWriter, r *http.Request, a turnAnswer, streamed bool) error {
 	conversation := a.Conversation().ID()
 	out := wire.Turn{ID: a.ID(), Conversation: conversation}
 	at := a.Before()
@@ -76,8 +76,8 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, a answered, stream
 	return nil
 }
 
-// wantsStream reports whether the answer is to be the events of the turn. What is
-// wrong about those is found before the turn begins.
+// wantsStream reports whether the client wants the events of the turn as the answer. It
+// checks the parameters of the stream before the turn begins.
 func wantsStream(r *http.Request) (bool, error) {
 	if _, err := hookLevel(r); err != nil {
 		return false, err
@@ -113,5 +113,5 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.tell(w, r, answered{Turn: t}, streamed)
+	return s.writeTurn(w, r, turnAnswer{Turn: t}, streamed)
 }

@@ -69,7 +69,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	}
 	served := apiOptions(opened, o.App.Paths)
 	served.Await, served.Log = r.await, o.App.Note
-	served.Grace, served.GoOn, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, o.App.Model
+	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, o.App.Model
 	d.server, d.end = api.New(served), r.close
 	return nil
 }

@@ -9,32 +9,31 @@ import (
 
 // NewFork asks for a conversation with the first turns of another one.
 type NewFork struct {
-	// Turns is how many of them it has.
+	// Turns is how many of the first turns it has.
 	Turns int `json:"turns"`
-	// Sender is whose it is; "" is a new one.
+	// Sender is the sender of the new conversation; "" is a new sender.
 	Sender string `json:"sender,omitzero"`
 }
 
-// Rewind takes away what came behind the first turns of a conversation.
+// Rewind removes everything after the first turns of a conversation.
 type Rewind struct {
-	// Turns is how many of them stay.
+	// Turns is how many of the first turns stay.
 	Turns int `json:"turns"`
 }
 
-// NewCompaction asks for a summary in the place of older turns.
+// NewCompaction asks for a summary that replaces older turns.
 type NewCompaction struct {
 	// Keep is how many of the last turns stay as they are; 0 is the runtime's
 	// default.
 	Keep int `json:"keep,omitzero"`
-	// Focus is what the summary has to pay attention to besides.
+	// Focus names what the summary must also preserve.
 	Focus string `json:"focus,omitzero"`
 }
 
-// Compaction is what became of a conversation that was compacted.
+// Compaction is the result of a compaction.
 type Compaction struct {
 	Summary string `json:"summary"`
-	// Archived is how many messages the summary stands for, and Kept how many
-	// follow it.
+	// Archived is how many messages the summary replaces, and Kept how many follow it.
 	Archived int           `json:"archived"`
 	Kept     int           `json:"kept"`
 	Usage    message.Usage `json:"usage"`
@@ -42,30 +41,30 @@ type Compaction struct {
 	Cost hook.Cost `json:"cost,omitzero"`
 }
 
-// Matches are the messages that were found, the best first.
+// Matches are the messages that a search found, the best first.
 type Matches struct {
 	Matches []Match `json:"matches"`
 }
 
-// Match is one message that was found.
+// Match is one message that a search found.
 type Match struct {
 	Conversation string    `json:"conversation"`
 	Project      string    `json:"project,omitzero"`
 	Agent        string    `json:"agent"`
 	Sender       string    `json:"sender"`
 	Updated      time.Time `json:"updated"`
-	// Message is its place in the messages of the conversation, from 0, or in its
-	// archive.
+	// Message is the index of the message in the conversation, from 0; with Archived, in
+	// its archive.
 	Message  int          `json:"message"`
 	Archived bool         `json:"archived,omitzero"`
 	Role     message.Role `json:"role"`
-	// Snippet is the text around the words.
+	// Snippet is the text around the words found.
 	Snippet string `json:"snippet"`
-	// Around are the messages before and after, itself included.
+	// Around are the messages before and after the match, with the match itself.
 	Around []Line `json:"around,omitzero"`
 }
 
-// Line is one message in the neighbourhood of a match, shortened.
+// Line is one message near a match, shortened.
 type Line struct {
 	Message int          `json:"message"`
 	Role    message.Role `json:"role"`

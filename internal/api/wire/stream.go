@@ -1,29 +1,29 @@
 package wire
 
-// Names of what a stream has besides events, as the field "event" of a
-// server-sent event. Events themselves have none.
+// Values of the field "event" of a server-sent event. Events of the runtime have none; these
+// mark notes about the stream.
 const (
-	// StreamLagged: events directly before what follows are not there any more; Lagged
-	// says how many.
+	// StreamLagged: the events directly before the next one are missing; Lagged has their
+	// number.
 	StreamLagged = "lagged"
-	// StreamRestarted: what the reader has behind the id of this part was told by a
-	// process that died before it was kept; its numbers are given again. Where no
-	// events are kept, all numbers have begun anew. See Restarted.
+	// StreamRestarted: a process died before it stored its last events. The reader may have
+	// events after the id of this note that are not stored, and their numbers are used
+	// again. If no events are stored at all, all numbers begin anew. See Restarted.
 	StreamRestarted = "restarted"
-	// StreamClosed: the daemon is ending; this is the last of the stream.
+	// StreamClosed: the daemon is shutting down, and the stream ends here.
 	StreamClosed = "closed"
 )
 
 // Lagged is the data of StreamLagged.
 type Lagged struct {
 	Missed uint64 `json:"missed"`
-	// Kept: they were deltas and progress, which are not kept; nothing else is lost.
+	// Kept: the missed events are only deltas and progress, which are not stored.
 	Kept bool `json:"kept"`
 }
 
 // Restarted is the data of StreamRestarted.
 type Restarted struct {
-	// Kept: what the reader has up to the id of the part is still true, and nothing
-	// behind it is lost but deltas and progress.
+	// Kept: the events up to the id of the note are still valid, and after it only deltas
+	// and progress are lost.
 	Kept bool `json:"kept"`
 }

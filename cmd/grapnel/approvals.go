@@ -18,7 +18,7 @@ import (
 func (c *command) approvals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
-		Short: "Show the answers to approvals that are remembered, and forget them",
+		Short: "Show the remembered answers to approvals, and forget them",
 		Args:  knownCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("say what to do: `grapnel approvals list` or `grapnel approvals forget ID`")
@@ -33,9 +33,9 @@ func (c *command) listApprovals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List what was allowed or refused for good in this project",
-		Long: "Lists what was allowed or refused for good in the project of the working directory, or with --all in all of them,\n" +
-			"the oldest first, and what cannot be read. Each holds until it is forgotten.\n" +
-			"What was answered for one conversation belongs to that conversation and is not listed.",
+		Long: "Lists what was allowed or refused for good in the project of the working directory, or with --all in all projects,\n" +
+			"the oldest first, and files that cannot be read. Each answer holds until you forget it.\n" +
+			"Answers for one conversation only are not listed.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			paths, all, err := c.remembered()
@@ -55,11 +55,11 @@ func (c *command) listApprovals() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
-	cmd.Flags().BoolVar(&everywhere, "all", false, "list what holds in other projects too")
+	cmd.Flags().BoolVar(&everywhere, "all", false, "list the answers of all projects")
 	return cmd
 }
 
-// remembered are all answers that outlive a conversation; none is an empty list.
+// remembered returns all answers that outlive a conversation; the list is never nil.
 func (c *command) remembered() (app.Paths, []approval.Remembered, error) {
 	paths, err := c.paths(place{})
 	if err != nil {
@@ -76,16 +76,16 @@ func (c *command) forgetApprovals() *cobra.Command {
 	var everything, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "forget ID…",
-		Short: "Forget what was allowed or refused for good, so that it is asked again",
-		Long: "Forgets what was allowed or refused for good. Whatever an answer covered is asked again from then on, also by a\n" +
-			"daemon that runs. Calls that were let through meanwhile go on.",
+		Short: "Forget what was allowed or refused for good, so that calls need approval again",
+		Long: "Forgets what was allowed or refused for good. Calls that an answer covered need approval again, also in a running\n" +
+			"daemon. Calls that run already continue.",
 		Example: "  grapnel approvals forget 46cfb54b\n  grapnel approvals forget --all",
 		RunE: func(_ *cobra.Command, ids []string) error {
 			switch {
 			case len(ids) == 0 && !everything:
 				return errors.New("say what to forget: an ID of `grapnel approvals list --all`, or --all")
 			case len(ids) > 0 && everything:
-				return errors.New("--all forgets everything; leave the IDs out")
+				return errors.New("--all forgets everything; leave out the IDs or --all")
 			}
 			paths, all, err := c.remembered()
 			if err != nil {
@@ -116,8 +116,7 @@ func (c *command) forgetApprovals() *cobra.Command {
 	return cmd
 }
 
-// chosen are the answers that the ids, or beginnings of them, name: each of exactly
-// one.
+// chosen returns the answers whose ids begin with the given ones, exactly one for each.
 func chosen(all []approval.Remembered, ids []string) ([]approval.Remembered, error) {
 	var out []approval.Remembered
 	taken := map[string]bool{}
@@ -134,7 +133,7 @@ func chosen(all []approval.Remembered, ids []string) ([]approval.Remembered, err
 		}
 		switch {
 		case len(found) == 0:
-			return nil, fmt.Errorf("nothing is remembered as %q, and nothing was forgotten; `grapnel approvals list --all` says what is", id)
+			return nil, fmt.Errorf("no remembered answer has the ID %q, and nothing was forgotten; `grapnel approvals list --all` lists them", id)
 		case len(found) > 1:
 			return nil, fmt.Errorf("%d remembered answers begin with %q, and nothing was forgotten; write more of the ID", len(found), id)
 		case !taken[found[0].ID]:

@@ -50,15 +50,15 @@ func (c *command) ask() *cobra.Command {
 	socketFlag(cmd, &f.socket)
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to ask; the daemon knows those of its project")
-	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
+	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().StringVar(&f.whenBusy, "when-busy", "", "while a turn of the conversation is running: refuse, queue behind it, or steer it (default refuse)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	hooksFlag(cmd, &f.hooks, "show hook runs, if the daemon records them (grapnel serve --hooks)")
 	return cmd
 }
 
-// client returns a client of the daemon on the socket, "" for the default one, that
-// sees hook runs that are as visible as hooks.
+// client returns a client of the daemon on the socket; "" is the default socket. hooks is the
+// least visibility of the hook runs that the client gets.
 func (c *command) client(socket string, hooks hook.Visibility) (*client.Client, error) {
 	paths, err := c.paths(place{})
 	if err != nil {
@@ -75,9 +75,9 @@ func (c *command) client(socket string, hooks hook.Visibility) (*client.Client, 
 	return client.New(path, o), nil
 }
 
-// daemonHere is client for the daemon of the project in the working directory: the one
-// on the default socket may work in another, with its files, rules and conversations.
-// Who names a socket has chosen.
+// daemonHere is client for the daemon of the project in the working directory. The daemon on
+// the default socket may serve another project: then the error says so. A named socket is not
+// checked.
 func (c *command) daemonHere(ctx context.Context, socket string, hooks hook.Visibility) (*client.Client, error) {
 	d, err := c.client(socket, hooks)
 	if err != nil || socket != "" {
@@ -98,13 +98,12 @@ func (c *command) daemonHere(ctx context.Context, socket string, hooks hook.Visi
 	return d, nil
 }
 
-// lookTime is how long a daemon may take to say what it is before a command goes
-// on without it.
+// lookTime is how long a daemon has to identify itself before a command runs without it.
 const lookTime = 2 * time.Second
 
-// onDaemon runs the turn on the daemon of the same project, if there is one that
-// can: a model that was named is only this process's. It says where the turn runs
-// if there is a choice, and done if that is not here.
+// onDaemon runs the turn on the daemon of the same project, if there is one and the flags
+// allow it. It reports where the turn runs if a daemon is running. It returns false if the
+// turn must run in this process.
 func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, stdinUsed bool, prompt string) (done bool, err error) {
 	d := client.New(api.DefaultSocket(paths.State, c.getenv), &client.Options{Hooks: f.hooks})
 	look, cancel := context.WithTimeout(ctx, lookTime)
@@ -114,7 +113,7 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 		if errors.Is(err, client.ErrUntrusted) {
 			c.Remark("in this process: " + err.Error())
 		}
-		return false, nil // there is none, or none that one could talk to
+		return false, nil // no daemon is running, or none that answers
 	}
 	here := ""
 	switch _, err := d.Agent(look, f.agent); {
@@ -123,11 +122,11 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 	case f.reply != (app.ReplyLimits{}):
 		here = "--max-text and --max-arguments are for this command alone"
 	case f.model != "":
-		here = "it has models of its own"
+		here = "--model is for this command alone"
 	case daemon.Mismatch(health, paths) != "":
 		here = daemon.Mismatch(health, paths)
 	case health.Status != wire.StatusOK:
-		here = "it is ending"
+		here = "it is shutting down"
 	case err != nil:
 		here = "it has no agent " + f.agent
 	case f.hooks != "" && !health.Hooks:

@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/term/remote"
 )
 
-// daemonFlags are those of every command that talks to the daemon.
+// daemonFlags are the flags of every command that calls the daemon.
 type daemonFlags struct {
 	socket string
 	json   bool
@@ -27,7 +27,7 @@ func (f *daemonFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
 }
 
-// onConversation is a command for one conversation of the daemon.
+// onConversation returns a command for one conversation of the daemon.
 func (c *command) onConversation(use, short string, f *daemonFlags, run func(ctx context.Context, d *client.Client, id string) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: oneID,
@@ -46,7 +46,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// branches are the commands that change, move and search conversations.
+// branches returns the commands that change, move and search conversations.
 func (c *command) branches() []*cobra.Command {
 	return []*cobra.Command{
 		c.cancelTurn(), c.resumeTurn(), c.search(), c.adopt(), c.fork(), c.rewind(), c.compact(), c.export(), c.restore(),
@@ -73,7 +73,7 @@ func (c *command) cancelTurn() *cobra.Command {
 func (c *command) resumeTurn() *cobra.Command {
 	var f daemonFlags
 	var yes bool
-	cmd := c.onConversation("resume ID", "Go on with the turn that was interrupted, or follow the one that is running", &f,
+	cmd := c.onConversation("resume ID", "Resume the interrupted turn, or follow the running one", &f,
 		func(ctx context.Context, d *client.Client, id string) error {
 			health, err := d.Health(ctx)
 			if err != nil {
@@ -97,7 +97,7 @@ func (c *command) search() *cobra.Command {
 	var q client.Query
 	cmd := &cobra.Command{
 		Use:   "search WORDS",
-		Short: "Find messages by their words; any of them is enough, and sail* is all that begin so",
+		Short: "Find messages that have any of the words; sail* matches all words that begin with sail",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Text = strings.Join(args, " ")
@@ -126,14 +126,14 @@ func (c *command) adopt() *cobra.Command {
 	var from string
 	var a wire.Adoption
 	cmd := &cobra.Command{
-		Use: "adopt ID…", Short: "Bring conversations to this project whose own one is not there any more",
-		Long: "Brings conversations to the project in the working directory: those that were stored before there were projects\n" +
-			"(project \"before\"), and those of a project whose directory was moved or deleted. What was granted in them is asked\n" +
-			"again, and a turn that was interrupted is resumed only by `grapnel conversations resume`.",
+		Use: "adopt ID…", Short: "Move conversations here whose project no longer exists",
+		Long: "Moves conversations to the project in the working directory: those that are older than projects (project\n" +
+			"\"before\"), and those of a project whose directory was moved or deleted. Approvals given in them end, and an\n" +
+			"interrupted turn is resumed only by `grapnel conversations resume`.",
 		Example: "  grapnel conversations --all\n  grapnel conversations adopt 01JX…\n  grapnel conversations adopt --from before",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if (len(ids) == 0) == (from == "") {
-				return errors.New("say which: the IDs of conversations, or --from with a project; `grapnel conversations --all` lists both")
+				return errors.New("give the IDs of conversations, or --from with a project, but not both; `grapnel conversations --all` lists them")
 			}
 			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) (err error) {
 				if from != "" {
@@ -147,16 +147,16 @@ func (c *command) adopt() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&from, "from", "", "adopt all conversations of this project: before, or the directory that it was in")
-	cmd.Flags().StringVar(&a.Agent, "agent", "", "the agent that they are to have here (default: the one that they have)")
-	cmd.Flags().StringVar(&a.Sender, "sender", "", "the sender that they are to have here (default: the one that they have)")
+	cmd.Flags().StringVar(&a.Agent, "agent", "", "their new agent (default: the agent that they have)")
+	cmd.Flags().StringVar(&a.Sender, "sender", "", "their new sender (default: the sender that they have)")
 	return cmd
 }
 
-// adoptAll adopts one after the other, and stops at one that cannot be.
+// adoptAll adopts the conversations one after the other, and stops at the first error.
 func (c *command) adoptAll(ctx context.Context, d *client.Client, ids []string, a wire.Adoption, asJSON bool) error {
 	for _, id := range ids {
 		conv, err := d.Adopt(ctx, id, a)
-		if err := c.told(conv, err, asJSON, "adopted"); err != nil {
+		if err := c.report(conv, err, asJSON, "adopted"); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (c *command) fork() *cobra.Command {
 				fork.Turns = conv.Turns
 			}
 			conv, err := d.Fork(ctx, id, fork)
-			return c.told(conv, err, f.json, "made")
+			return c.report(conv, err, f.json, "made")
 		})
 	cmd.Flags().IntVar(&fork.Turns, "turns", -1, "how many of the first turns it has (default: all)")
 	cmd.Flags().StringVar(&fork.Sender, "sender", "", "the sender of the new conversation (default: a new one)")
@@ -186,13 +186,13 @@ func (c *command) fork() *cobra.Command {
 func (c *command) rewind() *cobra.Command {
 	var f daemonFlags
 	turns := -1
-	cmd := c.onConversation("rewind ID", "Take away what came behind the first turns; what tools have done is not undone", &f,
+	cmd := c.onConversation("rewind ID", "Remove everything after the first turns; effects of tools are not undone", &f,
 		func(ctx context.Context, d *client.Client, id string) error {
 			if turns < 0 {
-				return errors.New("say with --turns how many of the first turns stay; 0 takes all away")
+				return errors.New("say with --turns how many of the first turns stay; 0 removes all")
 			}
 			conv, err := d.Rewind(ctx, id, turns)
-			return c.told(conv, err, f.json, "rewound")
+			return c.report(conv, err, f.json, "rewound")
 		})
 	cmd.Flags().IntVar(&turns, "turns", turns, "how many of the first turns stay")
 	return cmd
@@ -201,7 +201,7 @@ func (c *command) rewind() *cobra.Command {
 func (c *command) compact() *cobra.Command {
 	var f daemonFlags
 	var o wire.NewCompaction
-	cmd := c.onConversation("compact ID", "Let the model put a summary in the place of older turns", &f,
+	cmd := c.onConversation("compact ID", "Let the model replace older turns by a summary", &f,
 		func(ctx context.Context, d *client.Client, id string) error {
 			out, err := d.Compact(ctx, id, o)
 			switch {
@@ -210,15 +210,15 @@ func (c *command) compact() *cobra.Command {
 			case f.json:
 				return c.JSON(out)
 			}
-			return c.Say(fmt.Sprintf("a summary of %d bytes stands for %d messages, and %d follow it", len(out.Summary), out.Archived, out.Kept))
+			return c.Say(fmt.Sprintf("a summary of %d bytes replaces %d messages, and %d follow it", len(out.Summary), out.Archived, out.Kept))
 		})
 	cmd.Flags().IntVar(&o.Keep, "keep", 0, "how many of the last turns stay as they are (default 2)")
-	cmd.Flags().StringVar(&o.Focus, "focus", "", "what the summary has to pay attention to")
+	cmd.Flags().StringVar(&o.Focus, "focus", "", "what the summary must preserve")
 	return cmd
 }
 
-// told says what became of a conversation.
-func (c *command) told(conv wire.Conversation, err error, asJSON bool, what string) error {
+// report prints the new state of a conversation.
+func (c *command) report(conv wire.Conversation, err error, asJSON bool, what string) error {
 	switch {
 	case err != nil:
 		return err
@@ -248,7 +248,7 @@ func (c *command) restore() *cobra.Command {
 	var f daemonFlags
 	var agent, sender string
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Make a conversation of one that was exported; - is standard input",
+		Use: "import FILE", Short: "Make a conversation from an exported one; - is standard input",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("%s takes one file, but got %d", cmd.CommandPath(), len(args))
@@ -263,7 +263,7 @@ func (c *command) restore() *cobra.Command {
 			defer func() { err = errors.Join(err, from.Close()) }()
 			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error {
 				conv, err := d.Import(cmd.Context(), from, agent, sender)
-				return c.told(conv, err, f.json, "made")
+				return c.report(conv, err, f.json, "made")
 			})
 		},
 	}
@@ -273,7 +273,7 @@ func (c *command) restore() *cobra.Command {
 	return cmd
 }
 
-// openFile opens a file to be read; - is standard input, which stays open.
+// openFile opens a file for reading; - is standard input, which stays open.
 func (c *command) openFile(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(c.In), nil

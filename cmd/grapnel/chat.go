@@ -29,9 +29,9 @@ func (c *command) chat() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Talk to an agent at the terminal",
-		Long: "Talks to an agent at the terminal: what you type is a turn, shown as it happens.\n" +
+		Long: "Talks to an agent at the terminal: each line that you type is a turn, shown as it happens.\n" +
 			"/help lists the commands and the skills; Ctrl-C interrupts a turn, Ctrl-D leaves.\n" +
-			"Where standard input is no terminal, each of its lines is a turn.",
+			"If standard input is no terminal, each of its lines is a turn.",
 		Example: "  grapnel chat\n  grapnel chat --agent reviewer --sender me",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.talk(cmd.Context(), f) },
@@ -39,7 +39,7 @@ func (c *command) chat() *cobra.Command {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to talk to; grapnel agents lists them")
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's")
-	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
+	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	f.trust.add(cmd)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
@@ -48,8 +48,8 @@ func (c *command) chat() *cobra.Command {
 	return cmd
 }
 
-// talk runs a conversation. Until it begins, an interrupt ends the program as
-// everywhere; from then on it is Ctrl-C of the person who talks.
+// talk runs a conversation. Until it begins, an interrupt ends the program; then the chat
+// handles Ctrl-C.
 func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	paths, err := c.paths(place{dir: f.dir})
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	}
 	if ed.Interactive() {
 		if o.History, err = edit.OpenHistory(chat.HistoryFile(paths)); err != nil {
-			c.Note(err.Error()) // the conversation goes on without
+			c.Note(err.Error()) // the conversation continues without a history
 		}
 	}
 	if !begun() {
@@ -94,7 +94,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	return ended(talk.Run(ctx, o))
 }
 
-// chatApprover asks at the terminal, where somebody sits at one.
+// chatApprover returns an approver that asks the person at the terminal, if there is one.
 func chatApprover(talk *chat.Chat, ed *edit.Editor, root string, yes, color bool) *term.Approver {
 	o := &term.ApproverOptions{Yes: yes, Out: ed, Root: root, Color: color}
 	if ed.Interactive() {
@@ -103,8 +103,8 @@ func chatApprover(talk *chat.Chat, ed *edit.Editor, root string, yes, color bool
 	return term.NewApprover(o)
 }
 
-// notBegun is the error of a conversation that was interrupted before it began, or
-// that nobody would have read.
+// notBegun returns the error of a conversation that did not begin: an interrupt, a lost
+// output, or err.
 func notBegun(starting context.Context, err error) error {
 	if lost, ok := errors.AsType[stdout.LostError](context.Cause(starting)); ok {
 		return lost
@@ -115,7 +115,7 @@ func notBegun(starting context.Context, err error) error {
 	return err
 }
 
-// ended turns how a conversation ended into an exit code.
+// ended converts the end of a conversation to an exit code.
 func ended(err error) error {
 	if errors.Is(err, chat.ErrFailed) {
 		return &failed{code: exitFailed}

@@ -168,7 +168,7 @@ func TestChatAtATerminal(t *testing.T) {
 	assert.Contains(t, w.reads("bowline\r"), "bowline\n  · skill loaded: knots\nYou said: /knots bowline\n")
 	w.Type("\x04")
 	assert.Zero(t, w.ends())
-	assert.Regexp(t, `\n>\n/resume [0-9A-Z]+ goes on with this conversation\.$`, w.Text())
+	assert.Regexp(t, `\n>\n/resume [0-9A-Z]+ continues this conversation\.$`, w.Text())
 }
 
 // TestChatAnswersAsks: a reason, other arguments, and what is allowed from now on.
@@ -280,7 +280,7 @@ func TestChatCommandsAtATerminal(t *testing.T) {
 	list := w.reads("/resume\r")
 	assert.Regexp(t, `(?m)^  [0-9A-Z]{26}  .* grapnel hello$`, list)
 	id := strings.Fields(list[strings.LastIndex(list, "\n  "):])[0]
-	assert.Regexp(t, "Going on with "+id+" of grapnel, 6 messages so far:\n> /tmp\nYou said: /tmp\n", w.reads("/resume "+id+"\r"))
+	assert.Regexp(t, "Continuing "+id+" with grapnel, 6 messages so far:\n> /tmp\nYou said: /tmp\n", w.reads("/resume "+id+"\r"))
 	w.Type("/quit\r")
 	assert.Zero(t, w.ends())
 	files, err := filepath.Glob(filepath.Join(dir, ".state", "history", "*"))

@@ -17,7 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/term/console"
 )
 
-// command is the program with what it reads and writes.
+// command is the program with its input, outputs and environment.
 type command struct {
 	console.Console
 	getenv func(string) string
@@ -36,8 +36,8 @@ const (
 	exitTerminated  = 143
 )
 
-// failed is an error with an exit code of its own; every other one is
-// exitWrong. A nil error says that everything has been said already.
+// failed is an error with an exit code; that of other errors is exitWrong. With a nil err
+// everything was printed already.
 type failed struct {
 	code int
 	err  error
@@ -52,7 +52,7 @@ func (f *failed) Error() string {
 
 func (f *failed) Unwrap() error { return f.err }
 
-// codeOf is the exit code that a shell gives a program which the signal ends.
+// codeOf returns the exit code that shells give to a program that the signal ended.
 func codeOf(s console.Signalled) int {
 	switch s.Signal {
 	case os.Interrupt:
@@ -73,12 +73,12 @@ func (c *command) execute(args []string) int {
 	c.Close()
 	code, text := c.result(ctx, err)
 	if text != "" {
-		_ = screen.New(c.Err).Print(screen.Format("grapnel: %s\n", screen.Rows(strings.TrimSpace(text)))) // there is nobody else to tell
+		_ = screen.New(c.Err).Print(screen.Format("grapnel: %s\n", screen.Rows(strings.TrimSpace(text)))) // if that fails, nobody can read it
 	}
 	return code
 }
 
-// result is the exit code and what is left to say.
+// result returns the exit code and the text that is still to be printed.
 func (c *command) result(ctx context.Context, err error) (code int, text string) {
 	if text := lost(c.Written, err); text != "" {
 		err = &failed{exitFailed, errors.New(text)}
@@ -102,8 +102,8 @@ func (c *command) result(ctx context.Context, err error) (code int, text string)
 	return codeOf(s), text
 }
 
-// lost says why the output is lost, if that is how a command has come to end with err;
-// else it is "".
+// lost returns why the output is lost if that is the reason why the command ended with err;
+// otherwise "".
 func lost(out *stdout.Output, err error) string {
 	why, ok := errors.AsType[stdout.LostError](context.Cause(out.Lost()))
 	if !ok {
@@ -142,17 +142,17 @@ func (c *command) root() *cobra.Command {
 	return root
 }
 
-// outlives marks a command that goes on when its output is lost.
+// outlives marks a command that continues when its output is lost.
 const outlives = "outlives its output"
 
-// bind ends a command whose output is lost.
+// bind makes a command end when its output is lost.
 func (c *command) bind(cmd *cobra.Command, _ []string) {
 	if cmd.Annotations[outlives] == "" {
 		cmd.SetContext(c.Written.Bind(cmd.Context()))
 	}
 }
 
-// knownCommand refuses an argument of a command that has only commands below it.
+// knownCommand refuses arguments of a command that only has subcommands.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -170,7 +170,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q; %s`%s --help` lists the commands", args[0], cmd.CommandPath(), meant, cmd.CommandPath())
 }
 
-// noArgs refuses arguments with a sentence.
+// noArgs refuses all arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("%s takes no argument, but got %q; `%s --help` lists the flags", cmd.CommandPath(), args[0], cmd.CommandPath())
@@ -178,7 +178,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// place is the flags that say where to work, and the daemon's paths for them.
+// place has the flags of commands that work in a project.
 type place struct {
 	dir  string
 	json bool
@@ -190,7 +190,7 @@ func (p *place) flags(cmd *cobra.Command) {
 }
 
 func setFlag(cmd *cobra.Command, to *app.Settings) {
-	cmd.Flags().Var(to, "set", "turn a subsystem off or tune it, above what hooks.json says: Memory=off, \"Guard=BeforeTool: timeout=2s\"; may be repeated")
+	cmd.Flags().Var(to, "set", "turn a subsystem off or tune it, overriding hooks.json: Memory=off, \"Guard=BeforeTool: timeout=2s\"; may be repeated")
 }
 
 func (c *command) paths(p place) (app.Paths, error) {

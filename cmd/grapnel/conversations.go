@@ -17,9 +17,9 @@ func (c *command) conversations() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conversations [ID]",
 		Short: "List conversations, show one, or change, move and search them",
-		Long: "Lists the conversations of the project in the working directory, or shows one: over its daemon, or where none is\n" +
-			"running in this process. With --all it lists those of other projects too. The project \"before\" has those that were\n" +
-			"stored before there were projects.",
+		Long: "Lists the conversations of the project in the working directory, or shows one. It asks the project's daemon, or reads\n" +
+			"the store itself if none is running. With --all it lists those of all projects. The project \"before\" has conversations\n" +
+			"that are older than projects.",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.overDaemon(cmd.Context(), socket, func(d *client.Client) error {

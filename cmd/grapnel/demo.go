@@ -16,12 +16,12 @@ func (c *command) demo() *cobra.Command {
 		Use:   "demo",
 		Short: "See it work: a scripted model, real tools, no key, no network",
 		Long: "Plays a task with a scripted model over all subsystems, each doing real work in a directory of its own.\n" +
-			"Run it twice: the second time it recalls what the first one remembered.",
+			"Run it twice: the second run recalls what the first one remembered.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			self, err := os.Executable()
 			if err != nil {
-				return fmt.Errorf("find this program's own file: %w", err)
+				return fmt.Errorf("find this program's executable: %w", err)
 			}
 			return demo.Run(cmd.Context(), demo.Options{
 				Dir: p.dir, Getenv: c.getenv, Executable: self, Out: c.Written, JSON: p.json, Color: term.Colored(c.Out),

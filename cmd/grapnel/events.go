@@ -24,9 +24,9 @@ func (c *command) events() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events [CONVERSATION]",
 		Short: "Show what happens in the running daemon, until it is interrupted",
-		Long: "Shows the events of a conversation, or of all of them, one on a line, from now on or from after an id. The daemon is\n" +
-			"the one of the project in the working directory, or the one on --socket.\n" +
-			"The pieces of a text as the model writes it are shown with --json only.",
+		Long: "Shows the events of a conversation, or of all conversations, one on a line: new events, or those after an id. The\n" +
+			"daemon is the one of the project in the working directory, or the one on --socket.\n" +
+			"Only --json shows the pieces of a text as the model writes it.",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := c.daemonHere(cmd.Context(), f.socket, f.hooks)
@@ -45,7 +45,7 @@ func (c *command) events() *cobra.Command {
 
 func atMostOne(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("%[1]s takes one id at most, but got %[2]q; write `%[1]s ID`, or `%[1]s --help` for what else there is", cmd.CommandPath(), args)
+		return fmt.Errorf("%[1]s takes one id at most, but got %[2]q; write `%[1]s ID`, or `%[1]s --help` for the flags", cmd.CommandPath(), args)
 	}
 	return nil
 }
@@ -58,11 +58,11 @@ func (c *command) showEvents(ctx context.Context, d *client.Client, conversation
 			c.Note("the daemon has ended")
 			return nil
 		case ctx.Err() != nil:
-			return nil // to interrupt it is how one ends it
+			return nil // an interrupt is the usual end
 		case err != nil:
 			return err
 		case item.Missed > 0:
-			if !item.Kept { // nothing is missing that is shown here
+			if !item.Kept { // if Kept, only events are missing that are not shown
 				c.Note(fmt.Sprintf("%d events were missed", item.Missed))
 			}
 		case item.Restarted:

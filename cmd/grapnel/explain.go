@@ -13,10 +13,10 @@ import (
 	"github.com/grapnel-go/grapnel/internal/explain"
 )
 
-// lastCalls is how many calls are listed where none is named.
+// lastCalls is how many calls are listed if no call is named.
 const lastCalls = 20
 
-// howToRecord tells how there will be more to tell.
+// howToRecord says how to record more.
 const howToRecord = "grapnel run --hooks, chat --hooks and serve --hooks record hook runs"
 
 func (c *command) explain() *cobra.Command {
@@ -24,18 +24,18 @@ func (c *command) explain() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain [CALL]",
-		Short: "Say who had a say in a tool call, and whose answer counted",
-		Long: "Says of one tool call which field of the composite was asked at which point, under which option, what each\n" +
-			"answered, which answer counts and why, and who was not asked any more. Without an id the last calls are listed.\n\n" +
-			"All of it is known of turns whose hook runs were recorded: " + howToRecord + ".\n" +
-			"Of others it is what approvals and failures tell. Arguments and results are never shown.",
+		Short: "Show which subsystems decided about a tool call, and whose answer counted",
+		Long: "Shows for one tool call which fields of the composite were asked at which point, under which option, what each\n" +
+			"answered, which answer counts and why, and which fields were not asked any more. Without an id it lists the last calls.\n\n" +
+			"Turns whose hook runs were recorded show all of it: " + howToRecord + ".\n" +
+			"Other turns show only approvals and failures. Arguments and results are never shown.",
 		Example: "  grapnel run --hooks \"Tidy up\"\n  grapnel explain\n  grapnel explain call_1_0",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.explainCall(cmd.Context(), strings.Join(args, ""), conversation, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&conversation, "conversation", "", "look in this conversation (default: in all of this project, the one that changed last first)")
+	cmd.Flags().StringVar(&conversation, "conversation", "", "look in this conversation (default: all of this project, the last changed one first)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
 	return cmd
 }

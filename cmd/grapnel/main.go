@@ -4,12 +4,12 @@
 //	grapnel demo                 see it work: no key, no network
 //	grapnel run "prompt"         give an agent a task
 //	grapnel chat                 talk to an agent
-//	grapnel agents, tools, plan  what there is, and how it is put together
-//	grapnel explain              who had a say in a tool call
+//	grapnel agents, tools, plan  list agents and tools, show the composite
+//	grapnel explain              show which subsystems decided about a tool call
 //
-// Exit codes: 0 done, 1 the turn failed or nobody can read the output, 2 what was
-// asked is wrong and nothing has happened, 129 the terminal has gone, 130
-// interrupted, 143 told to end by SIGTERM.
+// Exit codes: 0 success, 1 the turn failed or the output was lost, 2 a mistake in the
+// command, and nothing was done, 129 the terminal was closed, 130 interrupted, 143
+// ended by SIGTERM.
 package main
 
 import (

@@ -17,7 +17,7 @@ import (
 
 func (c *command) memory() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "memory", Short: "Show what agents have remembered, and adopt what another project's have", Args: knownCommand,
+		Use: "memory", Short: "Show what agents have remembered, and adopt the memories of another project", Args: knownCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("say what to do: `grapnel memory list` or `grapnel memory adopt --from PROJECT`")
 		},
@@ -26,7 +26,7 @@ func (c *command) memory() *cobra.Command {
 	return cmd
 }
 
-// inMemories opens the memories for as long as do takes.
+// inMemories opens the memories, calls do and closes them.
 func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory, paths app.Paths) error) (err error) {
 	paths, err := c.paths(place{})
 	if err != nil {
@@ -44,9 +44,9 @@ func (c *command) listMemories() *cobra.Command {
 	var asJSON, everywhere bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List what the agents of this project have remembered", Args: noArgs,
-		Long: "Lists what the agents of the project in the working directory find in their memories: those of the project, and those\n" +
-			"of the user, which are there in every project. With --all it lists those of other projects too; the project\n" +
-			"\"before\" has those that were kept before there were projects.",
+		Long: "Lists the memories of the agents of the project in the working directory: those of the project, and those of the user,\n" +
+			"which all projects share. With --all it lists those of all projects; the project \"before\" has memories that are older\n" +
+			"than projects.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
 				all, err := m.List(cmd.Context())
@@ -75,7 +75,7 @@ func (c *command) showMemories(all []memory.Remembered, everywhere, asJSON bool)
 		return c.JSON(append([]memory.Remembered{}, all...))
 	}
 	if len(all) == 0 && !everywhere {
-		c.Note("nothing is remembered in this project yet; --all lists what is in others")
+		c.Note("nothing is remembered in this project yet; --all lists those of other projects")
 	}
 	rows := [][]string{{"NAME", "OF", "SINCE", "WHAT"}}
 	for _, r := range all {
@@ -94,19 +94,19 @@ func (c *command) showMemories(all []memory.Remembered, everywhere, asJSON bool)
 func (c *command) adoptMemories() *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
-		Use: "adopt --from PROJECT", Short: "Bring memories to this project whose own one is not there any more", Args: noArgs,
-		Long: "Brings memories to the project in the working directory: those that were kept before there were projects (project\n" +
-			"\"before\"), or those of a project whose directory was moved or deleted. One whose name an agent uses here already stays\n" +
-			"where it is.",
+		Use: "adopt --from PROJECT", Short: "Move memories here whose project no longer exists", Args: noArgs,
+		Long: "Moves memories to the project in the working directory: those that are older than projects (project \"before\"), or\n" +
+			"those of a project whose directory was moved or deleted. A memory stays where it is if an agent already has one with\n" +
+			"its name here.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			project := from
 			switch {
 			case from == "":
-				return errors.New("say with --from which project's; `grapnel memory list --all` lists those that there are")
+				return errors.New("name a project with --from; `grapnel memory list --all` lists them")
 			case from == wire.ProjectBefore:
 				project = ""
 			case !app.Abandoned(from):
-				return fmt.Errorf("the project %s is still there, and so its memories are its own", from)
+				return fmt.Errorf("the project %s still exists and keeps its memories; only those of a moved or deleted project can be adopted", from)
 			}
 			return c.inMemories(cmd.Context(), func(m *memory.Memory, _ app.Paths) error {
 				moved, kept, err := m.Adopt(cmd.Context(), project)
@@ -115,12 +115,12 @@ func (c *command) adoptMemories() *cobra.Command {
 				}
 				text := fmt.Sprintf("adopted: %d memories", moved)
 				if kept > 0 {
-					text += fmt.Sprintf("; %d stay where they are, because an agent has one of that name here", kept)
+					text += fmt.Sprintf("; %d stay where they are, because an agent has one with that name here", kept)
 				}
 				return c.Say(text)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "whose memories: before, or the directory that the project was in")
+	cmd.Flags().StringVar(&from, "from", "", "the project of the memories: before, or the directory that it was in")
 	return cmd
 }

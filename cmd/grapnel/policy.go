@@ -16,7 +16,7 @@ import (
 func (c *command) policy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Show what the rules for tool calls say",
+		Short: "Show the effect of the rules for tool calls",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return errors.New("say what to do: `grapnel policy explain TOOL ARGS`")
@@ -32,13 +32,13 @@ func (c *command) explainPolicy() *cobra.Command {
 	agent := app.DefaultAgent
 	cmd := &cobra.Command{
 		Use:   "explain TOOL ARGS",
-		Short: "Say what the rules make of a call, which of them match, and why",
-		Long: "Says what the rules make of a call of TOOL with ARGS, a JSON object: whether it is denied or asked about,\n" +
-			"every rule that matches, with its place, and a * in front of the one that decides. Nothing is run.",
+		Short: "Show what the rules decide about a call, which rules match, and why",
+		Long: "Shows what the rules decide about a call of TOOL with ARGS, a JSON object: whether it is denied or needs approval,\n" +
+			"and every rule that matches, with its place and a * before the one that decides. Nothing is run.",
 		Example: `  grapnel policy explain bash '{"command": "git log | head"}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("name the tool and give its arguments as JSON: grapnel policy explain bash '{\"command\": \"git log\"}', but there are %d words", len(args))
+				return fmt.Errorf("policy explain takes a tool and its arguments as JSON, but got %d arguments; write: grapnel policy explain bash '{\"command\": \"git log\"}'", len(args))
 			}
 			return c.explainRules(cmd.Context(), p, agent, t, args[0], message.JSON(args[1]))
 		},

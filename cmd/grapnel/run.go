@@ -32,7 +32,7 @@ func (c *command) run() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   `run "prompt"`,
-		Short: "Give an agent a task, here and now",
+		Short: "Give an agent a task in the working directory",
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
 			"The prompt is the argument, or standard input if the argument is -.\n\n" +
 			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model, or --set, --max-text or\n" +
@@ -51,7 +51,7 @@ func (c *command) run() *cobra.Command {
 	f.flags(cmd)
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to ask; grapnel agents lists them")
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE or openai:NAME")
-	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
+	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	f.trust.add(cmd)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
@@ -60,15 +60,15 @@ func (c *command) run() *cobra.Command {
 	return cmd
 }
 
-// hooksFlag is the flag that says which hook runs are shown; "" if it is not given.
+// hooksFlag adds the flag for the least visibility of the hook runs that are shown.
 func hooksFlag(cmd *cobra.Command, to *hook.Visibility, usage string) {
-	cmd.Flags().VarPF((*hookLevel)(to), "hooks", "", usage+": all, or =user, =audit, =debug for those that are at least as visible").NoOptDefVal = string(event.VisibleInternal)
+	cmd.Flags().VarPF((*hookLevel)(to), "hooks", "", usage+": all, or =user, =audit, =debug for runs that are at least as visible").NoOptDefVal = string(event.VisibleInternal)
 }
 
-// hookLevel is a level of hook runs as a flag.
+// hookLevel is a visibility of hook runs as a flag.
 type hookLevel hook.Visibility
 
-// String implements pflag.Value, of which package pflag wants three methods.
+// String implements pflag.Value.
 func (l *hookLevel) String() string { return string(*l) }
 
 // Type implements pflag.Value.
@@ -91,8 +91,8 @@ func onePrompt(_ *cobra.Command, args []string) error {
 	return fmt.Errorf("there are %d prompts; put one prompt in quotes", len(args))
 }
 
-// turn runs one turn. Everything that can be wrong with what was asked is found
-// before the first event.
+// turn runs one turn. It finds all mistakes in the flags and the project before the first
+// event.
 func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt string) (err error) {
 	paths, err := c.paths(f.place)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	return verdict(out)
 }
 
-// verdict turns an outcome that was shown already into an exit code.
+// verdict converts an outcome that was already shown to an exit code.
 func verdict(out hook.TurnOutcome) error {
 	switch {
 	case term.Cause(out) == "":
@@ -152,5 +152,5 @@ func verdict(out hook.TurnOutcome) error {
 	return &failed{code: exitFailed}
 }
 
-// atTerminal are the settings of approvals at a terminal, where people have time.
+// atTerminal returns the options of approvals at a terminal, which wait without a limit.
 func atTerminal() approval.Options { return approval.Options{Timeout: -1} }

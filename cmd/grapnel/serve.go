@@ -16,7 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// What can be done with a call that nobody has approved in time.
+// The values of --on-ask-timeout.
 const (
 	onTimeoutRefuse  = "refuse"
 	onTimeoutApprove = "approve"
@@ -39,9 +39,9 @@ func (c *command) serve() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the agents of a project for many clients, until it is interrupted",
 		Long: "Serves the project's agents on a unix socket that only you can open. `grapnel ask`, `events` and\n" +
-			"`conversations` talk to it, and so can every program that speaks HTTP: docs/openapi.yaml.\n\n" +
-			"An interrupt lets the turns in flight end, and cancels them after the grace period; a second one ends\n" +
-			"the daemon at once. What was done is in the conversations either way.\n\n" +
+			"`conversations` use it, and every program that speaks HTTP can: see docs/openapi.yaml.\n\n" +
+			"After an interrupt the daemon waits for the running turns, and cancels them after the grace period. A second\n" +
+			"interrupt ends it at once. Either way the conversations have all that was done.\n\n" +
 			"Turns that were running when a process died are resumed.",
 		Args: noArgs, Annotations: map[string]string{outlives: "its clients need it"},
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.serveAPI(cmd.Context(), f) },
@@ -50,11 +50,11 @@ func (c *command) serve() *cobra.Command {
 	socketFlag(cmd, &f.socket)
 	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE or openai:NAME")
 	f.trust.add(cmd)
-	cmd.Flags().BoolVar(&f.resume, "resume", true, "go on with the turns that were interrupted when a process died")
+	cmd.Flags().BoolVar(&f.resume, "resume", true, "resume the turns that were interrupted when a process died")
 	cmd.Flags().BoolVar(&f.hooks, "hooks", false, "record every hook run as an event, and keep it for grapnel explain")
-	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", approval.DefaultTimeout, "how long to wait for the approval of a tool call; 0 waits as long as its turn goes on")
-	cmd.Flags().StringVar(&f.onAskTimeout, "on-ask-timeout", onTimeoutRefuse, "what then becomes of the call: refuse, or approve, which is dangerous, as everything runs that nobody looks at")
-	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")
+	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", approval.DefaultTimeout, "how long to wait for the approval of a tool call; 0 waits as long as its turn runs")
+	cmd.Flags().StringVar(&f.onAskTimeout, "on-ask-timeout", onTimeoutRefuse, "what to do with the call after that time: refuse it, or approve it, which is dangerous: all calls run that nobody looks at")
+	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long running turns may continue after an interrupt")
 	setFlag(cmd, &f.set)
 	replyFlags(cmd, &f.reply)
 	return cmd
@@ -64,7 +64,7 @@ func socketFlag(cmd *cobra.Command, to *string) {
 	cmd.Flags().StringVar(to, "socket", "", "the daemon's socket (default: grapnel/grapnel.sock in $XDG_RUNTIME_DIR, or run/grapnel.sock in the state directory)")
 }
 
-// serveAPI serves until ctx ends. Nothing is left open if it fails before.
+// serveAPI serves until ctx ends. If it fails before, it leaves nothing open.
 func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	paths, err := c.paths(f.place)
 	if err != nil {
@@ -85,18 +85,18 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	_ = screen.New(c.Out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves all the same
+	_ = screen.New(c.Out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // without a terminal it serves all the same
 	if err := d.Run(ctx); err != nil {
 		return &failed{exitFailed, err}
 	}
 	return nil
 }
 
-// asks are the settings of approvals that the flags say.
+// asks returns the options of approvals from the flags.
 func (c *command) asks(f serveFlags) (approval.Options, error) {
 	o := approval.Options{Timeout: f.askTimeout}
 	if f.askTimeout < 0 {
-		return o, fmt.Errorf("--ask-timeout is %s; give a time such as 15m, or 0 to wait as long as the turn goes on", f.askTimeout)
+		return o, fmt.Errorf("--ask-timeout is %s; give a time such as 15m, or 0 to wait as long as the turn runs", f.askTimeout)
 	}
 	if f.askTimeout == 0 {
 		o.Timeout = -1
@@ -108,17 +108,16 @@ func (c *command) asks(f serveFlags) (approval.Options, error) {
 			return o, errors.New("--on-ask-timeout approve needs a time: give one with --ask-timeout")
 		}
 		o.OnTimeout = approval.ApproveOnTimeout
-		c.Note(fmt.Sprintf("DANGEROUS: what nobody answers within %s is approved, whatever it does (--on-ask-timeout)", f.askTimeout))
+		c.Note(fmt.Sprintf("DANGEROUS: a call that nobody answers within %s is approved, whatever it does (--on-ask-timeout)", f.askTimeout))
 	default:
-		return o, fmt.Errorf("--on-ask-timeout is %.20q; it is refuse or approve", f.onAskTimeout)
+		return o, fmt.Errorf("--on-ask-timeout is %.20q; write refuse or approve", f.onAskTimeout)
 	}
 	return o, nil
 }
 
-// overDaemon does something over the daemon of the working directory's project. Where
-// none is running, and no other one was named, this process is one for as long as that
-// takes: with the agents of the project that can do without MCP servers, which are not
-// started.
+// overDaemon calls do with a client of the daemon of the working directory's project. If none
+// is running and the flags name no socket, this process serves as the daemon during the call:
+// without MCP servers, and without the agents that require them.
 func (c *command) overDaemon(ctx context.Context, socket string, do func(d *client.Client) error) (err error) {
 	d, err := c.client(socket, "")
 	if err != nil {

@@ -144,11 +144,11 @@ func (c *command) plan() *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", format, "text, md (with a picture) or json")
 	p.flags(cmd)
 	setFlag(cmd, &above)
-	cmd.Flags().BoolVar(&names, "aliases", false, "show what others call the points and answers")
+	cmd.Flags().BoolVar(&names, "aliases", false, "show the names of points and answers in other frameworks")
 	return cmd
 }
 
-// aliases shows the names from elsewhere that contain the word.
+// aliases prints the names in other frameworks that contain the word.
 func (c *command) aliases(word string, asJSON bool) error {
 	found := aliases.Find(word)
 	switch {

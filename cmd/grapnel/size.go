@@ -10,10 +10,10 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 )
 
-// replyFlags are the flags that bound one reply of a model.
+// replyFlags adds the flags that bound one reply of a model.
 func replyFlags(cmd *cobra.Command, to *app.ReplyLimits) {
 	cmd.Flags().Var((*size)(&to.Text), "max-text", "how much text and reasoning one reply of a model may have, in bytes or as 8MiB; a longer one is cut off and the turn fails; 0 is 8MiB")
-	cmd.Flags().Var((*size)(&to.Arguments), "max-arguments", "how much the arguments of the tool calls in one reply may have, in bytes or as 8MiB; 0 is 8MiB")
+	cmd.Flags().Var((*size)(&to.Arguments), "max-arguments", "how long the arguments of the tool calls in one reply may be together, in bytes or as 8MiB; 0 is 8MiB")
 }
 
 // size is a number of bytes as a flag.
@@ -50,5 +50,5 @@ func (s *size) Set(text string) error {
 		*s = size(n << u.shift)
 		return nil
 	}
-	return fmt.Errorf("%.20q is no size up to 1GiB; write a number of bytes, or one with KiB, MiB or GiB behind it, such as 16MiB", text)
+	return fmt.Errorf("%.20q is not a size up to 1GiB; write a number of bytes, or one followed by KiB, MiB or GiB, such as 16MiB", text)
 }

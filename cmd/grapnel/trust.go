@@ -10,28 +10,27 @@ import (
 	"github.com/grapnel-go/grapnel/internal/trust"
 )
 
-// The flags by which a project gets what somebody would be asked about. Each has one
-// meaning, and no other flag has it. What none of them accepts, such as memories of other
-// projects, a person has to allow.
+// The flags that allow a project's requests without a question to the person. No two flags
+// allow the same. Only a person can allow the rest, such as the memories of the user.
 const (
 	startServersFlag = "start-servers"
 	acceptRulesFlag  = "dangerously-accept-project-rules"
 )
 
-// trustFlags say what a project gets without being asked about.
+// trustFlags select the requests of a project that are allowed without a question.
 type trustFlags struct {
-	// servers starts the MCP servers of the project and its agents.
+	// servers allows the MCP servers of the project and its agents.
 	servers bool
-	// rules accepts what takes guards away: rules that allow, and gates that are off.
+	// rules allows rules that allow calls, and gates that are turned off.
 	rules bool
 }
 
 func (f *trustFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.servers, startServersFlag, false, "start the MCP servers of the project and its agents without asking")
-	cmd.Flags().BoolVar(&f.rules, acceptRulesFlag, false, "accept without asking what the project allows, and the gates that it turns off")
+	cmd.Flags().BoolVar(&f.rules, acceptRulesFlag, false, "accept without asking the calls that the project allows and the gates that it turns off")
 }
 
-// trust asks the person at a, unless the flags have answered.
+// trust asks the person at a, unless the flags allow the request.
 func (c *command) trust(a *term.Approver, f trustFlags) trust.Ask {
 	return func(ctx context.Context, r trust.Request) (trust.Answer, error) {
 		switch {

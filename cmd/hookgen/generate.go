@@ -57,7 +57,7 @@ func generate(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	}
 	out := stderr
 	if g.format != gen.Text {
-		out = stdout // for a program that reads it
+		out = stdout // programs read JSON from there
 	}
 	if err := errors.Join(err, gen.Print(out, g.format, g.options.Dir, g.shown(problems))); err != nil {
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)

@@ -28,7 +28,7 @@ func showPlan(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return status
 	}
 	views, problems, err := gen.Plans(ctx, p.options)
-	problems = slices.DeleteFunc(problems, func(p gen.Problem) bool { return p.Severity == gen.Info }) // the plan shows it
+	problems = slices.DeleteFunc(problems, func(p gen.Problem) bool { return p.Severity == gen.Info }) // the plan shows these itself
 	if err := errors.Join(err, gen.Print(stderr, gen.Text, p.options.Dir, problems)); err != nil {
 		return failWith(stderr, err)
 	}

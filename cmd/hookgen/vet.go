@@ -29,7 +29,7 @@ func vetPackages(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	}
 	format, out := gen.Text, stderr
 	if *asJSON {
-		format, out = gen.JSON, stdout // for a program that reads it
+		format, out = gen.JSON, stdout // programs read JSON from there
 	}
 	if err := errors.Join(err, gen.Print(out, format, o.Dir, problems)); err != nil {
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)

@@ -155,7 +155,7 @@ func TestAnAdoptedTurnIsResumedOnlyIfAsked(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	w.end()
 	assert.NotContains(t, logged.String(), recs[""].ID)
-	assert.Contains(t, logged.String(), "conversation "+recs["/mine"].ID+" of helper: turn t/mine was interrupted and is resumed\n")
+	assert.Contains(t, logged.String(), "conversation "+recs["/mine"].ID+" of helper: the interrupted turn t/mine is resumed\n")
 	w.o.api.ResumeAll = false
 	w.start()
 	turn, err := w.client.Resume(ctx, recs["/gone"].ID)

@@ -1,5 +1,5 @@
-// Package chat is a conversation with an agent at a terminal: lines in, turns
-// out, a few commands of its own, and the questions that come up meanwhile.
+// Package chat runs a conversation with an agent at a terminal. It reads lines, shows turns,
+// has a few commands of its own, and asks the questions of agents.
 package chat
 
 import (
@@ -21,38 +21,37 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// ErrFailed says that a turn has failed, or that something was not sent, where
-// nobody sat at the terminal to see it.
-var ErrFailed = errors.New("chat: not everything worked")
+// ErrFailed: a turn failed, or a line was not sent, and nobody was at the terminal to see it.
+var ErrFailed = errors.New("chat: a turn failed or a line was not sent")
 
 // maxText is the longest message in bytes.
 const maxText = 4 << 20
 
-// prompt stands before what a person types.
+// prompt precedes the lines that a person types.
 const prompt = "> "
 
-// Chat is one session at a terminal. It answers for the person where an approver
-// asks. Make it with New, then Run.
+// Chat is one session at a terminal. It also puts requests for approval to the person. Make
+// it with New, then Run.
 type Chat struct {
 	ed    *edit.Editor
 	color bool
 
-	// What follows is set by Run.
+	// Run sets these fields.
 	o     Options
 	agent *runtime.Agent
-	// conv is nil until something is sent.
+	// conv is nil until the first message.
 	conv   *runtime.Conversation
 	sender string
 	failed bool
 
-	// reading is held by who reads: a question that a turn has left behind ends
-	// before the next line is read.
+	// reading is held while a line is read: a question of an ended turn ends before the
+	// next line is read.
 	reading sync.Mutex
 
 	mu sync.Mutex
-	// cancel ends what is waited for: a line or a turn.
+	// cancel interrupts the line that is read or the turn that runs; nil if there is none.
 	cancel context.CancelCauseFunc
-	// stopping is told that a turn is being interrupted.
+	// stopping is called once when a turn is interrupted.
 	stopping func()
 }
 
@@ -64,29 +63,29 @@ func New(ed *edit.Editor, color bool) *Chat { return &Chat{ed: ed, color: color}
 // Options of Run. App and Agent are required.
 type Options struct {
 	App *app.App
-	// Agent is whom the conversation is with, at first.
+	// Agent is the agent of the first conversation.
 	Agent *runtime.Agent
-	// Over is laid above the file of an agent that is resumed.
+	// Over overrides the files of the agents that /resume registers.
 	Over hook.AgentConfig
-	// Sender goes on with the conversation of that sender; "" begins a new one.
+	// Sender continues the conversation of that sender; "" begins a new one.
 	Sender string
-	// Paths name the project.
+	// Paths are the places of the project.
 	Paths app.Paths
-	// Hooks is which hook runs are shown, those that are at least as visible; "" is
-	// those for users. The App has to record them.
+	// Hooks is the least visibility of the hook runs that are shown; "" is those for users.
+	// The App must record them.
 	Hooks hook.Visibility
-	// History are the lines of earlier times; nil keeps none.
+	// History has the lines of earlier sessions; nil keeps none.
 	History *edit.History
 }
 
-// Run talks until the person leaves, the input ends or ctx does, which is the
-// only error besides ErrFailed.
+// Run runs the session until the person leaves, the input ends or ctx ends. The error is
+// ErrFailed, the cause of ctx, or that of the terminal or the store.
 func (c *Chat) Run(ctx context.Context, o Options) error {
 	c.o, c.agent, c.sender = o, o.Agent, o.Sender
 	c.greet()
 	if c.sender == "" {
 		c.renew()
-	} else if err := c.goOn(ctx); err != nil {
+	} else if err := c.enter(ctx); err != nil {
 		return err
 	}
 	err := c.loop(ctx)
@@ -101,11 +100,11 @@ func (c *Chat) Run(ctx context.Context, o Options) error {
 
 func (c *Chat) greet() {
 	if c.ed.Interactive() {
-		c.hint(fmt.Sprintf("%s with %s. /help says what there is.", c.agent.Name(), c.agent.Config().Model.Name))
+		c.hint(fmt.Sprintf("%s with %s. /help lists the commands.", c.agent.Name(), c.agent.Config().Model.Name))
 	}
 }
 
-// renew begins a new conversation, as soon as something is sent.
+// renew begins a new conversation, which is stored at its first message.
 func (c *Chat) renew() { c.conv, c.sender = nil, "chat-"+ulid.Make().String() }
 
 // errLeave ends the loop.
@@ -141,14 +140,14 @@ func (c *Chat) loop(ctx context.Context) error {
 	}
 }
 
-// farewell says how to come back.
+// farewell shows how to resume the conversation.
 func (c *Chat) farewell() {
 	if c.conv != nil && c.ed.Interactive() {
-		c.hint("/resume " + c.conv.ID() + " goes on with this conversation.")
+		c.hint("/resume " + c.conv.ID() + " continues this conversation.")
 	}
 }
 
-// read reads a line of the conversation; text is there already.
+// read reads a line of the conversation, which begins with text.
 func (c *Chat) read(ctx context.Context, text string) (string, error) {
 	ctx, done := c.waiting(ctx, nil)
 	defer done()
@@ -171,8 +170,8 @@ func (c *Chat) waiting(ctx context.Context, stopping func()) (_ context.Context,
 	}
 }
 
-// Interrupt is Ctrl-C: it ends the turn that is running, whose finished parts are
-// kept, or the line that is being typed. Safe for concurrent use.
+// Interrupt handles Ctrl-C: it cancels the running turn, whose finished parts are kept, or
+// the line that is being typed. It is safe for concurrent use.
 func (c *Chat) Interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +191,7 @@ func (c *Chat) Answer(ctx context.Context, question string) (string, error) {
 	return c.Edit(ctx, question, "")
 }
 
-// Edit is Answer with a text that is there already.
+// Edit is Answer with a text to edit.
 func (c *Chat) Edit(ctx context.Context, question, text string) (string, error) {
 	answer, err := c.ask(ctx, edit.Line{Prompt: question, Text: text, Question: true})
 	switch {
@@ -215,14 +214,14 @@ func (c *Chat) ask(ctx context.Context, line edit.Line) (string, error) {
 	return c.ed.Read(ctx, line)
 }
 
-// line does what one line asks for. It returns the text that the person is to go
-// on with.
+// line runs the command in the line, or sends the line. It returns the text to begin the
+// next line with.
 func (c *Chat) line(ctx context.Context, line string) (again string, err error) {
 	if strings.TrimSpace(line) == "" {
 		return "", nil
 	}
 	if err := c.o.History.Add(line); err != nil {
-		c.wrong(err) // the conversation goes on without
+		c.wrong(err) // the conversation continues without a history
 	}
 	name, rest, ok := slash(line)
 	if !ok {
@@ -244,8 +243,8 @@ func (c *Chat) line(ctx context.Context, line string) (again string, err error) 
 	return "", c.send(ctx, line)
 }
 
-// confirm asks what to do with a line that begins with no command: it is easily
-// a slip of the hand, and a model makes something of everything.
+// confirm asks whether to send a line that begins like a command: it may be a slip, and a
+// model would answer it anyway.
 func (c *Chat) confirm(ctx context.Context, name string) (bool, error) {
 	what := fmt.Sprintf("There is no command and no skill /%s%s", name, c.meant(name))
 	if !c.ed.Interactive() {
@@ -277,7 +276,7 @@ func (c *Chat) send(ctx context.Context, text string) error {
 	case len(text) > maxText:
 		return fmt.Errorf("the message is longer than %d bytes; put the text into a file and tell the agent to read it", maxText)
 	case !utf8.ValidString(text):
-		return errors.New("the message is no UTF-8 text; it was not sent")
+		return errors.New("the message is not UTF-8 text and was not sent; convert it to UTF-8")
 	}
 	if err := c.open(ctx); err != nil {
 		return err
@@ -287,7 +286,7 @@ func (c *Chat) send(ctx context.Context, text string) error {
 	})
 }
 
-// turn runs a turn and shows it. The error is why none began.
+// turn runs a turn and shows it. The error says why no turn began.
 func (c *Chat) turn(ctx context.Context, start func(context.Context, *runtime.TurnOptions) (*runtime.Turn, error)) error {
 	p := c.printer()
 	ctx, done := c.waiting(ctx, func() { p.Hint("  · stopping; what has finished is kept") })
@@ -308,7 +307,7 @@ func (c *Chat) turn(ctx context.Context, start func(context.Context, *runtime.Tu
 	return nil
 }
 
-// open opens the conversation, which makes it if it is new.
+// open opens the conversation. The store creates it if it is new.
 func (c *Chat) open(ctx context.Context) (err error) {
 	if c.conv == nil {
 		c.conv, err = c.agent.Conversation(ctx, c.sender)
@@ -320,7 +319,7 @@ func (c *Chat) printer() *term.Printer {
 	return term.NewPrinter(c.ed, c.color).ForScreen(c.ed.Columns).ShowHooks(c.o.Hooks)
 }
 
-// say writes a line of the chat's own; hint one that may be overlooked.
+// say writes a line of the chat, and hint a less prominent one.
 func (c *Chat) say(text string) { c.printer().Note(text) }
 
 func (c *Chat) hint(text string) { c.printer().Hint(text) }

@@ -157,7 +157,7 @@ func TestFailuresAreReportedAtTheEnd(t *testing.T) {
 	for name, tt := range map[string]struct{ lines, says string }{
 		"a turn":             {"fail\nhello\n", "the turn failed"},
 		"a slip of the hand": {"/hlep\nhello\n", "did you mean /help? The line was not sent."},
-		"no UTF-8":           {"\xff\nhello\n", "no UTF-8"},
+		"no UTF-8":           {"\xff\nhello\n", "not UTF-8"},
 		"an argument":        {"/help me\nhello\n", `takes no argument, but got "me"`},
 		"no conversation":    {"/resume x\nhello\n", "there is no conversation x"},
 		"very long":          {strings.Repeat("x", maxText+1) + "\nhello\n", "longer than"},
@@ -239,7 +239,7 @@ func TestPick(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "01AC", r.ID)
 	_, err = pick(all, "01")
-	require.EqualError(t, err, "2 conversations begin with 01; give more of the id")
+	require.EqualError(t, err, "the ids of 2 conversations begin with 01; type more of the id")
 	_, err = pick(all, "3")
 	require.EqualError(t, err, "there is no conversation 3; /resume lists the newest")
 }

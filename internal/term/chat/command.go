@@ -14,26 +14,26 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
-// command is something that the chat does itself.
+// command is a command of the chat.
 type command struct {
 	name, argument, help string
 	run                  func(c *Chat, ctx context.Context, rest string) error
 }
 
-// commands returns all of them, in the order of the help.
+// commands returns all commands, in the order of the help.
 func commands() []command {
 	return []command{
-		{"help", "", "say what there is", alone((*Chat).help)},
+		{"help", "", "list the commands", alone((*Chat).help)},
 		{"tools", "", "list the tools of the agent", alone((*Chat).tools)},
 		{"agents", "", "list the agents", alone((*Chat).agents)},
 		{"clear", "", "begin a new conversation; this one is kept", alone((*Chat).clear)},
-		{"resume", "ID", "go on with an earlier conversation, or list them", (*Chat).resume},
-		{"continue", "", "go on with the turn that was interrupted when its process died", (*Chat).goOnWithTurn},
+		{"resume", "ID", "continue an earlier conversation, or list them", (*Chat).resume},
+		{"continue", "", "resume the turn that was interrupted when its process died", (*Chat).resumeTurn},
 		{"quit", "", "leave; also Ctrl-D, or Ctrl-C twice", alone(func(*Chat) error { return errLeave })},
 	}
 }
 
-// alone makes a command of what takes no argument.
+// alone returns the run function of a command without arguments.
 func alone(run func(c *Chat) error) func(*Chat, context.Context, string) error {
 	return func(c *Chat, _ context.Context, rest string) error {
 		if rest != "" {
@@ -52,8 +52,8 @@ func find(name string) (command, bool) {
 	return all[i], true
 }
 
-// named is a line that begins with the name of a command or a skill. A path, as
-// in "/etc/hosts is odd", does not.
+// named matches a line that begins with the name of a command or a skill, but not with a
+// path, as "/etc/hosts is odd" does.
 var named = regexp.MustCompile(`^/([A-Za-z0-9_:.-]+)(?:\s+|$)`)
 
 // slash returns the name and the rest of a line that begins like a command.
@@ -65,8 +65,7 @@ func slash(line string) (name, rest string, ok bool) {
 	return line[m[2]:m[3]], strings.TrimSpace(line[m[1]:]), true
 }
 
-// meant ends a sentence with a question for the name that was probably meant, if
-// there is one.
+// meant returns the end of a sentence: a question with the closest name, or a full stop.
 func (c *Chat) meant(name string) string {
 	var names []string
 	for _, cmd := range commands() {
@@ -81,9 +80,8 @@ func (c *Chat) meant(name string) string {
 	return "."
 }
 
-// skills are those that a person may start with the agent of the conversation,
-// sorted by name. One that is named like a command is not among them. It reads
-// their files.
+// skills returns the skills that a person may start with the agent, sorted by name, except
+// those with the name of a command. It reads their files.
 func (c *Chat) skills() []skills.Skill {
 	section, _, err := hook.SectionOf[skills.Section](c.agent.Config(), "skills")
 	if err != nil || section.Names != nil && len(section.Names) == 0 {
@@ -131,10 +129,10 @@ func (c *Chat) help() error {
 		}
 	}
 	t.title("Keys")
-	t.row(`Alt-Enter, \ Enter`, "a line break; what is pasted keeps its own")
-	t.row("Up, Down", "earlier lines; one that begins with a blank is not kept")
+	t.row(`Alt-Enter, \ Enter`, "a line break; pasted text keeps its own")
+	t.row("Up, Down", "earlier lines; a line that begins with a blank is not kept")
 	t.row("Tab", "complete the name of a command or a skill")
-	t.row("Ctrl-C", "interrupt the turn, or throw the line away")
+	t.row("Ctrl-C", "interrupt the turn, or discard the line")
 	c.show(t)
 	return nil
 }
@@ -172,7 +170,7 @@ func (c *Chat) agents() error {
 		t.row(name, a.Config.Description)
 	}
 	c.show(t)
-	c.hint("To talk to another one: grapnel chat --agent NAME")
+	c.hint("To talk to another agent: grapnel chat --agent NAME")
 	return nil
 }
 
@@ -183,9 +181,9 @@ func (c *Chat) clear() error {
 	return nil
 }
 
-// farewellTo says how to return to the conversation that is left.
+// farewellTo shows how to return to the present conversation.
 func (c *Chat) farewellTo() {
 	if c.conv != nil {
-		c.hint("/resume " + c.conv.ID() + " returns to the one before.")
+		c.hint("/resume " + c.conv.ID() + " returns to the previous one.")
 	}
 }

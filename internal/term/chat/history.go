@@ -11,7 +11,7 @@ import (
 
 var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// HistoryFile is where the lines are kept that were entered in a project.
+// HistoryFile returns the file with the lines that were entered in the project.
 func HistoryFile(p app.Paths) string {
 	sum := sha256.Sum256([]byte(p.Root))
 	name := notInFileNames.ReplaceAllString(filepath.Base(p.Root), "_") + "-" + hex.EncodeToString(sum[:6]) + ".jsonl"

@@ -17,8 +17,8 @@ import (
 // maxListed is how many conversations are listed.
 const maxListed = 10
 
-// resume goes on with the conversation of an id, or of the beginning of one, or
-// lists the newest ones.
+// resume continues the conversation whose id begins with id. Without an id it lists the
+// newest conversations.
 func (c *Chat) resume(ctx context.Context, id string) error {
 	all, err := c.o.App.Store.List(ctx)
 	if err != nil {
@@ -38,10 +38,10 @@ func (c *Chat) resume(ctx context.Context, id string) error {
 		return err
 	}
 	c.agent, c.sender, c.conv = agent, rec.Key.Sender, nil
-	return c.goOn(ctx)
+	return c.enter(ctx)
 }
 
-// pick finds the one conversation whose id begins so.
+// pick returns the only conversation whose id begins with id.
 func pick(all []store.Record, id string) (store.Record, error) {
 	var found []store.Record
 	for _, r := range all {
@@ -55,10 +55,10 @@ func pick(all []store.Record, id string) (store.Record, error) {
 	case 1:
 		return found[0], nil
 	}
-	return store.Record{}, fmt.Errorf("%d conversations begin with %s; give more of the id", len(found), id)
+	return store.Record{}, fmt.Errorf("the ids of %d conversations begin with %s; type more of the id", len(found), id)
 }
 
-// registered returns an agent, which it registers if that has not been done yet.
+// registered returns the agent. It registers it if necessary.
 func (c *Chat) registered(ctx context.Context, name string) (*runtime.Agent, error) {
 	agent, err := c.o.App.Runtime.Agent(name)
 	if !errors.Is(err, runtime.ErrAgentUnknown) {
@@ -79,7 +79,7 @@ func (c *Chat) list(ctx context.Context, all []store.Record) error {
 	slices.SortFunc(all, func(a, b store.Record) int { return b.Updated.Compare(a.Updated) })
 	var t table
 	for _, r := range all[:min(len(all), maxListed)] {
-		r, err := c.o.App.Store.Find(ctx, r.ID) // which has its title
+		r, err := c.o.App.Store.Find(ctx, r.ID) // a found record has its title
 		if err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ func (c *Chat) list(ctx context.Context, all []store.Record) error {
 	return nil
 }
 
-// goOn opens the conversation of the sender and shows how it stands.
-func (c *Chat) goOn(ctx context.Context) error {
+// enter opens the conversation of the sender and shows its last messages.
+func (c *Chat) enter(ctx context.Context) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *Chat) goOn(ctx context.Context) error {
 		return err
 	}
 	said, answered := exchange(messages)
-	c.hint(fmt.Sprintf("Going on with %s of %s, %d messages so far:", c.conv.ID(), c.agent.Name(), len(messages)))
+	c.hint(fmt.Sprintf("Continuing %s with %s, %d messages so far:", c.conv.ID(), c.agent.Name(), len(messages)))
 	c.say(prompt + said)
 	p := c.printer()
 	p.OnEvent(hook.Event{Kind: event.TextDelta, Text: answered})
@@ -114,8 +114,8 @@ func (c *Chat) goOn(ctx context.Context) error {
 	return nil
 }
 
-// goOnWithTurn goes on with the turn that was interrupted.
-func (c *Chat) goOnWithTurn(ctx context.Context, rest string) error {
+// resumeTurn resumes the interrupted turn.
+func (c *Chat) resumeTurn(ctx context.Context, rest string) error {
 	if rest != "" {
 		return fmt.Errorf("the command takes no argument, but got %q", rest)
 	}
@@ -131,17 +131,16 @@ func (c *Chat) goOnWithTurn(ctx context.Context, rest string) error {
 	return err
 }
 
-// hintInterrupted says that there is a turn to go on with.
+// hintInterrupted shows a hint if there is an interrupted turn.
 func (c *Chat) hintInterrupted(ctx context.Context) error {
 	rec, err := c.o.App.Store.Conversation(ctx, store.Key{Project: c.o.App.Project(), Agent: c.agent.Name(), Sender: c.sender})
 	if err == nil && c.o.App.Interrupted(rec) {
-		c.hint("A turn of this conversation was interrupted. /continue goes on with it; anything else ends it.")
+		c.hint("A turn of this conversation was interrupted. /continue resumes it; any other message ends it.")
 	}
 	return err
 }
 
-// exchange returns the last thing that the user said, and the last one that the
-// agent did after that.
+// exchange returns the last message of the user, and the agent's last answer to it.
 func exchange(messages []message.Message) (said, answered string) {
 	for _, m := range messages {
 		switch {

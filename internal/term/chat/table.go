@@ -7,7 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/term/edit"
 )
 
-// table is rows of a name and a text, under titles.
+// table has rows of a name and a text, under titles.
 type table struct{ rows []row }
 
 type row struct{ title, name, text string }
@@ -16,8 +16,8 @@ func (t *table) title(s string) { t.rows = append(t.rows, row{title: s}) }
 
 func (t *table) row(name, text string) { t.rows = append(t.rows, row{name: name, text: text}) }
 
-// lines returns the table for a screen of a width: two columns, each text cut to
-// one line; on a narrow screen the text has lines of its own.
+// lines returns the lines of the table for a screen with that many columns: each name with
+// its text, cut to one line. On a narrow screen each text has a line of its own.
 func (t *table) lines(columns int) []string {
 	widest := 0
 	for _, r := range t.rows {

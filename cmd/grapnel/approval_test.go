@@ -93,10 +93,10 @@ func TestAskTimeoutFlags(t *testing.T) {
 	}{
 		{time.Minute, "refuse", approval.Options{Timeout: time.Minute}, "", ""},
 		{0, "refuse", approval.Options{Timeout: -1}, "", ""},
-		{time.Minute, "approve", approval.Options{Timeout: time.Minute, OnTimeout: approval.ApproveOnTimeout}, "DANGEROUS: what nobody answers within 1m0s is approved", ""},
+		{time.Minute, "approve", approval.Options{Timeout: time.Minute, OnTimeout: approval.ApproveOnTimeout}, "DANGEROUS: a call that nobody answers within 1m0s is approved", ""},
 		{0, "approve", approval.Options{}, "", "--on-ask-timeout approve needs a time"},
 		{-time.Second, "refuse", approval.Options{}, "", "--ask-timeout is -1s"},
-		{time.Minute, "allow", approval.Options{}, "", `--on-ask-timeout is "allow"; it is refuse or approve`},
+		{time.Minute, "allow", approval.Options{}, "", `--on-ask-timeout is "allow"; write refuse or approve`},
 	} {
 		notes, err := os.Create(filepath.Join(t.TempDir(), "notes"))
 		require.NoError(t, err)

@@ -49,7 +49,7 @@ func (c *command) listApprovals() *cobra.Command {
 				return c.JSON(all)
 			}
 			if len(all) == 0 && !everywhere {
-				c.Note("nothing is remembered in this project; --all lists what is in others")
+				c.Note("nothing is remembered in this project; --all lists those of other projects")
 			}
 			return c.Print(term.RememberedTable(all, paths.Short))
 		},

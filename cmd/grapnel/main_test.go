@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(watched{m}, programs())
 }
 
-// watched are the tests, which fail if goroutines are left behind them.
+// watched are the tests, which fail if goroutines outlive them.
 type watched struct{ tests *testing.M }
 
 // Run implements what testscript asks for.

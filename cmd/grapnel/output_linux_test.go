@@ -111,7 +111,7 @@ func (l *lostSite) begun() {
 	}, 30*time.Second, time.Millisecond)
 }
 
-// interrupted returns the conversations with a turn that a daemon would go on with.
+// interrupted returns the conversations with a turn that a daemon would resume.
 func (l *lostSite) interrupted() (out []wire.Conversation) {
 	data := l.output("conversations", "--all", "--json")
 	var all []wire.Conversation
@@ -158,7 +158,7 @@ func TestALostOutputCancelsTheTurn(t *testing.T) {
 				if output == "the reader leaves" && name != "chat" {
 					assert.Contains(t, stderr, "; the turn was cancelled, and what had finished is kept in the conversation")
 				}
-				assert.Empty(t, l.interrupted(), "a daemon would go on with it")
+				assert.Empty(t, l.interrupted(), "a daemon would resume it")
 				assert.NoFileExists(t, filepath.Join(l.dir, "project", "went-on"))
 			})
 		}

@@ -64,7 +64,7 @@ func TestARequiredServerThatDies(t *testing.T) {
 	require.ErrorContains(t, err, "the MCP server dies, which is required, is not there: it ended while it was started (exit status 3)")
 	_, err = s.client.Conversation(t.Context(), "free", "me")
 	require.NoError(t, err)
-	for _, want := range []string{"note: the MCP server dies is not there: it ended while it was started (exit status 3); the end of its stderr: no ", "note: the agent grapnel is not there: "} {
+	for _, want := range []string{"note: the MCP server dies is not there: it ended while it was started (exit status 3); the end of its stderr: no ", "note: the agent grapnel is not registered: "} {
 		line, err := s.out.ReadString('\n')
 		require.NoError(t, err)
 		assert.Contains(t, line, want)

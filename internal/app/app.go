@@ -30,33 +30,33 @@ import (
 // Options of Open.
 type Options struct {
 	Paths Paths
-	// Approval says how long the approval of a call may take, and what then becomes of
-	// it. Where answers are kept that last is Open's business.
+	// Approval has the timeout of approvals and its effect. Open sets where remembered
+	// answers are stored.
 	Approval approval.Options
-	// Inquire asks people what agents want to know and whether calls may run; with nil
-	// that waits for whoever calls Runtime.Answer.
+	// Inquire puts questions and approvals to people; nil leaves them to callers of
+	// Runtime.Answer.
 	Inquire Inquire
-	// Model is that of agents which name none and are run by other agents.
+	// Model is the default model of agents that other agents run.
 	Model string
-	// Recent, RecordHooks and Reply are those of runtime.Options.
+	// Recent, RecordHooks and Reply are options of the runtime.
 	Recent      int
 	RecordHooks bool
 	Reply       ReplyLimits
-	// Extra are hooks of the program's own. They come last.
+	// Extra are further hooks of the program. They come last.
 	Extra []hook.Hook
-	// Set is what is said of subsystems above the files of the user and the project.
+	// Set overrides the settings of subsystems in the files of the user and the project.
 	Set Settings
-	// Note is told, in a sentence, what is odd but no error. Nil drops it.
+	// Note gets a sentence about each oddity that is no error; nil drops it.
 	Note func(text string)
-	// Trust is asked for what the project wants and nobody has allowed yet, one request at a
-	// time; nil is no.
+	// Trust decides about requests of the project that nobody has allowed yet, one at a time;
+	// nil refuses them.
 	Trust trust.Ask
 
 	// commands starts the processes of all subsystems. Open sets it.
 	commands *supervisor.Supervisor
 }
 
-// confirm asks for what the project wants, unless the same was allowed under the key before.
+// confirm asks o.Trust about the request, unless the same was allowed under the key before.
 func (o *Options) confirm(ctx context.Context, r trust.Request, key, digest string) (trust.Answer, error) {
 	return o.Paths.trusted().Confirm(ctx, o.Trust, r, key, digest)
 }
@@ -64,7 +64,7 @@ func (o *Options) confirm(ctx context.Context, r trust.Request, key, digest stri
 // ReplyLimits bound one reply of a model.
 type ReplyLimits = provider.Limits
 
-// App is everything that a command needs, open. Close it.
+// App is the open program: the runtime, the store and the subsystems. The caller closes it.
 type App struct {
 	Runtime *runtime.Runtime
 	Store   *sqlite.Store
@@ -80,16 +80,14 @@ type App struct {
 	commands *supervisor.Supervisor
 }
 
-// Agent is one agent that could be registered. File is "" for the one that is
-// built in.
+// Agent is the definition of an agent. File is "" for the built-in one.
 type Agent = agentfile.Agent
 
 //go:embed default.md
 var defaultAgent []byte
 
-// Agents returns the agents of the project, and the one that is built in unless
-// the project has its own of that name, sorted by name. What is wrong with any
-// file is one error.
+// Agents returns the agents of the project, sorted by name, with the built-in one unless the
+// project has an agent with its name. The error has the mistakes of all files.
 func Agents(p Paths, note func(string)) ([]Agent, error) {
 	agents, warnings, err := agentfile.Load(p.agentDirs()...)
 	for _, w := range warnings {
@@ -116,19 +114,18 @@ func Agents(p Paths, note func(string)) ([]Agent, error) {
 	return agents, nil
 }
 
-// checkScript refuses an agent of the project whose scripted model lies elsewhere.
+// checkScript returns an error if the agent's scripted model lies outside the project.
 func checkScript(p Paths, a Agent) error {
 	file, scripted := strings.CutPrefix(a.Config.Model.Name, scriptPrefix)
 	rel, err := filepath.Rel(p.Root, a.File)
 	if !scripted || err != nil || !filepath.IsLocal(rel) || filepath.IsLocal(file) {
 		return nil
 	}
-	return errors.New(a.Problem("model", fmt.Sprintf("the script %q does not lie in the project", file), "put it there, or name the model with --model").String())
+	return errors.New(a.Problem("model", fmt.Sprintf("the script %q lies outside the project", file), "put it there, or name the model with --model").String())
 }
 
-// Open reads what there is, opens the database and the subsystems, and starts
-// the runtime. Nothing is left open if it fails. It writes to the state
-// directory only.
+// Open reads the configuration, opens the database and the subsystems, and starts the
+// runtime. If it fails, nothing is left open. It writes only to the state directory.
 func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -171,7 +168,7 @@ func With(ctx context.Context, o Options, do func(a *App) error) (err error) {
 	return do(a)
 }
 
-// price is what a model call costs; nil if nobody keeps account.
+// price returns the price function of the runtime; nil if Cost is off.
 func (a *App) price() func(string, message.Usage) hook.Cost {
 	if a.Hooks.Cost == nil {
 		return nil
@@ -179,7 +176,7 @@ func (a *App) price() func(string, message.Usage) hook.Cost {
 	return a.Hooks.Cost.Price
 }
 
-// servers are the MCP servers that there are.
+// servers returns the state of the MCP servers.
 func (a *App) servers() []mcp.Status {
 	if a.Hooks.MCP == nil {
 		return nil
@@ -187,13 +184,13 @@ func (a *App) servers() []mcp.Status {
 	return a.Hooks.MCP.Status()
 }
 
-// Project is the id of the project in the store.
+// Project returns the id of the project in the store.
 func (a *App) Project() string { return a.paths.Project() }
 
-// Schema is the tools of all subsystems that are on.
+// Schema returns the tools of all subsystems that are on.
 func (a *App) Schema() []message.Tool { return a.assembly.hook.Schema() }
 
-// Skills are those of the agent that can be read; none if it does without them.
+// Skills returns the readable skills of the agent; none if Skills is off for it.
 func (a *App) Skills(agent *runtime.Agent) []skills.Skill {
 	if agent.Plan().OffBy("Skills") != "" {
 		return nil
@@ -201,8 +198,8 @@ func (a *App) Skills(agent *runtime.Agent) []skills.Skill {
 	return a.Hooks.Skills.All()
 }
 
-// hooks are the App's own. They come before those of Extra, so that who hears of a
-// server there finds the agents refreshed.
+// hooks returns the App's own hooks. They precede those of Extra, which find the agents
+// refreshed when they get the event of a server.
 func (a *App) hooks(o Options) []hook.Hook {
 	out := []hook.Hook{&refresher{app: a}}
 	if o.Inquire != nil {
@@ -211,8 +208,8 @@ func (a *App) hooks(o Options) []hook.Hook {
 	return out
 }
 
-// OpenConversations opens the conversations alone, for who only reads them. There
-// have to be some. note is told what was damaged. The caller closes them.
+// OpenConversations opens the conversations only, for reading. It is an error if there is no
+// database. note gets a sentence about each damage. The caller closes the store.
 func OpenConversations(ctx context.Context, p Paths, note func(string)) (*sqlite.Store, error) {
 	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no conversations are stored in %s yet; set GRAPNEL_HOME if they are elsewhere", p.State)
@@ -220,8 +217,8 @@ func OpenConversations(ctx context.Context, p Paths, note func(string)) (*sqlite
 	return sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
 }
 
-// OpenMemories opens the memories, as the project sees them. note is told what was
-// damaged. The caller closes them.
+// OpenMemories opens the memories of the project and the user. note gets a sentence about
+// each damage. The caller closes them.
 func OpenMemories(ctx context.Context, p Paths, note func(string)) (*memory.Memory, error) {
 	return memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project(), Note: note})
 }
@@ -230,19 +227,19 @@ func environment(p Paths) runtime.Environment {
 	return runtime.Environment{OS: goruntime.GOOS, Shell: "bash", Platform: goruntime.GOARCH, Root: p.Root}
 }
 
-// Close ends the runtime, the subsystems, what is left of their commands, and the
+// Close closes the runtime with the subsystems, ends their remaining commands, and closes the
 // store, in this order.
 func (a *App) Close(ctx context.Context) error {
 	return errors.Join(a.Runtime.Close(ctx), a.commands.Close(), a.Store.Close(), a.presence.end())
 }
 
-// index is where the agent is; -1 if there is none of that name.
+// index returns the index of the agent; -1 if there is none with that name.
 func (a *App) index(name string) int {
 	return slices.IndexFunc(a.agents, func(c Agent) bool { return c.Config.Name == name })
 }
 
-// Register registers one agent, with what over sets laid above its file. MCP
-// servers that it waits for, or has to do without, are noted. Safe for concurrent use.
+// Register registers one agent; over overrides its file. It waits for the agent's MCP servers,
+// and notes those that it waits for and those that are missing. It is safe for concurrent use.
 func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) (*runtime.Agent, error) {
 	i := a.index(name)
 	if i < 0 {
@@ -273,7 +270,7 @@ func (a *App) unknown(name string) error {
 	return fmt.Errorf("there is no agent %q; known are %s; define it in .grapnel/agents/NAME.md", name, strings.Join(names, ", "))
 }
 
-// find returns the configuration of an agent that another one runs.
+// find returns the configuration of an agent that another agent runs.
 func (a *App) find(_ context.Context, name string) (hook.AgentConfig, error) {
 	i := a.index(name)
 	if i < 0 {
@@ -282,8 +279,8 @@ func (a *App) find(_ context.Context, name string) (hook.AgentConfig, error) {
 	return hook.AgentConfig{Model: hook.ModelSettings{Name: a.model}}.Merge(a.agents[i].Config), nil
 }
 
-// delegates are the agents that there are to delegate to: those of the project,
-// and those that were registered besides.
+// delegates returns the agents that tasks can be delegated to: those of the project and all
+// others that are registered.
 func (a *App) delegates() []delegate.AgentInfo {
 	var out []delegate.AgentInfo
 	for _, c := range a.agents {
@@ -297,7 +294,7 @@ func (a *App) delegates() []delegate.AgentInfo {
 	return out
 }
 
-// Tool is one tool as an agent stands to it.
+// Tool is one tool, and whether an agent may use it.
 type Tool struct {
 	Name        string `json:"name"`
 	Owner       string `json:"owner"`
@@ -306,7 +303,7 @@ type Tool struct {
 	Destructive bool   `json:"destructive,omitzero"`
 	Idempotent  bool   `json:"idempotent,omitzero"`
 	OpenWorld   bool   `json:"open_world,omitzero"`
-	// OutOfScope says why the agent may not call it; "" if it may.
+	// OutOfScope is the reason why the agent may not use the tool; "" if it may.
 	OutOfScope string `json:"out_of_scope,omitzero"`
 }
 
@@ -327,8 +324,8 @@ func (t *Tool) Notes() string {
 	return strings.Join(out, ", ")
 }
 
-// Tools returns all tools there are, in the order in which a model is told of
-// them, and how the agent stands to each.
+// Tools returns all tools, in the order in which models see them, and whether the agent may
+// use each.
 func (a *App) Tools(agent *runtime.Agent) []Tool {
 	mine := map[string]bool{}
 	for _, t := range agent.Tools().Tools().All() {
@@ -359,7 +356,7 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 	return out
 }
 
-// listed is the list of tools in the agent's file; nil is all.
+// listed returns the list of tools in the agent's file; nil is all.
 func (a *App) listed(name string) []string {
 	if i := a.index(name); i >= 0 {
 		return a.agents[i].Config.Tools

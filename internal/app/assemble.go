@@ -16,18 +16,18 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
-// assembly is the program as it was put together.
+// assembly is the result of assemble.
 type assembly struct {
 	*Hooks
-	// hook is the composite under the configured layers: what is called.
+	// hook is the composite with the configured layers: the hook of the runtime.
 	hook hook.Hook
 	conf configuration
 }
 
-// assemble makes the subsystems of what is on disk, but for those that are turned
-// off: what belongs to these is not even read. They start nothing yet: the runtime
-// opens them. agents are those of the project, of whom something may be taken back;
-// known are those that there are to delegate to.
+// assemble makes the subsystems from their files. It skips those that are turned off, and does
+// not read their files. The subsystems start nothing before the runtime opens them. agents are
+// those of the project: assemble removes sections that nobody has approved. known returns the
+// agents that tasks can be delegated to.
 func assemble(ctx context.Context, o Options, agents []Agent, known func() []delegate.AgentInfo) (a assembly, err error) {
 	if a.conf, err = loadLayers(ctx, o, agents); err != nil {
 		return a, err
@@ -67,8 +67,8 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	}
 	a.hook, err = d.Compose().Layered(a.conf.layers...)
 	if err == nil && a.Policy != nil {
-		// A rule for a tool that does not exist is no mistake of the agent that is
-		// registered first.
+		// A rule for a tool that does not exist must not fail the registration of the
+		// first agent.
 		_, err = a.Policy.OnBuildAgent(ctx, hook.AgentConfig{})
 	}
 	if err != nil {
@@ -85,7 +85,7 @@ func loadMCP(ctx context.Context, o Options) (*mcp.MCP, error) {
 	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o), Supervisor: o.commands, Notice: o.Note})
 }
 
-// discard closes what was made, which nobody has opened.
+// discard closes subsystems that the runtime has not opened.
 func (a *assembly) discard(ctx context.Context) error {
 	var errs []error
 	if a.OS != nil {
@@ -97,8 +97,8 @@ func (a *assembly) discard(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// named are the tools that a rule may name: those that there are, and those of
-// subsystems that are turned off, because a rule may stay when they go.
+// named returns the tools that a rule may name: all tools, and those of subsystems that are
+// turned off, so that turning one off needs no change of the rules.
 func (a *assembly) named() []message.Tool {
 	out := a.hook.Schema()
 	for _, d := range a.conf.plan.Off {
@@ -109,14 +109,13 @@ func (a *assembly) named() []message.Tool {
 	return out
 }
 
-// newGuard makes a guard without limits of its own: an agent has those of its file,
-// limits and guard.
+// newGuard returns a guard without limits: an agent has those of its file, limits and guard.
 func newGuard() *guard.Guard {
 	return guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}})
 }
 
-// loadPrices reads the user's price list; there need not be one. A project has none:
-// what a person pays is not the project's to say.
+// loadPrices reads the user's price list, if there is one. A project has none, because the
+// user pays.
 func loadPrices(p Paths) (*cost.Cost, error) {
 	data, err := readUser(p.prices())
 	if err != nil {
@@ -132,9 +131,8 @@ func loadPrices(p Paths) (*cost.Cost, error) {
 	return cost.New(&cost.Options{Prices: table})
 }
 
-// loadSkills makes the skills of the project, of the user and of the program
-// itself, which are written to the state directory so that their scripts can be
-// run.
+// loadSkills returns the skills of the project, of the user and of the program. It writes
+// those of the program to the state directory, so that their scripts can run.
 func loadSkills(o Options) (*skills.Skills, error) {
 	if err := skills.WriteBundled(o.Paths.bundledSkills()); err != nil {
 		return nil, err

@@ -15,9 +15,8 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
-// explained is why an agent could not be registered: with its file, the line of a
-// section that is wrong, and, for a tool of a server that is not there, the reason
-// for that.
+// explained adds to the error of a registration the agent's file, the line of a wrong section,
+// and the reason why a tool or its server is missing.
 func (a *App) explained(agent Agent, cfg hook.AgentConfig, err error) error {
 	if agent.File == "" {
 		return err
@@ -27,7 +26,7 @@ func (a *App) explained(agent Agent, cfg hook.AgentConfig, err error) error {
 		section, _, _ := strings.Cut(rest, ":")
 		return located(agent.Problem(section, fmt.Sprintf("agent %q: section %s", cfg.Name, rest), ""), err)
 	}
-	if _, rest, ok := strings.Cut(text, "HG05"); ok { // a layer that cannot be laid, which is the agent's
+	if _, rest, ok := strings.Cut(text, "HG05"); ok { // the agent's layer cannot be applied
 		return located(agent.Problem(runtime.LayerSection, "HG05"+rest, ""), err)
 	}
 	for _, tool := range cfg.Tools {
@@ -50,7 +49,7 @@ func (a *App) explained(agent Agent, cfg hook.AgentConfig, err error) error {
 	return fmt.Errorf("%s: %w", agent.File, err)
 }
 
-// locatedError says what a problem says and is what caused it.
+// locatedError has the text of a problem and wraps its cause.
 type locatedError struct {
 	agentfile.Problem
 	err error
@@ -62,7 +61,7 @@ func (e *locatedError) Error() string { return e.Problem.String() }
 
 func (e *locatedError) Unwrap() error { return e.err }
 
-// missing says why a server has not brought a tool.
+// missing returns the reason why a server does not have a tool.
 func (a *App) missing(server string) string {
 	all := a.servers()
 	i := slices.IndexFunc(all, func(s mcp.Status) bool { return s.Name == server })
@@ -75,8 +74,7 @@ func (a *App) missing(server string) string {
 	return fmt.Sprintf("the MCP server %s has no such tool; it has %s", server, cmp.Or(strings.Join(all[i].Tools, ", "), "none"))
 }
 
-// checkChoice returns an error if the agent always has to call a tool that it has
-// not.
+// checkChoice returns an error if the agent must always call a tool that it does not have.
 func (a *App) checkChoice(of Agent, agent *runtime.Agent) error {
 	choice := agent.Config().Model.Choice
 	has := func(t message.Tool) bool { return t.Name == choice.Tool }
@@ -96,8 +94,8 @@ func (a *App) checkChoice(of Agent, agent *runtime.Agent) error {
 	return located(of.Problem("tool_choice", fmt.Sprintf("tool_choice names %q: %s", choice.Tool, why), "name a tool that the agent has"), nil)
 }
 
-// CheckModel returns an error that says what to do if the agent's model cannot
-// be asked, and in which file that is if the model stands there.
+// CheckModel returns an error if the agent's model cannot be used. It says what to do, and
+// names the agent's file if that names the model.
 func (a *App) CheckModel(cfg *hook.AgentConfig) error {
 	_, err := a.models.find(cfg.Model.Name)
 	i := a.index(cfg.Name)
@@ -107,8 +105,8 @@ func (a *App) CheckModel(cfg *hook.AgentConfig) error {
 	return located(a.agents[i].Problem("model", err.Error(), ""), err)
 }
 
-// limited says of every limit that the turn has met how much it is and where to
-// raise it.
+// limited adds to the outcome, for every limit that the turn has reached, its value and the
+// file to raise it in.
 func (a *App) limited(agent *runtime.Agent, out hook.TurnOutcome) hook.TurnOutcome {
 	signals := out.Signals.Slice()
 	changed := false
@@ -145,8 +143,8 @@ func (a *App) limit(agent *runtime.Agent, reason hook.StopReason) string {
 	return fmt.Sprintf("the limit of %s is reached; raise limits.%s in %s", what, key, file)
 }
 
-// damaged says of an error of a database whose pages cannot be read which file it
-// is and how to mend it; every other error is returned as it is.
+// damaged adds to the error of a damaged database its file and how to mend it. It returns
+// other errors unchanged.
 func damaged(file string, err error) error {
 	if !sqlitedb.Damaged(err) {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
-// noteForeign says which settings of Claude Code's in the project have no effect here:
-// whoever relies on what they deny, or on their hooks, has to know.
+// noteForeign notes which settings of Claude Code in the project have no effect here: a user
+// may rely on their denials or hooks.
 func noteForeign(o Options) {
 	for _, name := range []string{"settings.json", "settings.local.json"} {
 		file := filepath.Join(o.Paths.Root, ".claude", name)

@@ -13,14 +13,13 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// Inquire puts a request to people and returns their answer and the name of who gave
-// it, or the error of ctx, which ends when an answer has come from elsewhere or the
-// turn ends. It is called from several goroutines.
+// Inquire puts a request to people and returns their answer and the name of the person. ctx
+// ends when another client has answered or the turn ends; then it returns the error of ctx.
+// It is called from several goroutines.
 type Inquire func(ctx context.Context, r term.Request) (answer hook.Response, by string, err error)
 
-// inquirer puts the requests that events tell of to the people that the program
-// knows. Events must not wait for them, so each request has a goroutine, until it is
-// answered or over.
+// inquirer puts the requests that events announce to people. Events must not wait for people,
+// so each request has a goroutine until it ends.
 type inquirer struct {
 	hook.Nop
 	app     *App
@@ -28,14 +27,14 @@ type inquirer struct {
 
 	mu     sync.Mutex
 	closed bool
-	// asking are the ids of the requests under way.
+	// asking are the ids of the requests that people are asked.
 	asking  map[string]bool
 	running sync.WaitGroup
 }
 
 var _ hook.OnClose = (*inquirer)(nil)
 
-// OnEvent begins to ask.
+// OnEvent puts the request of the event to people, on a goroutine of its own.
 func (i *inquirer) OnEvent(ctx context.Context, ev hook.Event) {
 	if ev.Kind != event.QuestionAsked && ev.Kind != event.ApprovalAsked {
 		return
@@ -54,9 +53,8 @@ func (i *inquirer) OnEvent(ctx context.Context, ev hook.Event) {
 	})
 }
 
-// OnClose returns when nobody is asked any more. The turns have ended by then, and
-// what waited for an answer with them. The error says that somebody was still being
-// asked when ctx ended.
+// OnClose waits until nobody is being asked. The turns, and so their requests, have ended
+// before it is called. It returns an error if somebody is still being asked when ctx ends.
 func (i *inquirer) OnClose(ctx context.Context) error {
 	i.mu.Lock()
 	i.closed = true
@@ -74,8 +72,8 @@ func (i *inquirer) OnClose(ctx context.Context) error {
 	}
 }
 
-// request waits for the request that an event has told of; false if nobody has to
-// be asked. It ends with the turn.
+// request waits for the request that the event announces. It returns false if the request
+// needs no answer any more, or the turn ends.
 func (i *inquirer) request(ctx context.Context, ev hook.Event) (runtime.Request, bool) {
 	if ev.Kind == event.ApprovalAsked && i.app.Runtime.AwaitPending(ctx, ev.Conversation) != nil {
 		return runtime.Request{}, false
@@ -93,8 +91,8 @@ func (i *inquirer) request(ctx context.Context, ev hook.Event) (runtime.Request,
 	return all[at], true
 }
 
-// claim reports whether nobody is asked that already. The event of a call may be
-// read so late that the call asks for the second time.
+// claim returns false if people are already asked that request: an event may be delivered so
+// late that the call asks for the second time.
 func (i *inquirer) claim(id string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -114,8 +112,8 @@ func (i *inquirer) leave(id string) {
 	delete(i.asking, id)
 }
 
-// put asks and hands the answer over. Where the people cannot be asked, nobody is
-// to wait for them.
+// put asks and delivers the answer. If nobody can be asked, it delivers an answer that says so,
+// so that the turn does not wait.
 func (i *inquirer) put(ctx context.Context, r runtime.Request, host hook.Host) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -134,11 +132,11 @@ func (i *inquirer) put(ctx context.Context, r runtime.Request, host hook.Host) {
 		host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "the question could not be asked: " + err.Error()})
 		answer, by = term.Unasked(r.Inquiry), term.ByNobody
 	}
-	// One that comes too late is no error: the event shows which answer holds.
+	// A late answer is no error: the event shows the answer that counts.
 	_ = i.app.Runtime.Answer(r.Conversation, r.ID, by, answer)
 }
 
-// ask is inquire, whose panic is an error.
+// ask calls inquire and returns its panic as an error.
 func (i *inquirer) ask(ctx context.Context, r runtime.Request) (answer hook.Response, by string, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -14,36 +14,35 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// Which subsystems there are and how they act is said by the user's hooks.json, over
-// it by the project's, and over both by Options.Set; and for one agent by its file.
-// What of that is the project's, its agents' files too, may turn off what is no gate.
-// A gate that it turns off or has fail open counts if it is approved, as what its
-// rules allow.
+// The user's hooks.json configures the subsystems. The project's hooks.json overrides it, and
+// Options.Set overrides both. An agent's file configures them for that agent. The files of the
+// project, including those of its agents, may turn off subsystems that are no gates. Turning a
+// gate off, or letting it fail open, needs an approval, like the project's rules that allow.
 
-// Settings are what is said of subsystems in so many words, as --set of a command. The
-// zero value says nothing. It is a value for package flag and its like.
+// Settings configure subsystems by name, as the flag --set of a command does. The zero value
+// has none. It implements flag.Value and pflag.Value.
 type Settings struct {
 	texts map[string]string
 	layer plan.Layer
 }
 
-// Empty reports whether nothing is said.
+// Empty reports whether there are no settings.
 func (s *Settings) Empty() bool { return len(s.texts) == 0 }
 
-// String is "": what a flag without a value says.
+// String returns "", the default of the flag.
 func (s *Settings) String() string { return "" }
 
-// Type is what a value looks like.
+// Type returns the form of a value, for the help.
 func (s *Settings) Type() string { return "NAME=SETTING" }
 
-// Set adds what is said of one subsystem, "Memory=off".
+// Set adds the setting of one subsystem, such as "Memory=off".
 func (s *Settings) Set(text string) (err error) {
 	name, setting, ok := strings.Cut(text, "=")
 	if !ok {
-		return fmt.Errorf("say what of %s, as in %s=off", text, text)
+		return fmt.Errorf("the setting of %s is missing; write for example %s=off", text, text)
 	}
 	if _, twice := s.texts[name]; twice {
-		return fmt.Errorf("%s is given twice; say all of it at once, with a semicolon between points", name)
+		return fmt.Errorf("%s is given twice; write one setting, with a semicolon between points", name)
 	}
 	if s.texts == nil {
 		s.texts = map[string]string{}
@@ -53,13 +52,13 @@ func (s *Settings) Set(text string) (err error) {
 	return err
 }
 
-// configuration is what was said of the subsystems of the process.
+// configuration has the layers of the process and the plan that results.
 type configuration struct {
 	layers []plan.Layer
 	plan   *plan.Plan
 }
 
-// off reports whether the subsystem in this field takes no part in the process.
+// off reports whether the subsystem in the field is turned off for the process.
 func (c configuration) off(field string) bool { return c.plan.OffBy(field) != "" }
 
 // over returns the configuration with one more layer.
@@ -73,8 +72,8 @@ func (c configuration) over(l plan.Layer) (configuration, error) {
 	return configuration{layers, p}, errors.Join(errs...)
 }
 
-// loadLayers reads what is said of the subsystems. The sections of agents that nobody
-// has approved are taken out.
+// loadLayers reads the configuration of the subsystems. It removes sections of agents that
+// nobody has approved.
 func loadLayers(ctx context.Context, o Options, agents []Agent) (configuration, error) {
 	c := configuration{plan: new(Hooks).Compose().Plan()}
 	user, err := o.Paths.parseLayer(o.Paths.userHooks(), readUser)
@@ -96,8 +95,8 @@ func loadLayers(ctx context.Context, o Options, agents []Agent) (configuration, 
 	return c.over(o.Set.layer)
 }
 
-// Plan returns the plan of the program as the configuration has it. It asks nobody:
-// what nobody has approved yet does not count.
+// Plan returns the plan of the program with its configuration. It asks nobody: settings that
+// need an approval and have none do not count.
 func Plan(ctx context.Context, o Options) (*plan.Plan, error) {
 	o.Trust = nil
 	agents, err := Agents(o.Paths, o.Note)
@@ -108,7 +107,7 @@ func Plan(ctx context.Context, o Options) (*plan.Plan, error) {
 	return c.plan, err
 }
 
-// parseLayer reads a file of settings; there need not be one.
+// parseLayer reads a file of settings, if there is one.
 func (p Paths) parseLayer(file string, read func(string) ([]byte, error)) (plan.Layer, error) {
 	data, err := read(file)
 	if err != nil || data == nil {
@@ -117,8 +116,8 @@ func (p Paths) parseLayer(file string, read func(string) ([]byte, error)) (plan.
 	return composite.ParseLayer(p.Short(file), data)
 }
 
-// trustLayers returns the configuration with the project's layer over it. Without an
-// approval the layer is left out if it loosens a gate, and so are agents' sections.
+// trustLayers adds the project's layer to the configuration. Layers of the project and
+// sections of agents that loosen a gate need an approval, and are left out without it.
 func trustLayers(ctx context.Context, o Options, c configuration, project plan.Layer, agents []Agent) (configuration, error) {
 	with, err := c.over(project)
 	if err != nil {
@@ -127,17 +126,17 @@ func trustLayers(ctx context.Context, o Options, c configuration, project plan.L
 	var loose []string
 	var effects []plan.Layer
 	if loosens(c, with, project) {
-		loose, effects = append(loose, said(project)...), append(effects, project)
+		loose, effects = append(loose, settings(project)...), append(effects, project)
 	}
 	var theirs []int
 	for i, a := range agents {
 		layer, ok, err := runtime.AgentLayer(&a.Config)
 		if err != nil || !ok {
-			continue // registering the agent says so, with the place
+			continue // the registration of the agent reports it, with the place
 		}
 		own, err := with.over(layer)
 		if err == nil && loosens(with, own, layer) {
-			loose, theirs, effects = append(loose, said(layer)...), append(theirs, i), append(effects, layer)
+			loose, theirs, effects = append(loose, settings(layer)...), append(theirs, i), append(effects, layer)
 		}
 	}
 	if len(loose) == 0 {
@@ -162,15 +161,15 @@ func trustLayers(ctx context.Context, o Options, c configuration, project plan.L
 	return with, nil
 }
 
-// loosens reports whether the layer that leads from one configuration to another
-// takes something away that guards, or brings back what was turned off.
+// loosens reports whether the layer, which changes the configuration from into to, loosens a
+// gate or turns a subsystem on again.
 func loosens(from, to configuration, l plan.Layer) bool {
 	return from.plan.Beyond(to.plan) != "" ||
 		slices.ContainsFunc(l.Settings, func(s plan.Setting) bool { return s.Switch == plan.On })
 }
 
-// said is what a layer says, one line for each member.
-func said(l plan.Layer) []string {
+// settings returns the settings of a layer, one line for each member.
+func settings(l plan.Layer) []string {
 	out := make([]string, len(l.Settings))
 	for i, s := range l.Settings {
 		out[i] = fmt.Sprintf("%s: %s: %s", l.Source, s.Member, s)

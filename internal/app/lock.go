@@ -22,14 +22,13 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// BusyError says that another turn of the conversation is running. Nothing has
-// happened to either.
+// BusyError: another process runs a turn of the conversation. Nothing was changed.
 type BusyError struct {
-	// Process is the id of the process that runs it; 0 if it is not known.
+	// Process is the id of that process; 0 if it is not known.
 	Process int
 }
 
-// Is makes it runtime.ErrBusy.
+// Is reports whether the target is runtime.ErrBusy.
 func (e *BusyError) Is(target error) bool { return target == runtime.ErrBusy }
 
 func (e *BusyError) Error() string {
@@ -53,20 +52,21 @@ func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.
 
 // Start begins a turn, as [runtime.Conversation.Start] does. While another process
 // that uses the same state directory runs a turn of the conversation, the error is
-// a [*BusyError]. Safe for concurrent use.
+// a [*BusyError]. It is safe for concurrent use.
 func (a *App) Start(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.TurnOptions) (*runtime.Turn, error) {
 	t, err := conv.Start(ctx, in, o)
 	return t, a.notBegun(err)
 }
 
 // Resume continues an interrupted turn, as [runtime.Conversation.Resume] does,
-// with errors as those of Start.
+// with the errors of Start.
 func (a *App) Resume(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error) {
 	t, err := conv.Resume(ctx, o)
 	return t, a.notBegun(err)
 }
 
-// notBegun is why no turn began, with what the daemon knows and the runtime does not.
+// notBegun adds to the error of a turn that did not begin the process that is busy, or how to
+// mend a damaged database.
 func (a *App) notBegun(err error) error {
 	var held *store.LeasedError
 	if errors.As(err, &held) && errors.Is(err, runtime.ErrBusy) {
@@ -75,8 +75,7 @@ func (a *App) notBegun(err error) error {
 	return damaged(a.paths.Conversations, err)
 }
 
-// Wait returns how the turn ended. The end of ctx stops the turn; Wait returns when it has
-// ended.
+// Wait waits for the end of the turn and returns its outcome. The end of ctx cancels the turn.
 func (a *App) Wait(ctx context.Context, t *runtime.Turn) hook.TurnOutcome {
 	defer context.AfterFunc(ctx, func() { t.Stop(context.Cause(ctx)) })()
 	out, err := t.Wait(context.WithoutCancel(ctx))
@@ -85,21 +84,21 @@ func (a *App) Wait(ctx context.Context, t *runtime.Turn) hook.TurnOutcome {
 }
 
 // Interrupted reports whether the conversation has a turn whose process has died,
-// so that Resume can go on with it.
+// so that Resume can continue it.
 func (a *App) Interrupted(rec store.Record) bool {
 	return rec.Journaled && (!rec.Lease.Until.After(time.Now()) || a.presence.gone(rec.Lease.Owner))
 }
 
-// presence is the sign by which other processes see that this one lives: a locked
-// file, which the kernel unlocks whatever becomes of the process. Its name is the
-// owner of the leases of conversations.
+// presence shows other processes that this one is alive: a locked file, which the kernel
+// unlocks when the process ends in any way. Its name is the owner of the leases of
+// conversations.
 type presence struct {
 	dir   string
 	owner string
 	file  *flock.Flock
 }
 
-// ownerPrefix tells owners that have such a file from others.
+// ownerPrefix begins the names of owners with such a file.
 const ownerPrefix = "grapnel-"
 
 func newPresence(dir string) (*presence, error) {
@@ -109,17 +108,16 @@ func newPresence(dir string) (*presence, error) {
 	p := &presence{dir: dir, owner: ownerPrefix + ulid.Make().String()}
 	p.file = flock.New(p.path(p.owner), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	if err := p.file.Lock(); err != nil {
-		return nil, fmt.Errorf("say that this process lives: %w", err)
+		return nil, fmt.Errorf("lock the file of this process: %w", err)
 	}
-	// Only for the sentence that others say: the lock holds without it.
+	// The id is only for the error texts of other processes.
 	_ = os.WriteFile(p.file.Path(), []byte(strconv.Itoa(os.Getpid())), 0o600)
 	return p, nil
 }
 
 func (p *presence) path(owner string) string { return filepath.Join(p.dir, owner) }
 
-// gone reports whether the process of that owner has ended. What it left behind is
-// removed.
+// gone reports whether the process of that owner has ended. If so, it removes the file.
 func (p *presence) gone(owner string) bool {
 	if owner == p.owner || !strings.HasPrefix(owner, ownerPrefix) || owner != filepath.Base(owner) {
 		return false
@@ -132,11 +130,11 @@ func (p *presence) gone(owner string) bool {
 	if err != nil || !free {
 		return false
 	}
-	_ = errors.Join(os.Remove(f.Path()), f.Unlock()) // a file without a lock says the same as none
+	_ = errors.Join(os.Remove(f.Path()), f.Unlock()) // an unlocked file means the same as none
 	return true
 }
 
-// process is the id of the owner's process, as far as it has said so; 0 if not.
+// process returns the process id in the owner's file; 0 if there is none.
 func (p *presence) process(owner string) int {
 	if owner != filepath.Base(owner) {
 		return 0
@@ -152,5 +150,5 @@ func (p *presence) process(owner string) int {
 	return pid
 }
 
-// end takes the sign away.
+// end removes and unlocks the file.
 func (p *presence) end() error { return errors.Join(os.Remove(p.file.Path()), p.file.Unlock()) }

@@ -13,15 +13,15 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
 
-// trustMemories asks about agents of the project that want the memories of the user,
-// which all projects share. Without an approval they have those of the project.
+// trustMemories asks about agents of the project that request the memories of the user, which
+// all projects share. Without an approval they get those of the project.
 func trustMemories(ctx context.Context, o Options, agents []Agent) error {
 	var wide []string
 	narrow := map[int]message.JSON{}
 	for i, a := range agents {
 		s, _, err := hook.SectionOf[memory.Section](&a.Config, "memory")
 		if err != nil || s.Scope != memory.ScopeUser || a.File == "" {
-			continue // building the agent says what is wrong
+			continue // the registration of the agent reports it
 		}
 		whose := "its own"
 		if s.Space != "" {
@@ -51,7 +51,7 @@ func trustMemories(ctx context.Context, o Options, agents []Agent) error {
 	return nil
 }
 
-// withoutScope is the agent's section without its scope.
+// withoutScope returns the agent's section memory without its scope.
 func withoutScope(cfg *hook.AgentConfig) (message.JSON, error) {
 	members, _, err := hook.SectionOf[map[string]json.RawMessage](cfg, "memory")
 	if err != nil {

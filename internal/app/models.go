@@ -16,15 +16,15 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
 
-// How the id of a model begins: a scripted one is named by its file, by a path
-// from the project; one of an OpenAI-compatible server by its name there.
+// The prefixes of model ids. The path of a script's file follows, relative to the project, or
+// the name of the model on an OpenAI-compatible server.
 const (
 	scriptPrefix = "script:"
 	openaiPrefix = "openai:"
 )
 
-// AbsoluteModel returns the id of a model as a person has typed it with the file of a scripted model as an absolute path: what a
-// person types is meant from the working directory, also with --dir.
+// AbsoluteModel makes the file in the id of a scripted model an absolute path. A path that a
+// person types is relative to the working directory, also with --dir.
 func AbsoluteModel(id string) string {
 	file, ok := strings.CutPrefix(id, scriptPrefix)
 	if !ok || file == "" {
@@ -37,8 +37,8 @@ func AbsoluteModel(id string) string {
 	return scriptPrefix + abs
 }
 
-// models is the provider of every model that the program knows. It is safe for
-// concurrent use. A model is read when it is first asked for.
+// models is a provider that passes each request to the provider of its model. It loads a model
+// at its first request. It is safe for concurrent use.
 type models struct {
 	root   string
 	getenv func(string) string
@@ -53,7 +53,7 @@ func newModels(root string) *models {
 	return &models{root: root, getenv: os.Getenv, loaded: map[string]provider.Provider{}}
 }
 
-// Stream asks the model that the request names.
+// Stream passes the request to the provider of its model.
 func (m *models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	p, err := m.find(req.Model)
 	if err != nil {
@@ -63,7 +63,7 @@ func (m *models) Stream(ctx context.Context, req message.ModelRequest) message.M
 	return p.Stream(ctx, req)
 }
 
-// find returns the provider of a model, or an error that says what to do.
+// find returns the provider of the model. Its errors say what to do.
 func (m *models) find(id string) (provider.Provider, error) {
 	if id == "" {
 		return nil, errors.New("no model is configured: name one with --model script:FILE or --model openai:NAME, or with `model:` in the agent's file")
@@ -95,7 +95,7 @@ func (m *models) load(id string) (provider.Provider, error) {
 	}
 	file, ok := strings.CutPrefix(id, scriptPrefix)
 	if !ok || file == "" {
-		return nil, fmt.Errorf("there is no model %q: a model is script:FILE or openai:NAME", id)
+		return nil, fmt.Errorf("there is no model %q; write script:FILE or openai:NAME", id)
 	}
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(m.root, file)
@@ -111,14 +111,14 @@ func (m *models) load(id string) (provider.Provider, error) {
 	return p, nil
 }
 
-// Where the key of OpenAI comes from.
+// The variables with the key of OpenAI.
 const (
 	keyName     = "OPENAI_API_KEY"
 	keyFileName = "OPENAI_API_KEY_FILE"
 )
 
-// withKeyFile returns an environment whose key is that of the file which the variable
-// OPENAI_API_KEY_FILE names, if it is set.
+// withKeyFile returns an environment with the key from the file in OPENAI_API_KEY_FILE, if
+// that variable is set.
 func withKeyFile(getenv func(string) string) (func(string) string, error) {
 	path := getenv(keyFileName)
 	if path == "" {

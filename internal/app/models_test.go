@@ -48,9 +48,9 @@ func TestModelsThatAreNotThere(t *testing.T) {
 	m.getenv = env(nil)
 	for id, want := range map[string]string{
 		"":             "no model is configured",
-		"gpt-5":        "a model is script:FILE or openai:NAME",
-		"openai:":      "a model is script:FILE or openai:NAME",
-		"script:":      "a model is script:FILE or openai:NAME",
+		"gpt-5":        "write script:FILE or openai:NAME",
+		"openai:":      "write script:FILE or openai:NAME",
+		"script:":      "write script:FILE or openai:NAME",
 		"script:gone":  "gone",
 		"openai:small": "OPENAI_API_KEY",
 	} {

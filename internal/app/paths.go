@@ -21,33 +21,33 @@ type Paths struct {
 	Root string
 	// Home is the user's home directory; "" if there is none.
 	Home string
-	// State is the directory of what lasts, readable by the user alone.
+	// State is the directory of the databases and other stored data, which only the user can
+	// read.
 	State string
 	// Conversations and Memories are the databases in State.
 	Conversations string
 	Memories      string
-	// Note says what was put right about State; "" if nothing.
+	// Note says what was repaired in State; "" is nothing.
 	Note string
 }
 
-// Project is the id of the project in the databases: its root. It is found by where the
-// project lies and by nothing that lies in it, so no project can pass for another.
+// Project returns the id of the project in the databases: its root. The id depends only on the
+// place of the project and not on its files, so a project cannot impersonate another one.
 func (p Paths) Project() string { return p.Root }
 
-// Abandoned reports whether there is no directory at the root of a project any more.
-// What cannot be looked at may still be there.
+// Abandoned reports whether the root of a project is no directory any more. If the root cannot
+// be read, it may still exist: then it returns false.
 func Abandoned(project string) bool {
 	info, err := os.Stat(project)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
 }
 
-// DefaultAgent is the name of the agent that is always there.
+// DefaultAgent is the name of the agent that always exists.
 const DefaultAgent = "grapnel"
 
-// FindPaths returns the paths of the project in dir, "" for the working
-// directory. The state is in $GRAPNEL_HOME, else $XDG_STATE_HOME/grapnel, else
-// ~/.local/state/grapnel; the directory is made, for the user alone. Nothing in
-// the project is written.
+// FindPaths returns the paths of the project in dir; "" is the working directory. The state
+// directory is $GRAPNEL_HOME, else $XDG_STATE_HOME/grapnel, else ~/.local/state/grapnel.
+// FindPaths makes it, for the user alone, and writes nothing in the project.
 func FindPaths(dir string, getenv func(string) string) (Paths, error) {
 	root, err := project(dir)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *Paths) databases() {
 	p.Memories = filepath.Join(p.State, "memory.db")
 }
 
-// In returns the same paths with the state in a directory of its own below.
+// In returns the same paths with the state in a subdirectory.
 func (p Paths) In(name string) (Paths, error) {
 	p.State = filepath.Join(p.State, name)
 	p.databases()
@@ -111,11 +111,11 @@ func stateDir(home string, getenv func(string) string) (string, error) {
 	return dir, nil
 }
 
-// private makes the state directory, for the user alone: whoever else can write there can
-// answer approvals. note says what was put right.
+// private makes the state directory, for the user alone: a user who can write there can answer
+// approvals. note says what was repaired.
 func private(dir, home string) (note string, err error) {
 	if rel, err := filepath.Rel(dir, home); err == nil && filepath.IsLocal(rel) {
-		return "", fmt.Errorf("the state directory %s has your home directory in it; set GRAPNEL_HOME to a directory of its own", dir)
+		return "", fmt.Errorf("the state directory %s contains your home directory; set GRAPNEL_HOME to a directory of its own", dir)
 	}
 	note, err = privatedir.Repair(dir)
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
@@ -127,7 +127,7 @@ func private(dir, home string) (note string, err error) {
 	return note, nil
 }
 
-// probe reports whether files can be made in the state directory.
+// probe returns an error if no file can be made in the state directory.
 func probe(dir string) error {
 	f, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
@@ -144,26 +144,26 @@ func unwritable(dir string, err error) error {
 	return fmt.Errorf("the state directory %s cannot be written: %w; set GRAPNEL_HOME to one that can", dir, err)
 }
 
-// trusted is the file of what was allowed for good: a list of servers by its path, a server of
-// an agent by both names below the project, the rules by "policy" below it, who wants the
-// memories of the user by "memory", and settings of subsystems by "hooks".
+// trusted returns the file of the project's requests that were allowed for good. The key of a
+// list of servers is its path. Other keys are below the project's root: both names for a server
+// of an agent, "policy" for rules, "memory" for memories of the user, and "hooks" for settings.
 func (p Paths) trusted() trust.File {
 	return trust.File{Path: filepath.Join(p.State, "trusted-servers.json")}
 }
 
-// locks is where each process has a file as long as it lives.
+// locks returns the directory with one locked file for each live process.
 func (p Paths) locks() string { return filepath.Join(p.State, "locks") }
 
-// Approvals is where answers are kept that were remembered for good: the directory of
-// package approval.
+// Approvals returns the directory of the answers that were remembered for good; package
+// approval writes it.
 func (p Paths) Approvals() string { return filepath.Join(p.State, "approvals") }
 
-// bundledSkills is where the program writes the skills that it brings.
+// bundledSkills returns the directory of the program's own skills.
 func (p Paths) bundledSkills() string { return filepath.Join(p.State, "skills") }
 
-// skillDirs are where skills are looked for, the first one to have a name
-// winning: the project's before the user's and those that the program brings,
-// and in each our own before those that we share with other programs.
+// skillDirs returns the directories of skills. The first directory that has a name counts: the
+// project's before the user's and the program's, and in each our own before those that other
+// programs use too.
 func (p Paths) skillDirs() []string {
 	var dirs []string
 	for _, base := range []string{p.Root, p.Home} {
@@ -177,7 +177,7 @@ func (p Paths) skillDirs() []string {
 	return append(dirs, p.bundledSkills())
 }
 
-// agentDirs are where agents are looked for, in order.
+// agentDirs returns the directories of agents, in the order of their precedence.
 func (p Paths) agentDirs() []agentfile.Dir {
 	return []agentfile.Dir{
 		{Path: filepath.Join(p.Root, ".grapnel", "agents"), Dialect: agentfile.Grapnel, Within: p.Root},
@@ -185,10 +185,10 @@ func (p Paths) agentDirs() []agentfile.Dir {
 	}
 }
 
-// servers is the project's list of MCP servers.
+// servers returns the file with the project's MCP servers.
 func (p Paths) servers() string { return filepath.Join(p.Root, ".mcp.json") }
 
-// projectRules and userRules are the files of rules for tool calls; the user's is ""
+// projectRules and userRules return the files of rules for tool calls; the user's is ""
 // without a home directory.
 func (p Paths) projectRules() string { return filepath.Join(p.Root, ".grapnel", "policy.json") }
 
@@ -199,8 +199,8 @@ func (p Paths) userRules() string {
 	return filepath.Join(p.Home, ".grapnel", "policy.json")
 }
 
-// projectHooks and userHooks are the files that turn subsystems off or tune them; the
-// user's is "" without a home directory.
+// projectHooks and userHooks return the files with the settings of subsystems; the user's is
+// "" without a home directory.
 func (p Paths) projectHooks() string { return filepath.Join(p.Root, ".grapnel", "hooks.json") }
 
 func (p Paths) userHooks() string {
@@ -210,8 +210,8 @@ func (p Paths) userHooks() string {
 	return filepath.Join(p.Home, ".grapnel", "hooks.json")
 }
 
-// readUser reads a file of the user's in JSON, which may be a link. Without the file it
-// returns nil, as for the name "".
+// readUser reads a JSON file of the user, which may be a symbolic link. It returns nil if there
+// is no file, and for "".
 func readUser(file string) ([]byte, error) {
 	if file == "" {
 		return nil, nil
@@ -219,8 +219,8 @@ func readUser(file string) ([]byte, error) {
 	return optional(conffile.Read(file, &conffile.Options{JSON: true}))
 }
 
-// readProject reads a file of the project's in JSON, which must not lie elsewhere. Without
-// the file it returns nil.
+// readProject reads a JSON file of the project, which must lie inside it. It returns nil if
+// there is no file.
 func (p Paths) readProject(file string) ([]byte, error) {
 	return optional(conffile.Read(file, &conffile.Options{Within: p.Root, JSON: true}))
 }
@@ -232,7 +232,7 @@ func optional(data []byte, err error) ([]byte, error) {
 	return data, err
 }
 
-// prices is the user's price list; "" without a home directory.
+// prices returns the file of the user's price list; "" without a home directory.
 func (p Paths) prices() string {
 	if p.Home == "" {
 		return ""
@@ -240,8 +240,8 @@ func (p Paths) prices() string {
 	return filepath.Join(p.Home, ".grapnel", "prices.json")
 }
 
-// Short returns a path as a person writes it: relative to the project, or with ~
-// for the home directory.
+// Short returns a path in its short form: relative to the project, or with ~ for the home
+// directory.
 func (p Paths) Short(path string) string {
 	if rel, err := filepath.Rel(p.Root, path); err == nil && filepath.IsLocal(rel) {
 		return rel

@@ -10,17 +10,16 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// refresher has the runtime read the tools of the agents again when those of an
-// MCP server have changed: when it is connected, which may be long after the
-// agents were registered, and when it says that its list is another one. A turn
-// that is running goes on with what it had.
+// refresher refreshes the tools of the agents when those of an MCP server have changed: when it
+// connects, which may be long after the agents were registered, and when it reports another
+// list. A running turn keeps its tools.
 type refresher struct {
 	hook.Nop
 	app *App
 }
 
-// OnEvent refreshes all agents, or the one that was registered while a server may
-// have changed.
+// OnEvent refreshes all agents, or an agent that has just been registered, because a server
+// may have changed meanwhile.
 func (r *refresher) OnEvent(ctx context.Context, ev hook.Event) {
 	switch ev.Kind {
 	case event.ServerConnected:
@@ -38,10 +37,10 @@ func (r *refresher) refresh(ctx context.Context, ev hook.Event, agent string) {
 		return
 	}
 	ev.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Agent: agent,
-		Text: fmt.Sprintf("the agent keeps the tools that it had: %v", err)})
+		Text: fmt.Sprintf("the agent keeps its previous tools: %v", err)})
 }
 
-// gone reports whether there is no agent to refresh any more.
+// gone reports whether the agent no longer exists.
 func gone(err error) bool {
 	return errors.Is(err, runtime.ErrAgentUnknown) || errors.Is(err, runtime.ErrAgentClosing) || errors.Is(err, runtime.ErrClosed)
 }

@@ -16,12 +16,11 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
-// Explanation is what the rules say of a call.
+// Explanation is the decision of the rules about a call.
 type Explanation = policy.Explanation
 
-// loadPolicy reads the rules of the user, of the project and of its agents. Those of
-// the project that allow something count if they are trusted; else they are taken
-// out of the agents, too.
+// loadPolicy reads the rules of the user, of the project and of its agents. Rules of the project
+// and its agents that allow something count only if they are trusted; otherwise it removes them.
 func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []message.Tool) (*policy.Policy, error) {
 	user, err := o.Paths.parseRules(o.Paths.userRules(), readUser)
 	if err != nil {
@@ -45,7 +44,7 @@ func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []m
 	})
 }
 
-// parseRules reads a file of rules; there need not be one.
+// parseRules reads a file of rules, if there is one.
 func (p Paths) parseRules(file string, read func(string) ([]byte, error)) (policy.Rules, error) {
 	data, err := read(file)
 	if err != nil || data == nil {
@@ -54,7 +53,7 @@ func (p Paths) parseRules(file string, read func(string) ([]byte, error)) (polic
 	return policy.Parse(data, p.Short(file))
 }
 
-// ruleSource is a place that rules of the project come from.
+// ruleSource has the rules of one file of the project.
 type ruleSource struct {
 	Where string
 	Rules policy.Rules
@@ -65,7 +64,7 @@ func (s ruleSource) loosens() bool {
 	return len(s.Rules.Allow) > 0 || s.Rules.Default == policy.DefaultAllow
 }
 
-// allowed and excepted are what the question about the rules shows.
+// allowed and excepted return the lines of the question about the rules.
 func (s ruleSource) allowed() (out []string) {
 	for _, r := range s.Rules.Allow {
 		out = append(out, s.Where+": "+ruleLine(r))
@@ -89,7 +88,7 @@ func (s ruleSource) excepted() (out []string) {
 	return out
 }
 
-// ruleLine is a rule with its grant.
+// ruleLine returns the text of a rule with its grant.
 func ruleLine(r policy.Rule) string {
 	if r.Grant == (policy.Grant{}) {
 		return r.Rule
@@ -101,14 +100,14 @@ func ruleLine(r policy.Rule) string {
 	return r.Rule + " limited to " + string(grant)
 }
 
-// trustRules asks about what the project's file and agents allow. The approval is for
-// all their rules: one that asks or denies is a limit of what others allow. Without an
-// approval it returns the file's rules tightened, and tightens the sections.
+// trustRules asks whether the project's file and agents may allow calls. The approval covers all
+// their rules, because rules that ask or deny limit those that allow. Without an approval it
+// tightens the rules of the file and the sections.
 func trustRules(ctx context.Context, o Options, project policy.Rules, agents []Agent) (policy.Rules, error) {
 	sources := []ruleSource{{project.Source, project}}
 	for _, a := range agents {
 		rules, found, err := hook.SectionOf[policy.Rules](&a.Config, "policy")
-		if err == nil && found { // building the agent says what is wrong, with the place
+		if err == nil && found { // the registration of the agent reports an error, with the place
 			sources = append(sources, ruleSource{"agent " + a.Config.Name, rules})
 		}
 	}
@@ -128,12 +127,12 @@ func trustRules(ctx context.Context, o Options, project policy.Rules, agents []A
 	if answer == trust.Refused {
 		why = refusedTrust
 	}
-	o.Note(fmt.Sprintf("what the project's rules allow is asked about all the same (%s): %s", strings.Join(allowed, "; "), why))
+	o.Note(fmt.Sprintf("calls that the project's rules allow still need approval (%s): %s", strings.Join(allowed, "; "), why))
 	tight, _ := project.Tightened()
 	return tight, tighten(agents)
 }
 
-// tighten takes out of the agents' sections what loosens anything.
+// tighten removes from the agents' sections the rules that allow something.
 func tighten(agents []Agent) error {
 	for i, a := range agents {
 		rules, found, err := hook.SectionOf[policy.Rules](&a.Config, "policy")
@@ -150,8 +149,8 @@ func tighten(agents []Agent) error {
 	return nil
 }
 
-// Explain says what the rules make of a call of the tool by the agent. The arguments
-// are bound first, as those of a model are.
+// Explain returns the decision of the rules about a call of the tool by the agent. The
+// arguments are first decoded and checked like those of a model.
 func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, args message.JSON) (Explanation, error) {
 	all := a.Schema()
 	i := slices.IndexFunc(all, func(t message.Tool) bool { return strings.EqualFold(t.Name, tool) })

@@ -56,7 +56,7 @@ func TestRules(t *testing.T) {
 
 	effects, notes := judged(t, app.Options{Paths: p}, commands...)
 	assert.Equal(t, tight, effects, "nobody is there to approve them")
-	assert.Equal(t, []string{"what the project's rules allow is asked about all the same (.grapnel/policy.json: Bash(make *); agent chief: Bash(go *)): " +
+	assert.Equal(t, []string{"calls that the project's rules allow still need approval (.grapnel/policy.json: Bash(make *); agent chief: Bash(go *)): " +
 		"nobody has approved them; run the command in a terminal to be asked, or with --dangerously-accept-project-rules, or write them in ~/.grapnel/policy.json"}, notes)
 
 	var asked []trust.Request

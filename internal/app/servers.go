@@ -18,8 +18,9 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
-// addServer adds a server that was read without replacing its variables: what has an effect, one
-// line each, see [mcp.Server.Effects]. It returns the lines about the files that the server names.
+// addServer adds the effects of a server to the request, one line each: see
+// [mcp.Server.Effects]. The variables of m are not expanded. It returns the lines about the
+// files that the server names.
 func addServer(r *trust.Request, m mcp.Server) (files []string) {
 	if m.URL != "" {
 		r.Wants[trust.URLs] = append(r.Wants[trust.URLs], m.Effects(isSet)...)
@@ -30,16 +31,16 @@ func addServer(r *trust.Request, m mcp.Server) (files []string) {
 	return files
 }
 
-// maxNamedFile is how many bytes of a file that a server names are approved: of a longer one
-// the beginning and the size.
+// maxNamedFile is how many bytes of a file that a server names are in its digest. Of a longer
+// file the approval covers the beginning and the size.
 const maxNamedFile = 64 << 20
 
-// namedFiles are the files below dir that words of the server's command name, each on a
-// line with a digest: the server runs or reads them, and who changes one changes what was
-// approved. What those load is not known.
+// namedFiles returns the files below dir that the server's command names, each on a line with a
+// digest. The server runs or reads these files, so a change of one needs a new approval. Files
+// that they load are not known.
 func namedFiles(dir string, m mcp.Server) (lines []string) {
 	words := m.Args
-	if strings.ContainsRune(m.Command, '/') { // else it is looked up in PATH
+	if strings.ContainsRune(m.Command, '/') { // a name without a slash is found in PATH
 		words = slices.Concat([]string{m.Command}, m.Args)
 	}
 	for _, word := range words {
@@ -58,7 +59,7 @@ func namedFiles(dir string, m mcp.Server) (lines []string) {
 	return lines
 }
 
-// namedFile says what is in a file; false if it is none that can be read.
+// namedFile returns the size and the digest of a file; false if it cannot be read.
 func namedFile(path string) (string, bool) {
 	f, err := conffile.Open(path)
 	if err != nil {
@@ -81,20 +82,20 @@ func isSet(name string) bool {
 	return set
 }
 
-// expanded are the variables of the server that have a value: which of the user's values
-// it gets is part of what is approved.
+// expanded returns the variables of the server that are set: the approval covers which of the
+// user's values the server gets.
 func expanded(m mcp.Server) []string {
 	return slices.DeleteFunc(m.Variables(), func(name string) bool { return !isSet(name) })
 }
 
-// notTrusted is why servers are not started, and what to do.
+// notTrusted is the reason why servers without an approval are not started.
 const notTrusted = "the list of servers has not been approved; run the command in a terminal to be asked, or with --start-servers"
 
-// refusedTrust is why they are not started if somebody does not want it.
+// refusedTrust is the reason after a person has refused a request.
 const refusedTrust = "you said no; run the command again to be asked again"
 
-// loadServers reads the project's list of servers. Unless it is trusted, all of
-// them are refused.
+// loadServers reads the project's list of servers. If the list is not trusted, it refuses all
+// servers.
 func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
 	file := o.Paths.servers()
 	data, err := o.Paths.readProject(file)
@@ -142,14 +143,14 @@ func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.C
 	if len(gets) > 0 {
 		data = fmt.Appendf(slices.Clip(data), "%q", gets)
 	}
-	// Every byte of the list counts, the files that it names, and which variables have a value.
+	// The digest covers every byte of the list, the named files, and which variables are set.
 	return o.confirm(ctx, want, file, fmt.Sprintf("%x", sha256.Sum256(data)))
 }
 
-// allowServer answers whether an agent may use a server that its own file
-// declares, in the same way.
+// allowServer returns a function that decides, in the same way, whether an agent may use a
+// server that its own file declares.
 func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server) error {
-	var one sync.Mutex // question at a time
+	var one sync.Mutex // held during a question, so that there is one at a time
 	return func(ctx context.Context, agent string, s mcp.Server) error {
 		one.Lock()
 		defer one.Unlock()

@@ -34,7 +34,7 @@ func TestTheStateIsForTheUserAlone(t *testing.T) {
 	assert.Empty(t, p.Note)
 
 	_, err = find(base, base)
-	assert.EqualError(t, err, "the state directory "+base+" has your home directory in it; set GRAPNEL_HOME to a directory of its own")
+	assert.EqualError(t, err, "the state directory "+base+" contains your home directory; set GRAPNEL_HOME to a directory of its own")
 
 	open := filepath.Join(base, "open")
 	require.NoError(t, os.Mkdir(open, 0o700))

@@ -1,5 +1,5 @@
-// Package daemon serves the agents of a project to many clients: the program of package app behind the API of package api, on a
-// unix socket that its user alone can open.
+// Package daemon serves the agents of a project to many clients. It serves the program of
+// package app with the API of package api, on a unix socket that only its user can open.
 package daemon
 
 import (
@@ -20,19 +20,19 @@ import (
 type Options struct {
 	// App is the program. Open sets App.Recent.
 	App app.Options
-	// Socket is where clients connect, an absolute path.
+	// Socket is the absolute path of the unix socket.
 	Socket string
-	// Grace is how long turns in flight may go on when the daemon is to end; 0 is api.DefaultGrace.
+	// Grace is how long running turns may continue when the daemon ends; 0 is api.DefaultGrace.
 	Grace time.Duration
-	// Resume goes on with the turns that were interrupted when a process died.
+	// Resume makes the daemon resume turns that were interrupted when a process died.
 	Resume bool
 }
 
-// recentEvents is how many events of a conversation are held for clients that come
-// late, or come back; from a longer absence they get what the store has.
+// recentEvents is how many events of a conversation are held for clients that come late or come
+// back. They get older events from the store.
 const recentEvents = 4096
 
-// Daemon serves one project. Run it.
+// Daemon serves one project. The caller calls Run.
 type Daemon struct {
 	listener net.Listener
 	server   *api.Server
@@ -40,7 +40,7 @@ type Daemon struct {
 }
 
 // Open listens on the socket, opens the program and registers all agents of the project. Those that wait for MCP servers are
-// registered in the background. Nothing is left open if it fails.
+// registered in the background. If it fails, nothing is left open.
 func Open(ctx context.Context, o Options) (*Daemon, error) {
 	ln, err := api.Listen(ctx, o.Socket)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Run serves until ctx ends and all that Open has opened is closed. It is called once.
+// Run serves until ctx ends, and then closes everything that Open has opened. Call it once.
 func (d *Daemon) Run(ctx context.Context) error { return d.server.Run(ctx, d.listener, d.end) }
 
 func apiOptions(a *app.App, paths app.Paths) api.Options {
@@ -96,7 +96,8 @@ func toolsOf(a *app.App, agent *runtime.Agent) []wire.Tool {
 	return out
 }
 
-// Socket returns the socket that was named as an absolute path, or for "" the one on which the daemon of these paths listens.
+// Socket returns the absolute path of the named socket; "" is the default socket of the daemon of
+// these paths.
 func Socket(named string, paths app.Paths, getenv func(string) string) (string, error) {
 	if named == "" {
 		return api.DefaultSocket(paths.State, getenv), nil
@@ -108,7 +109,7 @@ func Socket(named string, paths app.Paths, getenv func(string) string) (string, 
 	return path, nil
 }
 
-// Mismatch says why the daemon of that health is not that of the paths; "" if it is.
+// Mismatch returns why the daemon with that health is not the daemon of the paths; "" if it is.
 func Mismatch(health wire.Health, paths app.Paths) string {
 	switch {
 	case health.Root != paths.Root:

@@ -9,26 +9,26 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 )
 
-// registrations registers the agents of a daemon. One that may wait for MCP servers is
-// registered in the background, so that no other agent waits with it; if that fails the
-// daemon serves the others.
+// registrations registers the agents of a daemon. Agents that may wait for MCP servers are
+// registered in the background, so that the others do not wait. If such a registration fails,
+// the daemon serves the other agents.
 type registrations struct {
 	app   *app.App
-	model string // of agents that name none
+	model string // the default model
 	note  func(text string)
 
 	cancel context.CancelFunc
 	all    sync.WaitGroup
-	late   map[string]*registration // not changed once start has returned
+	late   map[string]*registration // not changed after start
 }
 
-// registration is that of one agent in the background.
+// registration is the registration of one agent in the background.
 type registration struct {
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-// start registers the agents. The error is that of one that waits for nothing.
+// start registers the agents. It returns the errors of agents that wait for no server.
 func (r *registrations) start(ctx context.Context, agents []app.Agent) error {
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.late = map[string]*registration{}
@@ -45,7 +45,7 @@ func (r *registrations) start(ctx context.Context, agents []app.Agent) error {
 		r.all.Go(func() {
 			defer close(one.done)
 			if one.err = r.register(ctx, a); one.err != nil && ctx.Err() == nil {
-				r.note(fmt.Sprintf("the agent %s is not there: %v", name, one.err))
+				r.note(fmt.Sprintf("the agent %s is not registered: %v", name, one.err))
 			}
 		})
 	}
@@ -58,14 +58,13 @@ func (r *registrations) register(ctx context.Context, a app.Agent) error {
 		over.Model.Name = r.model
 	}
 	agent, err := r.app.Register(ctx, a.Config.Name, over)
-	if err == nil && over.Model.Name != "" { // a model of a file's is told of at the first turn, and disturbs no other agent
+	if err == nil && over.Model.Name != "" { // a wrong model in an agent's file is reported at its first turn
 		err = r.app.CheckModel(agent.Config())
 	}
 	return err
 }
 
-// await returns when the agent is not being registered any more, with the error if that
-// has failed.
+// await waits until the registration of the agent has ended, and returns its error.
 func (r *registrations) await(ctx context.Context, agent string) error {
 	one := r.late[agent]
 	if one == nil {
@@ -79,7 +78,7 @@ func (r *registrations) await(ctx context.Context, agent string) error {
 	}
 }
 
-// close gives up what is still being registered and closes the app.
+// close cancels the running registrations and closes the app.
 func (r *registrations) close(ctx context.Context) error {
 	r.cancel()
 	r.all.Wait()

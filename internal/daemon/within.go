@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/client"
 )
 
-// Within makes this process a daemon for as long as do takes, and calls do with a client of it. It has the agents of the project that
-// can do without MCP servers, which are not started.
+// Within serves as a daemon during the call of do, which gets a client. MCP servers are not
+// started, and agents that require them are missing.
 func Within(ctx context.Context, o app.Options, do func(d *client.Client) error) (err error) {
 	dir, err := os.MkdirTemp("", "grapnel-")
 	if err != nil {

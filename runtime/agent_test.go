@@ -19,7 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// lifecycle is a hook that logs registration, and fails where it is told to.
+// lifecycle is a hook that logs registration, and fails on request.
 type lifecycle struct {
 	hook.Nop
 	name string

@@ -110,7 +110,7 @@ func TestPreprocessMayLeaveNothing(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrNoInput)
 }
 
-// faulty is a store whose appends fail when they are told to.
+// faulty is a store whose appends fail on request.
 type faulty struct {
 	store.Store
 	fail func(a store.Append) error

@@ -176,7 +176,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 
-	// Who is between two connections when the daemon ends cannot be told of it.
+	// A client between two connections misses the end of the daemon.
 	second := resumed()
 	s.end()
 	first := steady()
@@ -270,8 +270,8 @@ func TestServeAfterKill(t *testing.T) {
 	assert.Equal(t, "This is turn two.", events[len(events)-1].Text)
 }
 
-// TestServeSignals: told to end while a turn waits for an answer, the daemon lets
-// it have its answer and ends with 0; a second signal ends it at once.
+// TestServeSignals: after a signal while a turn waits for an answer, the daemon waits for
+// that answer and ends with 0; a second signal ends it at once.
 func TestServeSignals(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {

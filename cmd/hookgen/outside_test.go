@@ -56,7 +56,7 @@ func (o *outside) internals(t *testing.T) []string {
 	return found
 }
 
-// refresh generates, and puts what comes out beside the sources.
+// refresh generates, and writes the output next to the sources.
 func (o *outside) refresh(t *testing.T) {
 	t.Helper()
 	var out bytes.Buffer

@@ -34,7 +34,7 @@ type P struct{ hook.Nop }
 func (p *P) Do(ctx context.Context) error { return nil }
 `
 
-// newModule makes a module beside this one that uses it, with the package.
+// newModule makes a module outside of this one that uses it, with the package.
 func newModule(t *testing.T, directive string) string {
 	t.Helper()
 	dir := gomod.New(t, "example.com/p", map[string]string{"p.go": strings.Replace(program, "DIRECTIVE", directive, 1)})

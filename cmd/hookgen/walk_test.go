@@ -90,7 +90,7 @@ func newWalk(t *testing.T) *walk {
 	return &walk{archive, gomod.New(t, "example.com/harbour", files)}
 }
 
-// A new user's module generates and runs, every mistake of the walk is told so that the message alone mends it, and the guide
+// A new user's module generates and runs, the message of every mistake of the walk is enough to mend it, and the guide
 // shows the walk as it goes.
 func TestWalk(t *testing.T) {
 	needs.Time(t)

@@ -169,8 +169,8 @@ func TestAsksRemember(t *testing.T) {
 	assert.Len(t, names, 2)
 }
 
-// TestAsksTimeOut: the call is refused, or approved where that was asked for, and
-// everybody is told.
+// TestAsksTimeOut: the call is refused, or approved if the options say so, and
+// all clients get the event.
 func TestAsksTimeOut(t *testing.T) {
 	t.Parallel()
 	for action, end := range map[approval.TimeoutAction]string{

@@ -18,8 +18,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// sentinels are all errors that the runtime and its stores export, by name, and what a
-// client is told of each.
+// sentinels are all errors that the runtime and its stores export, by name, with
+// the status and code of each.
 func sentinels() map[string]struct {
 	err    error
 	status int
@@ -52,7 +52,7 @@ func sentinels() map[string]struct {
 		"runtime.ErrRequestUnknown":   {runtime.ErrRequestUnknown, http.StatusNotFound, wire.CodeNotFound},
 		"runtime.ErrClosed":           {runtime.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		"runtime.ErrNotOpen":          {runtime.ErrNotOpen, http.StatusServiceUnavailable, wire.CodeUnavailable},
-		// What is left behind is the daemon's failure; only its end tells of it.
+		// Abandoned work is the daemon's failure; only its end reports it.
 		"runtime.ErrAbandoned": {runtime.ErrAbandoned, http.StatusInternalServerError, wire.CodeInternal},
 		"store.ErrConflict":    {store.ErrConflict, http.StatusConflict, wire.CodeBusy},
 		"store.ErrFenced":      {store.ErrFenced, http.StatusConflict, wire.CodeBusy},

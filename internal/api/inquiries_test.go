@@ -101,8 +101,8 @@ func (w *world) leaves(conversation, text string) {
 	w.server.ServeHTTP(httptest.NewRecorder(), req)
 }
 
-// TestWhenBusy: what comes while a turn is running waits for its end, or is told to
-// it, or is refused.
+// TestWhenBusy: a message that comes while a turn is running waits for its end, steers it, or
+// is refused.
 func TestWhenBusy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -132,7 +132,7 @@ func TestWhenBusy(t *testing.T) {
 	w.box.release <- struct{}{}
 	rest := w.follow(steered, nil)
 	assert.Len(t, only(rest, event.Steered), 1)
-	assert.Equal(t, "you said: hurry", last(t, rest).Text, "the turn goes on with what it was told")
+	assert.Equal(t, "you said: hurry", last(t, rest).Text, "the turn continues with the message")
 
 	turn := <-queued
 	assert.False(t, turn.Steered)

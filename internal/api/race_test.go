@@ -78,8 +78,8 @@ func (r *races) allow(what string, err error, codes ...wire.Code) {
 	}
 }
 
-// TestAModelThatFailsIsNoFailureOfTheDaemon: nothing has changed, and the client is told
-// whose fault it is.
+// TestAModelThatFailsIsNoFailureOfTheDaemon: nothing has changed, and the error
+// says that the model failed.
 func TestAModelThatFailsIsNoFailureOfTheDaemon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

@@ -136,8 +136,8 @@ func (c *cutter) pass(conn net.Conn) {
 	}
 }
 
-// TestStalled: a reader that takes nothing while thousands of events go by slows
-// nobody and is told exactly how many it has missed.
+// TestStalled: a reader that reads nothing during thousands of events slows nobody and gets
+// the exact number of events that it has missed.
 func TestStalled(t *testing.T) {
 	t.Parallel()
 	const kept = 100

@@ -14,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
-// TestDamagedDatabase: pages that cannot be read are told of with the file and what
-// to do.
+// TestDamagedDatabase: the error of unreadable pages names the file and what to
+// do.
 func TestDamagedDatabase(t *testing.T) {
 	t.Parallel()
 	p := project(t, map[string]string{"m.yaml": "rules: [{when: always, say: Hello.}]\n"})
@@ -48,7 +48,7 @@ func TestDamagedDatabase(t *testing.T) {
 	require.NoError(t, turn())
 }
 
-// TestADamagedIndexKeepsNobodyFromStarting, and the operator is told.
+// TestADamagedIndexKeepsNobodyFromStarting, and is noted.
 func TestADamagedIndexKeepsNobodyFromStarting(t *testing.T) {
 	t.Parallel()
 	p := project(t, nil)

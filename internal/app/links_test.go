@@ -22,7 +22,7 @@ func link(t *testing.T, target string, at ...string) {
 }
 
 // TestAProjectWidensNothing: whatever a project links to, read and grep reach nothing
-// outside of it, and a person is told.
+// outside of it, and a note says so.
 func TestAProjectWidensNothing(t *testing.T) {
 	t.Parallel()
 	env := &hook.Env{Call: hook.NewToolCall(hook.ToolCallData{})}

@@ -31,8 +31,9 @@ var (
 	ErrNotInterrupted = errors.New("runtime: no turn of this conversation was interrupted")
 	// ErrStopped: the user has stopped the turn. It is the cause of Turn.Stop(nil).
 	ErrStopped = loop.ErrStopped
-	// ErrLeaseLost: another process has taken the conversation over, because this one did
-	// not renew its lease in time. Nothing that this turn did since then is stored.
+	// ErrLeaseLost: another process has taken the conversation over, because the lease of
+	// this one had ended, or Options.Gone took it for dead. Nothing that this turn did
+	// since then is stored.
 	ErrLeaseLost = loop.ErrLeaseLost
 	// ErrNothingToCompact: no turn precedes the turns that are kept.
 	ErrNothingToCompact = errors.New("runtime: nothing to compact: all turns are kept or follow the last summary; keep fewer turns, or compact later")

@@ -21,9 +21,9 @@ type Turn struct {
 }
 
 // Start starts a turn on a goroutine of its own and returns when the turn has begun: its
-// input is stored, and [Turn.Steer] works. If ctx ends before that, the turn does not
-// begin. Later the turn keeps the values of ctx, but the end of ctx does not cancel it. To
-// cancel it, call [Turn.Stop], unregister the agent or close the runtime.
+// input is stored, and [Turn.Steer] works. Until then the end of ctx cancels it. Later the
+// turn keeps the values of ctx, but the end of ctx does not cancel it. To cancel it, call
+// [Turn.Stop], unregister the agent or close the runtime.
 //
 // The errors are those of [Conversation.Send]. With ErrBusy, Start returns the running
 // turn, which may not have begun yet; nil if it runs in another process.

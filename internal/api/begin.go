@@ -41,9 +41,9 @@ func errAgentGone(agent string) error {
 		fmt.Sprintf("the conversation's agent %q is not registered; register it with POST /v1/agents", agent)}
 }
 
-// begin starts a turn and returns when it has begun, with its input stored. If ctx ends
-// before that, the turn does not begin. With CodeBusy it returns the running turn; nil if
-// another process runs it.
+// begin starts a turn and returns when it has begun, with its input stored. Until then the end
+// of ctx cancels the turn. With CodeBusy it returns the running turn; nil if another process
+// runs it.
 //
 // begin waits for a turn that is about to begin, so that a refused client finds that turn.
 // It also waits for a turn whose end clients may have read, because they may send again.

@@ -25,8 +25,8 @@ func coreOf(a *Agent, err error) (*loop.Agent, error) {
 	return &a.core, nil
 }
 
-// Admit implements loop.Owner.
-func (a *Agent) Admit(th *loop.Thread) (dismiss func(), err error) {
+// TrackGuestTurn implements loop.Owner.
+func (a *Agent) TrackGuestTurn(th *loop.Thread) (dismiss func(), err error) {
 	c := th.Host.(*host).conv
 	a.keepChild(c) // first, so that who cancels the agent's turns finds it
 	if err := a.enter(); err != nil {

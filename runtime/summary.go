@@ -46,7 +46,7 @@ Do not copy secrets such as passwords, tokens and keys: say where they can be fo
 func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *CompactOptions, hints message.List[string]) error {
 	in := message.UserText("Sum up the earlier part of this conversation.")
 	in.Label = LabelCompaction
-	aside := c.thread.Aside(ctx, in, message.MessagesOf(messagesOf(p.messages)...), p.record.Turns+1)
+	aside := c.thread.NewRequester(ctx, in, message.MessagesOf(messagesOf(p.messages)...), p.record.Turns+1)
 	defer func() { made.Usage, made.Cost = aside.Spent() }()
 	focus := hints.Slice()
 	if o.Focus != "" {
@@ -68,7 +68,7 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 }
 
 // summaryOf makes one request and returns a summary that can be used.
-func (o *CompactOptions) summaryOf(aside *loop.Aside, in message.Message) (string, error) {
+func (o *CompactOptions) summaryOf(aside *loop.Requester, in message.Message) (string, error) {
 	reply, err := aside.Ask(o.Model, compactPrompt, in)
 	if err != nil {
 		return "", err

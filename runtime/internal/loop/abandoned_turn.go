@@ -26,32 +26,32 @@ import (
 // errEnded is why a turn ended whose goroutine a hook has ended.
 var errEnded = errors.New("runtime: a hook ended the goroutine of the turn")
 
-// calling are the calls of a reply with which the loop is not through.
-type calling struct {
+// openCalls are the calls of a reply with which the loop is not through.
+type openCalls struct {
 	content message.List[message.Block]
 	calls   []call
-	// kept: the history has them, but not everybody has been told of them.
-	kept bool
+	// stored: the history has them, but not everybody has been told of them.
+	stored bool
 }
 
 // successor is the turn as its owner ends it: with the state that the loop has left, and
 // without hooks.
 func (t *Turn) successor() *Turn {
 	n := &Turn{ledger: t.ledger, turnState: t.turnState}
-	n.hooks, n.durable, n.holding, n.posted = scope.None(), t.thread.durable(t), true, nil
-	by := t.endsBy()
+	n.hooks, n.noCancel, n.holding, n.emitting = scope.None(), t.thread.ownerContext(t), true, nil
+	by := t.endDeadline()
 	n.deadline.Store(&by)
 	return n
 }
 
-// durable is the context of what the owner of a turn does when the loop was abandoned: it
+// ownerContext is the context of what the owner of a turn does when the loop was abandoned: it
 // has the values of the turn's, and is of no turn, not of a parent either.
-func (th *Thread) durable(t *Turn) context.Context {
+func (th *Thread) ownerContext(t *Turn) context.Context {
 	return context.WithValue(context.WithoutCancel(t.turnCtx.Context), turnKey{}, (*Turn)(nil))
 }
 
-// endLeft ends a turn whose loop was left behind.
-func (t *Turn) endLeft() *Turn {
+// endAbandoned ends a turn whose loop was left behind.
+func (t *Turn) endAbandoned() *Turn {
 	n := t.successor()
 	wait := t.grace() / looks
 	what := t.thread.Agent.Hooks.At(t.loop.At())
@@ -64,8 +64,8 @@ func (t *Turn) endLeft() *Turn {
 	return n
 }
 
-// endUnplayed ends a turn whose goroutine a hook has ended.
-func (t *Turn) endUnplayed() *Turn {
+// endAfterGoexit ends a turn whose goroutine a hook has ended.
+func (t *Turn) endAfterGoexit() *Turn {
 	n := t.successor()
 	n.errs = append(slices.Clip(n.errs), errEnded)
 	n.signals = append(slices.Clip(n.signals), hook.StopSignal{Reason: hook.StopError, Text: errEnded.Error()})
@@ -84,14 +84,14 @@ func (n *Turn) endWithout(t *Turn, f *hook.Failure, wait time.Duration) {
 		held.Delivery = log.Seize(t, wait)
 	}
 	n.end = t.end // whoever had the delivery has stamped it
-	n.postLeft(t)
-	if n.place == nil || !n.opened { // nobody has been told of it
+	n.emitLast(t)
+	if n.place == nil || !n.startEmitted { // nobody has been told of it
 		n.neverBegan(t, f)
 	} else {
 		n.endBegun(t, f)
 	}
 	n.endChildSession()
-	if n.job.child != nil && !t.closed {
+	if n.job.child != nil && !t.subagentEndEmitted {
 		about := *n.job.child
 		about.Usage, about.Cost, about.Stop = n.out.Usage, n.out.Cost, n.out.Stop
 		t.beginEvents(nil)
@@ -104,7 +104,7 @@ func (n *Turn) endWithout(t *Turn, f *hook.Failure, wait time.Duration) {
 func (n *Turn) neverBegan(t *Turn, f *hook.Failure) {
 	n.thread.Log.EndTurn()
 	n.tellLeft(t, f)
-	_ = n.thread.Lease.Release(n.durable) // the next turn finds out if that did not work
+	_ = n.thread.Lease.Release(n.noCancel) // the next turn finds out if that did not work
 	n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
 	if t.ctx.Err() != nil {
 		n.out.Stop, n.out.Err = hook.StopCancelled, context.Cause(t.ctx)
@@ -114,12 +114,12 @@ func (n *Turn) neverBegan(t *Turn, f *hook.Failure) {
 // endBegun is the end of any other turn.
 func (n *Turn) endBegun(t *Turn, f *hook.Failure) {
 	n.tellLeft(t, f)
-	if !n.toldEnd {
+	if !n.endEmitted {
 		n.endOpen(t)
 		n.tellAfters(t)
 		return
 	}
-	if n.thread.Log.Keeps() && !n.ended {
+	if n.thread.Log.Keeps() && !n.endStored {
 		n.storeEnd(n.staysInterrupted())
 	}
 	if n.parent == nil && !n.thread.Log.Queued(n.end.Seq) { // the hook that hangs was told of it before those who follow
@@ -143,21 +143,21 @@ func (n *Turn) tellLeft(t *Turn, f *hook.Failure) {
 
 // endOpen ends what has begun, stores it and tells of the end.
 func (n *Turn) endOpen(t *Turn) {
-	n.endsLeft()
+	n.signalAbandoned()
 	n.closeSegment()
-	n.recallLeft()
+	n.restoreAbandonedCalls()
 	n.endCalling(t)
-	if n.stepping {
+	if n.inStep {
 		n.emit(hook.Event{Kind: event.StepEnd})
 	}
 	stays := n.staysInterrupted()
-	n.refuseLetters(!stays)
-	n.report()
+	n.refuseOpenSteers(!stays)
+	n.updatePlace()
 	n.out = n.outcome()
-	if !n.concluded {
-		n.account(n.out)
+	if !n.outcomeFixed {
+		n.addToSession(n.out)
 	}
-	n.concluded = true
+	n.outcomeFixed = true
 	n.end = hook.Event{Kind: event.TurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
 	n.handle.ending.Store(true)
 	n.post(&n.end, stream.How{Last: true})
@@ -169,21 +169,21 @@ func (n *Turn) endOpen(t *Turn) {
 func (t *Turn) storeEnd(stays bool) {
 	t.thread.Lease.StopRenewing() // so that nothing prolongs the lease behind the end
 	if !stays {
-		t.commitRest(true)
+		t.commitEnd(true)
 	}
-	if err := t.thread.Lease.Release(t.durable); err != nil {
+	if err := t.thread.Lease.Release(t.noCancel); err != nil {
 		t.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 	}
 }
 
-// refuseLetters answers what was said to the turn and no gate has let through. Without
+// refuseOpenSteers answers what was said to the turn and no gate has let through. Without
 // refuse that stays in the journal, for who takes the turn up.
-func (n *Turn) refuseLetters(refuse bool) {
-	all := slices.Concat(n.hearing, n.handle.steers.take(true))
+func (n *Turn) refuseOpenSteers(refuse bool) {
+	all := slices.Concat(n.pendingSteers, n.handle.steers.take(true))
 	for letters := all; len(letters) > 0; letters = n.handle.steers.take(true) {
 		for _, l := range letters {
 			if refuse {
-				n.refuse(l, "the turn was cancelled before the hooks had let it through")
+				n.refuseSteer(l, "the turn was cancelled before the hooks had let it through")
 			}
 		}
 	}
@@ -191,57 +191,57 @@ func (n *Turn) refuseLetters(refuse bool) {
 
 // endCalling answers the calls that the loop had not concluded, and tells of all.
 func (n *Turn) endCalling(t *Turn) {
-	calls := n.calling.calls
+	calls := n.openCalls.calls
 	if len(calls) == 0 {
 		return
 	}
-	if !n.calling.kept {
+	if !n.openCalls.stored {
 		n.answerCalling(t, calls)
-		n.keepStep(message.ModelReply{Content: n.calling.content}, calls)
+		n.addStepToHistory(message.ModelReply{Content: n.openCalls.content}, calls)
 		n.recordCalls(calls, t.hooks)
 	}
-	n.tell(calls)
-	n.emit(hook.Event{Kind: event.CallsComplete}.WithTools(n.called(calls)))
+	n.emitResults(calls)
+	n.emit(hook.Event{Kind: event.CallsComplete}.WithTools(n.toolNames(calls)))
 }
 
 func (n *Turn) answerCalling(t *Turn, calls []call) {
 	for i := range calls {
 		c := &calls[i]
-		if !c.concluded {
-			c.endLeft(t)
+		if !c.finished {
+			c.endAbandoned(t)
 		}
-		if !c.announced {
+		if !c.startEmitted {
 			n.emitCall(event.CallStart, c, "")
 		}
-		if c.asked {
+		if c.awaitsApproval {
 			n.emitApproval(c, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "the turn was cancelled"})
 		}
 	}
 }
 
-// endLeft answers a call that the loop of the turn has left open.
-func (c *call) endLeft(t *Turn) {
+// endAbandoned answers a call that the loop of the turn has left open.
+func (c *call) endAbandoned(t *Turn) {
 	state := abandoned.Waiting
-	if c.run != nil && !c.settled() {
+	if c.run != nil && !c.hasOutcome() {
 		state = c.run.Abandon()
 	}
 	switch {
-	case c.ran && c.runner == nil: // nobody has begun to run it again
-		c.interrupted()
-	case c.settled():
+	case c.mayHaveRun && c.runner == nil: // nobody has begun to run it again
+		c.setInterrupted()
+	case c.hasOutcome():
 		c.withhold(t)
 	case state == abandoned.Ended: // and the loop has not seen it
 		end := c.run.End()
 		c.end.Outcome, c.end.Result, c.end.Duration = end.Outcome, end.Result, end.Duration
 		c.withhold(t)
-	case state == abandoned.Running, c.ran:
-		c.settle(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
+	case state == abandoned.Running, c.mayHaveRun:
+		c.setResult(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
 	default:
-		c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it started"))
+		c.setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it started"))
 	}
 	c.end.Result = bound.Valid(bound.Result(c.end.Result, t.maxResult(c)))
-	c.end.Call, c.concluded = c.at, true
+	c.end.Call, c.finished = c.at, true
 }
 
 // withhold withholds a result that a hook was to see first.
@@ -256,14 +256,14 @@ func (c *call) withhold(t *Turn) {
 func (n *Turn) tellAfters(t *Turn) {
 	h := n.thread.Host
 	afters := n.aftersOfCalls(t, h)
-	if n.stepping && !n.judged && t.hooks.Has(point.AfterStep) {
+	if n.inStep && !n.afterStepCalled && t.hooks.Has(point.AfterStep) {
 		step, o := n.step, n.stepOutcome()
 		afters = append(afters, func(ctx context.Context) {
 			d, _ := t.hooks.AfterStep(ctx, step, o)
 			EmitFailure(ctx, h, d)
 		})
 	}
-	if !t.toldAfter && t.hooks.Has(point.AfterTurn) {
+	if !t.afterTurnCalled && t.hooks.Has(point.AfterTurn) {
 		place, out := n.place, n.out
 		afters = append(afters, func(ctx context.Context) { t.hooks.AfterTurn(ctx, place, out) })
 	}
@@ -284,14 +284,14 @@ func (n *Turn) endChildSession() {
 		return
 	}
 	if s := n.thread.takeSession(""); s != nil {
-		n.inBackground(func(ctx context.Context) { n.thread.sessionEnded(ctx, nil, s) })
+		n.inBackground(func(ctx context.Context) { n.thread.callSessionEnd(ctx, nil, s) })
 	}
 }
 
 // inBackground has hooks told in the background, one after the other, of what a loop that
 // was left behind has not told them of.
 func (n *Turn) inBackground(tell func(context.Context)) {
-	ctx := BackgroundContext(n.durable, n.id)
+	ctx := BackgroundContext(n.noCancel, n.id)
 	err := n.env.Background.Go(ctx, queue.Name{Place: n.thread.ID(), Path: point.AfterTurn.String()}, tell)
 	if err != nil {
 		n.emit(hook.Event{Kind: event.Diagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
@@ -310,9 +310,9 @@ func (n *Turn) aftersOfCalls(t *Turn, h hook.Host) (afters []func(context.Contex
 	if !t.hooks.Has(point.AfterTool) {
 		return nil
 	}
-	for i := range n.calling.calls {
-		c := &n.calling.calls[i]
-		if c.judged {
+	for i := range n.openCalls.calls {
+		c := &n.openCalls.calls[i]
+		if c.afterToolCalled {
 			continue
 		}
 		at, o := c.at, c.outcome()
@@ -338,8 +338,8 @@ func (n *Turn) leaveWithout(held delivery, f *hook.Failure) {
 	if n.parent == nil {
 		n.env.Requests.Forget(n.thread.ID())
 	}
-	if n.dismiss != nil {
-		n.dismiss()
+	if n.untrackGuest != nil {
+		n.untrackGuest()
 	}
 	if n.expire != nil {
 		n.expire()
@@ -362,7 +362,7 @@ func (n *Turn) leaveWithout(held delivery, f *hook.Failure) {
 // a hook or an observer that does not come back.
 func (n *Turn) deliverLeft(d stream.Delivery) stream.Delivery {
 	what := n.thread.Agent.Hooks.At(point.OnEvent)
-	ctx, cancel := context.WithTimeout(context.Background(), n.toTell())
+	ctx, cancel := context.WithTimeout(context.Background(), n.deliveryTime())
 	defer cancel()
 	err := abandoned.Go(n.env.Abandoned, what, func() error {
 		d.DeliverAll()

@@ -28,9 +28,9 @@ type Agent struct {
 
 // Owner is whoever registered an agent.
 type Owner interface {
-	// Admit makes the agent a guest of the thread until the function is called: who ends
+	// TrackGuestTurn makes the agent a guest of the thread until the function is called: who ends
 	// the agent's turns ends that of the thread.
-	Admit(th *Thread) (dismiss func(), err error)
+	TrackGuestTurn(th *Thread) (dismiss func(), err error)
 	// Child makes the conversation of a child turn of the agent, below the parent's. The
 	// caller calls Drop.
 	Child(rec store.Record, parent *Thread) Child
@@ -75,8 +75,8 @@ func (a *Agent) hooksUnder(parent *Turn) (*scope.Hooks, error) {
 	return hooks, nil
 }
 
-// lay lays the layers of the turn over the hooks of its agent.
-func (t *Turn) lay(layers []plan.Layer) error {
+// applyLayers lays the layers of the turn over the hooks of its agent.
+func (t *Turn) applyLayers(layers []plan.Layer) error {
 	if len(layers) == 0 {
 		return nil
 	}

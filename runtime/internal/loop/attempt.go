@@ -43,22 +43,22 @@ func (a *attempts) retry() bool {
 	return true
 }
 
-// again drops a reply because a hook wants another one, and tells the model why.
+// retryReply drops a reply because a hook wants another one, and tells the model why.
 // False if there have been as many as there may be: then the turn has failed.
-func (t *Turn) again(v hook.Verdict) bool {
+func (t *Turn) retryReply(v hook.Verdict) bool {
 	t.emit(hook.Event{Kind: event.TurnRetried, Text: v.Reason})
 	if !t.attempts.retry() {
 		t.signal(hook.StopRetryLimit, v.By, v.Reason)
 		return t.fail(fmt.Errorf("%w: %d: %s", ErrRetries, maxRetries, v.Reason))
 	}
-	t.history.note("feedback", v.Reason)
+	t.history.addEphemeral("feedback", v.Reason)
 	return true
 }
 
-// onFailure asks OnModelError what to do about a model call that has failed. It is
+// askModelError asks OnModelError what to do about a model call that has failed. It is
 // not asked where the turn is cancelled, nor about a hook's own failure: the step
 // fails of that.
-func (t *Turn) onFailure(model string, err error) (hook.FailureDecision, message.ModelFailure) {
+func (t *Turn) askModelError(model string, err error) (hook.FailureDecision, message.ModelFailure) {
 	var own *hook.Failure
 	if !t.hooks.Has(point.OnModelError) || t.ctx.Err() != nil || errors.As(err, &own) {
 		return hook.FailureDecision{}, message.ModelFailure{}
@@ -66,52 +66,52 @@ func (t *Turn) onFailure(model string, err error) (hook.FailureDecision, message
 	class, after := provider.Classify(err)
 	failure := message.ModelFailure{
 		Class: class, Err: err, Model: model, Attempt: t.attempts.made,
-		Elapsed: t.env.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.answer.shown,
+		Elapsed: t.env.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.response.shown,
 	}
-	t.away(point.OnModelError)
+	t.enterForeign(point.OnModelError)
 	d, _ := t.hooks.OnModelError(t.ctx, t.step, failure)
-	return answered(t.ctx, t, d), failure
+	return exitForeignDecided(t.ctx, t, d), failure
 }
 
-// recovers does what OnModelError says of a failed call. again: the model is to be
+// handleModelError does what OnModelError says of a failed call. again: the model is to be
 // asked once more. Without that the reply is the hook's, if it has a finish;
 // otherwise the turn is over.
-func (t *Turn) recovers(req message.ModelRequest, partial message.ModelReply, err error) (reply message.ModelReply, again bool) {
+func (t *Turn) handleModelError(req message.ModelRequest, partial message.ModelReply, err error) (reply message.ModelReply, again bool) {
 	if t.hooks.Has(point.OnModelError) {
-		t.report()
+		t.updatePlace()
 	}
-	d, failure := t.onFailure(req.Model, err)
+	d, failure := t.askModelError(req.Model, err)
 	switch v := d.Verdict(); v.Kind {
 	case hook.AnswerRetry, hook.AnswerFallback:
-		return message.ModelReply{}, t.askAgain(d, failure)
+		return message.ModelReply{}, t.retryRequest(d, failure)
 	case hook.AnswerRespond:
 		if failure.Released {
 			t.emit(hook.Event{Kind: event.TurnRetried, Text: PublicText(err)})
 		}
-		t.answer.held = true
-		return finished(d.Reply()), false
+		t.response.held = true
+		return withFinish(d.Reply()), false
 	}
-	t.brokenOff(partial, err)
+	t.endBrokenStream(partial, err)
 	return message.ModelReply{}, false
 }
 
-// askAgain makes the step ready for another attempt, after the pause that the
+// retryRequest makes the step ready for another attempt, after the pause that the
 // answer and the provider want. False if the turn is over.
-func (t *Turn) askAgain(d hook.FailureDecision, failure message.ModelFailure) bool {
+func (t *Turn) retryRequest(d hook.FailureDecision, failure message.ModelFailure) bool {
 	v := d.Verdict()
 	if !t.attempts.retry() {
 		t.signal(hook.StopRetryLimit, v.By, PublicText(failure.Err))
-		return t.fail(tooMany(failure.Err))
+		return t.fail(tooManyRetries(failure.Err))
 	}
 	t.emit(hook.Event{Kind: event.TurnRetried, Text: PublicText(failure.Err)})
-	if !t.prepare(d, failure) {
-		return t.cancelled()
+	if !t.prepareRetry(d, failure) {
+		return t.signalCancelled()
 	}
 	return true
 }
 
-// prepare waits, or changes the model of the step. False if the context ended.
-func (t *Turn) prepare(d hook.FailureDecision, failure message.ModelFailure) bool {
+// prepareRetry waits, or changes the model of the step. False if the context ended.
+func (t *Turn) prepareRetry(d hook.FailureDecision, failure message.ModelFailure) bool {
 	if d.Verdict().Kind == hook.AnswerFallback {
 		t.step = hook.NewStep(t.place, t.number, d.Model())
 		return t.ctx.Err() == nil
@@ -119,10 +119,10 @@ func (t *Turn) prepare(d hook.FailureDecision, failure message.ModelFailure) boo
 	return pause(t.ctx, max(d.After(), failure.RetryAfter))
 }
 
-func tooMany(err error) error { return fmt.Errorf("%w: %d: %w", ErrRetries, maxRetries, err) }
+func tooManyRetries(err error) error { return fmt.Errorf("%w: %d: %w", ErrRetries, maxRetries, err) }
 
-// finished is a reply of a hook, which may have left out what a model always says.
-func finished(reply message.ModelReply) message.ModelReply {
+// withFinish is a reply of a hook, which may have left out what a model always says.
+func withFinish(reply message.ModelReply) message.ModelReply {
 	if reply.Finish == "" {
 		reply.Finish = message.FinishStop
 	}

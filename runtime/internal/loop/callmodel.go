@@ -37,7 +37,7 @@ func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message
 	reply, err := t.env.collect(ctx, req)
 	if reply.Usage != (message.Usage{}) {
 		cost := t.spend(req.Model, reply.Usage)
-		t.thread.emit(t.durable, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
+		t.thread.emit(t.noCancel, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause

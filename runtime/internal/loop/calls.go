@@ -33,17 +33,17 @@ type call struct {
 	grant hook.Grant
 	// parsed: a repair gave the call arguments that are JSON. cut: the model's answer ended
 	// at its token limit, perhaps within this call.
-	parsed, cut bool
-	// judged: AfterTool is or was told of its end.
-	judged bool
-	// concluded: everything that happens to a call after its end has happened, and
+	parsed, cutOff bool
+	// afterToolCalled: AfterTool is or was told of its end.
+	afterToolCalled bool
+	// finished: everything that happens to a call after its end has happened, and
 	// told: clients know, which they do once it is written down.
-	concluded, told bool
-	// announced: clients know that the call is there. asked: they know that it waits for
+	finished, resultEmitted bool
+	// startEmitted: clients know that the call is there. asked: they know that it waits for
 	// an approval.
-	announced, asked bool
-	// ran: a process before this one may have run it, and its result is not known.
-	ran bool
+	startEmitted, awaitsApproval bool
+	// mayHaveRun: a process before this one may have run it, and its result is not known.
+	mayHaveRun bool
 	// end has no outcome as long as the call may still run. Once the clients have
 	// been told it never changes: events share it.
 	end hook.CallEnd
@@ -51,11 +51,11 @@ type call struct {
 	context message.List[string]
 }
 
-// settle answers the call without running it.
-func (c *call) settle(o message.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
+// setResult answers the call without running it.
+func (c *call) setResult(o message.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
 
-// settled reports whether the call has ended or does not run.
-func (c *call) settled() bool { return c.end.Outcome != "" }
+// hasOutcome reports whether the call has ended or does not run.
+func (c *call) hasOutcome() bool { return c.end.Outcome != "" }
 
 // newCalls returns the tool calls of a reply, in the model's order.
 func (t *Turn) newCalls(reply message.ModelReply) []call {
@@ -70,9 +70,9 @@ func (t *Turn) newCalls(reply message.ModelReply) []call {
 	for i, b := range reply.Calls() {
 		c := &calls[i]
 		tool, _ := t.view.Find(b.Tool)
-		c.cut = reply.Finish == message.FinishLength && i == n-1
+		c.cutOff = reply.Finish == message.FinishLength && i == n-1
 		args := b.JSON
-		if !c.cut && strings.TrimSpace(string(args)) == "" {
+		if !c.cutOff && strings.TrimSpace(string(args)) == "" {
 			args = "{}" // how some models call a tool without parameters
 		}
 		c.first = *hook.NewToolCall(hook.ToolCallData{
@@ -83,8 +83,8 @@ func (t *Turn) newCalls(reply message.ModelReply) []call {
 	return calls
 }
 
-// called returns the names of the called tools.
-func (t *Turn) called(calls []call) message.List[string] {
+// toolNames returns the names of the called tools.
+func (t *Turn) toolNames(calls []call) message.List[string] {
 	if len(calls) == 1 {
 		return t.view.Names(calls[0].at.Name())
 	}
@@ -100,12 +100,12 @@ func (t *Turn) called(calls []call) message.List[string] {
 // goes on.
 func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
-	t.calling = calling{content: reply.Content, calls: calls}
-	t.report()
-	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.called(calls)))
+	t.openCalls = openCalls{content: reply.Content, calls: calls}
+	t.updatePlace()
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.toolNames(calls)))
 	for i := range calls {
-		if c := &calls[i]; !t.over() {
-			t.bound(c)
+		if c := &calls[i]; !t.mustStop() {
+			t.ensureBound(c)
 		}
 	}
 	if !t.refuseUnreadable(reply, calls) {
@@ -113,37 +113,37 @@ func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 			t.gate(&calls[i])
 		}
 	}
-	return t.endCalls(reply, calls)
+	return t.finishCalls(reply, calls)
 }
 
-// endCalls runs the calls that nobody has refused, and stores the reply with all
+// finishCalls runs the calls that nobody has refused, and stores the reply with all
 // results.
-func (t *Turn) endCalls(reply message.ModelReply, calls []call) (more bool) {
+func (t *Turn) finishCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.refuseRest(calls)
 	for i := range calls {
-		if c := &calls[i]; c.settled() && !c.concluded {
-			t.conclude(c)
+		if c := &calls[i]; c.hasOutcome() && !c.finished {
+			t.finishCall(c)
 		}
 	}
 	t.execute(reply, calls)
-	t.keepStep(reply, calls)
-	t.calling.kept = true
+	t.addStepToHistory(reply, calls)
+	t.openCalls.stored = true
 	t.recordCalls(calls, t.hooks)
 	stored := false
-	t.ahead(func() {
-		t.tell(calls)
-		t.calling = calling{}
-		t.emit(hook.Event{Kind: event.CallsComplete}.WithTools(t.called(calls)))
+	t.commitThenEmit(func() {
+		t.emitResults(calls)
+		t.openCalls = openCalls{}
+		t.emit(hook.Event{Kind: event.CallsComplete}.WithTools(t.toolNames(calls)))
 	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
-			t.history.note(LabelContext, text)
+			t.history.addEphemeral(LabelContext, text)
 		}
 	}
 	if t.ctx.Err() != nil {
-		return t.cancelled()
+		return t.signalCancelled()
 	}
-	return stored && !t.stopping() && !t.failed()
+	return stored && !t.hasStop() && !t.hasFailed()
 }
 
 // refuseUnreadable answers the calls whose arguments are no JSON, whatever their owners
@@ -160,22 +160,22 @@ func (t *Turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 		bad = c.first.Name()
 		if c.runner != nil {
 			c.runner = nil
-			c.settle(message.OutcomeInvalid, noJSON())
+			c.setResult(message.OutcomeInvalid, noJSON())
 		}
 	}
 	if bad == "" || reply.Finish == message.FinishLength {
-		t.unreadable = 0
+		t.unreadableReplies = 0
 		return false
 	}
-	if t.unreadable++; t.unreadable < t.env.Limits.Unreadable {
+	if t.unreadableReplies++; t.unreadableReplies < t.env.Limits.Unreadable {
 		return false
 	}
-	t.signal(hook.StopRetryLimit, "", fmt.Sprintf("%d replies in a row had arguments that are no JSON, the last for %s", t.unreadable, bad))
-	t.fail(fmt.Errorf("%w for %s, in %d replies in a row", ErrArguments, bad, t.unreadable))
+	t.signal(hook.StopRetryLimit, "", fmt.Sprintf("%d replies in a row had arguments that are no JSON, the last for %s", t.unreadableReplies, bad))
+	t.fail(fmt.Errorf("%w for %s, in %d replies in a row", ErrArguments, bad, t.unreadableReplies))
 	for i := range calls {
 		c := &calls[i]
 		if c.isJSON() {
-			c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
+			c.setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
 		}
 		t.emitCall(event.CallStart, c, "")
 	}
@@ -185,16 +185,16 @@ func (t *Turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 // isJSON reports whether the model's arguments are JSON, or were repaired.
 func (c *call) isJSON() bool { return c.parsed || json.Valid([]byte(c.first.Args())) }
 
-// over reports whether no further call of the turn may run.
-func (t *Turn) over() bool { return t.ctx.Err() != nil || t.stopping() }
+// mustStop reports whether no further call of the turn may run.
+func (t *Turn) mustStop() bool { return t.ctx.Err() != nil || t.hasStop() }
 
-// failed reports whether the turn has failed.
-func (t *Turn) failed() bool { return t.signalled(hook.StopError) }
+// hasFailed reports whether the turn has failed.
+func (t *Turn) hasFailed() bool { return t.hasSignal(hook.StopError) }
 
 // gate takes one call as far as it gets without running.
 func (t *Turn) gate(c *call) {
-	bound := c.runner != nil && !t.over() && t.rewrite(c)
-	c.announced = true
+	bound := c.runner != nil && !t.mustStop() && t.rewrite(c)
+	c.startEmitted = true
 	t.emit(t.callEvent(event.CallStart, c, ""))
 	if bound {
 		t.decide(c)
@@ -207,23 +207,23 @@ func (t *Turn) refuseRest(calls []call) {
 	switch {
 	case t.ctx.Err() != nil:
 		text = "cancelled before it started"
-	case t.stopping():
+	case t.hasStop():
 		text = "not run: the turn was stopped"
-	case t.failed():
+	case t.hasFailed():
 		text = "not run: the turn has failed"
 	default:
 		return
 	}
 	for i := range calls {
-		if !calls[i].settled() {
-			calls[i].settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, text))
+		if !calls[i].hasOutcome() {
+			calls[i].setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, text))
 		}
 	}
 }
 
-// bound reports whether the call could be bound, now or before.
-func (t *Turn) bound(c *call) bool {
-	return c.runner != nil || !c.settled() && t.bind(c, c.at)
+// ensureBound reports whether the call could be bound, now or before.
+func (t *Turn) ensureBound(c *call) bool {
+	return c.runner != nil || !c.hasOutcome() && t.bind(c, c.at)
 }
 
 // bind checks the scope and has the owner bind the call; the call is settled and
@@ -231,23 +231,23 @@ func (t *Turn) bound(c *call) bool {
 func (t *Turn) bind(c *call, at *hook.ToolCall) bool {
 	c.at, c.runner, c.parsed = at, nil, false
 	if _, s := t.view.Find(at.Name()); s != scope.Available {
-		c.settle(message.OutcomeUnknown, t.view.Refusal(at.Name(), s))
+		c.setResult(message.OutcomeUnknown, t.view.Refusal(at.Name(), s))
 		return false
 	}
 	inv, owned, err := t.dispatch(at)
 	switch {
 	case err != nil:
-		t.hookFailed(t.ctx, failure.Of(point.Dispatch, err))
-		c.settle(message.OutcomePanicked, message.FailedResult(message.FailPanic, "the tool's owner panicked while it read the arguments"))
+		t.emitHookFailed(t.ctx, failure.Of(point.Dispatch, err))
+		c.setResult(message.OutcomePanicked, message.FailedResult(message.FailPanic, "the tool's owner panicked while it read the arguments"))
 		return false
 	case !owned:
-		c.settle(message.OutcomeUnknown, t.view.Refusal(at.Name(), scope.NotRegistered))
+		c.setResult(message.OutcomeUnknown, t.view.Refusal(at.Name(), scope.NotRegistered))
 		return false
 	case inv.Err() != nil:
-		c.settle(message.OutcomeInvalid, t.badArguments(c, inv.Err()))
+		c.setResult(message.OutcomeInvalid, t.badArguments(c, inv.Err()))
 		return false
 	case inv.Runner() == nil:
-		c.settle(message.OutcomeFailed, message.FailedResult(message.FailOperation, "the tool's owner cannot run it"))
+		c.setResult(message.OutcomeFailed, message.FailedResult(message.FailOperation, "the tool's owner cannot run it"))
 		return false
 	}
 	if inv.Args() != at.Args() {
@@ -261,8 +261,8 @@ func (t *Turn) bind(c *call, at *hook.ToolCall) bool {
 }
 
 func (t *Turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
-	t.away(point.Dispatch)
-	defer t.caught(point.Dispatch, &err)
+	t.enterForeign(point.Dispatch)
+	defer t.exitForeignRecovering(point.Dispatch, &err)
 	inv, owned = t.hooks.Dispatch(t.ctx, at)
 	return inv, owned, nil
 }
@@ -282,7 +282,7 @@ func (t *Turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 		t.explained[name] = id
 	}
 	r := err.Result()
-	if !c.cut {
+	if !c.cutOff {
 		return r
 	}
 	return message.FailedResult(r.Failure, "The answer was cut off at its token limit within this call: send less at once.\n"+r.Text())
@@ -291,13 +291,13 @@ func (t *Turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 // rewrite lets the hooks change the arguments of a bound call and binds it again
 // if they did. False if the call is settled.
 func (t *Turn) rewrite(c *call) bool {
-	t.away(point.RewriteArgs)
+	t.enterForeign(point.RewriteArgs)
 	args, err := t.hooks.RewriteArgs(t.ctx, c.at, c.at.Args())
-	t.returned()
+	t.exitForeign()
 	if err != nil {
 		f := failure.Of(point.RewriteArgs, err)
-		t.hookFailed(t.ctx, f)
-		c.settle(message.OutcomeDenied, message.FailedResult(message.FailDenied, f.Public()))
+		t.emitHookFailed(t.ctx, f)
+		c.setResult(message.OutcomeDenied, message.FailedResult(message.FailDenied, f.Public()))
 		return false
 	}
 	if args == c.at.Args() {
@@ -312,11 +312,11 @@ func (t *Turn) decide(c *call) {
 	var approved message.JSON
 	asked := false
 	for range maxRounds {
-		t.away(point.BeforeTool)
+		t.enterForeign(point.BeforeTool)
 		d, _ := t.hooks.BeforeTool(t.ctx, c.at)
-		d = answered(t.ctx, t, d)
+		d = exitForeignDecided(t.ctx, t, d)
 		c.grant = c.grant.Intersect(d.Grant())
-		if !t.applies(c, d) {
+		if !t.applyToolDecision(c, d) {
 			return
 		}
 		if asked && c.at.Args() == approved {
@@ -328,23 +328,23 @@ func (t *Turn) decide(c *call) {
 		}
 		asked = true
 	}
-	c.settle(message.OutcomeDenied, message.FailedResult(message.FailDenied, "denied: no agreement on the arguments"))
+	c.setResult(message.OutcomeDenied, message.FailedResult(message.FailDenied, "denied: no agreement on the arguments"))
 }
 
-// applies does what the decision says and reports whether a person has to be
+// applyToolDecision does what the decision says and reports whether a person has to be
 // asked.
-func (t *Turn) applies(c *call, d hook.ToolDecision) (ask bool) {
+func (t *Turn) applyToolDecision(c *call, d hook.ToolDecision) (ask bool) {
 	v := d.Verdict()
 	switch {
 	case v.Kind == hook.AnswerStop:
-		t.stopped(v)
-		c.settle(message.OutcomeDenied, denial(v.Reason))
+		t.signalStop(v)
+		c.setResult(message.OutcomeDenied, denial(v.Reason))
 	case v.Kind == hook.AnswerDeny:
-		c.settle(message.OutcomeDenied, denial(v.Reason))
+		c.setResult(message.OutcomeDenied, denial(v.Reason))
 	case c.grant.Void:
-		c.settle(message.OutcomeDenied, denial("denied: nothing is left of what the call may do"))
+		c.setResult(message.OutcomeDenied, denial("denied: nothing is left of what the call may do"))
 	case v.Kind == hook.AnswerAnswer:
-		c.settle(message.OutcomeAnswered, d.Result())
+		c.setResult(message.OutcomeAnswered, d.Result())
 	case v.Kind == hook.AnswerAsk:
 		return true
 	}
@@ -364,9 +364,9 @@ func denial(reason string) message.ToolResult {
 func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON, again bool) {
 	defer t.env.Requests.Expect(t.thread.Log.Top().Conversation(), t.id, c.at.ID())()
 	t.emitCall(event.ApprovalAsked, c, asked.Verdict().Reason)
-	t.away(point.Approve)
+	t.enterForeign(point.Approve)
 	a, _ := t.hooks.Approve(t.ctx, c.at, asked)
-	a = answered(t.ctx, t, a)
+	a = exitForeignDecided(t.ctx, t, a)
 	v := a.Verdict()
 	switch v.Kind {
 	case hook.AnswerApprove:
@@ -385,9 +385,9 @@ func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON,
 	if v.Reason == "" {
 		v.Reason = "refused"
 	}
-	c.settle(message.OutcomeDenied, denial(v.Reason))
+	c.setResult(message.OutcomeDenied, denial(v.Reason))
 	if t.ctx.Err() != nil {
-		c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it was approved"))
+		c.setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it was approved"))
 	}
 	t.emitApproval(c, v)
 	return "", false
@@ -395,8 +395,8 @@ func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON,
 
 // emitCall emits an event about a call.
 func (t *Turn) emitCall(kind hook.EventKind, c *call, text string) {
-	c.announced = c.announced || kind == event.CallStart
-	c.asked = kind == event.ApprovalAsked
+	c.startEmitted = c.startEmitted || kind == event.CallStart
+	c.awaitsApproval = kind == event.ApprovalAsked
 	t.emit(t.callEvent(kind, c, text))
 }
 
@@ -417,7 +417,7 @@ func (t *Turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) ho
 }
 
 func (t *Turn) emitApproval(c *call, v hook.Verdict) {
-	c.asked = false
+	c.awaitsApproval = false
 	t.emit(t.withArgs(hook.Event{Kind: event.ApprovalGiven, Text: v.Reason}, c.args(),
 		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
 }
@@ -433,10 +433,10 @@ func (c *call) args() message.JSON {
 	return history.Arguments(c.at.Args())
 }
 
-// keepStep appends the reply and the results of its calls to the history, in call
+// addStepToHistory appends the reply and the results of its calls to the history, in call
 // order.
-func (t *Turn) keepStep(reply message.ModelReply, calls []call) {
-	t.history.add(t.said(withArgs(reply.Content, calls)))
+func (t *Turn) addStepToHistory(reply message.ModelReply, calls []call) {
+	t.history.add(t.assistantMessage(withArgs(reply.Content, calls)))
 	for i := range calls {
 		t.history.add(calls[i].message())
 	}

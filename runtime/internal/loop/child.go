@@ -49,7 +49,7 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	view, err := agent.narrowed(hooks, t, run)
+	view, err := agent.childView(hooks, t, run)
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
@@ -70,14 +70,14 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	defer c.Leave(h)
 	th := c.Thread()
 	if th.Lease.Interrupted() { // of a run before this one that could not be stored
-		if err := errors.Join(th.settleChild(ctx, h, t, *aboutRun(run)), th.GivenUp(ctx)); err != nil {
+		if err := errors.Join(th.settleChild(ctx, h, t, *callDetail(run)), th.ReleaseIfCancelled(ctx)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
 	}
 	child := th.newTurn(ctx, h)
-	child.parent, child.depth, child.view, child.given = t, t.depth+1, view, scope.SetOf(run.Tools)
+	child.parent, child.depth, child.view, child.allowed = t, t.depth+1, view, scope.SetOf(run.Tools)
 	child.hooks, child.layers = hooks, t.layers
-	child.job = turnJob{do: (*Turn).runAsChild, in: Input{Message: run.Input}, child: aboutRun(run)}
+	child.job = turnJob{run: (*Turn).runAsChild, input: Input{Message: run.Input}, child: callDetail(run)}
 	return child.drive(ctx).out, nil
 }
 
@@ -94,11 +94,11 @@ type Child interface {
 
 // runAsChild is the loop of a turn that a call of its parent has started.
 func (t *Turn) runAsChild() hook.TurnOutcome {
-	return t.asChild(t.job.in.Message, func() hook.TurnOutcome { return t.run(t.job.in.Message, nil) })
+	return t.withSubagentEvents(t.job.input.Message, func() hook.TurnOutcome { return t.run(t.job.input.Message, nil) })
 }
 
-// aboutRun names the call that runs the child.
-func aboutRun(run hook.AgentRun) *hook.EventDetail {
+// callDetail names the call that runs the child.
+func callDetail(run hook.AgentRun) *hook.EventDetail {
 	about := new(hook.EventDetail)
 	if run.Call != nil {
 		about.CallID, about.Tool = run.Call.ID(), run.Call.Name()
@@ -106,8 +106,8 @@ func aboutRun(run hook.AgentRun) *hook.EventDetail {
 	return about
 }
 
-// asChild runs the turn between the events that tell the parent's clients of it.
-func (t *Turn) asChild(in message.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
+// withSubagentEvents runs the turn between the events that tell the parent's clients of it.
+func (t *Turn) withSubagentEvents(in message.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
 	about := *t.job.child
 	tell := func(ev hook.Event, d hook.EventDetail) {
 		t.beginEvents(nil)
@@ -115,16 +115,16 @@ func (t *Turn) asChild(in message.Input, run func() hook.TurnOutcome) hook.TurnO
 	}
 	tell(hook.Event{Kind: event.SubagentStart, Text: in.Text()}, about)
 	out := run()
-	t.thread.endSession(t.durable, t, "")
+	t.thread.endSession(t.noCancel, t, "")
 	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
-	t.closed = true
+	t.subagentEndEmitted = true
 	tell(hook.Event{Kind: event.SubagentEnd, Text: out.Text()}, about)
 	return out
 }
 
-// narrowed is what a child sees of the hook: what its agent and its parent may both
+// childView is what a child sees of the hook: what its agent and its parent may both
 // use, and of that what it is to be given.
-func (a *Agent) narrowed(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
+func (a *Agent) childView(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
 	own := a.View.Load()
 	for _, name := range run.Tools {
 		if _, s := parent.view.Find(name); s != scope.Available {
@@ -170,8 +170,8 @@ func (t *Turn) settleChildren(was *durable.Interrupted) {
 	if !ok {
 		return
 	}
-	err := t.tellOrphans(s, was.Event)
-	children, failed := s.Children(t.durable, t.thread.ID())
+	err := t.emitOrphanEnds(s, was.Event)
+	children, failed := s.Children(t.noCancel, t.thread.ID())
 	err = errors.Join(err, failed)
 	for _, rec := range children {
 		switch {
@@ -187,32 +187,32 @@ func (t *Turn) settleChildren(was *durable.Interrupted) {
 	}
 }
 
-// found is Env.Find. It may register the agent, and asks hooks for that.
-func (t *Turn) found(name string) (*Agent, error) {
-	t.away(point.OnRegisterAgent)
-	defer t.returned()
+// findAgent is Env.Find. It may register the agent, and asks hooks for that.
+func (t *Turn) findAgent(name string) (*Agent, error) {
+	t.enterForeign(point.OnRegisterAgent)
+	defer t.exitForeign()
 	return t.env.Find(t.ctx, name)
 }
 
-// entered enters the conversation of a child. It tells hooks of what the store has lost.
-func (t *Turn) entered(c Child) (h *Handle, ctx context.Context, err error) {
-	t.away(point.OnEvent)
+// enterChild enters the conversation of a child. It tells hooks of what the store has lost.
+func (t *Turn) enterChild(c Child) (h *Handle, ctx context.Context, err error) {
+	t.enterForeign(point.OnEvent)
 	defer func() {
-		if t.back() {
+		if t.tryExitForeign() {
 			return
 		}
 		if err == nil {
-			_ = c.Thread().Lease.Release(t.durable)
+			_ = c.Thread().Lease.Release(t.noCancel)
 			c.Leave(h)
 		}
 		goruntime.Goexit()
 	}()
-	return c.Enter(t.durable)
+	return c.Enter(t.noCancel)
 }
 
 // settleChild has the loop wait for a child, which ends when the parent is cancelled.
 func (t *Turn) settleChild(rec store.Record, about hook.EventDetail) error {
-	agent, err := t.found(rec.Key.Agent)
+	agent, err := t.findAgent(rec.Key.Agent)
 	if err != nil {
 		return err
 	}
@@ -220,12 +220,12 @@ func (t *Turn) settleChild(rec store.Record, about hook.EventDetail) error {
 	defer c.Drop()
 	lease := c.Thread().Lease
 	lease.Takes(rec.Lease.Epoch) // its holder had the parent's lease too, and has lost it
-	h, ctx, err := t.entered(c)
+	h, ctx, err := t.enterChild(c)
 	if err != nil {
 		return err
 	}
 	defer c.Leave(h)
-	for _, ends := range []context.Context{t.until, t.ctx} {
+	for _, ends := range []context.Context{t.ownerCtx, t.ctx} {
 		stop := context.AfterFunc(ends, func() { h.Cancel(context.Cause(ends)) })
 		defer stop()
 	}

@@ -22,9 +22,9 @@ const LabelContext = "context"
 type contributing struct {
 	*Turn
 	budget contribution.Budget
-	// far is what the place is told.
-	far  hook.Contributed
-	jobs []hook.Job
+	// contributed is what the place is told.
+	contributed hook.Contributed
+	jobs        []hook.Job
 }
 
 // contribute asks the hooks what they add to the turn and does it. False if the
@@ -42,48 +42,48 @@ func (t *Turn) contribute() bool {
 }
 
 func (c *contributing) askPolicies() bool {
-	in, ok := collected(c, point.TurnPolicy, c.hooks.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached })
+	in, ok := collect(c, point.TurnPolicy, c.hooks.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached })
 	if !ok {
 		return false
 	}
 	merged := contribution.MergePolicies(in)
-	c.diagnose(merged.Diagnostics)
-	c.far = hook.Contributed{
+	c.emitDiagnostics(merged.Diagnostics)
+	c.contributed = hook.Contributed{
 		Policies: message.Freeze(merged.Holding), Recall: merged.Recall, Fallback: merged.Fallback,
 		BlocksLeft: c.budget.Blocks, CharsLeft: c.budget.BlocksChars,
 	}
-	c.teller.Contribute(c.far)
+	c.teller.Contribute(c.contributed)
 	return true
 }
 
 func (c *contributing) askContext() bool {
 	of := func(b hook.ContextBlock) hook.Attached { return b.Attached }
-	blocks, ok := collected(c, point.TurnContext, c.hooks.TurnContext, of)
+	blocks, ok := collect(c, point.TurnContext, c.hooks.TurnContext, of)
 	if !ok {
 		return false
 	}
 	merged := c.mergeContext(blocks, nil)
 	if c.hooks.Has(point.RefineContext) {
-		refined, ok := collected(c, point.RefineContext, c.hooks.RefineContext, of)
+		refined, ok := collect(c, point.RefineContext, c.hooks.RefineContext, of)
 		if !ok {
 			return false
 		}
 		merged = c.mergeContext(blocks, refined)
 	}
-	c.diagnose(merged.Diagnostics)
+	c.emitDiagnostics(merged.Diagnostics)
 	entries := make([]message.Message, len(merged.Blocks))
 	for i, b := range merged.Blocks {
 		entries[i] = ephemeral(LabelContext, contribution.Entry(b))
 	}
-	c.history.insert(c.behindInput(), entries)
+	c.history.insertEphemeral(c.afterInput(), entries)
 	return true
 }
 
-// behindInput is the position in the history behind the turn's input. Blocks of
+// afterInput is the position in the history behind the turn's input. Blocks of
 // context stand there, so that all steps of the turn share what is in front of
 // their own messages, and all turns what is stored.
-func (t *Turn) behindInput() int {
-	at := t.from
+func (t *Turn) afterInput() int {
+	at := t.firstMessage
 	for _, m := range t.place.Input().Messages.All() {
 		if !m.Ephemeral {
 			at++
@@ -95,20 +95,20 @@ func (t *Turn) behindInput() int {
 // mergeContext merges the blocks and tells the place.
 func (c *contributing) mergeContext(blocks, refined []hook.ContextBlock) contribution.Context {
 	merged := contribution.MergeContext(blocks, refined, c.budget)
-	c.far.Context, c.far.BlocksLeft, c.far.CharsLeft = message.Freeze(merged.Blocks), merged.BlocksLeft, merged.CharsLeft
-	c.teller.Contribute(c.far)
+	c.contributed.Context, c.contributed.BlocksLeft, c.contributed.CharsLeft = message.Freeze(merged.Blocks), merged.BlocksLeft, merged.CharsLeft
+	c.teller.Contribute(c.contributed)
 	return merged
 }
 
 func (c *contributing) askTools() bool {
-	changes, ok := collected(c, point.TurnTools, c.hooks.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
+	changes, ok := collect(c, point.TurnTools, c.hooks.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
 	if !ok {
 		return false
 	}
-	merged := contribution.MergeTools(changes, c.standing, c.binds)
-	c.diagnose(merged.Diagnostics)
+	merged := contribution.MergeTools(changes, c.standing, c.checkBinding)
+	c.emitDiagnostics(merged.Diagnostics)
 	if len(merged.Hidden) > 0 || len(merged.Added) > 0 {
-		c.view = c.answers.overlaid(c.view, merged)
+		c.view = c.answering.overlaid(c.view, merged)
 	}
 	return true
 }
@@ -121,41 +121,41 @@ func (t *Turn) standing(name string) contribution.Standing {
 		return contribution.Own
 	case s == scope.NotAvailable:
 		return contribution.Barred
-	case t.guest() != "":
+	case t.guestName() != "":
 		return contribution.Visiting
-	case t.answers.Asked != nil && !slices.Contains(t.answers.Asked, name):
+	case t.answering.Asked != nil && !slices.Contains(t.answering.Asked, name):
 		return contribution.Unlisted
 	}
 	if t.parent == nil {
 		return contribution.Free
 	}
-	if _, s := t.parent.view.Find(name); s != scope.Available || !t.given.Has(name) {
+	if _, s := t.parent.view.Find(name); s != scope.Available || !t.allowed.Has(name) {
 		return contribution.Above
 	}
 	return contribution.Free
 }
 
-// binds says why the owner of an added tool would not bind its calls; nil if it does.
-func (c *contributing) binds(a hook.AddedTool) (err error) {
-	c.away(point.Dispatch)
+// checkBinding says why the owner of an added tool would not bind its calls; nil if it does.
+func (c *contributing) checkBinding(a hook.AddedTool) (err error) {
+	c.enterForeign(point.Dispatch)
 	defer func() {
 		broken := recover() != nil
-		c.returned()
+		c.exitForeign()
 		if broken { // whose value may be one that diagnostics do not have
 			err = errors.New("the Dispatch of its owner panicked")
 		}
 	}()
-	step := hook.NewStep(c.place, 1, c.answers.Config.Model.Name)
+	step := hook.NewStep(c.place, 1, c.answering.Config.Model.Name)
 	return c.hooks.Binds(c.ctx, a.Owner, hook.NewToolCall(hook.ToolCallData{Step: step, Tool: a.Tool, Args: "{}", Original: "{}"}))
 }
 
 func (c *contributing) askSections() bool {
-	sections, ok := collected(c, point.PromptSections, c.hooks.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
+	sections, ok := collect(c, point.PromptSections, c.hooks.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
 	if !ok {
 		return false
 	}
 	merged := contribution.MergeSections(sections, c.budget)
-	c.diagnose(merged.Diagnostics)
+	c.emitDiagnostics(merged.Diagnostics)
 	if len(merged.Kept) > 0 {
 		v := *c.view
 		v.Prompt = contribution.Prompt(v.Prompt, merged.Kept)
@@ -164,30 +164,30 @@ func (c *contributing) askSections() bool {
 	return true
 }
 
-// collected asks the hooks for one kind of contribution, and takes what goes along. The
+// collect asks the hooks for one kind of contribution, and takes what goes along. The
 // composite's error is the failure of a member that fails closed: the turn is rejected.
 // False if the turn is over.
-func collected[T any](c *contributing, at hook.Point, ask func(context.Context, *hook.Turn) ([]T, error), attached func(T) hook.Attached) ([]T, bool) {
+func collect[T any](c *contributing, at hook.Point, ask func(context.Context, *hook.Turn) ([]T, error), attached func(T) hook.Attached) ([]T, bool) {
 	if !c.hooks.Has(at) {
 		return nil, true
 	}
-	c.away(at)
+	c.enterForeign(at)
 	in, err := ask(c.ctx, c.place)
-	c.returned()
+	c.exitForeign()
 	switch {
 	case c.ctx.Err() != nil:
-		return nil, c.cancelled()
+		return nil, c.signalCancelled()
 	case err != nil:
 		return nil, c.failHook(err)
 	}
 	along := contribution.Collect(in, attached)
-	c.diagnose(along.Diagnostics)
+	c.emitDiagnostics(along.Diagnostics)
 	c.jobs = append(c.jobs, along.Jobs...)
 	return in, true
 }
 
-// diagnose tells of remarks, as many as are worth it.
-func (t *Turn) diagnose(ds []hook.Diagnostic) {
+// emitDiagnostics tells of remarks, as many as are worth it.
+func (t *Turn) emitDiagnostics(ds []hook.Diagnostic) {
 	for _, d := range contribution.Bounded(ds) {
 		t.emit(d.Event())
 	}
@@ -200,14 +200,14 @@ func ephemeral(label, text string) message.Message {
 	return m
 }
 
-// insert puts ephemeral entries in front of what is stored from position at on,
+// insertEphemeral puts ephemeral entries in front of what is stored from position at on,
 // behind other entries that stand there.
-func (h *transcript) insert(at int, entries []message.Message) {
+func (h *transcript) insertEphemeral(at int, entries []message.Message) {
 	if len(entries) == 0 {
 		return
 	}
-	if !h.apart {
-		h.shown, h.apart = h.stored, true
+	if !h.separate {
+		h.shown, h.separate = h.stored, true
 	}
 	cut := h.shown.Len()
 	for behind := h.stored.Len() - at; behind > 0; {

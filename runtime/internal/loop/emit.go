@@ -23,30 +23,30 @@ func (t *Turn) emit(ev hook.Event) {
 }
 
 // post is emit for an event that stays as it is until the next one is posted.
-func (t *Turn) post(ev *hook.Event, how stream.How) { t.postWith(t.durable, ev, how) }
+func (t *Turn) post(ev *hook.Event, how stream.How) { t.postWith(t.noCancel, ev, how) }
 
 func (t *Turn) postWith(ctx context.Context, ev *hook.Event, how stream.How) {
 	if ev.Kind != event.TextDelta && ev.Kind != event.ReasoningDelta {
 		t.thread.bound(ev)
 	}
-	how.Loop, how.Own = Of(ctx), true
+	how.Loop, how.Own = TurnOf(ctx), true
 	if t.holding { // nobody makes room before this goroutine has come to an end
 		how.Inside = true
 	}
 	log := t.thread.Log
 	log.Prepare(ev, how) // who leaves the loop behind reads it
-	t.posted, t.postedHow = ev, how
-	t.away(point.OnEvent)
+	t.emitting, t.emittingHow = ev, how
+	t.enterForeign(point.OnEvent)
 	log.EmitPrepared(ctx, ev, how)
-	t.returned()
-	t.posted = nil
+	t.exitForeign()
+	t.emitting = nil
 }
 
 // emit emits an event that is not the loop's own.
 func (th *Thread) emit(ctx context.Context, ev hook.Event) {
 	how := stream.How{}
 	if _, background := InBackground(ctx); !background {
-		how.Loop = Of(ctx)
+		how.Loop = TurnOf(ctx)
 	}
 	th.bound(&ev)
 	th.Log.Emit(ctx, &ev, how)
@@ -61,18 +61,18 @@ func (th *Thread) bound(ev *hook.Event) {
 	}
 }
 
-// postLeft posts the event with which the loop of t was left behind, unless it has its
+// emitLast posts the event with which the loop of t was left behind, unless it has its
 // number: then it is told, or queued.
-func (n *Turn) postLeft(t *Turn) {
-	if t.posted == nil || n.thread.Log.Numbered(t.posted) {
+func (n *Turn) emitLast(t *Turn) {
+	if t.emitting == nil || n.thread.Log.Numbered(t.emitting) {
 		return
 	}
 	if n.parent != nil {
 		t.beginEvents(nil) // the loop may have said that its turn is over
 	}
-	n.event = *t.posted
-	n.post(&n.event, t.postedHow)
-	if t.posted == &t.end {
+	n.event = *t.emitting
+	n.post(&n.event, t.emittingHow)
+	if t.emitting == &t.end {
 		n.end = n.event
 	}
 }

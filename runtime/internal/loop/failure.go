@@ -13,12 +13,12 @@ import (
 // decision is what the decision types have in common.
 type decision interface{ Verdict() hook.Verdict }
 
-// answered says that the loop is back with the answer of the deciders of a point, and
+// exitForeignDecided says that the loop is back with the answer of the deciders of a point, and
 // tells of the failure that it carries.
-func answered[D decision](ctx context.Context, t *Turn, d D) D {
-	t.returned()
+func exitForeignDecided[D decision](ctx context.Context, t *Turn, d D) D {
+	t.exitForeign()
 	if f := d.Verdict().Failure; f != nil {
-		t.hookFailed(ctx, f)
+		t.emitHookFailed(ctx, f)
 	}
 	return d
 }

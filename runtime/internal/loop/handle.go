@@ -16,7 +16,7 @@ type Handle struct {
 	cancel context.CancelCauseFunc
 	// OnBegun is called when the turn begins; nil is not called.
 	OnBegun func()
-	steers  mailbox
+	steers  steerQueue
 
 	begun, done latch
 	// id and before are set before begun.

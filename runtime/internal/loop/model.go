@@ -25,7 +25,7 @@ func (t *Turn) ask() (message.ModelReply, bool) {
 		if reply.Finish == "" {
 			return reply, false
 		}
-		t.count(reply.Model, reply.Usage)
+		t.addUsage(reply.Model, reply.Usage)
 		reply, err := t.rewriteReply(t.ctx, reply)
 		if err != nil {
 			return reply, t.failHook(err)
@@ -43,15 +43,15 @@ func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 		return reply, false
 	}
 	began := t.env.Now()
-	reply, ok := t.responded(req)
+	reply, ok := t.askBeforeModel(req)
 	if !ok {
 		return reply, false
 	}
 	if reply.Finish == "" {
 		t.attempts.add(began)
 		if reply, err = t.stream(req); err != nil {
-			t.countFailed(req.Model, reply.Usage)
-			if reply, again = t.recovers(req, reply, err); reply.Finish == "" {
+			t.addFailedUsage(req.Model, reply.Usage)
+			if reply, again = t.handleModelError(req, reply, err); reply.Finish == "" {
 				return reply, again
 			}
 		}
@@ -64,23 +64,23 @@ func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 }
 
 func (t *Turn) rewriteRequest(req message.ModelRequest) (message.ModelRequest, error) {
-	t.away(point.RewriteRequest)
+	t.enterForeign(point.RewriteRequest)
 	req, err := t.hooks.RewriteRequest(t.ctx, t.step, req)
-	t.returned()
+	t.exitForeign()
 	return req, err
 }
 
 func (t *Turn) rewriteReply(ctx context.Context, reply message.ModelReply) (message.ModelReply, error) {
-	t.away(point.RewriteReply)
+	t.enterForeign(point.RewriteReply)
 	reply, err := t.hooks.RewriteReply(ctx, t.step, reply)
-	t.returned()
+	t.exitForeign()
 	return reply, err
 }
 
 // failHook ends the turn with a hook's own failure.
 func (t *Turn) failHook(err error) bool {
 	f := failure.Of(0, err)
-	t.hookFailed(t.ctx, f)
+	t.emitHookFailed(t.ctx, f)
 	return t.fail(f)
 }
 
@@ -91,30 +91,30 @@ func (t *Turn) request() message.ModelRequest {
 	}
 }
 
-// responded asks BeforeModel. A reply without a finish means: ask the model.
-func (t *Turn) responded(req message.ModelRequest) (message.ModelReply, bool) {
-	t.answer.held = t.hooks.Has(point.RewriteReply)
-	t.away(point.BeforeModel)
+// askBeforeModel asks BeforeModel. A reply without a finish means: ask the model.
+func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, bool) {
+	t.response.held = t.hooks.Has(point.RewriteReply)
+	t.enterForeign(point.BeforeModel)
 	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
-	d = answered(t.ctx, t, d)
+	d = exitForeignDecided(t.ctx, t, d)
 	v := d.Verdict()
 	switch v.Kind {
 	case hook.AnswerStop:
-		t.stopped(v)
+		t.signalStop(v)
 		return message.ModelReply{}, false
 	case hook.AnswerReject:
 		return message.ModelReply{}, t.fail(rejection(v))
 	case hook.AnswerRespond:
-		t.answer.held = true
-		return finished(d.Reply()), true
+		t.response.held = true
+		return withFinish(d.Reply()), true
 	}
 	return message.ModelReply{}, true
 }
 
 // stream asks the model and shows its text as it comes, unless it is held back.
 func (t *Turn) stream(req message.ModelRequest) (message.ModelReply, error) {
-	a := &t.answer
-	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.env.Limits.Reply}, false, false, nil
+	a := &t.response
+	a.collector, a.done, a.shown, a.err = provider.Collector{Limits: t.env.Limits.Reply}, false, false, nil
 	t.consume(req)
 	t.closeSegment()
 	if a.err != nil {
@@ -128,12 +128,12 @@ func (t *Turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 func (t *Turn) consume(req message.ModelRequest) {
 	var err error
 	func() {
-		t.away(point.WrapModel)
-		defer t.caught(point.WrapModel, &err)
-		t.open(req)(t.answer.yield)
+		t.enterForeign(point.WrapModel)
+		defer t.exitForeignRecovering(point.WrapModel, &err)
+		t.open(req)(t.response.yield)
 	}()
-	if err != nil && t.answer.err == nil {
-		t.answer.err = err
+	if err != nil && t.response.err == nil {
+		t.response.err = err
 	}
 }
 
@@ -141,18 +141,18 @@ func (t *Turn) open(req message.ModelRequest) message.ModelStream {
 	if !t.hooks.Has(point.WrapModel) {
 		return t.env.Provider.Stream(t.ctx, req)
 	}
-	next := &modelCall{provider: t.env.Provider, req: req}
+	next := &wrappedModel{provider: t.env.Provider, req: req}
 	return t.hooks.WrapModel(t.ctx, t.step, req, next)
 }
 
-// modelCall is what the wraps of a model call surround.
-type modelCall struct {
+// wrappedModel is what the wraps of a model call surround.
+type wrappedModel struct {
 	provider provider.Provider
 	req      message.ModelRequest
 }
 
 // Stream implements [hook.ModelNext].
-func (m *modelCall) Stream(ctx context.Context) message.ModelStream {
+func (m *wrappedModel) Stream(ctx context.Context) message.ModelStream {
 	return m.provider.Stream(ctx, m.req)
 }
 
@@ -160,12 +160,12 @@ func (m *modelCall) Stream(ctx context.Context) message.ModelStream {
 // every chunk once more.
 func (t *Turn) consumer() func(message.Chunk, error) bool {
 	return func(chunk message.Chunk, err error) bool {
-		if !t.back() {
+		if !t.tryExitForeign() {
 			return false // the goroutine ends when the stream does
 		}
-		defer t.away(point.WrapModel)
-		a := &t.answer
-		if a.over {
+		defer t.enterForeign(point.WrapModel)
+		a := &t.response
+		if a.done {
 			return false
 		}
 		if err == nil {
@@ -175,7 +175,7 @@ func (t *Turn) consumer() func(message.Chunk, error) bool {
 			err = a.collector.Add(&chunk)
 		}
 		if err != nil {
-			a.err, a.over = err, true
+			a.err, a.done = err, true
 			return false
 		}
 		if !a.held {
@@ -216,10 +216,10 @@ func (t *Turn) showText(kind message.BlockKind, text string) {
 
 // showDelta shows one piece of text.
 func (t *Turn) showDelta(kind message.BlockKind, text string) {
-	if t.answer.open != kind {
+	if t.response.open != kind {
 		t.openSegment(kind)
 	}
-	t.answer.shown = true
+	t.response.shown = true
 	t.event = hook.Event{Kind: event.TextDelta, Text: text}
 	if kind == message.BlockReasoning {
 		t.event.Kind = event.ReasoningDelta
@@ -229,14 +229,14 @@ func (t *Turn) showDelta(kind message.BlockKind, text string) {
 
 func (t *Turn) openSegment(kind message.BlockKind) {
 	t.closeSegment()
-	t.answer.open = kind
+	t.response.open = kind
 	start, _ := segmentOf(kind)
 	t.emit(hook.Event{Kind: start})
 }
 
 func (t *Turn) closeSegment() {
-	if kind := t.answer.open; kind != "" {
-		t.answer.open = ""
+	if kind := t.response.open; kind != "" {
+		t.response.open = ""
 		_, end := segmentOf(kind)
 		t.emit(hook.Event{Kind: end})
 	}
@@ -252,7 +252,7 @@ func segmentOf(kind message.BlockKind) (start, end hook.EventKind) {
 
 // showHeld shows a reply that was held back until it was accepted.
 func (t *Turn) showHeld(reply message.ModelReply) {
-	if !t.answer.held {
+	if !t.response.held {
 		return
 	}
 	for _, b := range reply.Content.All() {
@@ -263,27 +263,27 @@ func (t *Turn) showHeld(reply message.ModelReply) {
 	t.closeSegment()
 }
 
-// brokenOff ends the turn because the stream did not come to its end. If that is
+// endBrokenStream ends the turn because the stream did not come to its end. If that is
 // because the turn was cancelled, the text so far is kept.
-func (t *Turn) brokenOff(partial message.ModelReply, err error) bool {
+func (t *Turn) endBrokenStream(partial message.ModelReply, err error) bool {
 	var f *hook.Failure
 	if errors.As(err, &f) {
-		t.hookFailed(t.durable, f)
+		t.emitHookFailed(t.noCancel, f)
 	}
 	if t.ctx.Err() == nil {
 		return t.fail(err)
 	}
-	t.cancelled()
+	t.signalCancelled()
 	t.keepPartial(partial)
 	return false
 }
 
-// count adds what a call of the model has used.
-func (t *Turn) count(model string, u message.Usage) {
+// addUsage adds what a call of the model has used.
+func (t *Turn) addUsage(model string, u message.Usage) {
 	cost := t.spend(model, u)
-	t.ending.Usage = t.ending.Usage.Add(u)
+	t.stepRecord.Usage = t.stepRecord.Usage.Add(u)
 	if t.hooks.SeesReply() {
-		t.report()
+		t.updatePlace()
 	}
 	if u == (message.Usage{}) {
 		return
@@ -291,10 +291,10 @@ func (t *Turn) count(model string, u message.Usage) {
 	t.emit(hook.Event{Kind: event.Usage}.WithUsage(u, cost, ""))
 }
 
-// countFailed adds what a call has used that came to no reply, if the provider has
+// addFailedUsage adds what a call has used that came to no reply, if the provider has
 // said so.
-func (t *Turn) countFailed(model string, u message.Usage) {
+func (t *Turn) addFailedUsage(model string, u message.Usage) {
 	if u != (message.Usage{}) {
-		t.count(model, u)
+		t.addUsage(model, u)
 	}
 }

@@ -28,14 +28,14 @@ type orphan struct {
 	began, ended bool
 }
 
-// tellOrphans tells of the ends of those children that had ended. The log is read behind
+// emitOrphanEnds tells of the ends of those children that had ended. The log is read behind
 // the sequence.
-func (t *Turn) tellOrphans(s store.Child, behind uint64) error {
+func (t *Turn) emitOrphanEnds(s store.Child, behind uint64) error {
 	log, ok := t.env.Store.(store.Log)
 	if !ok || !t.thread.Log.Keeps() {
 		return nil
 	}
-	orphans, err := t.orphans(log, behind)
+	orphans, err := t.findOrphans(log, behind)
 	if len(orphans) == 0 {
 		return err
 	}
@@ -43,7 +43,7 @@ func (t *Turn) tellOrphans(s store.Child, behind uint64) error {
 	err = errors.Join(err, t.journaledBelow(s, t.thread.ID(), running))
 	for _, o := range slices.Backward(orphans) { // a child of a child ends first
 		if !running[o.start.Turn] {
-			err = errors.Join(err, t.tellOrphan(o))
+			err = errors.Join(err, t.emitOrphanEnd(o))
 		}
 	}
 	return err
@@ -52,16 +52,16 @@ func (t *Turn) tellOrphans(s store.Child, behind uint64) error {
 // orphanPage is how many events are read at once.
 const orphanPage = 1000
 
-func (t *Turn) orphans(log store.Log, behind uint64) (open []orphan, err error) {
+func (t *Turn) findOrphans(log store.Log, behind uint64) (open []orphan, err error) {
 	for {
-		events, err := log.Events(t.durable, t.thread.ID(), behind, orphanPage)
+		events, err := log.Events(t.noCancel, t.thread.ID(), behind, orphanPage)
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return open, err
 		}
 		for _, e := range events {
 			var ev hook.Event
 			if behind = e.Seq; json.Unmarshal([]byte(e.Data), &ev) == nil && ev.Depth > 0 {
-				open = follow(open, ev)
+				open = applyEvent(open, ev)
 			}
 		}
 		if len(events) < orphanPage {
@@ -70,8 +70,8 @@ func (t *Turn) orphans(log store.Log, behind uint64) (open []orphan, err error) 
 	}
 }
 
-// follow returns which children are open behind the event.
-func follow(open []orphan, ev hook.Event) []orphan {
+// applyEvent returns which children are open behind the event.
+func applyEvent(open []orphan, ev hook.Event) []orphan {
 	i := slices.IndexFunc(open, func(o orphan) bool { return o.start.Turn == ev.Turn })
 	switch {
 	case ev.Kind == event.SubagentStart && i < 0:
@@ -89,12 +89,12 @@ func follow(open []orphan, ev hook.Event) []orphan {
 
 // journaledBelow adds the ids of the turns below the conversation that have not ended.
 func (t *Turn) journaledBelow(s store.Child, conversation string, ids map[string]bool) error {
-	children, err := s.Children(t.durable, conversation)
+	children, err := s.Children(t.noCancel, conversation)
 	for _, rec := range children {
 		if !rec.Journaled {
 			continue // and nothing below it can have been left: it waited for that
 		}
-		entries, failed := t.env.Store.Journal(t.durable, rec.ID)
+		entries, failed := t.env.Store.Journal(t.noCancel, rec.ID)
 		for _, e := range entries {
 			if id, ok := durable.TurnID(e); ok {
 				ids[id] = true
@@ -105,9 +105,9 @@ func (t *Turn) journaledBelow(s store.Child, conversation string, ids map[string
 	return err
 }
 
-// tellOrphan tells of the end of a child that is over, in its place.
-func (t *Turn) tellOrphan(o orphan) error {
-	agent, err := t.found(o.start.Agent)
+// emitOrphanEnd tells of the end of a child that is over, in its place.
+func (t *Turn) emitOrphanEnd(o orphan) error {
+	agent, err := t.findAgent(o.start.Agent)
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,9 @@ func (t *Turn) tellOrphan(o orphan) error {
 	th := c.Thread()
 	th.Log.Begin(stream.Place{Turn: o.start.Turn, Depth: o.start.Depth}, nil, nil)
 	tell := func(ev hook.Event) {
-		t.away(point.OnEvent)
-		th.emit(t.durable, ev)
-		t.returned()
+		t.enterForeign(point.OnEvent)
+		th.emit(t.noCancel, ev)
+		t.exitForeign()
 	}
 	about, d := o.start.Detail(), o.end.Detail()
 	if !o.ended {

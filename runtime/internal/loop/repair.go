@@ -13,19 +13,19 @@ import (
 // maxRepairs is how often one call may be repaired.
 const maxRepairs = 2
 
-// repaired binds the calls of a reply in their order, and has OnInvalidTool mend
+// repairCalls binds the calls of a reply in their order, and has OnInvalidTool mend
 // those that cannot be bound, before anybody is told of the calls and before any of
 // them is decided about. The verdict is a retry if the whole reply is to be
 // dropped.
 //
 // A call that was cut off at the token limit is left out: nobody knows the rest of
 // its arguments, and what a hook made up would run.
-func (t *Turn) repaired(calls []call) hook.Verdict {
-	if !t.hooks.Has(point.OnInvalidTool) || t.stopping() {
+func (t *Turn) repairCalls(calls []call) hook.Verdict {
+	if !t.hooks.Has(point.OnInvalidTool) || t.hasStop() {
 		return hook.Verdict{}
 	}
 	for i := range calls {
-		if c := &calls[i]; !c.cut {
+		if c := &calls[i]; !c.cutOff {
 			if v := t.repair(c); v.Kind == hook.AnswerRetry {
 				return v
 			}
@@ -42,7 +42,7 @@ func (t *Turn) repair(c *call) hook.Verdict {
 	}
 	end := c.end
 	for n := 1; n <= maxRepairs; n++ {
-		d := t.onInvalid(c, n)
+		d := t.askInvalidTool(c, n)
 		v := d.Verdict()
 		at := c.at
 		switch v.Kind {
@@ -59,7 +59,7 @@ func (t *Turn) repair(c *call) hook.Verdict {
 		}
 		c.end = hook.CallEnd{}
 		if t.bindStrictly(c, at) {
-			t.emit(hook.Diagnostic{Code: event.CodeCallRepaired, Text: mended(c, v), Visibility: event.VisibleUser}.Event())
+			t.emit(hook.Diagnostic{Code: event.CodeCallRepaired, Text: repairText(c, v), Visibility: event.VisibleUser}.Event())
 			return hook.Verdict{}
 		}
 		if !c.invalid() {
@@ -78,7 +78,7 @@ func (t *Turn) bindStrictly(c *call, at *hook.ToolCall) bool {
 		return bound
 	}
 	if bound {
-		c.settle(message.OutcomeInvalid, noJSON())
+		c.setResult(message.OutcomeInvalid, noJSON())
 	}
 	c.at, c.runner = at, nil
 	return false
@@ -99,18 +99,18 @@ func (c *call) invalid() bool {
 	return false
 }
 
-func (t *Turn) onInvalid(c *call, attempt int) hook.RepairDecision {
-	t.report()
+func (t *Turn) askInvalidTool(c *call, attempt int) hook.RepairDecision {
+	t.updatePlace()
 	in := hook.InvalidCall{
 		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.Callable(), Attempt: attempt,
 	}
-	t.away(point.OnInvalidTool)
+	t.enterForeign(point.OnInvalidTool)
 	d, _ := t.hooks.OnInvalidTool(t.ctx, t.step, in)
-	return answered(t.ctx, t, d)
+	return exitForeignDecided(t.ctx, t, d)
 }
 
-// mended says what became of a call.
-func mended(c *call, v hook.Verdict) string {
+// repairText says what became of a call.
+func repairText(c *call, v hook.Verdict) string {
 	by := v.By
 	if by == "" {
 		by = "a hook"
@@ -122,8 +122,8 @@ func mended(c *call, v hook.Verdict) string {
 	return text
 }
 
-// drop frees the call ids of a reply that is not kept after all.
-func (t *Turn) drop(reply message.ModelReply) {
+// freeIDs frees the call ids of a reply that is not kept after all.
+func (t *Turn) freeIDs(reply message.ModelReply) {
 	for _, b := range reply.Calls() {
 		t.thread.ids[b.CallID] = t.thread.replies
 	}

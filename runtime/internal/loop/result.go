@@ -11,61 +11,61 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 )
 
-// conclude does everything that happens to a call after it has ended, however it
+// finishCall does everything that happens to a call after it has ended, however it
 // ended: the result is cut to size, rewritten and judged. It is called exactly once
 // for each call, on the loop's goroutine; then tell.
-func (t *Turn) conclude(c *call) {
-	ctx, done := t.after()
+func (t *Turn) finishCall(c *call) {
+	ctx, done := t.afterContext()
 	defer done()
-	if c.ran && c.end.Outcome == message.OutcomeCancelled { // not started again
-		c.interrupted()
+	if c.mayHaveRun && c.end.Outcome == message.OutcomeCancelled { // not started again
+		c.setInterrupted()
 	}
 	r := bound.Result(c.end.Result, t.maxResult(c))
 	c.end.Result = r
-	t.away(point.RewriteResult)
+	t.enterForeign(point.RewriteResult)
 	r, err := t.hooks.RewriteResult(ctx, c.at, r)
-	t.returned()
+	t.exitForeign()
 	if err != nil {
 		f := failure.Of(point.RewriteResult, err)
-		t.hookFailed(ctx, f)
+		t.emitHookFailed(ctx, f)
 		r = withheld(f.Public())
 	}
 	c.end.Result = r
-	t.judgeOutcome(ctx, c)
+	t.askAfterTool(ctx, c)
 	c.end.Result = bound.Valid(c.end.Result)
 	c.end.Call = c.at
-	c.concluded = true
+	c.finished = true
 }
 
-// tell tells the clients of all calls that have ended by now and of which they do not
+// emitResults tells the clients of all calls that have ended by now and of which they do not
 // know.
-func (t *Turn) tell(calls []call) {
+func (t *Turn) emitResults(calls []call) {
 	for i := range calls {
-		if c := &calls[i]; c.concluded && !c.told {
-			t.tellOf(c)
+		if c := &calls[i]; c.finished && !c.resultEmitted {
+			t.emitResult(c)
 		}
 	}
 }
 
-func (t *Turn) tellOf(c *call) {
-	c.told = true
+func (t *Turn) emitResult(c *call) {
+	c.resultEmitted = true
 	t.emit(hook.Event{Kind: event.CallResult}.WithEnd(&c.end))
 }
 
-// judgeOutcome asks AfterTool.
-func (t *Turn) judgeOutcome(ctx context.Context, c *call) {
+// askAfterTool asks AfterTool.
+func (t *Turn) askAfterTool(ctx context.Context, c *call) {
 	if !t.hooks.Has(point.AfterTool) {
 		return
 	}
-	c.judged = true
+	c.afterToolCalled = true
 	o := c.outcome()
-	t.away(point.AfterTool)
+	t.enterForeign(point.AfterTool)
 	d, _ := t.hooks.AfterTool(ctx, c.at, o)
-	d = answered(ctx, t, d)
+	d = exitForeignDecided(ctx, t, d)
 	c.context = d.Context()
 	switch v := d.Verdict(); v.Kind {
 	case hook.AnswerStop:
-		t.stopped(v)
+		t.signalStop(v)
 	case hook.AnswerWithhold:
 		c.end.Result = withheld(v.Reason)
 	}

@@ -22,15 +22,15 @@ func (t *Turn) beginSession() bool {
 	if s.begun {
 		return true
 	}
-	t.away(point.OnSessionStart)
+	t.enterForeign(point.OnSessionStart)
 	d, _ := t.thread.Agent.Hooks.OnSessionStart(t.ctx, s.place)
-	d = answered(t.ctx, t, d)
+	d = exitForeignDecided(t.ctx, t, d)
 	th := t.thread
 	th.mu.Lock()
 	if d.Blocks() {
 		th.session = nil
 	} else {
-		th.next = ""
+		th.nextSource = ""
 	}
 	th.mu.Unlock()
 	if d.Blocks() {
@@ -40,17 +40,17 @@ func (t *Turn) beginSession() bool {
 	return true
 }
 
-// noteSession tells the model what OnSessionStart has for it, once.
-func (t *Turn) noteSession() {
+// addSessionContext tells the model what OnSessionStart has for it, once.
+func (t *Turn) addSessionContext() {
 	s := t.session
 	for _, text := range s.context.All() {
-		t.history.note("session", text)
+		t.history.addEphemeral("session", text)
 	}
 	s.context = message.List[string]{}
 }
 
-// account adds the turn, which has ended, to its session.
-func (t *Turn) account(out hook.TurnOutcome) {
+// addToSession adds the turn, which has ended, to its session.
+func (t *Turn) addToSession(out hook.TurnOutcome) {
 	if s := t.session; s.begun {
 		s.teller.Tell(s.place.Totals().Add(out))
 	}

@@ -18,19 +18,19 @@ import (
 func (t *Turn) write(w func([]store.Event, []hook.StateValue) error) bool {
 	unkept, err := t.thread.Lease.Write(w)
 	if unkept != nil {
-		t.unkept(unkept)
+		t.failStates(unkept)
 	}
 	if err != nil {
-		t.unstored(err)
+		t.failStore(err)
 	}
 	return errors.Join(unkept, err) == nil
 }
 
-// unkept notes that a state cannot be written, whatever the store does.
-func (t *Turn) unkept(err error) {
+// failStates notes that a state cannot be written, whatever the store does.
+func (t *Turn) failStates(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", PublicText(err))
-	if t.concluded { // nobody asks for the errors any more
+	if t.outcomeFixed { // nobody asks for the errors any more
 		t.emit(hook.Event{Kind: event.Diagnostic, Text: PublicText(err)})
 	}
 }

@@ -17,94 +17,94 @@ import (
 
 // runStep runs one step and reports whether another one follows.
 func (t *Turn) runStep() (more bool) {
-	t.enterStep()
-	more = t.makeStep()
-	return t.leaveStep() && more
+	t.beginStep()
+	more = t.doStep()
+	return t.finishStep() && more
 }
 
-// makeStep does what a step is for.
-func (t *Turn) makeStep() (more bool) {
+// doStep does what a step is for.
+func (t *Turn) doStep() (more bool) {
 	if t.ctx.Err() != nil {
-		t.idle++
-		return t.cancelled()
+		t.idleSteps++
+		return t.signalCancelled()
 	}
-	t.steered(false)
+	t.addSteers(false)
 	if t.hooks.SeesRequest() {
-		t.report()
+		t.updatePlace()
 	}
-	if !t.mayStep() {
-		t.idle++
+	if !t.askBeforeStep() {
+		t.idleSteps++
 		return false
 	}
 	reply, calls, ok := t.acceptedReply()
 	if !ok {
 		return false
 	}
-	return t.follow(reply, calls)
+	return t.handleReply(reply, calls)
 }
 
-// enterStep and leaveStep tell everybody that the next step begins and has ended.
+// beginStep and leaveStep tell everybody that the next step begins and has ended.
 // What begins between both is judged by AfterStep, which may end the turn.
-func (t *Turn) enterStep() {
+func (t *Turn) beginStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model.Name)
-	t.ending = ending{began: t.env.Now(), errs: len(t.errs)}
+	t.stepRecord = stepRecord{began: t.env.Now(), errsBefore: len(t.errs)}
 	t.thread.Log.SetStep(t.number)
-	t.stepping, t.judged = true, false
+	t.inStep, t.afterStepCalled = true, false
 	t.emit(hook.Event{Kind: event.StepStart})
 }
 
-func (t *Turn) leaveStep() (more bool) {
-	more = t.judgeStep()
-	t.stepping = false
+func (t *Turn) finishStep() (more bool) {
+	more = t.askAfterStep()
+	t.inStep = false
 	t.emit(hook.Event{Kind: event.StepEnd})
 	t.thread.Log.SetStep(0)
 	return more
 }
 
-// mayStep asks BeforeStep.
-func (t *Turn) mayStep() bool {
-	t.away(point.BeforeStep)
+// askBeforeStep asks BeforeStep.
+func (t *Turn) askBeforeStep() bool {
+	t.enterForeign(point.BeforeStep)
 	d, _ := t.hooks.BeforeStep(t.ctx, t.step)
-	return t.obeyed(answered(t.ctx, t, d))
+	return t.applyStepDecision(exitForeignDecided(t.ctx, t, d))
 }
 
-// judgeStep asks AfterStep about the step, whatever has become of it.
-func (t *Turn) judgeStep() bool {
+// askAfterStep asks AfterStep about the step, whatever has become of it.
+func (t *Turn) askAfterStep() bool {
 	if !t.hooks.Has(point.AfterStep) {
 		return true
 	}
-	ctx, done := t.after()
+	ctx, done := t.afterContext()
 	defer done()
-	t.report()
+	t.updatePlace()
 	o := t.stepOutcome()
-	t.judged = true
-	t.away(point.AfterStep)
+	t.afterStepCalled = true
+	t.enterForeign(point.AfterStep)
 	d, _ := t.hooks.AfterStep(ctx, t.step, o)
-	return t.obeyed(answered(ctx, t, d))
+	return t.applyStepDecision(exitForeignDecided(ctx, t, d))
 }
 
 // stepOutcome is how the step ended, as it ends now.
 func (t *Turn) stepOutcome() hook.StepOutcome {
-	r := &t.ending
+	r := &t.stepRecord
 	r.Duration = t.env.Now().Sub(r.began)
 	switch {
-	case len(t.errs) > r.errs:
-		r.Err = joinErrors(t.errs[r.errs:])
+	case len(t.errs) > r.errsBefore:
+		r.Err = joinErrors(t.errs[r.errsBefore:])
 	case t.ctx.Err() != nil && r.Finish == "":
 		r.Err = context.Cause(t.ctx)
 	}
 	return r.StepOutcome
 }
 
-// obeyed does what a hook decided about a step. It returns false if that is
+// applyStepDecision does what a hook decided about a step. It returns false if that is
 // to stop.
-func (t *Turn) obeyed(d hook.StepDecision) bool {
+func (t *Turn) applyStepDecision(d hook.StepDecision) bool {
 	switch v := d.Verdict(); {
 	case v.Kind != hook.AnswerStop:
 		return true
 	case v.Failure != nil && t.ctx.Err() != nil:
-		return t.cancelled()
+		return t.signalCancelled()
 	case v.Failure != nil:
 		t.errs = append(t.errs, v.Failure)
 		fallthrough
@@ -123,7 +123,7 @@ func (t *Turn) recordCalls(calls []call, h *scope.Hooks) {
 	for i := range calls {
 		ends[i] = calls[i].end
 	}
-	t.ending.Calls = message.Freeze(ends)
+	t.stepRecord.Calls = message.Freeze(ends)
 }
 
 // acceptedReply asks the model until the hooks accept its reply and its calls.
@@ -134,42 +134,42 @@ func (t *Turn) acceptedReply() (message.ModelReply, []call, bool) {
 		if !ok {
 			return reply, nil, false
 		}
-		t.ending.Finish = reply.Finish
-		v := t.judge(reply)
+		t.stepRecord.Finish = reply.Finish
+		v := t.askAfterModel(reply)
 		switch v.Kind {
 		case hook.AnswerRetry:
-			if t.again(v) {
+			if t.retryReply(v) {
 				continue
 			}
 			return reply, nil, false
 		case hook.AnswerReject:
 			return reply, nil, t.fail(rejection(v))
 		case hook.AnswerStop:
-			t.stopped(v)
+			t.signalStop(v)
 		}
 		t.showHeld(reply)
 		reply.Content = t.takeIDs(reply.Content)
 		calls := t.newCalls(reply)
-		if v = t.repaired(calls); v.Kind != hook.AnswerRetry {
+		if v = t.repairCalls(calls); v.Kind != hook.AnswerRetry {
 			return reply, calls, true
 		}
-		t.drop(reply)
-		if !t.again(v) {
+		t.freeIDs(reply)
+		if !t.retryReply(v) {
 			return reply, nil, false
 		}
 	}
 }
 
-// judge asks AfterModel about the reply.
-func (t *Turn) judge(reply message.ModelReply) hook.Verdict {
+// askAfterModel asks AfterModel about the reply.
+func (t *Turn) askAfterModel(reply message.ModelReply) hook.Verdict {
 	if !t.hooks.Has(point.AfterModel) {
 		return hook.Verdict{}
 	}
-	ctx, done := t.after()
+	ctx, done := t.afterContext()
 	defer done()
-	t.away(point.AfterModel)
+	t.enterForeign(point.AfterModel)
 	d, _ := t.hooks.AfterModel(ctx, t.step, reply)
-	return answered(ctx, t, d).Verdict()
+	return exitForeignDecided(ctx, t, d).Verdict()
 }
 
 // rejection is the error of a step that a hook has rejected.
@@ -183,32 +183,32 @@ func rejection(v hook.Verdict) error {
 	return fmt.Errorf("%w: %s: %s", ErrRejected, v.By, v.Reason)
 }
 
-// follow does what the reply asks for: it answers the user, or calls tools.
-func (t *Turn) follow(reply message.ModelReply, calls []call) (more bool) {
+// handleReply does what the reply asks for: it answers the user, or calls tools.
+func (t *Turn) handleReply(reply message.ModelReply, calls []call) (more bool) {
 	t.final = message.List[message.Block]{} // what was said before is the answer no more
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
 	}
 	if history.Blank(reply.Content) {
-		if t.unread() {
+		if t.addLateSteers() {
 			return true
 		}
 		t.signal(hook.StopNoAction, "", "")
 		return false
 	}
-	return t.say(t.said(reply.Content), reply.Finish) // without any other reason to stop it is completed
+	return t.storeReply(t.assistantMessage(reply.Content), reply.Finish) // without any other reason to stop it is completed
 }
 
-// say stores the message: as the turn's last one, unless something was said meanwhile
+// storeReply stores the message: as the turn's last one, unless something was said meanwhile
 // that the model has yet to read. How the turn ends with it is stored in the same write:
 // a process that dies then leaves no turn that looks completed.
-func (t *Turn) say(m message.Message, finish message.FinishReason) (more bool) {
+func (t *Turn) storeReply(m message.Message, finish message.FinishReason) (more bool) {
 	t.history.add(m)
-	if more = t.unread(); !more {
+	if more = t.addLateSteers(); !more {
 		t.signalFinish(finish)
 	}
 	a := store.Append{TurnEnds: !more && !t.thread.Log.Keeps() && !t.hooks.MayContinue()} // where events are kept, the last one ends the turn
-	if t.thread.Lease.Journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
+	if t.thread.Lease.Journals() && !more && !a.TurnEnds && len(t.activeSignals()) > 0 {
 		a.Entries = []store.Entry{t.endEntry()}
 	}
 	if !t.append(a) {
@@ -230,14 +230,14 @@ func (t *Turn) signalFinish(finish message.FinishReason) {
 	}
 }
 
-// unread adds what was said meanwhile to the history, and reports whether anything
+// addLateSteers adds what was said meanwhile to the history, and reports whether anything
 // was. If not, nothing can be said any more unless a hook may have the turn go on.
-func (t *Turn) unread() bool { return t.steered(!t.hooks.Has(point.OnStop)) }
+func (t *Turn) addLateSteers() bool { return t.addSteers(!t.hooks.Has(point.OnStop)) }
 
-// said is a message of the agent that answers.
-func (t *Turn) said(content message.List[message.Block]) message.Message {
-	t.thread.visited = t.thread.visited || t.guest() != ""
-	return message.Message{Role: message.RoleAssistant, Content: content, From: t.guest()}
+// assistantMessage is a message of the agent that answers.
+func (t *Turn) assistantMessage(content message.List[message.Block]) message.Message {
+	t.thread.guestSpoke = t.thread.guestSpoke || t.guestName() != ""
+	return message.Message{Role: message.RoleAssistant, Content: content, From: t.guestName()}
 }
 
 // keepPartial stores what a cancelled model had said so far, if the hooks that
@@ -246,15 +246,15 @@ func (t *Turn) keepPartial(reply message.ModelReply) {
 	if history.Blank(reply.Content) {
 		return
 	}
-	ctx, done := t.after()
+	ctx, done := t.afterContext()
 	defer done()
 	reply, err := t.rewriteReply(ctx, reply)
 	if err != nil {
-		t.hookFailed(ctx, failure.Of(point.RewriteReply, err))
+		t.emitHookFailed(ctx, failure.Of(point.RewriteReply, err))
 		return
 	}
 	reply.Content = withoutCalls(reply.Content) // a hook may have put one in, which nobody would answer
-	switch t.judge(reply).Kind {
+	switch t.askAfterModel(reply).Kind {
 	case hook.AnswerRetry, hook.AnswerReject:
 		return
 	}
@@ -262,9 +262,9 @@ func (t *Turn) keepPartial(reply message.ModelReply) {
 		return
 	}
 	t.showHeld(reply)
-	said := t.said(reply.Content)
+	said := t.assistantMessage(reply.Content)
 	said.Partial = true
-	t.say(said, "")
+	t.storeReply(said, "")
 }
 
 func withoutCalls(content message.List[message.Block]) message.List[message.Block] {
@@ -277,7 +277,7 @@ func withoutCalls(content message.List[message.Block]) message.List[message.Bloc
 // seen the reply.
 func (t *Turn) repairIDs() {
 	t.thread.replies++
-	c := &t.answer.collector
+	c := &t.response.collector
 	for i := range c.Calls() {
 		call := c.Call(i)
 		if !history.ValidID(call.CallID) || t.thread.hasID(call.CallID) {

@@ -28,22 +28,22 @@ type Thread struct {
 	turn *Turn
 	// session is nil before the first turn, and next is the source that it begins with then;
 	// "" is what the history says.
-	session *session
-	next    hook.SessionSource
+	session    *session
+	nextSource hook.SessionSource
 
 	// ids are the call ids of the history, because providers want them unique, and those of
 	// replies, which are counted.
 	ids     map[string]int
 	replies int
-	// visited: a guest has spoken.
-	visited bool
+	// guestSpoke: a guest has spoken.
+	guestSpoke bool
 }
 
 // ID is the conversation's id in the store.
 func (th *Thread) ID() string { return th.Place.ID() }
 
-// Begins sets the source of the next session.
-func (th *Thread) Begins(source hook.SessionSource) { th.next = source }
+// SetSource sets the source of the next session.
+func (th *Thread) SetSource(source hook.SessionSource) { th.nextSource = source }
 
 // Current returns the turn that runs, or nil.
 func (th *Thread) Current() *Turn {
@@ -60,9 +60,9 @@ func (th *Thread) setTurn(t *Turn) {
 
 // Loaded takes over a history that was read anew.
 func (th *Thread) Loaded(history message.Messages) {
-	th.ids, th.visited = map[string]int{}, false
+	th.ids, th.guestSpoke = map[string]int{}, false
 	for _, m := range history.All() {
-		th.visited = th.visited || m.From != ""
+		th.guestSpoke = th.guestSpoke || m.From != ""
 		if m.Role == message.RoleTool {
 			th.ids[m.CallID] = accepted
 		}
@@ -98,11 +98,11 @@ type session struct {
 	context message.List[string]
 }
 
-// attached returns the session, which is made if there is none. A session begins
+// ensureSession returns the session, which is made if there is none. A session begins
 // with the source unless the conversation knows a better one.
-func (th *Thread) attached(source hook.SessionSource) *session {
+func (th *Thread) ensureSession(source hook.SessionSource) *session {
 	th.mu.Lock()
-	s, next := th.session, th.next
+	s, next := th.session, th.nextSource
 	th.mu.Unlock()
 	if s != nil {
 		return s
@@ -119,8 +119,8 @@ func (th *Thread) attached(source hook.SessionSource) *session {
 	return th.session
 }
 
-// source is what a session begins with as the history stands.
-func (th *Thread) source() hook.SessionSource {
+// defaultSource is what a session begins with as the history stands.
+func (th *Thread) defaultSource() hook.SessionSource {
 	if th.Lease.History().Len() == 0 && th.Lease.Turns() == 0 {
 		return hook.SessionStartup
 	}
@@ -135,7 +135,7 @@ func (th *Thread) EndSession(ctx context.Context, next hook.SessionSource) {
 
 func (th *Thread) endSession(ctx context.Context, t *Turn, next hook.SessionSource) {
 	if s := th.takeSession(next); s != nil {
-		th.sessionEnded(ctx, t, s)
+		th.callSessionEnd(ctx, t, s)
 	}
 }
 
@@ -145,19 +145,19 @@ func (th *Thread) takeSession(next hook.SessionSource) *session {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	s := th.session
-	th.session, th.next = nil, next
+	th.session, th.nextSource = nil, next
 	if s == nil || !s.begun || !th.Agent.Hooks.Has(point.OnSessionEnd) {
 		return nil
 	}
 	return s
 }
 
-// sessionEnded tells the hooks that the session has ended. t is the turn whose loop does
+// callSessionEnd tells the hooks that the session has ended. t is the turn whose loop does
 // so, nil outside of a loop.
-func (th *Thread) sessionEnded(ctx context.Context, t *Turn, s *session) {
+func (th *Thread) callSessionEnd(ctx context.Context, t *Turn, s *session) {
 	ctx = context.WithoutCancel(ctx)
-	t.away(point.OnSessionEnd)
+	t.enterForeign(point.OnSessionEnd)
 	th.Agent.Hooks.OnSessionEnd(ctx, s.place)
-	t.returned()
+	t.exitForeign()
 	_ = th.Lease.Flush(ctx) // what is not written now is with the next turn, if there is one
 }

@@ -13,15 +13,15 @@ type transcript struct {
 	stored message.Messages
 	// shown is the same with the ephemeral entries, if it is apart from it: only a
 	// turn that has some keeps two lists.
-	shown message.Messages
-	apart bool
+	shown    message.Messages
+	separate bool
 }
 
 func (h *transcript) add(m message.Message) {
-	if m.Ephemeral && !h.apart {
-		h.shown, h.apart = h.stored.Fork(), true
+	if m.Ephemeral && !h.separate {
+		h.shown, h.separate = h.stored.Fork(), true
 	}
-	if h.apart {
+	if h.separate {
 		h.shown = h.shown.Append(m)
 	}
 	if !m.Ephemeral {
@@ -29,8 +29,8 @@ func (h *transcript) add(m message.Message) {
 	}
 }
 
-// note adds an ephemeral entry of the framework, unless it would say nothing.
-func (h *transcript) note(label, text string) {
+// addEphemeral adds an ephemeral entry of the framework, unless it would say nothing.
+func (h *transcript) addEphemeral(label, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -38,7 +38,7 @@ func (h *transcript) note(label, text string) {
 }
 
 func (h *transcript) list() message.Messages {
-	if h.apart {
+	if h.separate {
 		return h.shown
 	}
 	return h.stored

@@ -9,34 +9,34 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Aside asks models outside of turns, for the agent of a thread: it passes the points about
+// Requester asks models outside of turns, for the agent of a thread: it passes the points about
 // requests and replies, shows nothing and leaves no trace. It needs nothing that belongs to a
 // running turn. It is for one goroutine at a time.
-type Aside struct{ t *Turn }
+type Requester struct{ t *Turn }
 
-// Aside returns an Aside for which hooks see a turn of that number with that input, and the
+// NewRequester returns an Aside for which hooks see a turn of that number with that input, and the
 // history before it.
-func (th *Thread) Aside(ctx context.Context, in message.Message, history message.Messages, number int) *Aside {
+func (th *Thread) NewRequester(ctx context.Context, in message.Message, history message.Messages, number int) *Requester {
 	a := th.Agent
 	t := &Turn{ledger: new(ledger)}
 	t.identity = identity{env: th.Env, thread: th, id: th.Env.NewID(), started: th.Env.Now()}
-	t.resources = resources{answers: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
-	t.contexts = contexts{ctx: ctx, durable: context.WithoutCancel(ctx)}
-	t.answer.yield = t.consumer()
+	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
+	t.contexts = contexts{ctx: ctx, noCancel: context.WithoutCancel(ctx)}
+	t.response.yield = t.consumer()
 	t.place, t.teller = hook.NewTurn(hook.TurnData{
-		Conversation: th.Place, Session: th.attached(hook.SessionResume).place, ID: t.id, Number: number, Started: t.started,
+		Conversation: th.Place, Session: th.ensureSession(hook.SessionResume).place, ID: t.id, Number: number, Started: t.started,
 		Input: message.Input{Messages: message.ListOf(in)}, Limits: t.cfg.Limits, Now: th.Env.Now,
 	})
 	t.teller.Tell(hook.Standing{History: history})
-	return &Aside{t}
+	return &Requester{t}
 }
 
 // Spent returns what the requests have used, also those that failed.
-func (a *Aside) Spent() (message.Usage, hook.Cost) { return a.t.spent() }
+func (a *Requester) Spent() (message.Usage, hook.Cost) { return a.t.spent() }
 
 // Ask makes one request and returns the reply as the hooks have left it. Model "" is the
 // agent's.
-func (a *Aside) Ask(model, system string, in message.Message) (message.ModelReply, error) {
+func (a *Requester) Ask(model, system string, in message.Message) (message.ModelReply, error) {
 	t := a.t
 	t.number++
 	t.attempts = attempts{}
@@ -62,9 +62,9 @@ func (t *Turn) askAside(req message.ModelRequest) (message.ModelReply, error) {
 		if reply, err = t.rewriteReply(t.ctx, reply); err != nil {
 			return reply, err
 		}
-		switch v := t.judge(reply); v.Kind {
+		switch v := t.askAfterModel(reply); v.Kind {
 		case hook.AnswerStop:
-			t.stopped(v)
+			t.signalStop(v)
 			err = t.refusal()
 		case hook.AnswerRetry, hook.AnswerReject:
 			err = rejection(v)
@@ -81,7 +81,7 @@ func (t *Turn) attemptAside(req message.ModelRequest) (reply message.ModelReply,
 		return reply, false, err
 	}
 	began := t.env.Now()
-	reply, ok := t.responded(req)
+	reply, ok := t.askBeforeModel(req)
 	if !ok {
 		return reply, false, t.refusal()
 	}
@@ -100,17 +100,17 @@ func (t *Turn) attemptAside(req message.ModelRequest) (reply message.ModelReply,
 
 // recoversAside is recovers for what nobody is shown.
 func (t *Turn) recoversAside(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
-	d, failure := t.onFailure(req.Model, err)
+	d, failure := t.askModelError(req.Model, err)
 	switch d.Verdict().Kind {
 	case hook.AnswerRespond:
-		return finished(d.Reply()), false, nil
+		return withFinish(d.Reply()), false, nil
 	case hook.AnswerNone:
 		return reply, false, fmt.Errorf("%w: %w", ErrSummary, err)
 	}
 	if !t.attempts.retry() {
-		return reply, false, tooMany(err)
+		return reply, false, tooManyRetries(err)
 	}
-	if !t.prepare(d, failure) {
+	if !t.prepareRetry(d, failure) {
 		return reply, false, context.Cause(t.ctx)
 	}
 	return reply, true, nil
@@ -118,12 +118,12 @@ func (t *Turn) recoversAside(req message.ModelRequest, err error) (reply message
 
 // streamAside is stream for what nobody is shown.
 func (t *Turn) streamAside(req message.ModelRequest) (message.ModelReply, error) {
-	t.answer = answer{yield: t.answer.yield, held: true}
+	t.response = response{yield: t.response.yield, held: true}
 	t.consume(req)
-	if t.answer.err != nil {
-		return t.answer.collector.Partial(), t.answer.err
+	if t.response.err != nil {
+		return t.response.collector.Partial(), t.response.err
 	}
-	return t.answer.collector.Reply()
+	return t.response.collector.Reply()
 }
 
 // refusal is why a request made aside was not answered.

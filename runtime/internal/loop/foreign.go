@@ -15,28 +15,28 @@ import (
 // abandon; see package drive. The owner then ends the turn in its place; see
 // abandoned_turn.go.
 
-// away says that the loop is about to call foreign code. A nil turn has no loop.
+// enterForeign says that the loop is about to call foreign code. A nil turn has no loop.
 // What the call is handed is read before: the turn may be its successor's from here on.
-func (t *Turn) away(p hook.Point) {
+func (t *Turn) enterForeign(p hook.Point) {
 	if t != nil {
 		t.loop.Enter(p)
 	}
 }
 
-// back says that the loop is back; false if it was abandoned.
-func (t *Turn) back() bool { return t == nil || t.loop.Back() }
+// tryExitForeign says that the loop is back; false if it was abandoned.
+func (t *Turn) tryExitForeign() bool { return t == nil || t.loop.Back() }
 
-// returned is back. It ends the goroutine of a loop that was abandoned.
-func (t *Turn) returned() {
+// exitForeign is back. It ends the goroutine of a loop that was abandoned.
+func (t *Turn) exitForeign() {
 	if t != nil {
 		t.loop.Return()
 	}
 }
 
-// caught is deferred around a call of the hook, behind away: a panic becomes *err.
-func (t *Turn) caught(p hook.Point, err *error) {
+// exitForeignRecovering is deferred around a call of the hook, behind away: a panic becomes *err.
+func (t *Turn) exitForeignRecovering(p hook.Point, err *error) {
 	v := recover()
-	t.returned()
+	t.exitForeign()
 	if v != nil {
 		*err = failure.OfPanic(p, v)
 	} else if *err != nil {
@@ -104,47 +104,47 @@ func InBackground(ctx context.Context) (turn string, ok bool) {
 	return turn, ok
 }
 
-// Of returns the turn whose loop the context is of, for the log; nil if it is of none.
-func Of(ctx context.Context) stream.Loop {
+// TurnOf returns the turn whose loop the context is of, for the log; nil if it is of none.
+func TurnOf(ctx context.Context) stream.Loop {
 	if t, _ := ctx.Value(turnKey{}).(*Turn); t != nil {
 		return t
 	}
 	return nil
 }
 
-// LeftBehind implements stream.Loop.
-func (t *Turn) LeftBehind() bool { return t.loop.Abandoned() }
+// Abandoned implements stream.Loop.
+func (t *Turn) Abandoned() bool { return t.loop.Abandoned() }
 
 // turnJob is what a loop has to do.
 type turnJob struct {
-	do func(*Turn) hook.TurnOutcome
-	in Input
+	run   func(*Turn) hook.TurnOutcome
+	input Input
 	// child says which call has started the turn if it is a child, else nil.
 	child *hook.EventDetail
-	// was is the turn that was interrupted, and on says that it is gone on with.
-	was *durable.Interrupted
-	on  bool
+	// interrupted is the turn that was interrupted, and on says that it is gone on with.
+	interrupted *durable.Interrupted
+	resume      bool
 }
 
 // drive runs the loop of the turn and returns the turn when it has ended: another one
 // if the loop was abandoned. The owner waits until ctx has ended or the turn's limit of
 // time is reached, and then as long as a cancelled turn may take.
 func (t *Turn) drive(ctx context.Context) *Turn {
-	t.until = ctx
-	t.env.Loops.Start(&t.loop, func() { t.out = t.job.do(t) })
+	t.ownerCtx = ctx
+	t.env.Loops.Start(&t.loop, func() { t.out = t.job.run(t) })
 	if !t.loop.Wait(ctx) && !t.loop.WaitOrAbandon(t.patience()) {
-		return t.endLeft()
+		return t.endAbandoned()
 	}
 	t.loop.Release()
 	if !t.loop.Finished() { // a hook has ended the goroutine
-		return t.endUnplayed()
+		return t.endAfterGoexit()
 	}
 	return t
 }
 
 // patience is how long the owner waits for the cancelled turn.
 func (t *Turn) patience() drive.Patience {
-	return drive.Patience{Grace: t.grace(), Last: t.leavesAt(), Looks: looks, Abandon: func(p hook.Point) func() {
+	return drive.Patience{Grace: t.grace(), Last: t.abandonDeadline(), Looks: looks, Abandon: func(p hook.Point) func() {
 		what := t.thread.Agent.Hooks.At(p)
 		t.env.Abandoned.Add(what)
 		return func() { t.env.Abandoned.Ended(what) }
@@ -159,15 +159,15 @@ const (
 	reserve = 3
 )
 
-// endsBy is when a cancelled turn has ended at the latest: two grace periods after its
+// endDeadline is when a cancelled turn has ended at the latest: two grace periods after its
 // cancellation. A child has ended by when its parent's loop has to be back.
-func (t *Turn) endsBy() time.Time {
+func (t *Turn) endDeadline() time.Time {
 	if by := t.deadline.Load(); by != nil {
 		return *by
 	}
 	by := time.Now().Add(2 * t.grace())
 	if p := t.parent; p != nil && p.deadline.Load() != nil {
-		if at := p.leavesAt(); at.Before(by) {
+		if at := p.abandonDeadline(); at.Before(by) {
 			by = at
 		}
 	}
@@ -175,16 +175,16 @@ func (t *Turn) endsBy() time.Time {
 	return by
 }
 
-// leavesAt is when the loop of a cancelled turn is left behind whatever it does.
-func (t *Turn) leavesAt() time.Time { return t.endsBy().Add(-reserve * t.grace() / looks) }
+// abandonDeadline is when the loop of a cancelled turn is left behind whatever it does.
+func (t *Turn) abandonDeadline() time.Time { return t.endDeadline().Add(-reserve * t.grace() / looks) }
 
-// toTell is how long hooks and observers may take to be told of the end of a turn whose
+// deliveryTime is how long hooks and observers may take to be told of the end of a turn whose
 // loop was left behind.
-func (t *Turn) toTell() time.Duration {
-	return max(min(t.grace(), time.Until(t.endsBy())), t.grace()/looks)
+func (t *Turn) deliveryTime() time.Duration {
+	return max(min(t.grace(), time.Until(t.endDeadline())), t.grace()/looks)
 }
 
 // outOfTime reports whether a cancelled turn has no time to begin with more.
 func (t *Turn) outOfTime() bool {
-	return t.deadline.Load() != nil && time.Until(t.leavesAt()) < t.grace()/looks*reserve
+	return t.deadline.Load() != nil && time.Until(t.abandonDeadline()) < t.grace()/looks*reserve
 }

@@ -61,22 +61,6 @@ func (th *Thread) cutText(ev *hook.Event) {
 	}
 }
 
-// emitLast posts the event with which the loop of t was left behind, unless it has its
-// number: then it is told, or queued.
-func (n *Turn) emitLast(t *Turn) {
-	if t.emitting == nil || n.thread.Log.Numbered(t.emitting) {
-		return
-	}
-	if n.parent != nil {
-		t.beginEvents(nil) // the loop may have said that its turn is over
-	}
-	n.event = *t.emitting
-	n.post(&n.event, t.emittingHow)
-	if t.emitting == &t.end {
-		n.end = n.event
-	}
-}
-
 // commitThenEmit delivers the events of emit after write has returned. Where the store keeps
 // events it calls emit first and holds the delivery, so that write stores the events too.
 func (t *Turn) commitThenEmit(emit, write func()) {

@@ -26,7 +26,7 @@ func coreOf(a *Agent, err error) (*loop.Agent, error) {
 }
 
 // TrackGuestTurn implements loop.Owner.
-func (a *Agent) TrackGuestTurn(th *loop.Thread) (dismiss func(), err error) {
+func (a *Agent) TrackGuestTurn(th *loop.Thread) (untrack func(), err error) {
 	c := th.Host.(*host).conv
 	a.keepChild(c) // first, so that who cancels the agent's turns finds it
 	if err := a.enter(); err != nil {

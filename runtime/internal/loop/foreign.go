@@ -11,29 +11,29 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
-// The loop of a turn runs on a goroutine that its owner, who has called Send, can
-// abandon; see package drive. The owner then ends the turn in its place; see
-// abandoned_turn.go.
+// Hooks, observers and models are foreign code. The loop marks every call of it, because the
+// owner can abandon the loop only during such a call; see package drive and abandoned_turn.go.
 
-// enterForeign says that the loop is about to call foreign code. A nil turn has no loop.
-// What the call is handed is read before: the turn may be its successor's from here on.
+// enterForeign marks that the loop is about to call foreign code at the point. Read the
+// arguments of the call before: from here on the owner may take the turn over. A nil turn has
+// no loop.
 func (t *Turn) enterForeign(p hook.Point) {
 	if t != nil {
 		t.loop.Enter(p)
 	}
 }
 
-// tryExitForeign says that the loop is back; false if it was abandoned.
+// tryExitForeign marks that foreign code has returned. It is false if the loop was abandoned.
 func (t *Turn) tryExitForeign() bool { return t == nil || t.loop.Back() }
 
-// exitForeign is back. It ends the goroutine of a loop that was abandoned.
+// exitForeign is tryExitForeign, but ends the goroutine of an abandoned loop.
 func (t *Turn) exitForeign() {
 	if t != nil {
 		t.loop.Return()
 	}
 }
 
-// exitForeignRecovering is deferred around a call of the hook, behind away: a panic becomes *err.
+// exitForeignRecovering is deferred after enterForeign. A panic of the hook becomes *err.
 func (t *Turn) exitForeignRecovering(p hook.Point, err *error) {
 	v := recover()
 	t.exitForeign()
@@ -44,7 +44,7 @@ func (t *Turn) exitForeignRecovering(p hook.Point, err *error) {
 	}
 }
 
-// turnContext is the context of a turn, by which hosts know who asks them.
+// turnContext is the context of a turn. Hosts find the turn that calls them in it.
 type turnContext struct {
 	context.Context
 	turn *Turn
@@ -58,14 +58,14 @@ func (c *turnContext) Value(key any) any {
 	switch key {
 	case turnKey{}:
 		return c.turn
-	case backgroundKey{}: // a background run may have started this one
+	case backgroundKey{}: // a background run may have started this turn
 		return nil
 	}
 	return c.Context.Value(key)
 }
 
-// lastingContext is a turn's context without its end. It is part of the turn, because one
-// of context.WithoutCancel is an allocation.
+// lastingContext has the values of a turn's context and never ends. It is part of the turn,
+// because context.WithoutCancel allocates.
 type lastingContext struct{ turn *Turn }
 
 // Deadline implements context.Context.
@@ -80,9 +80,8 @@ func (lastingContext) Err() error { return nil }
 // Value implements context.Context.
 func (c *lastingContext) Value(key any) any { return c.turn.turnCtx.Value(key) }
 
-// Abandoned reports whether the context is of a turn whose loop was abandoned: what comes
-// from there is of no turn any more, and not of the next one. A background run is not
-// abandoned with its turn.
+// Abandoned reports whether the context belongs to a turn whose loop was abandoned. Calls with
+// it belong to no turn. A background run is not abandoned with its turn.
 func Abandoned(ctx context.Context) bool {
 	t, _ := ctx.Value(turnKey{}).(*Turn)
 	_, background := InBackground(ctx)
@@ -93,18 +92,19 @@ func Abandoned(ctx context.Context) bool {
 type backgroundKey struct{}
 
 // BackgroundContext returns the context of a background run that the turn with the id started;
-// "" is none. Hosts know by it that whoever asks is not within a turn, whichever may run.
+// "" is none. Calls of a host with it are outside of any turn.
 func BackgroundContext(ctx context.Context, turn string) context.Context {
 	return context.WithValue(ctx, backgroundKey{}, turn)
 }
 
-// InBackground reports whether the context is of a background run, and which turn started it.
+// InBackground reports whether the context belongs to a background run, and which turn started
+// the run.
 func InBackground(ctx context.Context) (turn string, ok bool) {
 	turn, ok = ctx.Value(backgroundKey{}).(string)
 	return turn, ok
 }
 
-// TurnOf returns the turn whose loop the context is of, for the log; nil if it is of none.
+// TurnOf returns the turn that the context belongs to, for the log; nil is none.
 func TurnOf(ctx context.Context) stream.Loop {
 	if t, _ := ctx.Value(turnKey{}).(*Turn); t != nil {
 		return t
@@ -112,23 +112,24 @@ func TurnOf(ctx context.Context) stream.Loop {
 	return nil
 }
 
-// Abandoned implements stream.Loop.
+// Abandoned implements [stream.Loop].
 func (t *Turn) Abandoned() bool { return t.loop.Abandoned() }
 
-// turnJob is what a loop has to do.
+// turnJob is the job of a loop.
 type turnJob struct {
 	run   func(*Turn) hook.TurnOutcome
 	input Input
-	// child says which call has started the turn if it is a child, else nil.
+	// child names the call that started a child; nil for other turns.
 	child *hook.EventDetail
-	// interrupted is the turn that was interrupted, and on says that it is gone on with.
+	// interrupted is the journal of an interrupted turn. If resume is false, the job ends that
+	// turn without asking the model.
 	interrupted *durable.Interrupted
 	resume      bool
 }
 
-// drive runs the loop of the turn and returns the turn when it has ended: another one
-// if the loop was abandoned. The owner waits until ctx has ended or the turn's limit of
-// time is reached, and then as long as a cancelled turn may take.
+// drive runs the loop of the turn and returns the ended turn: its successor if the loop was
+// abandoned. When ctx ends or the time limit is reached, the owner waits for as long as a
+// cancelled turn may take.
 func (t *Turn) drive(ctx context.Context) *Turn {
 	t.ownerCtx = ctx
 	t.env.Loops.Start(&t.loop, func() { t.out = t.job.run(t) })
@@ -142,7 +143,7 @@ func (t *Turn) drive(ctx context.Context) *Turn {
 	return t
 }
 
-// patience is how long the owner waits for the cancelled turn.
+// patience is how long the owner waits for a cancelled turn.
 func (t *Turn) patience() drive.Patience {
 	return drive.Patience{Grace: t.grace(), Last: t.abandonDeadline(), Looks: looks, Abandon: func(p hook.Point) func() {
 		what := t.thread.Agent.Hooks.At(p)
@@ -151,16 +152,16 @@ func (t *Turn) patience() drive.Patience {
 	}}
 }
 
-// looks is how often a cancelled turn is looked at in a grace period, and reserve is how
-// many of these looks are left for the end of a turn whose loop is left behind: one until
-// the owner looks, one to get the delivery of events, one to tell of the end.
+// looks is how often the owner looks at a cancelled turn in a grace period. The end of an
+// abandoned turn takes reserve times that interval: one until the owner looks, one to seize the
+// delivery of events, one to deliver the end.
 const (
 	looks   = 8
 	reserve = 3
 )
 
 // endDeadline is when a cancelled turn has ended at the latest: two grace periods after its
-// cancellation. A child has ended by when its parent's loop has to be back.
+// cancellation, and for a child before the owner of its parent abandons the parent.
 func (t *Turn) endDeadline() time.Time {
 	if by := t.deadline.Load(); by != nil {
 		return *by
@@ -175,29 +176,29 @@ func (t *Turn) endDeadline() time.Time {
 	return by
 }
 
-// abandonDeadline is when the loop of a cancelled turn is left behind whatever it does.
+// abandonDeadline is when the owner abandons the loop of a cancelled turn at the latest.
 func (t *Turn) abandonDeadline() time.Time { return t.endDeadline().Add(-reserve * t.grace() / looks) }
 
-// deliveryTime is how long hooks and observers may take to be told of the end of a turn whose
-// loop was left behind.
+// deliveryTime is how long hooks and observers may take for the last events of an abandoned
+// turn.
 func (t *Turn) deliveryTime() time.Duration {
 	return max(min(t.grace(), time.Until(t.endDeadline())), t.grace()/looks)
 }
 
-// outOfTime reports whether a cancelled turn has no time to begin with more.
+// outOfTime reports whether a cancelled turn has too little time to start more work.
 func (t *Turn) outOfTime() bool {
 	return t.deadline.Load() != nil && time.Until(t.abandonDeadline()) < t.grace()/looks*reserve
 }
 
-// A composite isolates its members, applies their fail policies and tells of failures
-// that it has dealt with. What it leaves to the runtime is the failure that its answer
-// carries, and panics of the methods of [hook.Hook] that have no error.
+// A composite isolates its members, applies their fail policies and emits the failures that it
+// has handled. The runtime handles the failure that a decision carries, and panics of the
+// methods of [hook.Hook] that return no error.
 
-// decision is what the decision types have in common.
+// decision is any type of decision.
 type decision interface{ Verdict() hook.Verdict }
 
-// exitForeignDecided says that the loop is back with the answer of the deciders of a point, and
-// tells of the failure that it carries.
+// exitForeignDecided is exitForeign after hooks decided. It emits the failure that the decision
+// carries.
 func exitForeignDecided[D decision](ctx context.Context, t *Turn, d D) D {
 	t.exitForeign()
 	if f := d.Verdict().Failure; f != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// setGuest makes another agent answer the turn: with text only. It is waited
-// for when that agent is unregistered; the end of the turn ends the visit.
+// setGuest makes another agent answer the turn, in text and without tools. Unregistering that
+// agent waits for the end of the turn.
 func (t *Turn) setGuest(name string) error {
 	guest, err := t.env.Agent(name)
 	if err != nil {
@@ -37,7 +37,7 @@ func (t *Turn) setGuest(name string) error {
 	return nil
 }
 
-// guestName is the name of the agent that answers if it is not the conversation's own.
+// guestName is the name of the guest that answers; "" if the conversation's own agent does.
 func (t *Turn) guestName() string {
 	if t.answering == t.thread.Agent {
 		return ""
@@ -45,8 +45,8 @@ func (t *Turn) guestName() string {
 	return t.answering.Name
 }
 
-// attributeMessages shows the answering agent who said what, where several agents have
-// spoken. It is not stored: another agent sees the same history in another way.
+// attributeMessages marks the messages of other agents for the agent that answers. The marks
+// are not stored, because they differ from agent to agent.
 func (t *Turn) attributeMessages() {
 	me := t.guestName()
 	if me == "" && !t.thread.guestSpoke {
@@ -66,7 +66,7 @@ func (t *Turn) attributeMessages() {
 	}
 }
 
-// withAuthor is a message of somebody else, with its text in a tag.
+// withAuthor puts the text of another agent's message into a tag with its name.
 func (t *Turn) withAuthor(m message.Message) message.Message {
 	who := m.From
 	if who == "" {

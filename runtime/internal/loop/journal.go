@@ -9,7 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// turnEntry is the entry of the turn itself.
+// turnEntry is the journal entry that names the turn.
 func (t *Turn) turnEntry() store.Entry {
 	return durable.Turn{
 		ID: t.id, Number: t.place.Number(), From: t.firstMessage, Started: t.started, Resumed: t.resumed, Guest: t.guestName(),
@@ -17,8 +17,8 @@ func (t *Turn) turnEntry() store.Entry {
 	}.Entry()
 }
 
-// journalStart keeps what is about to happen: the reply, the calls that will run, and
-// the results of those that will not. False if that failed: then nothing may run.
+// journalStart journals the reply, the calls that are about to run, and the results of the
+// others. If it returns false, no call may run.
 func (t *Turn) journalStart(reply message.ModelReply, calls []call) bool {
 	if !t.thread.Lease.Journals() {
 		return true
@@ -36,14 +36,14 @@ func (t *Turn) journalStart(reply message.ModelReply, calls []call) bool {
 	return t.journal(entries)
 }
 
-// journalResult keeps a result while other calls of the step still run.
+// journalResult journals a result while other calls of the step still run.
 func (t *Turn) journalResult(c *call) {
 	if t.thread.Lease.Journals() {
 		t.journal([]store.Entry{c.resultEntry()})
 	}
 }
 
-// journal adds to the journal, with the events and states that have come up.
+// journal adds entries, and stores new events and states with them.
 func (t *Turn) journal(entries []store.Entry) bool {
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
 		seqs, err := t.thread.Lease.Note(t.noCancel, store.Note{Entries: entries, Events: events, States: states})
@@ -52,8 +52,8 @@ func (t *Turn) journal(entries []store.Entry) bool {
 	})
 }
 
-// journalEnd journals how the turn ends as soon as that is certain, because hooks may still
-// take their time before it has ended.
+// journalEnd journals how the turn ends as soon as that is certain: the process may die while
+// hooks delay the end.
 func (t *Turn) journalEnd() {
 	if !t.thread.Lease.Journals() || t.endStored || t.leaseLost {
 		return
@@ -65,7 +65,7 @@ func (t *Turn) journalEnd() {
 	})
 }
 
-// endEntry is how the turn ends as things stand.
+// endEntry is the journal entry of how the turn would end now.
 func (t *Turn) endEntry() store.Entry {
 	end := durable.End{At: t.history.stored.Len(), Signals: t.activeSignals()}
 	for _, err := range t.errs {
@@ -78,16 +78,15 @@ func (c *call) resultEntry() store.Entry {
 	return durable.Result{Outcome: c.end.Outcome, Duration: c.end.Duration}.Entry(c.at.ID(), c.message())
 }
 
-// failStore notes that the store has failed. What could not be stored is tried
-// again when the turn ends, unless the conversation is somebody else's by now.
+// failStore fails the turn because the store failed. The end of the turn tries the write again,
+// unless another process has continued the conversation.
 func (t *Turn) failStore(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", PublicText(err))
 	t.leaseLost = t.thread.Lease.Failed(t.noCancel, err) || t.leaseLost
 }
 
-// commit stores what has been added to the history since the last time. It does
-// so although the turn may have been cancelled.
+// commit stores the messages added since the last commit, also if the turn was cancelled.
 func (t *Turn) commit(turnEnds bool) bool {
 	return t.append(store.Append{TurnEnds: turnEnds})
 }
@@ -104,13 +103,9 @@ func (t *Turn) append(a store.Append) bool {
 	})
 }
 
-// The states that hooks have in a conversation are written with whatever a turn
-// writes next, a note or an append, so that they are never ahead of what they tell
-// of, nor behind it. They are read when the conversation is first looked at, and
-// again when its lease is claimed: somebody else may have written them.
-
-// write hands w what every write takes along: events and states that the store does
-// not have yet. False if something could not be stored; then the turn fails.
+// write calls w with the events and states that the store does not have yet. Every write of a
+// turn stores them too, so stored states always match the stored events and messages. It is
+// false if something could not be stored; then the turn fails.
 func (t *Turn) write(w func([]store.Event, []hook.StateValue) error) bool {
 	unkept, err := t.thread.Lease.Write(w)
 	if unkept != nil {
@@ -122,11 +117,11 @@ func (t *Turn) write(w func([]store.Event, []hook.StateValue) error) bool {
 	return errors.Join(unkept, err) == nil
 }
 
-// failStates notes that a state cannot be written, whatever the store does.
+// failStates fails the turn because the state of a hook cannot be encoded.
 func (t *Turn) failStates(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", PublicText(err))
-	if t.outcomeFixed { // nobody asks for the errors any more
+	if t.outcomeFixed { // the outcome no longer takes errors
 		t.emit(hook.Event{Kind: event.Diagnostic, Text: PublicText(err)})
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Requester asks models outside of turns, for the agent of a thread: it passes the points about
-// requests and replies, shows nothing and leaves no trace. It needs nothing that belongs to a
-// running turn. It is for one goroutine at a time.
+// Requester makes model requests outside of turns, for the agent of a thread. Its requests and
+// replies pass the hooks' points about models, but their text is neither emitted nor stored.
+// It shares no state with a running turn. It is for one goroutine at a time.
 type Requester struct{ t *Turn }
 
-// NewRequester returns an Aside for which hooks see a turn of that number with that input, and the
-// history before it.
+// NewRequester returns a Requester. Hooks see its requests in a turn with that number and
+// input, after the history. The requests end with ctx.
 func (th *Thread) NewRequester(ctx context.Context, in message.Message, history message.Messages, number int) *Requester {
 	a := th.Agent
 	t := &Turn{ledger: new(ledger)}
@@ -31,27 +31,22 @@ func (th *Thread) NewRequester(ctx context.Context, in message.Message, history 
 	return &Requester{t}
 }
 
-// Spent returns what the requests have used, also those that failed.
-func (a *Requester) Spent() (message.Usage, hook.Cost) { return a.t.spent() }
+// Spent returns the usage of all requests, also of failed ones.
+func (r *Requester) Spent() (message.Usage, hook.Cost) { return r.t.spent() }
 
-// Ask makes one request and returns the reply as the hooks have left it. Model "" is the
-// agent's.
-func (a *Requester) Ask(model, system string, in message.Message) (message.ModelReply, error) {
-	t := a.t
+// Ask makes one request, with retries, and returns the reply as the hooks have rewritten it.
+// The model is the agent's if model is "".
+func (r *Requester) Ask(model, system string, in message.Message) (message.ModelReply, error) {
+	t := r.t
 	t.number++
 	t.attempts = attempts{}
 	t.step = hook.NewStep(t.place, t.number, cmp.Or(model, t.cfg.Model.Name))
-	return t.askAside(message.ModelRequest{
+	req := message.ModelRequest{
 		System: system, Messages: message.MessagesOf(in),
 		Choice: message.ToolChoice{Mode: message.ToolChoiceNone}, MaxTokens: t.cfg.Model.MaxTokens,
-	})
-}
-
-// askAside asks the model of the step and returns the reply as the hooks have left
-// it. It shows nothing.
-func (t *Turn) askAside(req message.ModelRequest) (message.ModelReply, error) {
+	}
 	for {
-		reply, again, err := t.attemptAside(req)
+		reply, again, err := r.attempt(req)
 		if again {
 			continue
 		}
@@ -65,7 +60,7 @@ func (t *Turn) askAside(req message.ModelRequest) (message.ModelReply, error) {
 		switch v := t.askAfterModel(reply); v.Kind {
 		case hook.AnswerStop:
 			t.signalStop(v)
-			err = t.refusal()
+			err = r.refusal()
 		case hook.AnswerRetry, hook.AnswerReject:
 			err = rejection(v)
 		}
@@ -73,9 +68,10 @@ func (t *Turn) askAside(req message.ModelRequest) (message.ModelReply, error) {
 	}
 }
 
-// attemptAside makes one request and returns the reply, why there is none, or that
-// it has to be made again.
-func (t *Turn) attemptAside(req message.ModelRequest) (reply message.ModelReply, again bool, err error) {
+// attempt makes one request. It returns the reply or the error, or that the request has to be
+// made again.
+func (r *Requester) attempt(req message.ModelRequest) (reply message.ModelReply, again bool, err error) {
+	t := r.t
 	req.Model = t.step.Model()
 	if req, err = t.rewriteRequest(req); err != nil {
 		return reply, false, err
@@ -83,13 +79,13 @@ func (t *Turn) attemptAside(req message.ModelRequest) (reply message.ModelReply,
 	began := t.env.Now()
 	reply, ok := t.askBeforeModel(req)
 	if !ok {
-		return reply, false, t.refusal()
+		return reply, false, r.refusal()
 	}
 	if reply.Finish == "" {
 		t.attempts.add(began)
-		if reply, err = t.streamAside(req); err != nil {
+		if reply, err = r.stream(req); err != nil {
 			t.spend(req.Model, reply.Usage)
-			if reply, again, err = t.recoversAside(req, err); again || err != nil {
+			if reply, again, err = r.handleError(req, err); again || err != nil {
 				return reply, again, err
 			}
 		}
@@ -98,8 +94,9 @@ func (t *Turn) attemptAside(req message.ModelRequest) (reply message.ModelReply,
 	return reply, false, nil
 }
 
-// recoversAside is recovers for what nobody is shown.
-func (t *Turn) recoversAside(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
+// handleError is Turn.handleModelError without events.
+func (r *Requester) handleError(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
+	t := r.t
 	d, failure := t.askModelError(req.Model, err)
 	switch d.Verdict().Kind {
 	case hook.AnswerRespond:
@@ -116,8 +113,9 @@ func (t *Turn) recoversAside(req message.ModelRequest, err error) (reply message
 	return reply, true, nil
 }
 
-// streamAside is stream for what nobody is shown.
-func (t *Turn) streamAside(req message.ModelRequest) (message.ModelReply, error) {
+// stream is Turn.stream without events.
+func (r *Requester) stream(req message.ModelRequest) (message.ModelReply, error) {
+	t := r.t
 	t.response = response{yield: t.response.yield, held: true}
 	t.consume(req)
 	if t.response.err != nil {
@@ -126,12 +124,12 @@ func (t *Turn) streamAside(req message.ModelRequest) (message.ModelReply, error)
 	return t.response.collector.Reply()
 }
 
-// refusal is why a request made aside was not answered.
-func (t *Turn) refusal() error {
-	for _, s := range t.signals {
+// refusal is the error of a request that a hook has refused.
+func (r *Requester) refusal() error {
+	for _, s := range r.t.signals {
 		if s.Reason == hook.StopStopRequested {
 			return rejection(hook.Verdict{By: s.By, Reason: s.Text})
 		}
 	}
-	return joinErrors(t.errs)
+	return joinErrors(r.t.errs)
 }

@@ -29,7 +29,7 @@ type Agent struct {
 // Owner is the registration of an agent in package runtime.
 type Owner interface {
 	// TrackGuestTurn counts the running turn of the thread as one of the agent's until untrack
-	// is called: unregistering the agent cancels that turn and waits for it.
+	// is called: a call that cancels the agent's turns cancels it too, and waits for it.
 	TrackGuestTurn(th *Thread) (untrack func(), err error)
 	// Child makes the conversation of a child turn, below the parent's. The caller calls Drop.
 	Child(rec store.Record, parent *Thread) Child

@@ -16,45 +16,43 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 )
 
-// maxRounds is how often one call may be modified and asked about before it is
+// maxRounds is how often the hooks decide about one call whose arguments change, before it is
 // denied.
 const maxRounds = 3
 
-// call is one tool call on its way through the step.
+// call is the state of one tool call.
 type call struct {
-	// runner is set as long as the call is bound.
+	// runner is nil unless the call is bound.
 	runner hook.Runner
-	// run is nil until the call may run. The owner of a turn whose loop was left behind
-	// gives it up.
+	// run is nil until the call may run. The owner of an abandoned turn abandons it.
 	run *toolrun.Run
-	// at is the place, with the arguments as they stand; first is its first one.
+	// at is the call as hooks see it, with its present arguments; first has the model's.
 	at    *hook.ToolCall
 	first hook.ToolCall
 	grant hook.Grant
-	// parsed: a repair gave the call arguments that are JSON. cut: the model's answer ended
+	// parsed: a repair gave the call arguments that are JSON. cutOff: the model's answer ended
 	// at its token limit, perhaps within this call.
 	parsed, cutOff bool
-	// afterToolCalled: AfterTool is or was told of its end.
+	// afterToolCalled is set before AfterTool is called.
 	afterToolCalled bool
-	// finished: everything that happens to a call after its end has happened, and
-	// told: clients know, which they do once it is written down.
+	// finished: finishCall has returned. resultEmitted: its result is emitted, which happens
+	// after it is stored.
 	finished, resultEmitted bool
-	// startEmitted: clients know that the call is there. asked: they know that it waits for
-	// an approval.
+	// startEmitted is about call_start. awaitsApproval: clients know that it waits for a person.
 	startEmitted, awaitsApproval bool
-	// mayHaveRun: a process before this one may have run it, and its result is not known.
+	// mayHaveRun: an earlier process may have run it, and its result is unknown.
 	mayHaveRun bool
-	// end has no outcome as long as the call may still run. Once the clients have
-	// been told it never changes: events share it.
+	// end has no outcome while the call may still run. It does not change after it is emitted:
+	// events share it.
 	end hook.CallEnd
 	// context is what AfterTool adds for the model.
 	context message.List[string]
 }
 
-// setResult answers the call without running it.
+// setResult gives the call an outcome and a result.
 func (c *call) setResult(o message.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
 
-// hasOutcome reports whether the call has ended or does not run.
+// hasOutcome reports whether the call has ended or will not run.
 func (c *call) hasOutcome() bool { return c.end.Outcome != "" }
 
 // newCalls returns the tool calls of a reply, in the model's order.
@@ -95,9 +93,8 @@ func (t *Turn) toolNames(calls []call) message.List[string] {
 	return t.view.Names(names...)
 }
 
-// runCalls takes the calls of a reply through their gates, runs what is let
-// through, and stores the reply with all results. It reports whether the turn
-// goes on.
+// runCalls takes the calls of a reply through their gates, runs those that pass, and stores the
+// reply with all results. It reports whether the turn continues.
 func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
 	t.openCalls = openCalls{content: reply.Content, calls: calls}
@@ -116,8 +113,7 @@ func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 	return t.finishCalls(reply, calls)
 }
 
-// finishCalls runs the calls that nobody has refused, and stores the reply with all
-// results.
+// finishCalls runs the calls without an outcome, and stores the reply with all results.
 func (t *Turn) finishCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.refuseRest(calls)
 	for i := range calls {
@@ -146,10 +142,9 @@ func (t *Turn) finishCalls(reply message.ModelReply, calls []call) (more bool) {
 	return stored && !t.hasStop() && !t.hasFailed()
 }
 
-// refuseUnreadable answers the calls whose arguments are no JSON, whatever their owners
-// read into them: like any invalid call, with what is wrong, and the others run. True if
-// there were too many such replies in a row: then the turn ends, and nothing runs. A reply
-// that was cut off at its limit does not count.
+// refuseUnreadable refuses the calls whose arguments are no JSON, even if their owners bound
+// them. The other calls run. After too many such replies in a row it ends the turn, refuses all
+// calls and returns true. A reply that was cut off at its token limit does not count.
 func (t *Turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 	bad := ""
 	for i := range calls {
@@ -191,7 +186,7 @@ func (t *Turn) mustStop() bool { return t.ctx.Err() != nil || t.hasStop() }
 // hasFailed reports whether the turn has failed.
 func (t *Turn) hasFailed() bool { return t.hasSignal(hook.StopError) }
 
-// gate takes one call as far as it gets without running.
+// gate takes one call through its gates: RewriteArgs, BeforeTool and Approve.
 func (t *Turn) gate(c *call) {
 	bound := c.runner != nil && !t.mustStop() && t.rewrite(c)
 	c.startEmitted = true
@@ -221,13 +216,14 @@ func (t *Turn) refuseRest(calls []call) {
 	}
 }
 
-// ensureBound reports whether the call could be bound, now or before.
+// ensureBound binds the call unless it is bound or has an outcome. It reports whether the call
+// is bound.
 func (t *Turn) ensureBound(c *call) bool {
 	return c.runner != nil || !c.hasOutcome() && t.bind(c, c.at)
 }
 
-// bind checks the scope and has the owner bind the call; the call is settled and
-// the answer false if that cannot be done.
+// bind checks the scope and asks the tool's owner to bind the call. If that fails, it sets the
+// result and returns false.
 func (t *Turn) bind(c *call, at *hook.ToolCall) bool {
 	c.at, c.runner, c.parsed = at, nil, false
 	if _, s := t.view.Find(at.Name()); s != scope.Available {
@@ -254,7 +250,7 @@ func (t *Turn) bind(c *call, at *hook.ToolCall) bool {
 		c.at = at.WithArgs(inv.Args())
 	}
 	c.runner = inv.Runner()
-	if t.explained[at.Name()] == at.ID() { // it was repaired, so the model has not seen the schema
+	if t.explained[at.Name()] == at.ID() { // the call was repaired, so the model has not seen the schema
 		delete(t.explained, at.Name())
 	}
 	return true
@@ -267,8 +263,8 @@ func (t *Turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err
 	return inv, owned, nil
 }
 
-// badArguments is the result of a call that could not be bound: what is wrong and, with
-// the first such call of the tool in the turn, the schema.
+// badArguments is the result of a call whose arguments its owner refused. The first such call
+// of a tool in the turn gets the schema too.
 func (t *Turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 	name, id := c.at.Name(), c.at.ID()
 	if first, known := t.explained[name]; known && first != id {
@@ -288,8 +284,8 @@ func (t *Turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 	return message.FailedResult(r.Failure, "The answer was cut off at its token limit within this call: send less at once.\n"+r.Text())
 }
 
-// rewrite lets the hooks change the arguments of a bound call and binds it again
-// if they did. False if the call is settled.
+// rewrite calls RewriteArgs and binds the call again if the arguments changed. It is false if
+// the call has a result now.
 func (t *Turn) rewrite(c *call) bool {
 	t.enterForeign(point.RewriteArgs)
 	args, err := t.hooks.RewriteArgs(t.ctx, c.at, c.at.Args())
@@ -306,8 +302,8 @@ func (t *Turn) rewrite(c *call) bool {
 	return t.bind(c, c.at.WithArgs(args))
 }
 
-// decide asks BeforeTool, and a person where it says so, until the call is
-// settled or may run.
+// decide asks BeforeTool, and a person if BeforeTool says so, until the call may run or has a
+// result.
 func (t *Turn) decide(c *call) {
 	var approved message.JSON
 	asked := false
@@ -331,8 +327,7 @@ func (t *Turn) decide(c *call) {
 	c.setResult(message.OutcomeDenied, message.FailedResult(message.FailDenied, "denied: no agreement on the arguments"))
 }
 
-// applyToolDecision does what the decision says and reports whether a person has to be
-// asked.
+// applyToolDecision applies the decision and reports whether a person has to be asked.
 func (t *Turn) applyToolDecision(c *call, d hook.ToolDecision) (ask bool) {
 	v := d.Verdict()
 	switch {
@@ -358,9 +353,9 @@ func denial(reason string) message.ToolResult {
 	return message.FailedResult(message.FailDenied, reason)
 }
 
-// approve asks for approval. If the person gave other arguments, they are bound
-// and rewritten; what was approved is returned, and that it has to be decided
-// again. Otherwise the call may run or is settled.
+// approve asks a person for approval. If the person changed the arguments, approve binds and
+// rewrites them, and returns the approved arguments and that BeforeTool has to decide again.
+// Otherwise the call may run or has a result.
 func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON, again bool) {
 	defer t.env.Requests.Expect(t.thread.Log.Top().Conversation(), t.id, c.at.ID())()
 	t.emitCall(event.ApprovalAsked, c, asked.Verdict().Reason)
@@ -409,8 +404,8 @@ func (t *Turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 	return t.withArgs(ev, args, hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name()})
 }
 
-// withArgs returns the event with the detail and the arguments, which are shortened to
-// the size of a tool result: the history has them whole.
+// withArgs returns the event with the detail and the arguments. It cuts the arguments to the
+// size of a tool result; the history has them whole.
 func (t *Turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
 	d.Args, ev.Omitted = bound.Args(args, t.env.Limits.Result)
 	return ev.WithDetail(d)
@@ -422,10 +417,9 @@ func (t *Turn) emitApproval(c *call, v hook.Verdict) {
 		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
 }
 
-// args are the arguments as events and the history have them: canonical if the
-// call could be bound, else a JSON object all the same, because every provider
-// takes an object back and a call that nobody can read would end the
-// conversation for good.
+// args are the arguments for events and the history: canonical if the call is bound, else
+// wrapped in a JSON object if need be. Every provider accepts an object; other arguments would
+// make every later request of the conversation fail.
 func (c *call) args() message.JSON {
 	if c.runner != nil {
 		return c.at.Args()
@@ -442,13 +436,12 @@ func (t *Turn) addStepToHistory(reply message.ModelReply, calls []call) {
 	}
 }
 
-// message is the call's result as the history has it.
+// message is the message of the call's result for the history.
 func (c *call) message() message.Message {
 	return message.Message{Role: message.RoleTool, CallID: c.at.ID(), Tool: history.ToolName(c.at.Name()), Result: c.end.Result}
 }
 
-// withArgs puts the arguments, and the names of tools that cannot be, as they are
-// stored in the place of those that the model sent.
+// withArgs replaces the model's arguments, and invalid tool names, by those that are stored.
 func withArgs(content message.List[message.Block], calls []call) message.List[message.Block] {
 	var changed []message.Block
 	n := 0

@@ -6,8 +6,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 )
 
-// execute runs the calls that are not settled, and concludes each as it ends. It does not
-// store or emit the end of the last one: the whole step is stored then.
+// execute runs the calls without an outcome and finishes each as it ends. It stores and emits
+// each result except the last one: the caller then stores the whole step.
 func (t *Turn) execute(reply message.ModelReply, calls []call) {
 	left := 0
 	for i := range calls {
@@ -41,7 +41,7 @@ func (t *Turn) execute(reply message.ModelReply, calls []call) {
 	})
 }
 
-// runs returns the runs of the n calls that are not settled.
+// runs returns the runs of the n calls without an outcome.
 func (t *Turn) runs(calls []call, n int) []toolrun.Run {
 	runs, next := make([]toolrun.Run, n), 0
 	for i := range calls {
@@ -56,7 +56,7 @@ func (t *Turn) runs(calls []call, n int) []toolrun.Run {
 	return runs
 }
 
-// journalAndEmitResult stores and emits that a call has ended.
+// journalAndEmitResult journals the result of a call and emits it.
 func (t *Turn) journalAndEmitResult(c *call) {
 	if !t.thread.Lease.Journals() {
 		t.emitResult(c)
@@ -65,5 +65,6 @@ func (t *Turn) journalAndEmitResult(c *call) {
 	t.commitThenEmit(func() { t.emitResult(c) }, func() { t.journalResult(c) })
 }
 
-// callKey is the same for every attempt at the call, also in another process.
+// callKey is the idempotency key of the call. It is the same for every attempt, also in another
+// process.
 func (t *Turn) callKey(c *call) string { return t.id + "/" + c.at.ID() }

@@ -14,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// ask makes one request and returns the reply as the hooks have left it; false
-// if the turn is over.
+// ask makes one request, with retries, and returns the reply as the hooks have rewritten it. It
+// is false if the turn is over.
 func (t *Turn) ask() (message.ModelReply, bool) {
 	for {
 		reply, again := t.attempt()
@@ -34,8 +34,8 @@ func (t *Turn) ask() (message.ModelReply, bool) {
 	}
 }
 
-// attempt makes one request and returns the reply, or that it has to be made
-// again. A reply without a finish is none: the turn is over.
+// attempt makes one request. It returns the reply, or that the request has to be made again. A
+// reply without a finish means that the turn is over.
 func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 	req, err := t.rewriteRequest(t.request())
 	if err != nil {
@@ -91,7 +91,8 @@ func (t *Turn) request() message.ModelRequest {
 	}
 }
 
-// askBeforeModel asks BeforeModel. A reply without a finish means: ask the model.
+// askBeforeModel asks BeforeModel. A reply without a finish means that the model is asked. It is
+// false if the turn is over.
 func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, bool) {
 	t.response.held = t.hooks.Has(point.RewriteReply)
 	t.enterForeign(point.BeforeModel)
@@ -111,7 +112,7 @@ func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, boo
 	return message.ModelReply{}, true
 }
 
-// stream asks the model and shows its text as it comes, unless it is held back.
+// stream asks the model and emits its text as it arrives, unless the text is held.
 func (t *Turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 	a := &t.response
 	a.collector, a.done, a.shown, a.err = provider.Collector{Limits: t.env.Limits.Reply}, false, false, nil
@@ -124,7 +125,7 @@ func (t *Turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 	return a.collector.Reply()
 }
 
-// consume reads the stream. A panic in provider or wrap ends it with an error.
+// consume reads the stream. A panic in the provider or a wrap ends it with an error.
 func (t *Turn) consume(req message.ModelRequest) {
 	var err error
 	func() {
@@ -145,7 +146,7 @@ func (t *Turn) open(req message.ModelRequest) message.ModelStream {
 	return t.hooks.WrapModel(t.ctx, t.step, req, next)
 }
 
-// wrappedModel is what the wraps of a model call surround.
+// wrappedModel is the model call inside the wraps of WrapModel.
 type wrappedModel struct {
 	provider provider.Provider
 	req      message.ModelRequest
@@ -156,12 +157,12 @@ func (m *wrappedModel) Stream(ctx context.Context) message.ModelStream {
 	return m.provider.Stream(ctx, m.req)
 }
 
-// consumer is the consumer of a stream. It is no method, which as a value would copy
-// every chunk once more.
+// consumer returns the consumer of a stream. It is no method: a method value would copy every
+// chunk once more.
 func (t *Turn) consumer() func(message.Chunk, error) bool {
 	return func(chunk message.Chunk, err error) bool {
 		if !t.tryExitForeign() {
-			return false // the goroutine ends when the stream does
+			return false // consume ends the goroutine when the stream returns
 		}
 		defer t.enterForeign(point.WrapModel)
 		a := &t.response
@@ -169,7 +170,7 @@ func (t *Turn) consumer() func(message.Chunk, error) bool {
 			return false
 		}
 		if err == nil {
-			err = t.ctx.Err() // a provider may not look at the context
+			err = t.ctx.Err() // a provider may ignore the context
 		}
 		if err == nil {
 			err = a.collector.Add(&chunk)
@@ -196,15 +197,15 @@ func (t *Turn) showChunk(kind message.ChunkKind, text string) {
 	}
 }
 
-// maxDelta is the most text of one delta, in bytes: readers hold and send deltas whole.
+// maxDelta is the limit of one delta's text in bytes: readers hold and send deltas whole.
 const maxDelta = 64 << 10
 
-// showText shows text within a segment of its kind.
+// showText emits text within a segment of its kind.
 func (t *Turn) showText(kind message.BlockKind, text string) {
 	for len(text) > maxDelta {
 		end := character.Border(text, maxDelta, -1)
 		if end == 0 {
-			end = maxDelta // it is one character, and no reader shows it
+			end = maxDelta // one character is longer than this, and no reader shows it
 		}
 		t.showDelta(kind, text[:end])
 		text = text[end:]
@@ -214,7 +215,7 @@ func (t *Turn) showText(kind message.BlockKind, text string) {
 	}
 }
 
-// showDelta shows one piece of text.
+// showDelta emits one piece of text.
 func (t *Turn) showDelta(kind message.BlockKind, text string) {
 	if t.response.open != kind {
 		t.openSegment(kind)
@@ -242,7 +243,7 @@ func (t *Turn) closeSegment() {
 	}
 }
 
-// segmentOf returns the events before and after a stretch of text.
+// segmentOf returns the events before and after a text segment.
 func segmentOf(kind message.BlockKind) (start, end hook.EventKind) {
 	if kind == message.BlockReasoning {
 		return event.ReasoningStart, event.ReasoningEnd
@@ -250,7 +251,7 @@ func segmentOf(kind message.BlockKind) (start, end hook.EventKind) {
 	return event.TextStart, event.TextEnd
 }
 
-// showHeld shows a reply that was held back until it was accepted.
+// showHeld emits the text of an accepted reply that was held.
 func (t *Turn) showHeld(reply message.ModelReply) {
 	if !t.response.held {
 		return
@@ -263,8 +264,8 @@ func (t *Turn) showHeld(reply message.ModelReply) {
 	t.closeSegment()
 }
 
-// endBrokenStream ends the turn because the stream did not come to its end. If that is
-// because the turn was cancelled, the text so far is kept.
+// endBrokenStream ends the turn because the stream broke off. If the turn was cancelled, it
+// stores the text so far.
 func (t *Turn) endBrokenStream(partial message.ModelReply, err error) bool {
 	var f *hook.Failure
 	if errors.As(err, &f) {
@@ -278,7 +279,7 @@ func (t *Turn) endBrokenStream(partial message.ModelReply, err error) bool {
 	return false
 }
 
-// addUsage adds what a call of the model has used.
+// addUsage adds the usage of a model call and emits it.
 func (t *Turn) addUsage(model string, u message.Usage) {
 	cost := t.spend(model, u)
 	t.stepRecord.Usage = t.stepRecord.Usage.Add(u)
@@ -291,8 +292,7 @@ func (t *Turn) addUsage(model string, u message.Usage) {
 	t.emit(hook.Event{Kind: event.Usage}.WithUsage(u, cost, ""))
 }
 
-// addFailedUsage adds what a call has used that came to no reply, if the provider has
-// said so.
+// addFailedUsage adds the usage of a failed call, if the provider has reported it.
 func (t *Turn) addFailedUsage(model string, u message.Usage) {
 	if u != (message.Usage{}) {
 		t.addUsage(model, u)

@@ -11,13 +11,12 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 )
 
-// finishCall does everything that happens to a call after it has ended, however it
-// ended: the result is cut to size, rewritten and judged. It is called exactly once
-// for each call, on the loop's goroutine; then tell.
+// finishCall handles the end of a call, however it ended: it cuts the result to size, and calls
+// RewriteResult and AfterTool. The loop calls it once for each call, and then emitResults.
 func (t *Turn) finishCall(c *call) {
 	ctx, done := t.afterContext()
 	defer done()
-	if c.mayHaveRun && c.end.Outcome == message.OutcomeCancelled { // not started again
+	if c.mayHaveRun && c.end.Outcome == message.OutcomeCancelled { // this process did not start it again
 		c.setInterrupted()
 	}
 	r := bound.Result(c.end.Result, t.maxResult(c))
@@ -37,8 +36,7 @@ func (t *Turn) finishCall(c *call) {
 	c.finished = true
 }
 
-// emitResults tells the clients of all calls that have ended by now and of which they do not
-// know.
+// emitResults emits the results of finished calls that are not emitted yet.
 func (t *Turn) emitResults(calls []call) {
 	for i := range calls {
 		if c := &calls[i]; c.finished && !c.resultEmitted {
@@ -75,14 +73,14 @@ func (c *call) outcome() hook.ToolOutcome {
 	return hook.ToolOutcome{Result: c.end.Result, Outcome: c.end.Outcome, Duration: c.end.Duration, Grant: c.grant}
 }
 
-// withheld is what the model is told in the place of a result.
+// withheld is the result that replaces a withheld one.
 func withheld(reason string) message.ToolResult {
 	return message.FailedResult(message.FailDenied, "the result was withheld: "+reason)
 }
 
-// maxResult is the bound of a call's result in bytes: that of the tool, or else that of
-// Options; a grant can only lower it. RewriteResult is called with the bounded result, and
-// what it returns is not bounded again.
+// maxResult is the limit of a call's result in bytes: that of the tool, or else that of
+// Options; a grant can only lower it. RewriteResult gets the cut result, and its own result is
+// not cut again.
 func (t *Turn) maxResult(c *call) int {
 	n := c.at.Tool().MaxResult
 	if n <= 0 {

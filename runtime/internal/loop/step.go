@@ -15,14 +15,14 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// runStep runs one step and reports whether another one follows.
+// runStep runs the next step and reports whether another one follows.
 func (t *Turn) runStep() (more bool) {
 	t.beginStep()
 	more = t.doStep()
 	return t.finishStep() && more
 }
 
-// doStep does what a step is for.
+// doStep makes one model call and handles its reply.
 func (t *Turn) doStep() (more bool) {
 	if t.ctx.Err() != nil {
 		t.idleSteps++
@@ -43,8 +43,7 @@ func (t *Turn) doStep() (more bool) {
 	return t.handleReply(reply, calls)
 }
 
-// beginStep and leaveStep tell everybody that the next step begins and has ended.
-// What begins between both is judged by AfterStep, which may end the turn.
+// beginStep begins the next step and emits step_start.
 func (t *Turn) beginStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model.Name)
@@ -54,6 +53,7 @@ func (t *Turn) beginStep() {
 	t.emit(hook.Event{Kind: event.StepStart})
 }
 
+// finishStep asks AfterStep, which may end the turn, and emits step_end.
 func (t *Turn) finishStep() (more bool) {
 	more = t.askAfterStep()
 	t.inStep = false
@@ -69,7 +69,7 @@ func (t *Turn) askBeforeStep() bool {
 	return t.applyStepDecision(exitForeignDecided(t.ctx, t, d))
 }
 
-// askAfterStep asks AfterStep about the step, whatever has become of it.
+// askAfterStep asks AfterStep about the step, however it ended.
 func (t *Turn) askAfterStep() bool {
 	if !t.hooks.Has(point.AfterStep) {
 		return true
@@ -84,7 +84,7 @@ func (t *Turn) askAfterStep() bool {
 	return t.applyStepDecision(exitForeignDecided(ctx, t, d))
 }
 
-// stepOutcome is how the step ended, as it ends now.
+// stepOutcome is the outcome of the step if it ends now.
 func (t *Turn) stepOutcome() hook.StepOutcome {
 	r := &t.stepRecord
 	r.Duration = t.env.Now().Sub(r.began)
@@ -97,8 +97,7 @@ func (t *Turn) stepOutcome() hook.StepOutcome {
 	return r.StepOutcome
 }
 
-// applyStepDecision does what a hook decided about a step. It returns false if that is
-// to stop.
+// applyStepDecision applies a hook's decision about a step. It is false if the turn stops.
 func (t *Turn) applyStepDecision(d hook.StepDecision) bool {
 	switch v := d.Verdict(); {
 	case v.Kind != hook.AnswerStop:
@@ -114,7 +113,7 @@ func (t *Turn) applyStepDecision(d hook.StepDecision) bool {
 	return false
 }
 
-// recordCalls keeps how the calls of the step ended, for the AfterStep of h.
+// recordCalls records how the calls of the step ended, for the AfterStep of h.
 func (t *Turn) recordCalls(calls []call, h *scope.Hooks) {
 	if !h.Has(point.AfterStep) {
 		return
@@ -185,7 +184,7 @@ func rejection(v hook.Verdict) error {
 
 // handleReply does what the reply asks for: it answers the user, or calls tools.
 func (t *Turn) handleReply(reply message.ModelReply, calls []call) (more bool) {
-	t.final = message.List[message.Block]{} // what was said before is the answer no more
+	t.final = message.List[message.Block]{} // earlier text is no longer the answer
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
 	}
@@ -196,18 +195,18 @@ func (t *Turn) handleReply(reply message.ModelReply, calls []call) (more bool) {
 		t.signal(hook.StopNoAction, "", "")
 		return false
 	}
-	return t.storeReply(t.assistantMessage(reply.Content), reply.Finish) // without any other reason to stop it is completed
+	return t.storeReply(t.assistantMessage(reply.Content), reply.Finish)
 }
 
-// storeReply stores the message: as the turn's last one, unless something was said meanwhile
-// that the model has yet to read. How the turn ends with it is stored in the same write:
-// a process that dies then leaves no turn that looks completed.
+// storeReply stores a reply without calls. It is the turn's last message unless a steer has
+// arrived. The same write stores why the turn ends: otherwise a crash after it would leave a
+// turn that looks completed.
 func (t *Turn) storeReply(m message.Message, finish message.FinishReason) (more bool) {
 	t.history.add(m)
 	if more = t.addLateSteers(); !more {
 		t.signalFinish(finish)
 	}
-	a := store.Append{TurnEnds: !more && !t.thread.Log.Keeps() && !t.hooks.MayContinue()} // where events are kept, the last one ends the turn
+	a := store.Append{TurnEnds: !more && !t.thread.Log.Keeps() && !t.hooks.MayContinue()} // where events are stored, the write of turn_end ends the turn
 	if t.thread.Lease.Journals() && !more && !a.TurnEnds && len(t.activeSignals()) > 0 {
 		a.Entries = []store.Entry{t.endEntry()}
 	}
@@ -220,7 +219,7 @@ func (t *Turn) storeReply(m message.Message, finish message.FinishReason) (more 
 	return more
 }
 
-// signalFinish notes why a model stopped that had not said everything.
+// signalFinish adds the reason if the model stopped before the end of its answer.
 func (t *Turn) signalFinish(finish message.FinishReason) {
 	switch finish {
 	case message.FinishLength:
@@ -230,18 +229,18 @@ func (t *Turn) signalFinish(finish message.FinishReason) {
 	}
 }
 
-// addLateSteers adds what was said meanwhile to the history, and reports whether anything
-// was. If not, nothing can be said any more unless a hook may have the turn go on.
+// addLateSteers adds steers that have arrived meanwhile, and reports whether it added any. If
+// not, it closes the queue, unless OnStop may continue the turn.
 func (t *Turn) addLateSteers() bool { return t.addSteers(!t.hooks.Has(point.OnStop)) }
 
-// assistantMessage is a message of the agent that answers.
+// assistantMessage makes a message of the answering agent.
 func (t *Turn) assistantMessage(content message.List[message.Block]) message.Message {
 	t.thread.guestSpoke = t.thread.guestSpoke || t.guestName() != ""
 	return message.Message{Role: message.RoleAssistant, Content: content, From: t.guestName()}
 }
 
-// keepPartial stores what a cancelled model had said so far, if the hooks that
-// every reply has to pass let it pass.
+// keepPartial stores the text of a reply that was cancelled, if RewriteReply and AfterModel let
+// it pass.
 func (t *Turn) keepPartial(reply message.ModelReply) {
 	if history.Blank(reply.Content) {
 		return
@@ -253,7 +252,7 @@ func (t *Turn) keepPartial(reply message.ModelReply) {
 		t.emitHookFailed(ctx, failure.Of(point.RewriteReply, err))
 		return
 	}
-	reply.Content = withoutCalls(reply.Content) // a hook may have put one in, which nobody would answer
+	reply.Content = withoutCalls(reply.Content) // a hook may have added calls, which would get no result
 	switch t.askAfterModel(reply).Kind {
 	case hook.AnswerRetry, hook.AnswerReject:
 		return
@@ -272,9 +271,8 @@ func withoutCalls(content message.List[message.Block]) message.List[message.Bloc
 	return message.Freeze(slices.DeleteFunc(content.Slice(), isCall))
 }
 
-// repairIDs gives an id to every call that has none, one that some provider
-// refuses, or one that the conversation or the reply has had, before anybody has
-// seen the reply.
+// repairIDs gives a new id to every call without an id, with one that some provider refuses, or
+// with one that is in use. It runs before anything is shown of the calls.
 func (t *Turn) repairIDs() {
 	t.thread.replies++
 	c := &t.response.collector
@@ -287,8 +285,8 @@ func (t *Turn) repairIDs() {
 	}
 }
 
-// takeIDs makes the ids of an accepted reply the history's, and repairs those
-// that a hook has put in.
+// takeIDs marks the ids of an accepted reply as used by the history. It replaces unusable ids
+// that a hook has added.
 func (t *Turn) takeIDs(content message.List[message.Block]) message.List[message.Block] {
 	var repaired []message.Block
 	for i, b := range content.All() {

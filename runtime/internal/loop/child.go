@@ -19,10 +19,10 @@ import (
 // ID is the id of the turn.
 func (t *Turn) ID() string { return t.id }
 
-// Depth is 0 for a turn that a user has started.
+// Depth counts the turns above this one; 0 for a turn that a user started.
 func (t *Turn) Depth() int { return t.depth }
 
-// root is the turn that no other one runs.
+// root is the outermost turn.
 func (t *Turn) root() *Turn {
 	for t.parent != nil {
 		t = t.parent
@@ -30,7 +30,7 @@ func (t *Turn) root() *Turn {
 	return t
 }
 
-// RunAgent runs a child of the turn. The error is why no turn began.
+// RunAgent runs a child of the turn. The error says why no child began.
 func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
 	if err := checkInput(run.Input); err != nil {
 		return hook.TurnOutcome{}, err
@@ -69,7 +69,7 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	}
 	defer c.Leave(h)
 	th := c.Thread()
-	if th.Lease.Interrupted() { // of a run before this one that could not be stored
+	if th.Lease.Interrupted() { // the store failed at the end of an earlier run
 		if err := errors.Join(th.settleChild(ctx, h, t, *callDetail(run)), th.ReleaseIfCancelled(ctx)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
@@ -84,15 +84,15 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 // Child is the conversation of a child turn.
 type Child interface {
 	Thread() *Thread
-	// Enter gets the conversation for one turn, and the turn's context. Whoever got it calls
-	// Leave.
+	// Enter acquires the conversation for one turn and returns the turn's context. Without an
+	// error the caller calls Leave.
 	Enter(ctx context.Context) (*Handle, context.Context, error)
 	Leave(h *Handle)
-	// Drop ends what Owner.Child began.
+	// Drop undoes Owner.Child.
 	Drop()
 }
 
-// runAsChild is the loop of a turn that a call of its parent has started.
+// runAsChild is the loop of a child.
 func (t *Turn) runAsChild() hook.TurnOutcome {
 	return t.withSubagentEvents(t.job.input.Message, func() hook.TurnOutcome { return t.run(t.job.input.Message, nil) })
 }
@@ -106,24 +106,24 @@ func callDetail(run hook.AgentRun) *hook.EventDetail {
 	return about
 }
 
-// withSubagentEvents runs the turn between the events that tell the parent's clients of it.
+// withSubagentEvents calls run between subagent_start and subagent_end.
 func (t *Turn) withSubagentEvents(in message.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
 	about := *t.job.child
-	tell := func(ev hook.Event, d hook.EventDetail) {
+	emit := func(ev hook.Event, d hook.EventDetail) {
 		t.beginEvents(nil)
 		t.emit(ev.WithDetail(d))
 	}
-	tell(hook.Event{Kind: event.SubagentStart, Text: in.Text()}, about)
+	emit(hook.Event{Kind: event.SubagentStart, Text: in.Text()}, about)
 	out := run()
 	t.thread.endSession(t.noCancel, t, "")
 	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
 	t.subagentEndEmitted = true
-	tell(hook.Event{Kind: event.SubagentEnd, Text: out.Text()}, about)
+	emit(hook.Event{Kind: event.SubagentEnd, Text: out.Text()}, about)
 	return out
 }
 
-// childView is what a child sees of the hook: what its agent and its parent may both
-// use, and of that what it is to be given.
+// childView returns the tools and the prompt of a child: the tools that both its agent and its
+// parent may use, limited to run.Tools.
 func (a *Agent) childView(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
 	own := a.View.Load()
 	for _, name := range run.Tools {
@@ -147,7 +147,7 @@ func (a *Agent) childView(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (
 	return hooks.View(&cfg, parent.env.Environment, false)
 }
 
-// childRecord is that of the run's conversation: a new one, named after the call.
+// childRecord makes the record of the child's conversation, named after the call.
 func (t *Turn) childRecord(ctx context.Context, agent *Agent, run hook.AgentRun) (store.Record, error) {
 	id := t.env.NewID()
 	if run.Call != nil {
@@ -162,9 +162,8 @@ func (t *Turn) childRecord(ctx context.Context, agent *Agent, run hook.AgentRun)
 	return rec, err
 }
 
-// settleChildren brings those turns to their end that the tools of the interrupted
-// turn had begun: what they have done is in their own journals. One that cannot be
-// ended is left as it is.
+// settleChildren ends the interrupted children of the interrupted turn; each has its own
+// journal. A child that cannot be ended stays interrupted.
 func (t *Turn) settleChildren(was *durable.Interrupted) {
 	s, ok := t.env.Store.(store.Child)
 	if !ok {
@@ -187,14 +186,14 @@ func (t *Turn) settleChildren(was *durable.Interrupted) {
 	}
 }
 
-// findAgent is Env.Find. It may register the agent, and asks hooks for that.
+// findAgent calls Env.Find, which may register the agent and then calls hooks.
 func (t *Turn) findAgent(name string) (*Agent, error) {
 	t.enterForeign(point.OnRegisterAgent)
 	defer t.exitForeign()
 	return t.env.Find(t.ctx, name)
 }
 
-// enterChild enters the conversation of a child. It tells hooks of what the store has lost.
+// enterChild enters the conversation of a child. That may call hooks with events.
 func (t *Turn) enterChild(c Child) (h *Handle, ctx context.Context, err error) {
 	t.enterForeign(point.OnEvent)
 	defer func() {
@@ -210,7 +209,8 @@ func (t *Turn) enterChild(c Child) (h *Handle, ctx context.Context, err error) {
 	return c.Enter(t.noCancel)
 }
 
-// settleChild has the loop wait for a child, which ends when the parent is cancelled.
+// settleChild ends an interrupted child and waits for that. Cancelling the parent cancels the
+// child.
 func (t *Turn) settleChild(rec store.Record, about hook.EventDetail) error {
 	agent, err := t.findAgent(rec.Key.Agent)
 	if err != nil {
@@ -219,7 +219,7 @@ func (t *Turn) settleChild(rec store.Record, about hook.EventDetail) error {
 	c := agent.Owner.Child(rec, t.thread)
 	defer c.Drop()
 	lease := c.Thread().Lease
-	lease.Takes(rec.Lease.Epoch) // its holder had the parent's lease too, and has lost it
+	lease.Takes(rec.Lease.Epoch) // its holder has lost the parent's lease, so this one too
 	h, ctx, err := t.enterChild(c)
 	if err != nil {
 		return err

@@ -13,22 +13,21 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
-// LabelContext is the label of what hooks tell the model beside the history: blocks
-// of context behind the turn's input, and what AfterTool adds behind the results of
-// a step.
+// LabelContext is the label of ephemeral messages of hooks for the model: blocks of context after
+// the turn's input, and the context that AfterTool adds after the results of a step.
 const LabelContext = "context"
 
-// contributing is the part of a turn in which hooks contribute to it.
+// contributing collects the contributions of hooks to a turn.
 type contributing struct {
 	*Turn
 	budget contribution.Budget
-	// contributed is what the place is told.
+	// contributed is what later hooks see of the contributions.
 	contributed hook.Contributed
 	jobs        []hook.Job
 }
 
-// contribute asks the hooks what they add to the turn and does it. False if the
-// turn is over.
+// contribute asks the hooks for their contributions and applies them. It is false if the turn
+// is over.
 func (t *Turn) contribute() bool {
 	if !t.hooks.HasAny(point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections) {
 		return true
@@ -79,9 +78,8 @@ func (c *contributing) askContext() bool {
 	return true
 }
 
-// afterInput is the position in the history behind the turn's input. Blocks of
-// context stand there, so that all steps of the turn share what is in front of
-// their own messages, and all turns what is stored.
+// afterInput is the index in the history after the turn's input. Blocks of context go there, so
+// that the requests of all steps have the same prefix, which a provider may cache.
 func (t *Turn) afterInput() int {
 	at := t.firstMessage
 	for _, m := range t.place.Input().Messages.All() {
@@ -92,7 +90,7 @@ func (t *Turn) afterInput() int {
 	return at
 }
 
-// mergeContext merges the blocks and tells the place.
+// mergeContext merges the blocks and shows the result to later hooks.
 func (c *contributing) mergeContext(blocks, refined []hook.ContextBlock) contribution.Context {
 	merged := contribution.MergeContext(blocks, refined, c.budget)
 	c.contributed.Context, c.contributed.BlocksLeft, c.contributed.CharsLeft = message.Freeze(merged.Blocks), merged.BlocksLeft, merged.CharsLeft
@@ -113,8 +111,8 @@ func (c *contributing) askTools() bool {
 	return true
 }
 
-// standing says what a name is to the agent that answers. A child is given what its
-// parent has and no more, and a guest nothing.
+// standing says whether the answering agent may get a tool with the name. A child gets no tool
+// that its parent lacks, and a guest gets none.
 func (t *Turn) standing(name string) contribution.Standing {
 	switch _, s := t.view.Find(name); {
 	case s == scope.Available:
@@ -135,13 +133,13 @@ func (t *Turn) standing(name string) contribution.Standing {
 	return contribution.Free
 }
 
-// checkBinding says why the owner of an added tool would not bind its calls; nil if it does.
+// checkBinding returns an error if the owner of an added tool does not bind its calls.
 func (c *contributing) checkBinding(a hook.AddedTool) (err error) {
 	c.enterForeign(point.Dispatch)
 	defer func() {
 		broken := recover() != nil
 		c.exitForeign()
-		if broken { // whose value may be one that diagnostics do not have
+		if broken { // the value may quote secrets
 			err = errors.New("the Dispatch of its owner panicked")
 		}
 	}()
@@ -164,9 +162,9 @@ func (c *contributing) askSections() bool {
 	return true
 }
 
-// collect asks the hooks for one kind of contribution, and takes what goes along. The
-// composite's error is the failure of a member that fails closed: the turn is rejected.
-// False if the turn is over.
+// collect asks the hooks for one kind of contribution, and takes its jobs and diagnostics. An
+// error is the failure of a member that fails closed: it fails the turn. collect is false if the
+// turn is over.
 func collect[T any](c *contributing, at hook.Point, ask func(context.Context, *hook.Turn) ([]T, error), attached func(T) hook.Attached) ([]T, bool) {
 	if !c.hooks.Has(at) {
 		return nil, true
@@ -186,22 +184,22 @@ func collect[T any](c *contributing, at hook.Point, ask func(context.Context, *h
 	return in, true
 }
 
-// emitDiagnostics tells of remarks, as many as are worth it.
+// emitDiagnostics emits diagnostics up to a limit.
 func (t *Turn) emitDiagnostics(ds []hook.Diagnostic) {
 	for _, d := range contribution.Bounded(ds) {
 		t.emit(d.Event())
 	}
 }
 
-// ephemeral is an entry of the framework: labelled, and never stored.
+// ephemeral returns a labelled message that is never stored.
 func ephemeral(label, text string) message.Message {
 	m := message.UserText(text)
 	m.Label, m.Ephemeral = label, true
 	return m
 }
 
-// insertEphemeral puts ephemeral entries in front of what is stored from position at on,
-// behind other entries that stand there.
+// insertEphemeral inserts ephemeral messages before the stored message with the index at, and
+// after ephemeral messages that are there.
 func (h *transcript) insertEphemeral(at int, entries []message.Message) {
 	if len(entries) == 0 {
 		return
@@ -218,7 +216,7 @@ func (h *transcript) insertEphemeral(at int, entries []message.Message) {
 	h.shown = h.shown.First(cut).Fork().Append(entries...).Append(h.shown.From(cut).Slice()...)
 }
 
-// enqueueAll queues jobs. One that cannot be is told of, and the turn goes on.
+// enqueueAll queues jobs. It emits a diagnostic for a job that it cannot queue.
 func (t *Turn) enqueueAll(jobs []hook.Job) {
 	for _, j := range jobs {
 		if err := t.thread.Host.Enqueue(t.ctx, j); err != nil {

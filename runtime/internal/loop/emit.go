@@ -70,7 +70,7 @@ func (t *Turn) commitThenEmit(emit, write func()) {
 		return
 	}
 	t.enterForeign(point.OnEvent)
-	held, _ := t.thread.Log.Hold(context.Background(), t) // whoever abandons the loop wakes it
+	held, _ := t.thread.Log.Hold(context.Background(), t) // the owner wakes it when it abandons the loop
 	t.exitForeign()
 	t.holding = true
 	emit()

@@ -44,7 +44,7 @@ func (t *Turn) announce(in message.Input) error {
 	var err error
 	if t.thread.Log.Keeps() {
 		t.enterForeign(point.OnEvent)
-		held, _ := t.thread.Log.Hold(context.Background(), t) // whoever abandons the loop wakes it
+		held, _ := t.thread.Log.Hold(context.Background(), t) // the owner wakes it when it abandons the loop
 		t.exitForeign()
 		t.startEmitted = true
 		if err = held.Record(t.noCancel, begins, "the turn did not begin", write); err == nil {

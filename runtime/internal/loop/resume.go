@@ -20,35 +20,30 @@ func (th *Thread) Resume(ctx context.Context, h *Handle, observe func(hook.Event
 	return t.drive(ctx).out
 }
 
-// runInterrupted is the loop of an interrupted turn.
-func (t *Turn) runInterrupted() hook.TurnOutcome {
-	return t.resume(t.job.interrupted, t.job.resume, t.job.input.Observe)
-}
-
-// runInterruptedChild is goOnWith for a child.
+// runInterruptedChild is runInterrupted for a child.
 func (t *Turn) runInterruptedChild() hook.TurnOutcome {
 	return t.withSubagentEvents(t.job.input.Message, t.runInterrupted)
 }
 
-// Settle brings the interrupted turn to its end without going on with it. After an error
-// the turn is still interrupted: the store failed, or the caller gave up before a gate had
-// judged the input. The turn's hooks get the grace period of a caller who gives up.
+// Settle ends the interrupted turn without resuming it. If ctx ends, the turn's hooks get the
+// grace period. After an error the turn is still interrupted: the store failed, or ctx ended
+// before the gates had decided about the input.
 func (th *Thread) Settle(ctx context.Context, h *Handle) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel() // for a hook that was left behind
+	defer cancel() // ends hooks that hang
 	t := th.newTurn(lasting, h)
 	t.job = turnJob{run: (*Turn).runInterrupted, interrupted: th.Lease.Journal()}
 	return t.drive(ctx).settleError()
 }
 
-// settleChild is Settle for a child of the turn, which the call has started.
+// settleChild is Settle for a child of parent. about names the call that started the child.
 func (th *Thread) settleChild(ctx context.Context, h *Handle, parent *Turn, about hook.EventDetail) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	t := th.newTurn(lasting, h)
 	t.parent, t.depth = parent, parent.depth+1
 	was := th.Lease.Journal()
-	t.id = cmp.Or(was.ID, t.id) // the events in front of the turn name it
+	t.id = cmp.Or(was.ID, t.id) // earlier events of the turn have this id
 	in := message.Input{Messages: message.Freeze(was.Input)}
 	if len(was.Input) == 0 {
 		in = inputAt(th.Lease.History(), was.From)
@@ -57,7 +52,8 @@ func (th *Thread) settleChild(ctx context.Context, h *Handle, parent *Turn, abou
 	return t.drive(ctx).settleError()
 }
 
-// ReleaseIfCancelled is why no turn follows the settled one: the caller has given up meanwhile.
+// ReleaseIfCancelled is called between Settle and the next turn. If ctx has ended, it releases
+// the lease and returns the cause.
 func (th *Thread) ReleaseIfCancelled(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -65,24 +61,28 @@ func (th *Thread) ReleaseIfCancelled(ctx context.Context) error {
 	return errors.Join(context.Cause(ctx), th.Lease.Release(context.WithoutCancel(ctx)))
 }
 
+// settleError is nil if the end of the settled turn is stored. Then the lease stays for the next
+// turn.
 func (t *Turn) settleError() error {
 	if !t.endStored {
 		return fmt.Errorf("end the turn that was interrupted: %w", t.out.Err)
 	}
-	t.thread.Lease.Renew() // the next turn follows under the same lease
+	t.thread.Lease.Renew()
 	return nil
 }
 
-// resume ends the interrupted turn; on says that the model is asked again first.
-func (t *Turn) resume(was *durable.Interrupted, on bool, observe func(hook.Event)) hook.TurnOutcome {
+// runInterrupted is the loop of an interrupted turn. ask says whether the model is asked again
+// before the turn ends.
+func (t *Turn) runInterrupted() hook.TurnOutcome {
+	was := t.job.interrupted
 	t.thread.Lease.ForgetJournal()
 	t.restore(was)
-	on = on && was.End == nil && !t.endsPartial() && (was.Guest == "" || t.setGuest(was.Guest) == nil)
+	ask := t.job.resume && was.End == nil && !t.endsPartial() && (was.Guest == "" || t.setGuest(was.Guest) == nil)
 	in := inputAt(t.history.stored, t.firstMessage)
 	if len(was.Input) > 0 {
 		in = message.Input{Messages: message.Freeze(was.Input)}
 	}
-	t.enter(in, observe)
+	t.enter(in, t.job.input.Observe)
 	t.handle.steers.openWith(was.Steers)
 	t.startEmitted = true
 	if t.job.resume {
@@ -90,9 +90,9 @@ func (t *Turn) resume(was *durable.Interrupted, on bool, observe func(hook.Event
 	}
 	t.emit(hook.Event{Kind: event.TurnStart, Text: in.Text()})
 	if len(was.Input) > 0 {
-		t.resumeInput(was, in, on)
+		t.resumeInput(was, in, ask)
 	} else {
-		t.resumeSteps(was, on)
+		t.resumeSteps(was, ask)
 	}
 	t.interrupted = nil
 	out := t.finish()
@@ -100,10 +100,10 @@ func (t *Turn) resume(was *durable.Interrupted, on bool, observe func(hook.Event
 	return out
 }
 
-// resumeInput takes the input through the gates, which it had not passed: also where the
-// model is not asked, so that what was said is not lost. That counts as resuming, because
-// a gate may be what kills the process.
-func (t *Turn) resumeInput(was *durable.Interrupted, in message.Input, on bool) {
+// resumeInput takes the input through the gates, which it had not passed, also if the model is
+// not asked: otherwise the input would be lost. It counts as resuming, because a gate may be
+// what ended the process.
+func (t *Turn) resumeInput(was *durable.Interrupted, in message.Input, ask bool) {
 	t.forget = was.Numbers
 	if was.End != nil {
 		t.applyEnd(was.End)
@@ -115,36 +115,37 @@ func (t *Turn) resumeInput(was *durable.Interrupted, in message.Input, on bool) 
 	more := t.acceptInput(in)
 	t.interrupted = nil
 	switch {
-	case more && on && t.addContext():
+	case more && ask && t.addContext():
 		t.runSteps()
-	case more && !on:
+	case more && !ask:
 		t.signalNotResumed()
 	}
 }
 
-// resumeSteps goes on behind the input, which is history.
-func (t *Turn) resumeSteps(was *durable.Interrupted, on bool) {
-	if on || len(was.Steers) > 0 { // hooks see what was said to the turn
-		on = t.beginSession() && on
+// resumeSteps resumes a turn whose input is in the history.
+func (t *Turn) resumeSteps(was *durable.Interrupted, ask bool) {
+	if ask || len(was.Steers) > 0 { // the gates see the steers
+		ask = t.beginSession() && ask
 	}
 	t.settleChildren(was)
-	on = on && t.mayResume(t.env.Limits.Resumes) && t.journalResume() && t.addContext()
+	ask = ask && t.mayResume(t.env.Limits.Resumes) && t.journalResume() && t.addContext()
 	t.forget = append(t.forget, was.Numbers...)
-	more := on
+	more := ask
 	if was.Message.Role != "" {
-		more = t.endInterruptedStep(was, on) && on
+		more = t.endInterruptedStep(was, ask) && ask
 	}
 	t.interrupted = nil
 	switch {
 	case t.restoreEnd(was):
-	case !on:
+	case !ask:
 		t.signalNotResumed()
-	case more || on && t.askStop():
+	case more || ask && t.askStop():
 		t.runSteps()
 	}
 }
 
-// restoreEnd gives the turn the end that the journal or its answer says it has, if any.
+// restoreEnd gives the turn the end that its journal has, or that follows from a stored answer.
+// It is false if the turn has neither.
 func (t *Turn) restoreEnd(was *durable.Interrupted) bool {
 	if was.End != nil {
 		t.restoreAnswer()
@@ -154,7 +155,7 @@ func (t *Turn) restoreEnd(was *durable.Interrupted) bool {
 	return was.Message.Role == "" && len(was.Steers) == 0 && t.restoreAnswer()
 }
 
-// signalAbandoned notes why the turn ends, whose loop was left behind.
+// signalAbandoned adds the reason for which an abandoned turn ends.
 func (t *Turn) signalAbandoned() {
 	switch {
 	case t.interrupted != nil && t.restoreEnd(t.interrupted):
@@ -165,15 +166,15 @@ func (t *Turn) signalAbandoned() {
 	}
 }
 
-// staysInterrupted reports whether the turn, whose loop was left behind, is left to who
-// takes it up next: no gate has judged its input, and it was not the turn that was
-// cancelled. How often that happens is limited by Options.Limits.Resumes.
+// staysInterrupted reports whether an abandoned turn can be resumed once more: no gate has
+// decided about its input, and the turn itself was not cancelled. Options.Limits.Resumes limits
+// how often that happens.
 func (t *Turn) staysInterrupted() bool {
 	return t.interrupted != nil && t.interrupted.End == nil && t.ctx.Err() == nil && !t.stored &&
 		t.history.stored.Len() == t.thread.Lease.History().Len()
 }
 
-// mayResume reports whether the turn was resumed less often than that.
+// mayResume reports whether the turn was resumed fewer than limit times. If not, the turn fails.
 func (t *Turn) mayResume(limit int) bool {
 	if t.resumed < limit {
 		return true
@@ -181,7 +182,7 @@ func (t *Turn) mayResume(limit int) bool {
 	return t.fail(fmt.Errorf("%w %d times and was resumed as often", errGone, t.resumed+1))
 }
 
-// journalResume journals that the turn is gone on with once more.
+// journalResume journals that the turn is resumed once more.
 func (t *Turn) journalResume() bool {
 	t.resumed++
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
@@ -191,7 +192,7 @@ func (t *Turn) journalResume() bool {
 	})
 }
 
-// applyEnd gives the turn the end that it was about to have.
+// applyEnd adds the signals and errors of a journaled end.
 func (t *Turn) applyEnd(end *durable.End) {
 	t.signals = append(t.signals, end.Signals...)
 	for _, text := range end.Errors {
@@ -199,7 +200,7 @@ func (t *Turn) applyEnd(end *durable.End) {
 	}
 }
 
-// endError is the error of the text: where callers test for one, that one.
+// endError returns the error with the text: a sentinel if callers may test for it.
 func endError(text string) error {
 	for _, err := range []error{ErrStopped, ErrClosed, ErrAgentClosing, context.Canceled, context.DeadlineExceeded} {
 		if err.Error() == text {
@@ -209,13 +210,14 @@ func endError(text string) error {
 	return errors.New(text)
 }
 
-// endsPartial reports whether the history ends with half an answer: its turn was cancelled.
+// endsPartial reports whether the turn ends with half an answer, because it was cancelled.
 func (t *Turn) endsPartial() bool {
 	n := t.history.stored.Len()
 	return n > t.firstMessage && t.history.stored.At(n-1).Partial
 }
 
-// restoreAnswer reports whether the turn has its answer, so that only its end is missing.
+// restoreAnswer sets final from the history. It reports whether the answer is complete, so that
+// only the end of the turn is missing.
 func (t *Turn) restoreAnswer() bool {
 	n := t.history.stored.Len()
 	if n <= t.firstMessage || t.hasFailed() {
@@ -229,7 +231,7 @@ func (t *Turn) restoreAnswer() bool {
 	return !said.Partial
 }
 
-// signalNotResumed notes that the turn ends without being resumed.
+// signalNotResumed ends the turn as interrupted, unless it failed or was denied.
 func (t *Turn) signalNotResumed() {
 	if t.hasFailed() || t.hasSignal(hook.StopDenied) {
 		return
@@ -238,7 +240,7 @@ func (t *Turn) signalNotResumed() {
 	t.signal(hook.StopCancelled, "", "interrupted: the process that ran the turn has ended")
 }
 
-// restore makes t the turn that was interrupted.
+// restore gives t the identity and the state of the interrupted turn.
 func (t *Turn) restore(was *durable.Interrupted) {
 	if was.ID != "" {
 		t.id, t.started, t.resumed, t.eventsBefore = was.ID, was.Started, was.Resumed, was.Event
@@ -255,7 +257,7 @@ func (t *Turn) restore(was *durable.Interrupted) {
 	}
 }
 
-// inputAt is what a turn began with that begins at that message of the history.
+// inputAt returns the input of a turn whose first message has the index from in the history.
 func inputAt(history message.Messages, from int) message.Input {
 	var in []message.Message
 	for _, m := range history.From(min(from, history.Len())).All() {
@@ -267,15 +269,16 @@ func inputAt(history message.Messages, from int) message.Input {
 	return message.Input{Messages: message.Freeze(in)}
 }
 
-// endInterruptedStep ends the step whose calls had begun.
-func (t *Turn) endInterruptedStep(was *durable.Interrupted, on bool) (more bool) {
+// endInterruptedStep ends the step whose calls had begun. With ask it runs the calls again that
+// may run twice.
+func (t *Turn) endInterruptedStep(was *durable.Interrupted, ask bool) (more bool) {
 	t.beginStep()
-	more = t.endInterruptedCalls(was, on)
+	more = t.endInterruptedCalls(was, ask)
 	return t.finishStep() && more
 }
 
-// restoreCalls makes the calls that had begun those of the turn, with all that the journal
-// says of them: whoever ends the turn from now on knows which of them have run.
+// restoreCalls restores the calls that had begun, with what the journal says of them. If the
+// loop is abandoned later, its owner finds in openCalls which of them have run.
 func (t *Turn) restoreCalls(was *durable.Interrupted) (message.ModelReply, []call) {
 	reply := message.ModelReply{Content: was.Message.Content, Model: t.cfg.Model.Name, Finish: message.FinishTools}
 	calls := t.newCalls(reply)
@@ -294,7 +297,7 @@ func (t *Turn) restoreCalls(was *durable.Interrupted) (message.ModelReply, []cal
 	return reply, calls
 }
 
-// restoreAbandonedCalls is recall for a turn whose loop was left behind before that.
+// restoreAbandonedCalls calls restoreCalls for an abandoned turn whose loop has not done so.
 func (t *Turn) restoreAbandonedCalls() {
 	if t.interrupted == nil || t.interrupted.Message.Role == "" || t.callsRestored {
 		return
@@ -306,15 +309,14 @@ func (t *Turn) restoreAbandonedCalls() {
 	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.toolNames(calls)))
 }
 
-// endInterruptedCalls ends the calls that had begun.
-func (t *Turn) endInterruptedCalls(was *durable.Interrupted, on bool) (more bool) {
+func (t *Turn) endInterruptedCalls(was *durable.Interrupted, ask bool) (more bool) {
 	reply, calls := t.restoreCalls(was)
 	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.toolNames(calls)))
 	for i := range calls {
 		c := &calls[i]
 		switch {
 		case c.hasOutcome():
-		case on && was.Starts[c.at.ID()].Again && t.bind(c, c.at):
+		case ask && was.Starts[c.at.ID()].Again && t.bind(c, c.at):
 			t.emitCall(event.CallStart, c, "")
 			t.decide(c)
 		case !c.hasOutcome():
@@ -324,7 +326,7 @@ func (t *Turn) endInterruptedCalls(was *durable.Interrupted, on bool) (more bool
 	return t.finishCalls(reply, calls)
 }
 
-// setInterrupted answers a call of which nobody knows what it did.
+// setInterrupted answers a call whose effect is unknown.
 func (c *call) setInterrupted() {
 	c.setResult(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 		"interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"))

@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
-// Thread is a conversation as its turns use it. One turn runs at a time; the fields without
-// a lock belong to its loop.
+// Thread is the part of a conversation that its turns use. One turn runs at a time. The fields
+// without a lock belong to its loop.
 type Thread struct {
 	Env   *Env
 	Agent *Agent
@@ -24,15 +24,15 @@ type Thread struct {
 	Lease *durable.Lease
 
 	mu sync.Mutex
-	// turn is the turn that runs; nil between turns.
+	// turn is the running turn; nil between turns.
 	turn *Turn
-	// session is nil before the first turn, and next is the source that it begins with then;
-	// "" is what the history says.
+	// session is nil between sessions. nextSource is the source of the next one; "" lets the
+	// history decide.
 	session    *session
 	nextSource hook.SessionSource
 
-	// ids are the call ids of the history, because providers want them unique, and those of
-	// replies, which are counted.
+	// ids has the call ids in use, because providers want them unique. The value is accepted, or
+	// the number of the reply that the id came with. replies counts these.
 	ids     map[string]int
 	replies int
 	// guestSpoke: a guest has spoken.
@@ -42,10 +42,10 @@ type Thread struct {
 // ID is the conversation's id in the store.
 func (th *Thread) ID() string { return th.Place.ID() }
 
-// SetSource sets the source of the next session.
+// SetSource sets the source of the next session; "" lets the history decide.
 func (th *Thread) SetSource(source hook.SessionSource) { th.nextSource = source }
 
-// Current returns the turn that runs, or nil.
+// Current returns the running turn, or nil. It is safe for concurrent use.
 func (th *Thread) Current() *Turn {
 	th.mu.Lock()
 	defer th.mu.Unlock()
@@ -58,7 +58,7 @@ func (th *Thread) setTurn(t *Turn) {
 	th.mu.Unlock()
 }
 
-// Loaded takes over a history that was read anew.
+// Loaded is called after the history was read from the store.
 func (th *Thread) Loaded(history message.Messages) {
 	th.ids, th.guestSpoke = map[string]int{}, false
 	for _, m := range history.All() {
@@ -69,8 +69,7 @@ func (th *Thread) Loaded(history message.Messages) {
 	}
 }
 
-// accepted marks a call id as one of the history's; any other number is the reply that it came with, which may have been dropped
-// since.
+// accepted marks a call id of the history. An id of another reply may be from a dropped one.
 const accepted = 0
 
 // hasID reports whether the id is one of the history or of the newest reply.
@@ -87,19 +86,18 @@ func (th *Thread) newID() string {
 	}
 }
 
-// session is the one of a conversation. What is not the place belongs to the
-// running turn.
+// session is the session of a conversation. All but place belongs to the running turn.
 type session struct {
 	place  *hook.Session
 	teller hook.SessionTeller
-	// begun: OnSessionStart has let it begin.
+	// begun: OnSessionStart has accepted it.
 	begun bool
-	// context is what OnSessionStart has for the model, until a turn takes it.
+	// context is for the model, from OnSessionStart, until a turn adds it.
 	context message.List[string]
 }
 
-// ensureSession returns the session, which is made if there is none. A session begins
-// with the source unless the conversation knows a better one.
+// ensureSession returns the session. If there is none it makes one, with nextSource or else
+// with the source.
 func (th *Thread) ensureSession(source hook.SessionSource) *session {
 	th.mu.Lock()
 	s, next := th.session, th.nextSource
@@ -119,7 +117,7 @@ func (th *Thread) ensureSession(source hook.SessionSource) *session {
 	return th.session
 }
 
-// defaultSource is what a session begins with as the history stands.
+// defaultSource is the source of a session that follows from the history.
 func (th *Thread) defaultSource() hook.SessionSource {
 	if th.Lease.History().Len() == 0 && th.Lease.Turns() == 0 {
 		return hook.SessionStartup
@@ -127,8 +125,8 @@ func (th *Thread) defaultSource() hook.SessionSource {
 	return hook.SessionResume
 }
 
-// EndSession ends the session if one has begun. The next one begins with the
-// source; "" is what the history says then. No turn is running.
+// EndSession ends the session if one has begun, and calls OnSessionEnd. The next session has the
+// source; "" lets the history decide. No turn may be running.
 func (th *Thread) EndSession(ctx context.Context, next hook.SessionSource) {
 	th.endSession(ctx, nil, next)
 }
@@ -139,8 +137,8 @@ func (th *Thread) endSession(ctx context.Context, t *Turn, next hook.SessionSour
 	}
 }
 
-// takeSession takes the session away from the conversation and returns it if hooks have to
-// be told of its end.
+// takeSession removes the session from the thread. It returns the session if OnSessionEnd has
+// to be called.
 func (th *Thread) takeSession(next hook.SessionSource) *session {
 	th.mu.Lock()
 	defer th.mu.Unlock()
@@ -152,12 +150,11 @@ func (th *Thread) takeSession(next hook.SessionSource) *session {
 	return s
 }
 
-// callSessionEnd tells the hooks that the session has ended. t is the turn whose loop does
-// so, nil outside of a loop.
+// callSessionEnd calls OnSessionEnd. t is the turn whose loop does so; nil outside of a loop.
 func (th *Thread) callSessionEnd(ctx context.Context, t *Turn, s *session) {
 	ctx = context.WithoutCancel(ctx)
 	t.enterForeign(point.OnSessionEnd)
 	th.Agent.Hooks.OnSessionEnd(ctx, s.place)
 	t.exitForeign()
-	_ = th.Lease.Flush(ctx) // what is not written now is with the next turn, if there is one
+	_ = th.Lease.Flush(ctx) // the next turn writes what this fails to write
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// transcript is what the model is shown: what the store has, and in between the
-// turn's ephemeral entries. It is only appended to, so that a request shares it.
+// transcript has the messages of a request: those of the history, and between them the ephemeral
+// ones of the turn. Messages are never changed in place, so requests share the list.
 type transcript struct {
-	// stored is the conversation's history with what the next commit adds.
+	// stored is the conversation's history with the messages of the next commit.
 	stored message.Messages
-	// shown is the same with the ephemeral entries, if it is apart from it: only a
-	// turn that has some keeps two lists.
+	// shown is stored with the ephemeral messages. It is used if separate is true: only turns
+	// with ephemeral messages need two lists.
 	shown    message.Messages
 	separate bool
 }
@@ -29,7 +29,7 @@ func (h *transcript) add(m message.Message) {
 	}
 }
 
-// addEphemeral adds an ephemeral entry of the framework, unless it would say nothing.
+// addEphemeral adds an ephemeral message, unless the text is blank.
 func (h *transcript) addEphemeral(label, text string) {
 	if strings.TrimSpace(text) == "" {
 		return

@@ -95,7 +95,7 @@ func (t *Turn) leave() {
 		t.untrackGuest()
 	}
 	t.enterForeign(point.OnEvent)
-	t.thread.Log.End(context.Background(), t) // whoever abandons the loop wakes it
+	t.thread.Log.End(context.Background(), t) // the owner wakes it when it abandons the loop
 	t.exitForeign()
 	if t.expire != nil {
 		t.expire()

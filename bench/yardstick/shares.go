@@ -55,7 +55,7 @@ var prefixes = map[string]string{
 	"runtime/internal/loop/emit.go": classEvents, "runtime/host.go": classEvents, "runtime/internal/stream": classEvents,
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,
 
-	"runtime/internal/loop/failure.go": classHooks, "runtime/internal/loop/contribute.go": classHooks, "runtime/internal/contribution": classHooks,
+	"runtime/internal/loop.exitForeignDecided": classHooks, "runtime/internal/loop/contribute.go": classHooks, "runtime/internal/contribution": classHooks,
 	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/app": classHooks,
 	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decide.go": classHooks,
 

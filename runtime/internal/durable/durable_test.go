@@ -209,7 +209,7 @@ func TestAJournalIsReadAsItWasWritten(t *testing.T) {
 	assert.Equal(t, "key", was.Starts["1"].Key)
 	assert.False(t, was.Starts["1"].Again)
 	assert.Equal(t, "done", was.Results["1"].Message.Result.Text())
-	require.Len(t, was.Steers, 1, "the parts of one input are one letter")
+	require.Len(t, was.Steers, 1, "the parts of one input are one steer")
 	assert.Equal(t, 2, was.Steers[0].Input.Messages.Len())
 	assert.Len(t, was.Steers[0].Numbers(), 2)
 	require.NotNil(t, was.End)

@@ -139,14 +139,14 @@ type Steer struct {
 	Number int64
 }
 
-// Numbers returns the numbers of the letter's entries.
-func (l Steer) Numbers() []int64 {
-	if l.Number == 0 {
+// Numbers returns the numbers of the steer's entries.
+func (s Steer) Numbers() []int64 {
+	if s.Number == 0 {
 		return nil
 	}
-	numbers := make([]int64, l.Input.Messages.Len())
+	numbers := make([]int64, s.Input.Messages.Len())
 	for i := range numbers {
-		numbers[i] = l.Number + int64(i)
+		numbers[i] = s.Number + int64(i)
 	}
 	return numbers
 }

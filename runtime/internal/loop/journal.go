@@ -33,21 +33,22 @@ func (t *Turn) journalStart(reply message.ModelReply, calls []call) bool {
 			entries = append(entries, durable.StartEntry(c.at, t.callKey(c)))
 		}
 	}
-	return t.journal(entries)
+	return t.journal(&t.forget, entries...)
 }
 
 // journalResult journals a result while other calls of the step still run.
 func (t *Turn) journalResult(c *call) {
 	if t.thread.Lease.Journals() {
-		t.journal([]store.Entry{c.resultEntry()})
+		t.journal(&t.forget, c.resultEntry())
 	}
 }
 
-// journal adds entries, and stores new events and states with them.
-func (t *Turn) journal(entries []store.Entry) bool {
+// journal adds entries, and stores new events and states with them. It appends the numbers of
+// the entries to *numbers: t.forget or t.entries.
+func (t *Turn) journal(numbers *[]int64, entries ...store.Entry) bool {
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
 		seqs, err := t.thread.Lease.Note(t.noCancel, store.Note{Entries: entries, Events: events, States: states})
-		t.forget = append(t.forget, seqs...)
+		*numbers = append(*numbers, seqs...)
 		return err
 	})
 }
@@ -58,11 +59,7 @@ func (t *Turn) journalEnd() {
 	if !t.thread.Lease.Journals() || t.endStored || t.leaseLost {
 		return
 	}
-	t.write(func(events []store.Event, states []hook.StateValue) error {
-		seqs, err := t.thread.Lease.Note(t.noCancel, store.Note{Entries: []store.Entry{t.endEntry()}, Events: events, States: states})
-		t.entries = append(t.entries, seqs...)
-		return err
-	})
+	t.journal(&t.entries, t.endEntry())
 }
 
 // endEntry is the journal entry of how the turn would end now.

@@ -10,7 +10,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
-	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // Resume continues the interrupted turn.
@@ -44,10 +43,7 @@ func (th *Thread) settleChild(ctx context.Context, h *Handle, parent *Turn, abou
 	t.parent, t.depth = parent, parent.depth+1
 	was := th.Lease.Journal()
 	t.id = cmp.Or(was.ID, t.id) // earlier events of the turn have this id
-	in := message.Input{Messages: message.Freeze(was.Input)}
-	if len(was.Input) == 0 {
-		in = inputAt(th.Lease.History(), was.From)
-	}
+	in := inputOf(was, th.Lease.History(), was.From)
 	t.job = turnJob{run: (*Turn).runInterruptedChild, input: Input{Message: in}, interrupted: was, child: &about}
 	return t.drive(ctx).settleError()
 }
@@ -78,10 +74,7 @@ func (t *Turn) runInterrupted() hook.TurnOutcome {
 	t.thread.Lease.ForgetJournal()
 	t.restore(was)
 	ask := t.job.resume && was.End == nil && !t.endsPartial() && (was.Guest == "" || t.setGuest(was.Guest) == nil)
-	in := inputAt(t.history.stored, t.firstMessage)
-	if len(was.Input) > 0 {
-		in = message.Input{Messages: message.Freeze(was.Input)}
-	}
+	in := inputOf(was, t.history.stored, t.firstMessage)
 	t.enter(in, t.job.input.Observe)
 	t.handle.steers.openWith(was.Steers)
 	t.startEmitted = true
@@ -185,11 +178,7 @@ func (t *Turn) mayResume(limit int) bool {
 // journalResume journals that the turn is resumed once more.
 func (t *Turn) journalResume() bool {
 	t.resumed++
-	return t.write(func(events []store.Event, states []hook.StateValue) error {
-		seqs, err := t.thread.Lease.Note(t.noCancel, store.Note{Entries: []store.Entry{t.turnEntry()}, Events: events, States: states})
-		t.entries = append(t.entries, seqs...)
-		return err
-	})
+	return t.journal(&t.entries, t.turnEntry())
 }
 
 // applyEnd adds the signals and errors of a journaled end.
@@ -257,8 +246,12 @@ func (t *Turn) restore(was *durable.Interrupted) {
 	}
 }
 
-// inputAt returns the input of a turn whose first message has the index from in the history.
-func inputAt(history message.Messages, from int) message.Input {
+// inputOf returns the input of the interrupted turn: from the journal, or if the history has it
+// already, from the message with the index from on.
+func inputOf(was *durable.Interrupted, history message.Messages, from int) message.Input {
+	if len(was.Input) > 0 {
+		return message.Input{Messages: message.Freeze(was.Input)}
+	}
 	var in []message.Message
 	for _, m := range history.From(min(from, history.Len())).All() {
 		if m.Role != message.RoleUser {

@@ -136,7 +136,7 @@ func (t *Turn) addSteer(s durable.Steer, ask bool) bool {
 		t.refuseSteer(s, why)
 		return false
 	}
-	t.forgetSteer(s)
+	t.forget = append(t.forget, s.Numbers()...)
 	for _, m := range in.Messages.All() {
 		t.history.add(m)
 	}
@@ -146,16 +146,7 @@ func (t *Turn) addSteer(s durable.Steer, ask bool) bool {
 
 // refuseSteer drops a steer and emits why.
 func (t *Turn) refuseSteer(s durable.Steer, why string) {
-	t.forgetSteer(s)
+	t.forget = append(t.forget, s.Numbers()...)
 	t.emit(hook.Event{Kind: event.SteerRefused, Text: why})
 }
 
-// forgetSteer makes the next write delete the steer from the journal.
-func (t *Turn) forgetSteer(s durable.Steer) {
-	if s.Number == 0 {
-		return
-	}
-	for i := range s.Input.Messages.Len() {
-		t.forget = append(t.forget, s.Number+int64(i))
-	}
-}

@@ -136,10 +136,7 @@ func (t *Turn) runSteps() {
 			t.signal(hook.StopStepsLimit, "", fmt.Sprintf("Step limit reached: %d/%d", t.number, limits.Steps))
 			return
 		}
-		if t.runStep() {
-			continue
-		}
-		if !t.askStop() {
+		if !t.runStep() && !t.askStop() {
 			return
 		}
 	}

@@ -77,7 +77,7 @@ type Place struct {
 	Depth int
 }
 
-// Loop is the loop of a turn. LeftBehind reports whether its owner has abandoned it: then it
+// Loop is the loop of a turn. Abandoned reports whether its owner has abandoned it: then it
 // emits no more events and loses the delivery.
 type Loop interface{ Abandoned() bool }
 

@@ -149,4 +149,3 @@ func (t *Turn) refuseSteer(s durable.Steer, why string) {
 	t.forget = append(t.forget, s.Numbers()...)
 	t.emit(hook.Event{Kind: event.SteerRefused, Text: why})
 }
-

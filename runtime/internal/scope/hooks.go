@@ -85,7 +85,9 @@ func membersAt(p *plan.Plan, path, point string) (out []string) {
 	return out
 }
 
-// BuildAgent asks OnBuildAgent.
+// BuildAgent calls OnBuildAgent. A panic becomes an error.
+//
+//hook:ignore HG013
 func (h *Hooks) BuildAgent(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
 	defer failure.Catch(point.OnBuildAgent, &err)
 	return h.OnBuildAgent(ctx, cfg)

@@ -116,7 +116,7 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 // The first session of a new one begins with the source.
 func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionSource) (*Conversation, error) {
 	c := a.newConversation(rec, nil)
-	c.thread.Begins(source)
+	c.thread.SetSource(source)
 	if _, err := c.thread.Lease.ReadStates(ctx, rec); err != nil { // the next turn reports states that cannot be read
 		return nil, fmt.Errorf("states of conversation %s: %w", rec.ID, err)
 	}
@@ -198,7 +198,7 @@ func (c *Conversation) Send(ctx context.Context, in message.Input, o *TurnOption
 // answer ends the interrupted turn, if there is one, and runs the next turn.
 func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o *TurnOptions) hook.TurnOutcome {
 	if c.thread.Lease.Interrupted() {
-		if err := errors.Join(c.thread.Settle(ctx, &t.h), c.thread.GivenUp(ctx)); err != nil {
+		if err := errors.Join(c.thread.Settle(ctx, &t.h), c.thread.ReleaseIfCancelled(ctx)); err != nil {
 			return loop.Refused(err)
 		}
 	}

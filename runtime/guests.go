@@ -9,8 +9,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-var _ loop.Owner = (*Agent)(nil)
-
 // agentOf returns a registered agent, for turns.
 func (r *Runtime) agentOf(name string) (*loop.Agent, error) { return coreOf(r.Agent(name)) }
 
@@ -26,9 +24,12 @@ func coreOf(a *Agent, err error) (*loop.Agent, error) {
 	return &a.core, nil
 }
 
-// Admit implements loop.Owner.
-func (a *Agent) Admit(th *loop.Thread) (dismiss func(), err error) {
-	c := th.Host.(*host).conv
+// agentOwner is the agent's loop.Owner.
+type agentOwner struct{ agent *Agent }
+
+// TrackGuestTurn implements loop.Owner.
+func (o agentOwner) TrackGuestTurn(th *loop.Thread) (untrack func(), err error) {
+	a, c := o.agent, th.Host.(*host).conv
 	a.keepChild(c) // before enter, so that cancelTurns finds it
 	if err := a.enter(); err != nil {
 		a.dropChild(c)
@@ -41,9 +42,9 @@ func (a *Agent) Admit(th *loop.Thread) (dismiss func(), err error) {
 }
 
 // Child implements loop.Owner.
-func (a *Agent) Child(rec store.Record, parent *loop.Thread) loop.Child {
-	c := a.newConversation(rec, parent.Host.(*host))
-	a.keepChild(c)
+func (o agentOwner) Child(rec store.Record, parent *loop.Thread) loop.Child {
+	c := o.agent.newConversation(rec, parent.Host.(*host))
+	o.agent.keepChild(c)
 	return child{c}
 }
 

@@ -104,7 +104,7 @@ func (h *host) emit(ctx context.Context, ev hook.Event) { h.emitHow(ctx, ev, str
 
 func (h *host) emitHow(ctx context.Context, ev hook.Event, how stream.How) {
 	if _, background := loop.InBackground(ctx); !background {
-		how.Loop = loop.Of(ctx)
+		how.Loop = loop.TurnOf(ctx)
 	}
 	h.cutText(&ev)
 	h.log.Emit(ctx, &ev, how)

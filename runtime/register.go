@@ -34,7 +34,7 @@ func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 		return nil, err
 	}
 	a := &Agent{rt: r}
-	a.core.Name, a.core.Owner = cfg.Name, a
+	a.core.Name, a.core.Owner = cfg.Name, agentOwner{a}
 	if err := r.reserve(a); err != nil {
 		return nil, err
 	}

@@ -50,12 +50,12 @@ var prefixes = map[string]string{
 	"runtime/provider": classModel, "runtime/internal/loop/model.go": classModel, "runtime/internal/loop/attempt.go": classModel, "hook/message/model.go": classModel,
 
 	"runtime/store": classStore, "internal/history": classStore, "runtime/internal/loop/journal.go": classStore, "runtime/lease.go": classStore,
-	"runtime/internal/durable": classStore, "runtime/state.go": classStore, "runtime.(*transcript)": classStore, "hook/message": classStore,
+	"runtime/internal/durable": classStore, "runtime/states.go": classStore, "runtime/internal/loop.(*transcript)": classStore, "hook/message": classStore,
 
 	"runtime/internal/loop/emit.go": classEvents, "runtime/host.go": classEvents, "runtime/internal/stream": classEvents,
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,
 
-	"runtime/internal/loop/failure.go": classHooks, "runtime/internal/loop/contribute.go": classHooks, "runtime/internal/contribution": classHooks,
+	"runtime/internal/loop/foreign.go": classHooks, "runtime/internal/loop/contribute.go": classHooks, "runtime/internal/contribution": classHooks,
 	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/app": classHooks,
 	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decide.go": classHooks,
 

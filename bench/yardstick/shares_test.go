@@ -59,6 +59,6 @@ func TestPrefixesAreThere(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEmpty(t, found, prefix)
 	}
-	_, err := os.Stat(filepath.Join("..", "..", "runtime", "turn.go"))
+	_, err := os.Stat(filepath.Join("..", "..", "runtime", "internal", "loop", "turn.go"))
 	require.NoError(t, err)
 }

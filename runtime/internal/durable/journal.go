@@ -132,21 +132,21 @@ func InputEntries(kind store.EntryKind, in message.Input) []store.Entry {
 	return entries
 }
 
-// Letter is an input that was sent to a running turn. Number is that of its first journal
+// Steer is an input that was sent to a running turn. Number is that of its first journal
 // entry; 0 is none.
-type Letter struct {
+type Steer struct {
 	Input  message.Input
 	Number int64
 }
 
-// Numbers returns the numbers of the letter's entries.
-func (l Letter) Numbers() []int64 {
-	if l.Number == 0 {
+// Numbers returns the numbers of the steer's entries.
+func (s Steer) Numbers() []int64 {
+	if s.Number == 0 {
 		return nil
 	}
-	numbers := make([]int64, l.Input.Messages.Len())
+	numbers := make([]int64, s.Input.Messages.Len())
 	for i := range numbers {
-		numbers[i] = l.Number + int64(i)
+		numbers[i] = s.Number + int64(i)
 	}
 	return numbers
 }
@@ -200,7 +200,7 @@ type Interrupted struct {
 	// Starts and Results are by call id.
 	Starts  map[string]Start
 	Results map[string]Ended
-	Letters []Letter
+	Steers  []Steer
 }
 
 // Ended is a call whose result was stored.
@@ -256,22 +256,22 @@ func (was *Interrupted) add(e store.Entry) {
 	case store.EntryResult:
 		was.Results[e.CallID] = Ended{e.Message, decode[Result](e.Data)}
 	case store.EntrySteer:
-		was.addLetter(e)
+		was.addSteer(e)
 	}
 }
 
-// addLetter adds a message that was sent to the turn. Consecutive parts form one input, so
+// addSteer adds a message that was sent to the turn. Consecutive parts form one input, so
 // that hooks decide on it as a whole.
-func (was *Interrupted) addLetter(e store.Entry) {
-	m, n := inputMessage(e), len(was.Letters)
+func (was *Interrupted) addSteer(e store.Entry) {
+	m, n := inputMessage(e), len(was.Steers)
 	if decode[part](e.Data).Part > 0 && n > 0 {
-		last := &was.Letters[n-1]
+		last := &was.Steers[n-1]
 		if last.Number+int64(last.Input.Messages.Len()) == e.Seq {
 			last.Input.Messages = last.Input.Messages.Append(m)
 			return
 		}
 	}
-	was.Letters = append(was.Letters, Letter{message.Input{Messages: message.ListOf(m)}, e.Seq})
+	was.Steers = append(was.Steers, Steer{message.Input{Messages: message.ListOf(m)}, e.Seq})
 }
 
 func inputMessage(e store.Entry) message.Message {

@@ -17,7 +17,7 @@ var ErrMoved = errors.New("the conversation was moved")
 
 // Lease is a process's right to write one conversation, together with the state that it has
 // read. Only the running turn uses it, except for Record, Running, NoteEvents and
-// NoteAside, which any goroutine may call.
+// NoteFromOutside, which any goroutine may call.
 type Lease struct {
 	all    *Leases
 	key    store.Key

@@ -35,9 +35,9 @@ func (l *Lease) Note(ctx context.Context, n store.Note) ([]int64, error) {
 	return numbers, nil
 }
 
-// NoteAside is Note for goroutines other than the running turn's loop. It returns the
+// NoteFromOutside is Note for goroutines other than the running turn's loop. It returns the
 // number of the first entry.
-func (l *Lease) NoteAside(ctx context.Context, entries []store.Entry) (int64, error) {
+func (l *Lease) NoteFromOutside(ctx context.Context, entries []store.Entry) (int64, error) {
 	return l.store().Note(ctx, l.id, store.Note{Epoch: l.log.Epoch(), Hold: l.all.o.Hold, Entries: entries})
 }
 

@@ -18,353 +18,375 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
-// A turn whose loop was left behind is ended by its owner: with what has been done, and
-// without asking a hook, which may hang as well. A gate that did not answer has let
-// nothing through: calls that were not decided are cancelled, and results that a hook
-// was to see before anybody else are withheld.
+// The owner ends a turn whose loop it has abandoned. It keeps what was done and asks no hook,
+// because that one may hang too. What a gate has not let through stays out: undecided calls
+// are cancelled, and results that a hook had to see first are withheld.
 
-// errEnded is why a turn ended whose goroutine a hook has ended.
+// errEnded is the error of a turn whose goroutine a hook has ended.
 var errEnded = errors.New("runtime: a hook ended the goroutine of the turn")
 
-// calling are the calls of a reply with which the loop is not through.
-type calling struct {
+// openCalls are the calls of a reply that the loop has not finished.
+type openCalls struct {
 	content message.List[message.Block]
 	calls   []call
-	// kept: the history has them, but not everybody has been told of them.
-	kept bool
+	// stored: the history has the calls, but clients may not have all results.
+	stored bool
 }
 
-// successor is the turn as its owner ends it: with the state that the loop has left, and
-// without hooks.
-func (t *Turn) successor() *Turn {
-	n := &Turn{ledger: t.ledger, turnState: t.turnState}
-	n.hooks, n.durable, n.holding, n.posted = scope.None(), t.thread.durable(t), true, nil
-	by := t.endsBy()
-	n.deadline.Store(&by)
-	return n
+// successor is a copy of an abandoned turn with which the owner ends it. It has no hooks.
+type successor struct {
+	*Turn
+	// old is the abandoned turn. Its loop may still hang in foreign code.
+	old *Turn
+	// failure names the hook that hangs; nil if a hook has ended the goroutine.
+	failure *hook.Failure
 }
 
-// durable is the context of what the owner of a turn does when the loop was abandoned: it
-// has the values of the turn's, and is of no turn, not of a parent either.
-func (th *Thread) durable(t *Turn) context.Context {
+func (t *Turn) successor() *successor {
+	s := &successor{Turn: &Turn{ledger: t.ledger, turnState: t.turnState}, old: t}
+	s.hooks, s.noCancel, s.holding, s.emitting = scope.None(), t.thread.ownerContext(t), true, nil
+	by := t.endDeadline()
+	s.deadline.Store(&by)
+	return s
+}
+
+// ownerContext has the values of the turn's context, but belongs to no turn: neither to this
+// one nor to a parent.
+func (th *Thread) ownerContext(t *Turn) context.Context {
 	return context.WithValue(context.WithoutCancel(t.turnCtx.Context), turnKey{}, (*Turn)(nil))
 }
 
-// endLeft ends a turn whose loop was left behind.
-func (t *Turn) endLeft() *Turn {
-	n := t.successor()
+// endAbandoned ends a turn whose loop was abandoned.
+func (t *Turn) endAbandoned() *Turn {
+	s := t.successor()
 	wait := t.grace() / looks
 	what := t.thread.Agent.Hooks.At(t.loop.At())
-	f := &hook.Failure{Subsystem: what.Hook, Point: t.loop.At(), Err: abandoned.ErrStillRuns, Late: true}
-	if f.Point == point.OnEvent {
+	s.failure = &hook.Failure{Subsystem: what.Hook, Point: t.loop.At(), Err: abandoned.ErrStillRuns, Late: true}
+	if s.failure.Point == point.OnEvent {
 		wait = 0
 	}
-	n.errs = append(slices.Clip(n.errs), f)
-	n.endWithout(t, f, wait)
-	return n
+	s.errs = append(slices.Clip(s.errs), s.failure)
+	s.endTurn(wait)
+	return s.Turn
 }
 
-// endUnplayed ends a turn whose goroutine a hook has ended.
-func (t *Turn) endUnplayed() *Turn {
-	n := t.successor()
-	n.errs = append(slices.Clip(n.errs), errEnded)
-	n.signals = append(slices.Clip(n.signals), hook.StopSignal{Reason: hook.StopError, Text: errEnded.Error()})
-	n.endWithout(t, nil, t.grace()/looks)
-	return n
+// endAfterGoexit ends a turn whose goroutine a hook has ended.
+func (t *Turn) endAfterGoexit() *Turn {
+	s := t.successor()
+	s.errs = append(slices.Clip(s.errs), errEnded)
+	s.signals = append(slices.Clip(s.signals), hook.StopSignal{Reason: hook.StopError, Text: errEnded.Error()})
+	s.endTurn(t.grace() / looks)
+	return s.Turn
 }
 
-// endWithout ends the turn in the place of the loop of t, which does not. f is why, if
-// a hook is, and wait how long who delivers events is waited for.
-func (n *Turn) endWithout(t *Turn, f *hook.Failure, wait time.Duration) {
-	log := n.thread.Log
+// endTurn ends the turn. It waits so long for the goroutine that delivers events.
+func (s *successor) endTurn(wait time.Duration) {
+	log := s.thread.Log
 	var held delivery
-	if n.parent != nil {
-		held.claim = log.ClaimFor(t)
+	if s.parent != nil {
+		held.claim = log.ClaimFor(s.old)
 	} else {
-		held.Delivery = log.Seize(t, wait)
+		held.Delivery = log.Seize(s.old, wait)
 	}
-	n.end = t.end // whoever had the delivery has stamped it
-	n.postLeft(t)
-	if n.place == nil || !n.opened { // nobody has been told of it
-		n.neverBegan(t, f)
+	s.end = s.old.end // its deliverer has stamped it
+	s.emitLast()
+	if s.place == nil || !s.startEmitted {
+		s.endUnstarted()
 	} else {
-		n.endBegun(t, f)
+		s.endStarted()
 	}
-	n.endChildSession()
-	if n.job.child != nil && !t.closed {
-		about := *n.job.child
-		about.Usage, about.Cost, about.Stop = n.out.Usage, n.out.Cost, n.out.Stop
-		t.beginEvents(nil)
-		n.emit(hook.Event{Kind: event.SubagentEnd, Text: n.out.Text()}.WithDetail(about))
+	s.endChildSession()
+	if s.job.child != nil && !s.old.subagentEndEmitted {
+		about := *s.job.child
+		about.Usage, about.Cost, about.Stop = s.out.Usage, s.out.Cost, s.out.Stop
+		s.old.beginEvents(nil)
+		s.emit(hook.Event{Kind: event.SubagentEnd, Text: s.out.Text()}.WithDetail(about))
 	}
-	n.leaveWithout(held, f)
+	s.release(held)
 }
 
-// neverBegan is the end of a turn of which nobody has been told.
-func (n *Turn) neverBegan(t *Turn, f *hook.Failure) {
-	n.thread.Log.EndTurn()
-	n.tellLeft(t, f)
-	_ = n.thread.Lease.Release(n.durable) // the next turn finds out if that did not work
-	n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
-	if t.ctx.Err() != nil {
-		n.out.Stop, n.out.Err = hook.StopCancelled, context.Cause(t.ctx)
-	}
-}
-
-// endBegun is the end of any other turn.
-func (n *Turn) endBegun(t *Turn, f *hook.Failure) {
-	n.tellLeft(t, f)
-	if !n.toldEnd {
-		n.endOpen(t)
-		n.tellAfters(t)
+// emitLast emits the event that the loop was emitting when it was abandoned, unless the log
+// has numbered it: then it is delivered or queued.
+func (s *successor) emitLast() {
+	last := s.old.emitting
+	if last == nil || s.thread.Log.Numbered(last) {
 		return
 	}
-	if n.thread.Log.Keeps() && !n.ended {
-		n.storeEnd(n.staysInterrupted())
+	if s.parent != nil {
+		s.old.beginEvents(nil) // the loop may have ended the turn in the log
 	}
-	if n.parent == nil && !n.thread.Log.Queued(n.end.Seq) { // the hook that hangs was told of it before those who follow
-		n.thread.Log.TellFollowers(&n.end)
+	s.event = *last
+	s.post(&s.event, s.old.emittingHow)
+	if last == &s.old.end {
+		s.end = s.event
 	}
 }
 
-// tellLeft says what was left behind, if something was.
-func (n *Turn) tellLeft(t *Turn, f *hook.Failure) {
-	if f != nil {
-		n.emit(f.Event())
+// endUnstarted ends a turn without a turn_start.
+func (s *successor) endUnstarted() {
+	s.thread.Log.EndTurn()
+	s.emitReason()
+	_ = s.thread.Lease.Release(s.noCancel) // if that fails, the next turn reports it
+	s.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(s.errs)}
+	if s.old.ctx.Err() != nil {
+		s.out.Stop, s.out.Err = hook.StopCancelled, context.Cause(s.old.ctx)
 	}
-	if !t.loop.Abandoned() {
+}
+
+// endStarted ends a turn with a turn_start.
+func (s *successor) endStarted() {
+	s.emitReason()
+	if !s.endEmitted {
+		s.endOpen()
+		s.callAfterHooks()
 		return
 	}
-	n.emit(hook.Diagnostic{
+	if s.thread.Log.Keeps() && !s.endStored {
+		s.storeEnd(s.staysInterrupted())
+	}
+	if s.parent == nil && !s.thread.Log.Queued(s.end.Seq) { // a hook that hangs on turn_end got it before the followers
+		s.thread.Log.TellFollowers(&s.end)
+	}
+}
+
+// emitReason emits which hook hangs.
+func (s *successor) emitReason() {
+	if s.failure != nil {
+		s.emit(s.failure.Event())
+	}
+	if !s.old.loop.Abandoned() {
+		return
+	}
+	s.emit(hook.Diagnostic{
 		Code: "turn.left_behind", Visibility: event.VisibleUser,
-		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.thread.Agent.Hooks.At(t.loop.At())),
+		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", s.thread.Agent.Hooks.At(s.old.loop.At())),
 	}.Event())
 }
 
-// endOpen ends what has begun, stores it and tells of the end.
-func (n *Turn) endOpen(t *Turn) {
-	n.endsLeft()
-	n.closeSegment()
-	n.recallLeft()
-	n.endCalling(t)
-	if n.stepping {
-		n.emit(hook.Event{Kind: event.StepEnd})
+// endOpen ends the open step and its calls, stores the end of the turn and emits it.
+func (s *successor) endOpen() {
+	s.signalAbandoned()
+	s.closeSegment()
+	s.restoreAbandonedCalls()
+	s.finishOpenCalls()
+	if s.inStep {
+		s.emit(hook.Event{Kind: event.StepEnd})
 	}
-	stays := n.staysInterrupted()
-	n.refuseLetters(!stays)
-	n.report()
-	n.out = n.outcome()
-	if !n.concluded {
-		n.account(n.out)
+	stays := s.staysInterrupted()
+	s.closeSteers(!stays)
+	s.updatePlace()
+	s.out = s.outcome()
+	if !s.outcomeFixed {
+		s.addToSession(s.out)
 	}
-	n.concluded = true
-	n.end = hook.Event{Kind: event.TurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
-	n.handle.ending.Store(true)
-	n.post(&n.end, stream.How{Last: true})
-	n.storeEnd(stays)
+	s.outcomeFixed = true
+	s.end = hook.Event{Kind: event.TurnEnd, Text: s.out.Text()}.WithUsage(s.out.Usage, s.out.Cost, s.out.Stop)
+	s.handle.ending.Store(true)
+	s.post(&s.end, stream.How{Last: true})
+	s.storeEnd(stays)
 }
 
-// storeEnd stores the end of the turn, unless it stays interrupted, and gives its lease
-// away.
-func (t *Turn) storeEnd(stays bool) {
-	t.thread.Lease.StopRenewing() // so that nothing prolongs the lease behind the end
+// storeEnd stores the end of the turn unless it stays interrupted, and releases its lease.
+func (s *successor) storeEnd(stays bool) {
+	s.thread.Lease.StopRenewing() // a renewal after the end would keep the lease
 	if !stays {
-		t.commitRest(true)
+		s.commitEnd(true)
 	}
-	if err := t.thread.Lease.Release(t.durable); err != nil {
-		t.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
+	if err := s.thread.Lease.Release(s.noCancel); err != nil {
+		s.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 	}
 }
 
-// refuseLetters answers what was said to the turn and no gate has let through. Without
-// refuse that stays in the journal, for who takes the turn up.
-func (n *Turn) refuseLetters(refuse bool) {
-	all := slices.Concat(n.hearing, n.handle.steers.take(true))
-	for letters := all; len(letters) > 0; letters = n.handle.steers.take(true) {
-		for _, l := range letters {
+// closeSteers closes the queue of steers. It refuses those that no gate has let through, or
+// leaves them in the journal for the process that resumes the turn.
+func (s *successor) closeSteers(refuse bool) {
+	all := slices.Concat(s.pendingSteers, s.handle.steers.take(true))
+	for steers := all; len(steers) > 0; steers = s.handle.steers.take(true) {
+		for _, steer := range steers {
 			if refuse {
-				n.refuse(l, "the turn was cancelled before the hooks had let it through")
+				s.refuseSteer(steer, "the turn was cancelled before the hooks had let it through")
 			}
 		}
 	}
 }
 
-// endCalling answers the calls that the loop had not concluded, and tells of all.
-func (n *Turn) endCalling(t *Turn) {
-	calls := n.calling.calls
+// finishOpenCalls answers the calls that the loop had not finished, and emits all results.
+func (s *successor) finishOpenCalls() {
+	calls := s.openCalls.calls
 	if len(calls) == 0 {
 		return
 	}
-	if !n.calling.kept {
-		n.answerCalling(t, calls)
-		n.keepStep(message.ModelReply{Content: n.calling.content}, calls)
-		n.recordCalls(calls, t.hooks)
+	if !s.openCalls.stored {
+		s.answerOpenCalls(calls)
+		s.addStepToHistory(message.ModelReply{Content: s.openCalls.content}, calls)
+		s.recordCalls(calls, s.old.hooks)
 	}
-	n.tell(calls)
-	n.emit(hook.Event{Kind: event.CallsComplete}.WithTools(n.called(calls)))
+	s.emitResults(calls)
+	s.emit(hook.Event{Kind: event.CallsComplete}.WithTools(s.toolNames(calls)))
 }
 
-func (n *Turn) answerCalling(t *Turn, calls []call) {
+func (s *successor) answerOpenCalls(calls []call) {
 	for i := range calls {
 		c := &calls[i]
-		if !c.concluded {
-			c.endLeft(t)
+		if !c.finished {
+			c.endAbandoned(s.old)
 		}
-		if !c.announced {
-			n.emitCall(event.CallStart, c, "")
+		if !c.startEmitted {
+			s.emitCall(event.CallStart, c, "")
 		}
-		if c.asked {
-			n.emitApproval(c, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "the turn was cancelled"})
+		if c.awaitsApproval {
+			s.emitApproval(c, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "the turn was cancelled"})
 		}
 	}
 }
 
-// endLeft answers a call that the loop of the turn has left open.
-func (c *call) endLeft(t *Turn) {
+// endAbandoned answers a call of the abandoned turn.
+func (c *call) endAbandoned(t *Turn) {
 	state := abandoned.Waiting
-	if c.run != nil && !c.settled() {
+	if c.run != nil && !c.hasOutcome() {
 		state = c.run.Abandon()
 	}
 	switch {
-	case c.ran && c.runner == nil: // nobody has begun to run it again
-		c.interrupted()
-	case c.settled():
+	case c.mayHaveRun && c.runner == nil: // it was not started again
+		c.setInterrupted()
+	case c.hasOutcome():
 		c.withhold(t)
-	case state == abandoned.Ended: // and the loop has not seen it
+	case state == abandoned.Ended: // the loop has not read the result
 		end := c.run.End()
 		c.end.Outcome, c.end.Result, c.end.Duration = end.Outcome, end.Result, end.Duration
 		c.withhold(t)
-	case state == abandoned.Running, c.ran:
-		c.settle(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
+	case state == abandoned.Running, c.mayHaveRun:
+		c.setResult(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
 	default:
-		c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it started"))
+		c.setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it started"))
 	}
 	c.end.Result = bound.Valid(bound.Result(c.end.Result, t.maxResult(c)))
-	c.end.Call, c.concluded = c.at, true
+	c.end.Call, c.finished = c.at, true
 }
 
-// withhold withholds a result that a hook was to see first.
+// withhold withholds a result that a hook had to see first.
 func (c *call) withhold(t *Turn) {
 	if t.hooks.HasAny(point.RewriteResult, point.AfterTool) {
 		c.end.Result = withheld("a hook that was to see it did not answer")
 	}
 }
 
-// tellAfters has AfterTool, AfterStep and AfterTurn told in the background of what the
-// loop has not told them of. How they decide has no effect any more.
-func (n *Turn) tellAfters(t *Turn) {
-	h := n.thread.Host
-	afters := n.aftersOfCalls(t, h)
-	if n.stepping && !n.judged && t.hooks.Has(point.AfterStep) {
-		step, o := n.step, n.stepOutcome()
+// callAfterHooks calls AfterTool, AfterStep and AfterTurn in the background where the loop has
+// not called them. Their decisions have no effect.
+func (s *successor) callAfterHooks() {
+	hooks, h := s.old.hooks, s.thread.Host
+	afters := s.afterToolCalls()
+	if s.inStep && !s.afterStepCalled && hooks.Has(point.AfterStep) {
+		step, o := s.step, s.stepOutcome()
 		afters = append(afters, func(ctx context.Context) {
-			d, _ := t.hooks.AfterStep(ctx, step, o)
+			d, _ := hooks.AfterStep(ctx, step, o)
 			EmitFailure(ctx, h, d)
 		})
 	}
-	if !t.toldAfter && t.hooks.Has(point.AfterTurn) {
-		place, out := n.place, n.out
-		afters = append(afters, func(ctx context.Context) { t.hooks.AfterTurn(ctx, place, out) })
+	if !s.old.afterTurnCalled && hooks.Has(point.AfterTurn) {
+		place, out := s.place, s.out
+		afters = append(afters, func(ctx context.Context) { hooks.AfterTurn(ctx, place, out) })
 	}
 	if len(afters) == 0 {
 		return
 	}
-	n.inBackground(func(ctx context.Context) {
-		for _, tell := range afters {
-			tell(ctx)
+	s.runInBackground(func(ctx context.Context) {
+		for _, call := range afters {
+			call(ctx)
 		}
 	})
 }
 
-// endChildSession ends the session of a child in the background, unless the loop has ended
-// it: it lasts as long as the child's turn.
-func (n *Turn) endChildSession() {
-	if n.parent == nil {
-		return
-	}
-	if s := n.thread.takeSession(""); s != nil {
-		n.inBackground(func(ctx context.Context) { n.thread.sessionEnded(ctx, nil, s) })
-	}
-}
-
-// inBackground has hooks told in the background, one after the other, of what a loop that
-// was left behind has not told them of.
-func (n *Turn) inBackground(tell func(context.Context)) {
-	ctx := BackgroundContext(n.durable, n.id)
-	err := n.env.Background.Go(ctx, queue.Name{Place: n.thread.ID(), Path: point.AfterTurn.String()}, tell)
-	if err != nil {
-		n.emit(hook.Event{Kind: event.Diagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
-	}
-}
-
-// EmitFailure emits the failure that a decision carries. A composite has reported a member
-// that was late.
-func EmitFailure[D decision](ctx context.Context, h hook.Host, d D) {
-	if f := d.Verdict().Failure; f != nil && !f.Late {
-		h.Emit(ctx, f.Event())
-	}
-}
-
-func (n *Turn) aftersOfCalls(t *Turn, h hook.Host) (afters []func(context.Context)) {
-	if !t.hooks.Has(point.AfterTool) {
+// afterToolCalls returns the calls of AfterTool that the loop has not made.
+func (s *successor) afterToolCalls() (afters []func(context.Context)) {
+	hooks, h := s.old.hooks, s.thread.Host
+	if !hooks.Has(point.AfterTool) {
 		return nil
 	}
-	for i := range n.calling.calls {
-		c := &n.calling.calls[i]
-		if c.judged {
+	for i := range s.openCalls.calls {
+		c := &s.openCalls.calls[i]
+		if c.afterToolCalled {
 			continue
 		}
 		at, o := c.at, c.outcome()
 		afters = append(afters, func(ctx context.Context) {
-			d, _ := t.hooks.AfterTool(ctx, at, o)
+			d, _ := hooks.AfterTool(ctx, at, o)
 			EmitFailure(ctx, h, d)
 		})
 	}
 	return afters
 }
 
-// delivery is what the owner of an abandoned turn has of the delivery of events: that
-// itself, or the claim of a child, which waits for nobody.
+// EmitFailure emits the failure that a decision carries. A composite has already emitted the
+// failure of a late member.
+func EmitFailure[D decision](ctx context.Context, h hook.Host, d D) {
+	if f := d.Verdict().Failure; f != nil && !f.Late {
+		h.Emit(ctx, f.Event())
+	}
+}
+
+// endChildSession ends the session of a child in the background, unless the loop has ended it.
+// The session of a child lasts as long as the child's turn.
+func (s *successor) endChildSession() {
+	if s.parent == nil {
+		return
+	}
+	if open := s.thread.takeSession(""); open != nil {
+		s.runInBackground(func(ctx context.Context) { s.thread.callSessionEnd(ctx, nil, open) })
+	}
+}
+
+// runInBackground runs calls of hooks that the abandoned loop has not made.
+func (s *successor) runInBackground(call func(context.Context)) {
+	ctx := BackgroundContext(s.noCancel, s.id)
+	err := s.env.Background.Go(ctx, queue.Name{Place: s.thread.ID(), Path: point.AfterTurn.String()}, call)
+	if err != nil {
+		s.emit(hook.Event{Kind: event.Diagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
+	}
+}
+
+// delivery is the delivery of events that the owner of an abandoned turn has seized. The owner
+// of a child has a claim instead, because it does not wait.
 type delivery struct {
 	stream.Delivery
 	claim *stream.Claim
 }
 
-// leaveWithout delivers what is left and takes the turn away. Hooks and observers are
-// told, for a grace period at most, unless one of them is what hangs.
-func (n *Turn) leaveWithout(held delivery, f *hook.Failure) {
-	n.thread.setTurn(nil)
-	if n.parent == nil {
-		n.env.Requests.Forget(n.thread.ID())
+// release delivers the queued events and gives the thread back. It calls hooks and observers
+// for a grace period at most, and not at all if one of them hangs in OnEvent.
+func (s *successor) release(held delivery) {
+	s.thread.setTurn(nil)
+	if s.parent == nil {
+		s.env.Requests.Forget(s.thread.ID())
 	}
-	if n.dismiss != nil {
-		n.dismiss()
+	if s.untrackGuest != nil {
+		s.untrackGuest()
 	}
-	if n.expire != nil {
-		n.expire()
+	if s.expire != nil {
+		s.expire()
 	}
-	if n.parent != nil {
-		if d, ok := held.claim.Withdraw(); ok { // otherwise who delivers tells of the child, too
+	if s.parent != nil {
+		if d, ok := held.claim.Withdraw(); ok { // else the holder delivers the child's events too
 			go d.Release()
 		}
 		return
 	}
 	d := held.Delivery
-	if f == nil || f.Point != point.OnEvent {
-		d = n.deliverLeft(d)
+	if s.failure == nil || s.failure.Point != point.OnEvent {
+		d = s.deliverQueued(d)
 	}
-	n.thread.Log.EndTurn()
+	s.thread.Log.EndTurn()
 	d.ReleaseToFollowers()
 }
 
-// deliverLeft delivers what is queued. It returns the delivery, which it takes away from
-// a hook or an observer that does not come back.
-func (n *Turn) deliverLeft(d stream.Delivery) stream.Delivery {
-	what := n.thread.Agent.Hooks.At(point.OnEvent)
-	ctx, cancel := context.WithTimeout(context.Background(), n.toTell())
+// deliverQueued delivers the queued events and returns the delivery. It takes the delivery
+// away from a hook or an observer that hangs.
+func (s *successor) deliverQueued(d stream.Delivery) stream.Delivery {
+	what := s.thread.Agent.Hooks.At(point.OnEvent)
+	ctx, cancel := context.WithTimeout(context.Background(), s.deliveryTime())
 	defer cancel()
-	err := abandoned.Go(n.env.Abandoned, what, func() error {
+	err := abandoned.Go(s.env.Abandoned, what, func() error {
 		d.DeliverAll()
 		return nil
 	}).Wait(ctx)

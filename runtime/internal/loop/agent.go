@@ -12,44 +12,43 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Agent is a registered agent as turns use it.
+// Agent is the part of a registered agent that turns use.
 type Agent struct {
 	Name   string
 	Config *hook.AgentConfig
-	// Asked is the configured list of tools, before any scope; nil is all.
+	// Asked are the configured tools, before any scope; nil is all.
 	Asked []string
-	// Hooks are those of the process, with the layers of the agent's configuration.
+	// Hooks are those of the process under the layers of the agent's configuration.
 	Hooks *scope.Hooks
 	View  atomic.Pointer[scope.View]
 	Owner Owner
-	// overlay is the last turn's changes of the tools.
+	// overlay is the newest view that TurnTools changed.
 	overlay atomic.Pointer[overlay]
 }
 
-// Owner is whoever registered an agent.
+// Owner is the registration of an agent in package runtime.
 type Owner interface {
-	// Admit makes the agent a guest of the thread until the function is called: who ends
-	// the agent's turns ends that of the thread.
-	Admit(th *Thread) (dismiss func(), err error)
-	// Child makes the conversation of a child turn of the agent, below the parent's. The
-	// caller calls Drop.
+	// TrackGuestTurn counts the running turn of the thread as one of the agent's until untrack
+	// is called: a call that cancels the agent's turns cancels it too, and waits for it.
+	TrackGuestTurn(th *Thread) (untrack func(), err error)
+	// Child makes the conversation of a child turn, below the parent's. The caller calls Drop.
 	Child(rec store.Record, parent *Thread) Child
 }
 
-// key is that of the agent's conversation with the sender.
+// key is the key of the agent's conversation with the sender.
 func (a *Agent) key(env *Env, sender string) store.Key {
 	return store.Key{Project: env.Project, Agent: a.Name, Sender: sender}
 }
 
-// overlay is what one set of changes makes of a view.
+// overlay is a view and the changes that made it from base.
 type overlay struct {
 	base    *scope.View
 	changes contribution.Tools
 	made    *scope.View
 }
 
-// overlaid is the view with the changes of one turn. The last is kept, so that a
-// hook which says the same in each turn has the tools encoded once.
+// overlaid is the view with the changes of one turn. It keeps the newest one: if a hook makes
+// the same changes in every turn, the tools are encoded once.
 func (a *Agent) overlaid(base *scope.View, ch contribution.Tools) *scope.View {
 	if last := a.overlay.Load(); last != nil && last.base == base &&
 		slices.Equal(last.changes.Hidden, ch.Hidden) && slices.Equal(last.changes.Added, ch.Added) {
@@ -61,8 +60,7 @@ func (a *Agent) overlaid(base *scope.View, ch contribution.Tools) *scope.View {
 }
 
 // hooksUnder returns the agent's hooks in a turn that is a child of the parent's.
-// Law 10: a child passes the gates that its parent passes, so that no agent rids
-// itself of one by having another do the work.
+// Law 10: a child passes the gates of its parent, so no agent can avoid a gate by delegating.
 func (a *Agent) hooksUnder(parent *Turn) (*scope.Hooks, error) {
 	hooks, err := a.Hooks.Under(inherited(parent.layers))
 	if err != nil || hooks == parent.hooks {
@@ -75,8 +73,8 @@ func (a *Agent) hooksUnder(parent *Turn) (*scope.Hooks, error) {
 	return hooks, nil
 }
 
-// lay lays the layers of the turn over the hooks of its agent.
-func (t *Turn) lay(layers []plan.Layer) error {
+// applyLayers applies the layers of the turn to the hooks of its agent.
+func (t *Turn) applyLayers(layers []plan.Layer) error {
 	if len(layers) == 0 {
 		return nil
 	}
@@ -95,8 +93,8 @@ func (t *Turn) lay(layers []plan.Layer) error {
 	return nil
 }
 
-// inherited are the layers as a child has them: what is on for the turn need not be
-// so for the child's agent.
+// inherited returns the layers for a child. It drops the members that the layers turn on, since
+// the child's agent need not have them.
 func inherited(layers []plan.Layer) []plan.Layer {
 	out := make([]plan.Layer, len(layers))
 	for i, l := range layers {

@@ -13,20 +13,20 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// maxRetries is how often the hooks may ask for another reply in one step, at
-// whatever point: so a step asks a model four times at most.
+// maxRetries is how often hooks may ask for another reply in one step, at all points together.
+// So a step makes at most four model calls.
 const maxRetries = 3
 
 // attempts are the model calls of one step.
 type attempts struct {
-	// made is their number, and began when the first of them did.
+	// made counts them. began is when the first one began.
 	made  int
 	began time.Time
-	// retries is how many of them a hook has asked for.
+	// retries counts those that a hook asked for.
 	retries int
 }
 
-// add counts a model call that is about to be made.
+// add counts the next model call.
 func (a *attempts) add(now time.Time) {
 	if a.made == 0 {
 		a.began = now
@@ -34,7 +34,7 @@ func (a *attempts) add(now time.Time) {
 	a.made++
 }
 
-// retry counts one more, if there may be one.
+// retry counts one more retry. It is false at the limit.
 func (a *attempts) retry() bool {
 	if a.retries == maxRetries {
 		return false
@@ -43,22 +43,21 @@ func (a *attempts) retry() bool {
 	return true
 }
 
-// again drops a reply because a hook wants another one, and tells the model why.
-// False if there have been as many as there may be: then the turn has failed.
-func (t *Turn) again(v hook.Verdict) bool {
+// retryReply drops a reply because a hook wants another one, and adds the reason for the model.
+// It is false at the limit of retries: then the turn fails.
+func (t *Turn) retryReply(v hook.Verdict) bool {
 	t.emit(hook.Event{Kind: event.TurnRetried, Text: v.Reason})
 	if !t.attempts.retry() {
 		t.signal(hook.StopRetryLimit, v.By, v.Reason)
 		return t.fail(fmt.Errorf("%w: %d: %s", ErrRetries, maxRetries, v.Reason))
 	}
-	t.history.note("feedback", v.Reason)
+	t.history.addEphemeral("feedback", v.Reason)
 	return true
 }
 
-// onFailure asks OnModelError what to do about a model call that has failed. It is
-// not asked where the turn is cancelled, nor about a hook's own failure: the step
-// fails of that.
-func (t *Turn) onFailure(model string, err error) (hook.FailureDecision, message.ModelFailure) {
+// askModelError asks OnModelError about a failed model call. It does not ask if the turn was
+// cancelled, or if the error is a hook's own failure: both end the step.
+func (t *Turn) askModelError(model string, err error) (hook.FailureDecision, message.ModelFailure) {
 	var own *hook.Failure
 	if !t.hooks.Has(point.OnModelError) || t.ctx.Err() != nil || errors.As(err, &own) {
 		return hook.FailureDecision{}, message.ModelFailure{}
@@ -66,52 +65,51 @@ func (t *Turn) onFailure(model string, err error) (hook.FailureDecision, message
 	class, after := provider.Classify(err)
 	failure := message.ModelFailure{
 		Class: class, Err: err, Model: model, Attempt: t.attempts.made,
-		Elapsed: t.env.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.answer.shown,
+		Elapsed: t.env.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.response.shown,
 	}
-	t.away(point.OnModelError)
+	t.enterForeign(point.OnModelError)
 	d, _ := t.hooks.OnModelError(t.ctx, t.step, failure)
-	return answered(t.ctx, t, d), failure
+	return exitForeignDecided(t.ctx, t, d), failure
 }
 
-// recovers does what OnModelError says of a failed call. again: the model is to be
-// asked once more. Without that the reply is the hook's, if it has a finish;
-// otherwise the turn is over.
-func (t *Turn) recovers(req message.ModelRequest, partial message.ModelReply, err error) (reply message.ModelReply, again bool) {
+// handleModelError applies the decision of OnModelError about a failed call. If again is false,
+// a reply with a finish is the hook's; without a finish the turn is over.
+func (t *Turn) handleModelError(req message.ModelRequest, partial message.ModelReply, err error) (reply message.ModelReply, again bool) {
 	if t.hooks.Has(point.OnModelError) {
-		t.report()
+		t.updatePlace()
 	}
-	d, failure := t.onFailure(req.Model, err)
+	d, failure := t.askModelError(req.Model, err)
 	switch v := d.Verdict(); v.Kind {
 	case hook.AnswerRetry, hook.AnswerFallback:
-		return message.ModelReply{}, t.askAgain(d, failure)
+		return message.ModelReply{}, t.retryRequest(d, failure)
 	case hook.AnswerRespond:
 		if failure.Released {
 			t.emit(hook.Event{Kind: event.TurnRetried, Text: PublicText(err)})
 		}
-		t.answer.held = true
-		return finished(d.Reply()), false
+		t.response.held = true
+		return withFinish(d.Reply()), false
 	}
-	t.brokenOff(partial, err)
+	t.endBrokenStream(partial, err)
 	return message.ModelReply{}, false
 }
 
-// askAgain makes the step ready for another attempt, after the pause that the
-// answer and the provider want. False if the turn is over.
-func (t *Turn) askAgain(d hook.FailureDecision, failure message.ModelFailure) bool {
+// retryRequest prepares another attempt, after the pause that the hook and the provider ask for.
+// It is false if the turn is over.
+func (t *Turn) retryRequest(d hook.FailureDecision, failure message.ModelFailure) bool {
 	v := d.Verdict()
 	if !t.attempts.retry() {
 		t.signal(hook.StopRetryLimit, v.By, PublicText(failure.Err))
-		return t.fail(tooMany(failure.Err))
+		return t.fail(tooManyRetries(failure.Err))
 	}
 	t.emit(hook.Event{Kind: event.TurnRetried, Text: PublicText(failure.Err)})
-	if !t.prepare(d, failure) {
-		return t.cancelled()
+	if !t.prepareRetry(d, failure) {
+		return t.signalCancelled()
 	}
 	return true
 }
 
-// prepare waits, or changes the model of the step. False if the context ended.
-func (t *Turn) prepare(d hook.FailureDecision, failure message.ModelFailure) bool {
+// prepareRetry waits, or changes the model of the step. It is false if the context ended.
+func (t *Turn) prepareRetry(d hook.FailureDecision, failure message.ModelFailure) bool {
 	if d.Verdict().Kind == hook.AnswerFallback {
 		t.step = hook.NewStep(t.place, t.number, d.Model())
 		return t.ctx.Err() == nil
@@ -119,17 +117,17 @@ func (t *Turn) prepare(d hook.FailureDecision, failure message.ModelFailure) boo
 	return pause(t.ctx, max(d.After(), failure.RetryAfter))
 }
 
-func tooMany(err error) error { return fmt.Errorf("%w: %d: %w", ErrRetries, maxRetries, err) }
+func tooManyRetries(err error) error { return fmt.Errorf("%w: %d: %w", ErrRetries, maxRetries, err) }
 
-// finished is a reply of a hook, which may have left out what a model always says.
-func finished(reply message.ModelReply) message.ModelReply {
+// withFinish returns a hook's reply with a finish.
+func withFinish(reply message.ModelReply) message.ModelReply {
 	if reply.Finish == "" {
 		reply.Finish = message.FinishStop
 	}
 	return reply
 }
 
-// pause waits for so long; false if ctx ends before.
+// pause waits for d. It is false if ctx ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -12,7 +12,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// CallModel asks the model for a hook within the turn, as hook.Host describes.
+// CallModel makes a model request of a hook within the turn; see [hook.Host]. It is safe for
+// concurrent use.
 func (t *Turn) CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
 	if t.outOfTokens() != nil {
 		return message.ModelReply{}, hook.ErrBudget
@@ -26,8 +27,7 @@ func (t *Turn) CallModel(ctx context.Context, req message.ModelRequest) (message
 	return reply, nil
 }
 
-// callModel asks the model within the turn, whose loop may be doing something
-// else. It touches nothing that belongs to that.
+// callModel may run on any goroutine, so it touches no state of the loop.
 func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -37,7 +37,7 @@ func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message
 	reply, err := t.env.collect(ctx, req)
 	if reply.Usage != (message.Usage{}) {
 		cost := t.spend(req.Model, reply.Usage)
-		t.thread.emit(t.durable, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
+		t.thread.emit(t.noCancel, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
@@ -46,8 +46,8 @@ func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message
 	return reply, err
 }
 
-// collect makes one request and returns the reply, which is no longer than a tool
-// result may be and calls nothing. A panic of the provider is an error.
+// collect makes one request and returns the reply. The reply is at most as long as a tool result
+// and calls no tools. A panic of the provider becomes an error.
 func (e *Env) collect(ctx context.Context, req message.ModelRequest) (reply message.ModelReply, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -58,7 +58,7 @@ func (e *Env) collect(ctx context.Context, req message.ModelRequest) (reply mess
 	size := 0
 	for chunk, err := range e.Provider.Stream(ctx, req) {
 		if err == nil {
-			err = ctx.Err() // a provider may not look at the context
+			err = ctx.Err() // a provider may ignore the context
 		}
 		if err == nil {
 			err = c.Add(&chunk)

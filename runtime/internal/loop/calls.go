@@ -16,46 +16,44 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 )
 
-// maxRounds is how often one call may be modified and asked about before it is
+// maxRounds is how often the hooks decide about one call whose arguments change, before it is
 // denied.
 const maxRounds = 3
 
-// call is one tool call on its way through the step.
+// call is the state of one tool call.
 type call struct {
-	// runner is set as long as the call is bound.
+	// runner is nil unless the call is bound.
 	runner hook.Runner
-	// run is nil until the call may run. The owner of a turn whose loop was left behind
-	// gives it up.
+	// run is nil until the call may run. The owner of an abandoned turn abandons it.
 	run *toolrun.Run
-	// at is the place, with the arguments as they stand; first is its first one.
+	// at is the call as hooks see it, with its present arguments; first has the model's.
 	at    *hook.ToolCall
 	first hook.ToolCall
 	grant hook.Grant
-	// parsed: a repair gave the call arguments that are JSON. cut: the model's answer ended
+	// parsed: a repair gave the call arguments that are JSON. cutOff: the model's answer ended
 	// at its token limit, perhaps within this call.
-	parsed, cut bool
-	// judged: AfterTool is or was told of its end.
-	judged bool
-	// concluded: everything that happens to a call after its end has happened, and
-	// told: clients know, which they do once it is written down.
-	concluded, told bool
-	// announced: clients know that the call is there. asked: they know that it waits for
-	// an approval.
-	announced, asked bool
-	// ran: a process before this one may have run it, and its result is not known.
-	ran bool
-	// end has no outcome as long as the call may still run. Once the clients have
-	// been told it never changes: events share it.
+	parsed, cutOff bool
+	// afterToolCalled is set before AfterTool is called.
+	afterToolCalled bool
+	// finished: finishCall has returned. resultEmitted: its result is emitted, which happens
+	// after it is stored.
+	finished, resultEmitted bool
+	// startEmitted is about call_start. awaitsApproval: clients know that it waits for a person.
+	startEmitted, awaitsApproval bool
+	// mayHaveRun: an earlier process may have run it, and its result is unknown.
+	mayHaveRun bool
+	// end has no outcome while the call may still run. It does not change after it is emitted:
+	// events share it.
 	end hook.CallEnd
 	// context is what AfterTool adds for the model.
 	context message.List[string]
 }
 
-// settle answers the call without running it.
-func (c *call) settle(o message.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
+// setResult gives the call an outcome and a result.
+func (c *call) setResult(o message.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
 
-// settled reports whether the call has ended or does not run.
-func (c *call) settled() bool { return c.end.Outcome != "" }
+// hasOutcome reports whether the call has ended or will not run.
+func (c *call) hasOutcome() bool { return c.end.Outcome != "" }
 
 // newCalls returns the tool calls of a reply, in the model's order.
 func (t *Turn) newCalls(reply message.ModelReply) []call {
@@ -70,9 +68,9 @@ func (t *Turn) newCalls(reply message.ModelReply) []call {
 	for i, b := range reply.Calls() {
 		c := &calls[i]
 		tool, _ := t.view.Find(b.Tool)
-		c.cut = reply.Finish == message.FinishLength && i == n-1
+		c.cutOff = reply.Finish == message.FinishLength && i == n-1
 		args := b.JSON
-		if !c.cut && strings.TrimSpace(string(args)) == "" {
+		if !c.cutOff && strings.TrimSpace(string(args)) == "" {
 			args = "{}" // how some models call a tool without parameters
 		}
 		c.first = *hook.NewToolCall(hook.ToolCallData{
@@ -83,8 +81,8 @@ func (t *Turn) newCalls(reply message.ModelReply) []call {
 	return calls
 }
 
-// called returns the names of the called tools.
-func (t *Turn) called(calls []call) message.List[string] {
+// toolNames returns the names of the called tools.
+func (t *Turn) toolNames(calls []call) message.List[string] {
 	if len(calls) == 1 {
 		return t.view.Names(calls[0].at.Name())
 	}
@@ -95,17 +93,16 @@ func (t *Turn) called(calls []call) message.List[string] {
 	return t.view.Names(names...)
 }
 
-// runCalls takes the calls of a reply through their gates, runs what is let
-// through, and stores the reply with all results. It reports whether the turn
-// goes on.
+// runCalls takes the calls of a reply through their gates, runs those that pass, and stores the
+// reply with all results. It reports whether the turn continues.
 func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
-	t.calling = calling{content: reply.Content, calls: calls}
-	t.report()
-	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.called(calls)))
+	t.openCalls = openCalls{content: reply.Content, calls: calls}
+	t.updatePlace()
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.toolNames(calls)))
 	for i := range calls {
-		if c := &calls[i]; !t.over() {
-			t.bound(c)
+		if c := &calls[i]; !t.mustStop() {
+			t.ensureBound(c)
 		}
 	}
 	if !t.refuseUnreadable(reply, calls) {
@@ -113,43 +110,41 @@ func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 			t.gate(&calls[i])
 		}
 	}
-	return t.endCalls(reply, calls)
+	return t.finishCalls(reply, calls)
 }
 
-// endCalls runs the calls that nobody has refused, and stores the reply with all
-// results.
-func (t *Turn) endCalls(reply message.ModelReply, calls []call) (more bool) {
+// finishCalls runs the calls without an outcome, and stores the reply with all results.
+func (t *Turn) finishCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.refuseRest(calls)
 	for i := range calls {
-		if c := &calls[i]; c.settled() && !c.concluded {
-			t.conclude(c)
+		if c := &calls[i]; c.hasOutcome() && !c.finished {
+			t.finishCall(c)
 		}
 	}
 	t.execute(reply, calls)
-	t.keepStep(reply, calls)
-	t.calling.kept = true
+	t.addStepToHistory(reply, calls)
+	t.openCalls.stored = true
 	t.recordCalls(calls, t.hooks)
 	stored := false
-	t.ahead(func() {
-		t.tell(calls)
-		t.calling = calling{}
-		t.emit(hook.Event{Kind: event.CallsComplete}.WithTools(t.called(calls)))
+	t.commitThenEmit(func() {
+		t.emitResults(calls)
+		t.openCalls = openCalls{}
+		t.emit(hook.Event{Kind: event.CallsComplete}.WithTools(t.toolNames(calls)))
 	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
-			t.history.note(LabelContext, text)
+			t.history.addEphemeral(LabelContext, text)
 		}
 	}
 	if t.ctx.Err() != nil {
-		return t.cancelled()
+		return t.signalCancelled()
 	}
-	return stored && !t.stopping() && !t.failed()
+	return stored && !t.hasStop() && !t.hasFailed()
 }
 
-// refuseUnreadable answers the calls whose arguments are no JSON, whatever their owners
-// read into them: like any invalid call, with what is wrong, and the others run. True if
-// there were too many such replies in a row: then the turn ends, and nothing runs. A reply
-// that was cut off at its limit does not count.
+// refuseUnreadable refuses the calls whose arguments are no JSON, even if their owners bound
+// them. The other calls run. After too many such replies in a row it ends the turn, refuses all
+// calls and returns true. A reply that was cut off at its token limit does not count.
 func (t *Turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 	bad := ""
 	for i := range calls {
@@ -160,22 +155,22 @@ func (t *Turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 		bad = c.first.Name()
 		if c.runner != nil {
 			c.runner = nil
-			c.settle(message.OutcomeInvalid, noJSON())
+			c.setResult(message.OutcomeInvalid, noJSON())
 		}
 	}
 	if bad == "" || reply.Finish == message.FinishLength {
-		t.unreadable = 0
+		t.unreadableReplies = 0
 		return false
 	}
-	if t.unreadable++; t.unreadable < t.env.Limits.Unreadable {
+	if t.unreadableReplies++; t.unreadableReplies < t.env.Limits.Unreadable {
 		return false
 	}
-	t.signal(hook.StopRetryLimit, "", fmt.Sprintf("%d replies in a row had arguments that are no JSON, the last for %s", t.unreadable, bad))
-	t.fail(fmt.Errorf("%w for %s, in %d replies in a row", ErrArguments, bad, t.unreadable))
+	t.signal(hook.StopRetryLimit, "", fmt.Sprintf("%d replies in a row had arguments that are no JSON, the last for %s", t.unreadableReplies, bad))
+	t.fail(fmt.Errorf("%w for %s, in %d replies in a row", ErrArguments, bad, t.unreadableReplies))
 	for i := range calls {
 		c := &calls[i]
 		if c.isJSON() {
-			c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
+			c.setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
 		}
 		t.emitCall(event.CallStart, c, "")
 	}
@@ -185,16 +180,16 @@ func (t *Turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 // isJSON reports whether the model's arguments are JSON, or were repaired.
 func (c *call) isJSON() bool { return c.parsed || json.Valid([]byte(c.first.Args())) }
 
-// over reports whether no further call of the turn may run.
-func (t *Turn) over() bool { return t.ctx.Err() != nil || t.stopping() }
+// mustStop reports whether no further call of the turn may run.
+func (t *Turn) mustStop() bool { return t.ctx.Err() != nil || t.hasStop() }
 
-// failed reports whether the turn has failed.
-func (t *Turn) failed() bool { return t.signalled(hook.StopError) }
+// hasFailed reports whether the turn has failed.
+func (t *Turn) hasFailed() bool { return t.hasSignal(hook.StopError) }
 
-// gate takes one call as far as it gets without running.
+// gate takes one call through its gates: RewriteArgs, BeforeTool and Approve.
 func (t *Turn) gate(c *call) {
-	bound := c.runner != nil && !t.over() && t.rewrite(c)
-	c.announced = true
+	bound := c.runner != nil && !t.mustStop() && t.rewrite(c)
+	c.startEmitted = true
 	t.emit(t.callEvent(event.CallStart, c, ""))
 	if bound {
 		t.decide(c)
@@ -207,68 +202,69 @@ func (t *Turn) refuseRest(calls []call) {
 	switch {
 	case t.ctx.Err() != nil:
 		text = "cancelled before it started"
-	case t.stopping():
+	case t.hasStop():
 		text = "not run: the turn was stopped"
-	case t.failed():
+	case t.hasFailed():
 		text = "not run: the turn has failed"
 	default:
 		return
 	}
 	for i := range calls {
-		if !calls[i].settled() {
-			calls[i].settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, text))
+		if !calls[i].hasOutcome() {
+			calls[i].setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, text))
 		}
 	}
 }
 
-// bound reports whether the call could be bound, now or before.
-func (t *Turn) bound(c *call) bool {
-	return c.runner != nil || !c.settled() && t.bind(c, c.at)
+// ensureBound binds the call unless it is bound or has an outcome. It reports whether the call
+// is bound.
+func (t *Turn) ensureBound(c *call) bool {
+	return c.runner != nil || !c.hasOutcome() && t.bind(c, c.at)
 }
 
-// bind checks the scope and has the owner bind the call; the call is settled and
-// the answer false if that cannot be done.
+// bind checks the scope and asks the tool's owner to bind the call. If that fails, it sets the
+// result and returns false.
 func (t *Turn) bind(c *call, at *hook.ToolCall) bool {
 	c.at, c.runner, c.parsed = at, nil, false
 	if _, s := t.view.Find(at.Name()); s != scope.Available {
-		c.settle(message.OutcomeUnknown, t.view.Refusal(at.Name(), s))
+		c.setResult(message.OutcomeUnknown, t.view.Refusal(at.Name(), s))
 		return false
 	}
 	inv, owned, err := t.dispatch(at)
 	switch {
 	case err != nil:
-		t.hookFailed(t.ctx, failure.Of(point.Dispatch, err))
-		c.settle(message.OutcomePanicked, message.FailedResult(message.FailPanic, "the tool's owner panicked while it read the arguments"))
+		t.emitHookFailed(t.ctx, failure.Of(point.Dispatch, err))
+		c.setResult(message.OutcomePanicked, message.FailedResult(message.FailPanic, "the tool's owner panicked while it read the arguments"))
 		return false
 	case !owned:
-		c.settle(message.OutcomeUnknown, t.view.Refusal(at.Name(), scope.NotRegistered))
+		c.setResult(message.OutcomeUnknown, t.view.Refusal(at.Name(), scope.NotRegistered))
 		return false
 	case inv.Err() != nil:
-		c.settle(message.OutcomeInvalid, t.badArguments(c, inv.Err()))
+		c.setResult(message.OutcomeInvalid, t.badArguments(c, inv.Err()))
 		return false
 	case inv.Runner() == nil:
-		c.settle(message.OutcomeFailed, message.FailedResult(message.FailOperation, "the tool's owner cannot run it"))
+		c.setResult(message.OutcomeFailed, message.FailedResult(message.FailOperation, "the tool's owner cannot run it"))
 		return false
 	}
 	if inv.Args() != at.Args() {
 		c.at = at.WithArgs(inv.Args())
 	}
 	c.runner = inv.Runner()
-	if t.explained[at.Name()] == at.ID() { // it was repaired, so the model has not seen the schema
+	if t.explained[at.Name()] == at.ID() { // the call was repaired, so the model has not seen the schema
 		delete(t.explained, at.Name())
 	}
 	return true
 }
 
 func (t *Turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
-	t.away(point.Dispatch)
-	defer t.caught(point.Dispatch, &err)
+	t.enterForeign(point.Dispatch)
+	defer t.exitForeignRecovering(point.Dispatch, &err)
 	inv, owned = t.hooks.Dispatch(t.ctx, at)
 	return inv, owned, nil
 }
 
-// badArguments is the result of a call that could not be bound: what is wrong and, with
-// the first such call of the tool in the turn, the schema.
+// badArguments is the result of a call whose arguments its owner refused. The first such call
+// of a tool in the turn gets the schema too.
 func (t *Turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 	name, id := c.at.Name(), c.at.ID()
 	if first, known := t.explained[name]; known && first != id {
@@ -282,22 +278,22 @@ func (t *Turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 		t.explained[name] = id
 	}
 	r := err.Result()
-	if !c.cut {
+	if !c.cutOff {
 		return r
 	}
 	return message.FailedResult(r.Failure, "The answer was cut off at its token limit within this call: send less at once.\n"+r.Text())
 }
 
-// rewrite lets the hooks change the arguments of a bound call and binds it again
-// if they did. False if the call is settled.
+// rewrite calls RewriteArgs and binds the call again if the arguments changed. It is false if
+// the call has a result now.
 func (t *Turn) rewrite(c *call) bool {
-	t.away(point.RewriteArgs)
+	t.enterForeign(point.RewriteArgs)
 	args, err := t.hooks.RewriteArgs(t.ctx, c.at, c.at.Args())
-	t.returned()
+	t.exitForeign()
 	if err != nil {
 		f := failure.Of(point.RewriteArgs, err)
-		t.hookFailed(t.ctx, f)
-		c.settle(message.OutcomeDenied, message.FailedResult(message.FailDenied, f.Public()))
+		t.emitHookFailed(t.ctx, f)
+		c.setResult(message.OutcomeDenied, message.FailedResult(message.FailDenied, f.Public()))
 		return false
 	}
 	if args == c.at.Args() {
@@ -306,17 +302,17 @@ func (t *Turn) rewrite(c *call) bool {
 	return t.bind(c, c.at.WithArgs(args))
 }
 
-// decide asks BeforeTool, and a person where it says so, until the call is
-// settled or may run.
+// decide asks BeforeTool, and a person if BeforeTool says so, until the call may run or has a
+// result.
 func (t *Turn) decide(c *call) {
 	var approved message.JSON
 	asked := false
 	for range maxRounds {
-		t.away(point.BeforeTool)
+		t.enterForeign(point.BeforeTool)
 		d, _ := t.hooks.BeforeTool(t.ctx, c.at)
-		d = answered(t.ctx, t, d)
+		d = exitForeignDecided(t.ctx, t, d)
 		c.grant = c.grant.Intersect(d.Grant())
-		if !t.applies(c, d) {
+		if !t.applyToolDecision(c, d) {
 			return
 		}
 		if asked && c.at.Args() == approved {
@@ -328,23 +324,22 @@ func (t *Turn) decide(c *call) {
 		}
 		asked = true
 	}
-	c.settle(message.OutcomeDenied, message.FailedResult(message.FailDenied, "denied: no agreement on the arguments"))
+	c.setResult(message.OutcomeDenied, message.FailedResult(message.FailDenied, "denied: no agreement on the arguments"))
 }
 
-// applies does what the decision says and reports whether a person has to be
-// asked.
-func (t *Turn) applies(c *call, d hook.ToolDecision) (ask bool) {
+// applyToolDecision applies the decision and reports whether a person has to be asked.
+func (t *Turn) applyToolDecision(c *call, d hook.ToolDecision) (ask bool) {
 	v := d.Verdict()
 	switch {
 	case v.Kind == hook.AnswerStop:
-		t.stopped(v)
-		c.settle(message.OutcomeDenied, denial(v.Reason))
+		t.signalStop(v)
+		c.setResult(message.OutcomeDenied, denial(v.Reason))
 	case v.Kind == hook.AnswerDeny:
-		c.settle(message.OutcomeDenied, denial(v.Reason))
+		c.setResult(message.OutcomeDenied, denial(v.Reason))
 	case c.grant.Void:
-		c.settle(message.OutcomeDenied, denial("denied: nothing is left of what the call may do"))
+		c.setResult(message.OutcomeDenied, denial("denied: nothing is left of what the call may do"))
 	case v.Kind == hook.AnswerAnswer:
-		c.settle(message.OutcomeAnswered, d.Result())
+		c.setResult(message.OutcomeAnswered, d.Result())
 	case v.Kind == hook.AnswerAsk:
 		return true
 	}
@@ -358,15 +353,15 @@ func denial(reason string) message.ToolResult {
 	return message.FailedResult(message.FailDenied, reason)
 }
 
-// approve asks for approval. If the person gave other arguments, they are bound
-// and rewritten; what was approved is returned, and that it has to be decided
-// again. Otherwise the call may run or is settled.
+// approve asks a person for approval. If the person changed the arguments, approve binds and
+// rewrites them, and returns the approved arguments and that BeforeTool has to decide again.
+// Otherwise the call may run or has a result.
 func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON, again bool) {
 	defer t.env.Requests.Expect(t.thread.Log.Top().Conversation(), t.id, c.at.ID())()
 	t.emitCall(event.ApprovalAsked, c, asked.Verdict().Reason)
-	t.away(point.Approve)
+	t.enterForeign(point.Approve)
 	a, _ := t.hooks.Approve(t.ctx, c.at, asked)
-	a = answered(t.ctx, t, a)
+	a = exitForeignDecided(t.ctx, t, a)
 	v := a.Verdict()
 	switch v.Kind {
 	case hook.AnswerApprove:
@@ -385,9 +380,9 @@ func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON,
 	if v.Reason == "" {
 		v.Reason = "refused"
 	}
-	c.settle(message.OutcomeDenied, denial(v.Reason))
+	c.setResult(message.OutcomeDenied, denial(v.Reason))
 	if t.ctx.Err() != nil {
-		c.settle(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it was approved"))
+		c.setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it was approved"))
 	}
 	t.emitApproval(c, v)
 	return "", false
@@ -395,8 +390,8 @@ func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON,
 
 // emitCall emits an event about a call.
 func (t *Turn) emitCall(kind hook.EventKind, c *call, text string) {
-	c.announced = c.announced || kind == event.CallStart
-	c.asked = kind == event.ApprovalAsked
+	c.startEmitted = c.startEmitted || kind == event.CallStart
+	c.awaitsApproval = kind == event.ApprovalAsked
 	t.emit(t.callEvent(kind, c, text))
 }
 
@@ -409,23 +404,22 @@ func (t *Turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 	return t.withArgs(ev, args, hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name()})
 }
 
-// withArgs returns the event with the detail and the arguments, which are shortened to
-// the size of a tool result: the history has them whole.
+// withArgs returns the event with the detail and the arguments. It cuts the arguments to the
+// size of a tool result; the history has them whole.
 func (t *Turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
 	d.Args, ev.Omitted = bound.Args(args, t.env.Limits.Result)
 	return ev.WithDetail(d)
 }
 
 func (t *Turn) emitApproval(c *call, v hook.Verdict) {
-	c.asked = false
+	c.awaitsApproval = false
 	t.emit(t.withArgs(hook.Event{Kind: event.ApprovalGiven, Text: v.Reason}, c.args(),
 		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
 }
 
-// args are the arguments as events and the history have them: canonical if the
-// call could be bound, else a JSON object all the same, because every provider
-// takes an object back and a call that nobody can read would end the
-// conversation for good.
+// args are the arguments for events and the history: canonical if the call is bound, else
+// wrapped in a JSON object if need be. Every provider accepts an object; other arguments would
+// make every later request of the conversation fail.
 func (c *call) args() message.JSON {
 	if c.runner != nil {
 		return c.at.Args()
@@ -433,22 +427,21 @@ func (c *call) args() message.JSON {
 	return history.Arguments(c.at.Args())
 }
 
-// keepStep appends the reply and the results of its calls to the history, in call
+// addStepToHistory appends the reply and the results of its calls to the history, in call
 // order.
-func (t *Turn) keepStep(reply message.ModelReply, calls []call) {
-	t.history.add(t.said(withArgs(reply.Content, calls)))
+func (t *Turn) addStepToHistory(reply message.ModelReply, calls []call) {
+	t.history.add(t.assistantMessage(withArgs(reply.Content, calls)))
 	for i := range calls {
 		t.history.add(calls[i].message())
 	}
 }
 
-// message is the call's result as the history has it.
+// message is the message of the call's result for the history.
 func (c *call) message() message.Message {
 	return message.Message{Role: message.RoleTool, CallID: c.at.ID(), Tool: history.ToolName(c.at.Name()), Result: c.end.Result}
 }
 
-// withArgs puts the arguments, and the names of tools that cannot be, as they are
-// stored in the place of those that the model sent.
+// withArgs replaces the model's arguments, and invalid tool names, by those that are stored.
 func withArgs(content message.List[message.Block], calls []call) message.List[message.Block] {
 	var changed []message.Block
 	n := 0

@@ -19,10 +19,10 @@ import (
 // ID is the id of the turn.
 func (t *Turn) ID() string { return t.id }
 
-// Depth is 0 for a turn that a user has started.
+// Depth counts the turns above this one; 0 for a turn that a user started.
 func (t *Turn) Depth() int { return t.depth }
 
-// root is the turn that no other one runs.
+// root is the outermost turn.
 func (t *Turn) root() *Turn {
 	for t.parent != nil {
 		t = t.parent
@@ -30,7 +30,7 @@ func (t *Turn) root() *Turn {
 	return t
 }
 
-// RunAgent runs a child of the turn. The error is why no turn began.
+// RunAgent runs a child of the turn. The error says why no child began.
 func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
 	if err := checkInput(run.Input); err != nil {
 		return hook.TurnOutcome{}, err
@@ -49,7 +49,7 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	view, err := agent.narrowed(hooks, t, run)
+	view, err := agent.childView(hooks, t, run)
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
@@ -69,36 +69,36 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	}
 	defer c.Leave(h)
 	th := c.Thread()
-	if th.Lease.Interrupted() { // of a run before this one that could not be stored
-		if err := errors.Join(th.settleChild(ctx, h, t, *aboutRun(run)), th.GivenUp(ctx)); err != nil {
+	if th.Lease.Interrupted() { // the store failed at the end of an earlier run
+		if err := errors.Join(th.settleChild(ctx, h, t, *callDetail(run)), th.ReleaseIfCancelled(ctx)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
 	}
 	child := th.newTurn(ctx, h)
-	child.parent, child.depth, child.view, child.given = t, t.depth+1, view, scope.SetOf(run.Tools)
+	child.parent, child.depth, child.view, child.allowed = t, t.depth+1, view, scope.SetOf(run.Tools)
 	child.hooks, child.layers = hooks, t.layers
-	child.job = turnJob{do: (*Turn).runAsChild, in: Input{Message: run.Input}, child: aboutRun(run)}
+	child.job = turnJob{run: (*Turn).runAsChild, input: Input{Message: run.Input}, child: callDetail(run)}
 	return child.drive(ctx).out, nil
 }
 
 // Child is the conversation of a child turn.
 type Child interface {
 	Thread() *Thread
-	// Enter gets the conversation for one turn, and the turn's context. Whoever got it calls
-	// Leave.
+	// Enter acquires the conversation for one turn and returns the turn's context. Without an
+	// error the caller calls Leave.
 	Enter(ctx context.Context) (*Handle, context.Context, error)
 	Leave(h *Handle)
-	// Drop ends what Owner.Child began.
+	// Drop undoes Owner.Child.
 	Drop()
 }
 
-// runAsChild is the loop of a turn that a call of its parent has started.
+// runAsChild is the loop of a child.
 func (t *Turn) runAsChild() hook.TurnOutcome {
-	return t.asChild(t.job.in.Message, func() hook.TurnOutcome { return t.run(t.job.in.Message, nil) })
+	return t.withSubagentEvents(t.job.input.Message, func() hook.TurnOutcome { return t.run(t.job.input.Message, nil) })
 }
 
-// aboutRun names the call that runs the child.
-func aboutRun(run hook.AgentRun) *hook.EventDetail {
+// callDetail names the call that runs the child.
+func callDetail(run hook.AgentRun) *hook.EventDetail {
 	about := new(hook.EventDetail)
 	if run.Call != nil {
 		about.CallID, about.Tool = run.Call.ID(), run.Call.Name()
@@ -106,25 +106,25 @@ func aboutRun(run hook.AgentRun) *hook.EventDetail {
 	return about
 }
 
-// asChild runs the turn between the events that tell the parent's clients of it.
-func (t *Turn) asChild(in message.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
+// withSubagentEvents calls run between subagent_start and subagent_end.
+func (t *Turn) withSubagentEvents(in message.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
 	about := *t.job.child
-	tell := func(ev hook.Event, d hook.EventDetail) {
+	emit := func(ev hook.Event, d hook.EventDetail) {
 		t.beginEvents(nil)
 		t.emit(ev.WithDetail(d))
 	}
-	tell(hook.Event{Kind: event.SubagentStart, Text: in.Text()}, about)
+	emit(hook.Event{Kind: event.SubagentStart, Text: in.Text()}, about)
 	out := run()
-	t.thread.endSession(t.durable, t, "")
+	t.thread.endSession(t.noCancel, t, "")
 	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
-	t.closed = true
-	tell(hook.Event{Kind: event.SubagentEnd, Text: out.Text()}, about)
+	t.subagentEndEmitted = true
+	emit(hook.Event{Kind: event.SubagentEnd, Text: out.Text()}, about)
 	return out
 }
 
-// narrowed is what a child sees of the hook: what its agent and its parent may both
-// use, and of that what it is to be given.
-func (a *Agent) narrowed(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
+// childView returns the tools and the prompt of a child: the tools that both its agent and its
+// parent may use, limited to run.Tools.
+func (a *Agent) childView(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
 	own := a.View.Load()
 	for _, name := range run.Tools {
 		if _, s := parent.view.Find(name); s != scope.Available {
@@ -147,7 +147,7 @@ func (a *Agent) narrowed(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*
 	return hooks.View(&cfg, parent.env.Environment, false)
 }
 
-// childRecord is that of the run's conversation: a new one, named after the call.
+// childRecord makes the record of the child's conversation, named after the call.
 func (t *Turn) childRecord(ctx context.Context, agent *Agent, run hook.AgentRun) (store.Record, error) {
 	id := t.env.NewID()
 	if run.Call != nil {
@@ -162,16 +162,15 @@ func (t *Turn) childRecord(ctx context.Context, agent *Agent, run hook.AgentRun)
 	return rec, err
 }
 
-// settleChildren brings those turns to their end that the tools of the interrupted
-// turn had begun: what they have done is in their own journals. One that cannot be
-// ended is left as it is.
+// settleChildren ends the interrupted children of the interrupted turn; each has its own
+// journal. A child that cannot be ended stays interrupted.
 func (t *Turn) settleChildren(was *durable.Interrupted) {
 	s, ok := t.env.Store.(store.Child)
 	if !ok {
 		return
 	}
-	err := t.tellOrphans(s, was.Event)
-	children, failed := s.Children(t.durable, t.thread.ID())
+	err := t.emitOrphanEnds(s, was.Event)
+	children, failed := s.Children(t.noCancel, t.thread.ID())
 	err = errors.Join(err, failed)
 	for _, rec := range children {
 		switch {
@@ -187,45 +186,46 @@ func (t *Turn) settleChildren(was *durable.Interrupted) {
 	}
 }
 
-// found is Env.Find. It may register the agent, and asks hooks for that.
-func (t *Turn) found(name string) (*Agent, error) {
-	t.away(point.OnRegisterAgent)
-	defer t.returned()
+// findAgent calls Env.Find, which may register the agent and then calls hooks.
+func (t *Turn) findAgent(name string) (*Agent, error) {
+	t.enterForeign(point.OnRegisterAgent)
+	defer t.exitForeign()
 	return t.env.Find(t.ctx, name)
 }
 
-// entered enters the conversation of a child. It tells hooks of what the store has lost.
-func (t *Turn) entered(c Child) (h *Handle, ctx context.Context, err error) {
-	t.away(point.OnEvent)
+// enterChild enters the conversation of a child. That may call hooks with events.
+func (t *Turn) enterChild(c Child) (h *Handle, ctx context.Context, err error) {
+	t.enterForeign(point.OnEvent)
 	defer func() {
-		if t.back() {
+		if t.tryExitForeign() {
 			return
 		}
 		if err == nil {
-			_ = c.Thread().Lease.Release(t.durable)
+			_ = c.Thread().Lease.Release(t.noCancel)
 			c.Leave(h)
 		}
 		goruntime.Goexit()
 	}()
-	return c.Enter(t.durable)
+	return c.Enter(t.noCancel)
 }
 
-// settleChild has the loop wait for a child, which ends when the parent is cancelled.
+// settleChild ends an interrupted child and waits for that. Cancelling the parent cancels the
+// child.
 func (t *Turn) settleChild(rec store.Record, about hook.EventDetail) error {
-	agent, err := t.found(rec.Key.Agent)
+	agent, err := t.findAgent(rec.Key.Agent)
 	if err != nil {
 		return err
 	}
 	c := agent.Owner.Child(rec, t.thread)
 	defer c.Drop()
 	lease := c.Thread().Lease
-	lease.Takes(rec.Lease.Epoch) // its holder had the parent's lease too, and has lost it
-	h, ctx, err := t.entered(c)
+	lease.Takes(rec.Lease.Epoch) // its holder has lost the parent's lease, so this one too
+	h, ctx, err := t.enterChild(c)
 	if err != nil {
 		return err
 	}
 	defer c.Leave(h)
-	for _, ends := range []context.Context{t.until, t.ctx} {
+	for _, ends := range []context.Context{t.ownerCtx, t.ctx} {
 		stop := context.AfterFunc(ends, func() { h.Cancel(context.Cause(ends)) })
 		defer stop()
 	}

@@ -13,22 +13,21 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
-// LabelContext is the label of what hooks tell the model beside the history: blocks
-// of context behind the turn's input, and what AfterTool adds behind the results of
-// a step.
+// LabelContext is the label of ephemeral messages of hooks for the model: blocks of context after
+// the turn's input, and the context that AfterTool adds after the results of a step.
 const LabelContext = "context"
 
-// contributing is the part of a turn in which hooks contribute to it.
+// contributing collects the contributions of hooks to a turn.
 type contributing struct {
 	*Turn
 	budget contribution.Budget
-	// far is what the place is told.
-	far  hook.Contributed
-	jobs []hook.Job
+	// contributed is what later hooks see of the contributions.
+	contributed hook.Contributed
+	jobs        []hook.Job
 }
 
-// contribute asks the hooks what they add to the turn and does it. False if the
-// turn is over.
+// contribute asks the hooks for their contributions and applies them. It is false if the turn
+// is over.
 func (t *Turn) contribute() bool {
 	if !t.hooks.HasAny(point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections) {
 		return true
@@ -42,48 +41,47 @@ func (t *Turn) contribute() bool {
 }
 
 func (c *contributing) askPolicies() bool {
-	in, ok := collected(c, point.TurnPolicy, c.hooks.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached })
+	in, ok := collect(c, point.TurnPolicy, c.hooks.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached })
 	if !ok {
 		return false
 	}
 	merged := contribution.MergePolicies(in)
-	c.diagnose(merged.Diagnostics)
-	c.far = hook.Contributed{
+	c.emitDiagnostics(merged.Diagnostics)
+	c.contributed = hook.Contributed{
 		Policies: message.Freeze(merged.Holding), Recall: merged.Recall, Fallback: merged.Fallback,
 		BlocksLeft: c.budget.Blocks, CharsLeft: c.budget.BlocksChars,
 	}
-	c.teller.Contribute(c.far)
+	c.teller.Contribute(c.contributed)
 	return true
 }
 
 func (c *contributing) askContext() bool {
 	of := func(b hook.ContextBlock) hook.Attached { return b.Attached }
-	blocks, ok := collected(c, point.TurnContext, c.hooks.TurnContext, of)
+	blocks, ok := collect(c, point.TurnContext, c.hooks.TurnContext, of)
 	if !ok {
 		return false
 	}
 	merged := c.mergeContext(blocks, nil)
 	if c.hooks.Has(point.RefineContext) {
-		refined, ok := collected(c, point.RefineContext, c.hooks.RefineContext, of)
+		refined, ok := collect(c, point.RefineContext, c.hooks.RefineContext, of)
 		if !ok {
 			return false
 		}
 		merged = c.mergeContext(blocks, refined)
 	}
-	c.diagnose(merged.Diagnostics)
+	c.emitDiagnostics(merged.Diagnostics)
 	entries := make([]message.Message, len(merged.Blocks))
 	for i, b := range merged.Blocks {
 		entries[i] = ephemeral(LabelContext, contribution.Entry(b))
 	}
-	c.history.insert(c.behindInput(), entries)
+	c.history.insertEphemeral(c.afterInput(), entries)
 	return true
 }
 
-// behindInput is the position in the history behind the turn's input. Blocks of
-// context stand there, so that all steps of the turn share what is in front of
-// their own messages, and all turns what is stored.
-func (t *Turn) behindInput() int {
-	at := t.from
+// afterInput is the index in the history after the turn's input. Blocks of context go there, so
+// that the requests of all steps have the same prefix, which a provider may cache.
+func (t *Turn) afterInput() int {
+	at := t.firstMessage
 	for _, m := range t.place.Input().Messages.All() {
 		if !m.Ephemeral {
 			at++
@@ -92,70 +90,70 @@ func (t *Turn) behindInput() int {
 	return at
 }
 
-// mergeContext merges the blocks and tells the place.
+// mergeContext merges the blocks and shows the result to later hooks.
 func (c *contributing) mergeContext(blocks, refined []hook.ContextBlock) contribution.Context {
 	merged := contribution.MergeContext(blocks, refined, c.budget)
-	c.far.Context, c.far.BlocksLeft, c.far.CharsLeft = message.Freeze(merged.Blocks), merged.BlocksLeft, merged.CharsLeft
-	c.teller.Contribute(c.far)
+	c.contributed.Context, c.contributed.BlocksLeft, c.contributed.CharsLeft = message.Freeze(merged.Blocks), merged.BlocksLeft, merged.CharsLeft
+	c.teller.Contribute(c.contributed)
 	return merged
 }
 
 func (c *contributing) askTools() bool {
-	changes, ok := collected(c, point.TurnTools, c.hooks.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
+	changes, ok := collect(c, point.TurnTools, c.hooks.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
 	if !ok {
 		return false
 	}
-	merged := contribution.MergeTools(changes, c.standing, c.binds)
-	c.diagnose(merged.Diagnostics)
+	merged := contribution.MergeTools(changes, c.standing, c.checkBinding)
+	c.emitDiagnostics(merged.Diagnostics)
 	if len(merged.Hidden) > 0 || len(merged.Added) > 0 {
-		c.view = c.answers.overlaid(c.view, merged)
+		c.view = c.answering.overlaid(c.view, merged)
 	}
 	return true
 }
 
-// standing says what a name is to the agent that answers. A child is given what its
-// parent has and no more, and a guest nothing.
+// standing says whether the answering agent may get a tool with the name. A child gets no tool
+// that its parent lacks, and a guest gets none.
 func (t *Turn) standing(name string) contribution.Standing {
 	switch _, s := t.view.Find(name); {
 	case s == scope.Available:
 		return contribution.Own
 	case s == scope.NotAvailable:
 		return contribution.Barred
-	case t.guest() != "":
+	case t.guestName() != "":
 		return contribution.Visiting
-	case t.answers.Asked != nil && !slices.Contains(t.answers.Asked, name):
+	case t.answering.Asked != nil && !slices.Contains(t.answering.Asked, name):
 		return contribution.Unlisted
 	}
 	if t.parent == nil {
 		return contribution.Free
 	}
-	if _, s := t.parent.view.Find(name); s != scope.Available || !t.given.Has(name) {
+	if _, s := t.parent.view.Find(name); s != scope.Available || !t.allowed.Has(name) {
 		return contribution.Above
 	}
 	return contribution.Free
 }
 
-// binds says why the owner of an added tool would not bind its calls; nil if it does.
-func (c *contributing) binds(a hook.AddedTool) (err error) {
-	c.away(point.Dispatch)
+// checkBinding returns an error if the owner of an added tool does not bind its calls.
+func (c *contributing) checkBinding(a hook.AddedTool) (err error) {
+	c.enterForeign(point.Dispatch)
 	defer func() {
 		broken := recover() != nil
-		c.returned()
-		if broken { // whose value may be one that diagnostics do not have
+		c.exitForeign()
+		if broken { // the value may quote secrets
 			err = errors.New("the Dispatch of its owner panicked")
 		}
 	}()
-	step := hook.NewStep(c.place, 1, c.answers.Config.Model.Name)
+	step := hook.NewStep(c.place, 1, c.answering.Config.Model.Name)
 	return c.hooks.Binds(c.ctx, a.Owner, hook.NewToolCall(hook.ToolCallData{Step: step, Tool: a.Tool, Args: "{}", Original: "{}"}))
 }
 
 func (c *contributing) askSections() bool {
-	sections, ok := collected(c, point.PromptSections, c.hooks.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
+	sections, ok := collect(c, point.PromptSections, c.hooks.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
 	if !ok {
 		return false
 	}
 	merged := contribution.MergeSections(sections, c.budget)
-	c.diagnose(merged.Diagnostics)
+	c.emitDiagnostics(merged.Diagnostics)
 	if len(merged.Kept) > 0 {
 		v := *c.view
 		v.Prompt = contribution.Prompt(v.Prompt, merged.Kept)
@@ -164,50 +162,50 @@ func (c *contributing) askSections() bool {
 	return true
 }
 
-// collected asks the hooks for one kind of contribution, and takes what goes along. The
-// composite's error is the failure of a member that fails closed: the turn is rejected.
-// False if the turn is over.
-func collected[T any](c *contributing, at hook.Point, ask func(context.Context, *hook.Turn) ([]T, error), attached func(T) hook.Attached) ([]T, bool) {
+// collect asks the hooks for one kind of contribution, and takes its jobs and diagnostics. An
+// error is the failure of a member that fails closed: it fails the turn. collect is false if the
+// turn is over.
+func collect[T any](c *contributing, at hook.Point, ask func(context.Context, *hook.Turn) ([]T, error), attached func(T) hook.Attached) ([]T, bool) {
 	if !c.hooks.Has(at) {
 		return nil, true
 	}
-	c.away(at)
+	c.enterForeign(at)
 	in, err := ask(c.ctx, c.place)
-	c.returned()
+	c.exitForeign()
 	switch {
 	case c.ctx.Err() != nil:
-		return nil, c.cancelled()
+		return nil, c.signalCancelled()
 	case err != nil:
 		return nil, c.failHook(err)
 	}
 	along := contribution.Collect(in, attached)
-	c.diagnose(along.Diagnostics)
+	c.emitDiagnostics(along.Diagnostics)
 	c.jobs = append(c.jobs, along.Jobs...)
 	return in, true
 }
 
-// diagnose tells of remarks, as many as are worth it.
-func (t *Turn) diagnose(ds []hook.Diagnostic) {
+// emitDiagnostics emits diagnostics up to a limit.
+func (t *Turn) emitDiagnostics(ds []hook.Diagnostic) {
 	for _, d := range contribution.Bounded(ds) {
 		t.emit(d.Event())
 	}
 }
 
-// ephemeral is an entry of the framework: labelled, and never stored.
+// ephemeral returns a labelled message that is never stored.
 func ephemeral(label, text string) message.Message {
 	m := message.UserText(text)
 	m.Label, m.Ephemeral = label, true
 	return m
 }
 
-// insert puts ephemeral entries in front of what is stored from position at on,
-// behind other entries that stand there.
-func (h *transcript) insert(at int, entries []message.Message) {
+// insertEphemeral inserts ephemeral messages before the stored message with the index at, and
+// after ephemeral messages that are there.
+func (h *transcript) insertEphemeral(at int, entries []message.Message) {
 	if len(entries) == 0 {
 		return
 	}
-	if !h.apart {
-		h.shown, h.apart = h.stored, true
+	if !h.separate {
+		h.shown, h.separate = h.stored, true
 	}
 	cut := h.shown.Len()
 	for behind := h.stored.Len() - at; behind > 0; {
@@ -218,7 +216,7 @@ func (h *transcript) insert(at int, entries []message.Message) {
 	h.shown = h.shown.First(cut).Fork().Append(entries...).Append(h.shown.From(cut).Slice()...)
 }
 
-// enqueueAll queues jobs. One that cannot be is told of, and the turn goes on.
+// enqueueAll queues jobs. It emits a diagnostic for a job that it cannot queue.
 func (t *Turn) enqueueAll(jobs []hook.Job) {
 	for _, j := range jobs {
 		if err := t.thread.Host.Enqueue(t.ctx, j); err != nil {

@@ -10,69 +10,83 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
-// beginEvents says that events of the conversation happen in the turn from now on.
+// beginEvents makes the log stamp later events of the conversation with this turn.
 func (t *Turn) beginEvents(observe func(hook.Event)) {
 	t.thread.Log.Begin(stream.Place{Turn: t.id, Depth: t.depth}, t.hooks.Composite, observe)
 }
 
-// emit tells listeners, which may have something to finish although the turn was
-// cancelled.
+// emit delivers the event, also if the turn was cancelled.
 func (t *Turn) emit(ev hook.Event) {
 	t.event = ev
 	t.post(&t.event, stream.How{})
 }
 
-// post is emit for an event that stays as it is until the next one is posted.
-func (t *Turn) post(ev *hook.Event, how stream.How) { t.postWith(t.durable, ev, how) }
+// post is emit without a copy. It stamps *ev with its time and place; the caller does not
+// change it before the next event.
+func (t *Turn) post(ev *hook.Event, how stream.How) { t.postWith(t.noCancel, ev, how) }
 
 func (t *Turn) postWith(ctx context.Context, ev *hook.Event, how stream.How) {
 	if ev.Kind != event.TextDelta && ev.Kind != event.ReasoningDelta {
-		t.thread.bound(ev)
+		t.thread.cutText(ev)
 	}
-	how.Loop, how.Own = Of(ctx), true
-	if t.holding { // nobody makes room before this goroutine has come to an end
+	how.Loop, how.Own = TurnOf(ctx), true
+	if t.holding { // the queue gets room only after this goroutine has released the delivery
 		how.Inside = true
 	}
 	log := t.thread.Log
-	log.Prepare(ev, how) // who leaves the loop behind reads it
-	t.posted, t.postedHow = ev, how
-	t.away(point.OnEvent)
+	log.Prepare(ev, how) // emitLast reads it
+	t.emitting, t.emittingHow = ev, how
+	t.enterForeign(point.OnEvent)
 	log.EmitPrepared(ctx, ev, how)
-	t.returned()
-	t.posted = nil
+	t.exitForeign()
+	t.emitting = nil
 }
 
-// emit emits an event that is not the loop's own.
+// emit delivers an event that other code than the loop emits.
 func (th *Thread) emit(ctx context.Context, ev hook.Event) {
 	how := stream.How{}
 	if _, background := InBackground(ctx); !background {
-		how.Loop = Of(ctx)
+		how.Loop = TurnOf(ctx)
 	}
-	th.bound(&ev)
+	th.cutText(&ev)
 	th.Log.Emit(ctx, &ev, how)
 }
 
-// bound cuts the text of an event to the size of a tool result, because readers and the
-// store keep events beside the messages.
-func (th *Thread) bound(ev *hook.Event) {
+// cutText cuts the text of an event to the size of a tool result: readers and the store keep
+// events in addition to messages.
+func (th *Thread) cutText(ev *hook.Event) {
 	if limit := th.Env.Limits.Result; len(ev.Text) > limit {
 		text, omitted := bound.Cut(ev.Text, limit)
 		ev.Text, ev.Omitted = text, ev.Omitted+omitted
 	}
 }
 
-// postLeft posts the event with which the loop of t was left behind, unless it has its
-// number: then it is told, or queued.
-func (n *Turn) postLeft(t *Turn) {
-	if t.posted == nil || n.thread.Log.Numbered(t.posted) {
+// commitThenEmit delivers the events of emit after write has returned. Where the store keeps
+// events it calls emit first and holds the delivery, so that write stores the events too.
+func (t *Turn) commitThenEmit(emit, write func()) {
+	if !t.thread.Log.Keeps() {
+		write()
+		emit()
 		return
 	}
-	if n.parent != nil {
-		t.beginEvents(nil) // the loop may have said that its turn is over
+	t.enterForeign(point.OnEvent)
+	held, _ := t.thread.Log.Hold(context.Background(), t) // the owner wakes it when it abandons the loop
+	t.exitForeign()
+	t.holding = true
+	emit()
+	write()
+	t.holding = false
+	t.enterForeign(point.OnEvent)
+	held.Release()
+	t.exitForeign()
+}
+
+// emitHookFailed emits a hook's failure. A composite has already emitted the failure of a late
+// member.
+func (t *Turn) emitHookFailed(ctx context.Context, f *hook.Failure) {
+	if f.Late {
+		return
 	}
-	n.event = *t.posted
-	n.post(&n.event, t.postedHow)
-	if t.posted == &t.end {
-		n.end = n.event
-	}
+	t.event = f.Event()
+	t.postWith(ctx, &t.event, stream.How{})
 }

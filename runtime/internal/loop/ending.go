@@ -2,7 +2,10 @@ package loop
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -11,35 +14,34 @@ import (
 	"github.com/grapnel-go/grapnel/internal/history"
 )
 
-// maxContinued is how often OnStop may have one turn go on.
+// maxContinued is how often OnStop may continue one turn.
 const maxContinued = 8
 
-// extended reports whether a turn that is about to end gets another step: if
-// OnStop says so, or somebody has said something to it meanwhile. Only soft reasons
-// can be overruled. They stay among the signals, and count no more: what the turn
-// ends with is decided by what is signalled from now on.
-func (t *Turn) extended() bool {
-	if !t.hooks.Has(point.OnStop) || t.ctx.Err() != nil || !t.soft() {
+// askStop asks OnStop about a turn that is about to end. It reports whether the turn gets
+// another step: because OnStop continues it, or because a steer has arrived. Only soft reasons
+// can be overruled. They stay among the signals, but later signals decide how the turn ends.
+func (t *Turn) askStop() bool {
+	if !t.hooks.Has(point.OnStop) || t.ctx.Err() != nil || !t.canOverrule() {
 		return false
 	}
-	t.report()
-	stop, _ := t.reasons()
-	in := hook.Stopping{Stop: stop, Signals: message.Freeze(t.counting()), Message: t.message(), Continued: t.continued}
-	t.away(point.OnStop)
+	t.updatePlace()
+	stop, _ := t.stopReasons()
+	in := hook.Stopping{Stop: stop, Signals: message.Freeze(t.activeSignals()), Message: t.finalMessage(), Continued: t.continued}
+	t.enterForeign(point.OnStop)
 	d, _ := t.hooks.OnStop(t.ctx, t.place, in)
-	v := answered(t.ctx, t, d).Verdict()
+	v := exitForeignDecided(t.ctx, t, d).Verdict()
 	switch {
 	case t.ctx.Err() != nil:
 		return false
 	case v.Kind == hook.AnswerContinue && t.continued < maxContinued:
 		t.continued++
-		t.history.note("feedback", cmp.Or(v.Reason, "Go on."))
+		t.history.addEphemeral("feedback", cmp.Or(v.Reason, "Go on."))
 	case v.Kind == hook.AnswerContinue:
 		t.emit(hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf(
-			"%s wants the turn to go on, and it has gone on %d times, which is the limit", cmp.Or(v.By, "a hook"), maxContinued)})
+			"%s wants to continue the turn, but OnStop has continued it %d times, which is the limit", cmp.Or(v.By, "a hook"), maxContinued)})
 		fallthrough
 	default:
-		if !t.steered(true) {
+		if !t.addSteers(true) {
 			return false
 		}
 	}
@@ -47,12 +49,12 @@ func (t *Turn) extended() bool {
 	return true
 }
 
-// counting are the signals that decide what the turn ends with.
-func (t *Turn) counting() []hook.StopSignal { return t.signals[t.overruled:] }
+// activeSignals are the signals that were not overruled.
+func (t *Turn) activeSignals() []hook.StopSignal { return t.signals[t.overruled:] }
 
-// soft reports whether all of them may be overruled.
-func (t *Turn) soft() bool {
-	for _, s := range t.counting() {
+// canOverrule reports whether all active signals are soft.
+func (t *Turn) canOverrule() bool {
+	for _, s := range t.activeSignals() {
 		if !s.Reason.Soft() {
 			return false
 		}
@@ -60,15 +62,15 @@ func (t *Turn) soft() bool {
 	return true
 }
 
-// completed are the signals of a turn that ends without one. Nobody changes it.
+// completed are the signals of a turn that ends without one. It never changes.
 var completed = message.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 
-// reasons returns why the turn ends and all signals, the overruled ones too.
-func (t *Turn) reasons() (hook.StopReason, message.List[hook.StopSignal]) {
+// stopReasons returns why the turn ends, and all signals with the overruled ones.
+func (t *Turn) stopReasons() (hook.StopReason, message.List[hook.StopSignal]) {
 	if len(t.signals) == 0 {
 		return hook.StopCompleted, completed
 	}
-	all, counting := message.Freeze(t.signals), t.counting()
+	all, counting := message.Freeze(t.signals), t.activeSignals()
 	if len(counting) == 0 {
 		return hook.StopCompleted, all.Append(hook.StopSignal{Reason: hook.StopCompleted})
 	}
@@ -81,39 +83,97 @@ func (t *Turn) reasons() (hook.StopReason, message.List[hook.StopSignal]) {
 	return stop, all
 }
 
-// rescue asks OnTurnError about a turn that has failed and was not cancelled. What
-// it answers is the turn's last message, and is stored if the input was: an answer
-// to nothing is no history. A turn whose conversation somebody else has got is
-// beyond recovery.
-func (t *Turn) rescue() {
-	if !t.hooks.Has(point.OnTurnError) || t.lost || t.ctx.Err() != nil || !t.failed() {
+// askTurnError asks OnTurnError about a turn that failed and was not cancelled. The answer
+// becomes the last message of the turn. It is stored only if the input was. The hook is not
+// asked if another process has continued the conversation.
+func (t *Turn) askTurnError() {
+	if !t.hooks.Has(point.OnTurnError) || t.leaseLost || t.ctx.Err() != nil || !t.hasFailed() {
 		return
 	}
-	t.report()
+	t.updatePlace()
 	out := t.outcome()
-	t.away(point.OnTurnError)
+	t.enterForeign(point.OnTurnError)
 	d, _ := t.hooks.OnTurnError(t.ctx, t.place, out)
-	d = answered(t.ctx, t, d)
+	d = exitForeignDecided(t.ctx, t, d)
 	v := d.Verdict()
 	if v.Kind != hook.AnswerRecover {
 		return
 	}
 	t.emit(hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the turn failed, and %s answers: %s", cmp.Or(v.By, "a hook"), PublicText(out.Err))})
 	t.overruled = len(t.signals)
-	if t.final = t.shown(d.Output()); t.final.Len() > 0 && t.stored {
-		t.history.add(t.said(t.final))
+	if t.final = t.showHookText(d.Output()); t.final.Len() > 0 && t.stored {
+		t.history.add(t.assistantMessage(t.final))
 	}
 }
 
-// shown shows what a hook says in the model's place, and returns it as content;
-// empty if it says nothing, which is signalled.
-func (t *Turn) shown(text string) message.List[message.Block] {
+// showHookText shows the text with which a hook answers instead of the model, and returns it
+// as content. If the text is blank, it signals that and returns no content.
+func (t *Turn) showHookText(text string) message.List[message.Block] {
 	content := message.ListOf(message.TextBlock(text))
 	if history.Blank(content) {
 		t.signal(hook.StopNoAction, "", "")
 		return message.List[message.Block]{}
 	}
-	t.answer.held = true
+	t.response.held = true
 	t.showHeld(message.ModelReply{Content: content})
 	return content
+}
+
+// signal adds a reason to stop.
+func (t *Turn) signal(reason hook.StopReason, by, text string) {
+	t.signals = append(t.signals, hook.StopSignal{Reason: reason, By: by, Text: text})
+}
+
+// signalStop adds the stop that a hook answered.
+func (t *Turn) signalStop(v hook.Verdict) { t.signal(hook.StopStopRequested, v.By, v.Reason) }
+
+// hasSignal reports whether there is a signal of that reason.
+func (t *Turn) hasSignal(reason hook.StopReason) bool {
+	return slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == reason })
+}
+
+// hasStop reports whether a hook has answered stop.
+func (t *Turn) hasStop() bool { return t.hasSignal(hook.StopStopRequested) }
+
+// fail ends the turn with an error. If the turn was cancelled, that is the reason instead.
+// It always returns false: callers return it to say that the turn does not continue.
+func (t *Turn) fail(err error) bool {
+	if t.ctx.Err() != nil {
+		return t.signalCancelled()
+	}
+	t.errs = append(t.errs, err)
+	t.signal(hook.StopError, "", PublicText(err))
+	return false
+}
+
+// signalCancelled adds the reason for which the turn's context ended. It returns false, as
+// fail does.
+func (t *Turn) signalCancelled() bool {
+	cause := context.Cause(t.ctx)
+	reason := hook.StopCancelled
+	switch {
+	case errors.Is(cause, errTimeLimit):
+		reason = hook.StopTimeLimit
+	case errors.Is(cause, ErrStopped):
+		reason = hook.StopUserRequested
+	}
+	if t.hasSignal(reason) {
+		return false
+	}
+	if reason != hook.StopTimeLimit {
+		t.errs = append(t.errs, cause)
+	}
+	t.signal(reason, "", t.timeLimitText(reason))
+	if !errors.Is(cause, ErrLeaseLost) {
+		t.journalEnd()
+	}
+	return false
+}
+
+// timeLimitText is the text of a signal that the time limit was reached; "" for other reasons.
+func (t *Turn) timeLimitText(reason hook.StopReason) string {
+	if limit := t.place.Limits().Time; reason == hook.StopTimeLimit && limit > 0 {
+		return fmt.Sprintf("Execution time limit reached: %.2fs/%.2fs", t.place.Elapsed().Seconds(), limit.Seconds())
+	}
+	return ""
 }

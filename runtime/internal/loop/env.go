@@ -1,16 +1,3 @@
-// Package loop runs turns: the input through the gates, then steps of model calls and tool
-// calls, until the turn ends. It knows no agent registry and no queue of a conversation:
-// package runtime gives it an agent, a thread and a handle for each turn.
-//
-// A turn reads from turn.go on: input.go (its input through the gates), contribute.go (what
-// hooks add), step.go (one reply and what follows), model.go and attempt.go (one request, and
-// one that fails), repair.go and calls.go (tool calls and their gates), execute.go and
-// result.go (running them), ending.go (whether the turn continues), and abandoned_turn.go (the
-// end of a turn whose loop hangs). resume.go and child.go run other kinds of turns, aside.go
-// asks models outside of turns.
-//
-// Only the goroutine of a turn's loop writes the state of the turn. What other goroutines
-// share is in its ledger and its handle.
 package loop
 
 import (
@@ -30,15 +17,15 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Env is what the turns of a process share. Nothing changes it once a turn has begun.
+// Env has what the turns of a process share. Nothing changes it after the first turn begins.
 type Env struct {
-	Provider provider.Provider
-	Store    store.Store
-	// Project is that of the conversations.
+	Provider    provider.Provider
+	Store       store.Store
 	Project     string
 	Environment scope.Environment
 	Limits      Limits
-	// Grace is how long a cancelled turn waits for its tools and hooks.
+	// Grace is how long a cancelled turn waits for its tools and hooks. A child waits half as
+	// long as its parent.
 	Grace time.Duration
 	// Agent returns a registered agent. Find registers it if it knows its configuration.
 	Agent func(name string) (*Agent, error)

@@ -6,12 +6,12 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 )
 
-// execute runs the calls that are not settled, and concludes each as it ends. It does not
-// store or emit the end of the last one: the whole step is stored then.
+// execute runs the calls without an outcome and finishes each as it ends. It stores and emits
+// each result except the last one: the caller then stores the whole step.
 func (t *Turn) execute(reply message.ModelReply, calls []call) {
 	left := 0
 	for i := range calls {
-		if !calls[i].settled() {
+		if !calls[i].hasOutcome() {
 			left++
 		}
 	}
@@ -19,51 +19,52 @@ func (t *Turn) execute(reply message.ModelReply, calls []call) {
 		return
 	}
 	noted := false
-	t.ahead(func() { t.tell(calls) }, func() { noted = t.noteStart(reply, calls) })
+	t.commitThenEmit(func() { t.emitResults(calls) }, func() { noted = t.journalStart(reply, calls) })
 	if !noted {
 		t.refuseRest(calls)
 		for i := range calls {
-			if c := &calls[i]; !c.concluded {
-				t.conclude(c)
+			if c := &calls[i]; !c.finished {
+				t.finishCall(c)
 			}
 		}
 		return
 	}
 	runs := t.runs(calls, left)
-	env := toolrun.Env{Hooks: t.hooks.Composite, Events: t.durable, Grace: t.grace()}
+	env := toolrun.Env{Hooks: t.hooks.Composite, Events: t.noCancel, Grace: t.grace()}
 	t.env.Tools.RunAll(t.ctx, env, runs, func(i int, end composite.Completion) {
 		c := &calls[runs[i].Place.Index()]
 		c.end.Outcome, c.end.Result, c.end.Duration = end.Outcome, end.Result, end.Duration
-		t.conclude(c)
+		t.finishCall(c)
 		if left--; left > 0 {
-			t.keep(c)
+			t.journalAndEmitResult(c)
 		}
 	})
 }
 
-// runs returns the runs of the n calls that are not settled.
+// runs returns the runs of the n calls without an outcome.
 func (t *Turn) runs(calls []call, n int) []toolrun.Run {
 	runs, next := make([]toolrun.Run, n), 0
 	for i := range calls {
 		c := &calls[i]
-		if c.settled() {
+		if c.hasOutcome() {
 			continue
 		}
 		c.run = &runs[next]
-		c.run.Place, c.run.Tool, c.run.Grant, c.run.Key = c.at, c.runner, c.grant, t.key(c)
+		c.run.Place, c.run.Tool, c.run.Grant, c.run.Key = c.at, c.runner, c.grant, t.callKey(c)
 		next++
 	}
 	return runs
 }
 
-// keep stores and emits that a call has ended.
-func (t *Turn) keep(c *call) {
+// journalAndEmitResult journals the result of a call and emits it.
+func (t *Turn) journalAndEmitResult(c *call) {
 	if !t.thread.Lease.Journals() {
-		t.tellOf(c)
+		t.emitResult(c)
 		return
 	}
-	t.ahead(func() { t.tellOf(c) }, func() { t.noteResult(c) })
+	t.commitThenEmit(func() { t.emitResult(c) }, func() { t.journalResult(c) })
 }
 
-// key is the same for every attempt at the call, also in another process.
-func (t *Turn) key(c *call) string { return t.id + "/" + c.at.ID() }
+// callKey is the idempotency key of the call. It is the same for every attempt, also in another
+// process.
+func (t *Turn) callKey(c *call) string { return t.id + "/" + c.at.ID() }

@@ -7,9 +7,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// invite makes another agent answer the turn: with text only. It is waited
-// for when that agent is unregistered; the end of the turn ends the visit.
-func (t *Turn) invite(name string) error {
+// setGuest makes another agent answer the turn, in text and without tools. Unregistering that
+// agent waits for the end of the turn.
+func (t *Turn) setGuest(name string) error {
 	guest, err := t.env.Agent(name)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (t *Turn) invite(name string) error {
 	}
 	view, err := t.viewOf(hooks, &cfg)
 	if err == nil {
-		t.dismiss, err = guest.Owner.Admit(t.thread)
+		t.untrackGuest, err = guest.Owner.TrackGuestTurn(t.thread)
 	}
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)
@@ -33,41 +33,41 @@ func (t *Turn) invite(name string) error {
 	// Some providers want the tools of calls in the history to be named.
 	view.Tools = t.view.Tools
 	cfg.Model.Choice = message.ToolChoice{Mode: message.ToolChoiceNone}
-	t.answers, t.view, t.cfg = guest, view, &cfg
+	t.answering, t.view, t.cfg = guest, view, &cfg
 	return nil
 }
 
-// guest is the name of the agent that answers if it is not the conversation's own.
-func (t *Turn) guest() string {
-	if t.answers == t.thread.Agent {
+// guestName is the name of the guest that answers; "" if the conversation's own agent does.
+func (t *Turn) guestName() string {
+	if t.answering == t.thread.Agent {
 		return ""
 	}
-	return t.answers.Name
+	return t.answering.Name
 }
 
-// attribute shows the answering agent who said what, where several agents have
-// spoken. It is not stored: another agent sees the same history in another way.
-func (t *Turn) attribute() {
-	me := t.guest()
-	if me == "" && !t.thread.visited {
+// attributeMessages marks the messages of other agents for the agent that answers. The marks
+// are not stored, because they differ from agent to agent.
+func (t *Turn) attributeMessages() {
+	me := t.guestName()
+	if me == "" && !t.thread.guestSpoke {
 		return
 	}
 	var shown message.Messages
 	for _, m := range t.history.stored.All() {
 		if m.Role == message.RoleAssistant && m.From != me {
-			m = t.attributed(m)
+			m = t.withAuthor(m)
 		}
 		shown = shown.Append(m)
 	}
-	t.history.shown, t.history.apart = shown, true
+	t.history.shown, t.history.separate = shown, true
 	if me != "" {
-		t.history.note("guest", fmt.Sprintf("You are %s, and a guest in this conversation: you answer what follows, in text and without tools. "+
+		t.history.addEphemeral("guest", fmt.Sprintf("You are %s, and a guest in this conversation: you answer what follows, in text and without tools. "+
 			"What other agents have said stands in <from agent=\"…\"> tags; write none yourself.", me))
 	}
 }
 
-// attributed is a message of somebody else, with its text in a tag.
-func (t *Turn) attributed(m message.Message) message.Message {
+// withAuthor puts the text of another agent's message into a tag with its name.
+func (t *Turn) withAuthor(m message.Message) message.Message {
 	who := m.From
 	if who == "" {
 		who = t.thread.Agent.Name

@@ -11,12 +11,12 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
-// Handle is what those outside of the loop have of a turn. It is safe for concurrent use.
+// Handle gives goroutines outside of the loop access to a turn. It is safe for concurrent use.
 type Handle struct {
 	cancel context.CancelCauseFunc
-	// OnBegun is called when the turn begins; nil is not called.
+	// OnBegun is called when the turn begins; it may be nil.
 	OnBegun func()
-	steers  mailbox
+	steers  steerQueue
 
 	begun, done latch
 	// id and before are set before begun.
@@ -36,7 +36,7 @@ func (h *Handle) Init(ctx context.Context) context.Context {
 // Cancel ends the context of the turn with the cause.
 func (h *Handle) Cancel(cause error) { h.cancel(cause) }
 
-// begin tells whoever waits that the turn has begun. Its events lie behind the position.
+// begin marks that the turn has begun. Its events come after the position.
 func (h *Handle) begin(id string, before stream.Position) {
 	h.id, h.before = id, before
 	if h.OnBegun != nil {
@@ -45,7 +45,7 @@ func (h *Handle) begin(id string, before stream.Position) {
 	h.begun.close()
 }
 
-// End tells whoever waits that the turn has ended.
+// End marks that the turn has ended.
 func (h *Handle) End(out hook.TurnOutcome) {
 	h.out = out
 	h.done.close()
@@ -62,7 +62,8 @@ func (h *Handle) NotBegun(out hook.TurnOutcome) error {
 	return out.Err
 }
 
-// Outcome returns how the turn ended, and why it did not begin. Call it when Done is closed.
+// Outcome returns how the turn ended, or the error for which it did not begin. Call it when
+// Done is closed.
 func (h *Handle) Outcome() (hook.TurnOutcome, error) { return h.out, h.NotBegun(h.out) }
 
 // ID returns the id of the turn; "" before it has begun.
@@ -73,7 +74,7 @@ func (h *Handle) ID() string {
 	return h.id
 }
 
-// Before returns the position in front of the turn's first event; zero before it has begun.
+// Before returns the position before the turn's first event; zero before the turn has begun.
 func (h *Handle) Before() stream.Position {
 	if !h.HasBegun() {
 		return stream.Position{}
@@ -93,10 +94,10 @@ func (h *Handle) Begun() <-chan struct{} { return h.begun.channel() }
 // Done is closed when the turn has ended.
 func (h *Handle) Done() <-chan struct{} { return h.done.channel() }
 
-// Ending reports whether the turn emits or has emitted the event of its end.
+// Ending reports whether the turn is emitting or has emitted turn_end.
 func (h *Handle) Ending() bool { return h.ending.Load() }
 
-// Refused returns the outcome where no turn began.
+// Refused returns the outcome of a call for which no turn began.
 func Refused(err error) hook.TurnOutcome {
 	out := hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -105,7 +106,7 @@ func Refused(err error) hook.TurnOutcome {
 	return out
 }
 
-// latch is a channel that is closed once. It is made when somebody waits for it.
+// latch closes a channel once. It makes the channel when somebody waits for it.
 type latch struct {
 	mu     sync.Mutex
 	closed bool

@@ -15,71 +15,71 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// The runtime journals an input as it came before anybody hears that its turn begins.
-// Only then do hooks see it: Preprocess, then BeforeTurn. What they let through becomes
-// history and leaves the journal in one write. A turn that dies in between passes these
-// gates again when it is taken up.
+// The loop journals the unchanged input before it emits turn_start. Only then do hooks see the
+// input: Preprocess, then BeforeTurn. If they let it through, one write adds it to the history
+// and deletes it from the journal. If the process dies before that write, the resumed turn
+// passes these gates again.
 
-// announce journals what the turn begins with and then tells everybody that it begins.
-// If the journal cannot be written the turn has not begun.
+// announce journals the input and then emits turn_start. If the journal cannot be written, the
+// turn has not begun.
 func (t *Turn) announce(in message.Input) error {
 	begins := hook.Event{Kind: event.TurnStart, Text: in.Text()}
-	t.before = t.thread.Log.Last()
+	t.eventsBefore = t.thread.Log.Last()
 	if !t.thread.Lease.Journals() {
-		t.handle.steers.begin(nil)
-		t.opened = true
-		t.markBegun(t.before)
+		t.handle.steers.openWith(nil)
+		t.startEmitted = true
+		t.markBegun(t.eventsBefore)
 		t.emit(begins)
 		return nil
 	}
-	entries := append([]store.Entry{t.begun()}, durable.InputEntries(store.EntryInput, in)...)
+	entries := append([]store.Entry{t.turnEntry()}, durable.InputEntries(store.EntryInput, in)...)
 	write := func(events []store.Event) error {
-		seqs, err := t.thread.Lease.Note(t.durable, store.Note{Entries: entries, Events: events})
+		seqs, err := t.thread.Lease.Note(t.noCancel, store.Note{Entries: entries, Events: events})
 		if err == nil {
 			t.entries, t.forget = seqs[:1:1], seqs[1:] // both are appended to
-			t.handle.steers.begin(nil)                 // who hears of the turn may steer it
+			t.handle.steers.openWith(nil)              // a listener may steer at once
 		}
 		return err
 	}
 	var err error
 	if t.thread.Log.Keeps() {
-		t.away(point.OnEvent)
-		held, _ := t.thread.Log.Hold(context.Background(), t) // who leaves the loop behind wakes it
-		t.returned()
-		t.opened = true
-		if err = held.Record(t.durable, begins, "the turn did not begin", write); err == nil {
-			t.markBegun(t.before)
+		t.enterForeign(point.OnEvent)
+		held, _ := t.thread.Log.Hold(context.Background(), t) // the owner wakes it when it abandons the loop
+		t.exitForeign()
+		t.startEmitted = true
+		if err = held.Record(t.noCancel, begins, "the turn did not begin", write); err == nil {
+			t.markBegun(t.eventsBefore)
 		}
-		t.away(point.OnEvent)
+		t.enterForeign(point.OnEvent)
 		held.Release()
-		t.returned()
+		t.exitForeign()
 	} else if err = write(nil); err == nil {
-		t.opened = true
-		t.markBegun(t.before)
+		t.startEmitted = true
+		t.markBegun(t.eventsBefore)
 		t.emit(begins)
 	}
 	if err != nil {
-		t.unstored(err)
+		t.failStore(err)
 	}
 	return err
 }
 
-// markBegun tells those outside the loop that the turn has begun. What they read of its
-// events lies behind the number.
+// markBegun marks the handle as begun. before is the sequence of the last event before the
+// turn.
 func (t *Turn) markBegun(before uint64) {
 	t.handle.begin(t.id, stream.Position{Epoch: t.thread.Log.Epoch(), Seq: before})
 }
 
-// begin has the hooks judge the input and stores it, with its answer if a hook has one.
-// It reports whether the model is to be asked.
-func (t *Turn) begin(in message.Input) bool { return t.accept(in) && t.inform() }
+// begin takes the input through the gates and stores it, with the answer if a hook has one. It
+// reports whether to ask the model.
+func (t *Turn) begin(in message.Input) bool { return t.acceptInput(in) && t.addContext() }
 
-// accept is begin up to where the input is stored.
-func (t *Turn) accept(in message.Input) (more bool) {
+// acceptInput is the part of begin up to the write of the input.
+func (t *Turn) acceptInput(in message.Input) (more bool) {
 	if !t.beginSession() {
 		return false
 	}
-	a, err := t.admit(t.ctx, admission{place: t.place, teller: t.teller, in: in})
+	a, err := t.passGates(t.ctx, gatedInput{place: t.place, teller: t.teller, in: in})
 	if err != nil {
 		return t.fail(err)
 	}
@@ -88,7 +88,7 @@ func (t *Turn) accept(in message.Input) (more bool) {
 	if v.Kind == hook.AnswerReject {
 		return t.reject(v)
 	}
-	t.attribute()
+	t.attributeMessages()
 	for _, m := range a.in.Messages.All() {
 		t.history.add(m)
 	}
@@ -98,55 +98,54 @@ func (t *Turn) accept(in message.Input) (more bool) {
 	return t.storeInput()
 }
 
-// inform adds what the hooks have for the model beside the history. False if the
-// turn is over.
-func (t *Turn) inform() bool {
-	t.noteSession()
+// addContext adds the context of the session and what hooks contribute to the turn. It is false
+// if the turn is over.
+func (t *Turn) addContext() bool {
+	t.addSessionContext()
 	return t.contribute()
 }
 
-// admission is an input on its way through the gates.
-type admission struct {
-	// place has the input as Turn.Input.
+// gatedInput is an input between or after the gates.
+type gatedInput struct {
+	// place is the turn with the input as hook.Turn.Input.
 	place    *hook.Turn
 	teller   hook.TurnTeller
 	in       message.Input
 	decision hook.TurnDecision
 }
 
-// admit is the one way by which the text of a person gets to the model: it asks
-// Preprocess and then BeforeTurn. The error is that of Preprocess, or says what is wrong
-// with what Preprocess returned.
-func (t *Turn) admit(ctx context.Context, a admission) (admission, error) {
+// passGates calls Preprocess and then BeforeTurn. Every text of a person passes it before the
+// model sees it. The error is that of Preprocess, or says why its result is no valid input.
+func (t *Turn) passGates(ctx context.Context, a gatedInput) (gatedInput, error) {
 	out, err := t.preprocess(ctx, a.place, a.in)
 	if err != nil {
-		t.hookFailed(ctx, failure.Of(point.Preprocess, err))
+		t.emitHookFailed(ctx, failure.Of(point.Preprocess, err))
 		return a, err
 	}
 	if err := checkInput(out); err != nil {
 		return a, err
 	}
-	if !sameInput(a.in, out) { // a place never changes
+	if !sameInput(a.in, out) { // a hook.Turn keeps its input
 		a.place, a.teller = a.teller.WithInput(out)
 		a.in = out
 	}
-	t.away(point.BeforeTurn)
+	t.enterForeign(point.BeforeTurn)
 	d, _ := t.hooks.BeforeTurn(ctx, a.place, a.in)
-	a.decision = answered(ctx, t, d)
+	a.decision = exitForeignDecided(ctx, t, d)
 	return a, nil
 }
 
-// admitLetter takes what was said to the running turn through the gates. why is the
-// answer to its sender where they do not let it through.
-func (t *Turn) admitLetter(in message.Input) (out message.Input, why string) {
+// gateSteer takes a steer through the gates. If they refuse it, why is the reason for its
+// sender; else "".
+func (t *Turn) gateSteer(in message.Input) (out message.Input, why string) {
 	if !t.session.begun {
 		return in, "the turn ended before its session began"
 	}
-	ctx, done := t.after()
+	ctx, done := t.afterContext()
 	defer done()
-	t.report()
+	t.updatePlace()
 	place, teller := t.teller.WithInput(in)
-	a, err := t.admit(ctx, admission{place: place, teller: teller, in: in})
+	a, err := t.passGates(ctx, gatedInput{place: place, teller: teller, in: in})
 	if err != nil {
 		return in, PublicText(err)
 	}
@@ -159,35 +158,35 @@ func (t *Turn) admitLetter(in message.Input) (out message.Input, why string) {
 	return a.in, ""
 }
 
-// respond answers the user with what a hook says, unless somebody has said more
-// meanwhile: then the model is asked.
+// respond answers the user with the text of a hook. If a steer has arrived meanwhile, the turn
+// continues and the model is asked.
 func (t *Turn) respond(text string) (more bool) {
-	content := t.shown(text)
+	content := t.showHookText(text)
 	if content.Len() > 0 {
-		t.history.add(t.said(content))
+		t.history.add(t.assistantMessage(content))
 	}
-	if more = t.steered(true); !more {
+	if more = t.addSteers(true); !more {
 		t.final = content
 	}
 	return t.storeInput() && more
 }
 
-// storeInput makes the input history. The turn stays in the journal, without the input.
+// storeInput adds the input to the stored history. The turn's own journal entries stay.
 func (t *Turn) storeInput() bool { return t.commit(false) }
 
-// withdraw takes a turn out of the journal whose input no hook has let through. Nothing
-// of it is history, so it does not count.
+// withdraw deletes the journal of a turn whose input did not pass the gates. The history has
+// nothing of that turn, so it is not counted.
 func (t *Turn) withdraw() bool {
 	t.forget = append(t.forget, t.entries...)
-	t.ended = t.append(store.Append{})
+	t.endStored = t.append(store.Append{})
 	t.stored = false
-	return t.ended
+	return t.endStored
 }
 
 // reject ends a turn that may not begin. It returns false.
 func (t *Turn) reject(v hook.Verdict) bool {
 	if t.ctx.Err() != nil {
-		return t.cancelled()
+		return t.signalCancelled()
 	}
 	err := rejection(v)
 	if v.Failure != nil {
@@ -199,12 +198,12 @@ func (t *Turn) reject(v hook.Verdict) bool {
 }
 
 func (t *Turn) preprocess(ctx context.Context, place *hook.Turn, in message.Input) (out message.Input, err error) {
-	t.away(point.Preprocess)
-	defer t.caught(point.Preprocess, &err)
+	t.enterForeign(point.Preprocess)
+	defer t.exitForeignRecovering(point.Preprocess, &err)
 	return t.hooks.Preprocess(ctx, place, in)
 }
 
-// checkInput refuses what would not be a user's part of a history.
+// checkInput returns an error unless every message is a valid message of a user.
 func checkInput(in message.Input) error {
 	for i, m := range in.Messages.All() {
 		switch {
@@ -225,7 +224,7 @@ func checkInput(in message.Input) error {
 	return nil
 }
 
-// sameInput reports whether Preprocess left the input as it was.
+// sameInput reports whether Preprocess left the input unchanged.
 func sameInput(a, b message.Input) bool {
 	if a.Messages.Len() != b.Messages.Len() {
 		return false

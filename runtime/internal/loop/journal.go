@@ -1,71 +1,70 @@
 package loop
 
 import (
+	"errors"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// begun is the entry of the turn itself.
-func (t *Turn) begun() store.Entry {
+// turnEntry is the journal entry that names the turn.
+func (t *Turn) turnEntry() store.Entry {
 	return durable.Turn{
-		ID: t.id, Number: t.place.Number(), From: t.from, Started: t.started, Resumed: t.resumed, Guest: t.guest(),
-		Event: t.before, Project: t.env.Project,
+		ID: t.id, Number: t.place.Number(), From: t.firstMessage, Started: t.started, Resumed: t.resumed, Guest: t.guestName(),
+		Event: t.eventsBefore, Project: t.env.Project,
 	}.Entry()
 }
 
-// noteStart keeps what is about to happen: the reply, the calls that will run, and
-// the results of those that will not. False if that failed: then nothing may run.
-func (t *Turn) noteStart(reply message.ModelReply, calls []call) bool {
+// journalStart journals the reply, the calls that are about to run, and the results of the
+// others. If it returns false, no call may run.
+func (t *Turn) journalStart(reply message.ModelReply, calls []call) bool {
 	if !t.thread.Lease.Journals() {
 		return true
 	}
 	usage, cost := t.spent()
 	made := durable.Reply{Step: t.number, Usage: usage, Cost: cost, Calls: t.calls}
-	entries := []store.Entry{made.Entry(t.said(withArgs(reply.Content, calls)))}
+	entries := []store.Entry{made.Entry(t.assistantMessage(withArgs(reply.Content, calls)))}
 	for i := range calls {
-		if c := &calls[i]; c.settled() {
+		if c := &calls[i]; c.hasOutcome() {
 			entries = append(entries, c.resultEntry())
 		} else {
-			entries = append(entries, durable.StartEntry(c.at, t.key(c)))
+			entries = append(entries, durable.StartEntry(c.at, t.callKey(c)))
 		}
 	}
-	return t.note(entries)
+	return t.journal(&t.forget, entries...)
 }
 
-// noteResult keeps a result while other calls of the step still run.
-func (t *Turn) noteResult(c *call) {
+// journalResult journals a result while other calls of the step still run.
+func (t *Turn) journalResult(c *call) {
 	if t.thread.Lease.Journals() {
-		t.note([]store.Entry{c.resultEntry()})
+		t.journal(&t.forget, c.resultEntry())
 	}
 }
 
-// note adds to the journal, with the events and states that have come up.
-func (t *Turn) note(entries []store.Entry) bool {
+// journal adds entries, and stores new events and states with them. It appends the numbers of
+// the entries to *numbers: t.forget or t.entries.
+func (t *Turn) journal(numbers *[]int64, entries ...store.Entry) bool {
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
-		seqs, err := t.thread.Lease.Note(t.durable, store.Note{Entries: entries, Events: events, States: states})
-		t.forget = append(t.forget, seqs...)
+		seqs, err := t.thread.Lease.Note(t.noCancel, store.Note{Entries: entries, Events: events, States: states})
+		*numbers = append(*numbers, seqs...)
 		return err
 	})
 }
 
-// noteEnd journals how the turn ends as soon as that is certain, because hooks may still
-// take their time before it has ended.
-func (t *Turn) noteEnd() {
-	if !t.thread.Lease.Journals() || t.ended || t.lost {
+// journalEnd journals how the turn ends as soon as that is certain: the process may die while
+// hooks delay the end.
+func (t *Turn) journalEnd() {
+	if !t.thread.Lease.Journals() || t.endStored || t.leaseLost {
 		return
 	}
-	t.write(func(events []store.Event, states []hook.StateValue) error {
-		seqs, err := t.thread.Lease.Note(t.durable, store.Note{Entries: []store.Entry{t.endEntry()}, Events: events, States: states})
-		t.entries = append(t.entries, seqs...)
-		return err
-	})
+	t.journal(&t.entries, t.endEntry())
 }
 
-// endEntry is how the turn ends as things stand.
+// endEntry is the journal entry of how the turn would end now.
 func (t *Turn) endEntry() store.Entry {
-	end := durable.End{At: t.history.stored.Len(), Signals: t.counting()}
+	end := durable.End{At: t.history.stored.Len(), Signals: t.activeSignals()}
 	for _, err := range t.errs {
 		end.Errors = append(end.Errors, PublicText(err))
 	}
@@ -76,10 +75,50 @@ func (c *call) resultEntry() store.Entry {
 	return durable.Result{Outcome: c.end.Outcome, Duration: c.end.Duration}.Entry(c.at.ID(), c.message())
 }
 
-// unstored notes that the store has failed. What could not be stored is tried
-// again when the turn ends, unless the conversation is somebody else's by now.
-func (t *Turn) unstored(err error) {
+// failStore fails the turn because the store failed. The end of the turn tries the write again,
+// unless another process has continued the conversation.
+func (t *Turn) failStore(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", PublicText(err))
-	t.lost = t.thread.Lease.Failed(t.durable, err) || t.lost
+	t.leaseLost = t.thread.Lease.Failed(t.noCancel, err) || t.leaseLost
+}
+
+// commit stores the messages added since the last commit, also if the turn was cancelled.
+func (t *Turn) commit(turnEnds bool) bool {
+	return t.append(store.Append{TurnEnds: turnEnds})
+}
+
+func (t *Turn) append(a store.Append) bool {
+	a.Forget = t.forget
+	return t.write(func(events []store.Event, states []hook.StateValue) error {
+		a.Events, a.States = events, states
+		if err := t.thread.Lease.Commit(t.noCancel, t.history.stored, a); err != nil {
+			return err
+		}
+		t.stored, t.endStored, t.forget = true, a.TurnEnds, nil
+		return nil
+	})
+}
+
+// write calls w with the events and states that the store does not have yet. Every write of a
+// turn stores them too, so stored states always match the stored events and messages. It is
+// false if something could not be stored; then the turn fails.
+func (t *Turn) write(w func([]store.Event, []hook.StateValue) error) bool {
+	unkept, err := t.thread.Lease.Write(w)
+	if unkept != nil {
+		t.failStates(unkept)
+	}
+	if err != nil {
+		t.failStore(err)
+	}
+	return errors.Join(unkept, err) == nil
+}
+
+// failStates fails the turn because the state of a hook cannot be encoded.
+func (t *Turn) failStates(err error) {
+	t.errs = append(t.errs, err)
+	t.signal(hook.StopError, "", PublicText(err))
+	if t.outcomeFixed { // the outcome no longer takes errors
+		t.emit(hook.Event{Kind: event.Diagnostic, Text: PublicText(err)})
+	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// ask makes one request and returns the reply as the hooks have left it; false
-// if the turn is over.
+// ask makes one request, with retries, and returns the reply as the hooks have rewritten it. It
+// is false if the turn is over.
 func (t *Turn) ask() (message.ModelReply, bool) {
 	for {
 		reply, again := t.attempt()
@@ -25,7 +25,7 @@ func (t *Turn) ask() (message.ModelReply, bool) {
 		if reply.Finish == "" {
 			return reply, false
 		}
-		t.count(reply.Model, reply.Usage)
+		t.addUsage(reply.Model, reply.Usage)
 		reply, err := t.rewriteReply(t.ctx, reply)
 		if err != nil {
 			return reply, t.failHook(err)
@@ -34,8 +34,8 @@ func (t *Turn) ask() (message.ModelReply, bool) {
 	}
 }
 
-// attempt makes one request and returns the reply, or that it has to be made
-// again. A reply without a finish is none: the turn is over.
+// attempt makes one request. It returns the reply, or that the request has to be made again. A
+// reply without a finish means that the turn is over.
 func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 	req, err := t.rewriteRequest(t.request())
 	if err != nil {
@@ -43,15 +43,15 @@ func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 		return reply, false
 	}
 	began := t.env.Now()
-	reply, ok := t.responded(req)
+	reply, ok := t.askBeforeModel(req)
 	if !ok {
 		return reply, false
 	}
 	if reply.Finish == "" {
 		t.attempts.add(began)
 		if reply, err = t.stream(req); err != nil {
-			t.countFailed(req.Model, reply.Usage)
-			if reply, again = t.recovers(req, reply, err); reply.Finish == "" {
+			t.addFailedUsage(req.Model, reply.Usage)
+			if reply, again = t.handleModelError(req, reply, err); reply.Finish == "" {
 				return reply, again
 			}
 		}
@@ -64,23 +64,23 @@ func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 }
 
 func (t *Turn) rewriteRequest(req message.ModelRequest) (message.ModelRequest, error) {
-	t.away(point.RewriteRequest)
+	t.enterForeign(point.RewriteRequest)
 	req, err := t.hooks.RewriteRequest(t.ctx, t.step, req)
-	t.returned()
+	t.exitForeign()
 	return req, err
 }
 
 func (t *Turn) rewriteReply(ctx context.Context, reply message.ModelReply) (message.ModelReply, error) {
-	t.away(point.RewriteReply)
+	t.enterForeign(point.RewriteReply)
 	reply, err := t.hooks.RewriteReply(ctx, t.step, reply)
-	t.returned()
+	t.exitForeign()
 	return reply, err
 }
 
 // failHook ends the turn with a hook's own failure.
 func (t *Turn) failHook(err error) bool {
 	f := failure.Of(0, err)
-	t.hookFailed(t.ctx, f)
+	t.emitHookFailed(t.ctx, f)
 	return t.fail(f)
 }
 
@@ -91,30 +91,31 @@ func (t *Turn) request() message.ModelRequest {
 	}
 }
 
-// responded asks BeforeModel. A reply without a finish means: ask the model.
-func (t *Turn) responded(req message.ModelRequest) (message.ModelReply, bool) {
-	t.answer.held = t.hooks.Has(point.RewriteReply)
-	t.away(point.BeforeModel)
+// askBeforeModel asks BeforeModel. A reply without a finish means that the model is asked. It is
+// false if the turn is over.
+func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, bool) {
+	t.response.held = t.hooks.Has(point.RewriteReply)
+	t.enterForeign(point.BeforeModel)
 	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
-	d = answered(t.ctx, t, d)
+	d = exitForeignDecided(t.ctx, t, d)
 	v := d.Verdict()
 	switch v.Kind {
 	case hook.AnswerStop:
-		t.stopped(v)
+		t.signalStop(v)
 		return message.ModelReply{}, false
 	case hook.AnswerReject:
 		return message.ModelReply{}, t.fail(rejection(v))
 	case hook.AnswerRespond:
-		t.answer.held = true
-		return finished(d.Reply()), true
+		t.response.held = true
+		return withFinish(d.Reply()), true
 	}
 	return message.ModelReply{}, true
 }
 
-// stream asks the model and shows its text as it comes, unless it is held back.
+// stream asks the model and emits its text as it arrives, unless the text is held.
 func (t *Turn) stream(req message.ModelRequest) (message.ModelReply, error) {
-	a := &t.answer
-	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.env.Limits.Reply}, false, false, nil
+	a := &t.response
+	a.collector, a.done, a.shown, a.err = provider.Collector{Limits: t.env.Limits.Reply}, false, false, nil
 	t.consume(req)
 	t.closeSegment()
 	if a.err != nil {
@@ -124,16 +125,16 @@ func (t *Turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 	return a.collector.Reply()
 }
 
-// consume reads the stream. A panic in provider or wrap ends it with an error.
+// consume reads the stream. A panic in the provider or a wrap ends it with an error.
 func (t *Turn) consume(req message.ModelRequest) {
 	var err error
 	func() {
-		t.away(point.WrapModel)
-		defer t.caught(point.WrapModel, &err)
-		t.open(req)(t.answer.yield)
+		t.enterForeign(point.WrapModel)
+		defer t.exitForeignRecovering(point.WrapModel, &err)
+		t.open(req)(t.response.yield)
 	}()
-	if err != nil && t.answer.err == nil {
-		t.answer.err = err
+	if err != nil && t.response.err == nil {
+		t.response.err = err
 	}
 }
 
@@ -141,41 +142,41 @@ func (t *Turn) open(req message.ModelRequest) message.ModelStream {
 	if !t.hooks.Has(point.WrapModel) {
 		return t.env.Provider.Stream(t.ctx, req)
 	}
-	next := &modelCall{provider: t.env.Provider, req: req}
+	next := &wrappedModel{provider: t.env.Provider, req: req}
 	return t.hooks.WrapModel(t.ctx, t.step, req, next)
 }
 
-// modelCall is what the wraps of a model call surround.
-type modelCall struct {
+// wrappedModel is the model call inside the wraps of WrapModel.
+type wrappedModel struct {
 	provider provider.Provider
 	req      message.ModelRequest
 }
 
 // Stream implements [hook.ModelNext].
-func (m *modelCall) Stream(ctx context.Context) message.ModelStream {
+func (m *wrappedModel) Stream(ctx context.Context) message.ModelStream {
 	return m.provider.Stream(ctx, m.req)
 }
 
-// consumer is the consumer of a stream. It is no method, which as a value would copy
-// every chunk once more.
+// consumer returns the consumer of a stream. It is no method: a method value would copy every
+// chunk once more.
 func (t *Turn) consumer() func(message.Chunk, error) bool {
 	return func(chunk message.Chunk, err error) bool {
-		if !t.back() {
-			return false // the goroutine ends when the stream does
+		if !t.tryExitForeign() {
+			return false // consume ends the goroutine when the stream returns
 		}
-		defer t.away(point.WrapModel)
-		a := &t.answer
-		if a.over {
+		defer t.enterForeign(point.WrapModel)
+		a := &t.response
+		if a.done {
 			return false
 		}
 		if err == nil {
-			err = t.ctx.Err() // a provider may not look at the context
+			err = t.ctx.Err() // a provider may ignore the context
 		}
 		if err == nil {
 			err = a.collector.Add(&chunk)
 		}
 		if err != nil {
-			a.err, a.over = err, true
+			a.err, a.done = err, true
 			return false
 		}
 		if !a.held {
@@ -196,15 +197,15 @@ func (t *Turn) showChunk(kind message.ChunkKind, text string) {
 	}
 }
 
-// maxDelta is the most text of one delta, in bytes: readers hold and send deltas whole.
+// maxDelta is the limit of one delta's text in bytes: readers hold and send deltas whole.
 const maxDelta = 64 << 10
 
-// showText shows text within a segment of its kind.
+// showText emits text within a segment of its kind.
 func (t *Turn) showText(kind message.BlockKind, text string) {
 	for len(text) > maxDelta {
 		end := character.Border(text, maxDelta, -1)
 		if end == 0 {
-			end = maxDelta // it is one character, and no reader shows it
+			end = maxDelta // one character is longer than this, and no reader shows it
 		}
 		t.showDelta(kind, text[:end])
 		text = text[end:]
@@ -214,12 +215,12 @@ func (t *Turn) showText(kind message.BlockKind, text string) {
 	}
 }
 
-// showDelta shows one piece of text.
+// showDelta emits one piece of text.
 func (t *Turn) showDelta(kind message.BlockKind, text string) {
-	if t.answer.open != kind {
+	if t.response.open != kind {
 		t.openSegment(kind)
 	}
-	t.answer.shown = true
+	t.response.shown = true
 	t.event = hook.Event{Kind: event.TextDelta, Text: text}
 	if kind == message.BlockReasoning {
 		t.event.Kind = event.ReasoningDelta
@@ -229,20 +230,20 @@ func (t *Turn) showDelta(kind message.BlockKind, text string) {
 
 func (t *Turn) openSegment(kind message.BlockKind) {
 	t.closeSegment()
-	t.answer.open = kind
+	t.response.open = kind
 	start, _ := segmentOf(kind)
 	t.emit(hook.Event{Kind: start})
 }
 
 func (t *Turn) closeSegment() {
-	if kind := t.answer.open; kind != "" {
-		t.answer.open = ""
+	if kind := t.response.open; kind != "" {
+		t.response.open = ""
 		_, end := segmentOf(kind)
 		t.emit(hook.Event{Kind: end})
 	}
 }
 
-// segmentOf returns the events before and after a stretch of text.
+// segmentOf returns the events before and after a text segment.
 func segmentOf(kind message.BlockKind) (start, end hook.EventKind) {
 	if kind == message.BlockReasoning {
 		return event.ReasoningStart, event.ReasoningEnd
@@ -250,9 +251,9 @@ func segmentOf(kind message.BlockKind) (start, end hook.EventKind) {
 	return event.TextStart, event.TextEnd
 }
 
-// showHeld shows a reply that was held back until it was accepted.
+// showHeld emits the text of an accepted reply that was held.
 func (t *Turn) showHeld(reply message.ModelReply) {
-	if !t.answer.held {
+	if !t.response.held {
 		return
 	}
 	for _, b := range reply.Content.All() {
@@ -263,27 +264,27 @@ func (t *Turn) showHeld(reply message.ModelReply) {
 	t.closeSegment()
 }
 
-// brokenOff ends the turn because the stream did not come to its end. If that is
-// because the turn was cancelled, the text so far is kept.
-func (t *Turn) brokenOff(partial message.ModelReply, err error) bool {
+// endBrokenStream ends the turn because the stream broke off. If the turn was cancelled, it
+// stores the text so far.
+func (t *Turn) endBrokenStream(partial message.ModelReply, err error) bool {
 	var f *hook.Failure
 	if errors.As(err, &f) {
-		t.hookFailed(t.durable, f)
+		t.emitHookFailed(t.noCancel, f)
 	}
 	if t.ctx.Err() == nil {
 		return t.fail(err)
 	}
-	t.cancelled()
+	t.signalCancelled()
 	t.keepPartial(partial)
 	return false
 }
 
-// count adds what a call of the model has used.
-func (t *Turn) count(model string, u message.Usage) {
+// addUsage adds the usage of a model call and emits it.
+func (t *Turn) addUsage(model string, u message.Usage) {
 	cost := t.spend(model, u)
-	t.ending.Usage = t.ending.Usage.Add(u)
+	t.stepRecord.Usage = t.stepRecord.Usage.Add(u)
 	if t.hooks.SeesReply() {
-		t.report()
+		t.updatePlace()
 	}
 	if u == (message.Usage{}) {
 		return
@@ -291,10 +292,9 @@ func (t *Turn) count(model string, u message.Usage) {
 	t.emit(hook.Event{Kind: event.Usage}.WithUsage(u, cost, ""))
 }
 
-// countFailed adds what a call has used that came to no reply, if the provider has
-// said so.
-func (t *Turn) countFailed(model string, u message.Usage) {
+// addFailedUsage adds the usage of a failed call, if the provider has reported it.
+func (t *Turn) addFailedUsage(model string, u message.Usage) {
 	if u != (message.Usage{}) {
-		t.count(model, u)
+		t.addUsage(model, u)
 	}
 }

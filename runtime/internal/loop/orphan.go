@@ -15,27 +15,27 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// A process that dies leaves children of its turn in two states: those that had not
-// ended, whose journals say so, and those that had, while clients were not told. Who
-// takes the turn up ends the former and tells of the latter, so that every bracket of a
-// child closes before that of its parent.
+// If a process dies, a child of its turn is in one of two states. It has not ended: then its
+// journal says so, and settleChildren ends it. Or it has ended, but its subagent_end was not
+// emitted: then it is an orphan. The resumed turn emits the missing events, so that every child
+// ends before its parent in the log.
 
-// orphan is a child turn of which the log has the beginning, and not the end.
+// orphan is a child with a subagent_start and no subagent_end in the log.
 type orphan struct {
-	// start is its subagent_start, and end its turn_end, if there is one.
+	// start is its subagent_start, and end its turn_end if ended is true.
 	start, end hook.Event
-	// began: it has a turn_start. ended: end is there.
+	// began: it has a turn_start. ended: it has a turn_end.
 	began, ended bool
 }
 
-// tellOrphans tells of the ends of those children that had ended. The log is read behind
-// the sequence.
-func (t *Turn) tellOrphans(s store.Child, behind uint64) error {
+// emitOrphanEnds emits the missing events of children that had ended. It reads the log after the
+// sequence.
+func (t *Turn) emitOrphanEnds(s store.Child, behind uint64) error {
 	log, ok := t.env.Store.(store.Log)
 	if !ok || !t.thread.Log.Keeps() {
 		return nil
 	}
-	orphans, err := t.orphans(log, behind)
+	orphans, err := t.findOrphans(log, behind)
 	if len(orphans) == 0 {
 		return err
 	}
@@ -43,25 +43,25 @@ func (t *Turn) tellOrphans(s store.Child, behind uint64) error {
 	err = errors.Join(err, t.journaledBelow(s, t.thread.ID(), running))
 	for _, o := range slices.Backward(orphans) { // a child of a child ends first
 		if !running[o.start.Turn] {
-			err = errors.Join(err, t.tellOrphan(o))
+			err = errors.Join(err, t.emitOrphanEnd(o))
 		}
 	}
 	return err
 }
 
-// orphanPage is how many events are read at once.
+// orphanPage is how many events one read returns.
 const orphanPage = 1000
 
-func (t *Turn) orphans(log store.Log, behind uint64) (open []orphan, err error) {
+func (t *Turn) findOrphans(log store.Log, behind uint64) (open []orphan, err error) {
 	for {
-		events, err := log.Events(t.durable, t.thread.ID(), behind, orphanPage)
+		events, err := log.Events(t.noCancel, t.thread.ID(), behind, orphanPage)
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return open, err
 		}
 		for _, e := range events {
 			var ev hook.Event
 			if behind = e.Seq; json.Unmarshal([]byte(e.Data), &ev) == nil && ev.Depth > 0 {
-				open = follow(open, ev)
+				open = applyEvent(open, ev)
 			}
 		}
 		if len(events) < orphanPage {
@@ -70,8 +70,8 @@ func (t *Turn) orphans(log store.Log, behind uint64) (open []orphan, err error) 
 	}
 }
 
-// follow returns which children are open behind the event.
-func follow(open []orphan, ev hook.Event) []orphan {
+// applyEvent returns the open children after the event.
+func applyEvent(open []orphan, ev hook.Event) []orphan {
 	i := slices.IndexFunc(open, func(o orphan) bool { return o.start.Turn == ev.Turn })
 	switch {
 	case ev.Kind == event.SubagentStart && i < 0:
@@ -89,12 +89,12 @@ func follow(open []orphan, ev hook.Event) []orphan {
 
 // journaledBelow adds the ids of the turns below the conversation that have not ended.
 func (t *Turn) journaledBelow(s store.Child, conversation string, ids map[string]bool) error {
-	children, err := s.Children(t.durable, conversation)
+	children, err := s.Children(t.noCancel, conversation)
 	for _, rec := range children {
 		if !rec.Journaled {
-			continue // and nothing below it can have been left: it waited for that
+			continue // it waited for its own children, so they have ended too
 		}
-		entries, failed := t.env.Store.Journal(t.durable, rec.ID)
+		entries, failed := t.env.Store.Journal(t.noCancel, rec.ID)
 		for _, e := range entries {
 			if id, ok := durable.TurnID(e); ok {
 				ids[id] = true
@@ -105,9 +105,9 @@ func (t *Turn) journaledBelow(s store.Child, conversation string, ids map[string
 	return err
 }
 
-// tellOrphan tells of the end of a child that is over, in its place.
-func (t *Turn) tellOrphan(o orphan) error {
-	agent, err := t.found(o.start.Agent)
+// emitOrphanEnd emits the missing events of a child that had ended.
+func (t *Turn) emitOrphanEnd(o orphan) error {
+	agent, err := t.findAgent(o.start.Agent)
 	if err != nil {
 		return err
 	}
@@ -115,25 +115,25 @@ func (t *Turn) tellOrphan(o orphan) error {
 	defer c.Drop()
 	th := c.Thread()
 	th.Log.Begin(stream.Place{Turn: o.start.Turn, Depth: o.start.Depth}, nil, nil)
-	tell := func(ev hook.Event) {
-		t.away(point.OnEvent)
-		th.emit(t.durable, ev)
-		t.returned()
+	emit := func(ev hook.Event) {
+		t.enterForeign(point.OnEvent)
+		th.emit(t.noCancel, ev)
+		t.exitForeign()
 	}
 	about, d := o.start.Detail(), o.end.Detail()
 	if !o.ended {
 		d.Stop = hook.StopCancelled
 		if o.began {
-			tell(hook.Event{Kind: event.TurnEnd}.WithUsage(d.Usage, d.Cost, d.Stop))
+			emit(hook.Event{Kind: event.TurnEnd}.WithUsage(d.Usage, d.Cost, d.Stop))
 		}
 	}
-	tell(hook.Event{Kind: event.SubagentEnd, Text: o.end.Text}.WithDetail(hook.EventDetail{
+	emit(hook.Event{Kind: event.SubagentEnd, Text: o.end.Text}.WithDetail(hook.EventDetail{
 		CallID: about.CallID, Tool: about.Tool, Usage: d.Usage, Cost: d.Cost, Stop: d.Stop,
 	}))
 	return nil
 }
 
-// callOf is the call of the turn's reply that has run the child.
+// callOf names the call of the reply that ran the child.
 func (t *Turn) callOf(rec store.Record, reply message.Message) (about hook.EventDetail) {
 	id, ok := strings.CutPrefix(rec.Key.Sender, t.id+"/")
 	end := strings.LastIndexByte(id, '/')

@@ -13,19 +13,18 @@ import (
 // maxRepairs is how often one call may be repaired.
 const maxRepairs = 2
 
-// repaired binds the calls of a reply in their order, and has OnInvalidTool mend
-// those that cannot be bound, before anybody is told of the calls and before any of
-// them is decided about. The verdict is a retry if the whole reply is to be
-// dropped.
+// repairCalls binds the calls of a reply in their order, and asks OnInvalidTool to repair those
+// that cannot be bound. It runs before any event about the calls and before their gates. The
+// verdict is a retry if the whole reply has to be dropped.
 //
-// A call that was cut off at the token limit is left out: nobody knows the rest of
-// its arguments, and what a hook made up would run.
-func (t *Turn) repaired(calls []call) hook.Verdict {
-	if !t.hooks.Has(point.OnInvalidTool) || t.stopping() {
+// It skips a call that was cut off at the token limit: the rest of its arguments is unknown, and
+// a repair would run a guess.
+func (t *Turn) repairCalls(calls []call) hook.Verdict {
+	if !t.hooks.Has(point.OnInvalidTool) || t.hasStop() {
 		return hook.Verdict{}
 	}
 	for i := range calls {
-		if c := &calls[i]; !c.cut {
+		if c := &calls[i]; !c.cutOff {
 			if v := t.repair(c); v.Kind == hook.AnswerRetry {
 				return v
 			}
@@ -34,15 +33,15 @@ func (t *Turn) repaired(calls []call) hook.Verdict {
 	return hook.Verdict{}
 }
 
-// repair binds one call, mended by the hooks where it has to be. If they cannot,
-// the call is what the model made, with the error of that.
+// repair binds one call, repaired by the hooks if need be. If that fails, the call is the
+// model's again, with its first error.
 func (t *Turn) repair(c *call) hook.Verdict {
 	if t.ctx.Err() != nil || t.bindStrictly(c, c.at) || !c.invalid() {
 		return hook.Verdict{}
 	}
 	end := c.end
 	for n := 1; n <= maxRepairs; n++ {
-		d := t.onInvalid(c, n)
+		d := t.askInvalidTool(c, n)
 		v := d.Verdict()
 		at := c.at
 		switch v.Kind {
@@ -59,7 +58,7 @@ func (t *Turn) repair(c *call) hook.Verdict {
 		}
 		c.end = hook.CallEnd{}
 		if t.bindStrictly(c, at) {
-			t.emit(hook.Diagnostic{Code: event.CodeCallRepaired, Text: mended(c, v), Visibility: event.VisibleUser}.Event())
+			t.emit(hook.Diagnostic{Code: event.CodeCallRepaired, Text: repairText(c, v), Visibility: event.VisibleUser}.Event())
 			return hook.Verdict{}
 		}
 		if !c.invalid() {
@@ -70,27 +69,25 @@ func (t *Turn) repair(c *call) hook.Verdict {
 	return hook.Verdict{}
 }
 
-// bindStrictly binds the call, but not with arguments that are no JSON, whatever
-// the owner of the tool reads into them.
+// bindStrictly is bind, but refuses arguments that are no JSON even if the owner accepts them.
 func (t *Turn) bindStrictly(c *call, at *hook.ToolCall) bool {
 	bound := t.bind(c, at)
 	if c.parsed = json.Valid([]byte(at.Args())); c.parsed {
 		return bound
 	}
 	if bound {
-		c.settle(message.OutcomeInvalid, noJSON())
+		c.setResult(message.OutcomeInvalid, noJSON())
 	}
 	c.at, c.runner = at, nil
 	return false
 }
 
-// noJSON is the result of a call whose owner would have taken what is no JSON.
+// noJSON is the result of a call whose owner accepted arguments that are no JSON.
 func noJSON() message.ToolResult {
 	return message.FailedResult(message.FailArguments, "the arguments are no JSON")
 }
 
-// invalid reports whether the call could not be bound because of what the model
-// wrote.
+// invalid reports whether the call could not be bound because of the model's name or arguments.
 func (c *call) invalid() bool {
 	switch c.end.Result.Failure {
 	case message.FailNotRegistered, message.FailNotAvailable, message.FailArguments:
@@ -99,18 +96,18 @@ func (c *call) invalid() bool {
 	return false
 }
 
-func (t *Turn) onInvalid(c *call, attempt int) hook.RepairDecision {
-	t.report()
+func (t *Turn) askInvalidTool(c *call, attempt int) hook.RepairDecision {
+	t.updatePlace()
 	in := hook.InvalidCall{
 		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.Callable(), Attempt: attempt,
 	}
-	t.away(point.OnInvalidTool)
+	t.enterForeign(point.OnInvalidTool)
 	d, _ := t.hooks.OnInvalidTool(t.ctx, t.step, in)
-	return answered(t.ctx, t, d)
+	return exitForeignDecided(t.ctx, t, d)
 }
 
-// mended says what became of a call.
-func mended(c *call, v hook.Verdict) string {
+// repairText is the text of the event about a repaired call.
+func repairText(c *call, v hook.Verdict) string {
 	by := v.By
 	if by == "" {
 		by = "a hook"
@@ -122,8 +119,8 @@ func mended(c *call, v hook.Verdict) string {
 	return text
 }
 
-// drop frees the call ids of a reply that is not kept after all.
-func (t *Turn) drop(reply message.ModelReply) {
+// freeIDs frees the call ids of a reply that was dropped.
+func (t *Turn) freeIDs(reply message.ModelReply) {
 	for _, b := range reply.Calls() {
 		t.thread.ids[b.CallID] = t.thread.replies
 	}

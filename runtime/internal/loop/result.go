@@ -11,61 +11,59 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 )
 
-// conclude does everything that happens to a call after it has ended, however it
-// ended: the result is cut to size, rewritten and judged. It is called exactly once
-// for each call, on the loop's goroutine; then tell.
-func (t *Turn) conclude(c *call) {
-	ctx, done := t.after()
+// finishCall handles the end of a call, however it ended: it cuts the result to size, and calls
+// RewriteResult and AfterTool. The loop calls it once for each call, and then emitResults.
+func (t *Turn) finishCall(c *call) {
+	ctx, done := t.afterContext()
 	defer done()
-	if c.ran && c.end.Outcome == message.OutcomeCancelled { // not started again
-		c.interrupted()
+	if c.mayHaveRun && c.end.Outcome == message.OutcomeCancelled { // this process did not start it again
+		c.setInterrupted()
 	}
 	r := bound.Result(c.end.Result, t.maxResult(c))
 	c.end.Result = r
-	t.away(point.RewriteResult)
+	t.enterForeign(point.RewriteResult)
 	r, err := t.hooks.RewriteResult(ctx, c.at, r)
-	t.returned()
+	t.exitForeign()
 	if err != nil {
 		f := failure.Of(point.RewriteResult, err)
-		t.hookFailed(ctx, f)
+		t.emitHookFailed(ctx, f)
 		r = withheld(f.Public())
 	}
 	c.end.Result = r
-	t.judgeOutcome(ctx, c)
+	t.askAfterTool(ctx, c)
 	c.end.Result = bound.Valid(c.end.Result)
 	c.end.Call = c.at
-	c.concluded = true
+	c.finished = true
 }
 
-// tell tells the clients of all calls that have ended by now and of which they do not
-// know.
-func (t *Turn) tell(calls []call) {
+// emitResults emits the results of finished calls that are not emitted yet.
+func (t *Turn) emitResults(calls []call) {
 	for i := range calls {
-		if c := &calls[i]; c.concluded && !c.told {
-			t.tellOf(c)
+		if c := &calls[i]; c.finished && !c.resultEmitted {
+			t.emitResult(c)
 		}
 	}
 }
 
-func (t *Turn) tellOf(c *call) {
-	c.told = true
+func (t *Turn) emitResult(c *call) {
+	c.resultEmitted = true
 	t.emit(hook.Event{Kind: event.CallResult}.WithEnd(&c.end))
 }
 
-// judgeOutcome asks AfterTool.
-func (t *Turn) judgeOutcome(ctx context.Context, c *call) {
+// askAfterTool asks AfterTool.
+func (t *Turn) askAfterTool(ctx context.Context, c *call) {
 	if !t.hooks.Has(point.AfterTool) {
 		return
 	}
-	c.judged = true
+	c.afterToolCalled = true
 	o := c.outcome()
-	t.away(point.AfterTool)
+	t.enterForeign(point.AfterTool)
 	d, _ := t.hooks.AfterTool(ctx, c.at, o)
-	d = answered(ctx, t, d)
+	d = exitForeignDecided(ctx, t, d)
 	c.context = d.Context()
 	switch v := d.Verdict(); v.Kind {
 	case hook.AnswerStop:
-		t.stopped(v)
+		t.signalStop(v)
 	case hook.AnswerWithhold:
 		c.end.Result = withheld(v.Reason)
 	}
@@ -75,14 +73,14 @@ func (c *call) outcome() hook.ToolOutcome {
 	return hook.ToolOutcome{Result: c.end.Result, Outcome: c.end.Outcome, Duration: c.end.Duration, Grant: c.grant}
 }
 
-// withheld is what the model is told in the place of a result.
+// withheld is the result that replaces a withheld one.
 func withheld(reason string) message.ToolResult {
 	return message.FailedResult(message.FailDenied, "the result was withheld: "+reason)
 }
 
-// maxResult is the bound of a call's result in bytes: that of the tool, or else that of
-// Options; a grant can only lower it. RewriteResult is called with the bounded result, and
-// what it returns is not bounded again.
+// maxResult is the limit of a call's result in bytes: that of the tool, or else that of
+// Options; a grant can only lower it. RewriteResult gets the cut result, and its own result is
+// not cut again.
 func (t *Turn) maxResult(c *call) int {
 	n := c.at.Tool().MaxResult
 	if n <= 0 {

@@ -10,166 +10,164 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
-	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // Resume continues the interrupted turn.
 func (th *Thread) Resume(ctx context.Context, h *Handle, observe func(hook.Event)) hook.TurnOutcome {
 	t := th.newTurn(ctx, h)
-	t.job = turnJob{do: (*Turn).goOnWith, in: Input{Observe: observe}, was: th.Lease.Journal(), on: true}
+	t.job = turnJob{run: (*Turn).runInterrupted, input: Input{Observe: observe}, interrupted: th.Lease.Journal(), resume: true}
 	return t.drive(ctx).out
 }
 
-// goOnWith is the loop of an interrupted turn.
-func (t *Turn) goOnWith() hook.TurnOutcome { return t.goOn(t.job.was, t.job.on, t.job.in.Observe) }
-
-// goOnAsChild is goOnWith for a child.
-func (t *Turn) goOnAsChild() hook.TurnOutcome { return t.asChild(t.job.in.Message, t.goOnWith) }
-
-// Settle brings the interrupted turn to its end without going on with it. After an error
-// the turn is still interrupted: the store failed, or the caller gave up before a gate had
-// judged the input. The turn's hooks get the grace period of a caller who gives up.
-func (th *Thread) Settle(ctx context.Context, h *Handle) error {
-	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel() // for a hook that was left behind
-	t := th.newTurn(lasting, h)
-	t.job = turnJob{do: (*Turn).goOnWith, was: th.Lease.Journal()}
-	return t.drive(ctx).settled()
+// runInterruptedChild is runInterrupted for a child.
+func (t *Turn) runInterruptedChild() hook.TurnOutcome {
+	return t.withSubagentEvents(t.job.input.Message, t.runInterrupted)
 }
 
-// settleChild is Settle for a child of the turn, which the call has started.
+// Settle ends the interrupted turn without resuming it. If ctx ends, the turn's hooks get the
+// grace period. After an error the turn is still interrupted: the store failed, or ctx ended
+// before the gates had decided about the input.
+func (th *Thread) Settle(ctx context.Context, h *Handle) error {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel() // ends hooks that hang
+	t := th.newTurn(lasting, h)
+	t.job = turnJob{run: (*Turn).runInterrupted, interrupted: th.Lease.Journal()}
+	return t.drive(ctx).settleError()
+}
+
+// settleChild is Settle for a child of parent. about names the call that started the child.
 func (th *Thread) settleChild(ctx context.Context, h *Handle, parent *Turn, about hook.EventDetail) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	t := th.newTurn(lasting, h)
 	t.parent, t.depth = parent, parent.depth+1
 	was := th.Lease.Journal()
-	t.id = cmp.Or(was.ID, t.id) // the events in front of the turn name it
-	in := message.Input{Messages: message.Freeze(was.Input)}
-	if len(was.Input) == 0 {
-		in = inputAt(th.Lease.History(), was.From)
-	}
-	t.job = turnJob{do: (*Turn).goOnAsChild, in: Input{Message: in}, was: was, child: &about}
-	return t.drive(ctx).settled()
+	t.id = cmp.Or(was.ID, t.id) // earlier events of the turn have this id
+	in := inputOf(was, th.Lease.History(), was.From)
+	t.job = turnJob{run: (*Turn).runInterruptedChild, input: Input{Message: in}, interrupted: was, child: &about}
+	return t.drive(ctx).settleError()
 }
 
-// GivenUp is why no turn follows the settled one: the caller has given up meanwhile.
-func (th *Thread) GivenUp(ctx context.Context) error {
+// ReleaseIfCancelled is called between Settle and the next turn. If ctx has ended, it releases
+// the lease and returns the cause.
+func (th *Thread) ReleaseIfCancelled(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
 	return errors.Join(context.Cause(ctx), th.Lease.Release(context.WithoutCancel(ctx)))
 }
 
-func (t *Turn) settled() error {
-	if !t.ended {
+// settleError is nil if the end of the settled turn is stored. Then the lease stays for the next
+// turn.
+func (t *Turn) settleError() error {
+	if !t.endStored {
 		return fmt.Errorf("end the turn that was interrupted: %w", t.out.Err)
 	}
-	t.thread.Lease.Renew() // the next turn follows under the same lease
+	t.thread.Lease.Renew()
 	return nil
 }
 
-// goOn ends the interrupted turn; on says that the model is asked again first.
-func (t *Turn) goOn(was *durable.Interrupted, on bool, observe func(hook.Event)) hook.TurnOutcome {
+// runInterrupted is the loop of an interrupted turn. ask says whether the model is asked again
+// before the turn ends.
+func (t *Turn) runInterrupted() hook.TurnOutcome {
+	was := t.job.interrupted
 	t.thread.Lease.ForgetJournal()
-	t.adopt(was)
-	on = on && was.End == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
-	in := inputAt(t.history.stored, t.from)
-	if len(was.Input) > 0 {
-		in = message.Input{Messages: message.Freeze(was.Input)}
-	}
-	t.enter(in, observe)
-	t.handle.steers.begin(was.Letters)
-	t.opened = true
-	if t.job.on {
+	t.restore(was)
+	ask := t.job.resume && was.End == nil && !t.endsPartial() && (was.Guest == "" || t.setGuest(was.Guest) == nil)
+	in := inputOf(was, t.history.stored, t.firstMessage)
+	t.enter(in, t.job.input.Observe)
+	t.handle.steers.openWith(was.Steers)
+	t.startEmitted = true
+	if t.job.resume {
 		t.markBegun(t.thread.Log.Last())
 	}
 	t.emit(hook.Event{Kind: event.TurnStart, Text: in.Text()})
 	if len(was.Input) > 0 {
-		t.beginAgain(was, in, on)
+		t.resumeInput(was, in, ask)
 	} else {
-		t.continues(was, on)
+		t.resumeSteps(was, ask)
 	}
-	t.owed = nil
+	t.interrupted = nil
 	out := t.finish()
 	t.leave()
 	return out
 }
 
-// beginAgain takes the input through the gates, which it had not passed: also where the
-// model is not asked, so that what was said is not lost. That counts as resuming, because
-// a gate may be what kills the process.
-func (t *Turn) beginAgain(was *durable.Interrupted, in message.Input, on bool) {
+// resumeInput takes the input through the gates, which it had not passed, also if the model is
+// not asked: otherwise the input would be lost. It counts as resuming, because a gate may be
+// what ended the process.
+func (t *Turn) resumeInput(was *durable.Interrupted, in message.Input, ask bool) {
 	t.forget = was.Numbers
 	if was.End != nil {
-		t.endsLike(was.End)
+		t.applyEnd(was.End)
 		return
 	}
-	if !t.mayResume(max(1, t.env.Limits.Resumes)) || !t.noteResumed() {
+	if !t.mayResume(max(1, t.env.Limits.Resumes)) || !t.journalResume() {
 		return
 	}
-	more := t.accept(in)
-	t.owed = nil
+	more := t.acceptInput(in)
+	t.interrupted = nil
 	switch {
-	case more && on && t.inform():
+	case more && ask && t.addContext():
 		t.runSteps()
-	case more && !on:
-		t.notResumed()
+	case more && !ask:
+		t.signalNotResumed()
 	}
 }
 
-// continues goes on behind the input, which is history.
-func (t *Turn) continues(was *durable.Interrupted, on bool) {
-	if on || len(was.Letters) > 0 { // hooks see what was said to the turn
-		on = t.beginSession() && on
+// resumeSteps resumes a turn whose input is in the history.
+func (t *Turn) resumeSteps(was *durable.Interrupted, ask bool) {
+	if ask || len(was.Steers) > 0 { // the gates see the steers
+		ask = t.beginSession() && ask
 	}
 	t.settleChildren(was)
-	on = on && t.mayResume(t.env.Limits.Resumes) && t.noteResumed() && t.inform()
+	ask = ask && t.mayResume(t.env.Limits.Resumes) && t.journalResume() && t.addContext()
 	t.forget = append(t.forget, was.Numbers...)
-	more := on
+	more := ask
 	if was.Message.Role != "" {
-		more = t.endStep(was, on) && on
+		more = t.endInterruptedStep(was, ask) && ask
 	}
-	t.owed = nil
+	t.interrupted = nil
 	switch {
-	case t.hasItsEnd(was):
-	case !on:
-		t.notResumed()
-	case more || on && t.extended():
+	case t.restoreEnd(was):
+	case !ask:
+		t.signalNotResumed()
+	case more || ask && t.askStop():
 		t.runSteps()
 	}
 }
 
-// hasItsEnd gives the turn the end that the journal or its answer says it has, if any.
-func (t *Turn) hasItsEnd(was *durable.Interrupted) bool {
+// restoreEnd gives the turn the end that its journal has, or that follows from a stored answer.
+// It is false if the turn has neither.
+func (t *Turn) restoreEnd(was *durable.Interrupted) bool {
 	if was.End != nil {
-		t.answered()
-		t.endsLike(was.End)
+		t.restoreAnswer()
+		t.applyEnd(was.End)
 		return true
 	}
-	return was.Message.Role == "" && len(was.Letters) == 0 && t.answered()
+	return was.Message.Role == "" && len(was.Steers) == 0 && t.restoreAnswer()
 }
 
-// endsLeft notes why the turn ends, whose loop was left behind.
-func (t *Turn) endsLeft() {
+// signalAbandoned adds the reason for which an abandoned turn ends.
+func (t *Turn) signalAbandoned() {
 	switch {
-	case t.owed != nil && t.hasItsEnd(t.owed):
+	case t.interrupted != nil && t.restoreEnd(t.interrupted):
 	case t.ctx.Err() != nil:
-		t.cancelled()
-	case t.owed != nil:
-		t.notResumed()
+		t.signalCancelled()
+	case t.interrupted != nil:
+		t.signalNotResumed()
 	}
 }
 
-// staysInterrupted reports whether the turn, whose loop was left behind, is left to who
-// takes it up next: no gate has judged its input, and it was not the turn that was
-// cancelled. How often that happens is limited by Options.Limits.Resumes.
+// staysInterrupted reports whether an abandoned turn can be resumed once more: no gate has
+// decided about its input, and the turn itself was not cancelled. Options.Limits.Resumes limits
+// how often that happens.
 func (t *Turn) staysInterrupted() bool {
-	return t.owed != nil && t.owed.End == nil && t.ctx.Err() == nil && !t.stored &&
+	return t.interrupted != nil && t.interrupted.End == nil && t.ctx.Err() == nil && !t.stored &&
 		t.history.stored.Len() == t.thread.Lease.History().Len()
 }
 
-// mayResume reports whether the turn was resumed less often than that.
+// mayResume reports whether the turn was resumed fewer than limit times. If not, the turn fails.
 func (t *Turn) mayResume(limit int) bool {
 	if t.resumed < limit {
 		return true
@@ -177,25 +175,21 @@ func (t *Turn) mayResume(limit int) bool {
 	return t.fail(fmt.Errorf("%w %d times and was resumed as often", errGone, t.resumed+1))
 }
 
-// noteResumed journals that the turn is gone on with once more.
-func (t *Turn) noteResumed() bool {
+// journalResume journals that the turn is resumed once more.
+func (t *Turn) journalResume() bool {
 	t.resumed++
-	return t.write(func(events []store.Event, states []hook.StateValue) error {
-		seqs, err := t.thread.Lease.Note(t.durable, store.Note{Entries: []store.Entry{t.begun()}, Events: events, States: states})
-		t.entries = append(t.entries, seqs...)
-		return err
-	})
+	return t.journal(&t.entries, t.turnEntry())
 }
 
-// endsLike gives the turn the end that it was about to have.
-func (t *Turn) endsLike(end *durable.End) {
+// applyEnd adds the signals and errors of a journaled end.
+func (t *Turn) applyEnd(end *durable.End) {
 	t.signals = append(t.signals, end.Signals...)
 	for _, text := range end.Errors {
 		t.errs = append(t.errs, endError(text))
 	}
 }
 
-// endError is the error of the text: where callers test for one, that one.
+// endError returns the error with the text: a sentinel if callers may test for it.
 func endError(text string) error {
 	for _, err := range []error{ErrStopped, ErrClosed, ErrAgentClosing, context.Canceled, context.DeadlineExceeded} {
 		if err.Error() == text {
@@ -205,16 +199,17 @@ func endError(text string) error {
 	return errors.New(text)
 }
 
-// cutOff reports whether the history ends with half an answer: its turn was cancelled.
-func (t *Turn) cutOff() bool {
+// endsPartial reports whether the turn ends with half an answer, because it was cancelled.
+func (t *Turn) endsPartial() bool {
 	n := t.history.stored.Len()
-	return n > t.from && t.history.stored.At(n-1).Partial
+	return n > t.firstMessage && t.history.stored.At(n-1).Partial
 }
 
-// answered reports whether the turn has its answer, so that only its end is missing.
-func (t *Turn) answered() bool {
+// restoreAnswer sets final from the history. It reports whether the answer is complete, so that
+// only the end of the turn is missing.
+func (t *Turn) restoreAnswer() bool {
 	n := t.history.stored.Len()
-	if n <= t.from || t.failed() {
+	if n <= t.firstMessage || t.hasFailed() {
 		return false
 	}
 	said := t.history.stored.At(n - 1)
@@ -225,34 +220,38 @@ func (t *Turn) answered() bool {
 	return !said.Partial
 }
 
-// notResumed notes that the turn ends without being resumed.
-func (t *Turn) notResumed() {
-	if t.failed() || t.signalled(hook.StopDenied) {
+// signalNotResumed ends the turn as interrupted, unless it failed or was denied.
+func (t *Turn) signalNotResumed() {
+	if t.hasFailed() || t.hasSignal(hook.StopDenied) {
 		return
 	}
 	t.errs = append(t.errs, errGone)
 	t.signal(hook.StopCancelled, "", "interrupted: the process that ran the turn has ended")
 }
 
-// adopt makes t the turn that was interrupted.
-func (t *Turn) adopt(was *durable.Interrupted) {
+// restore gives t the identity and the state of the interrupted turn.
+func (t *Turn) restore(was *durable.Interrupted) {
 	if was.ID != "" {
-		t.id, t.started, t.resumed, t.before = was.ID, was.Started, was.Resumed, was.Event
-		t.from = min(was.From, t.history.stored.Len())
+		t.id, t.started, t.resumed, t.eventsBefore = was.ID, was.Started, was.Resumed, was.Event
+		t.firstMessage = min(was.From, t.history.stored.Len())
 	}
 	was.DropEnd(t.history.stored.Len())
-	t.owed = was
+	t.interrupted = was
 	t.entries, t.stored = was.TurnNumbers, len(was.Input) == 0
 	t.usage, t.cost, t.calls = was.Reply.Usage, was.Reply.Cost, was.Reply.Calls
-	for _, m := range t.history.stored.From(t.from).All() {
+	for _, m := range t.history.stored.From(t.firstMessage).All() {
 		if m.Role == message.RoleAssistant {
 			t.number++
 		}
 	}
 }
 
-// inputAt is what a turn began with that begins at that message of the history.
-func inputAt(history message.Messages, from int) message.Input {
+// inputOf returns the input of the interrupted turn: from the journal, or if the history has it
+// already, from the message with the index from on.
+func inputOf(was *durable.Interrupted, history message.Messages, from int) message.Input {
+	if len(was.Input) > 0 {
+		return message.Input{Messages: message.Freeze(was.Input)}
+	}
 	var in []message.Message
 	for _, m := range history.From(min(from, history.Len())).All() {
 		if m.Role != message.RoleUser {
@@ -263,65 +262,65 @@ func inputAt(history message.Messages, from int) message.Input {
 	return message.Input{Messages: message.Freeze(in)}
 }
 
-// endStep ends the step whose calls had begun.
-func (t *Turn) endStep(was *durable.Interrupted, on bool) (more bool) {
-	t.enterStep()
-	more = t.endCallsOf(was, on)
-	return t.leaveStep() && more
+// endInterruptedStep ends the step whose calls had begun. With ask it runs the calls again that
+// may run twice.
+func (t *Turn) endInterruptedStep(was *durable.Interrupted, ask bool) (more bool) {
+	t.beginStep()
+	more = t.endInterruptedCalls(was, ask)
+	return t.finishStep() && more
 }
 
-// recall makes the calls that had begun those of the turn, with all that the journal
-// says of them: whoever ends the turn from now on knows which of them have run.
-func (t *Turn) recall(was *durable.Interrupted) (message.ModelReply, []call) {
+// restoreCalls restores the calls that had begun, with what the journal says of them. If the
+// loop is abandoned later, its owner finds in openCalls which of them have run.
+func (t *Turn) restoreCalls(was *durable.Interrupted) (message.ModelReply, []call) {
 	reply := message.ModelReply{Content: was.Message.Content, Model: t.cfg.Model.Name, Finish: message.FinishTools}
 	calls := t.newCalls(reply)
 	for i := range calls {
 		c := &calls[i]
 		t.thread.ids[c.at.ID()] = accepted
-		c.announced = true
+		c.startEmitted = true
 		r, hasResult := was.Results[c.at.ID()]
-		if c.ran = !hasResult; c.ran {
+		if c.mayHaveRun = !hasResult; c.mayHaveRun {
 			continue
 		}
-		c.settle(r.Outcome, r.Message.Result)
-		c.end.Duration, c.end.Call, c.concluded, c.told, c.judged = r.Duration, c.at, true, true, true
+		c.setResult(r.Outcome, r.Message.Result)
+		c.end.Duration, c.end.Call, c.finished, c.resultEmitted, c.afterToolCalled = r.Duration, c.at, true, true, true
 	}
-	t.calling, t.recalled = calling{content: reply.Content, calls: calls}, true
+	t.openCalls, t.callsRestored = openCalls{content: reply.Content, calls: calls}, true
 	return reply, calls
 }
 
-// recallLeft is recall for a turn whose loop was left behind before that.
-func (t *Turn) recallLeft() {
-	if t.owed == nil || t.owed.Message.Role == "" || t.recalled {
+// restoreAbandonedCalls calls restoreCalls for an abandoned turn whose loop has not done so.
+func (t *Turn) restoreAbandonedCalls() {
+	if t.interrupted == nil || t.interrupted.Message.Role == "" || t.callsRestored {
 		return
 	}
-	if !t.stepping {
-		t.enterStep()
+	if !t.inStep {
+		t.beginStep()
 	}
-	_, calls := t.recall(t.owed)
-	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.called(calls)))
+	_, calls := t.restoreCalls(t.interrupted)
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.toolNames(calls)))
 }
 
-// endCallsOf ends the calls that had begun.
-func (t *Turn) endCallsOf(was *durable.Interrupted, on bool) (more bool) {
-	reply, calls := t.recall(was)
-	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.called(calls)))
+func (t *Turn) endInterruptedCalls(was *durable.Interrupted, ask bool) (more bool) {
+	reply, calls := t.restoreCalls(was)
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.toolNames(calls)))
 	for i := range calls {
 		c := &calls[i]
 		switch {
-		case c.settled():
-		case on && was.Starts[c.at.ID()].Again && t.bind(c, c.at):
+		case c.hasOutcome():
+		case ask && was.Starts[c.at.ID()].Again && t.bind(c, c.at):
 			t.emitCall(event.CallStart, c, "")
 			t.decide(c)
-		case !c.settled():
-			c.interrupted()
+		case !c.hasOutcome():
+			c.setInterrupted()
 		}
 	}
-	return t.endCalls(reply, calls)
+	return t.finishCalls(reply, calls)
 }
 
-// interrupted answers a call of which nobody knows what it did.
-func (c *call) interrupted() {
-	c.settle(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
+// setInterrupted answers a call whose effect is unknown.
+func (c *call) setInterrupted() {
+	c.setResult(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 		"interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"))
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// outOfTokens returns the turn that has used up its tokens, this one or one that
-// it is a child of; nil if none has.
+// outOfTokens returns the turn that has used up its tokens: this one or one above; nil if none
+// has.
 func (t *Turn) outOfTokens() *Turn {
 	for ; t != nil; t = t.parent {
 		if used, _ := t.spent(); t.cfg.Limits.Tokens > 0 && used.Total() >= t.cfg.Limits.Tokens {
@@ -16,15 +16,14 @@ func (t *Turn) outOfTokens() *Turn {
 	return nil
 }
 
-// spent is what the turn has used so far, with its children, and what that costs.
+// spent is the usage of the turn and its children so far, and its cost.
 func (t *Turn) spent() (message.Usage, hook.Cost) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.usage, t.cost
 }
 
-// spend adds what a call of the model has used, here and in the turns above, and
-// returns what it costs.
+// spend adds the usage of a model call to this turn and to those above, and returns its cost.
 func (t *Turn) spend(model string, u message.Usage) (cost hook.Cost) {
 	if t.env.Price != nil && u != (message.Usage{}) {
 		cost = t.env.Price(model, u)

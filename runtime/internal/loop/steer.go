@@ -12,149 +12,140 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// mailbox is what is said while a turn runs. It is open from when the turn has
-// begun until nothing can be said to it any more; whatever was taken in is given
-// to the turn.
-type mailbox struct {
+// steerQueue holds the steers of a running turn: inputs that arrive while it runs. It is open
+// from the beginning of the turn until the loop closes it. The loop gets every steer that Steer
+// has accepted.
+type steerQueue struct {
 	mu   sync.Mutex
 	open bool
-	// coming is how many are being written down; arrived is closed when there is
-	// none left. Nil if nobody waits for that.
-	coming  int32
-	arrived chan struct{}
-	letters []durable.Letter
+	// writing counts the steers that are being journaled. written is closed when there are none;
+	// it is nil unless the loop waits for that.
+	writing int32
+	written chan struct{}
+	steers  []durable.Steer
 }
 
-// Steer says something to the turn while it runs; see runtime.Turn.
+// Steer sends an input to the running turn; see runtime.Turn. It is safe for concurrent use.
 func (th *Thread) Steer(ctx context.Context, h *Handle, in message.Input) error {
 	if err := checkInput(in); err != nil {
 		return err
 	}
-	if !h.steers.expect() {
+	if !h.steers.reserve() {
 		return fmt.Errorf("%w: %s", ErrIdle, th.ID())
 	}
-	seq, err := th.noteSteer(ctx, in)
+	seq, err := th.journalSteer(ctx, in)
 	if err != nil {
-		h.steers.arrive(nil)
+		h.steers.put(nil)
 		return err
 	}
-	h.steers.arrive(&durable.Letter{Input: in, Number: seq})
+	h.steers.put(&durable.Steer{Input: in, Number: seq})
 	return nil
 }
 
-func (th *Thread) noteSteer(ctx context.Context, in message.Input) (int64, error) {
+func (th *Thread) journalSteer(ctx context.Context, in message.Input) (int64, error) {
 	if !th.Lease.Journals() {
 		return 0, nil
 	}
 	entries := durable.InputEntries(store.EntrySteer, in)
-	seq, err := th.Lease.NoteAside(ctx, entries)
+	seq, err := th.Lease.NoteFromOutside(ctx, entries)
 	if err != nil {
 		return 0, fmt.Errorf("steer conversation %s: %w", th.ID(), err)
 	}
 	return seq, nil
 }
 
-// begin opens the mailbox with what a turn that is resumed had not read.
-func (b *mailbox) begin(letters []durable.Letter) {
-	b.mu.Lock()
-	b.open, b.letters = true, letters
-	b.mu.Unlock()
+// openWith opens the queue with the steers that a resumed turn had not read.
+func (q *steerQueue) openWith(steers []durable.Steer) {
+	q.mu.Lock()
+	q.open, q.steers = true, steers
+	q.mu.Unlock()
 }
 
-// expect announces a letter; false if the mailbox is closed.
-func (b *mailbox) expect() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.open {
-		b.coming++
+// reserve announces a steer that put follows. It is false if the queue is closed.
+func (q *steerQueue) reserve() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open {
+		q.writing++
 	}
-	return b.open
+	return q.open
 }
 
-// arrive takes in what was expected; nil if it does not come after all.
-func (b *mailbox) arrive(l *durable.Letter) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if l != nil {
-		b.letters = append(b.letters, *l)
+// put adds the announced steer; nil if it could not be journaled.
+func (q *steerQueue) put(s *durable.Steer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s != nil {
+		q.steers = append(q.steers, *s)
 	}
-	b.coming--
-	if b.coming == 0 && b.arrived != nil {
-		close(b.arrived)
-		b.arrived = nil
+	q.writing--
+	if q.writing == 0 && q.written != nil {
+		close(q.written)
+		q.written = nil
 	}
 }
 
-// take empties the mailbox and waits for what is on its way. If nothing was there
-// and the turn is over, the mailbox is closed.
-func (b *mailbox) take(over bool) []durable.Letter {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for b.coming > 0 {
-		arrived := make(chan struct{})
-		b.arrived = arrived
-		b.mu.Unlock()
-		<-arrived
-		b.mu.Lock()
+// take waits for announced steers and empties the queue. If the queue was empty and over is
+// true, take closes it.
+func (q *steerQueue) take(over bool) []durable.Steer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.writing > 0 {
+		written := make(chan struct{})
+		q.written = written
+		q.mu.Unlock()
+		<-written
+		q.mu.Lock()
 	}
-	letters := b.letters
-	b.letters = nil
-	if over && len(letters) == 0 {
-		b.open = false
+	steers := q.steers
+	q.steers = nil
+	if over && len(steers) == 0 {
+		q.open = false
 	}
-	return letters
+	return steers
 }
 
-// steered adds what was said meanwhile to the history, and reports whether
-// anything was. If not, and the turn is over, nothing can be said any more.
-func (t *Turn) steered(over bool) (added bool) {
+// addSteers takes the steers from the queue, adds those that pass the gates to the history, and
+// reports whether it added any. If it added none and over is true, it closes the queue.
+func (t *Turn) addSteers(over bool) (added bool) {
 	for round := 0; ; round++ {
-		letters := t.handle.steers.take(over)
-		t.hearing = letters
-		for _, l := range letters {
-			added = t.hear(l, round < maxRefused) || added
+		steers := t.handle.steers.take(over)
+		t.pendingSteers = steers
+		for _, s := range steers {
+			added = t.addSteer(s, round < maxRefused) || added
 		}
-		if added || !over || len(letters) == 0 {
+		if added || !over || len(steers) == 0 {
 			return added
 		}
 	}
 }
 
-// maxRefused is how often a turn that is about to end asks the hooks about what was said
-// while they refused what was said before: one of them may steer the turn each time.
+// maxRefused is how many rounds of refused steers a turn that is about to end takes through the
+// gates: a hook may steer the turn each time that one is refused.
 const maxRefused = 64
 
-// hear adds one letter to the history, if the hooks are asked and let it through.
-func (t *Turn) hear(l durable.Letter, ask bool) bool {
-	in, why := l.Input, "too much was refused in a row"
+// addSteer adds one steer to the history if the gates let it through. Without ask it refuses
+// the steer.
+func (t *Turn) addSteer(s durable.Steer, ask bool) bool {
+	in, why := s.Input, "too much was refused in a row"
 	if ask {
-		in, why = t.admitLetter(in)
+		in, why = t.gateSteer(in)
 	}
-	t.hearing = t.hearing[1:]
+	t.pendingSteers = t.pendingSteers[1:]
 	if why != "" {
-		t.refuse(l, why)
+		t.refuseSteer(s, why)
 		return false
 	}
-	t.forgetLetter(l)
+	t.forget = append(t.forget, s.Numbers()...)
 	for _, m := range in.Messages.All() {
 		t.history.add(m)
 	}
-	t.emit(hook.Event{Kind: event.Steered, Text: l.Input.Text()})
+	t.emit(hook.Event{Kind: event.Steered, Text: s.Input.Text()})
 	return true
 }
 
-// refuse tells that a letter does not become history, and why.
-func (t *Turn) refuse(l durable.Letter, why string) {
-	t.forgetLetter(l)
+// refuseSteer drops a steer and emits why.
+func (t *Turn) refuseSteer(s durable.Steer, why string) {
+	t.forget = append(t.forget, s.Numbers()...)
 	t.emit(hook.Event{Kind: event.SteerRefused, Text: why})
-}
-
-// forgetLetter has the next write take the letter out of the journal.
-func (t *Turn) forgetLetter(l durable.Letter) {
-	if l.Number == 0 {
-		return
-	}
-	for i := range l.Input.Messages.Len() {
-		t.forget = append(t.forget, l.Number+int64(i))
-	}
 }

@@ -15,96 +15,95 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// runStep runs one step and reports whether another one follows.
+// runStep runs the next step and reports whether another one follows.
 func (t *Turn) runStep() (more bool) {
-	t.enterStep()
-	more = t.makeStep()
-	return t.leaveStep() && more
+	t.beginStep()
+	more = t.doStep()
+	return t.finishStep() && more
 }
 
-// makeStep does what a step is for.
-func (t *Turn) makeStep() (more bool) {
+// doStep makes one model call and handles its reply.
+func (t *Turn) doStep() (more bool) {
 	if t.ctx.Err() != nil {
-		t.idle++
-		return t.cancelled()
+		t.idleSteps++
+		return t.signalCancelled()
 	}
-	t.steered(false)
+	t.addSteers(false)
 	if t.hooks.SeesRequest() {
-		t.report()
+		t.updatePlace()
 	}
-	if !t.mayStep() {
-		t.idle++
+	if !t.askBeforeStep() {
+		t.idleSteps++
 		return false
 	}
 	reply, calls, ok := t.acceptedReply()
 	if !ok {
 		return false
 	}
-	return t.follow(reply, calls)
+	return t.handleReply(reply, calls)
 }
 
-// enterStep and leaveStep tell everybody that the next step begins and has ended.
-// What begins between both is judged by AfterStep, which may end the turn.
-func (t *Turn) enterStep() {
+// beginStep begins the next step and emits step_start.
+func (t *Turn) beginStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model.Name)
-	t.ending = ending{began: t.env.Now(), errs: len(t.errs)}
+	t.stepRecord = stepRecord{began: t.env.Now(), errsBefore: len(t.errs)}
 	t.thread.Log.SetStep(t.number)
-	t.stepping, t.judged = true, false
+	t.inStep, t.afterStepCalled = true, false
 	t.emit(hook.Event{Kind: event.StepStart})
 }
 
-func (t *Turn) leaveStep() (more bool) {
-	more = t.judgeStep()
-	t.stepping = false
+// finishStep asks AfterStep, which may end the turn, and emits step_end.
+func (t *Turn) finishStep() (more bool) {
+	more = t.askAfterStep()
+	t.inStep = false
 	t.emit(hook.Event{Kind: event.StepEnd})
 	t.thread.Log.SetStep(0)
 	return more
 }
 
-// mayStep asks BeforeStep.
-func (t *Turn) mayStep() bool {
-	t.away(point.BeforeStep)
+// askBeforeStep asks BeforeStep.
+func (t *Turn) askBeforeStep() bool {
+	t.enterForeign(point.BeforeStep)
 	d, _ := t.hooks.BeforeStep(t.ctx, t.step)
-	return t.obeyed(answered(t.ctx, t, d))
+	return t.applyStepDecision(exitForeignDecided(t.ctx, t, d))
 }
 
-// judgeStep asks AfterStep about the step, whatever has become of it.
-func (t *Turn) judgeStep() bool {
+// askAfterStep asks AfterStep about the step, however it ended.
+func (t *Turn) askAfterStep() bool {
 	if !t.hooks.Has(point.AfterStep) {
 		return true
 	}
-	ctx, done := t.after()
+	ctx, done := t.afterContext()
 	defer done()
-	t.report()
+	t.updatePlace()
 	o := t.stepOutcome()
-	t.judged = true
-	t.away(point.AfterStep)
+	t.afterStepCalled = true
+	t.enterForeign(point.AfterStep)
 	d, _ := t.hooks.AfterStep(ctx, t.step, o)
-	return t.obeyed(answered(ctx, t, d))
+	return t.applyStepDecision(exitForeignDecided(ctx, t, d))
 }
 
-// stepOutcome is how the step ended, as it ends now.
+// stepOutcome is the outcome of the step if it ends now.
 func (t *Turn) stepOutcome() hook.StepOutcome {
-	r := &t.ending
+	r := &t.stepRecord
 	r.Duration = t.env.Now().Sub(r.began)
 	switch {
-	case len(t.errs) > r.errs:
-		r.Err = joinErrors(t.errs[r.errs:])
+	case len(t.errs) > r.errsBefore:
+		r.Err = joinErrors(t.errs[r.errsBefore:])
 	case t.ctx.Err() != nil && r.Finish == "":
 		r.Err = context.Cause(t.ctx)
 	}
 	return r.StepOutcome
 }
 
-// obeyed does what a hook decided about a step. It returns false if that is
-// to stop.
-func (t *Turn) obeyed(d hook.StepDecision) bool {
+// applyStepDecision applies a hook's decision about a step. It is false if the turn stops.
+func (t *Turn) applyStepDecision(d hook.StepDecision) bool {
 	switch v := d.Verdict(); {
 	case v.Kind != hook.AnswerStop:
 		return true
 	case v.Failure != nil && t.ctx.Err() != nil:
-		return t.cancelled()
+		return t.signalCancelled()
 	case v.Failure != nil:
 		t.errs = append(t.errs, v.Failure)
 		fallthrough
@@ -114,7 +113,7 @@ func (t *Turn) obeyed(d hook.StepDecision) bool {
 	return false
 }
 
-// recordCalls keeps how the calls of the step ended, for the AfterStep of h.
+// recordCalls records how the calls of the step ended, for the AfterStep of h.
 func (t *Turn) recordCalls(calls []call, h *scope.Hooks) {
 	if !h.Has(point.AfterStep) {
 		return
@@ -123,7 +122,7 @@ func (t *Turn) recordCalls(calls []call, h *scope.Hooks) {
 	for i := range calls {
 		ends[i] = calls[i].end
 	}
-	t.ending.Calls = message.Freeze(ends)
+	t.stepRecord.Calls = message.Freeze(ends)
 }
 
 // acceptedReply asks the model until the hooks accept its reply and its calls.
@@ -134,42 +133,42 @@ func (t *Turn) acceptedReply() (message.ModelReply, []call, bool) {
 		if !ok {
 			return reply, nil, false
 		}
-		t.ending.Finish = reply.Finish
-		v := t.judge(reply)
+		t.stepRecord.Finish = reply.Finish
+		v := t.askAfterModel(reply)
 		switch v.Kind {
 		case hook.AnswerRetry:
-			if t.again(v) {
+			if t.retryReply(v) {
 				continue
 			}
 			return reply, nil, false
 		case hook.AnswerReject:
 			return reply, nil, t.fail(rejection(v))
 		case hook.AnswerStop:
-			t.stopped(v)
+			t.signalStop(v)
 		}
 		t.showHeld(reply)
 		reply.Content = t.takeIDs(reply.Content)
 		calls := t.newCalls(reply)
-		if v = t.repaired(calls); v.Kind != hook.AnswerRetry {
+		if v = t.repairCalls(calls); v.Kind != hook.AnswerRetry {
 			return reply, calls, true
 		}
-		t.drop(reply)
-		if !t.again(v) {
+		t.freeIDs(reply)
+		if !t.retryReply(v) {
 			return reply, nil, false
 		}
 	}
 }
 
-// judge asks AfterModel about the reply.
-func (t *Turn) judge(reply message.ModelReply) hook.Verdict {
+// askAfterModel asks AfterModel about the reply.
+func (t *Turn) askAfterModel(reply message.ModelReply) hook.Verdict {
 	if !t.hooks.Has(point.AfterModel) {
 		return hook.Verdict{}
 	}
-	ctx, done := t.after()
+	ctx, done := t.afterContext()
 	defer done()
-	t.away(point.AfterModel)
+	t.enterForeign(point.AfterModel)
 	d, _ := t.hooks.AfterModel(ctx, t.step, reply)
-	return answered(ctx, t, d).Verdict()
+	return exitForeignDecided(ctx, t, d).Verdict()
 }
 
 // rejection is the error of a step that a hook has rejected.
@@ -183,32 +182,32 @@ func rejection(v hook.Verdict) error {
 	return fmt.Errorf("%w: %s: %s", ErrRejected, v.By, v.Reason)
 }
 
-// follow does what the reply asks for: it answers the user, or calls tools.
-func (t *Turn) follow(reply message.ModelReply, calls []call) (more bool) {
-	t.final = message.List[message.Block]{} // what was said before is the answer no more
+// handleReply does what the reply asks for: it answers the user, or calls tools.
+func (t *Turn) handleReply(reply message.ModelReply, calls []call) (more bool) {
+	t.final = message.List[message.Block]{} // earlier text is no longer the answer
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
 	}
 	if history.Blank(reply.Content) {
-		if t.unread() {
+		if t.addLateSteers() {
 			return true
 		}
 		t.signal(hook.StopNoAction, "", "")
 		return false
 	}
-	return t.say(t.said(reply.Content), reply.Finish) // without any other reason to stop it is completed
+	return t.storeReply(t.assistantMessage(reply.Content), reply.Finish)
 }
 
-// say stores the message: as the turn's last one, unless something was said meanwhile
-// that the model has yet to read. How the turn ends with it is stored in the same write:
-// a process that dies then leaves no turn that looks completed.
-func (t *Turn) say(m message.Message, finish message.FinishReason) (more bool) {
+// storeReply stores a reply without calls. It is the turn's last message unless a steer has
+// arrived. The same write stores why the turn ends: otherwise a crash after it would leave a
+// turn that looks completed.
+func (t *Turn) storeReply(m message.Message, finish message.FinishReason) (more bool) {
 	t.history.add(m)
-	if more = t.unread(); !more {
+	if more = t.addLateSteers(); !more {
 		t.signalFinish(finish)
 	}
-	a := store.Append{TurnEnds: !more && !t.thread.Log.Keeps() && !t.hooks.MayContinue()} // where events are kept, the last one ends the turn
-	if t.thread.Lease.Journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
+	a := store.Append{TurnEnds: !more && !t.thread.Log.Keeps() && !t.hooks.MayContinue()} // where events are stored, the write of turn_end ends the turn
+	if t.thread.Lease.Journals() && !more && !a.TurnEnds && len(t.activeSignals()) > 0 {
 		a.Entries = []store.Entry{t.endEntry()}
 	}
 	if !t.append(a) {
@@ -220,7 +219,7 @@ func (t *Turn) say(m message.Message, finish message.FinishReason) (more bool) {
 	return more
 }
 
-// signalFinish notes why a model stopped that had not said everything.
+// signalFinish adds the reason if the model stopped before the end of its answer.
 func (t *Turn) signalFinish(finish message.FinishReason) {
 	switch finish {
 	case message.FinishLength:
@@ -230,31 +229,31 @@ func (t *Turn) signalFinish(finish message.FinishReason) {
 	}
 }
 
-// unread adds what was said meanwhile to the history, and reports whether anything
-// was. If not, nothing can be said any more unless a hook may have the turn go on.
-func (t *Turn) unread() bool { return t.steered(!t.hooks.Has(point.OnStop)) }
+// addLateSteers adds steers that have arrived meanwhile, and reports whether it added any. If
+// not, it closes the queue, unless OnStop may continue the turn.
+func (t *Turn) addLateSteers() bool { return t.addSteers(!t.hooks.Has(point.OnStop)) }
 
-// said is a message of the agent that answers.
-func (t *Turn) said(content message.List[message.Block]) message.Message {
-	t.thread.visited = t.thread.visited || t.guest() != ""
-	return message.Message{Role: message.RoleAssistant, Content: content, From: t.guest()}
+// assistantMessage makes a message of the answering agent.
+func (t *Turn) assistantMessage(content message.List[message.Block]) message.Message {
+	t.thread.guestSpoke = t.thread.guestSpoke || t.guestName() != ""
+	return message.Message{Role: message.RoleAssistant, Content: content, From: t.guestName()}
 }
 
-// keepPartial stores what a cancelled model had said so far, if the hooks that
-// every reply has to pass let it pass.
+// keepPartial stores the text of a reply that was cancelled, if RewriteReply and AfterModel let
+// it pass.
 func (t *Turn) keepPartial(reply message.ModelReply) {
 	if history.Blank(reply.Content) {
 		return
 	}
-	ctx, done := t.after()
+	ctx, done := t.afterContext()
 	defer done()
 	reply, err := t.rewriteReply(ctx, reply)
 	if err != nil {
-		t.hookFailed(ctx, failure.Of(point.RewriteReply, err))
+		t.emitHookFailed(ctx, failure.Of(point.RewriteReply, err))
 		return
 	}
-	reply.Content = withoutCalls(reply.Content) // a hook may have put one in, which nobody would answer
-	switch t.judge(reply).Kind {
+	reply.Content = withoutCalls(reply.Content) // a hook may have added calls, which would get no result
+	switch t.askAfterModel(reply).Kind {
 	case hook.AnswerRetry, hook.AnswerReject:
 		return
 	}
@@ -262,9 +261,9 @@ func (t *Turn) keepPartial(reply message.ModelReply) {
 		return
 	}
 	t.showHeld(reply)
-	said := t.said(reply.Content)
+	said := t.assistantMessage(reply.Content)
 	said.Partial = true
-	t.say(said, "")
+	t.storeReply(said, "")
 }
 
 func withoutCalls(content message.List[message.Block]) message.List[message.Block] {
@@ -272,12 +271,11 @@ func withoutCalls(content message.List[message.Block]) message.List[message.Bloc
 	return message.Freeze(slices.DeleteFunc(content.Slice(), isCall))
 }
 
-// repairIDs gives an id to every call that has none, one that some provider
-// refuses, or one that the conversation or the reply has had, before anybody has
-// seen the reply.
+// repairIDs gives a new id to every call without an id, with one that some provider refuses, or
+// with one that is in use. It runs before anything is shown of the calls.
 func (t *Turn) repairIDs() {
 	t.thread.replies++
-	c := &t.answer.collector
+	c := &t.response.collector
 	for i := range c.Calls() {
 		call := c.Call(i)
 		if !history.ValidID(call.CallID) || t.thread.hasID(call.CallID) {
@@ -287,8 +285,8 @@ func (t *Turn) repairIDs() {
 	}
 }
 
-// takeIDs makes the ids of an accepted reply the history's, and repairs those
-// that a hook has put in.
+// takeIDs marks the ids of an accepted reply as used by the history. It replaces unusable ids
+// that a hook has added.
 func (t *Turn) takeIDs(content message.List[message.Block]) message.List[message.Block] {
 	var repaired []message.Block
 	for i, b := range content.All() {

@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
-// Thread is a conversation as its turns use it. One turn runs at a time; the fields without
-// a lock belong to its loop.
+// Thread is the part of a conversation that its turns use. One turn runs at a time. The fields
+// without a lock belong to its loop.
 type Thread struct {
 	Env   *Env
 	Agent *Agent
@@ -24,28 +24,28 @@ type Thread struct {
 	Lease *durable.Lease
 
 	mu sync.Mutex
-	// turn is the turn that runs; nil between turns.
+	// turn is the running turn; nil between turns.
 	turn *Turn
-	// session is nil before the first turn, and next is the source that it begins with then;
-	// "" is what the history says.
-	session *session
-	next    hook.SessionSource
+	// session is nil between sessions. nextSource is the source of the next one; "" lets the
+	// history decide.
+	session    *session
+	nextSource hook.SessionSource
 
-	// ids are the call ids of the history, because providers want them unique, and those of
-	// replies, which are counted.
+	// ids has the call ids in use, because providers want them unique. The value is accepted, or
+	// the number of the reply that the id came with. replies counts these.
 	ids     map[string]int
 	replies int
-	// visited: a guest has spoken.
-	visited bool
+	// guestSpoke: a guest has spoken.
+	guestSpoke bool
 }
 
 // ID is the conversation's id in the store.
 func (th *Thread) ID() string { return th.Place.ID() }
 
-// Begins sets the source of the next session.
-func (th *Thread) Begins(source hook.SessionSource) { th.next = source }
+// SetSource sets the source of the next session; "" lets the history decide.
+func (th *Thread) SetSource(source hook.SessionSource) { th.nextSource = source }
 
-// Current returns the turn that runs, or nil.
+// Current returns the running turn, or nil. It is safe for concurrent use.
 func (th *Thread) Current() *Turn {
 	th.mu.Lock()
 	defer th.mu.Unlock()
@@ -58,19 +58,18 @@ func (th *Thread) setTurn(t *Turn) {
 	th.mu.Unlock()
 }
 
-// Loaded takes over a history that was read anew.
+// Loaded is called after the history was read from the store.
 func (th *Thread) Loaded(history message.Messages) {
-	th.ids, th.visited = map[string]int{}, false
+	th.ids, th.guestSpoke = map[string]int{}, false
 	for _, m := range history.All() {
-		th.visited = th.visited || m.From != ""
+		th.guestSpoke = th.guestSpoke || m.From != ""
 		if m.Role == message.RoleTool {
 			th.ids[m.CallID] = accepted
 		}
 	}
 }
 
-// accepted marks a call id as one of the history's; any other number is the reply that it came with, which may have been dropped
-// since.
+// accepted marks a call id of the history. An id of another reply may be from a dropped one.
 const accepted = 0
 
 // hasID reports whether the id is one of the history or of the newest reply.
@@ -87,22 +86,21 @@ func (th *Thread) newID() string {
 	}
 }
 
-// session is the one of a conversation. What is not the place belongs to the
-// running turn.
+// session is the session of a conversation. All but place belongs to the running turn.
 type session struct {
 	place  *hook.Session
 	teller hook.SessionTeller
-	// begun: OnSessionStart has let it begin.
+	// begun: OnSessionStart has accepted it.
 	begun bool
-	// context is what OnSessionStart has for the model, until a turn takes it.
+	// context is for the model, from OnSessionStart, until a turn adds it.
 	context message.List[string]
 }
 
-// attached returns the session, which is made if there is none. A session begins
-// with the source unless the conversation knows a better one.
-func (th *Thread) attached(source hook.SessionSource) *session {
+// ensureSession returns the session. If there is none it makes one, with nextSource or else
+// with the source.
+func (th *Thread) ensureSession(source hook.SessionSource) *session {
 	th.mu.Lock()
-	s, next := th.session, th.next
+	s, next := th.session, th.nextSource
 	th.mu.Unlock()
 	if s != nil {
 		return s
@@ -119,45 +117,44 @@ func (th *Thread) attached(source hook.SessionSource) *session {
 	return th.session
 }
 
-// source is what a session begins with as the history stands.
-func (th *Thread) source() hook.SessionSource {
+// defaultSource is the source of a session that follows from the history.
+func (th *Thread) defaultSource() hook.SessionSource {
 	if th.Lease.History().Len() == 0 && th.Lease.Turns() == 0 {
 		return hook.SessionStartup
 	}
 	return hook.SessionResume
 }
 
-// EndSession ends the session if one has begun. The next one begins with the
-// source; "" is what the history says then. No turn is running.
+// EndSession ends the session if one has begun, and calls OnSessionEnd. The next session has the
+// source; "" lets the history decide. No turn may be running.
 func (th *Thread) EndSession(ctx context.Context, next hook.SessionSource) {
 	th.endSession(ctx, nil, next)
 }
 
 func (th *Thread) endSession(ctx context.Context, t *Turn, next hook.SessionSource) {
 	if s := th.takeSession(next); s != nil {
-		th.sessionEnded(ctx, t, s)
+		th.callSessionEnd(ctx, t, s)
 	}
 }
 
-// takeSession takes the session away from the conversation and returns it if hooks have to
-// be told of its end.
+// takeSession removes the session from the thread. It returns the session if OnSessionEnd has
+// to be called.
 func (th *Thread) takeSession(next hook.SessionSource) *session {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	s := th.session
-	th.session, th.next = nil, next
+	th.session, th.nextSource = nil, next
 	if s == nil || !s.begun || !th.Agent.Hooks.Has(point.OnSessionEnd) {
 		return nil
 	}
 	return s
 }
 
-// sessionEnded tells the hooks that the session has ended. t is the turn whose loop does
-// so, nil outside of a loop.
-func (th *Thread) sessionEnded(ctx context.Context, t *Turn, s *session) {
+// callSessionEnd calls OnSessionEnd. t is the turn whose loop does so; nil outside of a loop.
+func (th *Thread) callSessionEnd(ctx context.Context, t *Turn, s *session) {
 	ctx = context.WithoutCancel(ctx)
-	t.away(point.OnSessionEnd)
+	t.enterForeign(point.OnSessionEnd)
 	th.Agent.Hooks.OnSessionEnd(ctx, s.place)
-	t.returned()
-	_ = th.Lease.Flush(ctx) // what is not written now is with the next turn, if there is one
+	t.exitForeign()
+	_ = th.Lease.Flush(ctx) // the next turn writes what this fails to write
 }

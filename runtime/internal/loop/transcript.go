@@ -6,22 +6,22 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// transcript is what the model is shown: what the store has, and in between the
-// turn's ephemeral entries. It is only appended to, so that a request shares it.
+// transcript has the messages of a request: those of the history, and between them the ephemeral
+// ones of the turn. Messages are never changed in place, so requests share the list.
 type transcript struct {
-	// stored is the conversation's history with what the next commit adds.
+	// stored is the conversation's history with the messages of the next commit.
 	stored message.Messages
-	// shown is the same with the ephemeral entries, if it is apart from it: only a
-	// turn that has some keeps two lists.
-	shown message.Messages
-	apart bool
+	// shown is stored with the ephemeral messages. It is used if separate is true: only turns
+	// with ephemeral messages need two lists.
+	shown    message.Messages
+	separate bool
 }
 
 func (h *transcript) add(m message.Message) {
-	if m.Ephemeral && !h.apart {
-		h.shown, h.apart = h.stored.Fork(), true
+	if m.Ephemeral && !h.separate {
+		h.shown, h.separate = h.stored.Fork(), true
 	}
-	if h.apart {
+	if h.separate {
 		h.shown = h.shown.Append(m)
 	}
 	if !m.Ephemeral {
@@ -29,8 +29,8 @@ func (h *transcript) add(m message.Message) {
 	}
 }
 
-// note adds an ephemeral entry of the framework, unless it would say nothing.
-func (h *transcript) note(label, text string) {
+// addEphemeral adds an ephemeral message, unless the text is blank.
+func (h *transcript) addEphemeral(label, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -38,7 +38,7 @@ func (h *transcript) note(label, text string) {
 }
 
 func (h *transcript) list() message.Messages {
-	if h.apart {
+	if h.separate {
 		return h.shown
 	}
 	return h.stored

@@ -17,9 +17,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 )
 
-// Hooks are layered: those of the process, those of an agent over them, those of a turn
-// over these. Whoever has no layer of its own shares the hooks below. A member that a layer
-// turns off stays off for the layers above: it was not opened, or does not know the agent.
+// Hooks are the hooks of the process, of an agent or of a turn. An agent's are those of the
+// process under its layers, and a turn's are those of its agent under the turn's layers.
+// Without layers both share the same Hooks. A member that one layer turns off stays off under
+// further layers: it was not opened, or does not know the agent.
 type Hooks struct {
 	*composite.Composite
 	known catalogCache
@@ -30,11 +31,11 @@ func New(c *composite.Composite) *Hooks { return &Hooks{Composite: c} }
 
 // None returns hooks without a member.
 func None() *Hooks {
-	c, _ := composite.From(hook.Nop{}) // which is never an error
+	c, _ := composite.From(hook.Nop{}) // never an error
 	return New(c)
 }
 
-// Under returns the hooks with the layers over them.
+// Under returns the hooks under the layers; h itself if there are none.
 func (h *Hooks) Under(layers []plan.Layer) (*Hooks, error) {
 	if len(layers) == 0 {
 		return h, nil
@@ -51,15 +52,16 @@ func (h *Hooks) HasAny(points ...hook.Point) bool {
 	return slices.ContainsFunc(points, h.Has)
 }
 
-// SeesRequest reports whether a hook looks at the turn before the model answers.
+// SeesRequest reports whether a hook sees the turn before the model answers.
 func (h *Hooks) SeesRequest() bool {
 	return h.HasAny(point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel)
 }
 
-// SeesReply reports whether a hook looks at the turn before tools run.
+// SeesReply reports whether a hook sees the turn between the reply and its tools.
 func (h *Hooks) SeesReply() bool { return h.HasAny(point.RewriteReply, point.AfterModel) }
 
-// MayContinue reports whether a hook may make a turn continue that was about to end.
+// MayContinue reports whether a hook may continue a turn that is about to end, or answer a
+// failed one.
 func (h *Hooks) MayContinue() bool { return h.HasAny(point.OnStop, point.OnTurnError) }
 
 // At returns the members that act at the point, as work that can be abandoned there.
@@ -83,7 +85,9 @@ func membersAt(p *plan.Plan, path, point string) (out []string) {
 	return out
 }
 
-// BuildAgent asks OnBuildAgent.
+// BuildAgent calls OnBuildAgent. A panic becomes an error.
+//
+//hook:ignore HG013
 func (h *Hooks) BuildAgent(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
 	defer failure.Catch(point.OnBuildAgent, &err)
 	return h.OnBuildAgent(ctx, cfg)

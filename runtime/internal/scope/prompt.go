@@ -6,8 +6,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// Environment is what an agent is told about where its tools work. Empty fields
-// are left out.
+// Environment describes in the system prompt where the tools work. The prompt leaves out empty
+// fields.
 type Environment struct {
 	OS       string
 	Shell    string
@@ -16,11 +16,10 @@ type Environment struct {
 	Root string
 }
 
-// writePrompt joins the parts of a system prompt: instructions, environment, what
-// the hooks say, scope. An agent without tools works nowhere and is told no
-// environment, so under hook.Nop the prompt is the instructions alone. Nothing
-// in it comes from a clock or the order of a map: the same registration gives
-// the same bytes, which is what caches of providers need.
+// writePrompt joins the parts of a system prompt: instructions, environment, the texts of the
+// hooks, scope. The prompt of an agent without tools has no environment, so under hook.Nop it is
+// the instructions alone. Nothing in it depends on a clock or the order of a map: the same
+// registration gives the same bytes, as the caches of providers need.
 func writePrompt(cfg *hook.AgentConfig, env Environment, hooks, scopeLines string, narrowed bool) string {
 	parts := make([]string, 0, 4)
 	add := func(text string) {
@@ -49,8 +48,8 @@ func (e Environment) block() string {
 	return block("environment", b.String())
 }
 
-// scopeBlock says how the agent is narrowed in the words of the hooks, or by the
-// list of its tools where they have none.
+// scopeBlock describes the scope of the agent with the lines of the hooks, or with the list of
+// its tools if the hooks have none.
 func scopeBlock(tools []string, lines string, narrowed bool) string {
 	if lines == "" && narrowed {
 		lines = "tools: none"

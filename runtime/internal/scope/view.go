@@ -23,15 +23,15 @@ type catalog struct {
 	all *message.ToolSet
 }
 
-// View is what one agent sees of the hook: the same object says which tools the
-// model is told of and which calls are let through. It is immutable.
+// View is the scope of one agent: it decides which tools the model is offered and which calls
+// may run. It is immutable.
 type View struct {
 	catalog *catalog
 	// scope has a bit for every tool of the catalog; nil is all.
 	scope []uint64
 	// added are tools of one turn, which the catalog does not have.
 	added []message.Tool
-	// Tools are those that the model is told of, and Prompt is the system prompt.
+	// Tools are offered to the model. Prompt is the system prompt.
 	Tools  *message.ToolSet
 	Prompt string
 }
@@ -79,8 +79,8 @@ func newCatalog(tools []message.Tool) (*catalog, error) {
 	return c, nil
 }
 
-// View makes what an agent sees of the hooks. It sets cfg.Tools from the configured to the
-// effective tools. A strict one refuses a configured name that nobody owns.
+// View makes the view of an agent. It changes cfg.Tools from the configured to the effective
+// tools. If strict is true, a configured name that no member owns is an error.
 func (h *Hooks) View(cfg *hook.AgentConfig, env Environment, strict bool) (*View, error) {
 	tools, err := h.schema()
 	if err != nil {
@@ -228,8 +228,8 @@ func (v *View) With(ch contribution.Tools) *View {
 	return &out
 }
 
-// Refusal is the result of a call that no owner gets to see. It names no tool
-// that the agent may not use.
+// Refusal is the result of a call that is not passed to an owner. It names no tool that the
+// agent may not use.
 func (v *View) Refusal(name string, s Standing) message.ToolResult {
 	if s == NotAvailable {
 		return message.FailedResult(message.FailNotAvailable, fmt.Sprintf("tool %q is not available to this agent", name))
@@ -241,8 +241,8 @@ func (v *View) Refusal(name string, s Standing) message.ToolResult {
 	return message.FailedResult(message.FailNotRegistered, text)
 }
 
-// nearest returns up to three names that a mistyped one may have meant, the
-// closest first, as a list for people; "" if none is close.
+// nearest lists up to three names similar to a mistyped one, the closest first; "" if none is
+// close.
 func nearest(name string, tools []message.Tool) string {
 	type near struct {
 		name string

@@ -77,9 +77,9 @@ type Place struct {
 	Depth int
 }
 
-// Loop is the loop of a turn. LeftBehind reports whether its owner has abandoned it: then it
+// Loop is the loop of a turn. Abandoned reports whether its owner has abandoned it: then it
 // emits no more events and loses the delivery.
-type Loop interface{ LeftBehind() bool }
+type Loop interface{ Abandoned() bool }
 
 // How describes an emission. A running tool emits with the zero How.
 type How struct {
@@ -99,7 +99,7 @@ type How struct {
 }
 
 // abandoned reports whether the emission comes from an abandoned loop.
-func (h How) abandoned() bool { return h.Loop != nil && h.Loop.LeftBehind() }
+func (h How) abandoned() bool { return h.Loop != nil && h.Loop.Abandoned() }
 
 // owner is the loop that holds the delivery if this emission takes it.
 func (h How) owner() Loop {

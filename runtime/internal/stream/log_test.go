@@ -109,7 +109,7 @@ func (h inside) Emit(ctx context.Context, ev hook.Event) {
 // loop is the loop of a turn.
 type loop struct{ left atomic.Bool }
 
-func (l *loop) LeftBehind() bool { return l.left.Load() }
+func (l *loop) Abandoned() bool { return l.left.Load() }
 
 func TestEventsAreNumberedInTheOrderInWhichTheyAreTold(t *testing.T) {
 	p := newPlace(t, "c", nil)
@@ -247,7 +247,7 @@ func TestAFullQueueHoldsEmittersUntilThereIsRoomOrTheirContextEnds(t *testing.T)
 	})
 }
 
-func TestALoopThatIsLeftBehindLosesTheDelivery(t *testing.T) {
+func TestAnAbandonedLoopLosesTheDelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlace(t, "c", nil)
 		release := make(chan struct{})

@@ -1,0 +1,21 @@
+// Package loop runs turns. A turn takes its input through the gates, then makes steps of
+// model calls and tool calls until it ends. The package knows no agent registry and no queue
+// of a conversation: package runtime gives it an agent, a thread and a handle for each turn.
+//
+// Read the files in this order:
+//
+//	env.go, agent.go, thread.go, turn_state.go   what a turn works with
+//	turn.go, input.go, contribute.go             a turn: its input through the gates, what hooks add
+//	step.go, model.go, attempt.go                one step, one model request, a request that fails
+//	repair.go, calls.go, execute.go, result.go   tool calls: repair, gates, runs, results
+//	steer.go, ending.go, finish.go               steers, whether the turn continues, its end
+//	emit.go, journal.go                          events, and what the store gets besides the history
+//	resume.go, child.go, orphan.go, guest.go     interrupted turns, children, guest agents
+//	foreign.go, abandoned_turn.go                calls of foreign code, and turns that hang in one
+//	callmodel.go, requester.go                   model requests of hooks, and those outside of turns
+//
+// The loop of a turn runs on its own goroutine, and only that goroutine writes the state of
+// the turn. Its owner is the goroutine that started it. If foreign code hangs after the turn
+// was cancelled, the owner abandons the loop and ends the turn with a copy of its state.
+// Other goroutines share only the ledger and the handle of a turn.
+package loop

@@ -1,0 +1,135 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+)
+
+// Requester makes model requests outside of turns, for the agent of a thread. Its requests and
+// replies pass the hooks' points about models, but their text is neither emitted nor stored.
+// It shares no state with a running turn. It is for one goroutine at a time.
+type Requester struct{ t *Turn }
+
+// NewRequester returns a Requester. Hooks see its requests in a turn with that number and
+// input, after the history. The requests end with ctx.
+func (th *Thread) NewRequester(ctx context.Context, in message.Message, history message.Messages, number int) *Requester {
+	a := th.Agent
+	t := &Turn{ledger: new(ledger)}
+	t.identity = identity{env: th.Env, thread: th, id: th.Env.NewID(), started: th.Env.Now()}
+	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
+	t.contexts = contexts{ctx: ctx, noCancel: context.WithoutCancel(ctx)}
+	t.response.yield = t.consumer()
+	t.place, t.teller = hook.NewTurn(hook.TurnData{
+		Conversation: th.Place, Session: th.ensureSession(hook.SessionResume).place, ID: t.id, Number: number, Started: t.started,
+		Input: message.Input{Messages: message.ListOf(in)}, Limits: t.cfg.Limits, Now: th.Env.Now,
+	})
+	t.teller.Tell(hook.Standing{History: history})
+	return &Requester{t}
+}
+
+// Spent returns the usage of all requests, also of failed ones.
+func (r *Requester) Spent() (message.Usage, hook.Cost) { return r.t.spent() }
+
+// Ask makes one request, with retries, and returns the reply as the hooks have rewritten it.
+// The model is the agent's if model is "".
+func (r *Requester) Ask(model, system string, in message.Message) (message.ModelReply, error) {
+	t := r.t
+	t.number++
+	t.attempts = attempts{}
+	t.step = hook.NewStep(t.place, t.number, cmp.Or(model, t.cfg.Model.Name))
+	req := message.ModelRequest{
+		System: system, Messages: message.MessagesOf(in),
+		Choice: message.ToolChoice{Mode: message.ToolChoiceNone}, MaxTokens: t.cfg.Model.MaxTokens,
+	}
+	for {
+		reply, again, err := r.attempt(req)
+		if again {
+			continue
+		}
+		if err != nil {
+			return reply, err
+		}
+		t.spend(reply.Model, reply.Usage)
+		if reply, err = t.rewriteReply(t.ctx, reply); err != nil {
+			return reply, err
+		}
+		switch v := t.askAfterModel(reply); v.Kind {
+		case hook.AnswerStop:
+			t.signalStop(v)
+			err = r.refusal()
+		case hook.AnswerRetry, hook.AnswerReject:
+			err = rejection(v)
+		}
+		return reply, err
+	}
+}
+
+// attempt makes one request. It returns the reply or the error, or that the request has to be
+// made again.
+func (r *Requester) attempt(req message.ModelRequest) (reply message.ModelReply, again bool, err error) {
+	t := r.t
+	req.Model = t.step.Model()
+	if req, err = t.rewriteRequest(req); err != nil {
+		return reply, false, err
+	}
+	began := t.env.Now()
+	reply, ok := t.askBeforeModel(req)
+	if !ok {
+		return reply, false, r.refusal()
+	}
+	if reply.Finish == "" {
+		t.attempts.add(began)
+		if reply, err = r.stream(req); err != nil {
+			t.spend(req.Model, reply.Usage)
+			if reply, again, err = r.handleError(req, err); again || err != nil {
+				return reply, again, err
+			}
+		}
+	}
+	reply.Duration, reply.Model = t.env.Now().Sub(began), cmp.Or(reply.Model, req.Model)
+	return reply, false, nil
+}
+
+// handleError is Turn.handleModelError without events.
+func (r *Requester) handleError(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
+	t := r.t
+	d, failure := t.askModelError(req.Model, err)
+	switch d.Verdict().Kind {
+	case hook.AnswerRespond:
+		return withFinish(d.Reply()), false, nil
+	case hook.AnswerNone:
+		return reply, false, fmt.Errorf("%w: %w", ErrSummary, err)
+	}
+	if !t.attempts.retry() {
+		return reply, false, tooManyRetries(err)
+	}
+	if !t.prepareRetry(d, failure) {
+		return reply, false, context.Cause(t.ctx)
+	}
+	return reply, true, nil
+}
+
+// stream is Turn.stream without events.
+func (r *Requester) stream(req message.ModelRequest) (message.ModelReply, error) {
+	t := r.t
+	t.response = response{yield: t.response.yield, held: true}
+	t.consume(req)
+	if t.response.err != nil {
+		return t.response.collector.Partial(), t.response.err
+	}
+	return t.response.collector.Reply()
+}
+
+// refusal is the error of a request that a hook has refused.
+func (r *Requester) refusal() error {
+	for _, s := range r.t.signals {
+		if s.Reason == hook.StopStopRequested {
+			return rejection(hook.Verdict{By: s.By, Reason: s.Text})
+		}
+	}
+	return joinErrors(r.t.errs)
+}

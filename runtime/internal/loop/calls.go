@@ -84,13 +84,13 @@ func (t *Turn) newCalls(reply message.ModelReply) []call {
 // toolNames returns the names of the called tools.
 func (t *Turn) toolNames(calls []call) message.List[string] {
 	if len(calls) == 1 {
-		return t.view.Names(calls[0].at.Name())
+		return t.view.NameList(calls[0].at.Name())
 	}
 	names := make([]string, len(calls))
 	for i := range calls {
 		names[i] = calls[i].at.Name()
 	}
-	return t.view.Names(names...)
+	return message.Freeze(names)
 }
 
 // runCalls takes the calls of a reply through their gates, runs those that pass, and stores the

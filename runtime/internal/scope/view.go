@@ -188,13 +188,12 @@ func (v *View) Find(name string) (message.Tool, Standing) {
 	return v.catalog.tools[i], Available
 }
 
-// Names returns the names of called tools, and takes the slice over. It allocates nothing for
-// one known tool.
-func (v *View) Names(called ...string) message.List[string] {
-	if i, ok := v.catalog.index[called[0]]; ok && len(called) == 1 {
+// NameList returns the list of one name. It allocates nothing for a known tool.
+func (v *View) NameList(name string) message.List[string] {
+	if i, ok := v.catalog.index[name]; ok {
 		return message.Freeze(v.catalog.names[i : i+1])
 	}
-	return message.Freeze(called)
+	return message.ListOf(name)
 }
 
 // Callable returns the names of the tools that the agent may call.

@@ -16,18 +16,21 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
-var update = flag.Bool("update", false, "write the recorded output of the demo into README.md")
+var update = flag.Bool("update", false, "write the recorded output of the demo into docs/demo.md")
 
 const root = "../.."
 
-func readme(t *testing.T) string {
+// pages are what a newcomer reads first.
+var pages = []string{"README.md", "docs/demo.md", "docs/command.md", "docs/embedding.md"}
+
+func page(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "README.md"))
+	data, err := os.ReadFile(filepath.Join(root, name))
 	require.NoError(t, err)
 	return string(data)
 }
 
-// block is a fenced block of the README and the text between it and the one
+// block is a fenced block of a page and the text between it and the one
 // before.
 type block struct{ before, language, body string }
 
@@ -42,62 +45,70 @@ func blocks(text string) []block {
 	return out
 }
 
-// TestREADMEQuotes: what the README shows as code is what the named file has.
+// TestREADMEQuotes: what the pages show as code is what the named file has.
 func TestREADMEQuotes(t *testing.T) {
 	t.Parallel()
-	link := regexp.MustCompile(`\]\(((?:examples|hook)/[^)]+)\)`)
+	link := regexp.MustCompile(`\]\(((?:\.\./)?(?:examples|hook)/[^)]+)\)`)
 	quotes := 0
-	for _, b := range blocks(readme(t)) {
-		if b.language != "go" {
-			continue
+	for _, name := range pages {
+		for _, b := range blocks(page(t, name)) {
+			if b.language != "go" {
+				continue
+			}
+			quotes++
+			links := link.FindAllStringSubmatch(b.before, -1)
+			require.NotEmpty(t, links, "the text above a block names the file:\n%s", b.body)
+			file := filepath.Join(root, filepath.Dir(name), links[len(links)-1][1])
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.NotEmpty(t, strings.TrimSpace(b.body))
+			assert.Contains(t, string(data), b.body, "quoted from %s", file)
 		}
-		quotes++
-		links := link.FindAllStringSubmatch(b.before, -1)
-		require.NotEmpty(t, links, "the text above a block names the file:\n%s", b.body)
-		data, err := os.ReadFile(filepath.Join(root, links[len(links)-1][1]))
-		require.NoError(t, err)
-		assert.NotEmpty(t, strings.TrimSpace(b.body))
-		assert.Contains(t, string(data), b.body, "quoted from %s", links[len(links)-1][1])
 	}
-	assert.Equal(t, 4, quotes)
+	assert.Equal(t, 5, quotes)
 }
 
-// TestREADMELinks: every file that the README points at is there.
+// TestREADMELinks: every file that the pages point at is there.
 func TestREADMELinks(t *testing.T) {
 	t.Parallel()
-	for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(readme(t), -1) {
-		assert.FileExists(t, filepath.Join(root, m[1]))
+	for _, name := range pages {
+		for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(page(t, name), -1) {
+			file := filepath.Join(root, filepath.Dir(name), m[1])
+			_, err := os.Stat(file)
+			assert.NoError(t, err, name)
+		}
 	}
 }
 
-// TestREADMECommands runs every command of the README, with a home directory of
+// TestREADMECommands runs every command of the pages, with a home directory of
 // its own. `make test` is the exception: it would run this test again. CI runs
-// the lines of the first block, in which it has to stand.
+// the lines of the README's first block, in which it has to stand.
 func TestREADMECommands(t *testing.T) {
 	needs.Time(t)
 	t.Parallel()
 	env := cleanEnv(t)
 	ran := 0
-	for i, b := range blocks(readme(t)) {
-		if b.language != "sh" {
-			continue
-		}
-		for line := range strings.Lines(b.body) {
-			line = strings.TrimSpace(line)
-			if line == "make test" {
-				ci, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
-				require.NoError(t, err)
-				assert.Contains(t, string(ci), "sed -n '/^## See it/,/^## /p' README.md")
-				assert.Contains(t, readme(t), "\n## See it\n")
-				assert.Zero(t, i, "make test stands in the first block")
+	for _, name := range pages {
+		for i, b := range blocks(page(t, name)) {
+			if b.language != "sh" {
 				continue
 			}
-			ran++
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
-			cmd.Dir, cmd.Env = root, env
-			out, err := cmd.CombinedOutput()
-			assert.NoError(t, err, "%s\n%s", line, out)
-			assert.NotEmpty(t, out, line)
+			for line := range strings.Lines(b.body) {
+				line = strings.TrimSpace(line)
+				if line == "make test" {
+					assert.Contains(t, page(t, ".ci/run"), "sed -n '/^## See it/,/^## /p' README.md")
+					assert.Contains(t, page(t, "README.md"), "\n## See it\n")
+					assert.Equal(t, "README.md", name)
+					assert.Zero(t, i, "make test stands in the first block")
+					continue
+				}
+				ran++
+				cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+				cmd.Dir, cmd.Env = root, env
+				out, err := cmd.CombinedOutput()
+				assert.NoError(t, err, "%s\n%s", line, out)
+				assert.NotEmpty(t, out, line)
+			}
 		}
 	}
 	assert.Greater(t, ran, 5)
@@ -118,26 +129,34 @@ func cleanEnv(t *testing.T) []string {
 	return append(env, "HOME="+t.TempDir(), "TMPDIR="+t.TempDir())
 }
 
-// TestREADMEDemo compares the recorded output of the demo with a new one, but for
-// times, paths and the order in which concurrent calls end.
-func TestREADMEDemo(t *testing.T) {
+// TestDemoPage compares the recorded output of the demo with a new one, but for
+// times, paths and the order in which concurrent calls end. The README shows a part of it.
+func TestDemoPage(t *testing.T) {
 	needs.Time(t)
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/grapnel", "demo")
 	cmd.Dir, cmd.Env = root, cleanEnv(t)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	text := readme(t)
-	i := slices.IndexFunc(blocks(text), func(b block) bool { return b.language == "text" })
-	require.GreaterOrEqual(t, i, 0)
-	recorded := blocks(text)[i].body
+	text := page(t, "docs/demo.md")
+	recorded := transcript(t, text)
 	if *update {
 		shown := regexp.MustCompile(`/\S*/(grapnel-demo-)\d+`).ReplaceAllString(string(out), "/tmp/${1}3141592653")
 		shown = regexp.MustCompile(`/\S*/\.local/`).ReplaceAllString(shown, "/home/you/.local/")
-		require.NoError(t, os.WriteFile(filepath.Join(root, "README.md"), []byte(strings.Replace(text, "```text\n"+recorded, "```text\n"+shown, 1)), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(root, "docs/demo.md"), []byte(strings.Replace(text, "```text\n"+recorded, "```text\n"+shown, 1)), 0o644))
 		return
 	}
-	assert.Equal(t, shape(recorded), shape(string(out)), "if the demo has changed: go test ./cmd/grapnel -run TestREADMEDemo -update")
+	assert.Equal(t, shape(recorded), shape(string(out)), "if the demo has changed: go test ./cmd/grapnel -run TestDemoPage -update")
+	assert.Subset(t, shape(recorded), shape(transcript(t, page(t, "README.md"))), "the README shows what the demo does not")
+}
+
+// transcript is the first block of a page that is a text.
+func transcript(t *testing.T, text string) string {
+	t.Helper()
+	all := blocks(text)
+	i := slices.IndexFunc(all, func(b block) bool { return b.language == "text" })
+	require.GreaterOrEqual(t, i, 0)
+	return all[i].body
 }
 
 // shape is a text without what differs from run to run; sorted, because

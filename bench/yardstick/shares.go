@@ -60,7 +60,7 @@ var prefixes = map[string]string{
 	"internal/test/composites/": classHooks, "internal/test/composites.": classHooks, "hook/decide.go": classHooks,
 
 	"composite/dispatch.go": classTools, "composite/args": classTools, "runtime/internal/loop/execute.go": classTools, "runtime/internal/loop/calls.go": classTools,
-	"runtime/internal/loop/result.go": classTools, "runtime/internal/scope/view.go": classTools, "runtime/internal/loop/repair.go": classTools, "runtime_test.(*fast).Dispatch": classTools,
+	"runtime/internal/scope/view.go": classTools, "runtime/internal/loop/repair.go": classTools, "runtime_test.(*fast).Dispatch": classTools,
 	"runtime_test.fastRun": classTools, "internal/test/composites.(*Whole).Dispatch": classTools, "internal/test/composites.(*Free)": classTools, "hook/tool.go": classTools,
 
 	"runtime/internal/loop/turn.go": classLoop, "runtime/internal/loop/step.go": classLoop, "runtime/internal/loop/ending.go": classLoop, "runtime/internal/loop/spend.go": classLoop,

@@ -9,8 +9,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/internal/history"
-	"github.com/grapnel-go/grapnel/runtime/internal/bound"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
@@ -81,18 +79,6 @@ func (t *Turn) newCalls(reply message.ModelReply) []call {
 	return calls
 }
 
-// toolNames returns the names of the called tools.
-func (t *Turn) toolNames(calls []call) message.List[string] {
-	if len(calls) == 1 {
-		return t.view.NameList(calls[0].at.Name())
-	}
-	names := make([]string, len(calls))
-	for i := range calls {
-		names[i] = calls[i].at.Name()
-	}
-	return message.Freeze(names)
-}
-
 // runCalls takes the calls of a reply through their gates, runs those that pass, and stores the
 // reply with all results. It reports whether the turn continues.
 func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
@@ -111,35 +97,6 @@ func (t *Turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 		}
 	}
 	return t.finishCalls(reply, calls)
-}
-
-// finishCalls runs the calls without an outcome, and stores the reply with all results.
-func (t *Turn) finishCalls(reply message.ModelReply, calls []call) (more bool) {
-	t.refuseRest(calls)
-	for i := range calls {
-		if c := &calls[i]; c.hasOutcome() && !c.finished {
-			t.finishCall(c)
-		}
-	}
-	t.execute(reply, calls)
-	t.addStepToHistory(reply, calls)
-	t.openCalls.stored = true
-	t.recordCalls(calls, t.hooks)
-	stored := false
-	t.commitThenEmit(func() {
-		t.emitResults(calls)
-		t.openCalls = openCalls{}
-		t.emit(hook.Event{Kind: event.CallsComplete}.WithTools(t.toolNames(calls)))
-	}, func() { stored = t.commit(false) })
-	for i := range calls {
-		for _, text := range calls[i].context.All() {
-			t.history.addEphemeral(LabelContext, text)
-		}
-	}
-	if t.ctx.Err() != nil {
-		return t.signalCancelled()
-	}
-	return stored && !t.hasStop() && !t.hasFailed()
 }
 
 // refuseUnreadable refuses the calls whose arguments are no JSON, even if their owners bound
@@ -193,26 +150,6 @@ func (t *Turn) gate(c *call) {
 	t.emit(t.callEvent(event.CallStart, c, ""))
 	if bound {
 		t.decide(c)
-	}
-}
-
-// refuseRest answers the calls that do not run because the turn is over.
-func (t *Turn) refuseRest(calls []call) {
-	text := ""
-	switch {
-	case t.ctx.Err() != nil:
-		text = "cancelled before it started"
-	case t.hasStop():
-		text = "not run: the turn was stopped"
-	case t.hasFailed():
-		text = "not run: the turn has failed"
-	default:
-		return
-	}
-	for i := range calls {
-		if !calls[i].hasOutcome() {
-			calls[i].setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, text))
-		}
 	}
 }
 
@@ -386,81 +323,4 @@ func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON,
 	}
 	t.emitApproval(c, v)
 	return "", false
-}
-
-// emitCall emits an event about a call.
-func (t *Turn) emitCall(kind hook.EventKind, c *call, text string) {
-	c.startEmitted = c.startEmitted || kind == event.CallStart
-	c.awaitsApproval = kind == event.ApprovalAsked
-	t.emit(t.callEvent(kind, c, text))
-}
-
-func (t *Turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
-	ev := hook.Event{Kind: kind, Text: text}
-	args := c.args()
-	if c.runner != nil && len(args) <= t.env.Limits.Result {
-		return ev.WithCall(c.at)
-	}
-	return t.withArgs(ev, args, hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name()})
-}
-
-// withArgs returns the event with the detail and the arguments. It cuts the arguments to the
-// size of a tool result; the history has them whole.
-func (t *Turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
-	d.Args, ev.Omitted = bound.Args(args, t.env.Limits.Result)
-	return ev.WithDetail(d)
-}
-
-func (t *Turn) emitApproval(c *call, v hook.Verdict) {
-	c.awaitsApproval = false
-	t.emit(t.withArgs(hook.Event{Kind: event.ApprovalGiven, Text: v.Reason}, c.args(),
-		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
-}
-
-// args are the arguments for events and the history: canonical if the call is bound, else
-// wrapped in a JSON object if need be. Every provider accepts an object; other arguments would
-// make every later request of the conversation fail.
-func (c *call) args() message.JSON {
-	if c.runner != nil {
-		return c.at.Args()
-	}
-	return history.Arguments(c.at.Args())
-}
-
-// addStepToHistory appends the reply and the results of its calls to the history, in call
-// order.
-func (t *Turn) addStepToHistory(reply message.ModelReply, calls []call) {
-	t.history.add(t.assistantMessage(withArgs(reply.Content, calls)))
-	for i := range calls {
-		t.history.add(calls[i].message())
-	}
-}
-
-// message is the message of the call's result for the history.
-func (c *call) message() message.Message {
-	return message.Message{Role: message.RoleTool, CallID: c.at.ID(), Tool: history.ToolName(c.at.Name()), Result: c.end.Result}
-}
-
-// withArgs replaces the model's arguments, and invalid tool names, by those that are stored.
-func withArgs(content message.List[message.Block], calls []call) message.List[message.Block] {
-	var changed []message.Block
-	n := 0
-	for i, b := range content.All() {
-		if b.Kind != message.BlockToolCall {
-			continue
-		}
-		args, name := calls[n].args(), history.ToolName(calls[n].at.Name())
-		n++
-		if args == b.JSON && name == b.Tool {
-			continue
-		}
-		if changed == nil {
-			changed = content.Slice()
-		}
-		changed[i].JSON, changed[i].Tool = args, name
-	}
-	if changed == nil {
-		return content
-	}
-	return message.Freeze(changed)
 }

@@ -191,31 +191,6 @@ func (t *Turn) emitDiagnostics(ds []hook.Diagnostic) {
 	}
 }
 
-// ephemeral returns a labelled message that is never stored.
-func ephemeral(label, text string) message.Message {
-	m := message.UserText(text)
-	m.Label, m.Ephemeral = label, true
-	return m
-}
-
-// insertEphemeral inserts ephemeral messages before the stored message with the index at, and
-// after ephemeral messages that are there.
-func (h *transcript) insertEphemeral(at int, entries []message.Message) {
-	if len(entries) == 0 {
-		return
-	}
-	if !h.separate {
-		h.shown, h.separate = h.stored, true
-	}
-	cut := h.shown.Len()
-	for behind := h.stored.Len() - at; behind > 0; {
-		if cut--; !h.shown.At(cut).Ephemeral {
-			behind--
-		}
-	}
-	h.shown = h.shown.First(cut).Fork().Append(entries...).Append(h.shown.From(cut).Slice()...)
-}
-
 // enqueueAll queues jobs. It emits a diagnostic for a job that it cannot queue.
 func (t *Turn) enqueueAll(jobs []hook.Job) {
 	for _, j := range jobs {

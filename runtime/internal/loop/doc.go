@@ -7,9 +7,9 @@
 //	env.go, agent.go, thread.go, turn_state.go   what a turn works with
 //	turn.go, input.go, contribute.go             a turn: its input through the gates, what hooks add
 //	step.go, model.go, attempt.go                one step, one model request, a request that fails
-//	repair.go, calls.go, execute.go, result.go   tool calls: repair, gates, runs, results
+//	repair.go, calls.go, execute.go              tool calls: repair, gates, runs and results
 //	steer.go, ending.go, finish.go               steers, whether the turn continues, its end
-//	emit.go, journal.go                          events, and what the store gets besides the history
+//	emit.go, journal.go, transcript.go           events, journal and history
 //	resume.go, child.go, orphan.go, guest.go     interrupted turns, children, guest agents
 //	foreign.go, abandoned_turn.go                calls of foreign code, and turns that hang in one
 //	callmodel.go, requester.go                   model requests of hooks, and those outside of turns

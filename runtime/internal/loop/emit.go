@@ -5,7 +5,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
@@ -89,4 +91,69 @@ func (t *Turn) emitHookFailed(ctx context.Context, f *hook.Failure) {
 	}
 	t.event = f.Event()
 	t.postWith(ctx, &t.event, stream.How{})
+}
+
+// emitCall emits an event about a call.
+func (t *Turn) emitCall(kind hook.EventKind, c *call, text string) {
+	c.startEmitted = c.startEmitted || kind == event.CallStart
+	c.awaitsApproval = kind == event.ApprovalAsked
+	t.emit(t.callEvent(kind, c, text))
+}
+
+func (t *Turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
+	ev := hook.Event{Kind: kind, Text: text}
+	args := c.args()
+	if c.runner != nil && len(args) <= t.env.Limits.Result {
+		return ev.WithCall(c.at)
+	}
+	return t.withArgs(ev, args, hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name()})
+}
+
+// withArgs returns the event with the detail and the arguments. It cuts the arguments to the
+// size of a tool result; the history has them whole.
+func (t *Turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
+	d.Args, ev.Omitted = bound.Args(args, t.env.Limits.Result)
+	return ev.WithDetail(d)
+}
+
+func (t *Turn) emitApproval(c *call, v hook.Verdict) {
+	c.awaitsApproval = false
+	t.emit(t.withArgs(hook.Event{Kind: event.ApprovalGiven, Text: v.Reason}, c.args(),
+		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
+}
+
+// toolNames returns the names of the called tools.
+func (t *Turn) toolNames(calls []call) message.List[string] {
+	if len(calls) == 1 {
+		return t.view.NameList(calls[0].at.Name())
+	}
+	names := make([]string, len(calls))
+	for i := range calls {
+		names[i] = calls[i].at.Name()
+	}
+	return message.Freeze(names)
+}
+
+// emitResults emits the results of finished calls that are not emitted yet.
+func (t *Turn) emitResults(calls []call) {
+	for i := range calls {
+		if c := &calls[i]; c.finished && !c.resultEmitted {
+			t.emitResult(c)
+		}
+	}
+}
+
+func (t *Turn) emitResult(c *call) {
+	c.resultEmitted = true
+	t.emit(hook.Event{Kind: event.CallResult}.WithEnd(&c.end))
+}
+
+// args are the arguments for events and the history: canonical if the call is bound, else
+// wrapped in a JSON object if need be. Every provider accepts an object; other arguments would
+// make every later request of the conversation fail.
+func (c *call) args() message.JSON {
+	if c.runner != nil {
+		return c.at.Args()
+	}
+	return history.Arguments(c.at.Args())
 }

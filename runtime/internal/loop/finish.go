@@ -1,8 +1,6 @@
 package loop
 
 import (
-	"errors"
-
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -82,24 +80,4 @@ func (t *Turn) finalMessage() message.Message {
 		return message.Message{}
 	}
 	return message.Message{Role: message.RoleAssistant, Content: t.final}
-}
-
-func joinErrors(errs []error) error {
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
-}
-
-// PublicText returns the text of an error for clients. Of a hook's failure it names the place
-// and leaves out the cause, which may quote secrets. For nil it is "the turn failed".
-func PublicText(err error) string {
-	var f *hook.Failure
-	switch {
-	case errors.As(err, &f):
-		return f.Public()
-	case err != nil:
-		return err.Error()
-	}
-	return "the turn failed"
 }

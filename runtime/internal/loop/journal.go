@@ -2,9 +2,9 @@ package loop
 
 import (
 	"errors"
+
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -15,32 +15,6 @@ func (t *Turn) turnEntry() store.Entry {
 		ID: t.id, Number: t.place.Number(), From: t.firstMessage, Started: t.started, Resumed: t.resumed, Guest: t.guestName(),
 		Event: t.eventsBefore, Project: t.env.Project,
 	}.Entry()
-}
-
-// journalStart journals the reply, the calls that are about to run, and the results of the
-// others. If it returns false, no call may run.
-func (t *Turn) journalStart(reply message.ModelReply, calls []call) bool {
-	if !t.thread.Lease.Journals() {
-		return true
-	}
-	usage, cost := t.spent()
-	made := durable.Reply{Step: t.number, Usage: usage, Cost: cost, Calls: t.calls}
-	entries := []store.Entry{made.Entry(t.assistantMessage(withArgs(reply.Content, calls)))}
-	for i := range calls {
-		if c := &calls[i]; c.hasOutcome() {
-			entries = append(entries, c.resultEntry())
-		} else {
-			entries = append(entries, durable.StartEntry(c.at, t.callKey(c)))
-		}
-	}
-	return t.journal(&t.forget, entries...)
-}
-
-// journalResult journals a result while other calls of the step still run.
-func (t *Turn) journalResult(c *call) {
-	if t.thread.Lease.Journals() {
-		t.journal(&t.forget, c.resultEntry())
-	}
 }
 
 // journal adds entries, and stores new events and states with them. It appends the numbers of
@@ -69,10 +43,6 @@ func (t *Turn) endEntry() store.Entry {
 		end.Errors = append(end.Errors, PublicText(err))
 	}
 	return end.Entry()
-}
-
-func (c *call) resultEntry() store.Entry {
-	return durable.Result{Outcome: c.end.Outcome, Duration: c.end.Duration}.Entry(c.at.ID(), c.message())
 }
 
 // failStore fails the turn because the store failed. The end of the turn tries the write again,

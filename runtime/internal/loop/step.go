@@ -11,7 +11,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
-	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -111,18 +110,6 @@ func (t *Turn) applyStepDecision(d hook.StepDecision) bool {
 		t.signals = append(t.signals, hook.StopSignal{Reason: v.Stop, By: v.By, Text: v.Reason, Context: d.Context()})
 	}
 	return false
-}
-
-// recordCalls records how the calls of the step ended, for the AfterStep of h.
-func (t *Turn) recordCalls(calls []call, h *scope.Hooks) {
-	if !h.Has(point.AfterStep) {
-		return
-	}
-	ends := make([]hook.CallEnd, len(calls))
-	for i := range calls {
-		ends[i] = calls[i].end
-	}
-	t.stepRecord.Calls = message.Freeze(ends)
 }
 
 // acceptedReply asks the model until the hooks accept its reply and its calls.
@@ -232,12 +219,6 @@ func (t *Turn) signalFinish(finish message.FinishReason) {
 // addLateSteers adds steers that have arrived meanwhile, and reports whether it added any. If
 // not, it closes the queue, unless OnStop may continue the turn.
 func (t *Turn) addLateSteers() bool { return t.addSteers(!t.hooks.Has(point.OnStop)) }
-
-// assistantMessage makes a message of the answering agent.
-func (t *Turn) assistantMessage(content message.List[message.Block]) message.Message {
-	t.thread.guestSpoke = t.thread.guestSpoke || t.guestName() != ""
-	return message.Message{Role: message.RoleAssistant, Content: content, From: t.guestName()}
-}
 
 // keepPartial stores the text of a reply that was cancelled, if RewriteReply and AfterModel let
 // it pass.

@@ -370,7 +370,7 @@ func (c *Composite) With(name string, h hook.Hook, options plan.Options) (*Compo
 	return Of(c.name, append(slices.Clone(c.fields), Field{Name: name, Hook: h, Options: options})...)
 }
 
-// Name is the type of the composite, "daemon.Daemon".
+// Name is the type of the composite, "app.Hooks".
 func (c *Composite) Name() string { return c.name }
 
 // Self returns the generated composite whose Compose made this one; nil if there is none.

@@ -24,7 +24,7 @@
 // points. If a decider or rewriter misses its timeout, its answer is dropped and its fail
 // policy applies; [Composite.LateHooks] counts those that still run. The tag's visibility
 // is that of the runs that [Composite.Recorded] emits. With the mode record the host calls
-// an observer in the background; with the mode background it queues a job that calls it.
+// an observer in the background (for observers that keep a record); with the mode background it queues a job that calls it.
 //
 // Configuration can turn members off and change their policies by name, in layers:
 // [Composite.Layered] returns a composite with layers applied.

@@ -13,7 +13,7 @@ import (
 
 // Table describes a generated composite. Only generated code makes one, for [Compose].
 type Table struct {
-	// Type is the composite's type, "daemon.Daemon".
+	// Type is the composite's type, "app.Hooks".
 	Type string
 	// Rows are its members in plan order.
 	Rows []Row

@@ -16,7 +16,7 @@
 //
 // # Order of calls
 //
-// A process: OnOpen … OnClose. An agent: OnBuildAgent, ScopedTools,
+// The most used points; docs/lifecycle.md has all. A process: OnOpen … OnClose. An agent: OnBuildAgent, ScopedTools,
 // SystemPrompt, OnRegisterAgent … OnUnregisterAgent. A turn: Preprocess (also for messages
 // that reach the running turn, before its next step), then steps, then AfterTurn. A step:
 // RewriteRequest, BeforeModel, WrapModel, RewriteReply, AfterModel, and for each tool call
@@ -26,10 +26,16 @@
 //
 // # Concurrency
 //
-// Calls that belong to one turn come from the loop's goroutine, one at a time,
-// with two exceptions: WrapTool and [Runner].Run are called concurrently for
-// the calls of one step. Different turns run concurrently, so a hook that keeps
-// state guards it.
+// Calls that belong to one turn come from the loop's goroutine, one at a time, except:
+//   - WrapTool and [Runner].Run are called concurrently for the calls of one step.
+//   - OnEvent is called on the goroutine that delivers the event, one event of a
+//     conversation at a time.
+//   - A member whose tag says parallel, record or background is called concurrently with
+//     others.
+//   - If a hook hangs in a cancelled turn, AfterTool, AfterStep and AfterTurn are called
+//     in the background.
+//
+// Different turns run concurrently, so a hook that keeps state guards it.
 //
 // # Values and places
 //

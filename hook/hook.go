@@ -14,15 +14,16 @@ import (
 // own. Each method says what its failure causes.
 type Hook interface {
 	// Schema returns the tools this hook owns; there is no other registry.
-	// Called when an agent is registered or refreshed. The result is only read
-	// and may be shared. Two owners of one name are an error: at generation for
+	// Called when the runtime works out what an agent may use: at registration, at
+	// Refresh, and for turns with layers, a guest agent or fewer tools. The result
+	// is only read and may be shared. Two owners of one name are an error: at generation for
 	// static tools, at registration for tools known only at run time.
 	//
 	//hook:point facade union
 	Schema() []message.Tool
 
 	// SystemPrompt returns standing instructions about this hook's tools for one
-	// agent, or "". Called once per registration, after scoping, and only if the
+	// agent, or "". Called after ScopedTools whenever Schema is, and only if the
 	// agent has at least one of the hook's tools or the hook has no tools at all.
 	// Under a prefix, cfg.ToolName gives the public name of a tool.
 	//
@@ -78,7 +79,8 @@ type Hook interface {
 	Dispatch(ctx context.Context, call *ToolCall) (Invocation, bool)
 
 	// OnEvent observes an event. It cannot fail or change anything, and must not block.
-	// Within one conversation it is called in order, on the loop's goroutine: a slow
+	// Within one conversation it is called for one event at a time, in order, on the
+	// goroutine that delivers: the loop's, or that of a hook or tool that emits. A slow
 	// OnEvent slows the turn.
 	//
 	//hook:point facade each

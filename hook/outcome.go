@@ -11,7 +11,7 @@ import (
 type StopReason string
 
 // Stop reasons, the most authoritative first. OnStop may overrule the soft ones: StopFinishReason
-// and all after it. The array stopReasons repeats this order and decides. A constant is named Stop and its value.
+// and all after it. A constant is named Stop and its value.
 const (
 	StopError         StopReason = "error"
 	StopStopRequested StopReason = "stop_requested" // a hook answered stop
@@ -29,7 +29,7 @@ const (
 	StopCompleted     StopReason = "completed"
 )
 
-// stopReasons is the order of authority. A reason after StopFinishReason is soft.
+// stopReasons is the order of authority.
 var stopReasons = [...]StopReason{
 	StopError, StopStopRequested, StopUserRequested, StopCancelled, StopDenied,
 	StopStepsLimit, StopTokenLimit, StopTimeLimit, StopCostLimit, StopRetryLimit,
@@ -47,7 +47,8 @@ func (r StopReason) Authority() int {
 
 // Soft reports whether the reason may be overruled by a continuation. An unknown reason may not.
 func (r StopReason) Soft() bool {
-	return r == StopFinishReason || r == StopNoAction || r == StopCompleted
+	a := r.Authority()
+	return a >= StopFinishReason.Authority() && a < len(stopReasons)
 }
 
 // StopSignal is one reason to stop; signals accumulate over a turn.

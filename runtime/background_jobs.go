@@ -43,7 +43,7 @@ func (h *host) TellLater(ctx context.Context, of hook.Hook, path string, p hook.
 	}
 	err := h.rt.queueCall(ctx, h, of, path, p, view)
 	if err != nil {
-		h.Emit(ctx, hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
+		h.Emit(ctx, hook.Diagnostic{Code: event.CodeBackgroundNotQueued, Text: fmt.Sprintf(
 			"no job could be queued for %s at %s: it runs in the background now, and not at all if the process dies: %s", path, p, loop.PublicText(err))}.Event())
 	}
 	return err == nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
@@ -42,7 +43,7 @@ func (r *Runtime) closeBackgroundRuns(ctx context.Context) {
 	abandoned, dropped := r.backgroundRuns.Close(ctx, r.o.Calls.Grace)
 	if abandoned > 0 {
 		r.emit(ctx, hook.Diagnostic{
-			Code: "background.abandoned", Text: fmt.Sprintf("background runs that did not end in time: %d; queued behind them and never started: %d", abandoned, dropped),
+			Code: event.CodeBackgroundAbandoned, Text: fmt.Sprintf("background runs that did not end in time: %d; queued behind them and never started: %d", abandoned, dropped),
 		}.Event())
 	}
 }

@@ -190,15 +190,16 @@ func (c *Conversation) Send(ctx context.Context, in message.Input, o *TurnOption
 	if _, err := c.enter(ctx, t, opts.WhenBusy); err != nil {
 		return loop.Refused(err), err
 	}
-	out := c.answer(ctx, t, in, &opts)
-	t.leave(out)
+	var out hook.TurnOutcome
+	defer func() { t.leave(out) }() // also if the caller recovers a panic of Options.NewID, for example
+	out = c.answer(ctx, t, in, &opts)
 	return out, t.h.NotBegun(out)
 }
 
 // answer ends the interrupted turn, if there is one, and runs the next turn.
 func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o *TurnOptions) hook.TurnOutcome {
 	if c.thread.Lease.Interrupted() {
-		if err := errors.Join(c.thread.Settle(ctx, &t.h), c.thread.ReleaseIfCancelled(ctx)); err != nil {
+		if err := errors.Join(c.thread.Settle(ctx), c.thread.ReleaseIfCancelled(ctx)); err != nil {
 			return loop.Refused(err)
 		}
 	}

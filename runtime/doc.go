@@ -15,6 +15,7 @@
 // conversation.go runs one turn at a time, handle.go is the caller's handle on a turn, host.go
 // implements [hook.Host], guests.go finds the agents that turns run, background_runs.go and
 // background_jobs.go run hooks outside of turns, compact.go and summary.go shorten a history.
+// Each other file is one operation, named as the file: branch.go, search.go, resume.go, ….
 //
 // Each package below can be read alone. Only the first knows turns:
 //
@@ -49,7 +50,7 @@
 // canonical form. Other arguments are stored as the model sent them if they are a
 // JSON object, and otherwise as {"unparsed_arguments": "…"}, because every
 // provider accepts an object. Ids and names that a provider would refuse are
-// replaced; package history has the rules. After a cancellation the existing
+// replaced; internal/history has the rules. After a cancellation the existing
 // results are stored, and every other call is answered as cancelled or
 // interrupted. The model's text so far is kept if the hooks at RewriteReply and
 // AfterModel accept it.

@@ -24,12 +24,12 @@ func coreOf(a *Agent, err error) (*loop.Agent, error) {
 	return &a.core, nil
 }
 
-// agentOwner is the agent's loop.Owner.
-type agentOwner struct{ agent *Agent }
+// registration is the agent's loop.Registration.
+type registration struct{ agent *Agent }
 
-// TrackGuestTurn implements loop.Owner.
-func (o agentOwner) TrackGuestTurn(th *loop.Thread) (untrack func(), err error) {
-	a, c := o.agent, th.Host.(*host).conv
+// TrackGuestTurn implements loop.Registration.
+func (r registration) TrackGuestTurn(th *loop.Thread) (untrack func(), err error) {
+	a, c := r.agent, th.Host.(*host).conv
 	a.keepChild(c) // before enter, so that cancelTurns finds it
 	if err := a.enter(); err != nil {
 		a.dropChild(c)
@@ -41,10 +41,10 @@ func (o agentOwner) TrackGuestTurn(th *loop.Thread) (untrack func(), err error) 
 	}, nil
 }
 
-// Child implements loop.Owner.
-func (o agentOwner) Child(rec store.Record, parent *loop.Thread) loop.Child {
-	c := o.agent.newConversation(rec, parent.Host.(*host))
-	o.agent.keepChild(c)
+// Child implements loop.Registration.
+func (r registration) Child(rec store.Record, parent *loop.Thread) loop.Child {
+	c := r.agent.newConversation(rec, parent.Host.(*host))
+	r.agent.keepChild(c)
 	return child{c}
 }
 

@@ -53,7 +53,9 @@ func (c *Conversation) start(
 	go func() {
 		defer t.follower.Close()
 		defer unbind()
-		t.leave(run(lasting, t, &opts))
+		var out hook.TurnOutcome
+		defer func() { t.leave(out) }()
+		out = run(lasting, t, &opts)
 	}()
 	select {
 	case <-t.h.Begun():
@@ -99,7 +101,7 @@ func (r *Runtime) Running() []*Turn {
 	var out []*Turn
 	for _, a := range r.all() {
 		for _, c := range a.all() {
-			if t := c.Running(); t != nil && c.parent == "" {
+			if t := c.Running(); t != nil && c.agent == a && c.parent == "" { // a guest lists the conversation, too
 				out = append(out, t)
 			}
 		}

@@ -106,17 +106,8 @@ func (h *host) emitHow(ctx context.Context, ev hook.Event, how stream.How) {
 	if _, background := loop.InBackground(ctx); !background {
 		how.Loop = loop.TurnOf(ctx)
 	}
-	h.cutText(&ev)
+	bound.EventText(&ev, h.rt.o.Limits.Result)
 	h.log.Emit(ctx, &ev, how)
-}
-
-// cutText cuts the text of an event to the size of a tool result, because readers and the
-// store keep events in addition to the messages.
-func (h *host) cutText(ev *hook.Event) {
-	if len(ev.Text) > h.rt.o.Limits.Result {
-		text, omitted := bound.Cut(ev.Text, h.rt.o.Limits.Result)
-		ev.Text, ev.Omitted = text, ev.Omitted+omitted
-	}
 }
 
 // current returns the running turn of the conversation; nil if there is none.

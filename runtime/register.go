@@ -34,7 +34,7 @@ func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 		return nil, err
 	}
 	a := &Agent{rt: r}
-	a.core.Name, a.core.Owner = cfg.Name, agentOwner{a}
+	a.core.Name, a.core.Registration = cfg.Name, registration{a}
 	if err := r.reserve(a); err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (r *Runtime) awaitTurns(ctx context.Context, a *Agent, drained <-chan struc
 	case <-drained:
 	case <-late.C:
 		r.emit(ctx, hook.Diagnostic{
-			Code: "agent.abandoned", Text: fmt.Sprintf("agent %q was unregistered while turns or compactions of it still run: they ignore their cancellation", a.Name()),
+			Code: event.CodeAgentAbandoned, Text: fmt.Sprintf("agent %q was unregistered while turns or compactions of it still run: they ignore their cancellation", a.Name()),
 		}.Event())
 	}
 }

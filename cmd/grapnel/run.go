@@ -146,7 +146,7 @@ func verdict(out hook.TurnOutcome) error {
 	switch {
 	case term.Cause(out) == "":
 		return nil
-	case out.Stop == hook.StopCancelled:
+	case out.Stop == hook.StopCancelled, out.Stop == hook.StopUserRequested:
 		return &failed{code: exitInterrupted}
 	}
 	return &failed{code: exitFailed}

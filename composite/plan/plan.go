@@ -46,7 +46,7 @@ type Spec struct {
 
 // Plan is the plan of one composite.
 type Plan struct {
-	// Type is the name of the composite, "daemon.Daemon".
+	// Type is the name of the composite, "app.Hooks".
 	Type string `json:"type"`
 	// Members are in plan order: outermost first.
 	Members []Member `json:"members"`

@@ -105,6 +105,15 @@ const (
 	CodeDiagnosticsLost  hook.DiagnosticCode = "contribution.diagnostics_omitted" // there were more diagnostics than are emitted
 )
 
+// The codes of the runtime's diagnostics about work that ignores the end of its context, and
+// about work that cannot wait for a later process.
+const (
+	CodeTurnAbandoned       hook.DiagnosticCode = "turn.abandoned"        // a turn was ended without a hook, tool or model that hangs
+	CodeAgentAbandoned      hook.DiagnosticCode = "agent.abandoned"       // an agent was unregistered while turns of it still run
+	CodeBackgroundAbandoned hook.DiagnosticCode = "background.abandoned"  // background runs did not end in time
+	CodeBackgroundNotQueued hook.DiagnosticCode = "background.not_queued" // a member tagged background runs at once, because no job could be stored
+)
+
 // The codes of the runtime's diagnostics about repairs. Their visibility is user.
 const (
 	CodeCallRepaired    hook.DiagnosticCode = "call.repaired"    // OnInvalidTool changed a call that could not be bound

@@ -75,7 +75,7 @@ func Cause(out hook.TurnOutcome) string {
 		return ""
 	case out.Stop == hook.StopNoAction:
 		return "stopped: the model neither said nor did anything"
-	case out.Stop == hook.StopCancelled:
+	case out.Stop == hook.StopCancelled, out.Stop == hook.StopUserRequested:
 		return "cancelled; what had finished is kept in the conversation"
 	case errors.As(out.Err, &failure):
 		return "the turn failed: " + failure.Public()

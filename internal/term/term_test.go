@@ -163,6 +163,7 @@ func TestCause(t *testing.T) {
 	}{
 		{"completed", hook.TurnOutcome{Stop: hook.StopCompleted}, ""},
 		{"cancelled", hook.TurnOutcome{Stop: hook.StopCancelled, Err: context.Canceled}, "cancelled; what had finished is kept in the conversation"},
+		{"stopped by its user", hook.TurnOutcome{Stop: hook.StopUserRequested, Err: context.Canceled}, "cancelled; what had finished is kept in the conversation"},
 		{"error", hook.TurnOutcome{Stop: hook.StopError, Err: errors.New("no model")}, "the turn failed: no model"},
 		{"a hook's failure", hook.TurnOutcome{Stop: hook.StopError, Err: fmt.Errorf("step 1: %w", secret)}, "the turn failed: Guard failed at BeforeModel"},
 		{"signal", hook.TurnOutcome{Stop: hook.StopStepsLimit, Signals: message.ListOf(hook.StopSignal{Reason: hook.StopStepsLimit, Text: "20 of 20 steps"})}, "stopped: 20 of 20 steps"},

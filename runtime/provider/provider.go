@@ -1,7 +1,7 @@
 // Package provider is the border between the runtime and a vendor's model: one interface
 // with one method, and the strict rules by which a stream of chunks becomes a reply.
 // Adapters are packages below it, so that an embedder links only those that it uses. The
-// program's list of providers is in internal/daemon.
+// program's list of providers is in internal/app.
 package provider
 
 import (

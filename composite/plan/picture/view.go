@@ -53,7 +53,7 @@ type Source struct {
 // View shows a plan by point: the members in the order of their calls. Its JSON is one of the
 // formats; names and meaning of its keys are stable.
 type View struct {
-	// Type is the name of the composite, "daemon.Daemon".
+	// Type is the name of the composite, "app.Hooks".
 	Type    string `json:"type"`
 	Package string `json:"package,omitzero"`
 	Pos     string `json:"pos,omitzero"`

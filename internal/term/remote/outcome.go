@@ -48,8 +48,12 @@ func (o *outcome) add(ev hook.Event) {
 		switch d.Stop {
 		case hook.StopError:
 			o.out.Err = errors.New(o.failed)
-		case hook.StopCancelled:
+		case hook.StopCancelled, hook.StopUserRequested:
 			o.out.Err = errCancelled
+		case hook.StopDenied:
+			if o.failed != "" {
+				o.out.Err = errors.New(o.failed)
+			}
 		}
 	}
 }

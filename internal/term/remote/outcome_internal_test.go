@@ -37,3 +37,24 @@ func TestOutcomeIsThatOfTheTurnItself(t *testing.T) {
 		Message: message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("Done."))},
 	}, o.out)
 }
+
+// TestOutcomeHasTheErrorThatTheTurnHad: for the reasons for which hook.TurnOutcome.Err promises one.
+func TestOutcomeHasTheErrorThatTheTurnHad(t *testing.T) {
+	t.Parallel()
+	for reason, tc := range map[hook.StopReason]struct{ failed, want string }{
+		hook.StopError:         {"the model is away", "the model is away"},
+		hook.StopDenied:        {"rejected by guard", "rejected by guard"},
+		hook.StopCancelled:     {"", errCancelled.Error()},
+		hook.StopUserRequested: {"", errCancelled.Error()},
+	} {
+		var o outcome
+		if tc.failed != "" {
+			o.add(hook.Event{Kind: event.Error, Text: tc.failed})
+		}
+		o.add(hook.Event{Kind: event.TurnEnd}.WithUsage(message.Usage{}, 0, reason))
+		assert.EqualError(t, o.out.Err, tc.want, reason)
+	}
+	var o outcome
+	o.add(hook.Event{Kind: event.TurnEnd}.WithUsage(message.Usage{}, 0, hook.StopDenied))
+	assert.NoError(t, o.out.Err, "a turn that a hook denied without a failure")
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/character"
 )
@@ -51,6 +52,15 @@ func Result(r message.ToolResult, limit int) message.ToolResult {
 	}
 	r.Content = message.Freeze(blocks)
 	return r
+}
+
+// EventText cuts the text of the event to limit bytes, because readers and the store keep
+// events in addition to the messages.
+func EventText(ev *hook.Event, limit int) {
+	if len(ev.Text) > limit {
+		text, omitted := Cut(ev.Text, limit)
+		ev.Text, ev.Omitted = text, ev.Omitted+omitted
+	}
 }
 
 // Valid returns the result with bytes replaced that are not UTF-8.

@@ -158,7 +158,7 @@ func (s *successor) emitReason() {
 		return
 	}
 	s.emit(hook.Diagnostic{
-		Code: "turn.left_behind", Visibility: event.VisibleUser,
+		Code: event.CodeTurnAbandoned, Visibility: event.VisibleUser,
 		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", s.thread.Agent.Hooks.At(s.old.loop.At())),
 	}.Event())
 }

@@ -19,15 +19,15 @@ type Agent struct {
 	// Asked are the configured tools, before any scope; nil is all.
 	Asked []string
 	// Hooks are those of the process under the layers of the agent's configuration.
-	Hooks *scope.Hooks
-	View  atomic.Pointer[scope.View]
-	Owner Owner
+	Hooks        *scope.Hooks
+	View         atomic.Pointer[scope.View]
+	Registration Registration
 	// overlay is the newest view that TurnTools changed.
 	overlay atomic.Pointer[overlay]
 }
 
-// Owner is the registration of an agent in package runtime.
-type Owner interface {
+// Registration is that of an agent in package runtime.
+type Registration interface {
 	// TrackGuestTurn counts the running turn of the thread as one of the agent's until untrack
 	// is called: a call that cancels the agent's turns cancels it too, and waits for it.
 	TrackGuestTurn(th *Thread) (untrack func(), err error)

@@ -57,7 +57,7 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	c := agent.Owner.Child(rec, t.thread)
+	c := agent.Registration.Child(rec, t.thread)
 	defer c.Drop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -70,7 +70,7 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	defer c.Leave(h)
 	th := c.Thread()
 	if th.Lease.Interrupted() { // the store failed at the end of an earlier run
-		if err := errors.Join(th.settleChild(ctx, h, t, *callDetail(run)), th.ReleaseIfCancelled(ctx)); err != nil {
+		if err := errors.Join(th.settleChild(ctx, t, *callDetail(run)), th.ReleaseIfCancelled(ctx)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
 	}
@@ -88,7 +88,7 @@ type Child interface {
 	// error the caller calls Leave.
 	Enter(ctx context.Context) (*Handle, context.Context, error)
 	Leave(h *Handle)
-	// Drop undoes Owner.Child.
+	// Drop undoes Registration.Child.
 	Drop()
 }
 
@@ -216,7 +216,7 @@ func (t *Turn) settleChild(rec store.Record, about hook.EventDetail) error {
 	if err != nil {
 		return err
 	}
-	c := agent.Owner.Child(rec, t.thread)
+	c := agent.Registration.Child(rec, t.thread)
 	defer c.Drop()
 	lease := c.Thread().Lease
 	lease.Takes(rec.Lease.Epoch) // its holder has lost the parent's lease, so this one too
@@ -230,7 +230,7 @@ func (t *Turn) settleChild(rec store.Record, about hook.EventDetail) error {
 		defer stop()
 	}
 	if lease.Interrupted() {
-		err = c.Thread().settleChild(ctx, h, t, about)
+		err = c.Thread().settleChild(ctx, t, about)
 	}
 	return errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
 }

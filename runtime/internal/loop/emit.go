@@ -29,7 +29,7 @@ func (t *Turn) post(ev *hook.Event, how stream.How) { t.postWith(t.noCancel, ev,
 
 func (t *Turn) postWith(ctx context.Context, ev *hook.Event, how stream.How) {
 	if ev.Kind != event.TextDelta && ev.Kind != event.ReasoningDelta {
-		t.thread.cutText(ev)
+		bound.EventText(ev, t.env.Limits.Result)
 	}
 	how.Loop, how.Own = TurnOf(ctx), true
 	if t.holding { // the queue gets room only after this goroutine has released the delivery
@@ -50,17 +50,8 @@ func (th *Thread) emit(ctx context.Context, ev hook.Event) {
 	if _, background := InBackground(ctx); !background {
 		how.Loop = TurnOf(ctx)
 	}
-	th.cutText(&ev)
+	bound.EventText(&ev, th.Env.Limits.Result)
 	th.Log.Emit(ctx, &ev, how)
-}
-
-// cutText cuts the text of an event to the size of a tool result: readers and the store keep
-// events in addition to messages.
-func (th *Thread) cutText(ev *hook.Event) {
-	if limit := th.Env.Limits.Result; len(ev.Text) > limit {
-		text, omitted := bound.Cut(ev.Text, limit)
-		ev.Text, ev.Omitted = text, ev.Omitted+omitted
-	}
 }
 
 // commitThenEmit delivers the events of emit after write has returned. Where the store keeps

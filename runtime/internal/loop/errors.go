@@ -32,5 +32,8 @@ var (
 // errTimeLimit is the cause of a turn's context when Limits.Time is over.
 var errTimeLimit = errors.New("runtime: the turn's time is over")
 
+// errEndNotStored is the error of a settled turn that has no other.
+var errEndNotStored = errors.New("its end is not stored")
+
 // errGone is the error of a turn that was interrupted because its process ended.
 var errGone = errors.New("runtime: the turn was interrupted: its process has ended")

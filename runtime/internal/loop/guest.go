@@ -25,7 +25,7 @@ func (t *Turn) setGuest(name string) error {
 	}
 	view, err := t.viewOf(hooks, &cfg)
 	if err == nil {
-		t.untrackGuest, err = guest.Owner.TrackGuestTurn(t.thread)
+		t.untrackGuest, err = guest.Registration.TrackGuestTurn(t.thread)
 	}
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)

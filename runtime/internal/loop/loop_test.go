@@ -168,11 +168,12 @@ func TestALoopThatHangsIsAbandoned(t *testing.T) {
 		w := newWorld(t, staller{stall: stall}, says("never heard"))
 		var h loop.Handle
 		began := time.Now()
+		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
 			time.Sleep(time.Second)
-			h.Cancel(loop.ErrStopped)
+			cancel(loop.ErrStopped)
 		}()
-		out, kinds := w.run(t.Context(), &h, "hi")
+		out, kinds := w.run(ctx, &h, "hi")
 		assert.LessOrEqual(t, time.Since(began), 3*time.Second)
 		require.ErrorIs(t, out.Err, loop.ErrStopped)
 		assert.Equal(t, event.TurnEnd, kinds[len(kinds)-1])

@@ -43,9 +43,13 @@ func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 		return reply, false
 	}
 	began := t.env.Now()
-	reply, ok := t.askBeforeModel(req)
-	if !ok {
+	reply, v := t.askBeforeModel(req)
+	switch v.Kind {
+	case hook.AnswerStop:
+		t.signalStop(v)
 		return reply, false
+	case hook.AnswerReject:
+		return reply, t.fail(rejection(v))
 	}
 	if reply.Finish == "" {
 		t.attempts.add(began)
@@ -91,25 +95,19 @@ func (t *Turn) request() message.ModelRequest {
 	}
 }
 
-// askBeforeModel asks BeforeModel. A reply without a finish means that the model is asked. It is
-// false if the turn is over.
-func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, bool) {
+// askBeforeModel asks BeforeModel. After stop and reject no model is asked; otherwise a reply
+// without a finish means that it is.
+func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, hook.Verdict) {
 	t.response.held = t.hooks.Has(point.RewriteReply)
 	t.enterForeign(point.BeforeModel)
 	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
 	d = exitForeignDecided(t.ctx, t, d)
 	v := d.Verdict()
-	switch v.Kind {
-	case hook.AnswerStop:
-		t.signalStop(v)
-		return message.ModelReply{}, false
-	case hook.AnswerReject:
-		return message.ModelReply{}, t.fail(rejection(v))
-	case hook.AnswerRespond:
+	if v.Kind == hook.AnswerRespond {
 		t.response.held = true
-		return withFinish(d.Reply()), true
+		return withFinish(d.Reply()), v
 	}
-	return message.ModelReply{}, true
+	return message.ModelReply{}, v
 }
 
 // stream asks the model and emits its text as it arrives, unless the text is held.

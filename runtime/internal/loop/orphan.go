@@ -111,7 +111,7 @@ func (t *Turn) emitOrphanEnd(o orphan) error {
 	if err != nil {
 		return err
 	}
-	c := agent.Owner.Child(store.Record{Parent: t.thread.ID()}, t.thread)
+	c := agent.Registration.Child(store.Record{Parent: t.thread.ID()}, t.thread)
 	defer c.Drop()
 	th := c.Thread()
 	th.Log.Begin(stream.Place{Turn: o.start.Turn, Depth: o.start.Depth}, nil, nil)

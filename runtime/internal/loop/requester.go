@@ -7,11 +7,12 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // Requester makes model requests outside of turns, for the agent of a thread. Its requests and
 // replies pass the hooks' points about models, but their text is neither emitted nor stored.
-// It shares no state with a running turn. It is for one goroutine at a time.
+// It shares no state with a running turn and writes no journal. It is for one goroutine at a time.
 type Requester struct{ t *Turn }
 
 // NewRequester returns a Requester. Hooks see its requests in a turn with that number and
@@ -57,14 +58,7 @@ func (r *Requester) Ask(model, system string, in message.Message) (message.Model
 		if reply, err = t.rewriteReply(t.ctx, reply); err != nil {
 			return reply, err
 		}
-		switch v := t.askAfterModel(reply); v.Kind {
-		case hook.AnswerStop:
-			t.signalStop(v)
-			err = r.refusal()
-		case hook.AnswerRetry, hook.AnswerReject:
-			err = rejection(v)
-		}
-		return reply, err
+		return reply, r.refusal(t.askAfterModel(reply))
 	}
 }
 
@@ -77,9 +71,9 @@ func (r *Requester) attempt(req message.ModelRequest) (reply message.ModelReply,
 		return reply, false, err
 	}
 	began := t.env.Now()
-	reply, ok := t.askBeforeModel(req)
-	if !ok {
-		return reply, false, r.refusal()
+	reply, v := t.askBeforeModel(req)
+	if err := r.refusal(v); err != nil {
+		return reply, false, err
 	}
 	if reply.Finish == "" {
 		t.attempts.add(began)
@@ -116,7 +110,7 @@ func (r *Requester) handleError(req message.ModelRequest, err error) (reply mess
 // stream is Turn.stream without events.
 func (r *Requester) stream(req message.ModelRequest) (message.ModelReply, error) {
 	t := r.t
-	t.response = response{yield: t.response.yield, held: true}
+	t.response = response{collector: provider.Collector{Limits: t.env.Limits.Reply}, yield: t.response.yield, held: true}
 	t.consume(req)
 	if t.response.err != nil {
 		return t.response.collector.Partial(), t.response.err
@@ -124,12 +118,15 @@ func (r *Requester) stream(req message.ModelRequest) (message.ModelReply, error)
 	return t.response.collector.Reply()
 }
 
-// refusal is the error of a request that a hook has refused.
-func (r *Requester) refusal() error {
-	for _, s := range r.t.signals {
-		if s.Reason == hook.StopStopRequested {
-			return rejection(hook.Verdict{By: s.By, Reason: s.Text})
+// refusal returns the error of a request whose request or reply a hook refused; nil if none did.
+// The cause of a cancellation comes first, because it makes hooks fail.
+func (r *Requester) refusal(v hook.Verdict) error {
+	switch v.Kind {
+	case hook.AnswerStop, hook.AnswerRetry, hook.AnswerReject:
+		if err := context.Cause(r.t.ctx); err != nil {
+			return err
 		}
+		return rejection(v)
 	}
-	return joinErrors(r.t.errs)
+	return nil
 }

@@ -26,20 +26,21 @@ func (t *Turn) runInterruptedChild() hook.TurnOutcome {
 
 // Settle ends the interrupted turn without resuming it. If ctx ends, the turn's hooks get the
 // grace period. After an error the turn is still interrupted: the store failed, or ctx ended
-// before the gates had decided about the input.
-func (th *Thread) Settle(ctx context.Context, h *Handle) error {
+// before the gates had decided about the input. The settled turn has a handle of its own: that
+// of the turn that follows has not begun yet.
+func (th *Thread) Settle(ctx context.Context) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel() // ends hooks that hang
-	t := th.newTurn(lasting, h)
+	t := th.newTurn(lasting, new(Handle))
 	t.job = turnJob{run: (*Turn).runInterrupted, interrupted: th.Lease.Journal()}
 	return t.drive(ctx).settleError()
 }
 
 // settleChild is Settle for a child of parent. about names the call that started the child.
-func (th *Thread) settleChild(ctx context.Context, h *Handle, parent *Turn, about hook.EventDetail) error {
+func (th *Thread) settleChild(ctx context.Context, parent *Turn, about hook.EventDetail) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	t := th.newTurn(lasting, h)
+	t := th.newTurn(lasting, new(Handle))
 	t.parent, t.depth = parent, parent.depth+1
 	was := th.Lease.Journal()
 	t.id = cmp.Or(was.ID, t.id) // earlier events of the turn have this id
@@ -58,10 +59,10 @@ func (th *Thread) ReleaseIfCancelled(ctx context.Context) error {
 }
 
 // settleError is nil if the end of the settled turn is stored. Then the lease stays for the next
-// turn.
+// turn. Otherwise it has all errors of the turn, also those of the write of its end.
 func (t *Turn) settleError() error {
 	if !t.endStored {
-		return fmt.Errorf("end the turn that was interrupted: %w", t.out.Err)
+		return fmt.Errorf("end the turn that was interrupted: %w", cmp.Or(joinErrors(t.errs), t.out.Err, errEndNotStored))
 	}
 	t.thread.Lease.Renew()
 	return nil

@@ -91,8 +91,9 @@ func (t *Turn) leave() {
 	if t.parent == nil {
 		t.env.Requests.Forget(t.thread.ID())
 	}
-	if t.untrackGuest != nil {
-		t.untrackGuest()
+	if untrack := t.untrackGuest; untrack != nil {
+		t.untrackGuest = nil // so that the owner of an abandoned loop does not call it again
+		untrack()
 	}
 	t.enterForeign(point.OnEvent)
 	t.thread.Log.End(context.Background(), t) // the owner wakes it when it abandons the loop

@@ -17,7 +17,7 @@ import (
 )
 
 // Turn is the state of one turn. It belongs to the goroutine of its loop; other goroutines
-// share only the ledger.
+// share the ledger, the handle, deadline, event and end.
 type Turn struct {
 	*ledger
 	turnState
@@ -80,7 +80,7 @@ type identity struct {
 type resources struct {
 	// answering is the agent that answers: the conversation's own or a guest.
 	answering *Agent
-	// untrackGuest undoes Owner.TrackGuestTurn; nil without a guest.
+	// untrackGuest undoes Registration.TrackGuestTurn; nil without a guest.
 	untrackGuest func()
 	cfg          *hook.AgentConfig
 	view         *scope.View

@@ -249,20 +249,20 @@ func TestSpecWhoGivesUpASettlementDropsNoInput(t *testing.T) {
 	}
 }
 
-// What is said to a turn that stays interrupted is found by who takes it up next.
-func TestSpecWhoGivesUpASettlementDropsNothingThatWasSteered(t *testing.T) {
+// A settlement that is given up leaves the input of the interrupted turn to the next one. Steers
+// are refused meanwhile: the turn that they would reach has not begun.
+func TestSpecWhoGivesUpASettlementDropsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHangs(point.BeforeTurn, "")
 		w, _ := bootOver(t, unheard(t), plays(says("again")), h.hooks()...)
 		_, _, err := cancelledAt(t, w, h.entered, "cancel", func(ctx context.Context, w *world) (hook.TurnOutcome, error) {
-			go func() { <-h.entered; steers(t, w, "and this") }()
 			return w.try(ctx, "2")
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
 		w.send("3")
-		assert.Equal(t, []string{"user 1", "user and this", "user 3", "assistant again"}, w.history())
+		assert.Equal(t, []string{"user 1", "user 3", "assistant again"}, w.history())
 		close(h.release)
 	})
 }

@@ -190,8 +190,8 @@ func (c *Conversation) Send(ctx context.Context, in message.Input, o *TurnOption
 	if _, err := c.enter(ctx, t, opts.WhenBusy); err != nil {
 		return loop.Refused(err), err
 	}
-	var out hook.TurnOutcome
-	defer func() { t.leave(out) }() // also if the caller recovers a panic of Options.NewID, for example
+	out := loop.Refused(errBrokenOff)
+	defer func() { t.leave(out) }()
 	out = c.answer(ctx, t, in, &opts)
 	return out, t.h.NotBegun(out)
 }

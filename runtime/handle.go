@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -36,6 +37,10 @@ func (c *Conversation) Start(ctx context.Context, in message.Input, o *TurnOptio
 	})
 }
 
+// errBrokenOff is the error of a turn whose goroutine a function of Options ended, by a panic
+// that the caller of Send recovers or by runtime.Goexit.
+var errBrokenOff = errors.New("runtime: a function of Options ended the goroutine of the turn")
+
 // start enters the conversation and runs the turn in a goroutine of its own.
 func (c *Conversation) start(
 	ctx context.Context, o *TurnOptions, run func(context.Context, *Turn, *TurnOptions) hook.TurnOutcome,
@@ -53,7 +58,7 @@ func (c *Conversation) start(
 	go func() {
 		defer t.follower.Close()
 		defer unbind()
-		var out hook.TurnOutcome
+		out := loop.Refused(errBrokenOff)
 		defer func() { t.leave(out) }()
 		out = run(lasting, t, &opts)
 	}()

@@ -3,6 +3,8 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,19 +15,17 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // A turn that follows an interrupted one has a handle of its own; and what is not a turn
 // leaves nothing in the journal.
 
-// afterTurn calls a function at AfterTurn.
-type afterTurn struct {
-	hook.Nop
-	call func()
+// atAfterTurn is a hook that calls the function at AfterTurn.
+func atAfterTurn(call func()) hook.Hook {
+	return point.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { call() })
 }
-
-func (a *afterTurn) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { a.call() }
 
 // interruptedTurn is what a process leaves that dies while a tool runs.
 func interruptedTurn(t *testing.T) *mortal {
@@ -43,14 +43,14 @@ func TestSpecTheHandleBehindASettledTurnIsThatOfItsOwnTurn(t *testing.T) {
 		wait := newGate("wait")
 		var w *world
 		var settled []error
-		h := &afterTurn{call: func() {
+		h := atAfterTurn(func() {
 			running := w.conv.Running()
 			if running.ID() != "" {
 				return
 			}
 			assert.False(t, running.Ending(), "it has not begun")
 			settled = append(settled, running.Steer(t.Context(), message.TextInput("early")))
-		}}
+		})
 		w, _ = bootOver(t, s, plays(calls(want{"c2", "wait", `{}`}), says("done")), box(wait.tool), h)
 		turn, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
 		require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestSpecTheErrorOfASettlementIsThatOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := interruptedTurn(t)
 		var next *mortal
-		h := &afterTurn{call: func() { next.dead.Store(true) }}
+		h := atAfterTurn(func() { next.dead.Store(true) })
 		w, n := bootOver(t, s, plays(says("never")), box(newGate("pay").tool), h)
 		next = n
 		_, err := w.try(t.Context(), "2")
@@ -79,56 +79,47 @@ func TestSpecTheErrorOfASettlementIsThatOfTheStore(t *testing.T) {
 	})
 }
 
-// patient waits at BeforeModel until its context ends.
-type patient struct {
-	hook.Nop
-	asked chan struct{}
-}
-
-func (p *patient) BeforeModel(ctx context.Context, _ *hook.Step, req message.ModelRequest) (hook.ModelDecision, error) {
-	if req.Choice.Mode != message.ToolChoiceNone {
-		return hook.ModelDecision{}, nil
-	}
-	close(p.asked)
-	<-ctx.Done()
-	return hook.ModelDecision{}, ctx.Err()
-}
-
 func TestSpecACancelledCompactionLeavesNoTurn(t *testing.T) {
 	t.Parallel()
-	p := &patient{asked: make(chan struct{})}
-	w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: openSQLite(t, t.TempDir())}, p)
+	asked := make(chan struct{}, 2)
+	patient := point.BeforeModelFunc(func(ctx context.Context, _ *hook.Step, req message.ModelRequest) (d hook.ModelDecision, err error) {
+		if req.Choice.Mode != message.ToolChoiceNone { // a turn's
+			return d, nil
+		}
+		asked <- struct{}{}
+		<-ctx.Done()
+		return d, ctx.Err()
+	})
+	w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: openSQLite(t, t.TempDir())}, patient)
 	w.send("1")
 	w.send("2")
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-p.asked; cancel() }()
-	_, err := w.conv.Compact(ctx, keepOne)
-	require.ErrorIs(t, err, context.Canceled)
-	was, err := w.conv.Interrupted(t.Context())
-	require.NoError(t, err)
-	assert.False(t, was)
-	p.asked = make(chan struct{})
-	again, stop := context.WithCancel(t.Context())
-	go func() { <-p.asked; stop() }()
-	_, err = w.conv.Compact(again, keepOne)
-	require.ErrorIs(t, err, context.Canceled, "and not ErrBusy")
+	for range 2 { // the first one does not make the second one ErrBusy
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-asked; cancel() }()
+		_, err := w.conv.Compact(ctx, keepOne)
+		require.ErrorIs(t, err, context.Canceled)
+		was, err := w.conv.Interrupted(t.Context())
+		require.NoError(t, err)
+		assert.False(t, was)
+	}
 }
 
-func TestSpecAPanicOfTheHostLeavesTheConversationFree(t *testing.T) {
+func TestSpecAFunctionOfOptionsThatEndsItsGoroutineLeavesTheConversationFree(t *testing.T) {
 	t.Parallel()
-	ids, panics := 0, false
+	ids, breaks := 0, func() {}
 	o := &runtime.Options{NewID: func() string {
-		if panics {
-			panic("no id")
-		}
+		breaks()
 		ids++
-		return "id" + string(rune('a'+ids))
+		return "id" + strconv.Itoa(ids)
 	}}
 	w := startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, o)
-	panics = true
+	breaks = func() { panic("no id") }
 	assert.Panics(t, func() { _, _ = w.conv.Send(t.Context(), message.TextInput("1"), nil) })
-	panics = false
-	out, err := w.conv.Send(t.Context(), message.TextInput("2"), nil)
+	breaks = goruntime.Goexit
+	_, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+	require.ErrorContains(t, err, "ended the goroutine of the turn")
+	breaks = func() {}
+	out, err := w.conv.Send(t.Context(), message.TextInput("3"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "done", out.Text())
 }
@@ -139,19 +130,19 @@ type talker struct {
 	stall, holds chan struct{}
 }
 
-const slowKind = "slow"
+const slowText = "slow"
 
 func (h *talker) BeforeTurn(ctx context.Context, turn *hook.Turn, _ message.Input) (hook.TurnDecision, error) {
 	host := turn.Host()
 	err := host.Go(ctx, "talks", func(ctx context.Context) {
-		host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: slowKind})
+		host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: slowText})
 	})
 	<-h.holds
 	return hook.TurnDecision{}, err
 }
 
 func (h *talker) OnEvent(_ context.Context, ev hook.Event) {
-	if ev.Text == slowKind {
+	if ev.Text == slowText {
 		close(h.holds)
 		<-h.stall
 	}

@@ -85,7 +85,7 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	_ = screen.New(c.Out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // without a terminal it serves all the same
+	_ = screen.New(c.Out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves also if nobody reads that
 	if err := d.Run(ctx); err != nil {
 		return &failed{exitFailed, err}
 	}

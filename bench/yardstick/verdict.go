@@ -57,9 +57,7 @@ var (
 	faster       = measure{name: "times faster", least: true, unit: nanoseconds, with: reversed, text: times}
 	timeOf       = measure{name: "time", unit: nanoseconds, text: duration}
 	allocations  = measure{name: "allocations", counted: true, unit: allocs, text: whole}
-	fewer        = measure{name: "times fewer allocations", counted: true, least: true, unit: allocs, with: reversed, text: times}
 	moreAllocs   = measure{name: "more allocations", counted: true, unit: allocs, with: more, text: whole}
-	bytesOf      = measure{name: "bytes", counted: true, unit: bytesPerOp, text: size}
 	bytesRatio   = measure{name: "ratio of bytes", counted: true, unit: bytesPerOp, with: over, text: times}
 	heapPerAgent = measure{name: "heap of an agent", counted: true, unit: "heap-B/agent", text: size}
 	turnsASecond = measure{name: "turns a second", least: true, unit: "turns/s", text: whole}
@@ -144,7 +142,7 @@ func (b bound) String() string {
 	}
 	text := sign + b.of.text(b.limit)
 	switch b.of.name {
-	case ratio.name, timeOf.name, bytesOf.name:
+	case ratio.name, timeOf.name:
 		return text
 	}
 	return text + " " + strings.TrimPrefix(b.of.name, "times ")

@@ -32,8 +32,10 @@ type Host interface {
 	RunAgent(ctx context.Context, run AgentRun) (TurnOutcome, error)
 	// CallModel asks a model once, without history and tools: for a summary, a title,
 	// a judgement. A request without a model goes to the agent's. Its tokens count as
-	// the turn's, and it ends with ctx or with the turn. It passes no point, so that a
-	// hook at a point may call it, and is never retried. An answer that is longer than
+	// the turn's, and it ends with ctx or with the turn. It passes no point but
+	// OnModelError, which may retry it, and which sees a turn with the input label
+	// "model_call"; a call from within OnModelError does not pass it again, so that
+	// hooks cannot call each other without end. An answer that is longer than
 	// the limit of a tool result, or that calls a tool, is an error. Outside a turn the
 	// error is ErrNoTurn; if the turn has used up its tokens, ErrBudget.
 	CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error)

@@ -104,7 +104,7 @@ func TestSpecCallModelFails(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			h := &titles{}
-			failed := onErrors(hook.RetryFailure(0))
+			failed := onErrors(hook.FailureDecision{})
 			w := startWith(t, plays(says("hi"), tc.stream), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}, Limits: tc.limits}, &runtime.Options{Limits: runtime.Limits{Result: 1000}}, h, failed)
 			out, err := w.try(t.Context(), "1")
 			require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestSpecCallModelFails(t *testing.T) {
 			require.EqualError(t, h.err, tc.text)
 			assert.Zero(t, h.reply)
 			assert.Len(t, w.model.requests, tc.calls)
-			assert.Empty(t, failed.seen, "it passes no point and is not repeated")
+			assert.Len(t, failed.seen, tc.calls-1, "OnModelError is asked once, and has no opinion")
 		})
 	}
 }

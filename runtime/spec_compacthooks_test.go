@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -267,10 +268,10 @@ func TestSpecOnModelErrorHelpsACompactionToo(t *testing.T) {
 	t.Run("capped", func(t *testing.T) {
 		t.Parallel()
 		h := onErrors(hook.RetryFailure(0))
-		w := talk(t, h, fails(gone), fails(gone), fails(gone), fails(gone), says("never"))
+		w := talk(t, h, append(slices.Repeat([]message.ModelStream{fails(gone)}, 24), says("never"))...)
 		_, err := w.conv.Compact(t.Context(), keepOne)
 		require.ErrorIs(t, err, runtime.ErrRetries)
 		require.ErrorIs(t, err, gone)
-		assert.Len(t, h.seen, 4)
+		assert.Len(t, h.seen, 24)
 	})
 }

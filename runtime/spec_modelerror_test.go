@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -358,22 +359,22 @@ func TestSpecTheUsageOfAFailedAttemptCounts(t *testing.T) {
 	assert.Equal(t, hook.Cost(1515), w.eventsOf(event.TurnEnd)[0].Detail().Cost)
 }
 
-func TestSpecRetriesOfAStepAreCappedTogether(t *testing.T) {
+func TestSpecRetriesOfAStepAreCapped(t *testing.T) {
 	t.Parallel()
 	t.Run("failures alone", func(t *testing.T) {
 		t.Parallel()
 		h := onErrors(hook.RetryFailure(0))
 		gone := errors.New("gone")
-		w := start(t, plays(fails(gone), fails(gone), fails(gone), fails(gone, "half"), says("never")), h)
+		w := start(t, plays(append(slices.Repeat([]message.ModelStream{fails(gone)}, 23), fails(gone, "half"), says("never"))...), h)
 		out, err := w.try(t.Context(), "1")
 		require.ErrorIs(t, err, runtime.ErrRetries)
 		require.ErrorIs(t, err, gone)
 		assert.Equal(t, hook.StopError, out.Stop)
 		assert.Equal(t, []hook.StopReason{hook.StopRetryLimit, hook.StopError}, reasons(out))
-		assert.Len(t, h.seen, 4, "it is asked about each of them")
-		assert.Equal(t, 4, h.seen[3].Attempt)
-		assert.Len(t, w.model.requests, 4)
-		assert.Len(t, w.eventsOf(event.TurnRetried), 3)
+		assert.Len(t, h.seen, 24, "it is asked about each of them")
+		assert.Equal(t, 24, h.seen[23].Attempt)
+		assert.Len(t, w.model.requests, 24)
+		assert.Len(t, w.eventsOf(event.TurnRetried), 23)
 	})
 	t.Run("past the cap a reply still counts", func(t *testing.T) {
 		t.Parallel()
@@ -382,16 +383,16 @@ func TestSpecRetriesOfAStepAreCappedTogether(t *testing.T) {
 		w := start(t, plays(fails(errBusyModel), fails(errBusyModel), fails(errBusyModel), fails(errBusyModel)), h)
 		assert.Equal(t, "sorry", w.send("1").Text())
 	})
-	t.Run("with those of AfterModel", func(t *testing.T) {
+	t.Run("apart from those of AfterModel", func(t *testing.T) {
 		t.Parallel()
 		judge := point.AfterModelFunc(func(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 			return hook.RetryReply("better"), nil
 		})
 		again := hook.FallbackFailure("x")
-		w := start(t, plays(fails(errBusyModel), says("1"), fails(errBusyModel), says("2"), says("never")), onErrors(again), judge)
+		w := start(t, plays(fails(errBusyModel), says("1"), fails(errBusyModel), says("2"), says("3"), says("4"), says("never")), onErrors(again), judge)
 		out, err := w.try(t.Context(), "1")
 		require.ErrorIs(t, err, runtime.ErrRetries)
-		assert.Len(t, w.model.requests, 4)
+		assert.Len(t, w.model.requests, 6)
 		assert.Equal(t, []hook.StopReason{hook.StopRetryLimit, hook.StopError}, reasons(out))
 	})
 	t.Run("the next step begins anew", func(t *testing.T) {

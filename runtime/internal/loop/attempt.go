@@ -13,16 +13,20 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// maxRetries is how often hooks may ask for another reply in one step, at all points together.
-// So a step makes at most four model calls.
-const maxRetries = 3
+// Limits of one step, for all hooks together.
+const (
+	// maxRetries is how often hooks may ask for another reply because they refuse one.
+	maxRetries = 3
+	// maxRequests is the number of model calls after which a failed one is final.
+	maxRequests = 24
+)
 
 // attempts are the model calls of one step.
 type attempts struct {
 	// made counts them. began is when the first one began.
 	made  int
 	began time.Time
-	// retries counts those that a hook asked for.
+	// retries counts refused replies.
 	retries int
 }
 
@@ -34,23 +38,23 @@ func (a *attempts) add(now time.Time) {
 	a.made++
 }
 
-// retry counts one more retry. It is false at the limit.
-func (a *attempts) retry() bool {
-	if a.retries == maxRetries {
-		return false
+// failed returns the error of the last call, with the number of tries.
+func (a *attempts) failed(err error, now time.Time) error {
+	if a.made < 2 {
+		return err
 	}
-	a.retries++
-	return true
+	return fmt.Errorf("%w (after %d tries in %s)", err, a.made, now.Sub(a.began).Round(time.Millisecond))
 }
 
 // retryReply drops a reply because a hook wants another one, and adds the reason for the model.
 // It is false at the limit of retries: then the turn fails.
 func (t *Turn) retryReply(v hook.Verdict) bool {
 	t.emit(hook.Event{Kind: event.TurnRetried, Text: v.Reason})
-	if !t.attempts.retry() {
+	if t.attempts.retries == maxRetries {
 		t.signal(hook.StopRetryLimit, v.By, v.Reason)
 		return t.fail(fmt.Errorf("%w: %d: %s", ErrRetries, maxRetries, v.Reason))
 	}
+	t.attempts.retries++
 	t.history.addEphemeral("feedback", v.Reason)
 	return true
 }
@@ -68,7 +72,7 @@ func (t *Turn) askModelError(model string, err error) (hook.FailureDecision, mes
 		Elapsed: t.env.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.response.shown,
 	}
 	t.enterForeign(point.OnModelError)
-	d, _ := t.hooks.OnModelError(t.ctx, t.step, failure)
+	d, _ := t.hooks.OnModelError(answersFailure(t.ctx), t.step, failure)
 	return exitForeignDecided(t.ctx, t, d), failure
 }
 
@@ -89,7 +93,7 @@ func (t *Turn) handleModelError(req message.ModelRequest, partial message.ModelR
 		t.response.held = true
 		return withFinish(d.Reply()), false
 	}
-	t.endBrokenStream(partial, err)
+	t.endBrokenStream(partial, t.attempts.failed(err, t.env.Now()))
 	return message.ModelReply{}, false
 }
 
@@ -97,27 +101,47 @@ func (t *Turn) handleModelError(req message.ModelRequest, partial message.ModelR
 // It is false if the turn is over.
 func (t *Turn) retryRequest(d hook.FailureDecision, failure message.ModelFailure) bool {
 	v := d.Verdict()
-	if !t.attempts.retry() {
+	if t.attempts.made >= maxRequests {
 		t.signal(hook.StopRetryLimit, v.By, PublicText(failure.Err))
-		return t.fail(tooManyRetries(failure.Err))
+		return t.fail(tooManyRequests(failure.Err))
 	}
-	t.emit(hook.Event{Kind: event.TurnRetried, Text: PublicText(failure.Err)})
+	if t.tokensUsedUp() {
+		return false
+	}
+	t.emit(retried(d, failure))
 	if !t.prepareRetry(d, failure) {
 		return t.signalCancelled()
 	}
 	return true
 }
 
+// retried is the event that says why the model is asked again, and after which pause.
+func retried(d hook.FailureDecision, failure message.ModelFailure) hook.Event {
+	v := d.Verdict()
+	ev := hook.Event{Kind: event.TurnRetried, Text: PublicText(failure.Err)}
+	if v.Kind == hook.AnswerFallback {
+		ev.Text += "; asking " + d.Model() + " instead"
+	}
+	return ev.WithDetail(hook.EventDetail{Answer: v.Kind, By: v.By, Duration: pauseOf(d, failure)})
+}
+
+// pauseOf is how long to wait before another attempt. What the provider asks for is a minimum.
+func pauseOf(d hook.FailureDecision, failure message.ModelFailure) time.Duration {
+	if d.Verdict().Kind == hook.AnswerFallback {
+		return 0
+	}
+	return max(d.After(), failure.RetryAfter)
+}
+
 // prepareRetry waits, or changes the model of the step. It is false if the context ended.
 func (t *Turn) prepareRetry(d hook.FailureDecision, failure message.ModelFailure) bool {
 	if d.Verdict().Kind == hook.AnswerFallback {
 		t.step = hook.NewStep(t.place, t.number, d.Model())
-		return t.ctx.Err() == nil
 	}
-	return pause(t.ctx, max(d.After(), failure.RetryAfter))
+	return pause(t.ctx, pauseOf(d, failure))
 }
 
-func tooManyRetries(err error) error { return fmt.Errorf("%w: %d: %w", ErrRetries, maxRetries, err) }
+func tooManyRequests(err error) error { return fmt.Errorf("%w: %d: %w", ErrRetries, maxRequests, err) }
 
 // withFinish returns a hook's reply with a finish.
 func withFinish(reply message.ModelReply) message.ModelReply {

@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -27,23 +28,68 @@ func (t *Turn) CallModel(ctx context.Context, req message.ModelRequest) (message
 	return reply, nil
 }
 
+// LabelModelCall is the label of the input of the turn in which OnModelError sees the failure of
+// a model call that a hook has made.
+const LabelModelCall = "model_call"
+
+// answersFailureKey marks the context of OnModelError.
+type answersFailureKey struct{}
+
+// answersFailure marks the context of OnModelError: a model call that a hook makes there asks
+// no hook about its failure, so that they cannot call each other without end.
+func answersFailure(ctx context.Context) context.Context {
+	return context.WithValue(ctx, answersFailureKey{}, true)
+}
+
 // callModel may run on any goroutine, so it touches no state of the loop.
 func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
 	defer stop()
-	began := t.env.Now()
-	reply, err := t.env.collect(ctx, req)
-	if reply.Usage != (message.Usage{}) {
-		cost := t.spend(req.Model, reply.Usage)
-		t.thread.emit(t.noCancel, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
+	asks := t.hooks.Has(point.OnModelError) && ctx.Value(answersFailureKey{}) == nil
+	var r *Requester // nil until the first failure
+	for {
+		began := t.env.Now()
+		reply, err := t.env.collect(ctx, req)
+		t.addCalled(req.Model, reply.Usage)
+		reply.Duration, reply.Model = t.env.Now().Sub(began), req.Model
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return reply, cause
+		}
+		if err == nil || !asks || t.outOfTokens() != nil {
+			return reply, err
+		}
+		if r == nil {
+			r = t.requesterOf(ctx, req)
+		}
+		r.t.attempts.add(began)
+		again := false
+		if reply, again, err = r.retried(req, err); !again {
+			return reply, err
+		}
+		req.Model = r.t.step.Model()
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = cause
+}
+
+// addCalled adds the usage of a hook's model call and emits it.
+func (t *Turn) addCalled(model string, u message.Usage) {
+	if u != (message.Usage{}) {
+		t.thread.emit(t.noCancel, hook.Event{Kind: event.Usage}.WithUsage(u, t.spend(model, u), ""))
 	}
-	reply.Duration, reply.Model = t.env.Now().Sub(began), req.Model
-	return reply, err
+}
+
+// requesterOf returns a Requester whose step is the model call of a hook that has failed.
+func (t *Turn) requesterOf(ctx context.Context, req message.ModelRequest) *Requester {
+	in := message.UserText("")
+	if n := req.Messages.Len(); n > 0 {
+		in = req.Messages.At(n - 1)
+	}
+	in.Label = LabelModelCall
+	r := t.thread.NewRequester(ctx, in, message.Messages{}, t.ordinal)
+	r.t.answering, r.t.cfg, r.t.hooks = t.answering, t.cfg, t.hooks
+	r.t.step = hook.NewStep(r.t.place, 1, req.Model)
+	return r
 }
 
 // collect makes one request and returns the reply. The reply is at most as long as a tool result

@@ -79,8 +79,8 @@ func (r *Requester) attempt(req message.ModelRequest) (reply message.ModelReply,
 		t.attempts.add(began)
 		if reply, err = r.stream(req); err != nil {
 			t.spend(req.Model, reply.Usage)
-			if reply, again, err = r.handleError(req, err); again || err != nil {
-				return reply, again, err
+			if reply, again, err = r.retried(req, err); again || err != nil {
+				return reply, again, summaryError(t.ctx, err)
 			}
 		}
 	}
@@ -88,18 +88,27 @@ func (r *Requester) attempt(req message.ModelRequest) (reply message.ModelReply,
 	return reply, false, nil
 }
 
-// handleError is Turn.handleModelError without events.
-func (r *Requester) handleError(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
+// summaryError returns the error of a failed request for a summary.
+func summaryError(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrSummary, err)
+}
+
+// retried is Turn.handleModelError without events: it asks the hooks about a failed request. It
+// returns their reply or an error, or that the request has to be made again.
+func (r *Requester) retried(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
 	t := r.t
 	d, failure := t.askModelError(req.Model, err)
 	switch d.Verdict().Kind {
 	case hook.AnswerRespond:
 		return withFinish(d.Reply()), false, nil
 	case hook.AnswerNone:
-		return reply, false, fmt.Errorf("%w: %w", ErrSummary, err)
+		return reply, false, t.attempts.failed(err, t.env.Now())
 	}
-	if !t.attempts.retry() {
-		return reply, false, tooManyRetries(err)
+	if t.attempts.made >= maxRequests {
+		return reply, false, tooManyRequests(err)
 	}
 	if !t.prepareRetry(d, failure) {
 		return reply, false, context.Cause(t.ctx)

@@ -108,8 +108,9 @@ func (t *Turn) newPlace(in message.Input) {
 	limits := t.cfg.Limits
 	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
 	t.session = t.thread.ensureSession(t.thread.defaultSource())
+	t.ordinal = t.thread.Lease.Turns() + 1
 	d := hook.TurnData{
-		Conversation: t.thread.Place, Session: t.session.place, ID: t.id, Number: t.thread.Lease.Turns() + 1, Started: t.started,
+		Conversation: t.thread.Place, Session: t.session.place, ID: t.id, Number: t.ordinal, Started: t.started,
 		Depth: t.depth, Input: in, Limits: limits, Now: t.env.Now,
 	}
 	if t.parent != nil {

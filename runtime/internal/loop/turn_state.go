@@ -70,6 +70,8 @@ type identity struct {
 	// turns above this one.
 	parent *Turn
 	depth  int
+	// ordinal is the number of the turn in its conversation, from 1.
+	ordinal int
 	// place is the turn as hooks see it. teller updates it.
 	place   *hook.Turn
 	teller  hook.TurnTeller

@@ -216,6 +216,7 @@ const (
 	FailureContext    FailureClass = "context_length" // the request is too long for the model
 	FailureAuth       FailureClass = "auth"           // the key is wrong or has no right
 	FailureRequest    FailureClass = "request"        // the provider refuses the request
+	FailureContent    FailureClass = "content"        // the provider refuses what the request says
 	FailureProtocol   FailureClass = "protocol"       // the answer breaks the provider's protocol
 	FailureTooLarge   FailureClass = "too_large"      // the answer exceeds a limit and was cut
 	FailureUnknown    FailureClass = "unknown"        // anything else

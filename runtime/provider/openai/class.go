@@ -52,8 +52,10 @@ func classOfWord(word string) message.FailureClass {
 		"insufficient_quota", "billing_error", "billing_hard_limit_reached", "account_deactivated":
 		return message.FailureAuth
 	case "invalid_request_error", "invalid_request", "bad_request", "badrequesterror", "not_found_error", "model_not_found",
-		"unsupported_parameter", "unsupported_value", "content_filter":
+		"unsupported_parameter", "unsupported_value":
 		return message.FailureRequest
+	case "content_filter", "content_policy_violation":
+		return message.FailureContent
 	}
 	return ""
 }

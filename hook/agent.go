@@ -38,6 +38,9 @@ type ModelSettings struct {
 	Choice message.ToolChoice
 	// MaxTokens bounds one answer, in tokens; it is not negative.
 	MaxTokens int
+	// ContextWindow is how many tokens a request and its answer may have together; 0 is
+	// unknown. At the registration of an agent the runtime asks the provider for it.
+	ContextWindow int
 }
 
 // Limits bound one turn. Zero is the runtime's default for Steps (20) and no
@@ -64,6 +67,7 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	c.Limits.Tokens = cmp.Or(over.Limits.Tokens, c.Limits.Tokens)
 	c.Limits.Time = cmp.Or(over.Limits.Time, c.Limits.Time)
 	c.Model.MaxTokens = cmp.Or(over.Model.MaxTokens, c.Model.MaxTokens)
+	c.Model.ContextWindow = cmp.Or(over.Model.ContextWindow, c.Model.ContextWindow)
 	if over.Tools != nil {
 		c.Tools = slices.Clone(over.Tools)
 	}

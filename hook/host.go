@@ -39,6 +39,14 @@ type Host interface {
 	// the limit of a tool result, or that calls a tool, is an error. Outside a turn the
 	// error is ErrNoTurn; if the turn has used up its tokens, ErrBudget.
 	CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error)
+	// Compact replaces older turns of the conversation by a summary, for a hook that sees
+	// that the model's window is nearly full. Text says why; the event compaction_auto
+	// tells it. Requests that the turn makes afterwards begin with the summary, but not one
+	// that RewriteRequest has in hand: the runtime makes it anew when the hook returns. The
+	// running turn is never summarised. The stored history changes when the turn has ended.
+	// The hooks of compaction act, with Compaction.Auto. Errors are those of the runtime's
+	// Conversation.Compact, of which none changes anything, and outside a turn ErrNoTurn.
+	Compact(ctx context.Context, why string, o CompactOptions) (Compacted, error)
 	// Enqueue queues a job, which runs once for its kind and key. It returns when the
 	// job is stored as durably as conversations are.
 	Enqueue(ctx context.Context, job Job) error
@@ -101,6 +109,11 @@ func (NoHost) Ask(context.Context, Inquiry) (Response, error) { return Response{
 // RunAgent implements Host: ErrNoTurn.
 func (NoHost) RunAgent(context.Context, AgentRun) (TurnOutcome, error) {
 	return TurnOutcome{Stop: StopError, Err: ErrNoTurn}, ErrNoTurn
+}
+
+// Compact implements Host: ErrNoTurn.
+func (NoHost) Compact(context.Context, string, CompactOptions) (Compacted, error) {
+	return Compacted{}, ErrNoTurn
 }
 
 // CallModel implements Host: ErrNoTurn.

@@ -132,6 +132,24 @@ type Compaction struct {
 	Auto bool
 }
 
+// CompactOptions configure a compaction; the zero value is the defaults.
+type CompactOptions struct {
+	// Keep is how many of the last turns stay as they are; 0 is 2, negative is none.
+	Keep int
+	// KeepBytes, if positive, replaces Keep: the last turns stay whose texts, arguments
+	// and results have no more bytes together.
+	KeepBytes int
+	// Focus names what the summary must also preserve; "" is nothing.
+	Focus string
+	// Model writes the summary; "" is the agent's model.
+	Model string
+	// MaxSummary bounds the summary in bytes; 0 is 16,000. A longer one is an error.
+	MaxSummary int
+	// MaxRequest bounds the older turns in one request, in bytes; 0 is 400,000. A longer
+	// past is summarised part by part, in several requests.
+	MaxRequest int
+}
+
 // TokenBudget describes a model's context window, in tokens; counts may be estimates.
 type TokenBudget struct {
 	// Limit is the model's, 0 if unknown. Used is the size of the history, Reserved the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -29,22 +30,7 @@ const (
 )
 
 // CompactOptions configure a compaction; nil is all zero values.
-type CompactOptions struct {
-	// Keep is how many of the last turns stay as they are; 0 is 2, negative is none.
-	Keep int
-	// KeepBytes, if positive, replaces Keep: the last turns stay whose texts, arguments
-	// and results have no more bytes together.
-	KeepBytes int
-	// Focus names what the summary must also preserve; "" is nothing.
-	Focus string
-	// Model writes the summary; "" is the agent's model.
-	Model string
-	// MaxSummary bounds the summary in bytes; 0 is 16,000. A longer one is an error.
-	MaxSummary int
-	// MaxRequest bounds the older turns in one request, in bytes; 0 is 400,000. A longer
-	// past is summarised part by part, in several requests.
-	MaxRequest int
-}
+type CompactOptions = hook.CompactOptions
 
 // Compacted is the result of a compaction.
 type Compacted struct {
@@ -86,21 +72,30 @@ func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacte
 	if o != nil {
 		opts = *o
 	}
-	opts.Keep = max(0, cmp.Or(opts.Keep, defaultKeep))
-	opts.MaxSummary, opts.MaxRequest = cmp.Or(opts.MaxSummary, defaultSummary), cmp.Or(opts.MaxRequest, defaultRequest)
+	opts = withDefaults(opts)
 	ctx, done, err := c.enterCompaction(ctx)
 	if err != nil {
 		return Compacted{}, err
 	}
 	defer done()
 	made, err := c.compact(ctx, &opts)
-	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			err = context.Cause(ctx)
-		}
-		err = fmt.Errorf("compact conversation %s: %w", c.ID(), err)
+	return made, c.compactError(ctx, err)
+}
+
+func withDefaults(o CompactOptions) CompactOptions {
+	o.Keep = max(0, cmp.Or(o.Keep, defaultKeep))
+	o.MaxSummary, o.MaxRequest = cmp.Or(o.MaxSummary, defaultSummary), cmp.Or(o.MaxRequest, defaultRequest)
+	return o
+}
+
+func (c *Conversation) compactError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		err = context.Cause(ctx)
 	}
-	return made, err
+	return fmt.Errorf("compact conversation %s: %w", c.ID(), err)
 }
 
 // Archive returns all messages that compactions have moved out of the history, the oldest
@@ -169,24 +164,30 @@ func (c *Conversation) compact(ctx context.Context, o *CompactOptions) (Compacte
 	if err != nil {
 		return Compacted{}, err
 	}
-	d, err := c.beforeCompaction(ctx, p)
-	if err != nil {
-		return Compacted{}, err
-	}
-	made := Compacted{Archived: p.archived, Kept: len(p.messages) - p.cut}
-	if d.Verdict().Kind == hook.AnswerSupply {
-		made.Summary, err = o.usable(d.Summary())
-	} else {
-		err = c.sumUp(ctx, &made, p, o, d.Hints())
-	}
+	made, err := c.summarize(ctx, p, o)
 	if err == nil {
 		err = c.replacePast(ctx, s, p, made)
 	}
 	if err != nil {
 		return Compacted{Usage: made.Usage, Cost: made.Cost}, err
 	}
-	c.afterCompaction(context.WithoutCancel(ctx), p, made)
 	return made, nil
+}
+
+// summarize asks the hooks and then the model for the summary of the past. With an error it
+// returns what the requests have cost.
+func (c *Conversation) summarize(ctx context.Context, p past, o *CompactOptions) (Compacted, error) {
+	d, err := c.beforeCompaction(ctx, p)
+	if err != nil {
+		return Compacted{}, err
+	}
+	made := Compacted{Archived: p.archived, Kept: len(p.messages) - p.cut}
+	if d.Verdict().Kind == hook.AnswerSupply {
+		made.Summary, err = usable(o, d.Summary())
+	} else {
+		err = c.sumUp(ctx, &made, p, o, d.Hints())
+	}
+	return made, err
 }
 
 // beforeCompaction calls the hooks at BeforeCompaction. The error is ErrSkipped.
@@ -195,10 +196,10 @@ func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.Compa
 	if !hooks.Has(point.BeforeCompaction) {
 		return hook.CompactionDecision{}, nil
 	}
-	all := messagesOf(p.messages)
+	all, model := messagesOf(p.messages), &c.agent.core.Config.Model
 	d, _ := hooks.BeforeCompaction(ctx, c.thread.Place, hook.Compaction{
-		Messages: message.MessagesOf(all[:p.cut]...),
-		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.core.Config.Model.MaxTokens)},
+		Messages: message.MessagesOf(all[:p.cut]...), Auto: p.auto,
+		Budget: hook.TokenBudget{Limit: int64(model.ContextWindow), Used: tokensOf(all), Reserved: int64(model.MaxTokens)},
 	})
 	loop.EmitFailure(ctx, c.host, d)
 	if v := d.Verdict(); v.Kind == hook.AnswerSkip {
@@ -224,11 +225,16 @@ func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compact
 	if !hooks.Has(point.AfterCompaction) {
 		return
 	}
+	hooks.AfterCompaction(ctx, c.thread.Place, made.hooks(p))
+}
+
+// hooks returns what hooks are told of the compaction.
+func (made *Compacted) hooks(p past) hook.Compacted {
 	all := messagesOf(p.messages)
-	hooks.AfterCompaction(ctx, c.thread.Place, hook.Compacted{
+	return hook.Compacted{
 		Removed: made.Archived, Summary: made.Summary,
 		Before: tokensOf(all), After: tokensOf(append(all[p.cut:len(all):len(all)], summaryMessage(made.Summary))),
-	})
+	}
 }
 
 func messagesOf(kept []store.Kept) []message.Message {
@@ -264,6 +270,8 @@ type past struct {
 	// cut is the number of messages to archive, and archived that number in the store,
 	// which counts damaged messages too.
 	cut, archived int
+	// auto: a hook has asked for the compaction within a turn.
+	auto bool
 }
 
 // past reads the conversation and decides how much of it to archive.
@@ -275,11 +283,16 @@ func (c *Conversation) past(ctx context.Context, s store.Porter, o *CompactOptio
 	if rec.Journaled || c.thread.Current() != nil {
 		return past{}, c.unfinished()
 	}
+	return c.pastOf(ctx, s, rec, math.MaxInt, o)
+}
+
+// pastOf is the past of the first messages, at most limit.
+func (c *Conversation) pastOf(ctx context.Context, s store.Porter, rec store.Record, limit int, o *CompactOptions) (past, error) {
 	d, err := s.Dump(ctx, c.ID())
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return past{}, err
 	}
-	p := past{record: rec, messages: d.Messages, cut: o.cut(d.Messages)}
+	p := past{record: rec, messages: d.Messages, cut: cutOf(o, d.Messages[:min(limit, len(d.Messages))])}
 	if p.cut == 0 || p.cut == 1 && d.Messages[0].Summary {
 		return past{}, ErrNothingToCompact
 	}
@@ -316,8 +329,8 @@ func damaged(err error, part string) []int64 {
 	return nil
 }
 
-// cut returns the number of messages before the kept turns.
-func (o *CompactOptions) cut(messages []store.Kept) int {
+// cutOf returns the number of messages before the kept turns.
+func cutOf(o *CompactOptions, messages []store.Kept) int {
 	cut, turns, size := len(messages), 0, 0
 	for end := len(messages); end > 0; turns++ {
 		begin := end - 1
@@ -350,10 +363,15 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 		return err
 	}
 	defer leave()
+	return c.replaceInside(ctx, s, p, made)
+}
+
+// replaceInside is replacePast for a caller that occupies the conversation and has its lease.
+func (c *Conversation) replaceInside(ctx context.Context, s store.Compacter, p past, made Compacted) error {
 	waits := ctx
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.thread.Lease.Release(ctx) }() // if that fails, the next turn notices it
-	if made.Usage != (message.Usage{}) {
+	if made.Usage != (message.Usage{}) && !p.auto { // the turn has told its own
 		c.host.emit(ctx, hook.Event{Kind: event.Usage}.WithUsage(made.Usage, made.Cost, ""))
 	}
 	switch {
@@ -362,11 +380,13 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	case c.thread.Lease.Version() != p.record.Version:
 		return fmt.Errorf("%w: the summary is of version %d, the conversation has version %d; compact again", store.ErrConflict, p.record.Version, c.thread.Lease.Version())
 	}
-	err = c.thread.Lease.Change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
+	err := c.thread.Lease.Change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
 		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary))
 	})
-	if err == nil {
-		c.thread.EndSession(ctx, hook.SessionCompact)
+	if err != nil {
+		return err
 	}
-	return err
+	c.thread.EndSession(ctx, hook.SessionCompact)
+	c.afterCompaction(ctx, p, made)
+	return nil
 }

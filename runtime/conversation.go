@@ -203,6 +203,7 @@ func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o 
 			return loop.Refused(err)
 		}
 	}
+	defer c.storeSummary(ctx)
 	return c.thread.Run(ctx, &t.h, loop.Input{Message: in, Observe: o.Observe, Guest: o.Guest, Layers: o.Layers})
 }
 

@@ -38,5 +38,6 @@ func (c *Conversation) resume(ctx context.Context, t *Turn, o *TurnOptions) hook
 		_ = lease.Release(context.WithoutCancel(ctx)) // if that fails, the next turn notices it
 		return loop.Refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
 	}
+	defer c.storeSummary(ctx)
 	return c.thread.Resume(ctx, &t.h, o.Observe)
 }

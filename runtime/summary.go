@@ -55,7 +55,7 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 		n := fits(parts, o.MaxRequest-len(summary))
 		in := message.UserText(record(summary, parts[:n], focus))
 		in.Label = LabelCompaction
-		text, err := o.summaryOf(requests, in)
+		text, err := summaryOf(o, requests, in)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 }
 
 // summaryOf makes one request and returns its summary, ready to store.
-func (o *CompactOptions) summaryOf(requests *loop.Requester, in message.Message) (string, error) {
+func summaryOf(o *CompactOptions, requests *loop.Requester, in message.Message) (string, error) {
 	reply, err := requests.Ask(o.Model, compactPrompt, in)
 	if err != nil {
 		return "", err
@@ -74,11 +74,11 @@ func (o *CompactOptions) summaryOf(requests *loop.Requester, in message.Message)
 	if reply.Finish != message.FinishStop {
 		return "", fmt.Errorf("%w: the model stopped with %q", ErrSummary, reply.Finish)
 	}
-	return o.usable(reply.Text())
+	return usable(o, reply.Text())
 }
 
 // usable returns the summary as it is stored, or an error that says why it cannot be used.
-func (o *CompactOptions) usable(summary string) (string, error) {
+func usable(o *CompactOptions, summary string) (string, error) {
 	summary = strings.TrimSpace(summary)
 	switch {
 	case summary == "":

@@ -48,6 +48,7 @@ const (
 	SkillLoaded       hook.EventKind = "skill_loaded"       // Text: the name
 	ServerConnected   hook.EventKind = "server_connected"   // Text: the name of the MCP server
 	ServerLost        hook.EventKind = "server_lost"        // Text: the name and the cause
+	CompactionAuto    hook.EventKind = "compaction_auto"    // Text: why older messages are summed up now
 	Compacted         hook.EventKind = "compacted"          // Text: the summary that replaced older messages
 	HookFailed        hook.EventKind = "hook_failed"        // Detail.Subsystem, Detail.Point; the cause is not in it
 	HookRun           hook.EventKind = "hook_run"           // Event.Run; only where hook runs are recorded

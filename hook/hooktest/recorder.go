@@ -23,13 +23,14 @@ type Recorder struct {
 	// the last one the error is hook.ErrBudget; without any it is hook.ErrNoTurn.
 	Replies []message.ModelReply
 
-	none   hook.NoHost
-	mu     sync.Mutex
-	events []hook.Event
-	asked  []hook.Inquiry
-	ran    []hook.AgentRun
-	called []message.ModelRequest
-	queued []hook.Job
+	none    hook.NoHost
+	mu      sync.Mutex
+	events  []hook.Event
+	asked   []hook.Inquiry
+	ran     []hook.AgentRun
+	called  []message.ModelRequest
+	reasons []string // of compactions
+	queued  []hook.Job
 }
 
 var _ hook.Host = (*Recorder)(nil)
@@ -80,6 +81,14 @@ func (r *Recorder) CallModel(ctx context.Context, req message.ModelRequest) (mes
 	return r.none.CallModel(ctx, req)
 }
 
+// Compact keeps the reason. There is nothing to compact.
+func (r *Recorder) Compact(_ context.Context, why string, _ hook.CompactOptions) (hook.Compacted, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reasons = append(r.reasons, why)
+	return hook.Compacted{}, nil
+}
+
 // Enqueue keeps the job, once for its kind and key.
 func (r *Recorder) Enqueue(_ context.Context, job hook.Job) error {
 	r.mu.Lock()
@@ -106,6 +115,9 @@ func (r *Recorder) Ran() []hook.AgentRun { return kept(r, &r.ran) }
 
 // Called returns a copy of the model calls so far, in order.
 func (r *Recorder) Called() []message.ModelRequest { return kept(r, &r.called) }
+
+// Compactions returns the reasons of the compactions asked for so far, in order.
+func (r *Recorder) Compactions() []string { return kept(r, &r.reasons) }
 
 // Queued returns a copy of the jobs so far, in order.
 func (r *Recorder) Queued() []hook.Job { return kept(r, &r.queued) }

@@ -136,7 +136,10 @@ func (r *reader) limits(v *yaml.Node) {
 		"steps":      func(n *yaml.Node) { l.Steps = int(r.number(n, "limits.steps")) },
 		"tokens":     func(n *yaml.Node) { l.Tokens = r.number(n, "limits.tokens") },
 		"max_tokens": func(n *yaml.Node) { r.cfg.Model.MaxTokens = int(r.number(n, "limits.max_tokens")) },
-		"time":       func(n *yaml.Node) { l.Time = r.duration(n, "limits.time") },
+		"context_window": func(n *yaml.Node) {
+			r.cfg.Model.ContextWindow = int(r.number(n, "limits.context_window"))
+		},
+		"time": func(n *yaml.Node) { l.Time = r.duration(n, "limits.time") },
 	})
 }
 

@@ -38,6 +38,9 @@ func (t *Turn) ask() (message.ModelReply, bool) {
 // reply without a finish means that the turn is over.
 func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 	req, err := t.rewriteRequest(t.request())
+	if err == nil && t.applySummary() { // a hook had the history compacted
+		req, err = t.rewriteRequest(t.request())
+	}
 	if err != nil {
 		t.failHook(err)
 		return reply, false
@@ -89,6 +92,7 @@ func (t *Turn) failHook(err error) bool {
 }
 
 func (t *Turn) request() message.ModelRequest {
+	t.applySummary()
 	return message.ModelRequest{
 		Model: t.step.Model(), System: t.view.Prompt, Messages: t.history.list(), Tools: t.view.Tools,
 		Choice: t.cfg.Model.Choice, Format: t.cfg.Model.Format, MaxTokens: t.cfg.Model.MaxTokens,

@@ -28,10 +28,14 @@ func (t *Turn) spend(model string, u message.Usage) (cost hook.Cost) {
 	if t.env.Price != nil && u != (message.Usage{}) {
 		cost = t.env.Price(model, u)
 	}
+	t.add(u, cost)
+	return cost
+}
+
+func (t *Turn) add(u message.Usage, cost hook.Cost) {
 	for ; t != nil; t = t.parent {
 		t.mu.Lock()
 		t.usage, t.cost = t.usage.Add(u), t.cost+cost
 		t.mu.Unlock()
 	}
-	return cost
 }

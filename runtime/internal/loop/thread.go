@@ -35,6 +35,9 @@ type Thread struct {
 	// the number of the reply that the id came with. replies counts these.
 	ids     map[string]int
 	replies int
+	// summary is that of the last turn, until it is stored for that version of the history.
+	summary        *Summary
+	summaryVersion int64
 	// guestSpoke: a guest has spoken.
 	guestSpoke bool
 }

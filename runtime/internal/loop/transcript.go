@@ -11,10 +11,12 @@ import (
 type transcript struct {
 	// stored is the conversation's history with the messages of the next commit.
 	stored message.Messages
-	// shown is stored with the ephemeral messages. It is used if separate is true: only turns
-	// with ephemeral messages need two lists.
+	// shown is stored with the ephemeral messages, and with a summary for the first hidden ones.
+	// It is used if separate is true: only turns with ephemeral messages or a summary need two
+	// lists.
 	shown    message.Messages
 	separate bool
+	hidden   int
 }
 
 func (h *transcript) add(m message.Message) {
@@ -42,6 +44,26 @@ func (h *transcript) list() message.Messages {
 		return h.shown
 	}
 	return h.stored
+}
+
+// summarize shows the summary for the first stored messages, and for the ephemeral ones among
+// them.
+func (h *transcript) summarize(cut int, summary message.Message) {
+	from := cut
+	if h.separate {
+		from = 0
+		stored := 0
+		if h.hidden > 0 {
+			from, stored = 1, h.hidden
+		}
+		for ; stored < cut; from++ {
+			if !h.shown.At(from).Ephemeral {
+				stored++
+			}
+		}
+	}
+	rest := h.list().From(from).Slice()
+	h.shown, h.separate, h.hidden = message.MessagesOf(summary).Append(rest...), true, cut
 }
 
 // ephemeral returns a labelled message that is never stored.

@@ -71,6 +71,7 @@ func (t *Turn) run(in message.Input, observe func(hook.Event)) hook.TurnOutcome 
 		t.runSteps()
 	}
 	out := t.finish()
+	t.leaveSummary()
 	t.leave()
 	return out
 }

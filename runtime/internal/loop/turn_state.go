@@ -27,6 +27,8 @@ type Turn struct {
 	// deadline is when the cancelled turn has ended at the latest; nil before its
 	// cancellation.
 	deadline atomic.Pointer[time.Time]
+	// summary is one that requests do not begin with yet.
+	summary atomic.Pointer[Summary]
 	// event is the loop's newest event, and end its turn_end. They are not in turnState: the
 	// goroutine that delivers an event also writes it.
 	event, end hook.Event
@@ -130,6 +132,8 @@ type endState struct {
 // storeState is the history, and how far the store has the turn.
 type storeState struct {
 	history transcript
+	// summarized is the summary that requests begin with; nil without one.
+	summarized *Summary
 	// firstMessage is the index of the turn's first message in the history, and eventsBefore
 	// the sequence of the last event before the turn.
 	firstMessage int

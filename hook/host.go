@@ -33,8 +33,8 @@ type Host interface {
 	// CallModel asks a model once, without history and tools: for a summary, a title,
 	// a judgement. A request without a model goes to the agent's. Its tokens count as
 	// the turn's, and it ends with ctx or with the turn. It passes no point but
-	// OnModelError, which may retry it, and which sees a turn with the input label
-	// "model_call"; a call from within OnModelError does not pass it again, so that
+	// OnModelError, which may retry it, and which sees a turn whose input has the label
+	// message.LabelModelCall; a call from within OnModelError does not pass it again, so that
 	// hooks cannot call each other without end. An answer that is longer than
 	// the limit of a tool result, or that calls a tool, is an error. Outside a turn the
 	// error is ErrNoTurn; if the turn has used up its tokens, ErrBudget.
@@ -63,6 +63,8 @@ type Host interface {
 var (
 	// ErrNoTurn: the service is available only within a turn.
 	ErrNoTurn = errors.New("hook: no turn is running here")
+	// ErrNothingToCompact: no turn precedes those that a compaction keeps.
+	ErrNothingToCompact = errors.New("hook: nothing to compact: all turns are kept or follow the last summary; keep fewer turns, or compact later")
 	// ErrUnanswered: nobody answered in time.
 	ErrUnanswered = errors.New("hook: nobody answered in time")
 	// ErrBudget: the turn has used up its tokens.

@@ -22,13 +22,6 @@ const (
 	defaultRequest = 400_000
 )
 
-// LabelSummary is the label of the message that replaces compacted turns. LabelCompaction
-// is the label of the request for a summary: by it hooks tell the request from a turn's.
-const (
-	LabelSummary    = "summary"
-	LabelCompaction = "compaction"
-)
-
 // CompactOptions configure a compaction; nil is all zero values.
 type CompactOptions = hook.CompactOptions
 
@@ -60,7 +53,7 @@ type Compacted struct {
 //
 // Each request passes RewriteRequest, BeforeModel, WrapModel, OnModelError, RewriteReply
 // and AfterModel, because these hooks guard what leaves the program. The hooks see a step
-// of a turn whose input has the label LabelCompaction; no event announces that turn. Their
+// of a turn whose input has the label message.LabelCompaction; no event announces that turn. Their
 // answers may be to continue, to respond instead of the model, and to retry after a
 // failure. Any other answer is an error.
 //
@@ -259,7 +252,7 @@ func tokensOf(messages []message.Message) (n int64) {
 // summaryMessage returns the message of a summary in the history.
 func summaryMessage(summary string) message.Message {
 	m := message.UserText(summaryHead + summary)
-	m.Label = LabelSummary
+	m.Label = message.LabelSummary
 	return m
 }
 
@@ -371,7 +364,7 @@ func (c *Conversation) replaceInside(ctx context.Context, s store.Compacter, p p
 	waits := ctx
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.thread.Lease.Release(ctx) }() // if that fails, the next turn notices it
-	if made.Usage != (message.Usage{}) && !p.auto { // the turn has told its own
+	if made.Usage != (message.Usage{}) && !p.auto {    // the turn has told its own
 		c.host.emit(ctx, hook.Event{Kind: event.Usage}.WithUsage(made.Usage, made.Cost, ""))
 	}
 	switch {

@@ -96,7 +96,7 @@ func TestWhoSumsUpIsShownEverythingThatWasSaidAndDone(t *testing.T) {
 	said := request.Messages.At(0)
 	assert.Equal(t, "small", request.Model)
 	assert.Equal(t, 0, request.Tools.Tools().Len())
-	assert.Equal(t, runtime.LabelCompaction, said.Label)
+	assert.Equal(t, message.LabelCompaction, said.Label)
 	for _, part := range []string{"[user]\n  read it\n", "[agent a calls long]\n  {\"s\":\"key\"}\n", "[result of long]\n  (operation) xxx", "bytes left out", "[agent a]\n  done\n", "file names"} {
 		assert.Contains(t, said.Text(), part)
 	}

@@ -37,7 +37,7 @@ func talk(model provider.Func) (*runtime.Runtime, *runtime.Conversation) {
 // librarian counts what it is shown, and writes short summaries.
 func librarian(_ context.Context, req message.ModelRequest) message.ModelStream {
 	text := fmt.Sprintf("I see %d messages.", req.Messages.Len())
-	if req.Messages.At(0).Label == runtime.LabelCompaction {
+	if req.Messages.At(0).Label == message.LabelCompaction {
 		text = "Ann counts messages."
 	}
 	return func(yield func(message.Chunk, error) bool) {

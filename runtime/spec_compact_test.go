@@ -36,14 +36,14 @@ func slowly(wait func(compaction bool) time.Duration) provider.Func {
 		last := req.Messages.At(req.Messages.Len() - 1)
 		return func(yield func(message.Chunk, error) bool) {
 			select {
-			case <-time.After(wait(last.Label == runtime.LabelCompaction)):
+			case <-time.After(wait(last.Label == message.LabelCompaction)):
 			case <-ctx.Done():
 				yield(message.Chunk{}, context.Cause(ctx))
 				return
 			}
 			reply := says("answer to " + last.Text())
 			switch {
-			case last.Label == runtime.LabelCompaction:
+			case last.Label == message.LabelCompaction:
 				reply = says("The summary.")
 			case last.Role == message.RoleTool:
 				reply = says("answer to " + last.CallID)
@@ -230,7 +230,7 @@ func (r *race) run(t *testing.T, processes int) {
 		switch {
 		case m.Role != message.RoleUser:
 			others++
-		case m.Label != runtime.LabelSummary:
+		case m.Label != message.LabelSummary:
 			p := slices.IndexFunc(said, func(lines []string) bool { return len(lines) > 0 && lines[0] == m.Text() })
 			require.GreaterOrEqual(t, p, 0, "seed %d: %q is there twice, or too late", r.seed, m.Text())
 			said[p] = said[p][1:]

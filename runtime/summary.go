@@ -43,7 +43,7 @@ Do not copy secrets such as passwords, tokens and keys: say where they can be fo
 // too long. Each request then begins with the summary of the parts before.
 func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *CompactOptions, hints message.List[string]) error {
 	in := message.UserText("Sum up the earlier part of this conversation.")
-	in.Label = LabelCompaction
+	in.Label = message.LabelCompaction
 	requests := c.thread.NewRequester(ctx, in, message.MessagesOf(messagesOf(p.messages)...), p.record.Turns+1)
 	defer func() { made.Usage, made.Cost = requests.Spent() }()
 	focus := hints.Slice()
@@ -54,7 +54,7 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 	for parts := written(c.agent.Name(), p.messages[:p.cut]); summary == "" || len(parts) > 0; {
 		n := fits(parts, o.MaxRequest-len(summary))
 		in := message.UserText(record(summary, parts[:n], focus))
-		in.Label = LabelCompaction
+		in.Label = message.LabelCompaction
 		text, err := summaryOf(o, requests, in)
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func record(summary string, parts, focus []string) string {
 	var b strings.Builder
 	b.WriteString("<conversation>\n")
 	if summary != "" {
-		b.WriteString(part(LabelSummary, summary))
+		b.WriteString(part(message.LabelSummary, summary))
 	}
 	for _, p := range parts {
 		b.WriteString(p)

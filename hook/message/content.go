@@ -78,6 +78,17 @@ type Message struct {
 	Ephemeral bool `json:"-"`
 }
 
+// Labels of entries that the runtime makes.
+const (
+	// LabelSummary is the message that replaces compacted turns.
+	LabelSummary = "summary"
+	// LabelCompaction is the request for a summary: by it hooks tell the request from a turn's.
+	LabelCompaction = "compaction"
+	// LabelModelCall is the input of the turn in which OnModelError sees that a model call of a
+	// hook has failed.
+	LabelModelCall = "model_call"
+)
+
 // UserText returns a user's message of plain text.
 func UserText(text string) Message {
 	return Message{Role: RoleUser, Content: ListOf(TextBlock(text))}

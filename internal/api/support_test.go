@@ -58,11 +58,11 @@ func (model) Stream(_ context.Context, req message.ModelRequest) message.ModelSt
 	last := req.Messages.At(req.Messages.Len() - 1)
 	var out []message.Chunk
 	switch {
-	case last.Label == runtime.LabelCompaction && strings.Contains(last.Text(), "fail, model"):
+	case last.Label == message.LabelCompaction && strings.Contains(last.Text(), "fail, model"):
 		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, errors.New("the model is away")) }
-	case last.Label == runtime.LabelCompaction && strings.Contains(last.Text(), "be long, model"):
+	case last.Label == message.LabelCompaction && strings.Contains(last.Text(), "be long, model"):
 		out = []message.Chunk{{Kind: message.ChunkText, Text: strings.Repeat("They talked. ", 10_000)}}
-	case last.Label == runtime.LabelCompaction:
+	case last.Label == message.LabelCompaction:
 		out = []message.Chunk{{Kind: message.ChunkText, Text: "They talked."}}
 	case last.Role == message.RoleTool:
 		out = []message.Chunk{{Kind: message.ChunkText, Text: "it answered: " + last.Result.Text()}}

@@ -28,10 +28,6 @@ func (t *Turn) CallModel(ctx context.Context, req message.ModelRequest) (message
 	return reply, nil
 }
 
-// LabelModelCall is the label of the input of the turn in which OnModelError sees the failure of
-// a model call that a hook has made.
-const LabelModelCall = "model_call"
-
 // answersFailureKey marks the context of OnModelError.
 type answersFailureKey struct{}
 
@@ -85,7 +81,7 @@ func (t *Turn) requesterOf(ctx context.Context, req message.ModelRequest) *Reque
 	if n := req.Messages.Len(); n > 0 {
 		in = req.Messages.At(n - 1)
 	}
-	in.Label = LabelModelCall
+	in.Label = message.LabelModelCall
 	r := t.thread.NewRequester(ctx, in, message.Messages{}, t.ordinal)
 	r.t.answering, r.t.cfg, r.t.hooks = t.answering, t.cfg, t.hooks
 	r.t.step = hook.NewStep(r.t.place, 1, req.Model)

@@ -58,7 +58,12 @@ func (r *Requester) Ask(model, system string, in message.Message) (message.Model
 		if reply, err = t.rewriteReply(t.ctx, reply); err != nil {
 			return reply, err
 		}
-		return reply, r.refusal(t.askAfterModel(reply))
+		v := t.askAfterModel(reply)
+		if v.Kind != hook.AnswerRetry || t.attempts.retries == maxRetries || t.ctx.Err() != nil {
+			return reply, r.refusal(v)
+		}
+		t.attempts.retries++
+		req.Messages = req.Messages.Append(ephemeral("feedback", v.Reason))
 	}
 }
 

@@ -162,7 +162,10 @@ func (m Member) marks(p PointUse) string {
 	return marks
 }
 
-func (m Member) fallsBack(p PointUse) bool { return m.Fallback && p.Kind == "contribute" }
+// fallsBack reports whether the member's fallback counts at the point.
+func (m Member) fallsBack(p PointUse) bool {
+	return m.Fallback && p.Kind == "contribute" && p.Policy != "failclosed"
+}
 
 func (p *Plan) has(point string) bool {
 	return slices.ContainsFunc(p.Members, func(m Member) bool {

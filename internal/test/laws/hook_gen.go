@@ -18,22 +18,24 @@ import (
 //
 //	#  field    acts at
 //	1  D        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	            RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	            WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	            BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~
-//	            AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	            TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	            PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	            OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~
+//	            WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	            BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	            tools: known at run time
 //	2  K        Schema Dispatch
 //	            tools: read write
 //	3  P        Schema Dispatch
 //	            tools: p_read p_write
 //	4  Q        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	            RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	            WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	            BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~
-//	            AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	            TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	            PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	            OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~
+//	            WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	            BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	            tools: known at run time
 //	5  Extra[]  all points
 //	            tools: known at run time
@@ -210,8 +212,9 @@ func (d *Owners) DispatchAll(ctx context.Context, calls []composite.Call, o *com
 //
 //	#  field  acts at
 //	1  A?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
-//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	          TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	          PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
 //	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
 //	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
 //	          AfterCompaction OnSessionEnd OnClose
@@ -227,36 +230,39 @@ func (d *Owners) DispatchAll(ctx context.Context, calls []composite.Call, o *com
 //	          AfterTurn BeforeCompaction:timeout=1s AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //	3  C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen TurnPolicy
-//	          TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
-//	          RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
-//	          RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen
-//	          BeforeTool~:failopen Approve~:failopen WrapTool RewriteResult~:failopen
-//	          AfterTool~:failopen AfterStep~:failopen OnStop~:failopen OnTurnError~:failopen AfterTurn
-//	          BeforeCompaction~:failopen AfterCompaction OnSessionEnd OnClose
+//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen
+//	          TurnPolicy:timeout=5s TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	          PromptSections:timeout=5s BeforeStep~:failopen RewriteRequest~:failopen
+//	          BeforeModel~:failopen WrapModel OnModelError~:failopen RewriteReply~:failopen
+//	          AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen BeforeTool~:failopen
+//	          Approve~:failopen WrapTool RewriteResult~:failopen AfterTool~:failopen AfterStep~:failopen
+//	          OnStop~:failopen OnTurnError~:failopen AfterTurn BeforeCompaction~:failopen
+//	          AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //	4  D?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
-//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	          TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	          PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
 //	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
 //	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
 //	          AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //	5  E?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:failclosed
-//	          TurnContext:failclosed RefineContext:failclosed TurnTools:failclosed
-//	          PromptSections:failclosed BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
-//	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
-//	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
-//	          AfterCompaction OnSessionEnd OnClose
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:failclosed,timeout=5s
+//	          TurnContext:failclosed,timeout=5s RefineContext:failclosed,timeout=5s
+//	          TurnTools:failclosed,timeout=5s PromptSections:failclosed,timeout=5s BeforeStep~
+//	          RewriteRequest~ BeforeModel~ WrapModel OnModelError~ RewriteReply~ AfterModel~
+//	          OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~
+//	          AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd
+//	          OnClose
 //	          tools: known at run time
 //	6  F?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy
-//	          TurnContext:parallel,timeout=1s RefineContext TurnTools PromptSections BeforeStep~
-//	          RewriteRequest~ BeforeModel~ WrapModel OnModelError~ RewriteReply~ AfterModel~
-//	          OnInvalidTool~ RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve~ WrapTool
-//	          RewriteResult~ AfterTool:timeout=1s AfterStep~ OnStop~ OnTurnError~ AfterTurn
-//	          BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	          TurnContext:parallel,timeout=1s RefineContext:timeout=5s TurnTools:timeout=5s
+//	          PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs:timeout=1s BeforeTool:timeout=1s
+//	          Approve~ WrapTool RewriteResult~ AfterTool:timeout=1s AfterStep~ OnStop~ OnTurnError~
+//	          AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //
 //	? may be nil, ~ is waited for without a bound
@@ -408,11 +414,12 @@ func (s *Six) DispatchAll(ctx context.Context, calls []composite.Call, o *compos
 //
 //	#    field    acts at
 //	1    A?       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: known at run time
 //	2    Core?    composite laws.Core
 //	2.1    B?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
@@ -428,7 +435,8 @@ func (s *Six) DispatchAll(ctx context.Context, calls []composite.Call, o *compos
 //	              tools: known at run time
 //	2.2    C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
 //	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen
-//	              TurnPolicy TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
+//	              TurnPolicy:timeout=5s TurnContext:timeout=5s RefineContext:timeout=5s
+//	              TurnTools:timeout=5s PromptSections:timeout=5s BeforeStep~:failopen
 //	              RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
 //	              RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen
 //	              RewriteArgs~:failopen BeforeTool~:failopen Approve~:failopen WrapTool
@@ -439,12 +447,12 @@ func (s *Six) DispatchAll(ctx context.Context, calls []composite.Call, o *compos
 //	3    Extra[]  all points
 //	              tools: known at run time
 //	4    F?       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy
-//	              TurnContext:parallel,timeout=1s RefineContext TurnTools PromptSections BeforeStep~
-//	              RewriteRequest~ BeforeModel~ WrapModel OnModelError~ RewriteReply~ AfterModel~
-//	              OnInvalidTool~ RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve~ WrapTool
-//	              RewriteResult~ AfterTool:timeout=1s AfterStep~ OnStop~ OnTurnError~ AfterTurn
-//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:parallel,timeout=1s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs:timeout=1s
+//	              BeforeTool:timeout=1s Approve~ WrapTool RewriteResult~ AfterTool:timeout=1s AfterStep~
+//	              OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: known at run time
 //
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
@@ -603,13 +611,14 @@ func (n *Nest) DispatchAll(ctx context.Context, calls []composite.Call, o *compo
 //	          AfterTurn BeforeCompaction:timeout=1s AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //	2  C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen TurnPolicy
-//	          TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
-//	          RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
-//	          RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen
-//	          BeforeTool~:failopen Approve~:failopen WrapTool RewriteResult~:failopen
-//	          AfterTool~:failopen AfterStep~:failopen OnStop~:failopen OnTurnError~:failopen AfterTurn
-//	          BeforeCompaction~:failopen AfterCompaction OnSessionEnd OnClose
+//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen
+//	          TurnPolicy:timeout=5s TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	          PromptSections:timeout=5s BeforeStep~:failopen RewriteRequest~:failopen
+//	          BeforeModel~:failopen WrapModel OnModelError~:failopen RewriteReply~:failopen
+//	          AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen BeforeTool~:failopen
+//	          Approve~:failopen WrapTool RewriteResult~:failopen AfterTool~:failopen AfterStep~:failopen
+//	          OnStop~:failopen OnTurnError~:failopen AfterTurn BeforeCompaction~:failopen
+//	          AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //
 //	? may be nil, ~ is waited for without a bound

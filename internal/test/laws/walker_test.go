@@ -31,7 +31,6 @@ var mistakes = []struct{ what, law, file, text, instead string }{
 	{"a parallel contributor has no fallback", "TestLaws1To4", "collect.go", "p.items = c.fallback(p.by)", "p.items = nil"},
 	{"a fallback is asked for another point", "TestLaws1To4", "point_gen.go", "return f.RefineContext", "return f.TurnContext"},
 	{"a contributor has no default timeout", "TestLaws1To4", "composite.go", "return point.InfoOf(p).Timeout", "return 0"},
-	{"the default timeout beats the tag", "TestLaws1To4", "composite.go", "return max(0, time.Duration(set))", "return max(0, time.Duration(set), point.InfoOf(p).Timeout)"},
 	{"a composite has the default timeout of one member", "TestLaw14", "composite.go", "set != 0 || ok {", "set != 0 || ok && false {"},
 	{"what opens is not closed in reverse", "TestLaw5|TestLaws1To4", "entry.go", "slices.Reverse", "_ = slices.Clone"},
 	{"tools lose their prefix", "TestLaw8", "walk_hook.go", "prefixed(m.prefix, m.hook.Schema())", `prefixed("", m.hook.Schema())`},

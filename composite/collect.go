@@ -73,15 +73,11 @@ func (c *collect[T]) fallback(m *Member) []T {
 	if err == nil {
 		return items
 	}
-	f := &hook.Failure{Subsystem: m.Path, Point: c.point}
-	switch err := err.(type) {
-	case late:
-		f.Late, f.Err = true, fmt.Errorf("no fallback within %s", fallbackTimeout)
-	case *hook.Failure:
-		f.Panic, f.Stack, f.Err = err.Panic, err.Stack, fmt.Errorf("its fallback: %w", err.Err)
-	default:
-		f.Err = fmt.Errorf("its fallback: %w", err)
+	f := newFailure(c.point, m.Path, err, false)
+	if f.Late { // no tag changes this time
+		f.Err = fmt.Errorf("no answer within %s", fallbackTimeout)
 	}
+	f.Err = fmt.Errorf("its fallback: %w", f.Err)
 	c.failures = append(c.failures, fault{Failure: f})
 	return nil
 }

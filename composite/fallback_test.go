@@ -172,7 +172,7 @@ func TestFallbackThatFails(t *testing.T) {
 	}{
 		{"panics", "A: PromptSections: its fallback: panic: worse", func() { panic("worse") }, 0},
 		{"ends its goroutine", "A: PromptSections: its fallback: it ended its goroutine", runtime.Goexit, 0},
-		{"is late", "A: PromptSections: no fallback within 1s", func() { time.Sleep(time.Minute) }, 1},
+		{"is late", "A: PromptSections: its fallback: no answer within 1s", func() { time.Sleep(time.Minute) }, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

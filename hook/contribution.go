@@ -30,11 +30,10 @@ type Fallback interface {
 
 // Contributions has contributions by the name of their point.
 type Contributions struct {
-	TurnPolicy     []Policy
-	TurnContext    []ContextBlock
-	RefineContext  []ContextBlock
-	TurnTools      []ToolChange
-	PromptSections []PromptSection
+	TurnPolicy                 []Policy
+	TurnContext, RefineContext []ContextBlock
+	TurnTools                  []ToolChange
+	PromptSections             []PromptSection
 }
 
 // Attached is part of every contribution. A contribution may have nothing else.

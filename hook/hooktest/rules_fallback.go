@@ -1,8 +1,9 @@
 package hooktest
 
 import (
-	"fmt"
+	"context"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,39 +42,27 @@ func (p *probe) misnamedFallback(s *subject) {
 		return
 	}
 	_, has := reflect.TypeOf(s.hook).MethodByName("Fallback")
-	for at := range point.Of(s.hook).All() {
-		if has && point.InfoOf(at).Kind == "contribute" {
-			p.failf("Fallback is never called, because it is not Fallback(turn *hook.Turn) hook.Contributions")
-			return
-		}
+	if has && slices.ContainsFunc(askersOf(s.hook), asker.contributes) {
+		p.failf("Fallback is never called, because it is not Fallback(turn *hook.Turn) hook.Contributions")
 	}
 }
 
+func (a asker) contributes() bool { return point.InfoOf(a.point).Kind == "contribute" }
+
 // fallback calls Fallback as a composite does; false reports a failure.
 func (p *probe) fallback(f hook.Fallback, turn *hook.Turn) (hook.Contributions, bool) {
-	type end struct {
-		value    hook.Contributions
-		panicked string
-	}
-	ended := make(chan end, 1)
-	go func() {
-		var e end
-		defer func() {
-			if v := recover(); v != nil {
-				e.panicked = fmt.Sprint(v)
-			}
-			ended <- e
-		}()
-		e.value = f.Fallback(turn)
-	}()
+	a := asker{call: func(context.Context, hook.Hook, *scene) (any, error) { return f.Fallback(turn), nil }}
+	ended := make(chan response, 1)
+	go func() { ended <- a.ask(p.ctx, nil, nil) }()
 	timer := time.NewTimer(fallbackBound)
 	defer timer.Stop()
 	select {
-	case e := <-ended:
-		if e.panicked != "" {
-			p.failf("Fallback panicked: %s", e.panicked)
+	case got := <-ended:
+		if got.panicked != "" {
+			p.failf("Fallback panicked: %s", got.panicked)
+			return hook.Contributions{}, false
 		}
-		return e.value, e.panicked == ""
+		return got.value.(hook.Contributions), true
 	case <-timer.C:
 		p.failf("Fallback did not return within %v; a composite waits no longer", fallbackBound)
 		return hook.Contributions{}, false
@@ -107,7 +96,7 @@ func (p *probe) usableFallback(s *subject, all hook.Contributions) {
 // detector sees what both use.
 func (p *probe) fallbackBeside(s *subject, f hook.Fallback) {
 	for _, a := range askersOf(s.hook) {
-		if point.InfoOf(a.point).Kind != "contribute" {
+		if !a.contributes() {
 			continue
 		}
 		scene := s.scene("1", "hello")

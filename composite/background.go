@@ -2,7 +2,6 @@ package composite
 
 import (
 	"context"
-	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/point"
@@ -38,7 +37,7 @@ func (c *Composite) findBackground(path string, out *[]InBackground) {
 		for _, use := range m.tag.Points {
 			p := pointNamed(use.Name)
 			if use.Mode == "background" && m.points.Has(p) {
-				as := Member{Path: full, Policy: m.policy(p), Timeout: time.Duration(use.Timeout), late: c.late}
+				as := Member{Path: full, Policy: m.policy(p), Timeout: m.timeout(p), late: c.late}
 				*out = append(*out, InBackground{c.origin, m.path, full, m.hook, p, as, c.visibility(m, p)})
 			}
 		}

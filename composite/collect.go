@@ -3,6 +3,8 @@ package composite
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/sourcegraph/conc"
 
@@ -18,7 +20,10 @@ type Contribution[T any] interface {
 // that start has started.
 type collect[T Contribution[T]] struct {
 	walk
-	err error
+	turn *hook.Turn
+	// ready reads the contributions to this point from those of a fallback.
+	ready func(hook.Contributions) []T
+	err   error
 	// parts are in the order of the calls.
 	parts   []*part[T]
 	running *conc.WaitGroup
@@ -42,9 +47,39 @@ func (c *collect[T]) add(items []T, err error) {
 }
 
 func (c *collect[T]) fail(err error, panicked bool) {
-	if f, closed := c.fault(err, panicked); closed && c.err == nil {
+	f, closed := c.fault(err, panicked)
+	switch {
+	case !closed:
+		c.add(c.fallback(c.current), nil)
+	case c.err == nil:
 		c.err = f
 	}
+}
+
+// fallbackTimeout is how long a fallback may take. Its values are ready, so only one that waits
+// for its own late hook needs longer.
+const fallbackTimeout = time.Second
+
+// fallback returns the contributions of the failed member's fallback; nil if it has none. A
+// failure of the fallback is a failure of the member.
+func (c *collect[T]) fallback(m *Member) []T {
+	if m.fallback == nil {
+		return nil
+	}
+	turn, ready := c.turn, c.ready
+	items, err := timed(context.Background(), &Member{Timeout: fallbackTimeout, late: m.late}, c.point, func(context.Context) ([]T, error) {
+		return ready(m.fallback.Fallback(turn)), nil
+	})
+	if err == nil {
+		return items
+	}
+	f := newFailure(c.point, m.Path, err, false)
+	if f.Late { // no tag changes this time
+		f.Err = fmt.Errorf("no answer within %s", fallbackTimeout)
+	}
+	f.Err = fmt.Errorf("its fallback: %w", f.Err)
+	c.failures = append(c.failures, fault{Failure: f})
+	return nil
 }
 
 // start calls the current member concurrently with those after it.
@@ -88,7 +123,10 @@ func (c *collect[T]) wait() {
 		f := newFailure(c.point, p.by.Path, p.err, false)
 		_, inner := p.err.(*hook.Failure)
 		c.failures = append(c.failures, fault{f, inner})
-		if p.by.closed(c.point, p.err) && c.err == nil {
+		switch p.items = nil; {
+		case !p.by.closed(c.point, p.err):
+			p.items = c.fallback(p.by)
+		case c.err == nil:
 			c.err = f
 		}
 	}

@@ -260,6 +260,7 @@ func specOf(f Field) (plan.Spec, error) {
 	if c, ok := h.(*Composite); ok {
 		s.Composite = c.Plan()
 	}
+	_, s.Fallback = f.Hook.(hook.Fallback)
 	has := point.Of(h)
 	s.Points = planPoints(func(p hook.Point, _ point.Info) bool { return has.Has(p) })
 	s.Maybe = planPoints(ofFacade)
@@ -437,7 +438,17 @@ func everyPoint(hook.Point, point.Info) bool { return true }
 func ofFacade(_ hook.Point, info point.Info) bool { return info.Kind == "facade" }
 
 func (m *member) as(p hook.Point) Member {
-	return Member{Path: m.path, Policy: m.policy(p), Timeout: time.Duration(m.tag.At(p.String()).Timeout)}
+	return Member{Path: m.path, Policy: m.policy(p), Timeout: m.timeout(p)}
+}
+
+// timeout returns the member's timeout at the point; 0 is none. A composite has no default,
+// because its members have theirs.
+func (m *member) timeout(p hook.Point) time.Duration {
+	set := m.tag.At(p.String()).Timeout
+	if _, ok := m.hook.(*Composite); set != 0 || ok {
+		return max(0, time.Duration(set))
+	}
+	return point.InfoOf(p).Timeout
 }
 
 func (m *member) policy(p hook.Point) Policy {

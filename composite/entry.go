@@ -38,7 +38,10 @@ func (c *Composite) link() {
 
 func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
 	if c.own.Has(p) {
-		return []entry[H]{{hook: c.self.(H), index: atSelf, plain: c.rec == nil}}
+		e := entry[H]{hook: c.self.(H), index: atSelf, plain: c.rec == nil}
+		e.as.late = c.late
+		e.as.fallback, _ = c.self.(hook.Fallback)
+		return []entry[H]{e}
 	}
 	var out []entry[H]
 	for i := range c.members {
@@ -49,6 +52,7 @@ func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
 		}
 		e := entry[H]{hook: h, as: m.as(p), index: i}
 		e.as.late = c.late
+		e.as.fallback, _ = m.given.(hook.Fallback)
 		if m.overrides(p) {
 			e.hook = m.hook.(*Composite).self.(H)
 		}

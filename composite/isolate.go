@@ -19,6 +19,8 @@ type Member struct {
 	Timeout time.Duration
 
 	late *lateCount
+	// fallback is the member itself if it has one; nil if not.
+	fallback hook.Fallback
 }
 
 // Policy is a fail policy; the zero Policy is the point's default.

@@ -116,27 +116,27 @@ func (c *Composite) BeforeTurn(ctx context.Context, turn *hook.Turn, in message.
 
 // TurnPolicy implements [hook.TurnPolicy].
 func (c *Composite) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
-	return contribute(ctx, c, point.TurnPolicy, c.entries.turnPolicy, turn, hook.TurnPolicy.TurnPolicy)
+	return contribute(ctx, c, point.TurnPolicy, c.entries.turnPolicy, turn, hook.TurnPolicy.TurnPolicy, func(f hook.Contributions) []hook.Policy { return f.TurnPolicy })
 }
 
 // TurnContext implements [hook.TurnContext].
 func (c *Composite) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
-	return contribute(ctx, c, point.TurnContext, c.entries.turnContext, turn, hook.TurnContext.TurnContext)
+	return contribute(ctx, c, point.TurnContext, c.entries.turnContext, turn, hook.TurnContext.TurnContext, func(f hook.Contributions) []hook.ContextBlock { return f.TurnContext })
 }
 
 // RefineContext implements [hook.RefineContext].
 func (c *Composite) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
-	return contribute(ctx, c, point.RefineContext, c.entries.refineContext, turn, hook.RefineContext.RefineContext)
+	return contribute(ctx, c, point.RefineContext, c.entries.refineContext, turn, hook.RefineContext.RefineContext, func(f hook.Contributions) []hook.ContextBlock { return f.RefineContext })
 }
 
 // TurnTools implements [hook.TurnTools].
 func (c *Composite) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
-	return contribute(ctx, c, point.TurnTools, c.entries.turnTools, turn, hook.TurnTools.TurnTools)
+	return contribute(ctx, c, point.TurnTools, c.entries.turnTools, turn, hook.TurnTools.TurnTools, func(f hook.Contributions) []hook.ToolChange { return f.TurnTools })
 }
 
 // PromptSections implements [hook.PromptSections].
 func (c *Composite) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
-	return contribute(ctx, c, point.PromptSections, c.entries.promptSections, turn, hook.PromptSections.PromptSections)
+	return contribute(ctx, c, point.PromptSections, c.entries.promptSections, turn, hook.PromptSections.PromptSections, func(f hook.Contributions) []hook.PromptSection { return f.PromptSections })
 }
 
 // BeforeStep implements [hook.BeforeStep]. The error is always nil.

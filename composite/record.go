@@ -77,11 +77,11 @@ func (r *run) in(w *walk) *run {
 	return r
 }
 
-// end emits the run. A new failure in w is the member's.
+// end emits the run. The first new failure in w is the member's; another is its fallback's.
 func (r *run) end(ctx context.Context, w *walk, host hook.Host) {
 	late := false
 	if len(w.failures) > r.failures {
-		f := w.failures[len(w.failures)-1]
+		f := w.failures[r.failures]
 		r.failed(ctx, f.Failure)
 		late = f.Late && !f.inner
 	}
@@ -170,8 +170,8 @@ func rewritten[T any](ctx context.Context, r *run, f *fold[T], host hook.Host) {
 	r.end(ctx, &f.walk, host)
 }
 
-// contributed ends the run of a contributor. Its contributions are at index before of
-// all.parts, if it added any.
+// contributed ends the run of a contributor. Its contributions, or those of its fallback, are
+// at index before of all.parts, if it added any.
 func contributed[T Contribution[T]](ctx context.Context, r *run, all *collect[T], before int, host hook.Host) {
 	if len(all.parts) > before {
 		r.added(event.Digest(all.parts[before].items))
@@ -209,7 +209,8 @@ func (r parallelRun[T]) end(ctx context.Context, host hook.Host) {
 			r.Duration, late = r.as.Timeout, !inner
 		}
 		r.failed(ctx, f)
-	} else if len(r.part.items) > 0 {
+	}
+	if len(r.part.items) > 0 {
 		r.added(event.Digest(r.part.items))
 	}
 	r.emit(ctx, host, late)

@@ -199,6 +199,7 @@ func (t *Table) plan() *plan.Plan {
 		o, _ := r.options()
 		specs[i] = plan.Spec{Field: r.Field, Type: r.Type, Options: o, Group: r.IsGroup, Dynamic: r.Dynamic, Tools: r.Tools, Open: r.Points == 0}
 		specs[i].Points = planPoints(func(p hook.Point, _ point.Info) bool { return r.Points.Has(p) })
+		_, specs[i].Fallback = r.Hook.(hook.Fallback)
 		if g, ok := r.zero().(composer); ok {
 			specs[i].Composite = g.Compose().Plan()
 		}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 )
@@ -35,9 +36,14 @@ func (l *lateCount) add(n int64) {
 }
 
 // late is the error of a hook that has not answered in time.
-type late struct{ after time.Duration }
+type late struct {
+	after time.Duration
+	point hook.Point
+}
 
-func (l late) Error() string { return fmt.Sprintf("no answer within %s", l.after) }
+func (l late) Error() string {
+	return fmt.Sprintf("no answer within %s; a field's tag or a layer changes that:  %s: timeout=…", plan.Duration(l.after), l.point)
+}
 
 // Is makes errors.Is match context.DeadlineExceeded.
 func (late) Is(target error) bool { return target == context.DeadlineExceeded }
@@ -106,7 +112,7 @@ func timed[T any](ctx context.Context, m *Member, point hook.Point, call func(co
 		a.abandon()
 	}
 	var none T
-	return none, late{m.Timeout}
+	return none, late{m.Timeout, point}
 }
 
 // abandon counts the hook as late, unless it has just returned.

@@ -129,9 +129,10 @@ func rewriteWith[H any, P place, V any](ctx context.Context, c *Composite, f *fo
 	}
 }
 
-func contribute[H any, P place, T Contribution[T]](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at P,
-	call func(H, context.Context, P) ([]T, error)) ([]T, error) {
-	all := collect[T]{walk: walk{point: p}}
+// contribute gathers the contributions to a point. ready reads those of a fallback.
+func contribute[H any, T Contribution[T]](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at *hook.Turn,
+	call func(H, context.Context, *hook.Turn) ([]T, error), ready func(hook.Contributions) []T) ([]T, error) {
+	all := collect[T]{walk: walk{point: p}, turn: at, ready: ready}
 	var parallel []parallelRun[T]
 	for i := range entries {
 		e := &entries[i]
@@ -157,15 +158,15 @@ func contribute[H any, P place, T Contribution[T]](ctx context.Context, c *Compo
 	return all.contributed()
 }
 
-func add[H, P any, T Contribution[T]](ctx context.Context, all *collect[T], h H, at P, call func(H, context.Context, P) ([]T, error)) {
+func add[H any, T Contribution[T]](ctx context.Context, all *collect[T], h H, at *hook.Turn, call func(H, context.Context, *hook.Turn) ([]T, error)) {
 	defer all.recover()
 	all.add(call(h, ctx, at))
 }
 
 // contributeWith is contribute for one member that is not plain. It returns the run of a
 // parallel member, if runs are recorded.
-func contributeWith[H any, P place, T Contribution[T]](ctx context.Context, c *Composite, all *collect[T], e *entry[H], at P,
-	call func(H, context.Context, P) ([]T, error)) *parallelRun[T] {
+func contributeWith[H any, T Contribution[T]](ctx context.Context, c *Composite, all *collect[T], e *entry[H], at *hook.Turn,
+	call func(H, context.Context, *hook.Turn) ([]T, error)) *parallelRun[T] {
 	if !c.matches(e.index, at) {
 		return nil
 	}
@@ -184,7 +185,7 @@ func contributeWith[H any, P place, T Contribution[T]](ctx context.Context, c *C
 		return &parallelRun[T]{r, all.parts[before]}
 	}
 	p := all.point
-	add(ctx, all, e.hook, at, func(H, context.Context, P) ([]T, error) { return timed(ctx, &e.as, p, callMember) })
+	add(ctx, all, e.hook, at, func(H, context.Context, *hook.Turn) ([]T, error) { return timed(ctx, &e.as, p, callMember) })
 	if r != nil {
 		contributed(ctx, r, all, before, at.Host())
 	}

@@ -13,6 +13,29 @@ import (
 // and plan order among equals, merges those with one id, and cuts those beyond the budget,
 // with a [Diagnostic] that holds no values.
 
+// Fallback is optional for a hook that contributes. Its contributions take the place of those
+// that failed or were late.
+//
+// Fallback is called after the failure of one of the hook's contributing points, if the fail
+// policy there is open, and only the contributions of that point count. The failure is reported
+// as without a Fallback. The values must be ready: Fallback has no context and does no I/O.
+// After a late hook it takes no lock that the hook holds, because the hook still runs. For
+// the same turn it returns the same values. The composite waits for it for at most a second;
+// if it panics or is late, that is reported too, and the turn continues without the
+// contributions. The caller does not change the slices. A composite needs none, because the
+// fallbacks of its members count.
+type Fallback interface {
+	Fallback(turn *Turn) Contributions
+}
+
+// Contributions has contributions by the name of their point.
+type Contributions struct {
+	TurnPolicy                 []Policy
+	TurnContext, RefineContext []ContextBlock
+	TurnTools                  []ToolChange
+	PromptSections             []PromptSection
+}
+
 // Attached is part of every contribution. A contribution may have nothing else.
 type Attached struct {
 	// Diagnostics are emitted as events.

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,10 +161,7 @@ func (f *Failure) Error() string { return fmt.Sprintf("%s: %s: %v", f.Subsystem,
 
 // Public names the place without the cause.
 func (f *Failure) Public() string {
-	name, failed := f.Subsystem, "failed"
-	if name == "" {
-		name = "a hook"
-	}
+	name, failed := cmp.Or(f.Subsystem, "a hook"), "failed"
 	if f.Late {
 		failed = "did not answer in time"
 	}
@@ -204,13 +202,7 @@ func (f *Failure) Event() Event {
 
 // under joins the path of a field and a path inside it, which may be an index.
 func under(owner, inner string) string {
-	switch {
-	case inner == "":
-		return owner
-	case owner == "":
-		return inner
-	}
-	if inner[0] == '[' {
+	if owner == "" || inner == "" || inner[0] == '[' {
 		return owner + inner
 	}
 	return owner + "." + inner

@@ -8,8 +8,8 @@ import (
 
 // A point is a moment of the lifecycle at which hooks may act: a one-method
 // interface. This file declares all points except the methods of [Hook]. The
-// directive above each names its kind, its combination rule and its default fail
-// policy. The tables of the generator and the composites, the function adapters and
+// directive above each names its kind, its combination rule, its default fail
+// policy and its default timeout, if it has one. The tables of the generator and the composites, the function adapters and
 // the documentation are generated from it.
 //
 // Contributors add values, which the runtime merges and keeps within a budget.
@@ -54,19 +54,20 @@ type BeforeTurn interface {
 
 // TurnPolicy contributes policies: named settings of this turn that other hooks read
 // with [Turn.Contributed]. Called once a turn, before all other contributions.
-// Open: the turn continues without them. A tag may make it closed: then the turn is
-// rejected.
+// Open: the turn continues without them, or with the hook's [Fallback]. A tag may make
+// it closed: then the turn is rejected.
 //
-//hook:point contribute union failopen
+//hook:point contribute union failopen timeout=5s
 type TurnPolicy interface {
 	TurnPolicy(ctx context.Context, turn *Turn) ([]Policy, error)
 }
 
 // TurnContext contributes blocks of context, which the model gets in this turn in
 // addition to the history. They are labelled and never stored. Called once a turn,
-// after the policies are merged. Open: the turn continues without them.
+// after the policies are merged. Open: the turn continues without them, or with the
+// hook's [Fallback].
 //
-//hook:point contribute union failopen
+//hook:point contribute union failopen timeout=5s
 type TurnContext interface {
 	TurnContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
 }
@@ -74,27 +75,27 @@ type TurnContext interface {
 // RefineContext contributes more blocks of context, after those of TurnContext.
 // [Turn.Contributed] has these, the rest of the budget and the recall plan. A block
 // replaces an earlier one with the same domain and id. Called once a turn. Open: the
-// turn continues without them.
+// turn continues without them, or with the hook's [Fallback].
 //
-//hook:point contribute union failopen
+//hook:point contribute union failopen timeout=5s
 type RefineContext interface {
 	RefineContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
 }
 
 // TurnTools contributes changes to the agent's tools for this turn: it hides and adds
 // tools, by their public names. Called once a turn. Open: the turn continues without
-// them.
+// them, or with the hook's [Fallback].
 //
-//hook:point contribute union failopen
+//hook:point contribute union failopen timeout=5s
 type TurnTools interface {
 	TurnTools(ctx context.Context, turn *Turn) ([]ToolChange, error)
 }
 
 // PromptSections contributes sections to the system prompt of this turn, after the
 // agent's own. Called once a turn, last of the contributions. Open: the turn continues
-// without them.
+// without them, or with the hook's [Fallback].
 //
-//hook:point contribute union failopen
+//hook:point contribute union failopen timeout=5s
 type PromptSections interface {
 	PromptSections(ctx context.Context, turn *Turn) ([]PromptSection, error)
 }

@@ -281,10 +281,10 @@ func TestSpecAHookThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 
 func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how string, journal bool) {
 	h := newHangs(at, kind)
-	const grace = time.Second
+	const grace, limit = time.Second, 3 * time.Second // together less than the default timeout of contributors
 	cfg := hook.AgentConfig{Name: "a"}
 	if how == "deadline" {
-		cfg.Limits.Time = time.Hour
+		cfg.Limits.Time = limit
 	}
 	w := startWith(t, m, cfg, &runtime.Options{Calls: runtime.Calls{Grace: grace}, Store: mem.New(&mem.Options{Journal: journal})}, h.hooks()...)
 	f := follow(t, w)
@@ -310,7 +310,7 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 		stop()
 		go func() { closed <- w.rt.Close(over) }()
 	case "deadline":
-		time.Sleep(time.Hour)
+		time.Sleep(limit)
 	}
 	at0 = time.Now()
 	took := (<-ended).Sub(at0)

@@ -13,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -538,7 +540,16 @@ func TestATurnWithoutContributionsPaysForNone(t *testing.T) {
 			}
 		})
 	}
-	none, silent := turn(hook.Nop{}), turn(&adds{})
+	unlimited := composite.Field{Name: "A", Hook: &adds{}}
+	for p, info := range point.All() {
+		if info.Kind == "contribute" {
+			unlimited.Options.Points = append(unlimited.Options.Points, plan.PointUse{Name: p.String(), Timeout: plan.NoTimeout})
+		}
+	}
+	c, err := composite.Of("Unlimited", unlimited)
+	require.NoError(t, err)
+	none, silent, timed := turn(hook.Nop{}), turn(c), turn(&adds{})
 	assert.LessOrEqual(t, silent, none+3, "hooks that contribute nothing: the place is told twice of what is left")
-	t.Logf("allocations: without the points %v, with silent ones %v", none, silent)
+	assert.LessOrEqual(t, timed, silent+5*13, "each of five has a goroutine, a context and two timers of its own")
+	t.Logf("allocations: without the points %v, with silent ones %v, and with a timeout %v", none, silent, timed)
 }

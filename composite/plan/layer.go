@@ -384,7 +384,7 @@ func (p *Plan) needed(m Member, path string) []Problem {
 // looser reports whether a gate with o lets more through than with u: it fails open, or
 // fails open sooner.
 func (o PointUse) looser(u PointUse) bool {
-	return o.Policy == "failopen" && (u.Policy != "failopen" || o.Timeout > 0 && (u.Timeout == 0 || o.Timeout < u.Timeout))
+	return o.Policy == "failopen" && (u.Policy != "failopen" || o.Timeout > 0 && (u.Timeout <= 0 || o.Timeout < u.Timeout))
 }
 
 // Member returns the member of that name; the zero Member if there is none.

@@ -40,6 +40,8 @@ type Spec struct {
 	Dynamic bool
 	// Group: the field is a slice of hooks.
 	Group bool
+	// Fallback: the member has a hook.Fallback.
+	Fallback bool
 	// Composite is the plan of the member itself, if it is a composite.
 	Composite *Plan
 }
@@ -60,11 +62,13 @@ type Plan struct {
 
 // Member is one field in the plan.
 type Member struct {
-	Field    string   `json:"field"`
-	Type     string   `json:"type"`
-	Optional bool     `json:"optional,omitzero"`
-	Dynamic  bool     `json:"dynamic,omitzero"`
-	Group    bool     `json:"group,omitzero"`
+	Field    string `json:"field"`
+	Type     string `json:"type"`
+	Optional bool   `json:"optional,omitzero"`
+	Dynamic  bool   `json:"dynamic,omitzero"`
+	Group    bool   `json:"group,omitzero"`
+	// Fallback: the member has contributions ready for its failure (hook.Fallback).
+	Fallback bool     `json:"fallback,omitzero"`
 	Prefix   string   `json:"prefix,omitzero"`
 	Requires []string `json:"requires,omitzero"`
 	// Only and Without are the points at which a member with unknown points is called, or
@@ -152,7 +156,7 @@ func Errors(problems []Problem) []Problem {
 func member(s Spec) Member {
 	m := Member{
 		Field: s.Field, Type: s.Type, Optional: s.Options.Optional, Dynamic: (s.Dynamic || s.Options.Dynamic) && s.offers(),
-		Group: s.Group, Prefix: s.Options.Prefix, Requires: s.Options.Requires, Composite: s.Composite,
+		Group: s.Group, Fallback: s.Fallback, Prefix: s.Options.Prefix, Requires: s.Options.Requires, Composite: s.Composite,
 	}
 	for _, t := range s.tools() {
 		m.Tools = append(m.Tools, s.Options.Prefix+t)
@@ -171,6 +175,9 @@ func member(s Spec) Member {
 		use.Kind = p.Kind
 		if use.Policy == "" && !p.Closed && (p.Kind == "decide" || p.Kind == "rewrite") {
 			use.Policy = "failopen"
+		}
+		if use.Timeout == 0 && s.Composite == nil { // the members of a composite have their own
+			use.Timeout = Duration(p.Timeout)
 		}
 		m.Points = append(m.Points, use)
 	}

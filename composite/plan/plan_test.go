@@ -22,7 +22,7 @@ func spec(t *testing.T, name, tag string, tools ...string) plan.Spec {
 	return plan.Spec{Field: name, Type: "*p." + name, Options: o, Tools: tools, Open: true}
 }
 
-// points are some of each kind; those of package hook have no contributor yet.
+// points are some of each kind.
 var points = []plan.Point{
 	{Name: "Schema", Kind: "facade", Combine: "union"},
 	{Name: "SystemPrompt", Kind: "facade", Combine: "join", Place: "AgentConfig"},
@@ -31,7 +31,7 @@ var points = []plan.Point{
 	{Name: "Preprocess", Kind: "facade", Combine: "fold", Place: "Turn"},
 	{Name: "Dispatch", Kind: "facade", Combine: "first", Place: "ToolCall"},
 	{Name: "OnEvent", Kind: "facade", Combine: "each", Place: "Event"},
-	{Name: "TurnContext", Kind: "contribute", Combine: "union", Place: "Turn"},
+	{Name: "TurnContext", Kind: "contribute", Combine: "union", Timeout: 5 * time.Second, Place: "Turn"},
 	{Name: "RewriteArgs", Kind: "rewrite", Combine: "fold", Closed: true, Place: "ToolCall"},
 	{Name: "RewriteReply", Kind: "rewrite", Combine: "fold", Closed: true, Place: "Step"},
 	{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true, Place: "ToolCall"},
@@ -246,6 +246,9 @@ func TestParseTagProblems(t *testing.T) {
 		{"optional; failopen", "stands after a point", ""},
 		{"BeforeTool: timeout=30", `timeout wants a duration, got "30"`, "timeout=30s"},
 		{"BeforeTool: timeout=-1s", `timeout wants a duration, got "-1s"`, "timeout=2m"},
+		{"TurnContext: timeout=0", `timeout wants a duration, got "0"`, "timeout=none"},
+		{"TurnContext: timeout=0s", `timeout wants a duration, got "0s"`, "timeout=none"},
+		{"TurnContext: timeout=-1ns", `timeout wants a duration, got "-1ns"`, "timeout=2m"},
 		{"BeforeTool: timeout", "timeout wants a value, as in timeout=2m", ""},
 		{"BeforeTool: visibility=admin", `not "admin"`, "the words are internal, debug, audit, user"},
 		{"BeforeTool: visibility=adit", `not "adit"`, `did you mean "audit"?`},

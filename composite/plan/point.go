@@ -19,6 +19,8 @@ type Point struct {
 	Bracket bool
 	// Closed is the default fail policy.
 	Closed bool
+	// Timeout is how long a hook may take if its tag does not say; 0 is no limit.
+	Timeout time.Duration
 	// Place is the name of the type of the point's place, such as ToolCall or Turn; "" for
 	// none.
 	Place string
@@ -163,7 +165,8 @@ type PointUse struct {
 	// Policy is failopen or failclosed if it is not the point's default, and failopen for
 	// every decider and rewriter that fails open; otherwise "".
 	Policy string `json:"policy,omitzero"`
-	// Timeout is how long the hook may take; 0 is no limit.
+	// Timeout is how long the hook may take. In options 0 is the point's default; in a plan
+	// 0 and [NoTimeout] are no limit.
 	Timeout Duration `json:"timeout,omitzero"`
 	// Mode is record, background or parallel; "" is blocking.
 	Mode string `json:"mode,omitzero"`
@@ -174,7 +177,7 @@ type PointUse struct {
 
 // Unbounded reports whether the turn waits for the hook without a limit.
 func (u PointUse) Unbounded() bool {
-	return u.Timeout == 0 && (u.Kind == "decide" || u.Kind == "rewrite")
+	return u.Timeout <= 0 && (u.Kind == "decide" || u.Kind == "rewrite" || u.Kind == "contribute")
 }
 
 // Options returns the policies in the form of a tag, "failopen,timeout=2m".
@@ -211,11 +214,20 @@ func (u PointUse) over(d PointUse) PointUse {
 	return u
 }
 
-// Duration is a time.Duration with the text form of tags: 2m, 800ms.
+// Duration is a time.Duration with the text form of tags: 2m, 800ms, or none for
+// [NoTimeout].
 type Duration time.Duration
+
+// NoTimeout is the timeout none: the hook may take as long as it likes.
+const NoTimeout Duration = -1
+
+const noTimeout = "none"
 
 // String returns the duration without parts that are zero.
 func (d Duration) String() string {
+	if d == NoTimeout {
+		return noTimeout
+	}
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
@@ -231,6 +243,10 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 
 // UnmarshalText reads the text of MarshalText.
 func (d *Duration) UnmarshalText(text []byte) error {
+	if string(text) == noTimeout {
+		*d = NoTimeout
+		return nil
+	}
 	v, err := time.ParseDuration(string(text))
 	*d = Duration(v)
 	return err

@@ -325,6 +325,58 @@ func TestPlanShowsPolicies(t *testing.T) {
 	assert.Contains(t, string(data), `"timeout":"1h30m"`)
 }
 
+// A plan shows the timeout that counts at points with a default, marks contributors without one, and those with a fallback. A
+// composite has no default: its members have theirs.
+func TestPlanShowsDefaultTimeouts(t *testing.T) {
+	spare := part(t, "Spare", "TurnContext: timeout=2s", "BeforeTool TurnContext")
+	spare.Fallback = true
+	inner, problems := plan.Build("p.Core", []plan.Spec{spare})
+	require.Empty(t, problems)
+	core := part(t, "Core", "", "TurnContext")
+	core.Composite = inner
+	late := part(t, "Late", "TurnContext: timeout=none", "TurnContext")
+	late.Fallback = true
+	p, problems := plan.Build("p.T", []plan.Spec{part(t, "A", "TurnContext: failclosed", "TurnContext"), late, core})
+	require.Empty(t, problems)
+	assert.Equal(t, `#    field    acts at
+1    A        TurnContext:failclosed,timeout=5s
+2    Late     TurnContext~^:timeout=none
+3    Core     composite p.Core
+3.1    Spare  BeforeTool~ TurnContext^:timeout=2s
+
+~ is waited for without a bound, ^ has a fallback
+`, p.Text())
+
+	data, err := json.Marshal(p)
+	require.NoError(t, err)
+	var back plan.Plan
+	require.NoError(t, json.Unmarshal(data, &back))
+	assert.Equal(t, *p, back)
+	assert.Contains(t, string(data), `"timeout":"none"`)
+
+	for setting, want := range map[string]string{
+		"TurnContext: timeout=none": "TurnContext~:failclosed,timeout=none", "TurnContext: timeout=9s": "TurnContext:failclosed,timeout=9s", "TurnContext: failopen": "TurnContext:failopen,timeout=5s",
+	} {
+		s, problems := plan.ParseSetting("A", setting, points)
+		require.Empty(t, problems)
+		layered, problems := p.Layered([]plan.Setting{s})
+		require.Empty(t, problems)
+		assert.Equal(t, want, layered.Member("A").Acts())
+	}
+}
+
+// A gate that fails open after some time lets more through than one that waits for its answer.
+func TestAGateWithoutATimeoutIsStricter(t *testing.T) {
+	build := func(tag string) *plan.Plan {
+		p, problems := plan.Build("p.T", []plan.Spec{part(t, "A", tag, "BeforeTool")})
+		require.Empty(t, problems)
+		return p
+	}
+	waits, gives := build("BeforeTool: failopen,timeout=none"), build("BeforeTool: failopen,timeout=2s")
+	assert.Equal(t, "A at BeforeTool", waits.Beyond(gives))
+	assert.Empty(t, gives.Beyond(waits))
+}
+
 func TestDuration(t *testing.T) {
 	for _, want := range []string{"2m", "800ms", "1h", "1h30m", "1h0m5s", "10s", "100m", "20h"} {
 		d, err := time.ParseDuration(want)

@@ -121,7 +121,8 @@ func (m Member) Open() bool {
 
 // Acts returns the points of the member in one line, each with the options of its tag,
 // "Schema BeforeTool:failopen". A composite has only points that none of its members has. ~
-// marks points at which the turn waits for the hook without a limit.
+// marks points at which the turn waits for the hook without a limit, and ^ those at which it
+// has a fallback.
 func (m Member) Acts() string {
 	var parts []string
 	switch {
@@ -140,17 +141,30 @@ func (m Member) Acts() string {
 		parts = append(parts, "composite "+m.Composite.Type)
 	}
 	for _, p := range m.Points {
-		switch {
-		case m.Composite == nil && p.Unbounded():
-			parts = append(parts, strings.Replace(p.String(), p.Name, p.Name+"~", 1))
-		case m.Composite == nil || p.String() != p.Name || !m.Composite.has(p.Name):
-			parts = append(parts, p.String())
+		if m.Composite == nil || p.String() != p.Name || !m.Composite.has(p.Name) {
+			parts = append(parts, strings.Replace(p.String(), p.Name, p.Name+m.marks(p), 1))
 		}
 	}
 	for _, pattern := range m.Match {
 		parts = append(parts, "match="+pattern)
 	}
 	return strings.Join(parts, " ")
+}
+
+func (m Member) marks(p PointUse) string {
+	marks := ""
+	if m.Composite == nil && p.Unbounded() {
+		marks = "~"
+	}
+	if m.fallsBack(p) {
+		marks += "^"
+	}
+	return marks
+}
+
+// fallsBack reports whether the member's fallback counts at the point.
+func (m Member) fallsBack(p PointUse) bool {
+	return m.Fallback && p.Kind == "contribute" && p.Policy != "failclosed"
 }
 
 func (p *Plan) has(point string) bool {
@@ -190,16 +204,17 @@ func (m Member) Owns(prefix string) string {
 }
 
 func (p *Plan) legend() string {
-	var optional, group, unbounded bool
+	var optional, group, unbounded, fallback bool
 	p.each(func(m Member) {
 		optional, group = optional || m.Optional, group || m.Group
+		fallback = fallback || slices.ContainsFunc(m.Points, m.fallsBack)
 		unbounded = unbounded || m.Composite == nil && slices.ContainsFunc(m.Points, PointUse.Unbounded)
 	})
 	var marks []string
 	for _, l := range []struct {
 		there bool
 		mark  string
-	}{{optional, "? may be nil"}, {group, "[] a group given at run time"}, {unbounded, "~ is waited for without a bound"}} {
+	}{{optional, "? may be nil"}, {group, "[] a group given at run time"}, {unbounded, "~ is waited for without a bound"}, {fallback, "^ has a fallback"}} {
 		if l.there {
 			marks = append(marks, l.mark)
 		}

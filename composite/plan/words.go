@@ -68,7 +68,7 @@ func pointWords() []word[PointUse] {
 	return []word[PointUse]{
 		{"failopen", "a failure at this point counts as no opinion", "", policy("failopen")},
 		{"failclosed", "a failure at this point blocks", "", policy("failclosed")},
-		{"timeout", "how long the member may take, 800ms or 2m; then the fail policy applies, or at an observer or a wrap its context ends", "2m", setTimeout},
+		{"timeout", "how long the member may take, 800ms or 2m, or none for no limit; then the fail policy applies, or at an observer or a wrap its context ends", "2m", setTimeout},
 		{"record", "the member runs in the background, one run after the other, until the runtime closes; the turn does not wait for it", "", mode("record")},
 		{"background", "a stored job calls the member later: in the next process if this one dies, and again if it fails", "", mode("background")},
 		{"parallel", "the member runs concurrently with those after it at the point", "", mode("parallel")},
@@ -178,11 +178,16 @@ func setMatch(o *Options, value string) *Problem {
 
 func setTimeout(u *PointUse, value string) *Problem {
 	d, err := time.ParseDuration(value)
+	if value == noTimeout {
+		d, err = time.Duration(NoTimeout), nil
+	}
 	switch {
-	case err != nil || d <= 0:
+	case err != nil || d <= 0 && value != noTimeout:
 		p := problem("timeout wants a duration, got %q", value)
 		p.Word, p.Fix = "timeout="+value, "timeout=2m"
-		if _, err := strconv.ParseUint(value, 10, 32); err == nil && value != "0" {
+		if _, bare := strconv.ParseUint(value, 10, 32); err == nil && d == 0 {
+			p.Fix = "timeout=" + noTimeout
+		} else if bare == nil {
 			p.Fix = "timeout=" + value + "s"
 		}
 		return &p

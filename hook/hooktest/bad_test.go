@@ -3,6 +3,7 @@ package hooktest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -58,6 +59,38 @@ func repairs(d hook.RepairDecision) badCase {
 // watches is a hook at BeforeTool.
 func watches(f func(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error)) badCase {
 	return plain(func() hook.Hook { return point.BeforeToolFunc(f) })
+}
+
+// spare contributes a block and falls back to what its function says.
+type spare struct {
+	hook.Nop
+	f func(*hook.Turn) hook.Contributions
+}
+
+func (s *spare) TurnContext(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
+	return []hook.ContextBlock{{Domain: "spare", Text: "fresh"}}, nil
+}
+
+func (s *spare) Fallback(turn *hook.Turn) hook.Contributions { return s.f(turn) }
+
+// falls is a spare with this fallback.
+func falls(f func(*hook.Turn) hook.Contributions) badCase {
+	return plain(func() hook.Hook { return &spare{f: f} })
+}
+
+// misnamed has a Fallback that is not that of package hook.
+type misnamed struct {
+	hook.Nop
+}
+
+func (misnamed) PromptSections(context.Context, *hook.Turn) ([]hook.PromptSection, error) {
+	return nil, nil
+}
+
+func (misnamed) Fallback(context.Context, *hook.Turn) hook.Contributions { return hook.Contributions{} }
+
+func stale(block hook.ContextBlock) hook.Contributions {
+	return hook.Contributions{TurnContext: []hook.ContextBlock{block}}
 }
 
 // counting contributes the number of turns that it has seen.
@@ -278,6 +311,27 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 			plain(func() hook.Hook { return &keeper{list: []hook.PromptSection{{ID: "a", Text: "b"}}} }),
 		},
 		"turns-isolated": {plain(func() hook.Hook { return &counting{} })},
+		"fallback-ready": {
+			plain(func() hook.Hook { return misnamed{} }),
+			falls(func(*hook.Turn) hook.Contributions { panic("no fallback") }),
+			falls(func(turn *hook.Turn) hook.Contributions {
+				if turn.ID() == "" {
+					panic("a turn without an id")
+				}
+				return hook.Contributions{}
+			}),
+			falls(func(*hook.Turn) hook.Contributions { <-release; return hook.Contributions{} }),
+			falls(func(*hook.Turn) hook.Contributions {
+				return stale(hook.ContextBlock{Domain: "spare", Text: fmt.Sprint(made.Add(1))})
+			}),
+			falls(func(*hook.Turn) hook.Contributions { return stale(hook.ContextBlock{Domain: "spare"}) }),
+			falls(func(*hook.Turn) hook.Contributions {
+				return stale(hook.ContextBlock{Domain: "spare", Text: "stale", By: "Me"})
+			}),
+			falls(func(*hook.Turn) hook.Contributions {
+				return hook.Contributions{RefineContext: []hook.ContextBlock{{Domain: "spare", Text: "stale"}}}
+			}),
+		},
 		"contributions-valid": {
 			blocks(hook.ContextBlock{ID: "a", Text: "no domain"}),
 			blocks(hook.ContextBlock{Domain: "a", ID: "a"}),

@@ -148,6 +148,7 @@ func Rules() []Rule {
 		{"answers-own", "the caller owns the answer: it sorts it, and sets paths in it, in place", checkOwnership},
 		{"turns-isolated", "state of one turn must not decide about another agent's turn", checkIsolated},
 		{"contributions-valid", "a contribution that cannot be merged is dropped, with a diagnostic that nobody reads", checkContributions},
+		{"fallback-ready", "a fallback takes the place of a hook that failed or still runs, so nothing takes its own place", checkFallback},
 		{"values-private", "diagnostics and failures are shown to more people than the conversation", checkPrivate},
 		{"open-close", "a process that fails to start closes its hooks, and a process may have several hooks of one type", checkOpenClose},
 		{"goroutines-end", "a goroutine that outlives its hook uses closed resources, and nobody stops it", checkGoroutines},

@@ -88,6 +88,13 @@ func TestNopAndGoodHooksPass(t *testing.T) {
 		silent := func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return hook.ToolDecision{}, nil }
 		hooktest.Run(t, func(*testing.T) hook.Hook { return point.BeforeToolFunc(silent) }, nil)
 	})
+	t.Run("fallback", func(t *testing.T) {
+		hooktest.Run(t, func(*testing.T) hook.Hook {
+			return &spare{f: func(*hook.Turn) hook.Contributions {
+				return stale(hook.ContextBlock{Domain: "spare", Text: "stale"})
+			}}
+		}, nil)
+	})
 	t.Run("pad", func(t *testing.T) {
 		var pads []*pad
 		t.Run("rules", func(t *testing.T) {

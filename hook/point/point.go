@@ -6,6 +6,7 @@ package point
 
 import (
 	"iter"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -25,6 +26,8 @@ type Info struct {
 	Bracket bool
 	// Closed is the default fail policy.
 	Closed bool
+	// Timeout is how long a hook may take if its tag does not say; 0 is no limit.
+	Timeout time.Duration
 	// Place is the name of the type of the point's place, ToolCall or Turn; "" for none.
 	Place string
 }

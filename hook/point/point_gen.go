@@ -4,6 +4,7 @@ package point
 
 import (
 	"context"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -67,11 +68,11 @@ var infos = [...]Info{
 	{Name: "OnOpen", Kind: "observe", Combine: "each", Bracket: true, Closed: true},
 	{Name: "OnSessionStart", Kind: "decide", Combine: "gate", Closed: true, Place: "Session"},
 	{Name: "BeforeTurn", Kind: "decide", Combine: "gate", Closed: true, Place: "Turn"},
-	{Name: "TurnPolicy", Kind: "contribute", Combine: "union", Place: "Turn"},
-	{Name: "TurnContext", Kind: "contribute", Combine: "union", Place: "Turn"},
-	{Name: "RefineContext", Kind: "contribute", Combine: "union", Place: "Turn"},
-	{Name: "TurnTools", Kind: "contribute", Combine: "union", Place: "Turn"},
-	{Name: "PromptSections", Kind: "contribute", Combine: "union", Place: "Turn"},
+	{Name: "TurnPolicy", Kind: "contribute", Combine: "union", Timeout: 5000 * time.Millisecond, Place: "Turn"},
+	{Name: "TurnContext", Kind: "contribute", Combine: "union", Timeout: 5000 * time.Millisecond, Place: "Turn"},
+	{Name: "RefineContext", Kind: "contribute", Combine: "union", Timeout: 5000 * time.Millisecond, Place: "Turn"},
+	{Name: "TurnTools", Kind: "contribute", Combine: "union", Timeout: 5000 * time.Millisecond, Place: "Turn"},
+	{Name: "PromptSections", Kind: "contribute", Combine: "union", Timeout: 5000 * time.Millisecond, Place: "Turn"},
 	{Name: "BeforeStep", Kind: "decide", Combine: "gate", Closed: true, Place: "Step"},
 	{Name: "RewriteRequest", Kind: "rewrite", Combine: "fold", Closed: true, Place: "Step"},
 	{Name: "BeforeModel", Kind: "decide", Combine: "gate", Closed: true, Place: "Step"},

@@ -120,8 +120,12 @@ func (s *Source) summary(info point.Info) string {
 	case info.Closed:
 		policy = "closed"
 	}
-	return fmt.Sprintf("Kind **%s**, rule **%s**: hooks are called %s, %s. A hook's own failure is %s, unless a tag says otherwise.",
+	text := fmt.Sprintf("Kind **%s**, rule **%s**: hooks are called %s, %s. A hook's own failure is %s, unless a tag says otherwise.",
 		info.Kind, info.Combine, order, rule, policy)
+	if info.Timeout != 0 {
+		text += fmt.Sprintf(" A hook has %s, unless a tag says otherwise with `timeout=`.", plan.Duration(info.Timeout))
+	}
+	return text
 }
 
 func (s *Source) parameters(b *strings.Builder, p declared) {

@@ -8,6 +8,7 @@ package picture
 
 import (
 	"slices"
+	"time"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 )
@@ -26,6 +27,9 @@ type Point struct {
 	Bracket bool `json:"bracket,omitzero"`
 	// Closed is the default fail policy; it has no meaning at points of the facade.
 	Closed bool `json:"closed,omitzero"`
+	// Timeout is how long a member may take if its tag does not say, in nanoseconds; 0 is no
+	// limit.
+	Timeout time.Duration `json:"timeout_ns,omitzero"`
 	// Place is the name of the type of the point's place, "Turn".
 	Place string `json:"place,omitzero"`
 }

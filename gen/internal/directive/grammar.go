@@ -97,6 +97,8 @@ type Point struct {
 	Answer string `option:"answer" example:"deny"`
 	// FailOpen: a hook's own failure counts as if the hook were absent.
 	FailOpen bool `option:"failopen"`
+	// Timeout is how long a hook may take if its tag does not say: 5s.
+	Timeout time.Duration `option:"timeout"`
 }
 
 // Ignore silences these codes on the line below and in the declaration that it documents: up to its first line, and in all lines of a

@@ -283,7 +283,7 @@ func (m *Model) spec(member *Member) plan.Spec {
 		Field: member.Field, Type: types.TypeString(member.Type, (*types.Package).Name), Options: member.Tag,
 		Dynamic: member.Dynamic, Group: member.Kind == Group,
 	}
-	s.Open, s.Defaults = member.Kind != Direct, member.Defaults
+	s.Open, s.Defaults, s.Fallback = member.Kind != Direct, member.Defaults, m.hasFallback(member)
 	for _, t := range member.Tools {
 		s.Tools = append(s.Tools, t.Local())
 	}
@@ -299,6 +299,15 @@ func (m *Model) spec(member *Member) plan.Spec {
 		s.Composite = member.Nested.Plan
 	}
 	return s
+}
+
+func (m *Model) hasFallback(member *Member) bool {
+	fallback := m.hookPkg.Scope().Lookup("Fallback")
+	if fallback == nil || member.Kind == Group {
+		return false
+	}
+	i, ok := fallback.Type().Underlying().(*types.Interface)
+	return ok && (types.Implements(member.Type, i) || types.Implements(types.NewPointer(member.Type), i))
 }
 
 // planProblem reports a problem of the planner at the field that it names.

@@ -4,6 +4,7 @@ import (
 	"go/types"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/internal/directive"
@@ -28,6 +29,7 @@ type Facts struct {
 type PointFact struct {
 	Name, Kind, Combine              string
 	Reverse, Bracket, Closed, Facade bool
+	Timeout                          time.Duration
 }
 
 // SubsystemFact is a [Subsystem]: the name of its type, its typed tools by name and by constant, its points, and the names of the
@@ -52,7 +54,7 @@ func (m *Model) Facts(p *Package) Facts {
 	var d Facts
 	if p.Declares || aliases(p.Types) {
 		for _, pt := range m.Points {
-			d.Points = append(d.Points, PointFact{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Bracket, pt.Closed, pt.Facade})
+			d.Points = append(d.Points, PointFact{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Bracket, pt.Closed, pt.Facade, pt.Timeout})
 		}
 	}
 	for _, s := range p.Subsystems {
@@ -104,7 +106,7 @@ func NewFromFacts(source Source, hook *types.Package, d Facts) *Model {
 		if f := methodOf(of, known.Name); f != nil {
 			m.Points = append(m.Points, &Point{
 				Name: known.Name, Kind: known.Kind, Combine: known.Combine, Reverse: known.Reverse, Bracket: known.Bracket, Closed: known.Closed,
-				Facade: known.Facade, Pkg: hook.Path(), Signature: f.Signature(), Pos: f.Pos(),
+				Timeout: known.Timeout, Facade: known.Facade, Pkg: hook.Path(), Signature: f.Signature(), Pos: f.Pos(),
 			})
 		}
 	}

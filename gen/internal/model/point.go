@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
@@ -19,6 +20,8 @@ type Point struct {
 	Name, Kind, Combine string
 	Reverse, Bracket    bool
 	Closed              bool
+	// Timeout is the default timeout; 0 is none.
+	Timeout time.Duration
 	// Facade: a method of hook.Hook itself.
 	Facade bool
 	// Pkg is the path of the package that declares it.
@@ -55,7 +58,7 @@ func (m *Model) readPoints(p *Package) {
 func (m *Model) point(p *Package, d directive.Found) *Point {
 	pt := &Point{
 		Kind: d.Point.Kind, Combine: d.Point.Combine, Reverse: d.Point.Reverse, Bracket: d.Point.Bracket,
-		Closed: d.Point.FailClosed,
+		Closed: d.Point.FailClosed, Timeout: d.Point.Timeout,
 	}
 	var name *ast.Ident
 	switch n := d.Node.(type) {
@@ -126,7 +129,7 @@ func (p *Point) Place() string {
 
 // Planned returns the point for the planner.
 func (p *Point) Planned() plan.Point {
-	return plan.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Bracket: p.Bracket, Closed: p.Closed, Place: p.Place()}
+	return plan.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Bracket: p.Bracket, Closed: p.Closed, Timeout: p.Timeout, Place: p.Place()}
 }
 
 func (m *Model) planned() []plan.Point {

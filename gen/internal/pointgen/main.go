@@ -74,6 +74,8 @@ type point struct {
 	Name, Kind, Combine string
 	// Bracket: one end of a pair.
 	Reverse, Bracket, Closed bool
+	// Timeout is the default timeout in milliseconds; 0 for none.
+	Timeout int64
 	// Failed is the answer of the closed fail policy; "" for none.
 	Failed string
 	// Facade: a method of hook.Hook itself.
@@ -194,6 +196,14 @@ func (p point) View() string {
 	return ", view.Of"
 }
 
+// Ready returns the argument that reads the contributions of a fallback.
+func (p point) Ready() string {
+	if p.Kind != "contribute" {
+		return ""
+	}
+	return fmt.Sprintf(", func(f hook.Contributions) %s { return f.%s }", p.Returns()[1:strings.Index(p.Returns(), ",")], p.Name)
+}
+
 // read returns the points that package hook declares: the methods of Hook, then the one-method interfaces.
 func read(dir string) ([]point, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -273,6 +283,7 @@ func declared(d directive.Found) (point, bool) {
 	p.Name, p.Kind, p.Combine, p.Facade = field.Names[0].Name, d.Point.Kind, d.Point.Combine, facade
 	p.Reverse, p.Bracket, p.Closed = d.Point.Reverse, d.Point.Bracket, d.Point.FailClosed
 	p.Failed = d.Point.Answer
+	p.Timeout = d.Point.Timeout.Milliseconds()
 	return p, true
 }
 

@@ -19,25 +19,28 @@ import (
 //	#    field    acts at
 //	1    Slow     Schema SystemPrompt OnBuildAgent:failopen,timeout=1s OnRegisterAgent OnUnregisterAgent
 //	              Preprocess:timeout=1s ScopedTools Dispatch OnEvent:timeout=1s OnOpen:timeout=1s
-//	              OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext TurnTools
-//	              PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel:timeout=1s
-//	              OnModelError~ RewriteReply~ AfterModel:timeout=1s OnInvalidTool~
-//	              RewriteArgs:failopen,timeout=1s BeforeTool:timeout=1s Approve~ WrapTool:timeout=1s
-//	              RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn:record,timeout=1s
-//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose:timeout=1s
+//	              OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s TurnContext:timeout=5s
+//	              RefineContext:timeout=5s TurnTools:timeout=5s PromptSections:timeout=5s BeforeStep~
+//	              RewriteRequest~ BeforeModel~ WrapModel:timeout=1s OnModelError~ RewriteReply~
+//	              AfterModel:timeout=1s OnInvalidTool~ RewriteArgs:failopen,timeout=1s
+//	              BeforeTool:timeout=1s Approve~ WrapTool:timeout=1s RewriteResult~ AfterTool~
+//	              AfterStep~ OnStop~ OnTurnError~ AfterTurn:record,timeout=1s BeforeCompaction~
+//	              AfterCompaction OnSessionEnd OnClose:timeout=1s
 //	              tools: slow_add
 //	2    Some?    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
 //	              BeforeTool:failopen,timeout=1s Approve:timeout=1s WrapTool RewriteResult~ AfterTool~
 //	              AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction
 //	              OnSessionEnd OnClose match=tool:read match=tool:hush match=agent:ag*
 //	              tools: read write
 //	3    Few      SystemPrompt OnBuildAgent OnEvent WrapModel BeforeTool:timeout=1s
 //	4    Not      SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	              OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
-//	              TurnTools PromptSections BeforeStep~ BeforeModel~ WrapModel OnModelError~
+//	              OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ BeforeModel~ WrapModel OnModelError~
 //	              RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~
 //	              RewriteResult~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
 //	              AfterCompaction:background OnSessionEnd:background OnClose
@@ -45,18 +48,20 @@ import (
 //	              AfterTurn:background OnSessionEnd:record match=tool:*e* match=agent:other
 //	              match=agent:agent
 //	5.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: core_add
 //	5.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: core_g_read core_g_write
 //	6    Any?     all points match=agent:nobody
 //	              tools: known at run time
@@ -393,15 +398,17 @@ func (s *Stated) DispatchAll(ctx context.Context, calls []composite.Call, o *com
 //
 //	#  field  acts at
 //	1  Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
-//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	          TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	          PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
 //	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
 //	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
 //	          AfterCompaction OnSessionEnd OnClose
 //	          tools: add
 //	2  Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
-//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	          TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	          PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
 //	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
 //	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
 //	          AfterCompaction OnSessionEnd OnClose
@@ -611,65 +618,72 @@ func (c *Core) DispatchAll(ctx context.Context, calls []composite.Call, o *compo
 //
 //	#    field    acts at
 //	1    Front    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: add
 //	2    First?   Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~:failopen AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~:failopen AfterStep~ OnStop~ OnTurnError~
+//	              AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: read write
 //	3    Core     composite differential.Core
 //	3.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: core_add
 //	3.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: core_g_read core_g_write
 //	4    Users    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess:failopen
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel:failopen OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~
-//	              RewriteArgs~:failopen BeforeTool~:failopen Approve~ WrapTool:failopen RewriteResult~
-//	              AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction
-//	              OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel:failopen
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~:failopen
+//	              BeforeTool~:failopen Approve~ WrapTool:failopen RewriteResult~ AfterTool~ AfterStep~
+//	              OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: users_add
 //	5    Plain    composite differential.Core
 //	5.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: plain_add
 //	5.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: plain_g_read plain_g_write
 //	6    Quiet?   Schema Dispatch OnEvent
 //	              tools: hush
 //	7    Run      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:timeout=5s
+//	              TurnContext:timeout=5s RefineContext:timeout=5s TurnTools:timeout=5s
+//	              PromptSections:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: known at run time
 //	8    Any?     all points
 //	              tools: known at run time

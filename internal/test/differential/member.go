@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ const (
 	Answers
 	Fails
 	Panics
-	// Hangs answers after two seconds.
+	// Hangs answers after the time in Hang.
 	Hangs
 )
 
@@ -59,6 +60,8 @@ type Member struct {
 	Do map[hook.Point]Mode
 	// Say selects one of a decider's answers.
 	Say int
+	// Hang is how long Hangs takes; 0 is two seconds.
+	Hang time.Duration
 }
 
 // at logs the point, and fails or panics by the table; true means to answer.
@@ -68,7 +71,7 @@ func (m *Member) at(p hook.Point, detail any) (bool, error) {
 	case Answers:
 		return true, nil
 	case Hangs:
-		time.Sleep(2 * time.Second)
+		time.Sleep(cmp.Or(m.Hang, 2*time.Second))
 		return true, nil
 	case Fails:
 		return false, errors.New(m.Name + " fails")

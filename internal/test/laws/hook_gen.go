@@ -18,27 +18,29 @@ import (
 //
 //	#  field    acts at
 //	1  D        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	            RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	            WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	            BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~
-//	            AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy^:timeout=5s
+//	            TurnContext^:timeout=5s RefineContext^:timeout=5s TurnTools^:timeout=5s
+//	            PromptSections^:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	            OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~
+//	            WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	            BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	            tools: known at run time
 //	2  K        Schema Dispatch
 //	            tools: read write
 //	3  P        Schema Dispatch
 //	            tools: p_read p_write
 //	4  Q        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	            RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	            WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	            BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~
-//	            AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy^:timeout=5s
+//	            TurnContext^:timeout=5s RefineContext^:timeout=5s TurnTools^:timeout=5s
+//	            PromptSections^:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	            OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~
+//	            WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	            BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	            tools: known at run time
 //	5  Extra[]  all points
 //	            tools: known at run time
 //
-//	[] a group given at run time, ~ is waited for without a bound
+//	[] a group given at run time, ~ is waited for without a bound, ^ has a fallback
 
 // OwnersRev identifies the points and tools of Owners; composites that it is a member of compile against it.
 const OwnersRev = 0x8f6cd549
@@ -210,25 +212,28 @@ func (d *Owners) DispatchAll(ctx context.Context, calls []composite.Call, o *com
 //
 //	#  field  acts at
 //	1  A?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
-//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
-//	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
-//	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
-//	          AfterCompaction OnSessionEnd OnClose
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy^:timeout=5s
+//	          TurnContext^:timeout=5s RefineContext^:timeout=5s TurnTools^:timeout=5s
+//	          PromptSections^:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	          OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~
+//	          WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	          BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //	2  B?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
 //	          Dispatch OnEvent OnOpen OnSessionStart:timeout=1s BeforeTurn:timeout=1s
-//	          TurnPolicy:timeout=1s TurnContext:timeout=1s RefineContext:timeout=1s TurnTools:timeout=1s
-//	          PromptSections:timeout=1s BeforeStep:timeout=1s RewriteRequest:timeout=1s
-//	          BeforeModel:timeout=1s WrapModel OnModelError:timeout=1s RewriteReply:timeout=1s
-//	          AfterModel:timeout=1s OnInvalidTool:timeout=1s RewriteArgs:timeout=1s
-//	          BeforeTool:timeout=1s Approve:timeout=1s WrapTool RewriteResult:timeout=1s
-//	          AfterTool:timeout=1s AfterStep:timeout=1s OnStop:timeout=1s OnTurnError:timeout=1s
-//	          AfterTurn BeforeCompaction:timeout=1s AfterCompaction OnSessionEnd OnClose
+//	          TurnPolicy^:timeout=1s TurnContext^:timeout=1s RefineContext^:timeout=1s
+//	          TurnTools^:timeout=1s PromptSections^:timeout=1s BeforeStep:timeout=1s
+//	          RewriteRequest:timeout=1s BeforeModel:timeout=1s WrapModel OnModelError:timeout=1s
+//	          RewriteReply:timeout=1s AfterModel:timeout=1s OnInvalidTool:timeout=1s
+//	          RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve:timeout=1s WrapTool
+//	          RewriteResult:timeout=1s AfterTool:timeout=1s AfterStep:timeout=1s OnStop:timeout=1s
+//	          OnTurnError:timeout=1s AfterTurn BeforeCompaction:timeout=1s AfterCompaction OnSessionEnd
+//	          OnClose
 //	          tools: known at run time
 //	3  C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen TurnPolicy
-//	          TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
+//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen
+//	          TurnPolicy^:timeout=5s TurnContext^:timeout=5s RefineContext^:timeout=5s
+//	          TurnTools^:timeout=5s PromptSections^:timeout=5s BeforeStep~:failopen
 //	          RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
 //	          RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen
 //	          BeforeTool~:failopen Approve~:failopen WrapTool RewriteResult~:failopen
@@ -236,30 +241,32 @@ func (d *Owners) DispatchAll(ctx context.Context, calls []composite.Call, o *com
 //	          BeforeCompaction~:failopen AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //	4  D?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
-//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
-//	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
-//	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
-//	          AfterCompaction OnSessionEnd OnClose
-//	          tools: known at run time
-//	5  E?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:failclosed
-//	          TurnContext:failclosed RefineContext:failclosed TurnTools:failclosed
-//	          PromptSections:failclosed BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
-//	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
-//	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
-//	          AfterCompaction OnSessionEnd OnClose
-//	          tools: known at run time
-//	6  F?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy
-//	          TurnContext:parallel,timeout=1s RefineContext TurnTools PromptSections BeforeStep~
-//	          RewriteRequest~ BeforeModel~ WrapModel OnModelError~ RewriteReply~ AfterModel~
-//	          OnInvalidTool~ RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve~ WrapTool
-//	          RewriteResult~ AfterTool:timeout=1s AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy^:timeout=5s
+//	          TurnContext^:timeout=5s RefineContext^:timeout=5s TurnTools^:timeout=5s
+//	          PromptSections^:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	          OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~
+//	          WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
 //	          BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
+//	5  E?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:failclosed,timeout=5s
+//	          TurnContext:failclosed,timeout=5s RefineContext:failclosed,timeout=5s
+//	          TurnTools:failclosed,timeout=5s PromptSections:failclosed,timeout=5s BeforeStep~
+//	          RewriteRequest~ BeforeModel~ WrapModel OnModelError~ RewriteReply~ AfterModel~
+//	          OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~
+//	          AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd
+//	          OnClose
+//	          tools: known at run time
+//	6  F?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy^:timeout=5s
+//	          TurnContext^:parallel,timeout=1s RefineContext^:timeout=5s TurnTools^:timeout=5s
+//	          PromptSections^:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	          OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs:timeout=1s
+//	          BeforeTool:timeout=1s Approve~ WrapTool RewriteResult~ AfterTool:timeout=1s AfterStep~
+//	          OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	          tools: known at run time
 //
-//	? may be nil, ~ is waited for without a bound
+//	? may be nil, ~ is waited for without a bound, ^ has a fallback
 
 // SixRev identifies the points and tools of Six; composites that it is a member of compile against it.
 const SixRev = 0xf6515e35
@@ -408,17 +415,18 @@ func (s *Six) DispatchAll(ctx context.Context, calls []composite.Call, o *compos
 //
 //	#    field    acts at
 //	1    A?       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
-//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
-//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
-//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
-//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy^:timeout=5s
+//	              TurnContext^:timeout=5s RefineContext^:timeout=5s TurnTools^:timeout=5s
+//	              PromptSections^:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~
+//	              Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: known at run time
 //	2    Core?    composite laws.Core
 //	2.1    B?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
 //	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart:timeout=1s BeforeTurn:timeout=1s
-//	              TurnPolicy:timeout=1s TurnContext:timeout=1s RefineContext:timeout=1s
-//	              TurnTools:timeout=1s PromptSections:timeout=1s BeforeStep:timeout=1s
+//	              TurnPolicy^:timeout=1s TurnContext^:timeout=1s RefineContext^:timeout=1s
+//	              TurnTools^:timeout=1s PromptSections^:timeout=1s BeforeStep:timeout=1s
 //	              RewriteRequest:timeout=1s BeforeModel:timeout=1s WrapModel OnModelError:timeout=1s
 //	              RewriteReply:timeout=1s AfterModel:timeout=1s OnInvalidTool:timeout=1s
 //	              RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve:timeout=1s WrapTool
@@ -428,7 +436,8 @@ func (s *Six) DispatchAll(ctx context.Context, calls []composite.Call, o *compos
 //	              tools: known at run time
 //	2.2    C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
 //	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen
-//	              TurnPolicy TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
+//	              TurnPolicy^:timeout=5s TurnContext^:timeout=5s RefineContext^:timeout=5s
+//	              TurnTools^:timeout=5s PromptSections^:timeout=5s BeforeStep~:failopen
 //	              RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
 //	              RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen
 //	              RewriteArgs~:failopen BeforeTool~:failopen Approve~:failopen WrapTool
@@ -439,15 +448,15 @@ func (s *Six) DispatchAll(ctx context.Context, calls []composite.Call, o *compos
 //	3    Extra[]  all points
 //	              tools: known at run time
 //	4    F?       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy
-//	              TurnContext:parallel,timeout=1s RefineContext TurnTools PromptSections BeforeStep~
-//	              RewriteRequest~ BeforeModel~ WrapModel OnModelError~ RewriteReply~ AfterModel~
-//	              OnInvalidTool~ RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve~ WrapTool
-//	              RewriteResult~ AfterTool:timeout=1s AfterStep~ OnStop~ OnTurnError~ AfterTurn
-//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy^:timeout=5s
+//	              TurnContext^:parallel,timeout=1s RefineContext^:timeout=5s TurnTools^:timeout=5s
+//	              PromptSections^:timeout=5s BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
+//	              OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs:timeout=1s
+//	              BeforeTool:timeout=1s Approve~ WrapTool RewriteResult~ AfterTool:timeout=1s AfterStep~
+//	              OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: known at run time
 //
-//	? may be nil, [] a group given at run time, ~ is waited for without a bound
+//	? may be nil, [] a group given at run time, ~ is waited for without a bound, ^ has a fallback
 
 // NestRev identifies the points and tools of Nest; composites that it is a member of compile against it.
 const NestRev = 0xf6515e35
@@ -594,17 +603,19 @@ func (n *Nest) DispatchAll(ctx context.Context, calls []composite.Call, o *compo
 //	#  field  acts at
 //	1  B?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
 //	          Dispatch OnEvent OnOpen OnSessionStart:timeout=1s BeforeTurn:timeout=1s
-//	          TurnPolicy:timeout=1s TurnContext:timeout=1s RefineContext:timeout=1s TurnTools:timeout=1s
-//	          PromptSections:timeout=1s BeforeStep:timeout=1s RewriteRequest:timeout=1s
-//	          BeforeModel:timeout=1s WrapModel OnModelError:timeout=1s RewriteReply:timeout=1s
-//	          AfterModel:timeout=1s OnInvalidTool:timeout=1s RewriteArgs:timeout=1s
-//	          BeforeTool:timeout=1s Approve:timeout=1s WrapTool RewriteResult:timeout=1s
-//	          AfterTool:timeout=1s AfterStep:timeout=1s OnStop:timeout=1s OnTurnError:timeout=1s
-//	          AfterTurn BeforeCompaction:timeout=1s AfterCompaction OnSessionEnd OnClose
+//	          TurnPolicy^:timeout=1s TurnContext^:timeout=1s RefineContext^:timeout=1s
+//	          TurnTools^:timeout=1s PromptSections^:timeout=1s BeforeStep:timeout=1s
+//	          RewriteRequest:timeout=1s BeforeModel:timeout=1s WrapModel OnModelError:timeout=1s
+//	          RewriteReply:timeout=1s AfterModel:timeout=1s OnInvalidTool:timeout=1s
+//	          RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve:timeout=1s WrapTool
+//	          RewriteResult:timeout=1s AfterTool:timeout=1s AfterStep:timeout=1s OnStop:timeout=1s
+//	          OnTurnError:timeout=1s AfterTurn BeforeCompaction:timeout=1s AfterCompaction OnSessionEnd
+//	          OnClose
 //	          tools: known at run time
 //	2  C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen TurnPolicy
-//	          TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
+//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen
+//	          TurnPolicy^:timeout=5s TurnContext^:timeout=5s RefineContext^:timeout=5s
+//	          TurnTools^:timeout=5s PromptSections^:timeout=5s BeforeStep~:failopen
 //	          RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
 //	          RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen
 //	          BeforeTool~:failopen Approve~:failopen WrapTool RewriteResult~:failopen
@@ -612,7 +623,7 @@ func (n *Nest) DispatchAll(ctx context.Context, calls []composite.Call, o *compo
 //	          BeforeCompaction~:failopen AfterCompaction OnSessionEnd OnClose
 //	          tools: known at run time
 //
-//	? may be nil, ~ is waited for without a bound
+//	? may be nil, ~ is waited for without a bound, ^ has a fallback
 
 // CoreRev identifies the points and tools of Core; composites that it is a member of compile against it.
 const CoreRev = 0xf6515e35

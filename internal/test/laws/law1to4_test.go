@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,29 +22,62 @@ import (
 
 var modes = []differential.Mode{differential.Silent, differential.Answers, differential.Answers, differential.Fails, differential.Panics, differential.Hangs}
 
+// hang is longer than the default timeout of contributors.
+const hang = 10 * time.Second
+
 // set is a random set of two to six hooks and what they do at one point.
 type set struct {
 	point hook.Point
 	names []string
 	mode  map[string]differential.Mode
 	say   map[string]int
+	// spare are the hooks with a fallback.
+	spare map[string]bool
 }
 
 func drawSet(r *rand.Rand) set {
 	all := []string{"A", "B", "C", "D", "E", "F"}
-	s := set{point: subjects()[r.IntN(len(subjects()))], mode: map[string]differential.Mode{}, say: map[string]int{}}
+	s := set{point: subjects()[r.IntN(len(subjects()))], mode: map[string]differential.Mode{}, say: map[string]int{}, spare: map[string]bool{}}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	s.names = all[:2+r.IntN(5)]
 	slices.Sort(s.names)
 	for _, name := range s.names {
-		s.mode[name], s.say[name] = modes[r.IntN(len(modes))], r.IntN(30)
+		s.mode[name], s.say[name], s.spare[name] = modes[r.IntN(len(modes))], r.IntN(30), r.IntN(2) == 0
 	}
 	return s
 }
 
 // part is what the hook of this name plays.
 func (s set) part(name string, log *differential.Log) laws.Part {
-	return &differential.Member{Name: name, Log: log, Say: s.say[name], Do: map[hook.Point]differential.Mode{s.point: s.mode[name]}}
+	m := &differential.Member{Name: name, Log: log, Say: s.say[name], Hang: hang, Do: map[hook.Point]differential.Mode{s.point: s.mode[name]}}
+	if s.spare[name] {
+		return spared{m}
+	}
+	return m
+}
+
+// spared has a fallback, which tells the points apart.
+type spared struct{ *differential.Member }
+
+func (s spared) Fallback(*hook.Turn) hook.Contributions {
+	text := func(p hook.Point) string { return s.Name + " is spared at " + p.String() }
+	return hook.Contributions{
+		TurnPolicy:     []hook.Policy{{Key: text(point.TurnPolicy)}},
+		TurnContext:    []hook.ContextBlock{{Text: text(point.TurnContext)}},
+		RefineContext:  []hook.ContextBlock{{Text: text(point.RefineContext)}, {Text: "more"}},
+		TurnTools:      []hook.ToolChange{{ID: text(point.TurnTools)}},
+		PromptSections: []hook.PromptSection{{Text: text(point.PromptSections)}},
+	}
+}
+
+// spareItems are the contributions of the hook's fallback at the point.
+func (s set) spareItems(name string) []string {
+	f, ok := s.part(name, nil).(hook.Fallback)
+	if !ok {
+		return nil
+	}
+	all := reflect.ValueOf(f.Fallback(nil)).FieldByName(s.point.String())
+	return contributed(all.Interface(), nil).items
 }
 
 // plays gives the actors their parts, which write the log that is returned.
@@ -60,7 +94,8 @@ func (s set) member(name string) member {
 	m := member{path: name, closed: point.InfoOf(s.point).Closed && name != "C"}
 	timed := name == "B" || name == "F" && slices.Contains([]hook.Point{point.BeforeTool, point.AfterTool, point.RewriteArgs, point.TurnContext}, s.point)
 	if kind := point.InfoOf(s.point).Kind; kind == "contribute" {
-		m.closed = name == "E"
+		m.closed, m.spare = name == "E", s.spareItems(name)
+		timed = true // by default, if not by the tag
 	} else if kind == "observe" {
 		timed = false
 	}
@@ -86,7 +121,7 @@ func (s set) within(t *testing.T, f func()) {
 		if m == differential.Hangs {
 			synctest.Test(t, func(*testing.T) {
 				f()
-				time.Sleep(3 * time.Second) // who is late comes back
+				time.Sleep(time.Minute) // who is late comes back
 			})
 			return
 		}

@@ -18,6 +18,14 @@ import (
 //hook:subsystem dynamic
 type Actor struct{ Part }
 
+// Fallback implements hook.Fallback: that of its part, if it has one.
+func (a *Actor) Fallback(turn *hook.Turn) hook.Contributions {
+	if f, ok := a.Part.(hook.Fallback); ok {
+		return f.Fallback(turn)
+	}
+	return hook.Contributions{}
+}
+
 // Keeper owns two tools that are known when the composite is generated.
 //
 //hook:subsystem

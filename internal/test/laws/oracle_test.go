@@ -94,6 +94,8 @@ type member struct {
 	fails, closed bool
 	// alone is its answer when nobody else is asked.
 	alone asked
+	// spare are the contributions of its fallback.
+	spare []string
 }
 
 // answer is what the member contributes to the decision.
@@ -130,11 +132,15 @@ func expected(p hook.Point, members []member, start string) (called []string, ou
 		case m.fails && m.closed && info.Kind != "observe":
 			out.err, out.items = &hook.Failure{Subsystem: m.path, Point: p}, nil
 			return called, out
-		case m.fails:
+		case m.fails && info.Kind != "contribute":
 		case info.Kind == "rewrite":
 			out.value += strings.TrimPrefix(m.alone.value, start)
 		case info.Kind == "contribute":
-			for _, item := range m.alone.items {
+			items := m.alone.items
+			if m.fails {
+				items = m.spare
+			}
+			for _, item := range items {
 				out.items = append(out.items, strings.ReplaceAll(item, "By: ", "By:"+m.path+" "))
 			}
 		}

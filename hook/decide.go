@@ -74,6 +74,8 @@ type Verdict struct {
 	Stop StopReason
 	// By is the path of the hook that answered, "Core.Guard".
 	By string
+	// Err is the cause of a RejectReply for programs; nil is none.
+	Err error
 	// Failure is set if the hook failed and its fail policy answered for it.
 	Failure *Failure
 }
@@ -288,6 +290,17 @@ func StopReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerSt
 
 // RejectReply fails the step; the turn ends with an error.
 func RejectReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerReject, reason)} }
+
+// WithError returns the decision with a cause that callers of the turn find with errors.As. Its
+// text is for clients, as the reason is.
+func (d ReplyDecision) WithError(err error) ReplyDecision {
+	if d.a == nil {
+		return d
+	}
+	a := *d.a
+	a.Err = err
+	return ReplyDecision{Ruling{&a}}
+}
 
 // RetryReply drops the reply and asks the model again, with the feedback as an
 // ephemeral entry. The runtime limits how often; beyond the limit the step fails.

@@ -54,8 +54,8 @@ func (r *reader) read(stream message.ModelStream) {
 			if r.size > maxHeld && !r.release() {
 				return
 			}
-		default:
-			if !r.yield(c, nil) {
+		default: // blanks may be held
+			if !r.release() || !r.yield(c, nil) {
 				return
 			}
 		}
@@ -72,6 +72,7 @@ func (r *reader) holds(c *message.Chunk) bool {
 		text := strings.TrimSpace(c.Text)
 		r.holding = r.tool || !r.began && strings.HasPrefix(text, "`")
 		r.began = r.began || text != ""
+		return r.holding || !r.began
 	case message.ChunkCallStart:
 		r.holding = r.tool
 	}

@@ -39,7 +39,7 @@ func SendAs[T any](ctx context.Context, c *Conversation, in message.Input, o *Tu
 	}
 	answer, err := value.Decode(message.JSON(out.Text()))
 	if err != nil {
-		return zero, out, fmt.Errorf("%w: it is no %s: %w; subsystems/structured in the composite has models correct such answers", ErrAnswer, reflect.TypeFor[T](), err)
+		return zero, out, fmt.Errorf("%w: %w; subsystems/structured in the composite has models correct such answers", ErrAnswer, err)
 	}
 	return answer, out, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/internal/schema"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -26,6 +29,8 @@ type runFlags struct {
 	hooks                hook.Visibility
 	set                  app.Settings
 	reply                app.ReplyLimits
+	// schema is a file with the JSON Schema of the answer.
+	schema string
 }
 
 func (c *command) run() *cobra.Command {
@@ -35,8 +40,8 @@ func (c *command) run() *cobra.Command {
 		Short: "Give an agent a task in the working directory",
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
 			"The prompt is the argument, or standard input if the argument is -.\n\n" +
-			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model, or --set, --max-text or\n" +
-			"--max-arguments is given.",
+			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model, or --set, --schema,\n" +
+			"--max-text or --max-arguments is given.",
 		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
 			"  git diff | grapnel run - --agent reviewer --sender me",
 		Args: onePrompt,
@@ -57,6 +62,9 @@ func (c *command) run() *cobra.Command {
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
 	replyFlags(cmd, &f.reply)
+	cmd.Flags().StringVar(&f.schema, "schema", "", "a file with the JSON Schema of the answer; only the answer is printed, as JSON")
+	cmd.MarkFlagsMutuallyExclusive("schema", "json")
+	cmd.MarkFlagsMutuallyExclusive("schema", "hooks")
 	return cmd
 }
 
@@ -101,7 +109,14 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if done, err := c.onDaemon(ctx, f, paths, stdinUsed, prompt); done {
 		return err
 	}
+	form, format, err := f.answerForm()
+	if err != nil {
+		return err
+	}
 	show, gate := c.Shower(f.json, f.hooks)
+	if form != nil {
+		show = silent{}
+	}
 	approver := c.Approver(&console.Ask{Root: paths.Root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate})
 	opened, err := app.Open(ctx, app.Options{
 		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Model: app.AbsoluteModel(f.model), Note: c.Note, Trust: c.trust(approver, f.trust),
@@ -111,7 +126,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model)}})
+	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model), Format: format}})
 	if err != nil {
 		return err
 	}
@@ -137,9 +152,50 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	default:
 		return &failed{exitFailed, fmt.Errorf("the turn could not begin: %w", err)}
 	}
+	if form != nil {
+		return c.printAnswer(form, out)
+	}
 	show.Outcome(out)
 	return verdict(out)
 }
+
+// answerForm reads --schema; nil is no file.
+func (f *runFlags) answerForm() (*schema.Schema, message.ResponseFormat, error) {
+	if f.schema == "" {
+		return nil, message.ResponseFormat{}, nil
+	}
+	text, err := conffile.Read(f.schema, &conffile.Options{JSON: true})
+	if err != nil {
+		return nil, message.ResponseFormat{}, fmt.Errorf("--schema: %w", err)
+	}
+	form, err := schema.Compile(message.JSON(text))
+	if err != nil {
+		return nil, message.ResponseFormat{}, fmt.Errorf("--schema: %s: %w", f.schema, err)
+	}
+	return form, message.ResponseFormat{JSON: true, Schema: message.JSON(text)}, nil
+}
+
+// printAnswer prints the answer as JSON and nothing else. It checks it once more: a hook may
+// have answered in the model's place, and Structured may be off.
+func (c *command) printAnswer(form *schema.Schema, out hook.TurnOutcome) error {
+	if failed, ok := errors.AsType[*failed](verdict(out)); ok {
+		failed.err = errors.New(term.Cause(out))
+		return failed
+	}
+	if wrong := form.Check(out.Text()); len(wrong) > 0 {
+		return &failed{exitFailed, fmt.Errorf("the answer does not fit the schema: %s; see whether the subsystem Structured is off, or a hook answered", wrong[0])}
+	}
+	return c.JSON(json.RawMessage(out.Text()))
+}
+
+// silent shows nothing of a turn.
+type silent struct{}
+
+// OnEvent implements term.Shower.
+func (silent) OnEvent(hook.Event) {}
+
+// Outcome implements term.Shower.
+func (silent) Outcome(hook.TurnOutcome) {}
 
 // verdict converts an outcome that was already shown to an exit code.
 func verdict(out hook.TurnOutcome) error {

@@ -31,7 +31,7 @@ func (v *Value[T]) Schema() message.JSON { return v.in.text }
 // then.
 func (v *Value[T]) Decode(text message.JSON) (T, error) {
 	var out T
-	call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: "value"}, Args: text, Original: text})
+	call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: v.in.typ.String()}, Args: text, Original: text})
 	d := args.New(call, v.in.text)
 	v.in.read(&d, reflect.ValueOf(&out).Elem())
 	if err := d.Bind(nil).Err(); err != nil {

@@ -20,8 +20,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/tool"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
-	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 )
 
@@ -87,7 +85,6 @@ type world struct {
 	*model
 	agent  hook.AgentConfig
 	extra  []composite.Field
-	store  store.Store
 	native bool
 	events []hook.Event
 	rt     *runtime.Runtime
@@ -103,7 +100,7 @@ func (w *world) open(t *testing.T) *runtime.Conversation {
 	fields = append(fields, composite.Field{Name: "Structured", Hook: structured.New(&structured.Options{Native: func(string) bool { return w.native }})})
 	hooks, err := composite.Of("World", fields...)
 	require.NoError(t, err)
-	w.rt = runtime.New(hooks, w.model, &runtime.Options{Store: w.store})
+	w.rt = runtime.New(hooks, w.model, nil)
 	require.NoError(t, w.rt.Open(t.Context()))
 	t.Cleanup(func() { assert.NoError(t, w.rt.Close(context.WithoutCancel(t.Context()))) })
 	agent, err := w.rt.Register(t.Context(), w.agent)
@@ -266,7 +263,7 @@ func TestWhatClientsAreTold(t *testing.T) {
 	w.send(t, runtime.TurnOptions{})
 	assert.Equal(t, `{"city":1}<text_end><retried>`+nyborg+`<text_end>`, w.told(), "no events of calls")
 
-	w = newWorld(say("```json\n"+nyborg+"\n```"))
+	w = newWorld(say("```json\n" + nyborg + "\n```"))
 	w.native = true
 	w.send(t, runtime.TurnOptions{})
 	assert.Equal(t, nyborg+"<text_end>", w.told(), "no fence")
@@ -454,7 +451,9 @@ type asker struct {
 	out *hook.TurnOutcome
 }
 
-func (*asker) Schema() []message.Tool { return []message.Tool{{Name: "ask", Description: "Ask.", Input: `{"type":"object"}`, Waits: true}} }
+func (*asker) Schema() []message.Tool {
+	return []message.Tool{{Name: "ask", Description: "Ask.", Input: `{"type":"object"}`, Waits: true}}
+}
 
 func (a *asker) Dispatch(_ context.Context, c *hook.ToolCall) (hook.Invocation, bool) {
 	return hook.Bound("{}", a), c.Name() == "ask"
@@ -467,5 +466,3 @@ func (a *asker) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	}
 	return message.TextResult(out.Text())
 }
-
-var _ = mem.New

@@ -74,7 +74,7 @@ type Verdict struct {
 	Stop StopReason
 	// By is the path of the hook that answered, "Core.Guard".
 	By string
-	// Err is the cause of a RejectReply for programs; nil is none.
+	// Err is the error of RejectReplyFor; nil is none.
 	Err error
 	// Failure is set if the hook failed and its fail policy answered for it.
 	Failure *Failure
@@ -291,15 +291,12 @@ func StopReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerSt
 // RejectReply fails the step; the turn ends with an error.
 func RejectReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerReject, reason)} }
 
-// WithError returns the decision with a cause that callers of the turn find with errors.As. Its
-// text is for clients, as the reason is.
-func (d ReplyDecision) WithError(err error) ReplyDecision {
-	if d.a == nil {
-		return d
-	}
-	a := *d.a
-	a.Err = err
-	return ReplyDecision{Ruling{&a}}
+// RejectReplyFor fails the step with an error that callers of the turn find with errors.As. Its
+// text is the reason.
+func RejectReplyFor(err error) ReplyDecision {
+	d := RejectReply(err.Error())
+	d.a.Err = err
+	return d
 }
 
 // RetryReply drops the reply and asks the model again, with the feedback as an

@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	typed "github.com/grapnel-go/grapnel/hook/tool"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
@@ -37,7 +38,7 @@ func ExampleSendAs() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tide, out, err := runtime.SendAs[Tide](ctx, conv, message.TextInput("When is the water high?"), nil)
+	tide, out, err := runtime.SendAs(ctx, conv, typed.ValueOf[Tide](), message.TextInput("When is the water high?"), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

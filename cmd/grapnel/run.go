@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -13,8 +12,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
-	"github.com/grapnel-go/grapnel/internal/conffile"
-	"github.com/grapnel-go/grapnel/internal/schema"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -62,9 +59,7 @@ func (c *command) run() *cobra.Command {
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
 	replyFlags(cmd, &f.reply)
-	cmd.Flags().StringVar(&f.schema, "schema", "", "a file with the JSON Schema of the answer; only the answer is printed, as JSON")
-	cmd.MarkFlagsMutuallyExclusive("schema", "json")
-	cmd.MarkFlagsMutuallyExclusive("schema", "hooks")
+	cmd.Flags().StringVar(&f.schema, "schema", "", "a file with the JSON Schema of the answer; only the answer is printed, unless --json is given")
 	return cmd
 }
 
@@ -109,13 +104,13 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if done, err := c.onDaemon(ctx, f, paths, stdinUsed, prompt); done {
 		return err
 	}
-	form, format, err := f.answerForm()
+	form, err := app.ReadAnswerForm(f.schema)
 	if err != nil {
 		return err
 	}
 	show, gate := c.Shower(f.json, f.hooks)
-	if form != nil {
-		show = silent{}
+	if form != nil && !f.json {
+		show = term.NewAnswerPrinter(c.Written, c.Err)
 	}
 	approver := c.Approver(&console.Ask{Root: paths.Root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate})
 	opened, err := app.Open(ctx, app.Options{
@@ -126,7 +121,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model), Format: format}})
+	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model), Format: form.Format()}})
 	if err != nil {
 		return err
 	}
@@ -152,50 +147,10 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	default:
 		return &failed{exitFailed, fmt.Errorf("the turn could not begin: %w", err)}
 	}
-	if form != nil {
-		return c.printAnswer(form, out)
-	}
+	out = form.Held(out)
 	show.Outcome(out)
 	return verdict(out)
 }
-
-// answerForm reads --schema; nil is no file.
-func (f *runFlags) answerForm() (*schema.Schema, message.ResponseFormat, error) {
-	if f.schema == "" {
-		return nil, message.ResponseFormat{}, nil
-	}
-	text, err := conffile.Read(f.schema, &conffile.Options{JSON: true})
-	if err != nil {
-		return nil, message.ResponseFormat{}, fmt.Errorf("--schema: %w", err)
-	}
-	form, err := schema.Compile(message.JSON(text))
-	if err != nil {
-		return nil, message.ResponseFormat{}, fmt.Errorf("--schema: %s: %w", f.schema, err)
-	}
-	return form, message.ResponseFormat{JSON: true, Schema: message.JSON(text)}, nil
-}
-
-// printAnswer prints the answer as JSON and nothing else. It checks it once more: a hook may
-// have answered in the model's place, and Structured may be off.
-func (c *command) printAnswer(form *schema.Schema, out hook.TurnOutcome) error {
-	if failed, ok := errors.AsType[*failed](verdict(out)); ok {
-		failed.err = errors.New(term.Cause(out))
-		return failed
-	}
-	if wrong := form.Check(out.Text()); len(wrong) > 0 {
-		return &failed{exitFailed, fmt.Errorf("the answer does not fit the schema: %s; see whether the subsystem Structured is off, or a hook answered", wrong[0])}
-	}
-	return c.JSON(json.RawMessage(out.Text()))
-}
-
-// silent shows nothing of a turn.
-type silent struct{}
-
-// OnEvent implements term.Shower.
-func (silent) OnEvent(hook.Event) {}
-
-// Outcome implements term.Shower.
-func (silent) Outcome(hook.TurnOutcome) {}
 
 // verdict converts an outcome that was already shown to an exit code.
 func verdict(out hook.TurnOutcome) error {

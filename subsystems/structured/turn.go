@@ -121,7 +121,7 @@ func (s *Structured) AfterModel(_ context.Context, step *hook.Step, reply messag
 	}
 	err := &Error{Name: now.format.Name, Problems: problems, Retries: now.retried}
 	if now.retried >= s.of(turn.Agent()).retries {
-		return hook.RejectReply(err.Error()).WithError(err), nil
+		return hook.RejectReplyFor(err), nil
 	}
 	s.turn.Update(turn, func(p progress) progress { p.retried++; return p })
 	return hook.RetryReply(now.feedback(err)), nil

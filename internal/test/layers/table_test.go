@@ -72,7 +72,7 @@ var layers = []layer{
 	{pkgs: "runtime/internal/contribution", may: []string{"hook"}, reason: "how contributions are merged and cut, as functions of values"},
 	{pkgs: "runtime/internal/job", may: []string{"hook", "runtime/store"}, reason: "does queued jobs over any store that keeps them"},
 	{pkgs: "runtime/internal/queue", may: nil, reason: "runs what nobody waits for, in order; knows nothing of hooks"},
-	{pkgs: "runtime", may: []string{"hook", "hook/tool", "composite/...", "internal/history", "internal/states", "internal/view", "runtime/provider", "runtime/store", "runtime/store/mem", "runtime/internal/..."},
+	{pkgs: "runtime", may: []string{"hook", "composite/...", "internal/history", "internal/states", "internal/view", "runtime/provider", "runtime/store", "runtime/store/mem", "runtime/internal/..."},
 		outside: []string{"github.com/oklog/ulid", "github.com/sourcegraph/conc"},
 		reason:  "the embedder's package: one hook and nothing of any subsystem, database or command line"},
 	{pkgs: "runtime/internal/human", may: []string{"hook"}, reason: "what waits for a person, whoever asks and however people are reached"},

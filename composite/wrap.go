@@ -92,10 +92,21 @@ func (w *toolChain) recover(ctx context.Context, at int, as *Member, result *mes
 
 // WrapModel implements [hook.WrapModel]: the first member is the outermost.
 func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req message.ModelRequest, next hook.ModelNext) message.ModelStream {
-	if len(c.entries.wrapModel) == 0 {
+	if !c.WantsStream(step, req) {
 		return next.Stream(ctx)
 	}
 	return (&modelChain{c: c, step: step, req: req, next: next}).Stream(ctx)
+}
+
+// WantsStream implements [hook.StreamFilter]: it reports whether a member has to surround the
+// call.
+func (c *Composite) WantsStream(step *hook.Step, req message.ModelRequest) bool {
+	for i := range c.entries.wrapModel {
+		if f, ok := c.entries.wrapModel[i].hook.(hook.StreamFilter); !ok || f.WantsStream(step, req) {
+			return true
+		}
+	}
+	return false
 }
 
 // modelChain is one request's way through all wraps.

@@ -121,7 +121,7 @@ func TestReady(t *testing.T) {
 		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, Structured: d.Structured, MCP: d.MCP, OS: d.OS,
 	}).Compose().Ready(), "what is optional may be missing")
 	assert.EqualError(t, new(app.Hooks).Compose().Ready(),
-		"app.Hooks: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost; set them, or tag them optional")
+		"app.Hooks: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost, Structured; set them, or tag them optional")
 }
 
 // TestWhatIsAsked pins which of the static tools need a person's approval.

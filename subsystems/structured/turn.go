@@ -88,6 +88,12 @@ func (s *Structured) BeforeModel(_ context.Context, step *hook.Step, _ message.M
 	return hook.ModelDecision{}, nil
 }
 
+// WantsStream implements [hook.StreamFilter]: turns that ask for no JSON are left alone.
+func (s *Structured) WantsStream(step *hook.Step, _ message.ModelRequest) bool {
+	now := s.turn.Get(step.Turn())
+	return now.asks()
+}
+
 // WrapModel makes the text of the answer of a call of final_answer, or of a fenced text. Until
 // the end of such a reply it keeps back all but reasoning.
 func (s *Structured) WrapModel(ctx context.Context, step *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {

@@ -102,11 +102,16 @@ func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req message.
 // call.
 func (c *Composite) WantsStream(step *hook.Step, req message.ModelRequest) bool {
 	for i := range c.entries.wrapModel {
-		if f, ok := c.entries.wrapModel[i].hook.(hook.StreamFilter); !ok || f.WantsStream(step, req) {
+		if wants(c.entries.wrapModel[i].hook, step, req) {
 			return true
 		}
 	}
 	return false
+}
+
+func wants(h hook.WrapModel, step *hook.Step, req message.ModelRequest) bool {
+	f, ok := h.(hook.StreamFilter)
+	return !ok || f.WantsStream(step, req)
 }
 
 // modelChain is one request's way through all wraps.
@@ -133,7 +138,7 @@ func (w *modelChain) Stream(ctx context.Context) (stream message.ModelStream) {
 		return w.next.Stream(ctx)
 	}
 	e := &w.c.entries.wrapModel[w.from]
-	if !w.c.matches(e.index, w.step) {
+	if !w.c.matches(e.index, w.step) || !wants(e.hook, w.step, w.req) {
 		return w.rest().Stream(ctx)
 	}
 	returned := false

@@ -139,10 +139,14 @@ func literal(v any) string {
 // joined joins the first words of a list.
 func joined(words []string) string {
 	const most = 12
-	if len(words) > most {
-		return strings.Join(words[:most], ", ") + fmt.Sprintf(" or %d others", len(words)-most)
+	shown := make([]string, 0, most)
+	for _, w := range words[:min(len(words), most)] {
+		shown = append(shown, short(w))
 	}
-	return strings.Join(words, ", ")
+	if len(words) > most {
+		return strings.Join(shown, ", ") + fmt.Sprintf(" or %d others", len(words)-most)
+	}
+	return strings.Join(shown, ", ")
 }
 
 func (e *explainer) text(n map[string]any, v, place string) {

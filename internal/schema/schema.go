@@ -13,6 +13,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -215,9 +216,19 @@ func (s *Schema) IsObject() bool { return s.root["type"] == "object" }
 
 // escape makes a step of a JSON pointer of a name, shortened.
 func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(short(name))
+}
+
+// short returns the beginning of a name, in one line.
+func short(name string) string {
 	const most = 60
 	if len(name) > most {
 		name = strings.ToValidUTF8(name[:most], "") + "…"
 	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, name)
 }

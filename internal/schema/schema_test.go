@@ -91,6 +91,8 @@ func TestCheck(t *testing.T) {
 			"/0 must be of type string; /1 must be of type string; /2 must be of type string; /3 must be of type string; /4 must be of type string"},
 		{"not", `{"not":{"type":"string"}}`, `"a"`, "the value must fit the whole schema; look at not, oneOf, if and what is unevaluated there"},
 		{"draft 7", `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"string"}],"additionalItems":false}`, `["a",1]`, "/1 must not be there"},
+		{"hostile names", `{"properties":{"` + strings.Repeat("n", 1000) + `":{}},"additionalProperties":false}`, `{"a\u001b[31m\n` + strings.Repeat("x", 1000) + `":1}`,
+			"/a\ufffd[31m\ufffd" + strings.Repeat("x", 53) + "… is not known; known are " + strings.Repeat("n", 60) + "…"},
 		{"any", `{}`, `null`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -177,6 +177,10 @@ func TestReplies(t *testing.T) {
 			err: "runtime: rejected by a hook: Structured: the model's answer does not fit the schema weather after 3 replies: the value must be complete, and was cut off at the limit of tokens; make it shorter"},
 		{name: "withheld", native: true, rules: []script.Rule{withheld, say(nyborg)}, want: nyborg, asked: 2},
 
+		{name: "fenced, byte by byte", native: true, rules: []script.Rule{{Say: " \n```json\n" + nyborg + "\n```", Pace: script.Pace{Bytes: 1}}}, want: nyborg, asked: 1},
+		{name: "blanks around", native: true, rules: []script.Rule{{Say: "\n " + nyborg + "\n", Pace: script.Pace{Bytes: 1}}}, want: "\n " + nyborg + "\n", asked: 1},
+
+		{name: "final_answer alone, byte by byte", rules: []script.Rule{{Reason: "It rains.", Calls: []script.Call{final(nyborg)}, Pace: script.Pace{Bytes: 1}}}, want: nyborg, asked: 1},
 		{name: "final_answer alone", rules: []script.Rule{calls(final(nyborg))}, want: nyborg, asked: 1},
 		{name: "with text and reasoning", rules: []script.Rule{spoken}, want: nyborg, asked: 1},
 		{name: "text in its place", rules: []script.Rule{say(nyborg)}, want: nyborg, asked: 1},

@@ -92,10 +92,26 @@ func (w *toolChain) recover(ctx context.Context, at int, as *Member, result *mes
 
 // WrapModel implements [hook.WrapModel]: the first member is the outermost.
 func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req message.ModelRequest, next hook.ModelNext) message.ModelStream {
-	if len(c.entries.wrapModel) == 0 {
+	if !c.WantsStream(step, req) {
 		return next.Stream(ctx)
 	}
 	return (&modelChain{c: c, step: step, req: req, next: next}).Stream(ctx)
+}
+
+// WantsStream implements [hook.StreamFilter]: it reports whether a member has to surround the
+// call.
+func (c *Composite) WantsStream(step *hook.Step, req message.ModelRequest) bool {
+	for i := range c.entries.wrapModel {
+		if wants(c.entries.wrapModel[i].hook, step, req) {
+			return true
+		}
+	}
+	return false
+}
+
+func wants(h hook.WrapModel, step *hook.Step, req message.ModelRequest) bool {
+	f, ok := h.(hook.StreamFilter)
+	return !ok || f.WantsStream(step, req)
 }
 
 // modelChain is one request's way through all wraps.
@@ -122,7 +138,7 @@ func (w *modelChain) Stream(ctx context.Context) (stream message.ModelStream) {
 		return w.next.Stream(ctx)
 	}
 	e := &w.c.entries.wrapModel[w.from]
-	if !w.c.matches(e.index, w.step) {
+	if !w.c.matches(e.index, w.step) || !wants(e.hook, w.step, w.req) {
 		return w.rest().Stream(ctx)
 	}
 	returned := false

@@ -74,6 +74,8 @@ type Verdict struct {
 	Stop StopReason
 	// By is the path of the hook that answered, "Core.Guard".
 	By string
+	// Err is the error of RejectReplyFor; nil is none.
+	Err error
 	// Failure is set if the hook failed and its fail policy answered for it.
 	Failure *Failure
 }
@@ -288,6 +290,14 @@ func StopReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerSt
 
 // RejectReply fails the step; the turn ends with an error.
 func RejectReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerReject, reason)} }
+
+// RejectReplyFor fails the step with an error that callers of the turn find with errors.As. Its
+// text is the reason.
+func RejectReplyFor(err error) ReplyDecision {
+	d := RejectReply(err.Error())
+	d.a.Err = err
+	return d
+}
 
 // RetryReply drops the reply and asks the model again, with the feedback as an
 // ephemeral entry. The runtime limits how often; beyond the limit the step fails.

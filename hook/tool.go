@@ -11,8 +11,8 @@ import (
 )
 
 // ReservedTools are the public names, separated by blanks, that no hook's tool may
-// have. The runtime uses final_answer with providers that have no response format of
-// their own. Some models call multi_tool_use unasked, to bundle calls.
+// have. Package subsystems/structured offers final_answer to models that have no response
+// format of their own. Some models call multi_tool_use unasked, to bundle calls.
 const ReservedTools = "final_answer multi_tool_use"
 
 // Scope is a hook's answer to "which of your tools may this agent use?".

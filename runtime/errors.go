@@ -58,6 +58,8 @@ var (
 	ErrRetries = loop.ErrRetries
 	// ErrNoInput: the input has no message, or Preprocess has removed them all.
 	ErrNoInput = loop.ErrNoInput
+	// ErrAnswer: the turn of [SendAs] has no answer of the type that was asked for.
+	ErrAnswer = errors.New("runtime: no answer of that type")
 	// ErrAbandoned: calls of tools or hooks that ignored their context still run.
 	ErrAbandoned = errors.New("runtime: abandoned work has not ended")
 )

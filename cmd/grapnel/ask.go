@@ -119,8 +119,8 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 	switch _, err := d.Agent(look, f.agent); {
 	case !f.set.Empty():
 		here = "--set is for this command alone"
-	case f.reply != (app.ReplyLimits{}):
-		here = "--max-text and --max-arguments are for this command alone"
+	case f.reply != (app.ReplyLimits{}) || f.schema != "":
+		here = "--schema, --max-text and --max-arguments are for this command alone"
 	case f.model != "":
 		here = "--model is for this command alone"
 	case daemon.Mismatch(health, paths) != "":

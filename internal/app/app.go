@@ -54,6 +54,8 @@ type Options struct {
 
 	// commands starts the processes of all subsystems. Open sets it.
 	commands *supervisor.Supervisor
+	// hasFormat reports whether a model has a response format of its own. Open sets it.
+	hasFormat func(model string) bool
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -136,7 +138,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	noteForeign(o)
 	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model, commands: supervisor.New()}
-	o.commands = a.commands
+	o.commands, o.hasFormat = a.commands, a.models.HasFormat
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/structured"
 )
 
 // watcher sees the arguments of calls at every point that does, and approves.
@@ -70,7 +71,7 @@ func play(t *testing.T, raw string) (seen map[string]message.JSON, result messag
 	require.NoError(t, err)
 	w := &watcher{seen: map[string]message.JSON{}}
 	d := &app.Hooks{
-		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
+		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil), Structured: structured.New(nil),
 		MCP: servers, OS: osTools, Extra: []hook.Hook{w},
 	}
 	model := script.New(script.Rule{Calls: []script.Call{{Tool: "bash", Raw: raw}}}, script.Rule{Say: "done"})

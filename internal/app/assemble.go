@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/structured"
 )
 
 // assembly is the result of assemble.
@@ -36,6 +37,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	d := &Hooks{
 		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
+		Structured: structured.New(&structured.Options{Native: o.hasFormat}),
 	}
 	a.Hooks = d
 	for _, m := range []struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/structured"
 )
 
 //go:generate go tool hookgen plan -o ../../docs/daemon-plan.md .
@@ -48,6 +49,9 @@ type Hooks struct {
 	OS *ostools.OS
 	// Cost gets the end of a step first, so that the others can read the cost.
 	Cost *cost.Cost
+	// Structured is next to the model: it sees a request as the others have left it, and a
+	// reply before them.
+	Structured *structured.Structured
 	// Extra are hooks that a program adds at run time. They are last, so that they cannot
 	// come between a request for approval and its answer.
 	Extra []hook.Hook

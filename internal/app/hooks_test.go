@@ -24,6 +24,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/structured"
 )
 
 // The stored data of every installation has these keys.
@@ -45,7 +46,7 @@ func whole(t *testing.T) *app.Hooks {
 	require.NoError(t, err)
 	d := &app.Hooks{
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
-		AskUser: askuser.New(nil), Delegate: delegate.New(nil),
+		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Structured: structured.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 	}
 	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })
@@ -77,7 +78,7 @@ func among(t *testing.T, members []hook.Hook) *app.Hooks {
 	require.NoError(t, err)
 	return &app.Hooks{
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
-		AskUser: askuser.New(nil), Delegate: delegate.New(nil), MCP: servers, OS: tools, Extra: members,
+		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Structured: structured.New(nil), MCP: servers, OS: tools, Extra: members,
 	}
 }
 
@@ -117,10 +118,10 @@ func TestReady(t *testing.T) {
 	d := whole(t)
 	require.NoError(t, d.Compose().Ready())
 	assert.NoError(t, (&app.Hooks{
-		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
+		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, Structured: d.Structured, MCP: d.MCP, OS: d.OS,
 	}).Compose().Ready(), "what is optional may be missing")
 	assert.EqualError(t, new(app.Hooks).Compose().Ready(),
-		"app.Hooks: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost; set them, or tag them optional")
+		"app.Hooks: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost, Structured; set them, or tag them optional")
 }
 
 // TestWhatIsAsked pins which of the static tools need a person's approval.

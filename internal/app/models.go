@@ -47,7 +47,10 @@ type models struct {
 	loaded map[string]provider.Provider
 }
 
-var _ provider.Provider = (*models)(nil)
+var (
+	_ provider.Provider  = (*models)(nil)
+	_ provider.Formatter = (*models)(nil)
+)
 
 func newModels(root string) *models {
 	return &models{root: root, getenv: os.Getenv, loaded: map[string]provider.Provider{}}
@@ -61,6 +64,12 @@ func (m *models) Stream(ctx context.Context, req message.ModelRequest) message.M
 	}
 	req.Model = strings.TrimPrefix(req.Model, openaiPrefix)
 	return p.Stream(ctx, req)
+}
+
+// HasFormat reports whether the model has a response format of its own.
+func (m *models) HasFormat(id string) bool {
+	p, err := m.find(id)
+	return err == nil && provider.HasFormat(p, strings.TrimPrefix(id, openaiPrefix))
 }
 
 // find returns the provider of the model. Its errors say what to do.

@@ -36,6 +36,8 @@ type Turn struct {
 	// Resumed is how often the turn was resumed.
 	Resumed int    `json:"resumed,omitzero"`
 	Guest   string `json:"guest,omitzero"`
+	// Format is that of the turn's own; the zero one is the agent's.
+	Format message.ResponseFormat `json:"format,omitzero"`
 	// Event is the number of the last event before the turn.
 	Event uint64 `json:"event,omitzero"`
 	// Project is the project in which the turn began, or was last resumed.

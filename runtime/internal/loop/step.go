@@ -163,7 +163,10 @@ func rejection(v hook.Verdict) error {
 	if v.Failure != nil {
 		return v.Failure
 	}
-	if v.By == "" {
+	switch {
+	case v.Err != nil:
+		return fmt.Errorf("%w: %s: %w", ErrRejected, v.By, v.Err)
+	case v.By == "":
 		return fmt.Errorf("%w: %s", ErrRejected, v.Reason)
 	}
 	return fmt.Errorf("%w: %s: %s", ErrRejected, v.By, v.Reason)

@@ -22,7 +22,9 @@ type Input struct {
 	// Observe is called with the turn's events, one at a time. It may be nil.
 	Observe func(hook.Event)
 	// Guest is the agent that answers instead of the conversation's own; "" is none.
-	Guest  string
+	Guest string
+	// Format takes the place of the agent's; the zero one leaves it.
+	Format message.ResponseFormat
 	Layers []plan.Layer
 }
 
@@ -43,7 +45,18 @@ func (t *Turn) runForUser() hook.TurnOutcome {
 		_ = t.thread.Lease.Release(t.noCancel) // if that fails, the next turn reports it
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
+	t.setFormat(t.job.input.Format)
 	return t.run(t.job.input.Message, t.job.input.Observe)
+}
+
+// setFormat asks for answers of another form than the agent's, unless f is zero.
+func (t *Turn) setFormat(f message.ResponseFormat) {
+	if f == (message.ResponseFormat{}) {
+		return
+	}
+	cfg := *t.cfg
+	cfg.Model.Format = f
+	t.cfg, t.format = &cfg, f
 }
 
 // newTurn returns a turn that the conversation's own agent answers.

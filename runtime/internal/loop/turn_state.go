@@ -87,7 +87,9 @@ type resources struct {
 	// untrackGuest undoes Registration.TrackGuestTurn; nil without a guest.
 	untrackGuest func()
 	cfg          *hook.AgentConfig
-	view         *scope.View
+	// format is that of this turn instead of the agent's; zero is the agent's.
+	format message.ResponseFormat
+	view   *scope.View
 	// hooks are the agent's under the layers of this turn.
 	hooks  *scope.Hooks
 	layers []plan.Layer

@@ -219,6 +219,10 @@ func reserved(key string) bool {
 	return false
 }
 
+// HasFormat implements [provider.Formatter]: OpenAI and the servers that speak its wire take
+// response_format. For a model that does not, the agent's section structured says mode: tool.
+func (p *Provider) HasFormat(string) bool { return true }
+
 // Stream asks the model. The errors of the stream are *Error for errors of the server,
 // provider.ErrNoFinish, provider.ErrProtocol, ErrTimeout, that of ctx, or errors of the
 // network; provider.Classify knows the class of each. It makes one request and never

@@ -64,6 +64,8 @@
 //	        bytes: 8}: wait before the first one, and cut into pieces of so many
 //	        bytes instead of words. At the top of the file: for all rules
 //	name:   what errors call the rule
+//	format: at the top of the file: true is a model with a response format of
+//	        its own, so that JSON is not asked for by the tool final_answer
 //
 // say, reason and the texts in args may have references: ${user} is the
 // user's last message, ${result:NAME} the newest result of that tool in this

@@ -38,6 +38,7 @@ func Parse(name string, data []byte) (*Script, error) {
 	s := &Script{name: name}
 	if root != nil {
 		s.rules = p.rules(root)
+		s.format = p.format(root)
 	}
 	if len(p.errs) == 0 {
 		return s, nil
@@ -78,7 +79,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 }
 
 func (p *parser) rules(root *yaml.Node) []rule {
-	top := p.mapping(root, "a script", "rules", "pace")
+	top := p.mapping(root, "a script", "rules", "pace", "format")
 	list := top.node("rules")
 	if list == nil {
 		if top != nil {
@@ -107,6 +108,19 @@ func (p *parser) rules(root *yaml.Node) []rule {
 		out = append(out, c)
 	}
 	return out
+}
+
+// format reads whether the model has a response format of its own.
+func (p *parser) format(root *yaml.Node) (has bool) {
+	if root.Kind != yaml.MappingNode {
+		return false // recorded already
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if n := root.Content[i+1]; root.Content[i].Value == "format" && n.Decode(&has) != nil {
+			p.fail(n, "format must be true, for a model with a response format of its own, or false")
+		}
+	}
+	return has
 }
 
 // problem reports a mistake that compile found, at the field or the nearest one around it.

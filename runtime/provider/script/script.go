@@ -21,9 +21,20 @@ var ErrNoRule = errors.New("no rule answers this request")
 type Script struct {
 	name  string
 	rules []rule
+	// format: the model has a response format of its own.
+	format bool
 }
 
-var _ provider.Provider = (*Script)(nil)
+var (
+	_ provider.Provider  = (*Script)(nil)
+	_ provider.Formatter = (*Script)(nil)
+)
+
+// HasFormat implements [provider.Formatter]: it reports what the script says.
+func (s *Script) HasFormat(string) bool { return s.format }
+
+// Formatted returns the script as a model with a response format of its own.
+func (s *Script) Formatted() *Script { return &Script{name: s.name, rules: s.rules, format: true} }
 
 // rule is a compiled Rule.
 type rule struct {

@@ -148,7 +148,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		a.Hooks = a.assembly.Hooks
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply}, Price: a.price(),
+			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions()}, Price: a.price(),
 		})
 		err = a.Runtime.Open(ctx)
 	}

@@ -46,6 +46,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Policy", func() (err error) { d.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
+		{"Instructions", func() error { d.Instructions = newInstructions(o); return nil }},
 		{"Memory", func() (err error) {
 			if err := trustMemories(ctx, o, agents); err != nil {
 				return err

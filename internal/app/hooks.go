@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/instructions"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -31,6 +32,8 @@ type Hooks struct {
 	// Approval decides about calls that need approval, by new and remembered answers. Its
 	// timeout is an option and not in the tag: an operator sets it, and it is no failure.
 	Approval *approval.Approval
+	// Instructions has the project's AGENTS.md and its relatives for the prompt of each turn.
+	Instructions *instructions.Instructions `hook:"optional"`
 	// Skills expands /name before other subsystems read the input.
 	Skills *skills.Skills
 	// AskUser and Delegate act at no point: each owns one tool, which reaches people or

@@ -262,9 +262,11 @@ func (a *App) Waits(name string) bool {
 	return i >= 0 && a.Hooks.MCP != nil && a.Hooks.MCP.Waits(a.agents[i].Config)
 }
 
-func (a *App) unknown(name string) error {
-	names := make([]string, len(a.agents))
-	for j, c := range a.agents {
+func (a *App) unknown(name string) error { return unknown(a.agents, name) }
+
+func unknown(agents []Agent, name string) error {
+	names := make([]string, len(agents))
+	for j, c := range agents {
 		names[j] = c.Config.Name
 	}
 	return fmt.Errorf("there is no agent %q; known are %s; define it in .grapnel/agents/NAME.md", name, strings.Join(names, ", "))

@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/instructions"
@@ -34,37 +36,49 @@ func newInstructions(o Options) *instructions.Instructions {
 	return instructions.New(&instructions.Options{Root: o.Paths.Root, Dir: dir, Max: maxInstructions})
 }
 
-// Instructions are the instruction files of an agent.
-type Instructions struct {
+// Description is an agent with the instruction files of the project that it gets.
+type Description struct {
+	Agent Agent
+	// Files are those of its next turn, then those that are left out.
 	Files []instructions.File
-	// OffBy says who turned the subsystem off for the agent; "" is nobody.
+	// OffBy says who turned them off for the agent; "" is nobody.
 	OffBy string
 }
 
-// AgentInstructions returns the instruction files that the agent gets in its next turn. It
-// asks nobody: settings that need an approval and have none do not count.
-func AgentInstructions(ctx context.Context, o Options, agent Agent) (Instructions, error) {
+// Describe returns the agent with that name. It starts nothing and asks nobody: settings that
+// need an approval and have none do not count.
+func Describe(ctx context.Context, o Options, name string) (Description, error) {
 	o.Trust = nil
+	agents, err := Agents(o.Paths, o.Note)
+	if err != nil {
+		return Description{}, err
+	}
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
-	agents := []Agent{agent}
+	i := slices.IndexFunc(agents, func(a Agent) bool { return a.Config.Name == name })
+	if i < 0 {
+		return Description{}, unknown(agents, name)
+	}
 	c, err := loadLayers(ctx, o, agents)
 	if err != nil {
-		return Instructions{}, err
+		return Description{}, err
 	}
-	layer, ok, err := runtime.AgentLayer(&agents[0].Config)
+	d := Description{Agent: agents[i]}
+	layer, ok, err := runtime.AgentLayer(&d.Agent.Config)
 	if err == nil && ok {
 		c, err = c.over(layer)
 	}
-	if by := c.plan.OffBy("Instructions"); err != nil || by != "" {
-		return Instructions{OffBy: by}, err
+	if err != nil {
+		return d, err
+	}
+	if d.OffBy = c.plan.OffBy("Instructions"); d.OffBy != "" {
+		return d, nil
 	}
 	in := newInstructions(o)
-	cfg, err := in.OnBuildAgent(ctx, agent.Config)
-	if err != nil {
-		return Instructions{}, err
+	if _, err := in.OnBuildAgent(ctx, d.Agent.Config); err != nil {
+		return d, fmt.Errorf("%s: %w", o.Paths.Short(d.Agent.File), err)
 	}
-	files, err := in.Files(ctx, &cfg)
-	return Instructions{Files: files}, err
+	d.Files, err = in.Files(ctx, &d.Agent.Config)
+	return d, err
 }

@@ -256,7 +256,7 @@ const maxPath = 255
 
 // resolve returns the path of an import in the project, or why it is not followed.
 func (r *reader) resolve(from, name string) (file, why string) {
-	const outside = "it lies outside of the project; copy into the project what is needed"
+	const outside = "it lies outside of the project; copy it in"
 	switch {
 	case len(name) > maxPath:
 		return "", fmt.Sprintf("its path has more than %d bytes", maxPath)

@@ -60,7 +60,7 @@ func send(t *testing.T, conv *runtime.Conversation, text string) (hook.TurnOutco
 // none, in every step.
 func TestAModelSeesAChangeInTheNextTurn(t *testing.T) {
 	t.Parallel()
-	dir := project(t, files{"AGENTS.md": "Answer in Danish.", "CLAUDE.md": "-> /etc/hostname"})
+	dir := project(t, files{"AGENTS.md": "Answer in Danish.", "CLAUDE.md": "-> /etc/hostname", "sub/x": ""})
 	model := &recorder{script: script.New(
 		script.Rule{When: &script.When{System: script.Text{Contains: "Answer in Danish."}}, Say: "Hej."},
 		script.Rule{When: &script.When{System: script.Text{Contains: "Answer in German."}}, Say: "Hallo."},

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/estimate"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -238,13 +239,10 @@ func messagesOf(kept []store.Kept) []message.Message {
 	return out
 }
 
-// bytesPerToken is the usual estimate.
-const bytesPerToken = 4
-
 // tokensOf estimates the tokens of the messages.
 func tokensOf(messages []message.Message) (n int64) {
 	for _, m := range messages {
-		n += int64(sizeOf(m)+bytesPerToken-1) / bytesPerToken
+		n += estimate.Tokens(sizeOf(m))
 	}
 	return n
 }

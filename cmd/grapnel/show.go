@@ -87,6 +87,7 @@ func (c *command) agents() *cobra.Command {
 		},
 	}
 	p.flags(cmd)
+	cmd.AddCommand(c.showAgent())
 	return cmd
 }
 

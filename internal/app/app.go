@@ -21,7 +21,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
+	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
@@ -118,12 +120,29 @@ func Agents(p Paths, note func(string)) ([]Agent, error) {
 
 // checkScript returns an error if the agent's scripted model lies outside the project.
 func checkScript(p Paths, a Agent) error {
-	file, scripted := strings.CutPrefix(a.Config.Model.Name, scriptPrefix)
 	rel, err := filepath.Rel(p.Root, a.File)
-	if !scripted || err != nil || !filepath.IsLocal(rel) || filepath.IsLocal(file) {
+	if err != nil || !filepath.IsLocal(rel) {
 		return nil
 	}
-	return errors.New(a.Problem("model", fmt.Sprintf("the script %q lies outside the project", file), "put it there, or name the model with --model").String())
+	for _, model := range modelsOf(&a.Config) {
+		if file, scripted := strings.CutPrefix(model, scriptPrefix); scripted && !filepath.IsLocal(file) {
+			return errors.New(a.Problem("model", fmt.Sprintf("the script %q lies outside the project", file), "put it there, or name the model with --model").String())
+		}
+	}
+	return nil
+}
+
+// modelsOf returns the models that an agent's file names. Sections that are wrong name none; the
+// registration reports them.
+func modelsOf(cfg *hook.AgentConfig) []string {
+	names := []string{cfg.Model.Name}
+	if s, ok, err := hook.SectionOf[fallback.Section](cfg, "fallback"); ok && err == nil && s.Models != nil {
+		names = append(names, *s.Models...)
+	}
+	if s, ok, err := hook.SectionOf[compact.Section](cfg, "compact"); ok && err == nil {
+		names = append(names, s.Model)
+	}
+	return names
 }
 
 // Open reads the configuration, opens the database and the subsystems, and starts the
@@ -150,7 +169,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		a.Hooks = a.assembly.Hooks
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply}, Price: a.price(),
+			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions()}, Price: a.price(),
 		})
 		err = a.Runtime.Open(ctx)
 	}
@@ -264,9 +283,11 @@ func (a *App) Waits(name string) bool {
 	return i >= 0 && a.Hooks.MCP != nil && a.Hooks.MCP.Waits(a.agents[i].Config)
 }
 
-func (a *App) unknown(name string) error {
-	names := make([]string, len(a.agents))
-	for j, c := range a.agents {
+func (a *App) unknown(name string) error { return unknown(a.agents, name) }
+
+func unknown(agents []Agent, name string) error {
+	names := make([]string, len(agents))
+	for j, c := range agents {
 		names[j] = c.Config.Name
 	}
 	return fmt.Errorf("there is no agent %q; known are %s; define it in .grapnel/agents/NAME.md", name, strings.Join(names, ", "))

@@ -8,8 +8,10 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -37,7 +39,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	d := &Hooks{
 		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
-		Structured: structured.New(&structured.Options{Native: o.hasFormat}),
+		Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(&structured.Options{Native: o.hasFormat}),
 	}
 	a.Hooks = d
 	for _, m := range []struct {
@@ -48,6 +50,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Policy", func() (err error) { d.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
+		{"Instructions", func() error { d.Instructions = newInstructions(o); return nil }},
 		{"Memory", func() (err error) {
 			if err := trustMemories(ctx, o, agents); err != nil {
 				return err

@@ -7,9 +7,12 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/instructions"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -32,6 +35,8 @@ type Hooks struct {
 	// Approval decides about calls that need approval, by new and remembered answers. Its
 	// timeout is an option and not in the tag: an operator sets it, and it is no failure.
 	Approval *approval.Approval
+	// Instructions has the project's AGENTS.md and its relatives for the prompt of each turn.
+	Instructions *instructions.Instructions `hook:"optional"`
 	// Skills expands /name before other subsystems read the input.
 	Skills *skills.Skills
 	// AskUser and Delegate act at no point: each owns one tool, which reaches people or
@@ -49,9 +54,13 @@ type Hooks struct {
 	OS *ostools.OS
 	// Cost gets the end of a step first, so that the others can read the cost.
 	Cost *cost.Cost
+	// Compact makes room in requests, and Fallback chooses the model of each: both before
+	// Structured, which asks whether that model has a format of its own.
+	Compact  *compact.Compact
+	Fallback *fallback.Fallback `hook:"after=Compact"`
 	// Structured is next to the model: it sees a request as the others have left it, and a
 	// reply before them.
-	Structured *structured.Structured
+	Structured *structured.Structured `hook:"after=Fallback"`
 	// Extra are hooks that a program adds at run time. They are last, so that they cannot
 	// come between a request for approval and its answer.
 	Extra []hook.Hook

@@ -22,33 +22,37 @@ import (
 
 // Plan of Whole (composites.go), in execution order:
 //
-//	#     field         acts at
-//	1     Daemon        composite app.Hooks
-//	1.1     Policy      OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
-//	1.2     Guard       OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~
-//	                    AfterStep~ AfterTurn
-//	1.3     Approval    Approve~
-//	1.4     Skills      Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
-//	                    tools: skill
-//	1.5     AskUser     Schema SystemPrompt Dispatch
-//	                    tools: ask_user
-//	1.6     Delegate    Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
-//	                    tools: delegate
-//	1.7     Memory?     Schema SystemPrompt OnBuildAgent ScopedTools Dispatch BeforeTool~ OnClose
-//	                    tools: remember recall forget
-//	1.8     MCP         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
-//	                    Dispatch OnOpen OnClose
-//	                    tools: known at run time
-//	1.9     OS          Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	                    tools: bash edit glob grep read write
-//	1.10    Cost        AfterStep~:failopen
-//	1.11    Structured  OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
-//	                    WrapModel AfterModel~
-//	1.12    Extra[]     all points
-//	                    tools: known at run time
-//	2     Around        WrapTool
-//	3     Free          Schema Dispatch
-//	                    tools: free
+//	#     field            acts at
+//	1     Daemon           composite app.Hooks
+//	1.1     Policy         OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
+//	1.2     Guard          OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~
+//	                       AfterStep~ AfterTurn
+//	1.3     Approval       Approve~
+//	1.4     Instructions?  OnBuildAgent PromptSections:timeout=5s
+//	1.5     Skills         Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	                       tools: skill
+//	1.6     AskUser        Schema SystemPrompt Dispatch
+//	                       tools: ask_user
+//	1.7     Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
+//	                       tools: delegate
+//	1.8     Memory?        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch BeforeTool~ OnClose
+//	                       tools: remember recall forget
+//	1.9     MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	                       ScopedTools Dispatch OnOpen OnClose
+//	                       tools: known at run time
+//	1.10    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	                       tools: bash edit glob grep read write
+//	1.11    Cost           AfterStep~:failopen
+//	1.12    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
+//	                       OnModelError~ RewriteReply~ AfterModel~ BeforeCompaction~
+//	1.13    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
+//	1.14    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
+//	                       WrapModel AfterModel~
+//	1.15    Extra[]        all points
+//	                       tools: known at run time
+//	2     Around           WrapTool
+//	3     Free             Schema Dispatch
+//	                       tools: free
 //
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 

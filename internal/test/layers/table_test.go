@@ -32,7 +32,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/character", "internal/conffile", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell", "internal/sse"}
+var leaf = []string{"internal/character", "internal/conffile", "internal/estimate", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell", "internal/sse"}
 
 // harness is what only tests and the programs that run them import.
 const harness = "internal/test/..."
@@ -110,6 +110,7 @@ var layers = []layer{
 	{pkgs: "internal/aliases", reason: "a dictionary: names, and nothing that they name"},
 	{pkgs: "internal/pointdoc", may: []string{"hook", "composite/plan", "composite/plan/picture", "internal/aliases"}, reason: "for tests: writes the manual of the points"},
 	{pkgs: "internal/argrules", reason: "what a struct of arguments may have, for the generator and for hook/tool"},
+	{pkgs: "internal/estimate", reason: "one estimate of tokens, for models, histories and prompts"},
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
 	{pkgs: "internal/character", reason: "one answer to where a text may be cut, for results and for contributions"},
 	{pkgs: "internal/quote", reason: "one way to write a string of JSON, for requests and for results"},

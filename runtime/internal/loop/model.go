@@ -141,7 +141,7 @@ func (t *Turn) consume(req message.ModelRequest) {
 }
 
 func (t *Turn) open(req message.ModelRequest) message.ModelStream {
-	if !t.hooks.Has(point.WrapModel) {
+	if !t.hooks.WantsStream(t.step, req) {
 		return t.env.Provider.Stream(t.ctx, req)
 	}
 	next := &wrappedModel{provider: t.env.Provider, req: req}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/estimate"
 	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -251,7 +252,7 @@ func (a *answer) end() error {
 		a.finish = message.FinishStop
 	}
 	if !a.counted {
-		a.usage = message.Usage{Input: estimate(a.text), Output: estimate(a.sent)}
+		a.usage = message.Usage{Input: estimate.Tokens(a.text), Output: estimate.Tokens(a.sent)}
 	}
 	a.send(message.Chunk{Kind: message.ChunkFinish, Finish: a.finish, Usage: a.usage})
 	return nil
@@ -261,6 +262,3 @@ func (a *answer) end() error {
 func (a *answer) tail(kind message.ChunkKind, waiting rune) bool {
 	return waiting == 0 || a.send(message.Chunk{Kind: kind, Text: half(waiting)})
 }
-
-// estimate estimates tokens: four bytes a token.
-func estimate(size int) int64 { return int64(size+3) / 4 }

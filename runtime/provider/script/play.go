@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/estimate"
 )
 
 type player struct {
@@ -68,7 +69,7 @@ func (p *player) finish(r *rule, v *view) bool {
 	if r.Usage != nil {
 		c.Usage = *r.Usage
 	} else {
-		c.Usage = message.Usage{Input: tokens(v.size()), Output: tokens(p.out)}
+		c.Usage = message.Usage{Input: estimate.Tokens(v.size()), Output: estimate.Tokens(p.out)}
 	}
 	return p.send(c)
 }
@@ -156,9 +157,6 @@ func (v *view) size() int64 {
 	}
 	return int64(n) + v.req.Messages.Bytes()
 }
-
-// tokens estimates: four bytes are one.
-func tokens(bytes int64) int64 { return (bytes + 3) / 4 }
 
 // cut returns the length of the next piece of s: a word and the blanks after it,
 // or bytes up to the next border of a character.

@@ -98,7 +98,15 @@ func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req message.
 	return (&modelChain{c: c, step: step, req: req, next: next}).Stream(ctx)
 }
 
-// WantsStream implements [hook.StreamFilter]: it reports whether a member has to surround the
+// StreamFilter is implemented by a hook with WrapModel that leaves most model calls alone. A call that
+// all such hooks pass over costs nothing.
+type StreamFilter interface {
+	// WantsStream reports whether WrapModel shall surround the call. It is asked once for each
+	// request, before WrapModel, and is short.
+	WantsStream(step *hook.Step, req message.ModelRequest) bool
+}
+
+// WantsStream implements [StreamFilter]: it reports whether a member has to surround the
 // call.
 func (c *Composite) WantsStream(step *hook.Step, req message.ModelRequest) bool {
 	for i := range c.entries.wrapModel {
@@ -110,7 +118,7 @@ func (c *Composite) WantsStream(step *hook.Step, req message.ModelRequest) bool 
 }
 
 func wants(h hook.WrapModel, step *hook.Step, req message.ModelRequest) bool {
-	f, ok := h.(hook.StreamFilter)
+	f, ok := h.(StreamFilter)
 	return !ok || f.WantsStream(step, req)
 }
 

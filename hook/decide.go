@@ -74,7 +74,7 @@ type Verdict struct {
 	Stop StopReason
 	// By is the path of the hook that answered, "Core.Guard".
 	By string
-	// Err is the error of RejectReplyFor; nil is none.
+	// Err is that of ReplyDecision.WithError; nil is none.
 	Err error
 	// Failure is set if the hook failed and its fail policy answered for it.
 	Failure *Failure
@@ -291,10 +291,8 @@ func StopReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerSt
 // RejectReply fails the step; the turn ends with an error.
 func RejectReply(reason string) ReplyDecision { return ReplyDecision{rule(AnswerReject, reason)} }
 
-// RejectReplyFor fails the step with an error that callers of the turn find with errors.As. Its
-// text is the reason.
-func RejectReplyFor(err error) ReplyDecision {
-	d := RejectReply(err.Error())
+// WithError returns the rejection with an error that callers of the turn find with errors.As.
+func (d ReplyDecision) WithError(err error) ReplyDecision {
 	d.a.Err = err
 	return d
 }

@@ -64,8 +64,6 @@ type Host interface {
 var (
 	// ErrNoTurn: the service is available only within a turn.
 	ErrNoTurn = errors.New("hook: no turn is running here")
-	// ErrNothingToCompact: no turn precedes those that a compaction keeps.
-	ErrNothingToCompact = errors.New("hook: nothing to compact: all turns are kept or follow the last summary; keep fewer turns, or compact later")
 	// ErrUnanswered: nobody answered in time.
 	ErrUnanswered = errors.New("hook: nobody answered in time")
 	// ErrBudget: the turn has used up its tokens.

@@ -18,11 +18,3 @@ type ModelNext interface {
 	// request.
 	Stream(ctx context.Context) message.ModelStream
 }
-
-// StreamFilter is implemented by a hook with WrapModel that leaves most model calls alone. A call that
-// all such hooks pass over costs nothing.
-type StreamFilter interface {
-	// WantsStream reports whether WrapModel shall surround the call. It is asked once for each
-	// request, before WrapModel, and is short.
-	WantsStream(step *Step, req message.ModelRequest) bool
-}

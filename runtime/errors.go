@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 )
@@ -37,7 +36,7 @@ var (
 	// since then is stored.
 	ErrLeaseLost = loop.ErrLeaseLost
 	// ErrNothingToCompact: no turn precedes the turns that are kept.
-	ErrNothingToCompact = hook.ErrNothingToCompact
+	ErrNothingToCompact = errors.New("runtime: nothing to compact: all turns are kept or follow the last summary; keep fewer turns, or compact later")
 	// ErrSkipped: a hook has skipped the compaction.
 	ErrSkipped = errors.New("runtime: a hook has skipped the compaction")
 	// ErrSummary: the model failed, or its summary is empty, too long or incomplete.

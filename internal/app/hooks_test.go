@@ -16,8 +16,10 @@ import (
 	"github.com/grapnel-go/grapnel/internal/states"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
@@ -46,7 +48,7 @@ func whole(t *testing.T) *app.Hooks {
 	require.NoError(t, err)
 	d := &app.Hooks{
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
-		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Structured: structured.New(nil),
+		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 	}
 	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })
@@ -78,7 +80,7 @@ func among(t *testing.T, members []hook.Hook) *app.Hooks {
 	require.NoError(t, err)
 	return &app.Hooks{
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
-		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Structured: structured.New(nil), MCP: servers, OS: tools, Extra: members,
+		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), MCP: servers, OS: tools, Extra: members,
 	}
 }
 

@@ -2,7 +2,6 @@ package compact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -127,7 +126,7 @@ func (c *Compact) summarise(ctx context.Context, s *hook.Step, o Options, now si
 	c.setRunning(id, running{max: opts.MaxSummary})
 	defer c.setRunning(id, running{})
 	_, err := s.Host().Compact(ctx, why, opts)
-	if err == nil || ctx.Err() != nil || !now.reaches(1) || errors.Is(err, hook.ErrNothingToCompact) {
+	if err == nil || ctx.Err() != nil || !now.reaches(1) {
 		return err == nil
 	}
 	c.setRunning(id, running{max: opts.MaxSummary, mechanical: true})

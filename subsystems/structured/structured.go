@@ -87,7 +87,6 @@ var (
 	_ hook.RewriteRequest = (*Structured)(nil)
 	_ hook.BeforeModel    = (*Structured)(nil)
 	_ hook.WrapModel      = (*Structured)(nil)
-	_ hook.StreamFilter   = (*Structured)(nil)
 	_ hook.AfterModel     = (*Structured)(nil)
 )
 

@@ -88,7 +88,7 @@ func (s *Structured) BeforeModel(_ context.Context, step *hook.Step, _ message.M
 	return hook.ModelDecision{}, nil
 }
 
-// WantsStream implements [hook.StreamFilter]: turns that ask for no JSON are left alone.
+// WantsStream says which calls WrapModel surrounds, see package composite: turns that ask for no JSON are left alone.
 func (s *Structured) WantsStream(step *hook.Step, _ message.ModelRequest) bool {
 	now := s.turn.Get(step.Turn())
 	return now.asks()
@@ -127,7 +127,7 @@ func (s *Structured) AfterModel(_ context.Context, step *hook.Step, reply messag
 	}
 	err := &Error{Name: now.format.Name, Problems: problems, Retries: now.retried}
 	if now.retried >= s.of(turn.Agent()).retries {
-		return hook.RejectReplyFor(err), nil
+		return hook.RejectReply(err.Error()).WithError(err), nil
 	}
 	s.turn.Update(turn, func(p progress) progress { p.retried++; return p })
 	return hook.RetryReply(now.feedback(err)), nil

@@ -26,8 +26,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
@@ -136,7 +138,7 @@ func newWhole(tb testing.TB, list cost.Table) *composites.Whole {
 		Daemon: &app.Hooks{
 			Policy: rules, Guard: guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}}), Cost: prices,
 			Approval: approval.New(nil), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
-			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Structured: structured.New(nil), Memory: memories, MCP: servers, OS: files,
+			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Memory: memories, MCP: servers, OS: files,
 		},
 		Around: &composites.Around{},
 		Free:   &composites.Free{Answer: message.TextResult("ok")},

@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/instructions"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -31,7 +32,7 @@ func TestKeysOfStoredStates(t *testing.T) {
 	t.Parallel()
 	keys, err := states.Of(whole(t).Compose())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Approval.conversations", "Guard.conversation", "Guard.rates", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
+	assert.Equal(t, []string{"Approval.conversations", "Guard.conversation", "Guard.rates", "Instructions.told", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
 }
 
 // whole is the composite with all its members.
@@ -46,7 +47,8 @@ func whole(t *testing.T) *app.Hooks {
 	d := &app.Hooks{
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil),
-		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
+		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
+		Memory:       memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 	}
 	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })
 	return d

@@ -160,6 +160,7 @@ var layers = []layer{
 		reason: "a client must not bring the server with it"},
 	{pkgs: "internal/explain", may: []string{"hook", "composite/plan", "runtime/store", "internal/term"},
 		reason: "works on what any store has kept, over any plan"},
+	{pkgs: "internal/inspect", may: []string{"internal/app", "internal/term/console"}, reason: "what a project configures, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
 	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "composite/plan/picture", "subsystems/approval", "subsystems/memory", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},

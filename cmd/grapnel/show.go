@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/aliases"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/inspect"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -49,23 +49,10 @@ func (c *command) listTools(ctx context.Context, p place, agent string, t trustF
 		}
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case p.json:
-		return c.JSON(tools)
 	}
-	in := [][]string{{"TOOL", "OWNER", "NOTES", "WHAT IT DOES"}}
-	out := [][]string{{"OUT OF SCOPE", "OWNER", "NOTES", "WHY"}}
-	for _, t := range tools {
-		if t.OutOfScope != "" {
-			out = append(out, []string{t.Name, t.Owner, t.Notes(), t.OutOfScope})
-			continue
-		}
-		first, _, _ := strings.Cut(t.Description, "\n")
-		in = append(in, []string{t.Name, t.Owner, t.Notes(), first})
-	}
-	return c.Tables(in, out)
+	return inspect.Tools(&c.Console, tools, p.json)
 }
 
 func (c *command) agents() *cobra.Command {
@@ -83,34 +70,12 @@ func (c *command) agents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.showAgents(p, paths, agents)
+			return inspect.Agents(&c.Console, paths, agents, p.json)
 		},
 	}
 	p.flags(cmd)
 	cmd.AddCommand(c.showAgent())
 	return cmd
-}
-
-func (c *command) showAgents(p place, paths app.Paths, agents []app.Agent) error {
-	type row struct {
-		Name        string   `json:"name"`
-		Description string   `json:"description,omitzero"`
-		Model       string   `json:"model,omitzero"`
-		Tools       []string `json:"tools"` // null is all
-		File        string   `json:"file,omitzero"`
-	}
-	rows := make([]row, len(agents))
-	for i, a := range agents {
-		rows[i] = row{a.Config.Name, a.Config.Description, a.Config.Model.Name, a.Config.Tools, paths.Short(a.File)}
-	}
-	if p.json {
-		return c.JSON(rows)
-	}
-	table := [][]string{{"AGENT", "MODEL", "DEFINED IN", "WHAT FOR"}}
-	for _, r := range rows {
-		table = append(table, []string{r.Name, cmp.Or(r.Model, "-"), cmp.Or(r.File, "(built in)"), r.Description})
-	}
-	return c.Tables(table)
 }
 
 func (c *command) plan() *cobra.Command {

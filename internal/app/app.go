@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
+	"github.com/grapnel-go/grapnel/internal/models"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/internal/trust"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -65,6 +66,9 @@ func (o *Options) confirm(ctx context.Context, r trust.Request, key, digest stri
 	return o.Paths.trusted().Confirm(ctx, o.Trust, r, key, digest)
 }
 
+// AbsoluteModel is [models.Absolute], for the flag of a command.
+func AbsoluteModel(id string) string { return models.Absolute(id) }
+
 // ReplyLimits bound one reply of a model.
 type ReplyLimits = provider.Limits
 
@@ -76,7 +80,7 @@ type App struct {
 
 	assembly assembly
 	agents   []Agent
-	models   *models
+	models   *models.Models
 	note     func(string)
 	paths    Paths
 	model    string
@@ -125,7 +129,7 @@ func checkScript(p Paths, a Agent) error {
 		return nil
 	}
 	for _, model := range modelsOf(&a.Config) {
-		if file, scripted := strings.CutPrefix(model, scriptPrefix); scripted && !filepath.IsLocal(file) {
+		if file, scripted := models.Script(model); scripted && !filepath.IsLocal(file) {
 			return errors.New(a.Problem("model", fmt.Sprintf("the script %q lies outside the project", file), "put it there, or name the model with --model").String())
 		}
 	}
@@ -156,7 +160,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	noteForeign(o)
-	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model, commands: supervisor.New()}
+	a := &App{agents: agents, models: models.New(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model, commands: supervisor.New()}
 	o.commands, o.hasFormat = a.commands, a.models.HasFormat
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func (a *App) checkChoice(of Agent, agent *runtime.Agent) error {
 // CheckModel returns an error if the agent's model cannot be used. It says what to do, and
 // names the agent's file if that names the model.
 func (a *App) CheckModel(cfg *hook.AgentConfig) error {
-	_, err := a.models.find(cfg.Model.Name)
+	_, err := a.models.Find(cfg.Model.Name)
 	i := a.index(cfg.Name)
 	if err == nil || i < 0 || a.agents[i].File == "" || a.agents[i].Config.Model.Name != cfg.Model.Name {
 		return err

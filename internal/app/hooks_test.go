@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/instructions"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -34,7 +35,7 @@ func TestKeysOfStoredStates(t *testing.T) {
 	t.Parallel()
 	keys, err := states.Of(whole(t).Compose())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Approval.conversations", "Guard.conversation", "Guard.rates", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
+	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
 }
 
 // whole is the composite with all its members.
@@ -50,6 +51,7 @@ func whole(t *testing.T) *app.Hooks {
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
+		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
 	}
 	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })
 	return d
@@ -120,10 +122,10 @@ func TestReady(t *testing.T) {
 	d := whole(t)
 	require.NoError(t, d.Compose().Ready())
 	assert.NoError(t, (&app.Hooks{
-		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, Structured: d.Structured, MCP: d.MCP, OS: d.OS,
+		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, Compact: d.Compact, Fallback: d.Fallback, Structured: d.Structured, MCP: d.MCP, OS: d.OS,
 	}).Compose().Ready(), "what is optional may be missing")
 	assert.EqualError(t, new(app.Hooks).Compose().Ready(),
-		"app.Hooks: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost, Structured; set them, or tag them optional")
+		"app.Hooks: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost, Compact, Fallback, Structured; set them, or tag them optional")
 }
 
 // TestWhatIsAsked pins which of the static tools need a person's approval.

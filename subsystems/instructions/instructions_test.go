@@ -295,7 +295,7 @@ func TestChanges(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{"other text", func() { add(t, dir, files{"AGENTS.md": "two @later.md"}) }, "two"},
+		{"other text", func() { add(t, dir, files{"AGENTS.md": "gamma @later.md"}) }, "gamma"},
 		{"an import that was missing", func() { add(t, dir, files{"later.md": "now there"}) }, "now there"},
 		{"a file of another name", func() { add(t, dir, files{".claude/CLAUDE.md": "from claude"}) }, "from claude"},
 		{"a link that leads elsewhere", func() {

@@ -243,7 +243,7 @@ func findChains(files []file) []finding {
 func findLeafImports(files []file) []finding {
 	found := map[string]bool{}
 	for _, f := range files {
-		if f.test || slices.ContainsFunc([]string{"internal/app", "cmd/...", "examples/...", harness}, func(p string) bool { return matches(p, f.pkg) }) {
+		if f.test || slices.ContainsFunc([]string{"internal/app", "internal/models", "cmd/...", "examples/...", harness}, func(p string) bool { return matches(p, f.pkg) }) {
 			continue
 		}
 		own, me := leafOf(f.pkg)

@@ -1,4 +1,6 @@
-package app
+// Package models is the provider of the program: it passes each request to the provider of the
+// model that the request names, and makes that provider at the first request.
+package models
 
 import (
 	"context"
@@ -23,9 +25,12 @@ const (
 	openaiPrefix = "openai:"
 )
 
-// AbsoluteModel makes the file in the id of a scripted model an absolute path. A path that a
+// Script returns the path of the file of a scripted model; false for other models.
+func Script(id string) (file string, scripted bool) { return strings.CutPrefix(id, scriptPrefix) }
+
+// Absolute makes the file in the id of a scripted model an absolute path. A path that a
 // person types is relative to the working directory, also with --dir.
-func AbsoluteModel(id string) string {
+func Absolute(id string) string {
 	file, ok := strings.CutPrefix(id, scriptPrefix)
 	if !ok || file == "" {
 		return id
@@ -37,9 +42,9 @@ func AbsoluteModel(id string) string {
 	return scriptPrefix + abs
 }
 
-// models is a provider that passes each request to the provider of its model. It loads a model
+// Models is a provider that passes each request to the provider of its model. It loads a model
 // at its first request. It is safe for concurrent use.
-type models struct {
+type Models struct {
 	root   string
 	getenv func(string) string
 
@@ -48,17 +53,18 @@ type models struct {
 }
 
 var (
-	_ provider.Provider  = (*models)(nil)
-	_ provider.Formatter = (*models)(nil)
+	_ provider.Provider  = (*Models)(nil)
+	_ provider.Formatter = (*Models)(nil)
 )
 
-func newModels(root string) *models {
-	return &models{root: root, getenv: os.Getenv, loaded: map[string]provider.Provider{}}
+// New returns the models of the project with that root.
+func New(root string) *Models {
+	return &Models{root: root, getenv: os.Getenv, loaded: map[string]provider.Provider{}}
 }
 
 // Stream passes the request to the provider of its model.
-func (m *models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
-	p, err := m.find(req.Model)
+func (m *Models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
+	p, err := m.Find(req.Model)
 	if err != nil {
 		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, err) }
 	}
@@ -67,13 +73,13 @@ func (m *models) Stream(ctx context.Context, req message.ModelRequest) message.M
 }
 
 // HasFormat reports whether the model has a response format of its own.
-func (m *models) HasFormat(id string) bool {
-	p, err := m.find(id)
+func (m *Models) HasFormat(id string) bool {
+	p, err := m.Find(id)
 	return err == nil && provider.HasFormat(p, strings.TrimPrefix(id, openaiPrefix))
 }
 
-// find returns the provider of the model. Its errors say what to do.
-func (m *models) find(id string) (provider.Provider, error) {
+// Find returns the provider of the model. Its errors say what to do.
+func (m *Models) Find(id string) (provider.Provider, error) {
 	if id == "" {
 		return nil, errors.New("no model is configured: name one with --model script:FILE or --model openai:NAME, or with `model:` in the agent's file")
 	}
@@ -90,7 +96,7 @@ func (m *models) find(id string) (provider.Provider, error) {
 	return p, nil
 }
 
-func (m *models) load(id string) (provider.Provider, error) {
+func (m *Models) load(id string) (provider.Provider, error) {
 	if name, ok := strings.CutPrefix(id, openaiPrefix); ok && name != "" {
 		getenv, err := withKeyFile(m.getenv)
 		if err != nil {

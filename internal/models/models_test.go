@@ -1,4 +1,4 @@
-package app
+package models
 
 import (
 	"io"
@@ -31,7 +31,7 @@ func TestAModelOfAnOpenAICompatibleServer(t *testing.T) {
 		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
 	}))
 	defer server.Close()
-	m := newModels(t.TempDir())
+	m := New(t.TempDir())
 	m.getenv = env(map[string]string{"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-canary"})
 	reply, err := provider.Collect(m.Stream(t.Context(), message.ModelRequest{
 		Model: "openai:small", Messages: message.MessagesOf(message.UserText("hi")),
@@ -44,7 +44,7 @@ func TestAModelOfAnOpenAICompatibleServer(t *testing.T) {
 }
 
 func TestModelsThatAreNotThere(t *testing.T) {
-	m := newModels(t.TempDir())
+	m := New(t.TempDir())
 	m.getenv = env(nil)
 	for id, want := range map[string]string{
 		"":             "no model is configured",
@@ -54,7 +54,7 @@ func TestModelsThatAreNotThere(t *testing.T) {
 		"script:gone":  "gone",
 		"openai:small": "OPENAI_API_KEY",
 	} {
-		_, err := m.find(id)
+		_, err := m.Find(id)
 		require.ErrorContains(t, err, want, id)
 	}
 }

@@ -20,14 +20,13 @@ import (
 
 type runFlags struct {
 	place
-	agent, model, sender string
-	yes                  bool
-	trust                trustFlags
-	hooks                hook.Visibility
-	set                  app.Settings
-	reply                app.ReplyLimits
 	// schema is a file with the JSON Schema of the answer.
-	schema string
+	agent, model, sender, schema string
+	yes                          bool
+	trust                        trustFlags
+	hooks                        hook.Visibility
+	set                          app.Settings
+	reply                        app.ReplyLimits
 }
 
 func (c *command) run() *cobra.Command {

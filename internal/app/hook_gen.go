@@ -50,7 +50,7 @@ import (
 //	                   tools: bash edit glob grep read write
 //	11  Cost           AfterStep~:failopen
 //	12  Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
-//	                   OnModelError~ RewriteReply~ AfterModel~ BeforeCompaction~
+//	                   WrapModel OnModelError~ AfterModel~ BeforeCompaction~
 //	13  Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
 //	14  Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                   WrapModel AfterModel~
@@ -279,8 +279,8 @@ var _ compositeguard.Unchanged = struct {
 	compositeguard.HasOnUnregisterAgent[*compact.Compact]
 	compositeguard.HasBeforeTurn[*compact.Compact]
 	compositeguard.HasRewriteRequest[*compact.Compact]
+	compositeguard.HasWrapModel[*compact.Compact]
 	compositeguard.HasOnModelError[*compact.Compact]
-	compositeguard.HasRewriteReply[*compact.Compact]
 	compositeguard.HasAfterModel[*compact.Compact]
 	compositeguard.HasBeforeCompaction[*compact.Compact]
 }{}
@@ -345,7 +345,7 @@ func (d *Hooks) Compose() *composite.Composite {
 		{Field: "MCP", Type: "*mcp.MCP", Hook: d.MCP, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.OnOpen, point.OnClose), Dynamic: true},
 		{Field: "OS", Type: "*ostools.OS", Hook: d.OS, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch, point.OnClose), Tools: []string{ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite}},
 		{Field: "Cost", Type: "*cost.Cost", Tag: "AfterStep: failopen", Hook: d.Cost, Points: point.Set(point.AfterStep)},
-		{Field: "Compact", Type: "*compact.Compact", Hook: d.Compact, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeTurn, point.RewriteRequest, point.OnModelError, point.RewriteReply, point.AfterModel, point.BeforeCompaction)},
+		{Field: "Compact", Type: "*compact.Compact", Hook: d.Compact, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeTurn, point.RewriteRequest, point.WrapModel, point.OnModelError, point.AfterModel, point.BeforeCompaction)},
 		{Field: "Fallback", Type: "*fallback.Fallback", Tag: "after=Compact", Hook: d.Fallback, Points: point.Set(point.OnRegisterAgent, point.OnUnregisterAgent, point.RewriteRequest, point.OnModelError, point.AfterModel)},
 		{Field: "Structured", Type: "*structured.Structured", Tag: "after=Fallback", Hook: d.Structured, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.AfterModel)},
 		{Field: "Extra", Type: "[]hook.Hook", IsGroup: true, Group: d.Extra, Dynamic: true},

@@ -51,7 +51,7 @@ var (
 	_ hook.BeforeTurn       = (*Compact)(nil)
 	_ hook.RewriteRequest   = (*Compact)(nil)
 	_ hook.OnModelError     = (*Compact)(nil)
-	_ hook.RewriteReply     = (*Compact)(nil)
+	_ hook.WrapModel        = (*Compact)(nil)
 	_ hook.AfterModel       = (*Compact)(nil)
 	_ hook.BeforeCompaction = (*Compact)(nil)
 )

@@ -187,7 +187,7 @@ func TestAConversationGoesOnForWeeks(t *testing.T) {
 			assert.Greater(t, len(archive), 3000, "everything is kept")
 			assert.NotEmpty(t, w.of(event.CompactionAuto))
 			t.Logf("FIGURE compactions=%d refused=%d most=%d of 8000 tokens", len(w.of(event.CompactionAuto)), v.refused, v.most)
-	
+
 		})
 	}
 }

@@ -102,24 +102,57 @@ func lacks(summary string, facts []string) (out []string) {
 	return out
 }
 
-// RewriteReply completes a summary with what it lacks after a second try, and with what people
-// have pinned.
-func (c *Compact) RewriteReply(_ context.Context, s *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
-	if !isCompaction(s.Turn()) || reply.Finish != message.FinishStop {
-		return reply, nil
+// WantsStream says which calls WrapModel surrounds, see package composite. RewriteReply would hold
+// back the text of every turn.
+func (c *Compact) WantsStream(s *hook.Step, _ message.ModelRequest) bool {
+	return isCompaction(s.Turn())
+}
+
+// WrapModel completes a summary with what it lacks after a second try, and with what people have
+// pinned.
+func (c *Compact) WrapModel(ctx context.Context, s *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
+	stream := next.Stream(ctx)
+	if !isCompaction(s.Turn()) {
+		return stream
 	}
-	text, _, _ := strings.Cut(reply.Text(), pinnedHead)
+	return func(yield func(message.Chunk, error) bool) {
+		var text strings.Builder
+		for chunk, err := range stream {
+			if err == nil && chunk.Kind == message.ChunkText && text.Len() <= most {
+				text.WriteString(chunk.Text)
+				continue
+			}
+			if err == nil && chunk.Kind == message.ChunkFinish {
+				whole := text.String()
+				if chunk.Finish == message.FinishStop {
+					whole = c.checked(s, whole)
+				}
+				if whole != "" && !yield(message.Chunk{Kind: message.ChunkText, Text: whole}, nil) {
+					return
+				}
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// most is the length of a summary that is not even looked at, in bytes.
+const most = 1 << 20
+
+// checked returns the summary as it is if the model has to write it again, and else complete.
+func (c *Compact) checked(s *hook.Step, text string) string {
+	text, _, _ = strings.Cut(text, pinnedHead)
 	now := c.check.Update(s.Turn(), func(was check) check {
 		was.missing = lacks(text, was.facts)
 		was.again = len(was.missing) > 0 && was.asked == 0
 		return was
 	})
 	if now.again {
-		return reply, nil
+		return text
 	}
-	conv := s.Turn().Conversation()
-	reply.Content = message.ListOf(message.TextBlock(c.complete(conv, text, now.missing)))
-	return reply, nil
+	return c.complete(s.Turn().Conversation(), text, now.missing)
 }
 
 // AfterModel asks once more for a summary that lacks something. Of other replies it notes the
@@ -150,14 +183,14 @@ func (c *Compact) complete(conv *hook.Conversation, text string, missing []strin
 	if len(missing) > 0 {
 		tail = namedHead + "- " + strings.Join(missing, "\n- ")
 	}
-	most := c.runs(conv.ID()).max
-	if len(tail) > most/4 {
-		tail = cut(tail, most/4)
+	limit := c.runs(conv.ID()).max
+	if len(tail) > limit/4 {
+		tail = cut(tail, limit/4)
 	}
 	if pins := c.pins.Get(conv); len(pins) > 0 {
 		tail += pinnedHead + "- " + strings.Join(pins, "\n- ")
 	}
-	return cut(strings.TrimSpace(text), most-len(tail)) + tail
+	return cut(strings.TrimSpace(text), limit-len(tail)) + tail
 }
 
 // cutMark ends a text that was cut.
@@ -183,10 +216,10 @@ func (c *Compact) BeforeCompaction(_ context.Context, conv *hook.Conversation, w
 
 // digest returns what people have said, each message shortened, the newest first chosen; and of
 // an earlier summary the beginning.
-func digest(all message.Messages, most int) string {
+func digest(all message.Messages, limit int) string {
 	const each = 300
 	var lines []string
-	left, head := most, "No model could sum up the earlier turns. What people said in them, shortened:"
+	left, head := limit, "No model could sum up the earlier turns. What people said in them, shortened:"
 	for i := all.Len() - 1; i >= 0 && left > each; i-- {
 		m := all.At(i)
 		if m.Role != message.RoleUser {

@@ -27,6 +27,10 @@ type step struct {
 	refused    int
 }
 
+// leastNoted is the size of the requests that say something about the tokens of a byte. Nobody
+// refuses shorter ones for their length.
+const leastNoted = 4096
+
 // size is how large a request is and may be, in tokens.
 type size struct {
 	used, limit int64
@@ -96,10 +100,12 @@ func (c *Compact) RewriteRequest(ctx context.Context, s *hook.Step, req message.
 		why := fmt.Sprintf("the request has about %d of %d tokens", now.used, now.limit)
 		c.summarise(ctx, s, o, now, why, o.Keep)
 	}
-	c.turn.Update(s.Turn(), func(was step) step {
-		was.number, was.messages, was.bytes = s.Number(), req.Messages, bytesOf(&req)
-		return was
-	})
+	if n := bytesOf(&req); n >= leastNoted {
+		c.turn.Update(s.Turn(), func(was step) step {
+			was.number, was.messages, was.bytes = s.Number(), req.Messages, n
+			return was
+		})
+	}
 	return req, nil
 }
 
@@ -212,7 +218,7 @@ const maxModels = 100
 // note learns from the usage of a reply how many tokens a byte has.
 func (c *Compact) note(s *hook.Step, reply message.ModelReply) {
 	sent := c.turn.Get(s.Turn())
-	if reply.Usage.Input < 100 || sent.bytes < 400 || sent.number != s.Number() {
+	if reply.Usage.Input < 100 || sent.bytes == 0 || sent.number != s.Number() {
 		return
 	}
 	seen := min(max(float64(reply.Usage.Input)/float64(sent.bytes), leastScale), mostScale)

@@ -44,7 +44,7 @@ import (
 //	                       tools: bash edit glob grep read write
 //	1.11    Cost           AfterStep~:failopen
 //	1.12    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
-//	                       OnModelError~ RewriteReply~ AfterModel~ BeforeCompaction~
+//	                       WrapModel OnModelError~ AfterModel~ BeforeCompaction~
 //	1.13    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
 //	1.14    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                       WrapModel AfterModel~

@@ -215,6 +215,17 @@ func (a *App) Project() string { return a.paths.Project() }
 // Schema returns the tools of all subsystems that are on.
 func (a *App) Schema() []message.Tool { return a.assembly.hook.Schema() }
 
+// Command is a line that people type and a subsystem answers.
+type Command = compact.Command
+
+// Commands returns the commands of the agent; none if Compact is off for it.
+func (a *App) Commands(agent *runtime.Agent) []Command {
+	if agent.Plan().OffBy("Compact") != "" {
+		return nil
+	}
+	return compact.Commands()
+}
+
 // Skills returns the readable skills of the agent; none if Skills is off for it.
 func (a *App) Skills(agent *runtime.Agent) []skills.Skill {
 	if agent.Plan().OffBy("Skills") != "" {

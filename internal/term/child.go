@@ -85,6 +85,8 @@ func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 		}
 	case event.SkillLoaded:
 		say(screen.Dim, "·", "skill loaded: "+ev.Text)
+	case event.CompactionAuto:
+		say(screen.Dim, "·", "summing up older turns: "+ev.Text)
 	case event.ServerConnected:
 		say(screen.Dim, "·", "MCP server connected: "+ev.Text)
 	case event.ServerLost:

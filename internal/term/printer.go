@@ -56,6 +56,8 @@ type Printer struct {
 
 	// open is the kind of the last line, if it is not complete; else "".
 	open openLine
+	// shown: the step has shown something of an answer.
+	shown bool
 	// alone is the id of the step's only call; its result ends its line.
 	alone   string
 	batch   int
@@ -126,11 +128,12 @@ func (p *Printer) OnEvent(ev hook.Event) {
 		p.end()
 	case event.StepStart:
 		p.end()
+		p.shown = false
 		if ev.Step > 1 { // a blank line between the steps of a turn
 			p.write(screen.Lit("\n"))
 		}
 	case event.TurnRetried:
-		p.note(screen.Yellow, screen.Format("~ the answer above is dropped: %s", line(ev.Text, p.width())))
+		p.retried(ev)
 	case event.Error: // Outcome shows it
 		p.end()
 	default:
@@ -296,12 +299,28 @@ func (p *Printer) line(color screen.Style, text screen.Text) {
 
 func (p *Printer) said(s string) {
 	p.flows()
+	p.shown = true
 	p.wrote(p.answer.Add(s))
 }
 
 func (p *Printer) reasoned(s string) {
 	p.flows()
+	p.shown = true
 	p.wrote(p.paint(screen.Dim, p.source.Add(s)))
+}
+
+// retried says why the model is asked again, and how long that takes.
+func (p *Printer) retried(ev hook.Event) {
+	text := screen.Lit("~ ")
+	if p.shown {
+		text = screen.Lit("~ the answer above is dropped: ")
+	}
+	text = screen.Join(text, line(ev.Text, p.width()))
+	if d := ev.Detail(); d.Answer == hook.AnswerRetry {
+		text = screen.Join(text, screen.Format("; asking again in %s", d.Duration.Round(100*time.Millisecond)))
+	}
+	p.note(screen.Yellow, text)
+	p.shown = false
 }
 
 // flows ends the line of a call.

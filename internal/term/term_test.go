@@ -93,6 +93,9 @@ func turn() []hook.Event {
 		eventOf(event.Diagnostic, "cut", hook.EventDetail{}),
 		eventOf(event.TextDelta, "Half", hook.EventDetail{}),
 		eventOf(event.TurnRetried, "too short", hook.EventDetail{}),
+		eventOf(event.TurnRetried, "rate limit", hook.EventDetail{Answer: hook.AnswerRetry, Duration: 3440 * time.Millisecond}),
+		eventOf(event.TurnRetried, "busy; asking b instead", hook.EventDetail{Answer: hook.AnswerFallback}),
+		eventOf(event.CompactionAuto, "the request has about 7000 of 8000 tokens", hook.EventDetail{}),
 		eventOf(event.TextDelta, "Done.\n", hook.EventDetail{}),
 		eventOf(event.TextEnd, "", hook.EventDetail{}),
 		eventOf(event.Error, "odd", hook.EventDetail{}),
@@ -120,6 +123,9 @@ I look it up\x1b[2J.
   · cut
 Half
 ~ the answer above is dropped: too short
+~ rate limit; asking again in 3.4s
+~ busy; asking b instead
+  · summing up older turns: the request has about 7000 of 8000 tokens
 Done.
 — completed · 2 steps · 4 tool calls · 10 tokens in, 3 out · $0.0042 · 2m5s
 `

@@ -230,7 +230,7 @@ func (c *Chat) line(ctx context.Context, line string) (again string, err error) 
 	if cmd, ok := find(name); ok {
 		return "", cmd.run(c, ctx, rest)
 	}
-	if c.isSkill(name) {
+	if c.isSkill(name) || c.isAnswered(name) {
 		return "", c.send(ctx, line)
 	}
 	yes, err := c.confirm(ctx, name)

@@ -89,12 +89,17 @@ func (c *Chat) skills() []skills.Skill {
 	}
 	return slices.DeleteFunc(c.o.App.Skills(c.agent), func(k skills.Skill) bool {
 		_, command := find(k.Name)
-		return command || k.NotManual || section.Names != nil && !slices.Contains(section.Names, k.Name)
+		return command || c.isAnswered(k.Name) || k.NotManual || section.Names != nil && !slices.Contains(section.Names, k.Name)
 	})
 }
 
 func (c *Chat) isSkill(name string) bool {
 	return slices.ContainsFunc(c.skills(), func(k skills.Skill) bool { return k.Name == name })
+}
+
+// isAnswered reports whether a subsystem answers lines that begin with the name.
+func (c *Chat) isAnswered(name string) bool {
+	return slices.ContainsFunc(c.o.App.Commands(c.agent), func(cmd app.Command) bool { return cmd.Name == name })
 }
 
 // complete completes the name of a command or a skill.
@@ -110,6 +115,9 @@ func (c *Chat) complete(before string) (from int, words []edit.Word) {
 	for _, cmd := range commands() {
 		add(cmd.name, cmd.help)
 	}
+	for _, cmd := range c.o.App.Commands(c.agent) {
+		add(cmd.Name, cmd.Help)
+	}
 	for _, k := range c.skills() {
 		add(k.Name, k.Description)
 	}
@@ -121,6 +129,9 @@ func (c *Chat) help() error {
 	t.title("Commands")
 	for _, cmd := range commands() {
 		t.row(strings.TrimSpace("/"+cmd.name+" "+cmd.argument), cmd.help)
+	}
+	for _, cmd := range c.o.App.Commands(c.agent) {
+		t.row(strings.TrimSpace("/"+cmd.Name+" "+cmd.Argument), cmd.Help)
 	}
 	if all := c.skills(); len(all) > 0 {
 		t.title("Skills")

@@ -20,6 +20,7 @@ func (h *host) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
 	if t == nil {
 		return hook.Response{}, hook.ErrNoTurn
 	}
+	defer t.InHost()()
 	listed, asked := func() {}, false
 	if q.Approval == nil {
 		listed = func() {

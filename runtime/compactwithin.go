@@ -19,6 +19,7 @@ func (h *host) Compact(ctx context.Context, why string, o hook.CompactOptions) (
 	if t == nil {
 		return hook.Compacted{}, hook.ErrNoTurn
 	}
+	defer t.InHost()()
 	ctx, done, err := h.conv.enterCompaction(ctx)
 	if err != nil {
 		return hook.Compacted{}, err

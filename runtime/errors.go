@@ -55,6 +55,9 @@ var (
 	// ErrRetries: hooks asked for more retries in one step than are allowed. If a failure of
 	// the model caused the last retry, the error wraps that failure too.
 	ErrRetries = loop.ErrRetries
+	// ErrLateGate: a hook that decides about the turn, or rewrites something of it, has not
+	// answered within [Limits].Gate.
+	ErrLateGate = loop.ErrLateGate
 	// ErrNoInput: the input has no message, or Preprocess has removed them all.
 	ErrNoInput = loop.ErrNoInput
 	// ErrAnswer: the turn of [SendAs] has no answer of the type that was asked for.

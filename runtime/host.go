@@ -142,6 +142,7 @@ func (h *host) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	if t == nil {
 		return loop.Refused(hook.ErrNoTurn), hook.ErrNoTurn
 	}
+	defer t.InHost()()
 	out, err := t.RunAgent(ctx, run)
 	if err != nil {
 		err = fmt.Errorf("run agent %q: %w", run.Agent, err)
@@ -156,5 +157,6 @@ func (h *host) CallModel(ctx context.Context, req message.ModelRequest) (message
 	if t == nil {
 		return message.ModelReply{}, hook.ErrNoTurn
 	}
+	defer t.InHost()()
 	return t.CallModel(ctx, req)
 }

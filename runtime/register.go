@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // Register builds an agent and registers it with the hook. Other callers do not see the
@@ -118,6 +119,9 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	}
 	if err := checkConfig(cfg); err != nil {
 		return fmt.Errorf("after OnBuildAgent: %w", err)
+	}
+	if cfg.Model.ContextWindow == 0 {
+		cfg.Model.ContextWindow = provider.ContextWindow(a.rt.provider, cfg.Model.Name)
 	}
 	a.core.Asked = cfg.Tools
 	a.core.Config = &cfg

@@ -48,6 +48,7 @@ const (
 	defaultChildren   = 256
 	defaultResumes    = 3
 	defaultUnreadable = 3
+	defaultGate       = 30 * time.Second
 	defaultAbandoned  = 32
 )
 
@@ -122,6 +123,11 @@ type Limits struct {
 	// after which the turn ends with ErrArguments. Before that the model gets the error
 	// and the turn continues. 0 is 3; 1 and negative numbers end the turn at the first.
 	Unreadable int
+	// Gate is how long a hook that decides about the turn, or rewrites something of it, may take
+	// before the turn ends with ErrLateGate; 0 is 30 seconds, negative is for ever. The tag
+	// timeout=… of a field sets a shorter one. Approve may take as long as it likes, and any hook
+	// while it waits for a person, an agent or a model.
+	Gate time.Duration
 }
 
 // ContributionBudget bounds what hooks contribute to one turn.
@@ -285,6 +291,7 @@ func (o *Options) fillShared() {
 		o.Limits.Resumes = defaultResumes
 	}
 	o.Limits.Unreadable = cmp.Or(o.Limits.Unreadable, defaultUnreadable)
+	o.Limits.Gate = cmp.Or(o.Limits.Gate, defaultGate)
 	o.Limits.Depth = cmp.Or(o.Limits.Depth, defaultDepth)
 	if o.Limits.Children = cmp.Or(o.Limits.Children, defaultChildren); o.Limits.Children < 0 {
 		o.Limits.Children = math.MaxInt

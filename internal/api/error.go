@@ -66,6 +66,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrRejected, http.StatusConflict, wire.CodeSkipped},
 		{runtime.ErrSummary, http.StatusBadGateway, wire.CodeModel},
 		{runtime.ErrRetries, http.StatusBadGateway, wire.CodeModel},
+		{runtime.ErrLateGate, http.StatusGatewayTimeout, wire.CodeSkipped},
 		{runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
 		{runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},
 		{runtime.ErrAnswered, http.StatusConflict, wire.CodeAnswered},

@@ -45,6 +45,7 @@ func sentinels() map[string]struct {
 		"runtime.ErrLeaseLost":        {runtime.ErrLeaseLost, http.StatusConflict, wire.CodeBusy},
 		"runtime.ErrSummary":          {runtime.ErrSummary, http.StatusBadGateway, wire.CodeModel},
 		"runtime.ErrRetries":          {runtime.ErrRetries, http.StatusBadGateway, wire.CodeModel},
+		"runtime.ErrLateGate":         {runtime.ErrLateGate, http.StatusGatewayTimeout, wire.CodeSkipped},
 		"runtime.ErrArguments":        {runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
 		"runtime.ErrUnsupported":      {runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},
 		"runtime.ErrNoInput":          {runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},

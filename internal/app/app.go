@@ -11,6 +11,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -155,6 +156,10 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
+	gate, err := gateTimeout(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
 	agents, err := Agents(o.Paths, o.Note)
 	if err != nil {
 		return nil, err
@@ -173,7 +178,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		a.Hooks = a.assembly.Hooks
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions()}, Price: a.price(),
+			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Price: a.price(),
 		})
 		err = a.Runtime.Open(ctx)
 	}
@@ -181,6 +186,22 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())
 	}
 	return a, nil
+}
+
+// gateName is the variable with the time that a hook may take that decides about a turn.
+const gateName = "GRAPNEL_GATE_TIMEOUT"
+
+// gateTimeout returns that time; 0 is the runtime's default.
+func gateTimeout(getenv func(string) string) (time.Duration, error) {
+	text := strings.TrimSpace(getenv(gateName))
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d == 0 {
+		return 0, fmt.Errorf("%s is %q; write a duration such as 90s, or -1s for no limit", gateName, text)
+	}
+	return d, nil
 }
 
 // With opens the program, calls do with it, and closes it.

@@ -55,6 +55,7 @@ type Models struct {
 var (
 	_ provider.Provider  = (*Models)(nil)
 	_ provider.Formatter = (*Models)(nil)
+	_ provider.Windowed  = (*Models)(nil)
 )
 
 // New returns the models of the project with that root.
@@ -76,6 +77,15 @@ func (m *Models) Stream(ctx context.Context, req message.ModelRequest) message.M
 func (m *Models) HasFormat(id string) bool {
 	p, err := m.Find(id)
 	return err == nil && provider.HasFormat(p, strings.TrimPrefix(id, openaiPrefix))
+}
+
+// ContextWindow returns the window of the model; 0 if it is unknown or the model cannot be found.
+func (m *Models) ContextWindow(id string) int {
+	p, err := m.Find(id)
+	if err != nil {
+		return 0
+	}
+	return provider.ContextWindow(p, strings.TrimPrefix(id, openaiPrefix))
 }
 
 // Find returns the provider of the model. Its errors say what to do.

@@ -90,3 +90,13 @@ func TestAKeyFromAFile(t *testing.T) {
 	_, err = withKeyFile(env(map[string]string{"OPENAI_API_KEY_FILE": good, "OPENAI_API_KEY": "sk-other"}))
 	require.ErrorContains(t, err, "unset one of them")
 }
+
+func TestTheContextWindowOfAModel(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "small.yaml"), []byte("context_window: 8000\nrules:\n  - {say: hi}\n"), 0o600))
+	m := New(dir)
+	m.getenv = env(map[string]string{"OPENAI_API_KEY": "k", "OPENAI_CONTEXT_WINDOW": "32768"})
+	for id, want := range map[string]int{"script:small.yaml": 8000, "openai:small": 32768, "script:gone.yaml": 0} {
+		assert.Equal(t, want, m.ContextWindow(id), id)
+	}
+}

@@ -144,7 +144,7 @@ func (v *View) notes() []string {
 	if slices.ContainsFunc(v.Points, func(a At) bool {
 		return slices.ContainsFunc(a.Calls, func(c Call) bool { return c.Use.Unbounded() })
 	}) {
-		out = append(out, "~ is waited for without a bound: it has no timeout at this point")
+		out = append(out, "~ has no timeout of its own at this point; the runtime's Limits.Gate bounds deciders and rewriters, except Approve")
 	}
 	for _, d := range v.Off {
 		out = append(out, clean(d.String()))

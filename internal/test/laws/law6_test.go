@@ -369,7 +369,7 @@ func playWork(t *testing.T, c *cast, h hook.Hook, days []*workday) {
 			}
 		}
 		assign(days[0])
-		model := &model{}
+		model := &model{Script: new(script.Script)}
 		s := open(t, h, model, runtime.Options{})
 		for i, d := range days {
 			d.number = i

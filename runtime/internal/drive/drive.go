@@ -79,16 +79,41 @@ func (l *Loop) LimitTime(ctx context.Context) {
 	}
 }
 
+// Watch bounds foreign code that a loop calls while nobody has cancelled it.
+type Watch struct {
+	// Bound is how long one call may take; 0 or less is for ever.
+	Bound time.Duration
+	// Late is called with the point of a call that has taken longer. It reports whether the
+	// loop is cancelled now.
+	Late func(hook.Point) bool
+}
+
 // Wait waits until the loop has ended, and returns true; or until ctx or the context of
-// LimitTime ends, and returns false.
-func (l *Loop) Wait(ctx context.Context) (ended bool) {
+// LimitTime ends, or foreign code is late, and returns false.
+func (l *Loop) Wait(ctx context.Context, w Watch) (ended bool) {
 	var limit <-chan struct{}
+	var tick <-chan time.Time
+	if w.Bound > 0 {
+		l.worker.look(w.Bound / looks)
+		defer l.worker.ticker.Stop()
+		tick = l.worker.ticker.C
+	}
+	seen, same := uint64(0), 0
 	for {
 		select {
 		case <-l.worker.over:
 			return true
 		case limited := <-l.worker.limit:
 			limit = limited.Done()
+		case <-tick:
+			if now := l.state.Load(); now != seen {
+				seen, same = now, 0
+			} else if same++; same >= looks && now&pointMask != 0 {
+				if w.Late(hook.Point(now & pointMask)) {
+					return false
+				}
+				same = 0
+			}
 		case <-ctx.Done():
 			return false
 		case <-limit:
@@ -96,6 +121,9 @@ func (l *Loop) Wait(ctx context.Context) (ended bool) {
 		}
 	}
 }
+
+// looks is how often Wait looks at the loop within Watch.Bound.
+const looks = 8
 
 // Finished reports whether a loop that has ended returned. If not, foreign code ended its
 // goroutine.
@@ -184,6 +212,17 @@ type worker struct {
 	// over gets a value when the loop has ended, and limit the context of LimitTime.
 	over  chan struct{}
 	limit chan context.Context
+	// ticker is that of Wait; nil before the first.
+	ticker *time.Ticker
+}
+
+// look starts the ticker of Wait.
+func (w *worker) look(every time.Duration) {
+	if w.ticker == nil {
+		w.ticker = time.NewTicker(every)
+		return
+	}
+	w.ticker.Reset(every)
 }
 
 // Start starts the loop on a goroutine of the pool.

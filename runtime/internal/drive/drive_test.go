@@ -47,7 +47,7 @@ func TestALoopEndsByItself(t *testing.T) {
 				l.Return()
 				ran = true
 			})
-			assert.True(t, l.Wait(t.Context()))
+			assert.True(t, l.Wait(t.Context(), drive.Watch{}))
 			assert.True(t, l.Finished())
 			assert.False(t, l.Abandoned())
 			assert.True(t, ran)
@@ -71,7 +71,7 @@ func TestALoopThatHangsInForeignCodeIsAbandonedAfterTheGracePeriod(t *testing.T)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		began := time.Now()
-		assert.False(t, l.Wait(ctx))
+		assert.False(t, l.Wait(ctx, drive.Watch{}))
 		assert.False(t, l.WaitOrAbandon(o.patience()))
 		assert.InDelta(t, grace, time.Since(began), float64(grace)/8)
 		assert.True(t, l.Abandoned())
@@ -145,7 +145,7 @@ func TestForeignCodeMayEndTheGoroutine(t *testing.T) {
 			l.Enter(point.BeforeTool)
 			runtime.Goexit()
 		})
-		assert.True(t, l.Wait(t.Context()))
+		assert.True(t, l.Wait(t.Context(), drive.Watch{}))
 		assert.False(t, l.Finished())
 		l.Release()
 	})
@@ -164,7 +164,7 @@ func TestALoopMayLimitItsTime(t *testing.T) {
 			time.Sleep(grace / 2)
 		})
 		began := time.Now()
-		assert.False(t, l.Wait(t.Context()))
+		assert.False(t, l.Wait(t.Context(), drive.Watch{}))
 		assert.Equal(t, time.Minute, time.Since(began))
 		assert.True(t, l.WaitOrAbandon(o.patience()))
 		l.Release()
@@ -176,4 +176,44 @@ func TestWithoutALoopNothingIsAbandoned(t *testing.T) {
 	none.Enter(point.OnEvent)
 	assert.True(t, none.Back())
 	assert.False(t, none.Abandoned())
+}
+
+func TestALoopWatchesForeignCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwner()
+		defer o.pool.Close()
+		const bound = 8 * time.Second
+		var late []hook.Point
+		ended := false
+		watch := drive.Watch{Bound: bound, Late: func(p hook.Point) bool {
+			late = append(late, p)
+			return p == point.BeforeTurn
+		}}
+		var l drive.Loop
+		o.pool.Start(&l, func() {
+			for range 5 { // none is late
+				l.Enter(point.BeforeModel)
+				time.Sleep(bound / 2)
+				l.Return()
+			}
+			time.Sleep(3 * bound) // the loop's own code
+			l.Enter(point.WrapModel)
+			time.Sleep(bound + bound/2) // late, but left alone
+			l.Return()
+			l.Enter(point.BeforeTurn)
+			time.Sleep(2 * bound)
+			l.Return()
+			ended = true
+		})
+		began := time.Now()
+		assert.False(t, l.Wait(t.Context(), watch))
+		assert.Equal(t, []hook.Point{point.WrapModel, point.BeforeTurn}, late)
+		assert.InDelta(t, 8*bound, time.Since(began), float64(bound), "within a quarter more than the bound")
+		assert.False(t, ended)
+		assert.True(t, l.Wait(t.Context(), drive.Watch{}))
+		l.Release()
+		o.pool.Start(&l, func() { l.Enter(point.BeforeTurn); time.Sleep(10 * bound); l.Return() })
+		assert.True(t, l.Wait(t.Context(), drive.Watch{}), "without a bound nothing is watched")
+		l.Release()
+	})
 }

@@ -156,6 +156,8 @@ func (t *Turn) signalCancelled() bool {
 		reason = hook.StopTimeLimit
 	case errors.Is(cause, ErrStopped):
 		reason = hook.StopUserRequested
+	case errors.Is(cause, ErrLateGate):
+		reason = hook.StopError
 	}
 	if t.hasSignal(reason) {
 		return false

@@ -50,4 +50,5 @@ type Limits struct {
 	Children      int
 	Resumes       int
 	Unreadable    int
+	Gate          time.Duration
 }

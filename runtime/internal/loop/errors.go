@@ -22,6 +22,8 @@ var (
 	// ErrRejected: a hook rejected the request or the reply, so that the turn
 	// failed.
 	ErrRejected = errors.New("runtime: rejected by a hook")
+	// ErrLateGate: a hook that decides about the turn has not answered in time.
+	ErrLateGate = errors.New("runtime: a hook has not answered")
 	// ErrRetries: a hook asked for more replies than the limit. It wraps the error of the model
 	// if the hook asked because of one.
 	ErrRetries = errors.New("runtime: too many retries")

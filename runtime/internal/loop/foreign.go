@@ -2,9 +2,11 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
@@ -133,7 +135,7 @@ type turnJob struct {
 func (t *Turn) drive(ctx context.Context) *Turn {
 	t.ownerCtx = ctx
 	t.env.Loops.Start(&t.loop, func() { t.out = t.job.run(t) })
-	if !t.loop.Wait(ctx) && !t.loop.WaitOrAbandon(t.patience()) {
+	if !t.loop.Wait(ctx, drive.Watch{Bound: t.env.Limits.Gate, Late: t.lateGate}) && !t.loop.WaitOrAbandon(t.patience()) {
 		return t.endAbandoned()
 	}
 	t.loop.Release()
@@ -141,6 +143,26 @@ func (t *Turn) drive(ctx context.Context) *Turn {
 		return t.endAfterGoexit()
 	}
 	return t
+}
+
+// lateGate cancels a turn in which a hook at the point does not answer, and reports whether it
+// did. A hook may take longer where it waits for people, and while it calls an agent or a model,
+// whose time has limits of its own.
+func (t *Turn) lateGate(p hook.Point) bool {
+	info := point.InfoOf(p)
+	if info.Kind != "decide" && info.Kind != "rewrite" || p == point.Approve || t.hostCalls.Load() > 0 {
+		return false
+	}
+	what := t.thread.Agent.Hooks.At(p)
+	t.handle.Cancel(fmt.Errorf("%w: %s at %s, within %s; Options.Limits.Gate changes that, or timeout=… in the tag of its field", ErrLateGate, what.Hook, p, t.env.Limits.Gate))
+	return true
+}
+
+// InHost counts a call of the host that a hook or a tool waits for. The caller calls the function
+// at its end.
+func (t *Turn) InHost() func() {
+	t.hostCalls.Add(1)
+	return func() { t.hostCalls.Add(-1) }
 }
 
 // patience is how long the owner waits for a cancelled turn.

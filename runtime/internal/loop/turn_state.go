@@ -27,6 +27,8 @@ type Turn struct {
 	// deadline is when the cancelled turn has ended at the latest; nil before its
 	// cancellation.
 	deadline atomic.Pointer[time.Time]
+	// hostCalls counts the calls of the host that wait for an agent, a model or people.
+	hostCalls atomic.Int32
 	// summary is one that requests do not begin with yet.
 	summary atomic.Pointer[Summary]
 	// event is the loop's newest event, and end its turn_end. They are not in turnState: the

@@ -65,11 +65,11 @@ func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 	defer cancel(nil)
 	w := &watch{cancel: func() { cancel(ErrTimeout) }}
 	defer w.stop()
-	w.start(p.o.HeaderTimeout)
+	w.start(p.o.FirstByteTimeout)
 	resp, err := p.post(ctx, body)
 	w.stop()
 	if err != nil {
-		return p.ended(ctx, parent, err)
+		return p.ended(ctx, parent, err, fmt.Sprintf("no answer began within %s; %s or Options.FirstByteTimeout changes that", p.o.FirstByteTimeout, firstByteName))
 	}
 	defer resp.Body.Close()
 	defer context.AfterFunc(ctx, func() { _ = resp.Body.Close() })() // even if the client's transport ignores ctx
@@ -83,7 +83,7 @@ func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 	if err == nil || a.left {
 		return nil
 	}
-	return p.ended(ctx, parent, err)
+	return p.ended(ctx, parent, err, fmt.Sprintf("the answer paused for %s; %s or Options.IdleTimeout changes that", p.o.IdleTimeout, idleName))
 }
 
 // play reads events until the end of the stream. With a finish the answer is complete; an

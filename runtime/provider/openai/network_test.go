@@ -180,7 +180,7 @@ func quiet(wait time.Duration, parts ...string) server {
 
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	o := &openai.Options{HeaderTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second}
+	o := &openai.Options{FirstByteTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second}
 	run := func(t *testing.T, s server, o *openai.Options) (message.ModelReply, time.Duration, error) {
 		begin := time.Now()
 		reply, err := provider.Collect(asks(s, o).Stream(t.Context(), hello()))
@@ -193,7 +193,7 @@ func TestTimeouts(t *testing.T) {
 				return nil, r.Context().Err()
 			}, o)
 			require.ErrorIs(t, err, openai.ErrTimeout)
-			assert.EqualError(t, err, "openai: the server did not answer in time (model.test)")
+			assert.EqualError(t, err, "openai: the server did not answer in time (model.test): no answer began within 10s; OPENAI_FIRST_BYTE_TIMEOUT or Options.FirstByteTimeout changes that")
 			class, _ := provider.Classify(err)
 			assert.Equal(t, message.FailureTimeout, class)
 			assert.Equal(t, 10*time.Second, took)
@@ -239,7 +239,7 @@ func TestTimeouts(t *testing.T) {
 	})
 	t.Run("no bound", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			never := &openai.Options{HeaderTimeout: -1, IdleTimeout: -1}
+			never := &openai.Options{FirstByteTimeout: -1, IdleTimeout: -1}
 			_, _, err := run(t, quiet(100*time.Hour, says("a"), whole), never)
 			require.NoError(t, err)
 		})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,10 +23,10 @@ const DefaultBaseURL = "https://api.openai.com/v1"
 
 // Defaults of Options.
 const (
-	DefaultHeaderTimeout = 5 * time.Minute
-	DefaultIdleTimeout   = 5 * time.Minute
-	DefaultMaxEvent      = 16 << 20
-	DefaultMaxStream     = 256 << 20
+	DefaultFirstByteTimeout = 5 * time.Minute
+	DefaultIdleTimeout      = 5 * time.Minute
+	DefaultMaxEvent         = 16 << 20
+	DefaultMaxStream        = 256 << 20
 )
 
 // Sentinels that callers test with errors.Is.
@@ -65,23 +66,60 @@ type Options struct {
 	// NoUsage leaves out stream_options, for servers that refuse unknown members. Usage
 	// is then estimated, unless the server sends it anyway.
 	NoUsage bool
-	// HeaderTimeout limits the time from the request to the head of the response,
+	// FirstByteTimeout limits the time from the request to the head of the response,
 	// IdleTimeout the time between two pieces of the stream, without the consumer's own
-	// time. 0 is the default, below 0 is no limit.
-	HeaderTimeout, IdleTimeout time.Duration
+	// time. 0 is the default, below 0 is no limit. The errors wrap ErrTimeout.
+	FirstByteTimeout, IdleTimeout time.Duration
+	// ContextWindow is that of the server's models, in tokens; 0 is unknown.
+	ContextWindow int
 	// MaxEvent limits one event and one line of the stream, MaxStream the whole stream,
 	// both in bytes; 0 is the default. The reader of the stream limits the reply:
 	// [provider.Limits].
 	MaxEvent, MaxStream int
+
+	// err is what FromEnv could not read.
+	err error
 }
 
-// FromEnv returns options with APIKey from OPENAI_API_KEY and BaseURL from OPENAI_BASE_URL.
-// Pass os.Getenv as getenv.
+// The variables of FromEnv.
+const (
+	keyName       = "OPENAI_API_KEY"
+	urlName       = "OPENAI_BASE_URL"
+	firstByteName = "OPENAI_FIRST_BYTE_TIMEOUT"
+	idleName      = "OPENAI_IDLE_TIMEOUT"
+	windowName    = "OPENAI_CONTEXT_WINDOW"
+)
+
+// FromEnv returns options with APIKey from OPENAI_API_KEY, BaseURL from OPENAI_BASE_URL,
+// FirstByteTimeout and IdleTimeout, such as 90s, from OPENAI_FIRST_BYTE_TIMEOUT and
+// OPENAI_IDLE_TIMEOUT, and ContextWindow from OPENAI_CONTEXT_WINDOW. Pass os.Getenv as getenv.
+// The provider's Err tells what cannot be read.
 func FromEnv(getenv func(string) string) *Options {
-	return &Options{
-		APIKey:  strings.TrimSpace(getenv("OPENAI_API_KEY")),
-		BaseURL: strings.TrimSpace(getenv("OPENAI_BASE_URL")),
+	o := &Options{APIKey: strings.TrimSpace(getenv(keyName)), BaseURL: strings.TrimSpace(getenv(urlName))}
+	var first, idle, window error
+	o.FirstByteTimeout, first = durationIn(getenv, firstByteName)
+	o.IdleTimeout, idle = durationIn(getenv, idleName)
+	if text := strings.TrimSpace(getenv(windowName)); text != "" {
+		var err error
+		if o.ContextWindow, err = strconv.Atoi(text); err != nil || o.ContextWindow <= 0 {
+			window = fmt.Errorf("openai: %s is %q; write a number of tokens such as 32768", windowName, text)
+		}
 	}
+	o.err = errors.Join(first, idle, window)
+	return o
+}
+
+// durationIn returns the duration in a variable; 0 if it is not set.
+func durationIn(getenv func(string) string, name string) (time.Duration, error) {
+	text := strings.TrimSpace(getenv(name))
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d == 0 {
+		return 0, fmt.Errorf("openai: %s is %q; write a duration such as 90s, or -1s for no limit", name, text)
+	}
+	return d, nil
 }
 
 // Provider asks one server. It implements provider.Provider, is immutable and
@@ -106,7 +144,7 @@ func New(o *Options) *Provider {
 		p.o = *o
 	}
 	p.o.BaseURL = orElse(p.o.BaseURL, DefaultBaseURL)
-	p.o.HeaderTimeout = orElse(p.o.HeaderTimeout, DefaultHeaderTimeout)
+	p.o.FirstByteTimeout = orElse(p.o.FirstByteTimeout, DefaultFirstByteTimeout)
 	p.o.IdleTimeout = orElse(p.o.IdleTimeout, DefaultIdleTimeout)
 	p.o.MaxEvent = orElse(p.o.MaxEvent, DefaultMaxEvent)
 	p.o.MaxStream = orElse(p.o.MaxStream, DefaultMaxStream)
@@ -114,7 +152,7 @@ func New(o *Options) *Provider {
 		p.o.Client = &http.Client{CheckRedirect: stay}
 	}
 	p.veil = newVeil(p.o.APIKey, p.o.Header)
-	if err := errors.Join(p.setURL(), p.setHeader(), p.setExtra()); err != nil {
+	if err := errors.Join(p.o.err, p.setURL(), p.setHeader(), p.setExtra()); err != nil {
 		p.err = faulty(message.FailureRequest, err)
 	}
 	return p
@@ -222,6 +260,9 @@ func reserved(key string) bool {
 // HasFormat implements [provider.Formatter]: OpenAI and the servers that speak its wire take
 // response_format. For a model that does not, the agent's section structured says mode: tool.
 func (p *Provider) HasFormat(string) bool { return true }
+
+// ContextWindow implements [provider.Windowed]: it is that of the options.
+func (p *Provider) ContextWindow(string) int { return p.o.ContextWindow }
 
 // Stream asks the model. The errors of the stream are *Error for errors of the server,
 // provider.ErrNoFinish, provider.ErrProtocol, ErrTimeout, that of ctx, or errors of the

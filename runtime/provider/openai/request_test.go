@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -251,4 +252,17 @@ func FuzzStrings(f *testing.F) {
 		var object map[string]any
 		require.NoError(t, json.Unmarshal([]byte(back.Messages[0].Calls[0].Function.Arguments), &object), "arguments are always an object")
 	})
+}
+
+func TestTimesAndTheWindowOfTheEnvironment(t *testing.T) {
+	vars := map[string]string{"OPENAI_API_KEY": "k", "OPENAI_FIRST_BYTE_TIMEOUT": "90s", "OPENAI_IDLE_TIMEOUT": "-1s", "OPENAI_CONTEXT_WINDOW": "32768"}
+	o := openai.FromEnv(func(k string) string { return vars[k] })
+	assert.Equal(t, &openai.Options{APIKey: "k", FirstByteTimeout: 90 * time.Second, IdleTimeout: -time.Second, ContextWindow: 32768}, o)
+	assert.Equal(t, 32768, provider.ContextWindow(openai.New(o), "any"))
+
+	for name, text := range map[string]string{"OPENAI_FIRST_BYTE_TIMEOUT": "90", "OPENAI_IDLE_TIMEOUT": "0s", "OPENAI_CONTEXT_WINDOW": "8k"} {
+		bad := map[string]string{"OPENAI_API_KEY": "k", name: text}
+		err := openai.New(openai.FromEnv(func(k string) string { return bad[k] })).Err()
+		require.ErrorContains(t, err, "openai: "+name+` is "`+text+`"; write a`)
+	}
 }

@@ -46,8 +46,8 @@ func (p *Provider) accept(resp *http.Response, body io.Reader) error {
 }
 
 // ended returns why there is no answer: first the end of the caller's context, then a
-// timeout, then the error itself.
-func (p *Provider) ended(ctx, parent context.Context, err error) error {
+// timeout, with the words of late, then the error itself.
+func (p *Provider) ended(ctx, parent context.Context, err error, late string) error {
 	var known provider.Classified
 	switch {
 	case parent.Err() != nil:
@@ -55,7 +55,7 @@ func (p *Provider) ended(ctx, parent context.Context, err error) error {
 	case errors.As(err, &known), errors.Is(err, provider.ErrProtocol), errors.Is(err, provider.ErrNoFinish):
 		return err
 	case errors.Is(context.Cause(ctx), ErrTimeout):
-		return faulty(message.FailureTimeout, fmt.Errorf("%w (%s)", ErrTimeout, p.host))
+		return faulty(message.FailureTimeout, fmt.Errorf("%w (%s): %s", ErrTimeout, p.host, late))
 	}
 	return p.unreachable(err)
 }

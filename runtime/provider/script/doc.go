@@ -66,6 +66,8 @@
 //	name:   what errors call the rule
 //	format: at the top of the file: true is a model with a response format of
 //	        its own, so that JSON is not asked for by the tool final_answer
+//	context_window: at the top of the file: the window in tokens that the agents
+//	        of this model have; the script answers requests of any size
 //
 // say, reason and the texts in args may have references: ${user} is the
 // user's last message, ${result:NAME} the newest result of that tool in this

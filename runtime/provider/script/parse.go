@@ -38,7 +38,7 @@ func Parse(name string, data []byte) (*Script, error) {
 	s := &Script{name: name}
 	if root != nil {
 		s.rules = p.rules(root)
-		s.format = p.format(root)
+		s.format, s.window = p.model(root)
 	}
 	if len(p.errs) == 0 {
 		return s, nil
@@ -79,7 +79,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 }
 
 func (p *parser) rules(root *yaml.Node) []rule {
-	top := p.mapping(root, "a script", "rules", "pace", "format")
+	top := p.mapping(root, "a script", "rules", "pace", "format", "context_window")
 	list := top.node("rules")
 	if list == nil {
 		if top != nil {
@@ -110,17 +110,25 @@ func (p *parser) rules(root *yaml.Node) []rule {
 	return out
 }
 
-// format reads whether the model has a response format of its own.
-func (p *parser) format(root *yaml.Node) (has bool) {
+// model reads what the script says about its model.
+func (p *parser) model(root *yaml.Node) (format bool, window int) {
 	if root.Kind != yaml.MappingNode {
-		return false // recorded already
+		return false, 0 // recorded already
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		if n := root.Content[i+1]; root.Content[i].Value == "format" && n.Decode(&has) != nil {
-			p.fail(n, "format must be true, for a model with a response format of its own, or false")
+		n := root.Content[i+1]
+		switch root.Content[i].Value {
+		case "format":
+			if n.Decode(&format) != nil {
+				p.fail(n, "format must be true, for a model with a response format of its own, or false")
+			}
+		case "context_window":
+			if n.Decode(&window) != nil || window <= 0 {
+				p.fail(n, "context_window must be a number of tokens, such as 8000")
+			}
 		}
 	}
-	return has
+	return format, window
 }
 
 // problem reports a mistake that compile found, at the field or the nearest one around it.

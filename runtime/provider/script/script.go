@@ -23,18 +23,29 @@ type Script struct {
 	rules []rule
 	// format: the model has a response format of its own.
 	format bool
+	// window is the model's context window in tokens; 0 is unknown.
+	window int
 }
 
 var (
 	_ provider.Provider  = (*Script)(nil)
 	_ provider.Formatter = (*Script)(nil)
+	_ provider.Windowed  = (*Script)(nil)
 )
 
 // HasFormat implements [provider.Formatter]: it reports what the script says.
 func (s *Script) HasFormat(string) bool { return s.format }
 
 // Formatted returns the script as a model with a response format of its own.
-func (s *Script) Formatted() *Script { return &Script{name: s.name, rules: s.rules, format: true} }
+func (s *Script) Formatted() *Script {
+	c := *s
+	c.format = true
+	return &c
+}
+
+// ContextWindow implements [provider.Windowed]: it returns what the script says. The script
+// itself answers requests of any size.
+func (s *Script) ContextWindow(string) int { return s.window }
 
 // rule is a compiled Rule.
 type rule struct {

@@ -251,7 +251,7 @@ func TestMistakesAreNamedWithTheirLine(t *testing.T) {
 	for _, tc := range []struct{ name, file, want string }{
 		{"empty", "", "f: is empty; a script has a list `rules:`"},
 		{"format", "format: yes please\nrules:\n  - say: a", "f:1: format must be true, for a model with a response format of its own, or false"},
-		{"no mapping", "- a", "f:1: a script must be a mapping with the keys rules, pace, format"},
+		{"no mapping", "- a", "f:1: a script must be a mapping with the keys rules, pace, format, context_window"},
 		{"no rules", "pace: 1ms", "f:1: `rules:` is missing; a script is a list of rules"},
 		{"rules no list", "rules: {}", "f:1: rules must be a list with at least one rule"},
 		{"not yaml", "rules:\n\t- x", "f:2: the script is no YAML: found character that cannot start any token; put a value that holds `: ` or begins with a special character in quotes"},

@@ -418,7 +418,7 @@ func TestSpecATurnStartedByABackgroundRunIsAbandonedLikeAny(t *testing.T) {
 					if !assert.NoError(t, err) {
 						return
 					}
-					ctx, cancel := context.WithTimeout(ctx, time.Minute)
+					ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 					defer cancel()
 					_, err = dialog.Send(ctx, other, message.TextInput("second"), nil)
 					assert.ErrorIs(t, err, context.DeadlineExceeded)

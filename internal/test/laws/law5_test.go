@@ -268,7 +268,7 @@ func checkAfter(t *testing.T, x run, h hook.Hook, c *cast, seen map[string]int) 
 	synctest.Test(t, func(*testing.T) { // nobody waits for what is slow
 		over, reg := make(chan struct{}), newRegister()
 		x.plays(x.turns[0], c, reg, over)
-		model := &model{}
+		model := &model{Script: new(script.Script)}
 		s := open(t, h, model, runtime.Options{Calls: runtime.Calls{Grace: 500 * time.Millisecond}}, hook.AgentConfig{Name: "a", Limits: x.limits})
 		for _, p := range x.turns {
 			x.plays(p, c, reg, over)

@@ -353,7 +353,7 @@ func playBargains(t *testing.T, c *cast, h hook.Hook, all []*bargain) {
 		}
 	}
 	assign(all[0])
-	model := &model{}
+	model := &model{Script: new(script.Script)}
 	s := open(t, h, model, runtime.Options{})
 	defer s.close(t)
 	for _, b := range all {

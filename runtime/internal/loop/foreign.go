@@ -129,6 +129,9 @@ type turnJob struct {
 	resume      bool
 }
 
+// settles reports whether the job ends an interrupted turn without asking the model.
+func (j *turnJob) settles() bool { return j.interrupted != nil && !j.resume }
+
 // drive runs the loop of the turn and returns the ended turn: its successor if the loop was
 // abandoned. When ctx ends or the time limit is reached, the owner waits for as long as a
 // cancelled turn may take.
@@ -147,10 +150,10 @@ func (t *Turn) drive(ctx context.Context) *Turn {
 
 // lateGate cancels a turn in which a hook at the point does not answer, and reports whether it
 // did. A hook may take longer where it waits for people, and while it calls an agent or a model,
-// whose time has limits of its own.
+// whose time has limits of its own, as a settlement has.
 func (t *Turn) lateGate(p hook.Point) bool {
 	info := point.InfoOf(p)
-	if info.Kind != "decide" && info.Kind != "rewrite" || p == point.Approve || t.hostCalls.Load() > 0 {
+	if info.Kind != "decide" && info.Kind != "rewrite" || p == point.Approve || t.hostCalls.Load() > 0 || t.job.settles() {
 		return false
 	}
 	what := t.thread.Agent.Hooks.At(p)

@@ -30,8 +30,6 @@ import (
 
 const (
 	fixtures = "testdata/aimock/turns.json"
-	// tries is how often a call is made.
-	tries = fallback.DefaultTries
 	// players play turns at the same time.
 	players = 4
 )

@@ -12,6 +12,7 @@ import (
 // How much is played.
 var (
 	turnsFlag = flag.Int("modelfaults.turns", 0, "turns of each kind of TestTurnsSurviveDrawnFaults; 0 is 1000, with -short 40")
+	seedsFlag = flag.Uint64("modelfaults.seeds", 50, "turns of each kind of TestTurnsSurviveEveryKindOfFault")
 	seedFlag  = flag.Uint64("modelfaults.seed", 1, "what the faults of TestTurnsSurviveDrawnFaults are drawn from")
 )
 

@@ -4,9 +4,6 @@ package modelfaults_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -31,12 +28,6 @@ const (
 
 // rate is how often each fault is drawn.
 const rate = 0.3
-
-// modelCall is a call of a turn: its first or its second.
-type modelCall struct {
-	turn string
-	step int
-}
 
 // relay stands between the adapter and aimock and draws the fault of each request.
 type relay struct {
@@ -147,13 +138,13 @@ func (r *relay) cut(w http.ResponseWriter, data string, dice *rand.Rand) {
 // draw draws the fault of a request from the seed, its turn, its call and its try, and
 // writes it down.
 func (r *relay) draw(body []byte) (fault string, dice *rand.Rand) {
-	c, err := callOf(body)
+	c, err := openAICall(body)
 	if err != nil {
 		r.wonder("%v: %s", err, body)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	dice = rand.New(rand.NewChaCha8(sha256.Sum256(fmt.Append(nil, r.seed, r.faults, c, len(r.log[c])))))
+	dice = diceOf(r.seed, r.faults, c, len(r.log[c]))
 	for _, f := range r.faults {
 		if dice.Float64() < rate && fault == "" {
 			fault = f
@@ -161,32 +152,6 @@ func (r *relay) draw(body []byte) (fault string, dice *rand.Rand) {
 	}
 	r.log[c] = append(r.log[c], fault)
 	return fault, dice
-}
-
-// callOf tells from a request which call of which turn it makes: what the user said last,
-// and whether the tool has answered since.
-func callOf(body []byte) (c modelCall, err error) {
-	var req struct {
-		Messages []struct {
-			Role    string
-			Content any
-		}
-	}
-	if err = json.Unmarshal(body, &req); err != nil {
-		return c, err
-	}
-	for _, m := range req.Messages {
-		switch m.Role {
-		case "user":
-			c = modelCall{turn: fmt.Sprint(m.Content)}
-		case "tool":
-			c.step++
-		}
-	}
-	if c.turn == "" {
-		err = errors.New("a request in which no user speaks")
-	}
-	return c, err
 }
 
 func (r *relay) wonder(format string, args ...any) {

@@ -12,7 +12,7 @@ import (
 // How much is played.
 var (
 	turnsFlag = flag.Int("modelfaults.turns", 0, "turns of each kind of TestTurnsSurviveDrawnFaults; 0 is 1000, with -short 40")
-	seedsFlag = flag.Uint64("modelfaults.seeds", 50, "turns of each kind of TestTurnsSurviveEveryKindOfFault")
+	seedsFlag = flag.Uint64("modelfaults.seeds", 0, "turns of each kind of TestTurnsSurviveEveryKindOfFault; 0 is 50, with -short 10")
 	seedFlag  = flag.Uint64("modelfaults.seed", 1, "what the faults of TestTurnsSurviveDrawnFaults are drawn from")
 )
 
@@ -27,6 +27,17 @@ func turnsOfEach() int {
 		return 40
 	}
 	return 1000
+}
+
+// seedsOfEach is how many seeds are played of each kind.
+func seedsOfEach() uint64 {
+	switch {
+	case *seedsFlag > 0:
+		return *seedsFlag
+	case testing.Short():
+		return 10
+	}
+	return 50
 }
 
 // figure prints what a test has counted.

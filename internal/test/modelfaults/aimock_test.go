@@ -78,15 +78,18 @@ func newGame(t *testing.T, aimock string, faults []string, wrap func(provider.Pr
 		p = wrap(p)
 	}
 	if compose == nil {
-		compose = func(r *reader) hook.Hook {
-			// The pauses are of nanoseconds: the sockets are real, and so is the time.
-			return crew{fallback.New(&fallback.Options{Tries: tries, Pause: time.Nanosecond, Failures: -1}), r}
-		}
+		compose = func(r *reader) hook.Hook { return patient(r) }
 	}
 	strict, notes := strictwire.Anthropic(p), newReader()
 	g := &game{relay: r, strict: strict, script: scripted(t), stage: newStage(t, compose(notes), notes, strict)}
 	t.Cleanup(func() { assert.NoError(t, g.stage.rt.Close(context.WithoutCancel(t.Context()))) })
 	return g
+}
+
+// patient is what is tested. Its pauses are of nanoseconds: the sockets are real, and so is
+// the time.
+func patient(r *reader) crew {
+	return crew{fallback.New(&fallback.Options{Tries: tries, Pause: time.Nanosecond, Failures: -1}), r}
 }
 
 // tally is what became of the turns of a game.
@@ -236,8 +239,16 @@ func (s stitching) Stream(ctx context.Context, req message.ModelRequest) message
 	}
 }
 
-// The same rules find who does not ask again, who takes a part for the whole, and who puts
-// two parts together.
+// twice is a known-bad composition: it runs a tool again.
+type twice struct{ crew }
+
+func (twice) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
+	next.Run(ctx)
+	return next.Run(ctx)
+}
+
+// The same rules find who does not ask again, who takes a part for the whole, who runs a
+// tool twice, and who puts two parts together.
 func TestDrawnFaultsFindWhoLosesTurns(t *testing.T) {
 	url := aimock(t)
 	for _, bad := range []struct {
@@ -246,9 +257,10 @@ func TestDrawnFaultsFindWhoLosesTurns(t *testing.T) {
 		compose    func(*reader) hook.Hook
 		forgives   bool
 	}{
-		{name: "no-fallback", says: "failed although no call drew five faults", compose: func(r *reader) hook.Hook { return bare{reader: r} }},
-		{name: "forgiving", says: "the answer is", forgives: true},
-		{name: "stitching", says: "the answer is", wrap: func(p provider.Provider) provider.Provider { return stitching{p} }},
+		{name: "bad.no-fallback", says: "failed although no call drew five faults", compose: func(r *reader) hook.Hook { return bare{reader: r} }},
+		{name: "bad.forgiving", says: "the answer is", forgives: true},
+		{name: "bad.twice", says: `ran with ["a long name — of notes 😀.txt" "a long name`, compose: func(r *reader) hook.Hook { return twice{patient(r)} }},
+		{name: "bad.stitching", says: "the answer is", wrap: func(p provider.Provider) provider.Provider { return stitching{p} }},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
 			g := newGame(t, url, []string{cut}, bad.wrap, bad.compose)
@@ -256,7 +268,7 @@ func TestDrawnFaultsFindWhoLosesTurns(t *testing.T) {
 			got := g.play(t, 40)
 			assert.Contains(t, strings.Join(got.wrongs, "\n"), bad.says)
 			t.Log(got.wrongs[:min(1, len(got.wrongs))])
-			figure(t, "bad."+bad.name, got.wrong, "of 40 turns lost, or not whole")
+			figure(t, bad.name, got.wrong, "of 40 turns")
 		})
 	}
 }

@@ -202,8 +202,8 @@ func TestTurnsSurviveEveryKindOfFault(t *testing.T) {
 	for _, w := range waits {
 		least, most, sum = min(least, w), max(most, w), sum+w
 	}
-	mean := sum / float64(len(waits))
-	assert.InDelta(t, 0.5, mean, 2/math.Sqrt(float64(len(waits))), "the pauses are spread evenly")
+	mean, sevenSigma := sum/float64(len(waits)), 2/math.Sqrt(float64(len(waits)))
+	assert.InDelta(t, 0.5, mean, sevenSigma, "the pauses are spread evenly")
 	figure(t, "seed", 0, "of the first turn of each kind, then 1, 2, …")
 	figure(t, "turns", turns, fmt.Sprintf("of %d kinds, each with %d seeds", len(kinds())*len(dialects()), seedsOfEach()))
 	figure(t, "complete", complete, fmt.Sprintf("of them after %d requests, no part taken for the whole", requests))
@@ -282,10 +282,10 @@ func TestEveryKindOfFaultFindsWhoBreaksTheRules(t *testing.T) {
 		name, says string
 		drill      drill
 	}{
-		{"half-is-whole", "the answer is", drill{wrap: func(p provider.Provider) provider.Provider { return forgiving{p} }}},
-		{"mending", "the call call_notes ran with", drill{wrap: func(p provider.Provider) provider.Provider { return mending{p} }}},
-		{"deaf", "was asked for, and up to", drill{wrap: func(p provider.Provider) provider.Provider { return deaf{p} }}},
-		{"endless", "was asked for again after", drill{compose: func(r *reader) hook.Hook { return endless{bare{reader: r}} }}},
+		{"bad.half-is-whole", "the answer is", drill{wrap: func(p provider.Provider) provider.Provider { return forgiving{p} }}},
+		{"bad.mending", "the call call_notes ran with", drill{wrap: func(p provider.Provider) provider.Provider { return mending{p} }}},
+		{"bad.deaf", "was asked for, and up to", drill{wrap: func(p provider.Provider) provider.Provider { return deaf{p} }}},
+		{"bad.endless", "was asked for again after", drill{compose: func(r *reader) hook.Hook { return endless{bare{reader: r}} }}},
 	} {
 		found, d := 0, bad.drill
 		for _, d.dialect = range dialects() {
@@ -298,6 +298,6 @@ func TestEveryKindOfFaultFindsWhoBreaksTheRules(t *testing.T) {
 			}
 		}
 		assert.Positive(t, found, bad.name)
-		figure(t, "bad."+bad.name, found, fmt.Sprintf("of %d turns", seeds*len(kinds())*len(dialects())))
+		figure(t, bad.name, found, fmt.Sprintf("of %d turns", seeds*len(kinds())*len(dialects())))
 	}
 }

@@ -118,6 +118,7 @@ var gates = []gate{
 		bad: map[string]string{
 			"no-fallback": "a composition without subsystem fallback",
 			"forgiving":   "a relay that ends a cut answer as if it were whole",
+			"twice":       "a composition that runs a tool again",
 			"stitching":   "an adapter that asks again on its own and goes on where the answer broke off",
 		},
 	},

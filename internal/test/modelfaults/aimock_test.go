@@ -169,20 +169,24 @@ func (g *game) wrongs(ctx context.Context, turn string, e ending) []string {
 	return out
 }
 
+// named are the classes of a fault's error, and a part of its text. What is cut within a line
+// breaks the protocol.
+var named = map[string]struct {
+	classes []message.FailureClass
+	says    string
+}{
+	drop:       {[]message.FailureClass{message.FailureServer}, "chaos_drop"},
+	rateLimit:  {[]message.FailureClass{message.FailureRateLimit}, "chaos_ratelimit"},
+	malformed:  {[]message.FailureClass{message.FailureProtocol}, "<<<chaos>>>"},
+	disconnect: {[]message.FailureClass{message.FailureNetwork}, "openai: 127.0.0.1"},
+	cut:        {[]message.FailureClass{message.FailureNetwork, message.FailureProtocol}, "openai: "},
+}
+
 // names reports whether an error says what the fault was, and how often the call was made.
 func names(err error, fault string) bool {
-	text, class := err.Error(), message.FailureNetwork
-	got, _ := provider.Classify(err)
-	switch fault {
-	case drop:
-		class = message.FailureServer
-	case rateLimit:
-		class = message.FailureRateLimit
-	case malformed:
-		class = message.FailureProtocol
-	}
-	says := map[string]string{drop: "chaos_drop", rateLimit: "chaos_ratelimit", malformed: "<<<chaos>>>"}[fault]
-	return got == class && strings.Contains(text, says) && strings.Contains(text, fmt.Sprintf("(after %d tries in ", tries))
+	class, _ := provider.Classify(err)
+	return slices.Contains(named[fault].classes, class) && strings.Contains(err.Error(), named[fault].says) &&
+		strings.Contains(err.Error(), fmt.Sprintf("(after %d tries in ", tries))
 }
 
 // band is between which numbers of n turns the complete ones are, four standard deviations

@@ -145,7 +145,7 @@ func (n *network) judge(r *report, e ending) {
 			}
 			switch {
 			case this.faulty && last:
-				if failed = "openai: "; i > 0 {
+				if failed = n.dialect.name + ": "; i > 0 {
 					failed = fmt.Sprintf("(after %d tries in ", i+1)
 				}
 			case this.faulty:

@@ -68,7 +68,7 @@ soak-short:
 	go run ./internal/test/soak -short $(FLAGS)
 
 # soak runs the long form of the tests about lost power, kills and faults, some
-# eleven minutes, and writes docs/reliability.md; FLAGS are those of internal/test/soak: FLAGS="-only kills".
+# twelve minutes, and writes docs/reliability.md; FLAGS are those of internal/test/soak: FLAGS="-only kills".
 soak:
 	go run ./internal/test/soak $(FLAGS)
 

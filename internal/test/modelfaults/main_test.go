@@ -1,0 +1,47 @@
+package modelfaults_test
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// How much is played.
+var (
+	turnsFlag = flag.Int("modelfaults.turns", 0, "turns of each kind of TestTurnsSurviveDrawnFaults; 0 is 1000, with -short 40")
+	seedsFlag = flag.Uint64("modelfaults.seeds", 0, "turns of each kind of TestTurnsSurviveEveryKindOfFault; 0 is 50, with -short 10")
+	seedFlag  = flag.Uint64("modelfaults.seed", 1, "what the faults of TestTurnsSurviveDrawnFaults are drawn from")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// turnsOfEach is how many turns are played of each kind.
+func turnsOfEach() int {
+	switch {
+	case *turnsFlag > 0:
+		return *turnsFlag
+	case testing.Short():
+		return 40
+	}
+	return 1000
+}
+
+// seedsOfEach is how many seeds are played of each kind.
+func seedsOfEach() uint64 {
+	switch {
+	case *seedsFlag > 0:
+		return *seedsFlag
+	case testing.Short():
+		return 10
+	}
+	return 50
+}
+
+// figure prints what a test has counted.
+func figure(t *testing.T, name string, value any, unit string) {
+	t.Helper()
+	t.Log(strings.TrimSpace(fmt.Sprintf("FIGURE %s=%v %s", name, value, unit)))
+}

@@ -167,6 +167,7 @@ func shape(text string) []string {
 		{`/\S*(grapnel-demo-\d+|/\.local/\S*)`, "PATH"},
 		{`in the order [1-4 ]+;`, "in some order;"},
 		{`\d+ tokens in, \d+ out`, "tokens"},
+		{`about \d+ of`, "some of"},
 		{`[ \t]+`, " "},
 	} {
 		text = regexp.MustCompile(r[0]).ReplaceAllString(text, r[1])

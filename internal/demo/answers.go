@@ -39,6 +39,7 @@ func (a *answers) approve(r hook.ApprovalRequest) (hook.ApprovalReply, error) {
 	var args struct {
 		Command string `json:"command"`
 		File    string `json:"file_path"`
+		Name    string `json:"name"`
 	}
 	if err := json.Unmarshal([]byte(r.Args), &args); err != nil {
 		return hook.ApprovalReply{}, err
@@ -48,6 +49,7 @@ func (a *answers) approve(r hook.ApprovalRequest) (hook.ApprovalReply, error) {
 	switch {
 	case r.Tool == "bash" && args.Command == distance,
 		r.Tool == "write" && args.File == "summary.md",
+		r.Tool == "remember" && args.Name == memoryName, // replacing a memory asks
 		strings.HasPrefix(r.Tool, "mcp__chartroom__"):
 		a.yes++
 		return hook.ApprovalReply{Answer: hook.AnswerApprove}, nil

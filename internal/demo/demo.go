@@ -5,6 +5,7 @@ package demo
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +45,12 @@ const (
 // memoryName is the memory that the demo stores, and that a later demo recalls.
 const memoryName = "last voyage"
 
-const prompt = "Write the summary of our voyage from the log, in the form that the skill asks for."
+// prompts are the messages of the demo's user. The second is long: with the first turn it does
+// not fit into the model's window.
+var prompts = []string{"Write the summary of our voyage from the log, in the form that the skill asks for.", harbour}
+
+//go:embed report.txt
+var harbour string
 
 // Run runs the demo and shows it. An error means that it could not begin, or that the turn
 // did not end regularly.
@@ -103,27 +109,52 @@ func play(ctx context.Context, o Options, opened *app.App, paths app.Paths, a *a
 	return r.writeText(o.Out)
 }
 
-func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
+// show plays the turns until one fails, and returns the outcome of the last.
+func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (out hook.TurnOutcome, err error) {
 	if o.JSON {
 		p := term.NewJSONPrinter(o.Out)
-		out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.TurnOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
-		return out, errors.Join(cmp.Or(err, out.Err), p.Err())
+		for _, text := range prompts {
+			out, err = conv.Send(ctx, message.TextInput(text), &runtime.TurnOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
+			if err = errors.Join(cmp.Or(err, out.Err), p.Err()); err != nil {
+				break
+			}
+		}
+		return out, err
 	}
 	p := term.NewPrinter(o.Out, o.Color)
-	for _, line := range strings.Split(intro+"> "+prompt+"\n", "\n") {
-		p.Note(line)
-	}
-	out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.TurnOptions{Observe: func(ev hook.Event) {
-		p.OnEvent(ev)
-		if note := r.onEvent(ev); note != "" {
-			p.Note(note)
+	note := func(text string) {
+		for line := range strings.SplitSeq(text, "\n") {
+			p.Note(line)
 		}
-	}})
-	p.Outcome(out)
-	return out, errors.Join(cmp.Or(err, out.Err), p.Err())
+	}
+	note(intro)
+	for _, text := range prompts {
+		note("> " + shortened(text) + "\n")
+		out, err = conv.Send(ctx, message.TextInput(text), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+			p.OnEvent(ev)
+			if said := r.onEvent(ev); said != "" {
+				p.Note(said)
+			}
+		}})
+		p.Outcome(out)
+		if err = errors.Join(cmp.Or(err, out.Err), p.Err()); err != nil {
+			break
+		}
+	}
+	return out, err
+}
+
+// shortened returns the first line of a message, and how many follow.
+func shortened(text string) string {
+	first, rest, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if more {
+		first += fmt.Sprintf("\n  [%d more lines]", strings.Count(rest, "\n")+1)
+	}
+	return first
 }
 
 const intro = `A scripted model, real tools: no key, no network. The agent has a log of three days, a skill, a memory and
 an MCP server, which is this program started again. Where a person would be asked, the demo answers itself: yes to
-the script of the skill, to summary.md and to that server, no to everything else, and to a question its first option.
+the script of the skill, to summary.md, to its memory and to that server, no to everything else, and to a question
+its first option. The model is busy once, and its window is too small for what is said in the end.
 `

@@ -93,6 +93,8 @@ func TestAnswers(t *testing.T) {
 		{"bash", `{"command":"rm -r log"}`, hook.AnswerRefuse},
 		{"write", `{"file_path":"summary.md","content":"x"}`, hook.AnswerApprove},
 		{"write", `{"file_path":"log/day-1.md","content":"x"}`, hook.AnswerRefuse},
+		{"remember", `{"name":"last voyage","content":"x"}`, hook.AnswerApprove},
+		{"remember", `{"name":"other","content":"x"}`, hook.AnswerRefuse},
 		{"mcp__chartroom__convert", `{"value":1}`, hook.AnswerApprove},
 		{"mcp__other__convert", `{"value":1}`, hook.AnswerRefuse},
 	}
@@ -103,7 +105,7 @@ func TestAnswers(t *testing.T) {
 		assert.Equal(t, tt.want, reply.Answer, "%s %s", tt.tool, tt.args)
 	}
 	yes, no := a.counts()
-	assert.Equal(t, [2]int{3, 4}, [2]int{yes, no})
+	assert.Equal(t, [2]int{4, 5}, [2]int{yes, no})
 }
 
 func TestLay(t *testing.T) {

@@ -21,9 +21,9 @@ var project embed.FS
 //go:embed script.yaml
 var script []byte
 
-// agents has the demo's agents, and the script of the second one's model.
+// agents has the demo's agents, and the scripts of the other models.
 //
-//go:embed skipper.md mate.md mate.yaml
+//go:embed skipper.md spare.yaml mate.md mate.yaml
 var agents embed.FS
 
 // ServerCommand is the hidden command under which the program is the demo's MCP
@@ -67,7 +67,7 @@ func layAgents(dir string) error {
 	}
 	err := os.WriteFile(filepath.Join(dir, agentName+".yaml"), script, 0o600)
 	for from, to := range map[string]string{
-		agentName + ".md": "agents/" + agentName + ".md", mateName + ".md": "agents/" + mateName + ".md", mateName + ".yaml": mateName + ".yaml",
+		agentName + ".md": "agents/" + agentName + ".md", mateName + ".md": "agents/" + mateName + ".md", mateName + ".yaml": mateName + ".yaml", "spare.yaml": "spare.yaml",
 	} {
 		data, rerr := agents.ReadFile(from)
 		err = errors.Join(err, rerr, os.WriteFile(filepath.Join(dir, filepath.FromSlash(to)), data, 0o600))

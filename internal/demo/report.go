@@ -46,6 +46,8 @@ type facts struct {
 	OutOfScope string `json:"out_of_scope"`
 	Agent      string `json:"agent"`
 	Answer     string `json:"answer"`
+	Retried    int    `json:"retried"`
+	Compacted  int    `json:"compacted"`
 	Yes        int    `json:"approved"`
 	No         int    `json:"refused"`
 	Dir        string `json:"dir"`
@@ -81,6 +83,10 @@ func (r *report) onEvent(ev hook.Event) string {
 	case event.CallResult:
 		r.ended = append(r.ended, d.CallID)
 		r.result(d)
+	case event.TurnRetried:
+		r.facts.Retried++
+	case event.CompactionAuto:
+		r.facts.Compacted++
 	case event.CallsComplete:
 		return r.complete(ev.Time)
 	}
@@ -172,6 +178,8 @@ func (r *report) writeText(out io.Writer) error {
 		{"out of scope", f.OutOfScope + ", which the agent does not have: refused before any subsystem was asked"},
 		{"delegated", "to " + f.Agent + ", which answered in a turn of its own, with the same hooks and fewer tools"},
 		{"asked", f.Answer},
+		{"retried", fmt.Sprintf("%s, since the model was busy: the same, then another one", times(f.Retried))},
+		{"compacted", fmt.Sprintf("%s: the second message left no room in the model's window; the history keeps all", times(f.Compacted))},
 		{"approval", fmt.Sprintf("asked %d times: %d yes, %d no", f.Yes+f.No, f.Yes, f.No)},
 		{"files", f.Dir},
 		{"database", f.Database + " (memories)"},
@@ -185,6 +193,14 @@ func (r *report) writeText(out io.Writer) error {
 		text = append(text, screen.Format("  %s%s  %s\n", row[0], screen.Repeat(" ", wide-len(row[0])), screen.Fold(row[1])))
 	}
 	return errors.Join(r.err, screen.New(out).Print(screen.Join(text...)))
+}
+
+// times is "once" or "3 times".
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // writeJSON writes the summary and, as the last line, the outcome.

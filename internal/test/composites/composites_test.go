@@ -31,6 +31,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/instructions"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -108,9 +109,9 @@ func (a always) Stream(context.Context, message.ModelRequest) message.ModelStrea
 // conversation opens a runtime over the hook.
 func conversation(tb testing.TB, h hook.Hook, p interface {
 	Stream(context.Context, message.ModelRequest) message.ModelStream
-}) *runtime.Conversation {
+}, layers ...plan.Layer) *runtime.Conversation {
 	tb.Helper()
-	rt := runtime.New(h, p, nil)
+	rt := runtime.New(h, p, &runtime.Options{Layers: layers})
 	require.NoError(tb, rt.Open(tb.Context()))
 	tb.Cleanup(func() { assert.NoError(tb, rt.Close(context.Background())) })
 	_, err := rt.Register(tb.Context(), hook.AgentConfig{Name: "a"})
@@ -145,11 +146,54 @@ func newWhole(tb testing.TB, list cost.Table) *composites.Whole {
 	}
 }
 
+// BenchmarkIdle compares turns with everything that waits for a bad day, but has nothing to do,
+// with turns without it. Both play in turns; the budget of x-without is 1.2.
+func BenchmarkIdle(b *testing.B) {
+	for _, calls := range []int{1, 8} {
+		b.Run(fmt.Sprintf("calls=%d", calls), func(b *testing.B) {
+			with, without := idleTurn(b, calls), idleTurn(b, calls, "Daemon.Instructions", "Daemon.Compact", "Daemon.Fallback", "Daemon.Structured")
+			var took, took0 time.Duration
+			for b.Loop() {
+				began := time.Now()
+				without()
+				between := time.Now()
+				with()
+				took0, took = took0+between.Sub(began), took+time.Since(between)
+			}
+			b.ReportMetric(float64(took)/float64(took0), "x-without")
+		})
+	}
+}
+
+// What waits for a bad day allocates little in a turn that it has nothing to do in.
+func TestATurnWithIdleSubsystemsAllocatesLittle(t *testing.T) {
+	with := allocs.PerRun(200, idleTurn(t, 1))
+	without := allocs.PerRun(200, idleTurn(t, 1, "Daemon.Instructions", "Daemon.Compact", "Daemon.Fallback", "Daemon.Structured"))
+	t.Logf("allocations of a turn with one call: %v, without them %v", with, without)
+	assert.LessOrEqual(t, with, 1.2*without)
+}
+
+// idleTurn returns a turn of the daemon in a project without instructions, with the members off.
+func idleTurn(tb testing.TB, calls int, off ...string) func() {
+	tb.Helper()
+	h := newWhole(tb, nil)
+	layer := plan.Layer{Source: "process"}
+	for _, member := range off {
+		layer.Settings = append(layer.Settings, plan.Setting{Member: member, Switch: plan.Off})
+	}
+	h.Daemon.Instructions = instructions.New(&instructions.Options{Root: tb.TempDir()})
+	return turnIn(tb, calls, conversation(tb, h, newCaller(calls), layer))
+}
+
 func wholeTurn(tb testing.TB, calls int) func() { tb.Helper(); return pricedTurn(tb, calls, nil) }
 
 func pricedTurn(tb testing.TB, calls int, list cost.Table) func() {
 	tb.Helper()
-	conv := conversation(tb, newWhole(tb, list), newCaller(calls))
+	return turnIn(tb, calls, conversation(tb, newWhole(tb, list), newCaller(calls)))
+}
+
+// turnIn returns a turn of the conversation.
+func turnIn(tb testing.TB, calls int, conv *runtime.Conversation) func() {
 	ctx, in, n := tb.Context(), message.TextInput("go"), 0
 	return func() {
 		out, err := dialog.Send(ctx, conv, in, &runtime.TurnOptions{Observe: func(hook.Event) { n++ }})

@@ -7,8 +7,9 @@
 // become one section of the system prompt. Files of a nearer directory come later. An
 // @path in a file, outside of code, imports another file. Each text appears once.
 //
-// The files are looked at before each turn and read again if one has changed, so a change
-// counts from the next turn on. The section has the same bytes as long as the files have.
+// The files are looked at before a turn, at most four times a second, and read again if
+// one has changed, so a change counts from the next turn on. The section has the same
+// bytes as long as the files have.
 //
 // No file outside the project is read, and only documents are, such as Markdown. Their
 // text is marked as the project's: it approves nothing and changes no rule. Trust it as
@@ -49,7 +50,7 @@ type Instructions struct {
 
 	mu sync.Mutex
 	// loaded has the files by what agents ask for; agents with equal sections share them.
-	loaded map[string]*loaded
+	loaded map[key]*loaded
 }
 
 var (
@@ -74,9 +75,15 @@ type Options struct {
 	// needs as much room in the runtime's Limits.Contributions. An agent's section can
 	// lower it.
 	Max int
+	// Fresh is how long the files of a turn count as unchanged without another look at
+	// them; 0 is [DefaultFresh], and with a negative one each turn looks.
+	Fresh time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
+
+// DefaultFresh is the default of [Options.Fresh]: too short for a person to notice.
+const DefaultFresh = 250 * time.Millisecond
 
 // DefaultFiles returns the names that are looked for without others.
 func DefaultFiles() []string {
@@ -112,7 +119,7 @@ func (f File) Tokens() int64 { return estimate.Tokens(f.Kept) }
 
 // New returns the subsystem. It reads no files yet. Nil options have no instructions.
 func New(o *Options) *Instructions {
-	in := &Instructions{loaded: map[string]*loaded{}}
+	in := &Instructions{loaded: map[key]*loaded{}}
 	if o != nil {
 		in.o = *o
 	}
@@ -121,6 +128,9 @@ func New(o *Options) *Instructions {
 	}
 	if in.o.Max <= 0 {
 		in.o.Max = DefaultMax
+	}
+	if in.o.Fresh == 0 {
+		in.o.Fresh = DefaultFresh
 	}
 	if in.o.Now == nil {
 		in.o.Now = time.Now
@@ -161,7 +171,13 @@ type want struct {
 	max   int
 }
 
-func (w want) key() string { return fmt.Sprintf("%q %q %d", w.dir, w.files, w.max) }
+// key names what is asked for. No name has a NUL.
+type key struct {
+	dir, files string
+	max        int
+}
+
+func (w want) key() key { return key{w.dir, strings.Join(w.files, "\x00"), w.max} }
 
 const (
 	// maxNames limits the names that are looked for in each directory.
@@ -241,7 +257,7 @@ func (in *Instructions) PromptSections(ctx context.Context, t *hook.Turn) ([]hoo
 	if cfg == nil {
 		return nil, nil
 	}
-	l, err := in.load(ctx, cfg)
+	l, err := in.load(ctx, cfg, in.o.Fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +325,7 @@ func summary(files []File) string {
 // order in the prompt, then those that are left out. It reads changed files. The error is
 // that of a wrong section, of a root that cannot be read, or of ctx.
 func (in *Instructions) Files(ctx context.Context, cfg *hook.AgentConfig) ([]File, error) {
-	l, err := in.load(ctx, cfg)
+	l, err := in.load(ctx, cfg, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -324,31 +340,28 @@ type loaded struct {
 	version string
 	// seen are the places that were looked at, and how they were then.
 	seen []sighting
+	// looked is the time of the last look.
+	looked time.Time
 }
 
 // maxLoaded limits the cache; programs may register any number of agents.
 const maxLoaded = 64
 
-// load returns the files for the agent. It reads them only if one may have changed since
-// the last time.
-func (in *Instructions) load(ctx context.Context, cfg *hook.AgentConfig) (*loaded, error) {
+// load returns the files for the agent. It looks at them if the last look is longer ago
+// than fresh, and reads them only if one may have changed since then.
+func (in *Instructions) load(ctx context.Context, cfg *hook.AgentConfig, fresh time.Duration) (*loaded, error) {
 	w, err := in.of(cfg)
 	if err != nil || in.o.Root == "" || len(w.files) == 0 {
 		return &loaded{}, err
 	}
-	root, err := conffile.OpenDir(in.o.Root, "")
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
+	k, now := w.key(), in.o.Now()
 	in.mu.Lock()
-	last := in.loaded[w.key()]
+	last := in.loaded[k]
 	in.mu.Unlock()
-	if last != nil && unchanged(root, last.seen) {
+	if last != nil && now.Sub(last.looked) < fresh {
 		return last, nil
 	}
-	r := reader{ctx: ctx, root: root, within: in.o.Root, now: in.o.Now(), taken: map[string]string{}, texts: map[[sha256.Size]byte]string{}}
-	l, err := r.load(w)
+	l, err := in.look(ctx, w, last, now)
 	if err != nil {
 		return nil, err
 	}
@@ -357,8 +370,24 @@ func (in *Instructions) load(ctx context.Context, cfg *hook.AgentConfig) (*loade
 	if len(in.loaded) >= maxLoaded {
 		clear(in.loaded)
 	}
-	in.loaded[w.key()] = l
+	in.loaded[k] = l
 	return l, nil
+}
+
+// look returns the files as they are now: those of the last time if none has changed.
+func (in *Instructions) look(ctx context.Context, w want, last *loaded, now time.Time) (*loaded, error) {
+	root, err := conffile.OpenDir(in.o.Root, "")
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if last != nil && unchanged(root, last.seen) {
+		again := *last
+		again.looked = now
+		return &again, nil
+	}
+	r := reader{ctx: ctx, root: root, within: in.o.Root, now: now, taken: map[string]string{}, texts: map[[sha256.Size]byte]string{}}
+	return r.load(w)
 }
 
 // load reads the files and writes the section.
@@ -367,7 +396,7 @@ func (r *reader) load(w want) (*loaded, error) {
 	if err := r.ctx.Err(); err != nil {
 		return nil, err
 	}
-	l := &loaded{seen: r.seen}
+	l := &loaded{seen: r.seen, looked: r.now}
 	l.text, l.files = render(docs, w.max)
 	l.files = append(l.files, r.left...)
 	if l.text != "" || len(l.files) > 0 {

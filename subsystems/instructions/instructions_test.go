@@ -96,7 +96,7 @@ func list(t testing.TB, in *instructions.Instructions, section message.JSON) str
 }
 
 func at(dir string) *instructions.Instructions {
-	return instructions.New(&instructions.Options{Root: dir, Max: 32 << 10})
+	return instructions.New(&instructions.Options{Root: dir, Max: 32 << 10, Fresh: -1})
 }
 
 func TestThePrompt(t *testing.T) {
@@ -286,7 +286,7 @@ func TestChanges(t *testing.T) {
 	past := time.Now().Add(-time.Hour).Truncate(time.Second)
 	require.NoError(t, os.Chtimes(file, past, past))
 	ahead := time.Minute // no file has just changed
-	in := instructions.New(&instructions.Options{Root: dir, Now: func() time.Time { return time.Now().Add(ahead) }})
+	in := instructions.New(&instructions.Options{Root: dir, Fresh: -1, Now: func() time.Time { return time.Now().Add(ahead) }})
 	first, _ := given(t, in, "")
 	again, _ := given(t, in, "")
 	assert.Equal(t, first, again)
@@ -320,7 +320,7 @@ func TestChanges(t *testing.T) {
 func TestAFileThatHasJustChangedIsReadAgain(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"AGENTS.md": "1"})
-	in := instructions.New(&instructions.Options{Root: dir})
+	in := instructions.New(&instructions.Options{Root: dir, Fresh: -1})
 	for i := range 200 {
 		want := fmt.Sprint("text ", 100+i)
 		add(t, dir, files{"AGENTS.md": want})

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,7 @@ func TestAChangeThatHidesItself(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(file, past, past))
 	ahead := func() time.Time { return time.Now().Add(time.Minute) } // no file has just changed
-	in := instructions.New(&instructions.Options{Root: dir, Now: ahead})
+	in := instructions.New(&instructions.Options{Root: dir, Fresh: -1, Now: ahead})
 	text, _ := given(t, in, "")
 	assert.Contains(t, text, "alpha")
 	before, err := os.Stat(file)
@@ -48,17 +49,38 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 	dir := project(t, files{"AGENTS.md": "one @a.md", "a.md": "gamma"})
 	info, err := os.Stat(filepath.Join(dir, "a.md"))
 	require.NoError(t, err)
-	for _, c := range []struct {
-		name  string
+	for name, c := range map[string]struct {
 		after time.Duration
-		reads int
-	}{{"at rest", time.Minute, 1}, {"just changed", time.Second, 5}} {
-		reads := 0 // the clock is looked at when files are read
-		in := instructions.New(&instructions.Options{Root: dir, Now: func() time.Time { reads++; return info.ModTime().Add(c.after) }})
+		texts int
+	}{"at rest": {time.Minute, 1}, "just changed": {time.Second, 5}} {
+		in := instructions.New(&instructions.Options{Root: dir, Fresh: -1, Now: func() time.Time { return info.ModTime().Add(c.after) }})
+		texts := map[*byte]bool{} // files that are read make a text of their own
 		for range 5 {
 			text, _ := given(t, in, "")
 			assert.Contains(t, text, "gamma")
+			texts[unsafe.StringData(text)] = true
 		}
-		assert.Equal(t, c.reads, reads, c.name)
+		assert.Len(t, texts, c.texts, name)
 	}
+}
+
+// TestTurnsInAHurryDoNotLook: files count as unchanged for a moment, for turns alone.
+func TestTurnsInAHurryDoNotLook(t *testing.T) {
+	t.Parallel()
+	dir := project(t, files{"AGENTS.md": "alpha"})
+	now := time.Now()
+	in := instructions.New(&instructions.Options{Root: dir, Now: func() time.Time { return now }})
+	text, _ := given(t, in, "")
+	assert.Contains(t, text, "alpha")
+	add(t, dir, files{"AGENTS.md": "gamma"})
+	now = now.Add(instructions.DefaultFresh - 1)
+	text, _ = given(t, in, "")
+	assert.Contains(t, text, "alpha", "a moment later")
+	now = now.Add(1)
+	text, _ = given(t, in, "")
+	assert.Contains(t, text, "gamma", "after that moment")
+	add(t, dir, files{"AGENTS.md": "delta, which is longer"})
+	found, err := in.Files(t.Context(), agent(""))
+	require.NoError(t, err)
+	assert.Equal(t, len("delta, which is longer"), found[0].Size, "people who look see the files as they are")
 }

@@ -65,7 +65,7 @@ func TestAModelSeesAChangeInTheNextTurn(t *testing.T) {
 		script.Rule{When: &script.When{System: script.Text{Contains: "Answer in Danish."}}, Say: "Hej."},
 		script.Rule{When: &script.When{System: script.Text{Contains: "Answer in German."}}, Say: "Hallo."},
 	)}
-	conv := opened(t, instructions.New(&instructions.Options{Root: dir}), model)
+	conv := opened(t, instructions.New(&instructions.Options{Root: dir, Fresh: -1}), model)
 	out, said := send(t, conv, "hello")
 	assert.Equal(t, "Hej.", out.Text())
 	assert.Equal(t, []string{"instructions: CLAUDE.md: left out: leads through a link out of " + dir + ", or one with an absolute target, which is not followed; put what it leads to in its place"}, said)

@@ -71,7 +71,7 @@ func (e *explainer) at(schema, value any, place string) {
 // typed checks the type. If it is wrong, nothing else is worth a word.
 func (e *explainer) typed(n map[string]any, value any, place string) bool {
 	types := strings.Join(names(n["type"]), " or ")
-	if types == "" || slices.ContainsFunc(names(n["type"]), func(t string) bool { return isType(value, t) }) {
+	if types == "" || slices.ContainsFunc(names(n["type"]), func(t string) bool { return IsType(value, t) }) {
 		return true
 	}
 	e.add(place, "must be of type %s", types)
@@ -95,7 +95,9 @@ func names(v any) []string {
 	return nil
 }
 
-func isType(value any, name string) bool {
+// IsType reports whether a value, decoded from JSON, has a type of JSON Schema. A number
+// without a fraction is an integer, however large.
+func IsType(value any, name string) bool {
 	switch v := value.(type) {
 	case nil:
 		return name == "null"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	bounded "github.com/grapnel-go/grapnel/internal/schema"
 )
 
 // Validate returns nil if the arguments match the schema, else a *hook.ArgError that names
@@ -141,7 +142,7 @@ func explainValue(sub *jsonschema.Schema, value any, path string) *hook.ArgError
 	if sub.Type != "" {
 		types = []string{sub.Type}
 	}
-	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isType(value, t) }) {
+	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return bounded.IsType(value, t) }) {
 		return &hook.ArgError{Path: path, Reason: "must be of type " + strings.Join(types, " or ")}
 	}
 	if sub.Enum != nil && !slices.ContainsFunc(sub.Enum, func(e any) bool { return same(e, value) }) {
@@ -176,24 +177,6 @@ func explainBounds(sub *jsonschema.Schema, value any) string {
 		}
 	}
 	return ""
-}
-
-func isType(value any, name string) bool {
-	switch v := value.(type) {
-	case nil:
-		return name == "null"
-	case bool:
-		return name == "boolean"
-	case string:
-		return name == "string"
-	case []any:
-		return name == "array"
-	case map[string]any:
-		return name == "object"
-	case float64:
-		return name == "number" || name == "integer" && v == float64(int64(v))
-	}
-	return false
 }
 
 // same compares two values that are no object and no array; the library compares those.

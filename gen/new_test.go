@@ -19,6 +19,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/internal/test/gomod"
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
@@ -421,6 +422,12 @@ func TestNewWithoutRequirement(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
 	assert.ErrorContains(t, err, "go list github.com/grapnel-go/grapnel/hook says why\n")
+
+	dir = t.TempDir() // it has the contract, and an older Go than that
+	write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n\nrequire github.com/grapnel-go/grapnel v0.0.0\n\nreplace github.com/grapnel-go/grapnel => "+gomod.Root(t)+"\n")
+	t.Setenv("GOFLAGS", "-trimpath")
+	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
+	assert.ErrorContains(t, err, "(the go command says: go: updates to go.mod needed; to update it: go mod tidy)")
 
 	dir = newModule(t) // it has the contract, but not in its vendor directory
 	write(t, dir, "vendor/modules.txt", "")

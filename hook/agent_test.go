@@ -102,6 +102,14 @@ type common struct {
 	Root string `json:"root"`
 }
 
+// duration decodes itself.
+type duration int
+
+func (d *duration) UnmarshalText(text []byte) error {
+	*d = duration(len(text))
+	return nil
+}
+
 type settings struct {
 	common
 	Tools   []string          `json:"tools"`
@@ -109,6 +117,9 @@ type settings struct {
 	Rules   []limits          `json:"rules"`
 	ByName  map[string]limits `json:"by_name"`
 	Free    any               `json:"free"`
+	Loud    bool              `json:"loud"`
+	Share   *float64          `json:"share"`
+	Wait    duration          `json:"wait"`
 	Plain   bool
 	Secret  string `json:"-"`
 	private string
@@ -117,10 +128,12 @@ type settings struct {
 func TestSectionOf(t *testing.T) {
 	cases := []struct{ name, body, err string }{
 		{"empty", `{}`, ""},
+		{"null", `{"root":null,"tools":null,"limits":null,"loud":null,"share":null}`, ""},
+		{"a type that decodes itself", `{"wait":"5s"}`, ""},
 		{"all", `{"root":"/","tools":["a"],"limits":{"bytes":1},"rules":[{"bytes":2}],"by_name":{"x":{"bytes":3}},"free":{"X":{"y":[1]}},"Plain":true}`, ""},
 		{"blanks", " {\n} ", ""},
 		{"null in place of a pointer", `{"limits":null}`, ""},
-		{"unknown key", `{"tool":[]}`, "tool: unknown key; known are Plain, by_name, free, limits, root, rules, tools"},
+		{"unknown key", `{"tool":[]}`, "tool: unknown key; known are Plain, by_name, free, limits, loud, root, rules, share, tools, wait"},
 		{"case variant", `{"Tools":[]}`, "Tools: unknown key"},
 		{"case variant of a field without a tag", `{"plain":true}`, "plain: unknown key"},
 		{"case variant by folding", `{"tool\u017f":[]}`, "unknown key"},
@@ -139,7 +152,15 @@ func TestSectionOf(t *testing.T) {
 		{"trailing text", `{} x`, "data after the value"},
 		{"truncated", `{"tools":[`, "unexpected end"},
 		{"truncated key", `{"too`, "unexpected end"},
-		{"wrong type", `{"tools":"a"}`, "cannot unmarshal"},
+		{"text for a list", `{"tools":"a"}`, "tools: must be a list, not a string"},
+		{"object for a list", `{"tools":{}}`, "tools: must be a list, not an object"},
+		{"list for an object", `{"limits":[]}`, "limits: must be an object, not a list"},
+		{"text for a number", `{"limits":{"bytes":"1"}}`, "limits.bytes: must be a whole number, not a string"},
+		{"no whole number", `{"rules":[{},{"bytes":1.5}]}`, "rules[1].bytes: must be a whole number, not 1.5"},
+		{"number that is too large", `{"by_name":{"x":{"bytes":1e99}}}`, "by_name.x.bytes: must be a whole number, not 1e99"},
+		{"boolean in a list", `{"tools":["a",true]}`, "tools[1]: must be a string, not true or false"},
+		{"text for a boolean", `{"loud":"yes"}`, "loud: must be true or false, not a string"},
+		{"text for a share", `{"share":"1"}`, "share: must be a number, not a string"},
 		{"an array at the top", `[]`, "must be an object"},
 		{"no JSON", `tools: []`, "invalid character"},
 		{"null at the top", `null`, "must be an object"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -96,6 +97,9 @@ func checkKeys(dec *json.Decoder, t reflect.Type, at *keyPath) error {
 	if _, nested := tok.(json.Delim); nested && at.depth >= maxDepth {
 		return fmt.Errorf("%s: nests deeper than %d levels", at.outermost(), maxDepth)
 	}
+	if err := fits(tok, t); err != nil && at.up != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
 	switch tok {
 	case json.Delim('['):
 		var elem reflect.Type
@@ -112,6 +116,62 @@ func checkKeys(dec *json.Decoder, t reflect.Type, at *keyPath) error {
 		err = checkObject(dec, t, at)
 	}
 	return err
+}
+
+// fits compares a value, or the beginning of a list or an object, with the type that it is for:
+// encoding/json would name a mistake in the words of Go. Null fits, and so does every value of a
+// type that decodes itself.
+func fits(tok json.Token, t reflect.Type) error {
+	if tok == nil || t == nil || reflect.PointerTo(t).Implements(decodesJSON) || reflect.PointerTo(t).Implements(decodesText) {
+		return nil
+	}
+	found, want := kindOf(tok), ""
+	switch t.Kind() {
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.String:
+		want = "a string"
+	case reflect.Slice, reflect.Array:
+		want = "a list"
+	case reflect.Map, reflect.Struct:
+		want = "an object"
+	case reflect.Float32, reflect.Float64:
+		want = "a number"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		want = "a whole number"
+		if number, ok := tok.(json.Number); ok {
+			found = string(number)
+			if _, err := strconv.ParseInt(found, 10, t.Bits()); err == nil {
+				return nil
+			}
+		}
+	}
+	if want == "" || want == found {
+		return nil
+	}
+	return fmt.Errorf("must be %s, not %s", want, found)
+}
+
+var (
+	decodesJSON = reflect.TypeFor[json.Unmarshaler]()
+	decodesText = reflect.TypeFor[interface{ UnmarshalText(text []byte) error }]()
+)
+
+// kindOf names what a token is or begins.
+func kindOf(tok json.Token) string {
+	switch tok {
+	case json.Delim('['):
+		return "a list"
+	case json.Delim('{'):
+		return "an object"
+	}
+	switch tok.(type) {
+	case bool:
+		return "true or false"
+	case string:
+		return "a string"
+	}
+	return "a number"
 }
 
 func checkObject(dec *json.Decoder, t reflect.Type, at *keyPath) error {

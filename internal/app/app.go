@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -129,25 +130,32 @@ func checkScript(p Paths, a Agent) error {
 	if err != nil || !filepath.IsLocal(rel) {
 		return nil
 	}
-	for _, model := range modelsOf(&a.Config) {
+	for key, model := range modelsOf(&a.Config) {
 		if file, scripted := models.Script(model); scripted && !filepath.IsLocal(file) {
-			return errors.New(a.Problem("model", fmt.Sprintf("the script %q lies outside the project", file), "put it there, or name the model with --model").String())
+			return errors.New(a.Problem(key, fmt.Sprintf("the script %q lies outside the project", file), "put it there, or name the model with --model").String())
 		}
 	}
 	return nil
 }
 
-// modelsOf returns the models that an agent's file names. Sections that are wrong name none; the
-// registration reports them.
-func modelsOf(cfg *hook.AgentConfig) []string {
-	names := []string{cfg.Model.Name}
-	if s, ok, err := hook.SectionOf[fallback.Section](cfg, "fallback"); ok && err == nil && s.Models != nil {
-		names = append(names, *s.Models...)
+// modelsOf yields the models that an agent's file names, each with its key. Sections that are
+// wrong name none; the registration reports them.
+func modelsOf(cfg *hook.AgentConfig) iter.Seq2[string, string] {
+	return func(yield func(key, model string) bool) {
+		if !yield("model", cfg.Model.Name) {
+			return
+		}
+		if s, _, err := hook.SectionOf[fallback.Section](cfg, "fallback"); err == nil && s.Models != nil {
+			for _, model := range *s.Models {
+				if !yield("fallback", model) {
+					return
+				}
+			}
+		}
+		if s, _, err := hook.SectionOf[compact.Section](cfg, "compact"); err == nil && s.Model != "" {
+			yield("compact", s.Model)
+		}
 	}
-	if s, ok, err := hook.SectionOf[compact.Section](cfg, "compact"); ok && err == nil {
-		names = append(names, s.Model)
-	}
-	return names
 }
 
 // Open reads the configuration, opens the database and the subsystems, and starts the

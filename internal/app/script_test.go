@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,4 +40,34 @@ func TestAProjectsScriptLiesInTheProject(t *testing.T) {
 	assert.ErrorContains(t, err, "link.yaml")
 	assert.NoError(t, opened.CheckModel(&hook.AgentConfig{Model: hook.ModelSettings{Name: "script:in.yaml"}}))
 	assert.NoError(t, opened.CheckModel(&hook.AgentConfig{Model: hook.ModelSettings{Name: "script:" + outside}}), "what a person names may lie anywhere")
+}
+
+// The models of an agent's sections are looked at before its first turn, not when its own fails; a model that a person names is checked
+// alone.
+func TestTheModelsOfSectionsAreChecked(t *testing.T) {
+	t.Parallel()
+	for section, want := range map[string]string{
+		`fallback: {models: ["script:in.yaml", nope]}`:     `chief.md:3:11: there is no model "nope"; write script:FILE or openai:NAME`,
+		`fallback: {models: ["script:nothere.yaml"]}`:      "chief.md:3:11: model script:nothere.yaml: ",
+		`compact: {model: nope}`:                           `chief.md:3:10: there is no model "nope"`,
+		`fallback: {models: ["script:in.yaml"], tries: 1}`: "",
+	} {
+		p := project(t, map[string]string{
+			".grapnel/agents/chief.md": "---\nmodel: script:in.yaml\n" + section + "\n---\nHi.\n",
+			"in.yaml":                  "rules: [{say: Hi.}]",
+		})
+		opened, err := app.Open(t.Context(), app.Options{Paths: p})
+		require.NoError(t, err)
+		agent, err := opened.Register(t.Context(), "chief", hook.AgentConfig{})
+		require.NoError(t, err)
+		if err = opened.CheckModel(agent.Config()); want == "" {
+			assert.NoError(t, err, section)
+		} else {
+			assert.ErrorContains(t, err, want)
+		}
+		named := *agent.Config()
+		named.Model.Name = "script:" + filepath.Join(p.Root, "in.yaml")
+		assert.NoError(t, opened.CheckModel(&named), section)
+		require.NoError(t, opened.Close(context.WithoutCancel(t.Context())))
+	}
 }

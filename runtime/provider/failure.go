@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"time"
 
@@ -50,11 +51,14 @@ func Classify(err error) (class message.FailureClass, retryAfter time.Duration) 
 		}
 	}
 	var n net.Error
+	var file *fs.PathError
 	switch {
 	case errors.Is(err, ErrProtocol):
 		class = message.FailureProtocol
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &n) && n.Timeout():
 		class = message.FailureTimeout
+	case errors.As(err, &file): // its errno looks like an error of the network
+		class = message.FailureUnknown
 	case n != nil, errors.Is(err, ErrNoFinish), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		class = message.FailureNetwork
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"syscall"
@@ -40,6 +41,9 @@ func TestClassify(t *testing.T) {
 		{"no such host", &net.DNSError{Err: "no such host", IsNotFound: true}, message.FailureNetwork, 0},
 		{"late host", &net.DNSError{Err: "i/o timeout", IsTimeout: true}, message.FailureTimeout, 0},
 		{"its own deadline", context.DeadlineExceeded, message.FailureTimeout, 0},
+		{"a file, though its error has a timeout", fmt.Errorf("model x: %w", &fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}), message.FailureUnknown, 0},
+		{"a deadline of a file", &fs.PathError{Op: "read", Path: "x", Err: os.ErrDeadlineExceeded}, message.FailureTimeout, 0},
+		{"a call of the system", os.NewSyscallError("read", syscall.ECONNRESET), message.FailureNetwork, 0},
 		{"anything else", plain, message.FailureUnknown, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -230,6 +230,51 @@ func TestReplies(t *testing.T) {
 	}
 }
 
+// A reply that was not accepted stands before what was wrong with it, in every further request of the turn and in no later one.
+func TestTheModelSeesItsReply(t *testing.T) {
+	t.Parallel()
+	withheld := say("Something bad.")
+	withheld.Finish = message.FinishFilter
+	for _, tt := range []struct {
+		name   string
+		native bool
+		rules  []script.Rule
+		want   []string // the last request of the first turn, without the feedback
+	}{
+		{"in text", true, []script.Rule{say("It rains."), say("{}"), say(nyborg)}, []string{"user:Hi", "assistant:It rains.", "user:", "assistant:{}", "user:"}},
+		{"by final_answer", false, []script.Rule{calls(final(`{"city":1}`)), calls(final(nyborg))}, []string{"user:Hi", `assistant:{"city":1}`, "user:"}},
+		{"before a call", false, []script.Rule{say("It rains."), calls(script.Call{Tool: "look"}), calls(final(nyborg))}, []string{"user:Hi", "assistant:It rains.", "user:", "assistant:", "tool:rain"}},
+		{"the same twice", true, []script.Rule{say("{}"), say("{}"), say(nyborg)}, []string{"user:Hi", "assistant:{}", "user:", "assistant:{}", "user:"}},
+		{"nothing", true, []script.Rule{{Finish: message.FinishStop}, say(nyborg)}, []string{"user:Hi", "user:"}},
+		{"withheld", true, []script.Rule{withheld, say(nyborg)}, []string{"user:Hi", "user:"}},
+		{"several calls", false, []script.Rule{calls(final("{}"), final("{}")), calls(final(nyborg))}, []string{"user:Hi", "user:"}},
+		{"too long", true, []script.Rule{say(strings.Repeat("x", 64<<10+1)), say(nyborg)}, []string{"user:Hi", "user:"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(append(tt.rules, say(nyborg))...)
+			w.native = tt.native
+			conv := w.open(t)
+			out, err := conv.Send(t.Context(), message.TextInput("Hi"), nil)
+			require.NoError(t, errors.Join(err, out.Err))
+			lines := func(n int) (got []string) {
+				for _, m := range w.requests[n].Messages.All() {
+					text := m.Text() + m.Result.Text()
+					if m.Label == "feedback" {
+						text = ""
+					}
+					got = append(got, string(m.Role)+":"+text)
+				}
+				return got
+			}
+			assert.Equal(t, tt.want, lines(len(tt.rules)-1))
+			_, err = conv.Send(t.Context(), message.TextInput("Again"), nil)
+			require.NoError(t, err)
+			assert.NotContains(t, lines(len(tt.rules)), tt.want[1], "it is not stored")
+		})
+	}
+}
+
 // What is stored of an answer by final_answer is a plain message; invalid replies and the call
 // beside others are not stored.
 func TestHistory(t *testing.T) {

@@ -3,6 +3,7 @@ package structured
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -21,8 +22,10 @@ type progress struct {
 	// tool.
 	tool          bool
 	base, offered *message.ToolSet
-	// retried counts the replies that were asked for again.
+	// retried counts the replies that were asked for again; dropped are those of them that
+	// the model sees again.
 	retried int
+	dropped []dropped
 	// finals is how often the last reply called final_answer if it called nothing else and
 	// not once.
 	finals int
@@ -45,7 +48,7 @@ func (s *Structured) RewriteRequest(_ context.Context, step *hook.Step, req mess
 	}
 	now := was
 	if now.format != req.Format {
-		now = progress{format: req.Format, retried: was.retried}
+		now = progress{format: req.Format, retried: was.retried, dropped: was.dropped}
 		now.schema, now.bad = s.compile(req.Format)
 	}
 	now.tool = wanted(req.Format) && now.bad == nil && !s.isNative(turn, req.Model)
@@ -59,6 +62,7 @@ func (s *Structured) RewriteRequest(_ context.Context, step *hook.Step, req mess
 			req.Choice = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: Tool}
 		}
 	}
+	req.Messages = withDropped(req.Messages, now.dropped)
 	if was.mixed {
 		note := message.UserText("Your call of " + Tool + " was left out, because it came with calls of other tools. Their results are above. " +
 			"When you have all that you need, call " + Tool + " alone.")
@@ -129,8 +133,40 @@ func (s *Structured) AfterModel(_ context.Context, step *hook.Step, reply messag
 	if now.retried >= s.of(turn.Agent()).retries {
 		return hook.RejectReply(err.Error()).WithError(err), nil
 	}
-	s.turn.Update(turn, func(p progress) progress { p.retried++; return p })
-	return hook.RetryReply(now.feedback(err)), nil
+	feedback := now.feedback(err)
+	s.turn.Update(turn, func(p progress) progress {
+		p.retried++
+		if text := reply.Text(); len(text) <= maxShown && strings.TrimSpace(text) != "" && reply.Finish != message.FinishFilter {
+			p.dropped = append(slices.Clip(p.dropped), dropped{text, feedback})
+		}
+		return p
+	})
+	return hook.RetryReply(feedback), nil
+}
+
+// dropped is a reply that was not accepted, and what the model was told about it. The runtime
+// drops the reply, but a model has to see what it is to correct.
+type dropped struct{ text, feedback string }
+
+// maxShown limits a reply that the model sees again, in bytes. A longer one would take the room
+// of its correction.
+const maxShown = 64 << 10
+
+// withDropped returns the messages with each dropped reply before its feedback.
+func withDropped(all message.Messages, replies []dropped) message.Messages {
+	if len(replies) == 0 {
+		return all
+	}
+	out := make([]message.Message, 0, all.Len()+len(replies))
+	for _, m := range all.All() {
+		if len(replies) > 0 && m.Ephemeral && strings.Contains(m.Text(), replies[0].feedback) {
+			said := message.UserText(replies[0].text)
+			said.Role, said.Ephemeral = message.RoleAssistant, true
+			out, replies = append(out, said), replies[1:]
+		}
+		out = append(out, m)
+	}
+	return message.MessagesOf(out...)
 }
 
 // check returns what is wrong with a reply without tool calls.

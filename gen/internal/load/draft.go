@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,18 +62,19 @@ func ListDrafts(ctx context.Context, module Module, dir string, drafts []Draft, 
 	}
 	for _, path := range imports {
 		if p := l.all[path]; p == nil || len(p.GoFiles) == 0 && len(p.Errors) > 0 {
-			return nil, nil, fmt.Errorf("%w: %s", ErrNoContract, missing(p, path))
+			return nil, nil, fmt.Errorf("%w: %s", ErrNoContract, l.missing(ctx, p, path))
 		}
 	}
 	l.Roots = append(l.Roots, l.all[drafts[0].Path])
 	return l, problems, nil
 }
 
-func missing(p *packages.Package, path string) string {
-	if p == nil {
-		return "nothing about " + path
+// missing says in one line why the package is not there.
+func (l *Listing) missing(ctx context.Context, p *packages.Package, path string) string {
+	if p != nil {
+		return firstLine(p.Errors[0].Msg)
 	}
-	return firstLine(p.Errors[0].Msg)
+	return cmp.Or(strings.Join(strings.Fields(l.says(ctx, []string{path})), " "), "nothing about "+path)
 }
 
 // SetText replaces the text of a file on disk for checkers that have not read it yet; nil restores it.

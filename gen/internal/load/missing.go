@@ -36,20 +36,30 @@ func (l *Listing) noPackages(ctx context.Context, patterns []string) diag.Proble
 	problem := func(cause diag.Cause) diag.Problem {
 		return diag.New(cause, token.Position{}, strings.Join(patterns, " "), l.dir)
 	}
-	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, l.flags, []string{"--"}, patterns)...)
-	cmd.Dir, cmd.Stderr = l.dir, &said
-	if err := cmd.Run(); err == nil || said.Len() == 0 {
+	said := l.says(ctx, patterns)
+	if said == "" {
 		return problem(diag.NoPackages)
 	}
 	p := problem(diag.GoListFails)
-	if strings.Contains(said.String(), "go mod tidy") {
+	if strings.Contains(said, "go mod tidy") {
 		p = problem(diag.Untidy)
 	}
-	for line := range strings.Lines(strings.TrimSpace(said.String())) {
+	for line := range strings.Lines(said) {
 		p.Notes = append(p.Notes, diag.Remark(strings.TrimSpace(line)))
 	}
 	return p
+}
+
+// says returns what the go command reports about the patterns when it fails; "" if it does not. A listing with errors loses its messages
+// about go.mod.
+func (l *Listing) says(ctx context.Context, patterns []string) string {
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, l.flags, []string{"--"}, patterns)...)
+	cmd.Dir, cmd.Stderr = l.dir, &said
+	if cmd.Run() == nil {
+		return ""
+	}
+	return strings.TrimSpace(said.String())
 }
 
 // maxDirectories is how many directories are looked at for a suggestion.

@@ -170,7 +170,7 @@ func (p *parser) failure(n *yaml.Node) error {
 	}
 	classes := []message.FailureClass{
 		message.FailureRateLimit, message.FailureOverloaded, message.FailureServer, message.FailureTimeout, message.FailureNetwork,
-		message.FailureContext, message.FailureAuth, message.FailureRequest, message.FailureProtocol, message.FailureTooLarge, message.FailureUnknown,
+		message.FailureContext, message.FailureAuth, message.FailureRequest, message.FailureContent, message.FailureProtocol, message.FailureTooLarge, message.FailureUnknown,
 	}
 	m := p.mapping(n, "error", "text", "class", "retry_after")
 	text, class := p.word(m.node("text"), "text"), message.FailureClass(p.word(m.node("class"), "class"))

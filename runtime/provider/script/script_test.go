@@ -206,6 +206,7 @@ rules:
   - {when: {user: busy}, say: half, error: {text: come back later, class: overloaded, retry_after: 2s}}
   - {when: {user: gone}, error: {class: network}}
   - {when: {user: odd}, error: odd}
+  - {when: {user: bad}, error: {class: content}}
 `)
 	for _, tc := range []struct {
 		line, text string
@@ -215,6 +216,7 @@ rules:
 		{"busy", "come back later", message.FailureOverloaded, 2 * time.Second},
 		{"gone", "the model failed", message.FailureNetwork, 0},
 		{"odd", "odd", message.FailureUnknown, 0},
+		{"bad", "the model failed", message.FailureContent, 0},
 	} {
 		_, err := provider.Collect(s.Stream(t.Context(), request(tc.line)))
 		require.EqualError(t, err, tc.text)
@@ -281,7 +283,7 @@ func TestMistakesAreNamedWithTheirLine(t *testing.T) {
 		{"infinity", "rules:\n- calls: [{tool: x, args: {a: .inf}}]", "f:2: .inf is no number that JSON can write; quote it if it is a text"},
 		{"pace", "rules:\n- say: a\n  pace: 20", "f:3: pace must be a duration such as 20ms or 1s"},
 		{"usage", "rules:\n- say: a\n  usage: {input: -1}", "f:3: input must be a whole number, 0 or more"},
-		{"error class", "rules:\n- error: {class: broken}", "f:2: class: unknown class \"broken\"; write one of rate_limit, overloaded, server, timeout, network, context_length, auth, request, protocol, too_large, unknown"},
+		{"error class", "rules:\n- error: {class: broken}", "f:2: class: unknown class \"broken\"; write one of rate_limit, overloaded, server, timeout, network, context_length, auth, request, content, protocol, too_large, unknown"},
 		{"error key", "rules:\n- error: {kind: network}", "f:2: error has no key \"kind\"; known are text, class, retry_after"},
 		{"error pause", "rules:\n- error: {retry_after: 2}", "f:2: retry_after must be a duration such as 20ms or 1s"},
 		{"all at once", "rules:\n- saay: a\n- say: ${x}\n- {say: a, when: {stop: 1}}",

@@ -14,6 +14,8 @@ import (
 
 // check is the state of one request for a summary, in the turn that the runtime makes for it.
 type check struct {
+	// step is the step that the check is about: each part of a long history has its own.
+	step int
 	// facts have to be in the summary.
 	facts []string
 	// again: the model has to write the summary once more, because it lacks missing.
@@ -38,12 +40,12 @@ var (
 
 // remember keeps what the summary of the request has to name: the names, tasks and decisions of
 // what people and the agent have said. Results of tools name too much.
-func (c *Compact) remember(t *hook.Turn, req message.ModelRequest) {
-	if req.Messages.Len() == 0 || c.check.Get(t).facts != nil {
+func (c *Compact) remember(s *hook.Step, req message.ModelRequest) {
+	if req.Messages.Len() == 0 || c.check.Get(s.Turn()).step == s.Number() {
 		return
 	}
 	facts := factsOf(req.Messages.At(0).Text())
-	c.check.Update(t, func(check) check { return check{facts: facts} })
+	c.check.Update(s.Turn(), func(check) check { return check{step: s.Number(), facts: facts} })
 }
 
 // factsOf returns the facts in the record of a conversation, of each kind the newest.

@@ -82,7 +82,7 @@ func (c *Compact) measure(o Options, cfg *hook.AgentConfig, req *message.ModelRe
 // RewriteRequest makes room in a request that fills the window.
 func (c *Compact) RewriteRequest(ctx context.Context, s *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	if isCompaction(s.Turn()) {
-		c.remember(s.Turn(), req)
+		c.remember(s, req)
 		return req, nil
 	}
 	o := c.of(s.Turn().Agent())

@@ -73,12 +73,15 @@ func (c *Console) JSON(v any) error {
 	return enc.Encode(v)
 }
 
-// Shower returns what shows a turn, with hook runs that are as visible as hooks, and the gate that keeps it still while a
-// question is on the screen.
-func (c *Console) Shower(json bool, hooks hook.Visibility) (term.Shower, *term.Gate) {
+// Shower returns what shows a turn, with hook runs that are as visible as hooks, or its answer alone if that is JSON by request.
+// The gate keeps it still while a question is on the screen.
+func (c *Console) Shower(json, answer bool, hooks hook.Visibility) (term.Shower, *term.Gate) {
 	gate := term.NewGate(c.Written)
-	if json {
+	switch {
+	case json:
 		return term.NewJSONPrinter(gate).ShowHooks(hooks), gate
+	case answer:
+		return term.NewAnswerPrinter(gate, c.Err), gate
 	}
 	return term.NewPrinter(gate, term.Colored(c.Out)).ShowHooks(hooks), gate
 }

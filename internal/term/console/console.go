@@ -65,6 +65,9 @@ func (c *Console) Say(text string) error {
 // Tables writes tables, as [term.Tables] makes them.
 func (c *Console) Tables(tables ...[][]string) error { return c.Print(term.Tables(tables...)) }
 
+// Whole writes tables as Tables does, but cuts no cell.
+func (c *Console) Whole(tables ...[][]string) error { return c.Print(term.AlignedTables(0, tables...)) }
+
 // JSON writes one value; v is any because it is only encoded.
 func (c *Console) JSON(v any) error {
 	enc := json.NewEncoder(screen.JSONWriter(c.Written))

@@ -23,6 +23,7 @@ type askFlags struct {
 	socket, agent, sender, whenBusy string
 	yes                             bool
 	hooks                           hook.Visibility
+	form                            app.AnswerForm
 }
 
 func (c *command) ask() *cobra.Command {
@@ -53,6 +54,7 @@ func (c *command) ask() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().StringVar(&f.whenBusy, "when-busy", "", "while a turn of the conversation is running: refuse, queue behind it, or steer it (default refuse)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	schemaFlag(cmd, &f.form)
 	hooksFlag(cmd, &f.hooks, "show hook runs, if the daemon records them (grapnel serve --hooks)")
 	return cmd
 }
@@ -119,8 +121,8 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 	switch _, err := d.Agent(look, f.agent); {
 	case !f.set.Empty():
 		here = "--set is for this command alone"
-	case f.reply != (app.ReplyLimits{}) || f.schema != "":
-		here = "--schema, --max-text and --max-arguments are for this command alone"
+	case f.reply != app.ReplyLimits{}:
+		here = "--max-text and --max-arguments are for this command alone"
 	case f.model != "":
 		here = "--model is for this command alone"
 	case daemon.Mismatch(health, paths) != "":
@@ -137,7 +139,7 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 		return false, nil
 	}
 	c.Remark("on the daemon of this project, " + d.Socket())
-	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes, hooks: f.hooks}, stdinUsed, prompt)
+	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes, hooks: f.hooks, form: f.form}, stdinUsed, prompt)
 }
 
 // askDaemon runs one turn on the daemon.
@@ -153,7 +155,7 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	if err != nil {
 		return err
 	}
-	turn, err := d.SendWhenBusy(ctx, conv.ID, prompt, wire.Busy(f.whenBusy))
+	turn, err := d.SendMessage(ctx, conv.ID, wire.NewMessage{Text: prompt, WhenBusy: wire.Busy(f.whenBusy), Format: f.form.Format()})
 	if err != nil {
 		return err
 	}
@@ -162,8 +164,8 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 
 // attend shows a turn of the daemon to its end. An interrupt cancels the turn.
 func (c *command) attend(ctx context.Context, d *client.Client, turn wire.Turn, f askFlags, root string, stdinUsed bool) error {
-	show, gate := c.Shower(f.json, f.hooks)
-	out, err := remote.Attend(ctx, turn, remote.Options{Client: d, Approver: c.Approver(&console.Ask{Root: root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate}), Show: show, Note: c.Note})
+	show, gate := c.Shower(f.json, f.form.Asked(), f.hooks)
+	out, err := remote.Attend(ctx, turn, remote.Options{Client: d, Held: f.form.Held, Approver: c.Approver(&console.Ask{Root: root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate}), Show: show, Note: c.Note})
 	if follow, ok := errors.AsType[*remote.FollowError](err); ok {
 		return &failed{exitFailed, follow}
 	}

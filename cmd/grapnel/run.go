@@ -20,13 +20,13 @@ import (
 
 type runFlags struct {
 	place
-	// schema is a file with the JSON Schema of the answer.
-	agent, model, sender, schema string
-	yes                          bool
-	trust                        trustFlags
-	hooks                        hook.Visibility
-	set                          app.Settings
-	reply                        app.ReplyLimits
+	agent, model, sender string
+	form                 app.AnswerForm
+	yes                  bool
+	trust                trustFlags
+	hooks                hook.Visibility
+	set                  app.Settings
+	reply                app.ReplyLimits
 }
 
 func (c *command) run() *cobra.Command {
@@ -36,8 +36,8 @@ func (c *command) run() *cobra.Command {
 		Short: "Give an agent a task in the working directory",
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
 			"The prompt is the argument, or standard input if the argument is -.\n\n" +
-			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model, or --set, --schema,\n" +
-			"--max-text or --max-arguments is given.",
+			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model, or --set, --max-text\n" +
+			"or --max-arguments is given.",
 		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
 			"  git diff | grapnel run - --agent reviewer --sender me",
 		Args: onePrompt,
@@ -58,8 +58,12 @@ func (c *command) run() *cobra.Command {
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
 	replyFlags(cmd, &f.reply)
-	cmd.Flags().StringVar(&f.schema, "schema", "", "a file with the JSON Schema of the answer; only the answer is printed, unless --json is given")
+	schemaFlag(cmd, &f.form)
 	return cmd
+}
+
+func schemaFlag(cmd *cobra.Command, to *app.AnswerForm) {
+	cmd.Flags().Var(to, "schema", "a file with the JSON Schema of the answer; only the answer is printed, unless --json is given")
 }
 
 // hooksFlag adds the flag for the least visibility of the hook runs that are shown.
@@ -103,14 +107,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if done, err := c.onDaemon(ctx, f, paths, stdinUsed, prompt); done {
 		return err
 	}
-	form, err := app.ReadAnswerForm(f.schema)
-	if err != nil {
-		return err
-	}
-	show, gate := c.Shower(f.json, f.hooks)
-	if form != nil && !f.json {
-		show = term.NewAnswerPrinter(c.Written, c.Err)
-	}
+	show, gate := c.Shower(f.json, f.form.Asked(), f.hooks)
 	approver := c.Approver(&console.Ask{Root: paths.Root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate})
 	opened, err := app.Open(ctx, app.Options{
 		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Model: app.AbsoluteModel(f.model), Note: c.Note, Trust: c.trust(approver, f.trust),
@@ -120,7 +117,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model), Format: form.Format()}})
+	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model), Format: f.form.Format()}})
 	if err != nil {
 		return err
 	}
@@ -146,7 +143,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	default:
 		return &failed{exitFailed, fmt.Errorf("the turn could not begin: %w", err)}
 	}
-	out = form.Held(out)
+	out = f.form.Held(out)
 	show.Outcome(out)
 	return verdict(out)
 }

@@ -126,6 +126,9 @@ func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
 	if in.Limits.Steps < 0 {
 		return cfg, invalid("limits.steps is %d; a client cannot lift the limit of steps, leave it out for the default", in.Limits.Steps)
 	}
+	if err := checkFormat(in.Format); err != nil {
+		return cfg, err
+	}
 	if in.Limits.Time != "" {
 		d, err := time.ParseDuration(in.Limits.Time)
 		if err != nil || d <= 0 {

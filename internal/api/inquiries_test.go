@@ -13,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 )
@@ -152,6 +153,38 @@ func TestWhenBusy(t *testing.T) {
 	for _, m := range messages {
 		assert.NotEqual(t, "never mind", m.Text(), "who went has said nothing")
 	}
+}
+
+// TestFormat: a message asks for the form of the answer to it, and what cannot be asked for begins no turn.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := t.Context()
+	conv := w.conversation("ann")
+	for _, tt := range []struct {
+		when   wire.Busy
+		format message.ResponseFormat
+		want   string
+	}{
+		{"", message.ResponseFormat{Schema: `{"type":"objekt"}`}, `format.schema: /type is "objekt", which is no type; write one of array, `},
+		{"", message.ResponseFormat{Name: "x"}, "format asks for nothing; write json: true, a schema, or both"},
+		{"", message.ResponseFormat{JSON: true, Name: "a b"}, `format.name is "a b"; use 1 to 64 letters, digits, _ or -`},
+		{wire.BusySteer, message.ResponseFormat{JSON: true}, "format is for a message that begins a turn; leave it out, or write refuse or queue for when_busy"},
+	} {
+		_, err := w.client.SendMessage(ctx, conv.ID, wire.NewMessage{Text: "hi", WhenBusy: tt.when, Format: tt.format})
+		assert.ErrorContains(t, err, tt.want)
+		assert.Equal(t, wire.CodeInvalid, client.CodeOf(err))
+	}
+	_, err := w.client.CreateAgent(ctx, wire.NewAgent{Name: "named", Format: message.ResponseFormat{JSON: true, Name: "a b"}})
+	assert.ErrorContains(t, err, `format.name is "a b"`)
+	for _, when := range []wire.Busy{wire.BusyRefuse, wire.BusyQueue} {
+		turn, err := w.client.SendMessage(ctx, conv.ID, wire.NewMessage{Text: "hi", WhenBusy: when, Format: message.ResponseFormat{Schema: `{"type":"object"}`, Name: "x"}})
+		require.NoError(t, err)
+		assert.Equal(t, `you said: hi, as {false {"type":"object"} x}`, last(t, w.follow(turn, nil)).Text)
+	}
+	turn, err := w.client.Send(ctx, conv.ID, "hi")
+	require.NoError(t, err)
+	assert.Equal(t, "you said: hi", last(t, w.follow(turn, nil)).Text, "the next turn is the agent's")
 }
 
 func TestResumeWithoutAnInterruptedTurn(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/schema"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -26,6 +27,12 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	if strings.TrimSpace(in.Text) == "" {
 		return invalid("text is empty; write what the agent is to do")
 	}
+	if in.WhenBusy == wire.BusySteer && in.Format != (message.ResponseFormat{}) {
+		return invalid("format is for a message that begins a turn; leave it out, or write refuse or queue for when_busy")
+	}
+	if err := checkFormat(in.Format); err != nil {
+		return err
+	}
 	rec, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
@@ -37,9 +44,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	var at turnAnswer
 	switch in.WhenBusy {
 	case "", wire.BusyRefuse:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{}, run)
+		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{Format: in.Format}, run)
 	case wire.BusyQueue:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{WhenBusy: runtime.Queue}, run)
+		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{WhenBusy: runtime.Queue, Format: in.Format}, run)
 	case wire.BusySteer:
 		at, err = s.steer(r.Context(), rec, input, run)
 	default:
@@ -49,6 +56,24 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeTurn(w, r, at, streamed)
+}
+
+// checkFormat returns an error for a format that no turn can have.
+func checkFormat(f message.ResponseFormat) error {
+	switch {
+	case f == message.ResponseFormat{}:
+		return nil
+	case !f.JSON && f.Schema == "":
+		return invalid("format asks for nothing; write json: true, a schema, or both")
+	case f.Name != "" && !message.ValidToolName(f.Name):
+		return invalid("format.name is %.70q; use 1 to 64 letters, digits, _ or -", f.Name)
+	case f.Schema == "":
+		return nil
+	}
+	if _, err := schema.Compile(f.Schema); err != nil {
+		return invalid("format.schema: %v", err)
+	}
+	return nil
 }
 
 // turnAnswer is the answer to a request that begins, resumes or steers a turn.

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -9,40 +11,48 @@ import (
 	"github.com/grapnel-go/grapnel/internal/schema"
 )
 
-// AnswerForm is the form of an answer that a person asks for.
+// AnswerForm is the form of an answer that a person asks for, as the flag --schema of a command
+// names it. The zero value takes any answer. It implements flag.Value and pflag.Value.
 type AnswerForm struct {
 	text   message.JSON
 	schema *schema.Schema
 }
 
-// ReadAnswerForm reads a file with a JSON Schema; nil for "".
-func ReadAnswerForm(path string) (*AnswerForm, error) {
-	if path == "" {
-		return nil, nil
+// Asked reports whether there is a form.
+func (f *AnswerForm) Asked() bool { return f.schema != nil }
+
+// String returns "", the default of the flag.
+func (f *AnswerForm) String() string { return "" }
+
+// Type returns the form of a value, for the help.
+func (f *AnswerForm) Type() string { return "FILE" }
+
+// Set reads a file with a JSON Schema.
+func (f *AnswerForm) Set(path string) error {
+	switch text := strings.TrimSpace(path); {
+	case text == "":
+		return errors.New("no file is named; write the path of a file with a JSON Schema")
+	case text[0] == '{':
+		return errors.New("this is a schema; write it to a file, and the file's path here")
 	}
 	data, err := conffile.Read(path, &conffile.Options{JSON: true})
 	if err != nil {
-		return nil, fmt.Errorf("--schema: %w", err)
+		return err
 	}
-	form := &AnswerForm{text: message.JSON(data)}
-	if form.schema, err = schema.Compile(form.text); err != nil {
-		return nil, fmt.Errorf("--schema: %s: %w", path, err)
-	}
-	return form, nil
+	f.text = message.JSON(data)
+	f.schema, err = schema.Compile(f.text)
+	return err
 }
 
-// Format is the response format to ask for; that of a nil form is the agent's.
+// Format is the response format to ask for; without a form it is the agent's.
 func (f *AnswerForm) Format() message.ResponseFormat {
-	if f == nil {
-		return message.ResponseFormat{}
-	}
-	return message.ResponseFormat{JSON: true, Schema: f.text}
+	return message.ResponseFormat{JSON: f.Asked(), Schema: f.text}
 }
 
 // Held returns the outcome, as failed if it completed with an answer of another form: a hook may
-// have answered in the model's place, and Structured may be off. A nil form takes any answer.
+// have answered in the model's place, and Structured may be off.
 func (f *AnswerForm) Held(out hook.TurnOutcome) hook.TurnOutcome {
-	if f == nil || out.Stop != hook.StopCompleted {
+	if !f.Asked() || out.Stop != hook.StopCompleted {
 		return out
 	}
 	if wrong := f.schema.Check(out.Text()); len(wrong) > 0 {

@@ -92,14 +92,19 @@ func (c *Client) Messages(ctx context.Context, id string) ([]message.Message, er
 // Send starts a turn and returns when it has begun. The turn does not depend on
 // ctx any more: Cancel ends it.
 func (c *Client) Send(ctx context.Context, id, text string) (wire.Turn, error) {
-	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/messages"), wire.NewMessage{Text: text})
+	return c.SendMessage(ctx, id, wire.NewMessage{Text: text})
 }
 
 // SendWhenBusy is Send with a choice for a conversation with a running turn. If the message
 // queues, SendWhenBusy returns when its turn has begun. If ctx ends before, the message is
 // dropped.
 func (c *Client) SendWhenBusy(ctx context.Context, id, text string, when wire.Busy) (wire.Turn, error) {
-	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/messages"), wire.NewMessage{Text: text, WhenBusy: when})
+	return c.SendMessage(ctx, id, wire.NewMessage{Text: text, WhenBusy: when})
+}
+
+// SendMessage is Send with all that a message can have.
+func (c *Client) SendMessage(ctx context.Context, id string, m wire.NewMessage) (wire.Turn, error) {
+	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/messages"), m)
 }
 
 // Resume resumes the interrupted turn of the conversation, and returns when it has begun.

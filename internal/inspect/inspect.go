@@ -88,7 +88,7 @@ func Agent(c *console.Console, p app.Paths, d app.Description, asJSON bool) erro
 		{"AGENT", r.Name}, {"what for", cmp.Or(r.Description, "-")}, {"model", cmp.Or(r.Model, "-")},
 		{"tools", tools}, {"defined in", cmp.Or(r.File, "(built in)")},
 	}
-	return c.Tables(about, instructions(files, d.OffBy))
+	return c.Whole(about, instructions(files, d.OffBy)) // notes say at their end what to do
 }
 
 func instructions(files []file, offBy string) [][]string {

@@ -97,7 +97,7 @@ func decode(text string) (any, []Problem) {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, one("", "must be JSON, and ends too early")
 	case ok:
-		return nil, one("", fmt.Sprintf("must be JSON, which ends at byte %d", bad.Offset))
+		return nil, one("", fmt.Sprintf("must be JSON, and is none from byte %d on", bad.Offset))
 	}
 	return nil, one("", "must be JSON, with numbers that fit 64 bits")
 }

@@ -80,7 +80,12 @@ func Compile(text message.JSON) (*Schema, error) {
 	}
 	parsed := new(jsonschema.Schema)
 	if err := json.Unmarshal([]byte(text), parsed); err != nil {
-		return nil, &Error{What: "has a keyword with a wrong value: " + err.Error(), Fix: "write a JSON Schema (draft 2020-12)"}
+		var root map[string]any
+		place := ""
+		if json.Unmarshal([]byte(text), &root) == nil {
+			place = misfit(root)
+		}
+		return nil, &Error{Place: place, What: "has a value that JSON Schema does not have there", Fix: "write a JSON Schema (draft 2020-12)"}
 	}
 	// Check the schema that the library understood, not the text: the library also
 	// accepts keywords in another case.
@@ -106,6 +111,22 @@ func Compile(text message.JSON) (*Schema, error) {
 		return nil, &Error{What: "is no JSON Schema: " + err.Error(), Fix: "write a JSON Schema (draft 2020-12)"}
 	}
 	return s, nil
+}
+
+// misfit returns the place of the first keyword with a value that the library does not take.
+func misfit(n map[string]any) string {
+	fits := func(part map[string]any) bool { return convert(part, new(jsonschema.Schema)) == nil }
+	for at, sub := range within(n) {
+		if sub, ok := sub.(map[string]any); ok && !fits(sub) {
+			return at + misfit(sub)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(n)) {
+		if !fits(map[string]any{key: n[key]}) {
+			return "/" + escape(key)
+		}
+	}
+	return ""
 }
 
 func convert(from, to any) error {

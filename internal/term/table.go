@@ -12,7 +12,10 @@ const MaxCell = 80
 
 // Tables returns tables with a blank line between them. The first row of each is
 // its head; a table without another one is left out.
-func Tables(tables ...[][]string) screen.Text {
+func Tables(tables ...[][]string) screen.Text { return AlignedTables(MaxCell, tables...) }
+
+// AlignedTables is Tables with another limit for the last cell of a row; 0 keeps it whole.
+func AlignedTables(most int, tables ...[][]string) screen.Text {
 	var out []screen.Text
 	for _, rows := range tables {
 		if len(rows) < 2 {
@@ -21,7 +24,7 @@ func Tables(tables ...[][]string) screen.Text {
 		if len(out) > 0 {
 			out = append(out, screen.Lit("\n"))
 		}
-		out = append(out, Aligned(rows, MaxCell))
+		out = append(out, Aligned(rows, most))
 	}
 	return screen.Join(out...)
 }

@@ -40,6 +40,7 @@ func TestHostileProjects(t *testing.T) {
 		{"a link in a chain", files{"AGENTS.md": "-> a.md", "a.md": "-> " + outside + "/secret.md"}, nil, "", "AGENTS.md: left out: " + away},
 		{"a link loop", files{"AGENTS.md": "-> CLAUDE.md", "CLAUDE.md": "-> AGENTS.md"}, nil, "",
 			"AGENTS.md: left out: is a link of too many links; link the file itself\nCLAUDE.md: left out: is a link of too many links; link the file itself"},
+		{"a link to nothing", files{"AGENTS.md": "-> CLAUDE.md"}, nil, "", "AGENTS.md: left out: is a link to a file that does not exist; mend or remove it"},
 		{"a link to what is no document", files{".env": secret, "AGENTS.md": "-> .env"}, nil, "",
 			"AGENTS.md: left out: is a link to a file that is no document; link one that ends in .md, .mdx, .mdc, .markdown, .txt, .rst or .adoc"},
 		{"a chain to what is no document", files{".env": secret, "a.md": "-> .env", "AGENTS.md": "@a.md"}, nil, "",
@@ -88,6 +89,14 @@ func TestHostileProjects(t *testing.T) {
 			assert.LessOrEqual(t, len(text), 32<<10)
 		})
 	}
+}
+
+// What no person sees in a file the model gets as an escape.
+func TestInvisibleText(t *testing.T) {
+	t.Parallel()
+	dir := project(t, files{"AGENTS.md": "Be\r\n\tbrief\U000E0052\U000E004D.\u202e\u200b\U000E0100 \x1b[2J naïve \u0928\u094d\u200d\u092f ☕️ 👩‍🚀 a\u00a0b"})
+	text, _ := given(t, at(dir), "")
+	assert.Contains(t, text, "\nBe\r\n\tbrief\\u{e0052}\\u{e004d}.\\u{202e}\\u{200b}\\u{e0100} \\x1b[2J naïve \u0928\u094d\u200d\u092f ☕️ 👩‍🚀 a\u00a0b\n")
 }
 
 // TestTenThousandImports: a file that imports without end costs a bounded number of files.

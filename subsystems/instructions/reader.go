@@ -117,8 +117,13 @@ func (r *reader) one(name, by string) (doc, bool) {
 	f := File{Path: name, By: by}
 	r.seen = append(r.seen, look(r.root, name, r.now))
 	if r.seen[len(r.seen)-1].err == missing {
-		if by != "" {
+		info, err := r.root.Lstat(name)
+		switch {
+		case by != "":
 			f.Note = "left out: does not exist"
+			r.leave(f)
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			f.Note, f.warn = "left out: is a link to a file that does not exist; mend or remove it", true
 			r.leave(f)
 		}
 		return doc{}, false

@@ -64,7 +64,7 @@ func block(d doc, room int) (string, File) {
 	}
 	open += ">\n"
 	const end = "\n</project_file>"
-	text := tag.ReplaceAllString(strings.Trim(d.text, "\r\n"), `<\$1`)
+	text := tag.ReplaceAllString(legible(strings.Trim(d.text, "\r\n")), `<\$1`)
 	if len(open)+len(text)+len(end) <= room {
 		f.Kept = f.Size
 		return open + text + end, f
@@ -119,6 +119,31 @@ func omitted(left []File) string {
 
 // shown returns a path as an attribute.
 func shown(p string) string { return html.EscapeString(visible(p)) }
+
+// legible returns a text with escapes for characters that nobody sees, so that a model reads no
+// more than a person. Line breaks, joiners and the usual variants of emoji stay.
+func legible(text string) string {
+	if !strings.ContainsFunc(text, unseen) {
+		return text
+	}
+	var sb strings.Builder
+	for _, r := range text {
+		if unseen(r) {
+			sb.WriteString(character.Escaped(r, string(r)))
+			continue
+		}
+		sb.WriteRune(r)
+	}
+	return sb.String()
+}
+
+func unseen(r rune) bool {
+	switch r {
+	case '\r', '\u200c', '\u200d', '\ufe0e', '\ufe0f':
+		return false
+	}
+	return character.Unseen(r)
+}
 
 // visible returns a path in one line, with escapes for characters that nobody sees.
 func visible(p string) string {

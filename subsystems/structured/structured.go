@@ -4,7 +4,7 @@
 //	format: {schema: {type: object, properties: {city: {type: string}}, required: [city]}}
 //
 //	runtime.TurnOptions{Format: message.ResponseFormat{JSON: true, Schema: schema}}
-//	runtime.SendAs[Weather](ctx, conv, input, nil)
+//	runtime.SendAs(ctx, conv, tool.ValueOf[Weather](), input, nil)
 //
 // A reply that does not fit goes back to the model with what is wrong, twice unless the
 // agent's section "structured" has another number. Then the turn fails with an [Error]. A

@@ -186,7 +186,7 @@ func TestReplies(t *testing.T) {
 		{name: "text in its place", rules: []script.Rule{say(nyborg)}, want: nyborg, asked: 1},
 		{name: "fenced text in its place", rules: []script.Rule{say("```json\n" + nyborg + "\n```")}, want: nyborg, asked: 1},
 		{name: "prose in its place", rules: []script.Rule{say("It rains."), calls(final(nyborg))}, want: nyborg, asked: 2,
-			feedback: "The answer was not accepted:\n- the value must be JSON, which ends at byte 1\nAnswer again, by one call of final_answer with the whole value, and nothing else."},
+			feedback: "The answer was not accepted:\n- the value must be JSON, and is none from byte 1 on\nAnswer again, by one call of final_answer with the whole value, and nothing else."},
 		{name: "beside others", rules: []script.Rule{calls(final(`{"city":"Guess","degrees":0}`), script.Call{Tool: "look"}), calls(final(nyborg))}, want: nyborg, asked: 2,
 			feedback: "Your call of final_answer was left out, because it came with calls of other tools. Their results are above. When you have all that you need, call final_answer alone."},
 		{name: "after others", rules: []script.Rule{calls(script.Call{Tool: "look"}), calls(final(nyborg))}, want: nyborg, asked: 2},

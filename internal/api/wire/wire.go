@@ -167,6 +167,9 @@ type NewMessage struct {
 	Text string `json:"text"`
 	// WhenBusy says what to do while a turn is running; "" is BusyRefuse.
 	WhenBusy Busy `json:"when_busy,omitzero"`
+	// Format asks for an answer of this form instead of the agent's; the zero one leaves the
+	// agent's. A message that steers has none.
+	Format message.ResponseFormat `json:"format,omitzero"`
 }
 
 // Busy says what to do with a message while a turn is running.

@@ -65,6 +65,9 @@ func (c *Console) Say(text string) error {
 // Tables writes tables, as [term.Tables] makes them.
 func (c *Console) Tables(tables ...[][]string) error { return c.Print(term.Tables(tables...)) }
 
+// Whole writes tables as Tables does, but cuts no cell.
+func (c *Console) Whole(tables ...[][]string) error { return c.Print(term.AlignedTables(0, tables...)) }
+
 // JSON writes one value; v is any because it is only encoded.
 func (c *Console) JSON(v any) error {
 	enc := json.NewEncoder(screen.JSONWriter(c.Written))
@@ -73,12 +76,15 @@ func (c *Console) JSON(v any) error {
 	return enc.Encode(v)
 }
 
-// Shower returns what shows a turn, with hook runs that are as visible as hooks, and the gate that keeps it still while a
-// question is on the screen.
-func (c *Console) Shower(json bool, hooks hook.Visibility) (term.Shower, *term.Gate) {
+// Shower returns what shows a turn, with hook runs that are as visible as hooks, or its answer alone if that is JSON by request.
+// The gate keeps it still while a question is on the screen.
+func (c *Console) Shower(json, answer bool, hooks hook.Visibility) (term.Shower, *term.Gate) {
 	gate := term.NewGate(c.Written)
-	if json {
+	switch {
+	case json:
 		return term.NewJSONPrinter(gate).ShowHooks(hooks), gate
+	case answer:
+		return term.NewAnswerPrinter(gate, c.Err), gate
 	}
 	return term.NewPrinter(gate, term.Colored(c.Out)).ShowHooks(hooks), gate
 }

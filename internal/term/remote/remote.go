@@ -17,6 +17,8 @@ type Options struct {
 	Client   *client.Client
 	Approver *term.Approver
 	Show     term.Shower
+	// Held returns the outcome as it is to be shown; nil is as it is.
+	Held func(hook.TurnOutcome) hook.TurnOutcome
 	// Note is told, in a sentence, what the person has to know besides.
 	Note func(text string)
 }
@@ -60,6 +62,9 @@ func Attend(ctx context.Context, turn wire.Turn, o Options) (hook.TurnOutcome, e
 		if err := seen.complete(lasting, o.Client, turn.Conversation); err != nil {
 			o.Note("the end of the answer is not whole: " + err.Error())
 		}
+	}
+	if o.Held != nil {
+		seen.out = o.Held(seen.out)
 	}
 	o.Show.Outcome(seen.out)
 	return seen.out, nil

@@ -145,7 +145,13 @@ func TestHTTPCyclesLeaveNothingBehind(t *testing.T) {
 	require.NoError(t, m.OnOpen(t.Context(), host))
 	var goroutines, open int
 	for cycle := range 24 {
-		require.Equal(t, "x", run(t, m, "mcp__r__echo", `{"text":"x"}`).Text(), "cycle %d: %+v %v", cycle, m.Status(), host.texts())
+		res := run(t, m, "mcp__r__echo", `{"text":"x"}`)
+		if cycle%4 == 1 && res.Failure == message.FailUnreachable {
+			// The connections were killed a moment ago. A call that went out on one of them
+			// before the client heard of it is lost, and is not made twice.
+			res = run(t, m, "mcp__r__echo", `{"text":"x"}`)
+		}
+		require.Equal(t, "x", res.Text(), "cycle %d: %+v %v", cycle, m.Status(), host.texts())
 		if cycle == 2 { // the first brought up what stays
 			goroutines, open = runtime.NumGoroutine(), files()
 		}

@@ -25,6 +25,9 @@ type step struct {
 	// provider has refused a request for its length.
 	summarised bool
 	refused    int
+	// failed: a summary of this turn has failed. Another one is asked for only if the request
+	// has no room without it.
+	failed bool
 }
 
 // leastNoted is the size of the requests that say something about the tokens of a byte. Nobody
@@ -96,9 +99,10 @@ func (c *Compact) RewriteRequest(ctx context.Context, s *hook.Step, req message.
 			now = c.measure(o, cfg, &req)
 		}
 	}
-	if now.reaches(o.Share) && c.first(s) {
+	if now.reaches(o.Share) && (!c.turn.Get(s.Turn()).failed || now.reaches(1)) && c.first(s) {
 		why := fmt.Sprintf("the request has about %d of %d tokens", now.used, now.limit)
-		c.summarise(ctx, s, o, now, why, o.Keep)
+		failed := !c.summarise(ctx, s, o, now, why, o.Keep)
+		c.turn.Update(s.Turn(), func(was step) step { was.failed = failed; return was })
 	}
 	if n := bytesOf(&req); n >= leastNoted {
 		c.turn.Update(s.Turn(), func(was step) step {
@@ -113,7 +117,7 @@ func (c *Compact) RewriteRequest(ctx context.Context, s *hook.Step, req message.
 func (c *Compact) first(s *hook.Step) (first bool) {
 	c.turn.Update(s.Turn(), func(was step) step {
 		if was.number != s.Number() {
-			was = step{number: s.Number()}
+			was = step{number: s.Number(), failed: was.failed}
 		}
 		first, was.summarised = !was.summarised, true
 		return was

@@ -3,6 +3,7 @@ package drive_test
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,7 +185,7 @@ func TestALoopWatchesForeignCode(t *testing.T) {
 		defer o.pool.Close()
 		const bound = 8 * time.Second
 		var late []hook.Point
-		ended := false
+		var ended atomic.Bool
 		watch := drive.Watch{Bound: bound, Late: func(p hook.Point) bool {
 			late = append(late, p)
 			return p == point.BeforeTurn
@@ -203,13 +204,13 @@ func TestALoopWatchesForeignCode(t *testing.T) {
 			l.Enter(point.BeforeTurn)
 			time.Sleep(2 * bound)
 			l.Return()
-			ended = true
+			ended.Store(true)
 		})
 		began := time.Now()
 		assert.False(t, l.Wait(t.Context(), watch))
 		assert.Equal(t, []hook.Point{point.WrapModel, point.BeforeTurn}, late)
 		assert.InDelta(t, 8*bound, time.Since(began), float64(bound), "within a quarter more than the bound")
-		assert.False(t, ended)
+		assert.False(t, ended.Load())
 		assert.True(t, l.Wait(t.Context(), drive.Watch{}))
 		l.Release()
 		o.pool.Start(&l, func() { l.Enter(point.BeforeTurn); time.Sleep(10 * bound); l.Return() })

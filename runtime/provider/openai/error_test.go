@@ -224,8 +224,8 @@ func TestWrongOptions(t *testing.T) {
 		"no scheme":       {openai.Options{BaseURL: "localhost:8080/v1"}, "base URL"},
 		"a file":          {openai.Options{BaseURL: "file:///etc"}, "base URL"},
 		"a broken key":    {openai.Options{APIKey: canary + "\n"}, "API key"},
-		"extra, no JSON":  {openai.Options{APIKey: canary, Extra: `{"a":`}, "Extra is not a JSON object"},
-		"extra, a list":   {openai.Options{APIKey: canary, Extra: `[]`}, "Extra is not a JSON object"},
+		"extra, no JSON":  {openai.Options{APIKey: canary, Extra: `{"a":`}, "Extra: it is not a JSON object"},
+		"extra, a list":   {openai.Options{APIKey: canary, Extra: `[]`}, "Extra: it is not a JSON object"},
 		"extra, two":      {openai.Options{APIKey: canary, Extra: `{} {}`}, "after top-level value"},
 		"extra, our keys": {openai.Options{APIKey: canary, Extra: `{"temperature":0,"stream":false}`}, `may not set "stream"`},
 	} {

@@ -162,7 +162,7 @@ func (p *Provider) vendor() bool {
 
 func (p *Provider) setExtra() (err error) {
 	if p.extra, err = wire.Members(p.o.Extra, reserved); err != nil {
-		return p.s.Wrong("%w", err)
+		return p.s.Wrong("Extra: %w", err)
 	}
 	return nil
 }

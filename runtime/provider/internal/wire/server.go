@@ -146,13 +146,13 @@ func Members(extra message.JSON, reserved func(string) bool) (string, error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal([]byte(extra), &members); err != nil || members == nil {
 		if err == nil {
-			err = errors.New("it is null")
+			err = errors.New("null")
 		}
-		return "", fmt.Errorf("Extra is not a JSON object: %w", err)
+		return "", fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	for key := range members {
 		if reserved(key) {
-			return "", fmt.Errorf("Extra may not set %q", key)
+			return "", fmt.Errorf("it may not set %q", key)
 		}
 	}
 	text := strings.TrimSpace(string(extra))

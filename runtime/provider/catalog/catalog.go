@@ -40,7 +40,7 @@ type vendor struct {
 }
 
 var embedded = sync.OnceValue(func() *Catalog {
-	c, err := read(modelTable, familyTable)
+	c, err := read()
 	if err != nil {
 		panic(fmt.Sprintf("catalog: the built-in tables: %v", err)) // its tests read them
 	}

@@ -6,15 +6,34 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // BenchmarkFirstDefault is what the first call of Default costs a program.
 func BenchmarkFirstDefault(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := read(modelTable, familyTable)
+		_, err := read()
 		require.NoError(b, err)
 	}
+}
+
+// TestTheTablesAreValid: the built-in tables pass the checks of a user's file.
+func TestTheTablesAreValid(t *testing.T) {
+	t.Parallel()
+	ms, err := message.DecodeStrict[models](message.JSON(modelTable))
+	require.NoError(t, err)
+	for i := range ms.Models {
+		require.NoError(t, ms.Models[i].check(), ms.Models[i].ID)
+	}
+	fs, err := message.DecodeStrict[families](message.JSON(familyTable))
+	require.NoError(t, err)
+	for i := range fs.Families {
+		require.NoError(t, fs.Families[i].check(), fs.Families[i].Name)
+	}
+	_, err = read()
+	require.NoError(t, err)
 }
 
 func TestTheVersionInAnID(t *testing.T) {

@@ -77,21 +77,23 @@ func (v version) before(o version) bool {
 // glob reports whether the pattern, in which * is any text, is the whole name. It takes time in
 // proportion to the product of both lengths at most.
 func glob(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	first, last := parts[0], parts[len(parts)-1]
-	if len(parts) == 1 {
-		return pattern == name
+	first, pattern, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return first == name
 	}
-	if len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
+	name, ok := strings.CutPrefix(name, first)
+	if !ok {
 		return false
 	}
-	name = name[len(first) : len(name)-len(last)]
-	for _, part := range parts[1 : len(parts)-1] {
+	for {
+		part, rest, more := strings.Cut(pattern, "*")
+		if !more {
+			return strings.HasSuffix(name, part)
+		}
 		i := strings.Index(name, part)
 		if i < 0 {
 			return false
 		}
-		name = name[i+len(part):]
+		name, pattern = name[i+len(part):], rest
 	}
-	return true
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,8 +10,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // models is the form of models.json.
@@ -26,28 +25,18 @@ type families struct {
 	Families []Family `json:"families"`
 }
 
-// read makes a catalog of the two tables.
-func read(modelText, familyText []byte) (*Catalog, error) {
-	ms, err := message.DecodeStrict[models](message.JSON(modelText))
-	if err != nil {
+// read makes a catalog of the built-in tables. It does not check them: a test does, once for all
+// programs that read them.
+func read() (*Catalog, error) {
+	var ms models
+	if err := json.Unmarshal(modelTable, &ms); err != nil {
 		return nil, fmt.Errorf("models.json: %w", err)
 	}
-	fs, err := message.DecodeStrict[families](message.JSON(familyText))
-	if err != nil {
+	var fs families
+	if err := json.Unmarshal(familyTable, &fs); err != nil {
 		return nil, fmt.Errorf("families.json: %w", err)
 	}
-	c := &Catalog{date: max(ms.Date, fs.Date), vendors: fs.Vendors, families: fs.Families}
-	for i := range c.families {
-		if err := c.families[i].check(); err != nil {
-			return nil, fmt.Errorf("families.json: families[%d]: %w", i, err)
-		}
-	}
-	for i := range ms.Models {
-		if err := ms.Models[i].check(); err != nil {
-			return nil, fmt.Errorf("models.json: models[%d]: %w", i, err)
-		}
-	}
-	return c.with(ms.Models)
+	return (&Catalog{date: max(ms.Date, fs.Date), vendors: fs.Vendors, families: fs.Families}).with(ms.Models)
 }
 
 // with sets the models of the catalog, which must not be in use yet. It sorts them, adds what

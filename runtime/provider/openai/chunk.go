@@ -78,6 +78,8 @@ type delta struct {
 	text, reasoning wire.Piece
 	calls           []callDelta
 	finish          string
+	// refused: the text is a refusal.
+	refused bool
 	// repeat: it is the whole answer in one piece.
 	repeat bool
 }
@@ -110,6 +112,7 @@ func (c *chunk) delta() delta {
 }
 
 func (d *delta) add(p *part) {
+	d.refused = d.refused || !p.Refusal.Empty()
 	d.text = firstPiece(p.Content.Piece, p.Refusal.Piece, d.text)
 	d.reasoning = firstPiece(d.reasoning, p.ReasoningContent, p.Reasoning)
 	for i := range p.ToolCalls {

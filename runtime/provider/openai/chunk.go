@@ -46,6 +46,7 @@ type function struct {
 type usage struct {
 	Input    count                `json:"prompt_tokens"`
 	Output   count                `json:"completion_tokens"`
+	Total    count                `json:"total_tokens"`
 	CacheHit count                `json:"prompt_cache_hit_tokens"`
 	OfInput  object[usageDetails] `json:"prompt_tokens_details"`
 	OfOutput object[usageDetails] `json:"completion_tokens_details"`
@@ -53,6 +54,7 @@ type usage struct {
 
 type usageDetails struct {
 	Cached    count `json:"cached_tokens"`
+	Written   count `json:"cache_write_tokens"`
 	Reasoning count `json:"reasoning_tokens"`
 }
 
@@ -61,7 +63,11 @@ func (c *chunk) tokens() (u message.Usage, counted bool) {
 	is := c.Usage.is
 	u.Input, u.Output = int64(is.Input), int64(is.Output)
 	u.CacheRead = int64(max(is.CacheHit, is.OfInput.is.Cached))
+	u.CacheWrite = int64(is.OfInput.is.Written)
 	u.Reasoning = int64(is.OfOutput.is.Reasoning)
+	if u.Reasoning > u.Output || int64(is.Total) == u.Total()+u.Reasoning {
+		u.Output += u.Reasoning // xAI and others count reasoning beside the output, OpenAI within
+	}
 	return u, u.Total() > 0
 }
 

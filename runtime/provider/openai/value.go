@@ -159,7 +159,7 @@ func (c *count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 func countOf(number string) count {
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-		return count(max(n, 0))
+		return count(min(max(n, 0), 1<<53)) // so that sums do not overflow
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(f < 1<<53) {

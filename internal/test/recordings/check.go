@@ -85,7 +85,9 @@ func (c *check) play(p *replay) (message.ModelReply, error) {
 }
 
 func (c *check) ask(p provider.Provider) (message.ModelReply, error) {
-	return provider.Collect(p.Stream(c.ctx, message.ModelRequest{Messages: message.MessagesOf(message.UserText("hello"))}))
+	return provider.Collect(p.Stream(c.ctx, message.ModelRequest{
+		Model: message.Model{Name: "m"}, Messages: message.MessagesOf(message.UserText("hello")),
+	}))
 }
 
 func (c *check) compare(reply message.ModelReply, err error) {

@@ -136,7 +136,10 @@ func write(dir string, s selection, at string, i int, x exchange) (recordings.Re
 func nameOf(s selection, at string, i int) string {
 	rest := strings.TrimSuffix(strings.TrimPrefix(at, s.dir), path.Ext(at))
 	rest = strings.NewReplacer("/", "-", "_", "-").Replace(rest)
-	rest = strings.NewReplacer("-streaming", "", "-stream", "", "tool-runner-", "", "openai-", "", "azure-", "").Replace(rest)
+	rest = strings.NewReplacer("-streaming", "", "-stream", "", "tool-runner-", "").Replace(rest)
+	if !strings.HasPrefix(s.server, "openrouter") { // there it is the vendor behind the server
+		rest = strings.TrimPrefix(strings.TrimPrefix(rest, "azure-"), "openai-")
+	}
 	return strings.ReplaceAll(fmt.Sprintf("%s-%s-%d", s.server, strings.TrimPrefix(rest, "-"), i+1), "--", "-")
 }
 

@@ -147,6 +147,8 @@ var layers = []layer{
 	{pkgs: "internal/test/dialog", may: []string{"hook", "runtime"}, reason: "for tests"},
 	{pkgs: "internal/test/differential", may: []string{"hook", "composite", "internal/test/points"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/test/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
+	{pkgs: "internal/test/recordings", may: []string{"hook", "runtime/provider"}, outside: []string{"github.com/go-json-experiment/json/jsontext"}, reason: "for tests of adapters"},
+	{pkgs: "internal/test/recordings/trim", may: []string{"internal/test/recordings"}, outside: []string{"go.yaml.in/yaml"}, reason: "writes the recordings; run by hand"},
 	{pkgs: "internal/test/strictwire", may: []string{"hook", "runtime/provider", "runtime/provider/openai"}, reason: "for tests and evidence"},
 	{pkgs: "internal/test/tty", outside: []string{"golang.org/x/sys/unix", "golang.org/x/text/width"}, reason: "for tests"},
 	{pkgs: "internal/test/...", may: []string{"hook", "internal/test/needs", "internal/test/points"}, generated: []string{"composite/..."}, reason: "for tests; only they and each other import these"},

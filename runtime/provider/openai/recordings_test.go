@@ -12,6 +12,6 @@ import (
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	recordings.Check(t, recordings.Chat, func(base string, client *http.Client) provider.Provider {
-		return openai.New(&openai.Options{BaseURL: base + "/v1", APIKey: canary, Model: "m", Client: client})
+		return openai.New(&openai.Options{BaseURL: base + "/v1", APIKey: canary, Model: "m", Network: provider.Network{Client: client}})
 	})
 }

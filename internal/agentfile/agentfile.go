@@ -197,6 +197,7 @@ func Parse(file string, data []byte, d Dialect) (hook.AgentConfig, Problems, err
 // parse reads one file. The configuration is zero if it cannot be used.
 func parse(file string, data []byte, d Dialect) *reader {
 	r := &reader{file: file, dialect: d}
+	r.fields = yamldoc.Reader{Wrong: r.errorAt, Foreign: foreignKey}
 	r.cfg.Name = strings.TrimSuffix(filepath.Base(file), ".md")
 	r.document(data)
 	r.judge(d)
@@ -220,6 +221,7 @@ func (r *reader) judge(d Dialect) {
 type reader struct {
 	file     string
 	dialect  Dialect
+	fields   yamldoc.Reader
 	cfg      hook.AgentConfig
 	at       map[string]*yaml.Node // the values of the keys
 	warnings Problems

@@ -80,7 +80,6 @@ func (r *reader) text(v *yaml.Node, key string, to *string) { *to = r.fields.Tex
 
 func (r *reader) json(v *yaml.Node) message.JSON { return message.JSON(r.fields.JSON(v)) }
 
-
 // tools reads the list of tools; an empty list is kept as "none".
 func (r *reader) tools(v *yaml.Node) {
 	if v.Kind != yaml.SequenceNode {

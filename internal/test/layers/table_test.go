@@ -149,6 +149,7 @@ var layers = []layer{
 	{pkgs: "internal/test/...", may: []string{"hook", "internal/test/needs", "internal/test/points"}, generated: []string{"composite/..."}, reason: "for tests; only they and each other import these"},
 	{pkgs: "internal/models", may: []string{"hook", "runtime/provider", "runtime/provider/openai", "runtime/provider/script", "internal/conffile"},
 		reason: "which provider a model's name means; the one list of them"},
+	{pkgs: "internal/keys", may: []string{"internal/supervisor"}, outside: []string{"github.com/zalando/go-keyring"}, reason: "where a key comes from; it knows no vendor"},
 	{pkgs: "internal/trust", outside: []string{"github.com/gofrs/flock"}, reason: "asks for what a project wants; it knows no subsystem"},
 	{pkgs: "internal/daemon", may: []string{"hook", "runtime", "internal/app", "internal/api", "internal/api/wire", "internal/client"},
 		reason: "serves the program: internal/app behind internal/api"},

@@ -147,7 +147,7 @@ var layers = []layer{
 	{pkgs: "internal/test/strictwire", may: []string{"hook", "runtime/provider", "runtime/provider/openai"}, reason: "for tests and evidence"},
 	{pkgs: "internal/test/tty", outside: []string{"golang.org/x/sys/unix", "golang.org/x/text/width"}, reason: "for tests"},
 	{pkgs: "internal/test/...", may: []string{"hook", "internal/test/needs", "internal/test/points"}, generated: []string{"composite/..."}, reason: "for tests; only they and each other import these"},
-	{pkgs: "internal/models", may: []string{"hook", "runtime/provider", "runtime/provider/openai", "runtime/provider/script", "internal/conffile"},
+	{pkgs: "internal/models", may: []string{"hook", "runtime/provider", "runtime/provider/openai", "runtime/provider/script", "internal/keys"},
 		reason: "which provider a model's name means; the one list of them"},
 	{pkgs: "internal/keys", may: []string{"internal/supervisor"}, outside: []string{"github.com/zalando/go-keyring"}, reason: "where a key comes from; it knows no vendor"},
 	{pkgs: "internal/trust", outside: []string{"github.com/gofrs/flock"}, reason: "asks for what a project wants; it knows no subsystem"},

@@ -84,12 +84,12 @@ func (m *Models) Close() {
 // first request.
 func (m *Models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
-		p, e, name, err := m.open(ctx, req.Model)
+		p, e, name, err := m.open(ctx, req.Model.Name)
 		if err != nil {
 			yield(message.Chunk{}, err)
 			return
 		}
-		req.Model = name
+		req.Model.Name = name
 		begun := false
 		for chunk, err := range p.Stream(ctx, req) {
 			if err != nil && e != nil {

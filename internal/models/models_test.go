@@ -80,7 +80,7 @@ func newServer(t *testing.T, secure bool) *server {
 // ask asks the model and returns its text.
 func ask(t *testing.T, m *models.Models, id string) (string, error) {
 	t.Helper()
-	reply, err := provider.Collect(m.Stream(t.Context(), message.ModelRequest{Model: id, Messages: message.MessagesOf(message.UserText("hi"))}))
+	reply, err := provider.Collect(m.Stream(t.Context(), message.ModelRequest{Model: message.Model{Name: id}, Messages: message.MessagesOf(message.UserText("hi"))}))
 	return reply.Text(), err
 }
 

@@ -15,7 +15,7 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 	keys := map[string]func(v *yaml.Node){
 		"name":        func(v *yaml.Node) { r.text(v, "name", &r.cfg.Name) },
 		"description": func(v *yaml.Node) { r.text(v, "description", &r.cfg.Description) },
-		"model":       func(v *yaml.Node) { r.text(v, "model", &r.cfg.Model.Name) },
+		"model":       r.model,
 		"tools":       r.tools,
 		"limits":      r.limits,
 		"format":      r.format,
@@ -103,13 +103,11 @@ func (r *reader) tools(v *yaml.Node) {
 func (r *reader) limits(v *yaml.Node) {
 	l := &r.cfg.Limits
 	r.fields.Mapping(v, "limits", "write `limits: {steps: 10, time: 2m}`", map[string]func(*yaml.Node){
-		"steps":      func(n *yaml.Node) { l.Steps = int(r.fields.Number(n, "limits.steps")) },
-		"tokens":     func(n *yaml.Node) { l.Tokens = r.fields.Number(n, "limits.tokens") },
-		"max_tokens": func(n *yaml.Node) { r.cfg.Model.MaxTokens = int(r.fields.Number(n, "limits.max_tokens")) },
-		"context_window": func(n *yaml.Node) {
-			r.cfg.Model.ContextWindow = int(r.fields.Number(n, "limits.context_window"))
-		},
-		"time": func(n *yaml.Node) { l.Time = r.fields.Duration(n, "limits.time") },
+		"steps":          func(n *yaml.Node) { l.Steps = int(r.fields.Number(n, "limits.steps")) },
+		"tokens":         func(n *yaml.Node) { l.Tokens = r.fields.Number(n, "limits.tokens") },
+		"max_tokens":     func(n *yaml.Node) { r.limit(n, "limits.max_tokens", &r.cfg.Model.MaxTokens) },
+		"context_window": func(n *yaml.Node) { r.limit(n, "limits.context_window", &r.cfg.Model.ContextWindow) },
+		"time":           func(n *yaml.Node) { l.Time = r.fields.Duration(n, "limits.time") },
 	})
 }
 
@@ -126,7 +124,7 @@ func (r *reader) format(v *yaml.Node) {
 		return
 	}
 	r.fields.Mapping(v, "format", fix, map[string]func(*yaml.Node){
-		"name": func(n *yaml.Node) { r.name(n, "format.name", &r.cfg.Model.Format.Name) },
+		"name": func(n *yaml.Node) { r.cfg.Model.Format.Name = modelFields{&r.fields}.name(n, "format.name") },
 		"schema": func(n *yaml.Node) {
 			if n.Kind != yaml.MappingNode {
 				r.errorAt(n, "format.schema is no mapping", "write the JSON Schema as YAML")
@@ -138,31 +136,12 @@ func (r *reader) format(v *yaml.Node) {
 	})
 }
 
-// name reads a text that providers require to be an identifier.
-func (r *reader) name(v *yaml.Node, key string, to *string) {
-	if r.text(v, key, to); *to != "" && !message.ValidToolName(*to) {
-		r.errorAt(v, fmt.Sprintf("%s is %q", key, *to), "use 1 to 64 letters, digits, _ or -")
-	}
-}
-
-// choice reads a mode, or a mapping that names the one tool.
+// choice reads whether the model must call a tool.
 func (r *reader) choice(v *yaml.Node) {
-	const fix = "write `tool_choice: auto`, `none` or `required`, or `tool_choice: {tool: NAME}`"
-	if v.Kind == yaml.ScalarNode {
-		switch mode := message.ToolChoiceMode(v.Value); mode {
-		case message.ToolChoiceAuto, message.ToolChoiceNone, message.ToolChoiceRequired:
-			r.cfg.Model.Choice = message.ToolChoice{Mode: mode}
-		default:
-			r.errorAt(v, fmt.Sprintf("tool_choice is %q", v.Value), fix)
-		}
-		return
+	if r.cfg.Model.Choice != (message.ToolChoice{}) {
+		r.twiceIn(v, "tool_choice", "the agent")
 	}
-	r.fields.Mapping(v, "tool_choice", fix, map[string]func(*yaml.Node){
-		"tool": func(n *yaml.Node) {
-			r.cfg.Model.Choice.Mode = message.ToolChoiceTool
-			r.name(n, "tool_choice.tool", &r.cfg.Model.Choice.Tool)
-		},
-	})
+	r.cfg.Model.Choice = modelFields{&r.fields}.choice(v)
 }
 
 // agree compares keys that depend on each other.

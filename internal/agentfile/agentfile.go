@@ -94,7 +94,7 @@ func Load(dirs ...Dir) (agents []Agent, warnings Problems, err error) {
 			return l.agents, l.warnings, err
 		}
 	}
-	return l.agents, l.warnings, l.wrong.err()
+	return l.agents, l.warnings, l.wrong.Err()
 }
 
 type loader struct {
@@ -191,7 +191,7 @@ func (d Dir) read(root *os.Root, name string) *reader {
 // unusable file gives the zero configuration and a warning.
 func Parse(file string, data []byte, d Dialect) (hook.AgentConfig, Problems, error) {
 	r := parse(file, data, d)
-	return r.cfg, r.warnings, r.wrong.err()
+	return r.cfg, r.warnings, r.wrong.Err()
 }
 
 // parse reads one file. The configuration is zero if it cannot be used.

@@ -150,6 +150,8 @@ var layers = []layer{
 	{pkgs: "internal/models", may: []string{"hook", "runtime/provider", "runtime/provider/openai", "runtime/provider/script", "internal/keys"},
 		reason: "which provider a model's name means; the one list of them"},
 	{pkgs: "internal/keys", may: []string{"internal/supervisor"}, outside: []string{"github.com/zalando/go-keyring"}, reason: "where a key comes from; it knows no vendor"},
+	{pkgs: "internal/config", may: []string{"hook", "internal/agentfile", "internal/keys", "internal/yamldoc"}, outside: []string{"go.yaml.in/yaml"},
+		reason: "a file format: the user's settings; it opens no vendor"},
 	{pkgs: "internal/trust", outside: []string{"github.com/gofrs/flock"}, reason: "asks for what a project wants; it knows no subsystem"},
 	{pkgs: "internal/daemon", may: []string{"hook", "runtime", "internal/app", "internal/api", "internal/api/wire", "internal/client"},
 		reason: "serves the program: internal/app behind internal/api"},

@@ -169,8 +169,8 @@ func (l Limits) token(name string) Scope {
 	return l.Token
 }
 
-// any reports whether there is a limit.
-func (l Limits) any() bool { return l.Turn != 0 || l.stored() || l.RefuseUnknown }
+// Any reports whether there is a limit.
+func (l Limits) Any() bool { return l.Turn != 0 || l.stored() || l.RefuseUnknown }
 
 // stored reports whether there is a limit that needs a store.
 func (l Limits) stored() bool {

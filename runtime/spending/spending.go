@@ -87,7 +87,7 @@ func (l *Ledger) price(model string, u message.Usage) (hook.Cost, bool) {
 }
 
 // Counts reports whether Begin does anything.
-func (l *Ledger) Counts() bool { return l != nil && (l.store != nil || l.o.Limits.any()) }
+func (l *Ledger) Counts() bool { return l != nil && (l.store != nil || l.o.Limits.Any()) }
 
 // Turn adds up the model calls of one turn of a user, with those of its children. It is safe for
 // concurrent use.
@@ -164,7 +164,7 @@ func (l *Ledger) Begin(ctx context.Context, c Call) (*Running, error) {
 	r := &Running{ledger: l, turn: c.Turn, request: c.Request, key: store.SpentKey{
 		Day: l.o.Now().Format(time.DateOnly), Project: c.Project, Agent: short(c.Agent), Model: short(model), Token: short(c.Turn.token),
 	}}
-	if !l.o.Limits.any() {
+	if !l.o.Limits.Any() {
 		return r, c.Turn.reserve(0, 0)
 	}
 	input := tokensOf(c.Request)

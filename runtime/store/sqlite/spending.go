@@ -35,6 +35,10 @@ const (
 			input = min(input + excluded.input, 1 << 59), cost = min(cost + excluded.cost, 1 << 59)`
 	unfold = `DELETE FROM reserved WHERE until <= ?`
 
+	spentSum    = `SELECT coalesce(sum(cost), 0) FROM spent`
+	reservedSum = `SELECT coalesce(sum(iif(until <= ?1, least, 0)), 0), coalesce(sum(iif(until > ?1, most, 0)), 0), coalesce(sum(until > ?1), 0)
+		FROM reserved`
+
 	spentRows = `SELECT day, project, agent, model, token, sum(calls), sum(unpriced), sum(estimated),
 		sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning), sum(cost) FROM (
 			SELECT * FROM spent UNION ALL
@@ -86,13 +90,12 @@ func foldUnsettled(tx *sqlitedb.Tx, before time.Time) error {
 func checkLimit(tx *sqlitedb.Tx, l store.SpendingLimit, now time.Time) error {
 	e := &store.LimitError{Limit: l}
 	where, args := matching(l.SpendingFilter)
-	if err := tx.QueryRow(`SELECT coalesce(sum(cost), 0) FROM spent`+where, args...).Scan((*int64)(&e.Spent)); err != nil {
+	if err := tx.QueryRow(spentSum+where, args...).Scan((*int64)(&e.Spent)); err != nil {
 		return err
 	}
 	var left, reserved int64
 	args = append([]any{now.UnixNano()}, args...)
-	err := tx.QueryRow(`SELECT coalesce(sum(iif(until <= ?1, least, 0)), 0), coalesce(sum(iif(until > ?1, most, 0)), 0), coalesce(sum(until > ?1), 0)
-		FROM reserved`+where, args...).Scan(&left, &reserved, &e.Running)
+	err := tx.QueryRow(reservedSum+where, args...).Scan(&left, &reserved, &e.Running)
 	if err != nil {
 		return err
 	}

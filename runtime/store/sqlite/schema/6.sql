@@ -21,15 +21,16 @@ CREATE INDEX spent_project ON spent (project, day, token, cost);
 CREATE INDEX spent_token ON spent (token, day, project, cost) WHERE token <> '';
 
 CREATE TABLE reserved (
-	num     INTEGER PRIMARY KEY AUTOINCREMENT, -- never used twice: a late end must not meet another call
-	day     TEXT    NOT NULL,
-	project TEXT    NOT NULL,
-	agent   TEXT    NOT NULL,
-	model   TEXT    NOT NULL,
-	token   TEXT    NOT NULL,
+	num      INTEGER PRIMARY KEY AUTOINCREMENT, -- never used twice: a late end must not meet another call
+	day      TEXT    NOT NULL,
+	project  TEXT    NOT NULL,
+	agent    TEXT    NOT NULL,
+	model    TEXT    NOT NULL,
+	token    TEXT    NOT NULL,
 	unpriced INTEGER NOT NULL,
-	input   INTEGER NOT NULL,       -- estimated
-	least   INTEGER NOT NULL,       -- what it has cost if nobody settles it
-	most    INTEGER NOT NULL,       -- what it counts as until then
-	until   INTEGER NOT NULL        -- nanoseconds since 1970
+	input    INTEGER NOT NULL,        -- estimated
+	least    INTEGER NOT NULL,        -- what it has cost if nobody settles it
+	most     INTEGER NOT NULL,        -- what it counts as until then
+	until    INTEGER NOT NULL         -- nanoseconds since 1970
 ) STRICT;
+CREATE INDEX reserved_until ON reserved (until);

@@ -86,7 +86,7 @@ func TestWhoSumsUpIsShownEverythingThatWasSaidAndDone(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 100_000)
 	m := plays(calls(want{"c1", "long", `{"s":"key"}`}), says("done"), says("The summary."))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "big"}}, nil,
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "big"}}, nil,
 		box(does("long", func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, long) })))
 	w.send("read it")
 
@@ -94,7 +94,7 @@ func TestWhoSumsUpIsShownEverythingThatWasSaidAndDone(t *testing.T) {
 	require.NoError(t, err)
 	request := m.requests[2]
 	said := request.Messages.At(0)
-	assert.Equal(t, "small", request.Model)
+	assert.Equal(t, "small", request.Model.Name)
 	assert.Equal(t, 0, request.Tools.Tools().Len())
 	assert.Equal(t, message.LabelCompaction, said.Label)
 	for _, part := range []string{"[user]\n  read it\n", "[agent a calls long]\n  {\"s\":\"key\"}\n", "[result of long]\n  (operation) xxx", "bytes left out", "[agent a]\n  done\n", "file names"} {

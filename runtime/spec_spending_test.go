@@ -42,7 +42,7 @@ func spendsWithin(t *testing.T, m *model, l spending.Limits, hooks ...hook.Hook)
 	kept := mem.New(&mem.Options{Journal: true})
 	ledger, err := spending.New(kept, &spending.Options{Limits: l, Price: perPriced})
 	require.NoError(t, err)
-	cfg := hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main", MaxTokens: 1}}
+	cfg := hook.AgentConfig{Name: "a", Model: message.Model{Name: "main", MaxTokens: 1}}
 	return &payer{startWith(t, m, cfg, &runtime.Options{Store: kept, Project: "/p", Spending: ledger}, hooks...), kept}
 }
 
@@ -126,7 +126,7 @@ func TestSpecEveryRequestToAModelIsCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := spendsWithin(t, plays(tt.replies...), spending.Limits{Day: hook.Dollar}, tt.hook, box(named("echo"), askModel("ask"), runB()))
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: hook.ModelSettings{Name: "dear"}})
+			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 			require.NoError(t, err)
 			for range tt.turns {
 				w.send("go")
@@ -155,7 +155,7 @@ func TestSpecEveryRequestToAModelIsCounted(t *testing.T) {
 	t.Run("children count for their own agent and model", func(t *testing.T) {
 		t.Parallel()
 		w := spendsWithin(t, plays(calls(want{"1", "delegate", `{}`}), says("child"), says("done")), spending.Limits{}, box(runB()))
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: hook.ModelSettings{Name: "dear"}})
+		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 		require.NoError(t, err)
 		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Token: "ci"})
 		require.NoError(t, err)
@@ -217,7 +217,7 @@ func TestSpecALimitOnSpendingReachesHooksAndChildren(t *testing.T) {
 	assert.Len(t, w.model.requests, 1)
 
 	w = spendsWithin(t, plays(calls(want{"1", "delegate", `{}`}), says("never")), spending.Limits{Turn: 15}, box(runB()))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: hook.ModelSettings{Name: "dear"}})
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 	require.NoError(t, err)
 	assert.Equal(t, hook.StopCostLimit, w.send("go").Stop)
 	assert.Equal(t, []string{"cost_limit "}, w.results(), "the child has asked no model")
@@ -229,7 +229,7 @@ func TestSpecAModelWithoutAPriceIsSaidOnceATurnOrRefused(t *testing.T) {
 	novel := func(refuse bool) *payer {
 		w := spendsWithin(t, plays(calls(want{"1", "echo", `{}`}), says("done"), says("again")), spending.Limits{Day: hook.Dollar, RefuseUnknown: refuse},
 			box(named("echo")), point.RewriteRequestFunc(func(_ context.Context, _ *hook.Step, r message.ModelRequest) (message.ModelRequest, error) {
-				r.Model = "novel"
+				r.Model.Name = "novel"
 				return r, nil
 			}))
 		return w
@@ -373,7 +373,7 @@ func TestSpecAStepKnowsWhatItHasCost(t *testing.T) {
 	})
 	w := spendsWithin(t, plays(calls(want{"1", "ask", `{}`}), says("x"), calls(want{"2", "delegate", `{}`}), says("child"), says("done")), spending.Limits{},
 		steps, box(askModel("ask"), runB()))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: hook.ModelSettings{Name: "dear"}})
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 	require.NoError(t, err)
 	assert.Equal(t, hook.Cost(4*15+15_000), w.send("go").Cost)
 	assert.Equal(t, []hook.Cost{30, 15, 15}, costs, "with the calls of tools, without children, which have steps of their own")

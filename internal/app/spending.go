@@ -6,9 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
+	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/spending"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/subsystems/cost"
 )
 
 // spendingName is the variable with limits on what models cost. It can only tighten those of the
@@ -61,4 +64,34 @@ func Spent(ctx context.Context, p Paths, project, since string, note func(string
 		filter.Project = &project
 	}
 	return s.Spent(ctx, filter)
+}
+
+// loadPrices reads the user's price list, if there is one, which goes before the prices of the
+// catalog. A project has none, because the user pays.
+func loadPrices(p Paths) (*cost.Cost, error) {
+	data, err := readUser(p.prices())
+	if err != nil {
+		return nil, err
+	}
+	o := &cost.Options{Quiet: data == nil, Fallback: catalogPrice}
+	if data != nil {
+		if o.Prices, err = cost.Parse(data, p.Short(p.prices())); err != nil {
+			return nil, err
+		}
+	}
+	return cost.New(o)
+}
+
+// catalogPrice returns the price of today for a request to the model with so many tokens of input.
+func catalogPrice(model string, input int64) (cost.Price, bool) {
+	vendor, name, ok := strings.Cut(model, ":")
+	if !ok {
+		return cost.Price{}, false
+	}
+	m, ok := catalog.Default().Model(vendor, name)
+	if !ok {
+		return cost.Price{}, false
+	}
+	p, known := m.PriceAt(time.Now(), input)
+	return cost.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}, known
 }

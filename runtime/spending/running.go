@@ -44,6 +44,12 @@ func (r *Running) Note(chunk *message.Chunk, err error) {
 	}
 	r.answered = true
 	r.output += len(chunk.Text)
+	if b := chunk.Block; b != nil {
+		r.output += len(b.Text)
+		if b.Data != "" || b.URI != "" {
+			r.output += imageTokens * bytesPerToken
+		}
+	}
 	if chunk.Kind == message.ChunkFinish {
 		r.usage, r.finished = chunk.Usage, true
 	}
@@ -80,7 +86,7 @@ func (r *Running) spent(ctx context.Context) store.Spent {
 		return store.Spent{SpentKey: r.key}
 	}
 	s.Usage = bounded(s.Usage)
-	cost, known := r.ledger.price(r.request.Model, s.Usage)
+	cost, known := r.ledger.price(r.request.Model.Name, s.Usage)
 	s.Cost = min(max(cost, 0), store.MaxCallCost)
 	if !known && s.Usage != (message.Usage{}) {
 		s.Unpriced = 1
@@ -109,9 +115,12 @@ func bounded(u message.Usage) message.Usage {
 // imageTokens is the estimate for an image or another file, whose bytes are no text.
 const imageTokens = 1600
 
+// bytesPerToken is what package estimate counts with.
+const bytesPerToken = 4
+
 // tokensOf estimates the tokens of a request.
 func tokensOf(req *message.ModelRequest) int64 {
-	size, files := len(req.System)+len(req.Format.Schema), 0
+	size, files := len(req.System)+len(req.Model.Format.Schema), 0
 	for _, m := range req.Messages.All() {
 		n, f := sizeOf(m.Content)
 		size, files = size+n, files+f

@@ -160,7 +160,7 @@ type Call struct {
 // [*RefusedError] and the request must not be made; other errors are those of the store. Without
 // an error the caller calls [Running.End] when the request has ended, however it did.
 func (l *Ledger) Begin(ctx context.Context, c Call) (*Running, error) {
-	model := c.Request.Model
+	model := c.Request.Model.Name
 	r := &Running{ledger: l, turn: c.Turn, request: c.Request, key: store.SpentKey{
 		Day: l.o.Now().Format(time.DateOnly), Project: c.Project, Agent: short(c.Agent), Model: short(model), Token: short(c.Turn.token),
 	}}
@@ -170,7 +170,7 @@ func (l *Ledger) Begin(ctx context.Context, c Call) (*Running, error) {
 	input := tokensOf(c.Request)
 	least, known := l.price(model, message.Usage{Input: input})
 	if known {
-		r.reserved = l.worst(model, input, c.Request.MaxTokens)
+		r.reserved = l.worst(model, input, c.Request.Model.MaxTokens)
 	} else {
 		if l.o.Limits.RefuseUnknown {
 			return nil, l.unknownPrice(model)

@@ -82,7 +82,7 @@ func ledgerOver(t *testing.T, s store.Spending, l spending.Limits, now func() ti
 
 // request has as many tokens of input as it says, and of output at most.
 func request(model string, input, most int) *message.ModelRequest {
-	return &message.ModelRequest{Model: model, Messages: message.MessagesOf(message.UserText(strings.Repeat("word", input))), MaxTokens: most}
+	return &message.ModelRequest{Model: message.Model{Name: model, MaxTokens: most}, Messages: message.MessagesOf(message.UserText(strings.Repeat("word", input)))}
 }
 
 func call(turn *spending.Turn, project string, req *message.ModelRequest) spending.Call {
@@ -226,10 +226,10 @@ func TestFiguresThatCannotBe(t *testing.T) {
 	w := newWorld(t, spending.Limits{Turn: hook.Dollar})
 	long := strings.Repeat("é", 300)
 	turn := spending.NewTurn(long, 0)
-	r, err := w.Begin(t.Context(), call(turn, long, &message.ModelRequest{Model: long, MaxTokens: math.MaxInt}))
+	r, err := w.Begin(t.Context(), call(turn, long, &message.ModelRequest{Model: message.Model{Name: long, MaxTokens: math.MaxInt}}))
 	require.NoError(t, err)
 	ends(t, r, message.Usage{Input: math.MinInt64, Output: math.MinInt64})
-	r, err = w.Begin(t.Context(), call(turn, long+"x", &message.ModelRequest{Model: long, MaxTokens: 1}))
+	r, err = w.Begin(t.Context(), call(turn, long+"x", &message.ModelRequest{Model: message.Model{Name: long, MaxTokens: 1}}))
 	require.NoError(t, err, "a negative usage gives nothing back, and takes nothing")
 	ends(t, r, message.Usage{Input: math.MaxInt64, Output: math.MaxInt64, CacheWrite: math.MaxInt64})
 	assert.Positive(t, w.refuses(call(turn, long, request("m", 1, 1))).Spent)

@@ -25,7 +25,7 @@ import (
 type Cost struct {
 	hook.Nop
 	prices   prices
-	fallback func(model string) (Price, bool)
+	fallback func(model string, input int64) (Price, bool)
 	quiet    bool
 
 	turn         hook.TurnState[hook.Cost]
@@ -53,9 +53,10 @@ type Options struct {
 	// the vendor (gpt-5). A model without a price costs nothing, and a diagnostic reports it
 	// once.
 	Prices Table
-	// Fallback returns the price of a model that Prices does not have; nil has none. It is
-	// called from several goroutines. A price that cannot be is none.
-	Fallback func(model string) (Price, bool)
+	// Fallback returns the price of a model that Prices does not have, for a call with so many
+	// tokens of input; nil has none. It is called from several goroutines. A price that cannot
+	// be is none.
+	Fallback func(model string, input int64) (Price, bool)
 	// Quiet: do not report models without a price.
 	Quiet bool
 }
@@ -89,13 +90,13 @@ func (c *Cost) Price(model string, u message.Usage) hook.Cost {
 
 // Priced is Price, and reports whether the model has a price.
 func (c *Cost) Priced(model string, u message.Usage) (cost hook.Cost, known bool) {
-	r, known := c.rate(model)
+	r, known := c.rate(model, u.Input)
 	return r.cost(u), known
 }
 
-// rate returns the price of the model: that of its whole id, then that of its name without the
-// vendor, each from the table; then that of the fallback.
-func (c *Cost) rate(model string) (rate, bool) {
+// rate returns the price of the model: from the table that of its whole id, then that of its
+// name without the vendor; then that of the fallback.
+func (c *Cost) rate(model string, input int64) (rate, bool) {
 	if r, ok := c.prices.of(model); ok {
 		return r, true
 	}
@@ -107,7 +108,7 @@ func (c *Cost) rate(model string) (rate, bool) {
 	if c.fallback == nil {
 		return rate{}, false
 	}
-	p, ok := c.fallback(model)
+	p, ok := c.fallback(model, input)
 	if !ok {
 		return rate{}, false
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime/provider"
-	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
 
 // says is a model that says one thing.
@@ -35,7 +34,7 @@ func servers(inner provider.Provider) map[string]*strictwire.Server {
 }
 
 func request(messages ...message.Message) message.ModelRequest {
-	return message.ModelRequest{Model: "m", System: "be brief", Messages: message.MessagesOf(messages...), Tools: tools()}
+	return message.ModelRequest{Model: message.Model{Name: "m"}, System: "be brief", Messages: message.MessagesOf(messages...), Tools: tools()}
 }
 
 func tools() *message.ToolSet {
@@ -97,7 +96,7 @@ func TestABadRequestIsRefusedInTheVendorsWords(t *testing.T) {
 
 	s := strictwire.OpenAI(inner)
 	_, err := provider.Collect(s.Stream(t.Context(), bad))
-	var of *openai.Error
+	var of *provider.ServerError
 	require.ErrorAs(t, err, &of)
 	assert.Equal(t, "openai: 400 Bad Request: invalid_request_error: An assistant message with 'tool_calls' must be followed by tool messages "+
 		"responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: 1", err.Error())
@@ -193,7 +192,7 @@ func TestTheRequestToAnthropic(t *testing.T) {
 		message.Message{Role: message.RoleTool, CallID: "4", Tool: "grep", Result: message.ToolResult{Failure: message.FailTimeout}},
 		assistant(message.TextBlock("and so \n")),
 	)
-	req.Choice, req.MaxTokens = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "grep"}, 99
+	req.Model.Choice, req.Model.MaxTokens = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "grep"}, 99
 	body := strictwire.RenderAnthropic(req)
 	assert.Nil(t, strictwire.CheckAnthropic(body))
 	assert.Equal(t, `{"model":"m","max_tokens":99,"stream":true,"system":"be brief",`+

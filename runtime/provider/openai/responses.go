@@ -103,7 +103,7 @@ func (r *response) take(ev sse.Event) (over bool, err error) {
 	}
 	r.data = *bytes.NewBuffer(data)
 	r.json.Reset(&r.data, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	r.event = event{}
+	r.event = event{At: -1}
 	e := &r.event
 	if err := json.UnmarshalDecode(&r.json, e); err != nil {
 		return false, r.misread(err, ev)
@@ -130,7 +130,7 @@ func (r *response) take(ev sse.Event) (over bool, err error) {
 
 // part takes an event about one item.
 func (r *response) part(e *event) error {
-	at := e.at()
+	at := int(e.At)
 	if at < 0 && e.Type == itemAdded {
 		at = len(r.outs)
 	} else if at < 0 {

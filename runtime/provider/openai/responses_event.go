@@ -74,19 +74,11 @@ func (h *happening) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 type event struct {
 	Type      happening             `json:"type"`
 	Delta     wire.Piece            `json:"delta"`
-	At        *wire.Index           `json:"output_index"`
+	At        wire.Index            `json:"output_index"`
 	Item      wire.Object[item]     `json:"item"`
 	Arguments wire.Arguments        `json:"arguments"`
 	Response  wire.Object[wholeOut] `json:"response"`
 	Error     *wire.Reason          `json:"error"`
-}
-
-// at is the index of the event's item; -1 if there is none.
-func (e *event) at() int {
-	if e.At == nil {
-		return -1
-	}
-	return int(*e.At)
 }
 
 // item is an item of the output.

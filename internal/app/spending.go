@@ -73,7 +73,13 @@ func loadPrices(p Paths) (*cost.Cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &cost.Options{Quiet: data == nil, Fallback: catalogPrice}
+	known, err := p.openCatalog()
+	if err != nil {
+		return nil, err
+	}
+	o := &cost.Options{Quiet: data == nil, Fallback: func(model string, input int64) (cost.Price, bool) {
+		return catalogPrice(known(), model, input)
+	}}
 	if data != nil {
 		if o.Prices, err = cost.Parse(data, p.Short(p.prices())); err != nil {
 			return nil, err
@@ -83,12 +89,12 @@ func loadPrices(p Paths) (*cost.Cost, error) {
 }
 
 // catalogPrice returns the price of today for a request to the model with so many tokens of input.
-func catalogPrice(model string, input int64) (cost.Price, bool) {
+func catalogPrice(c *catalog.Catalog, model string, input int64) (cost.Price, bool) {
 	vendor, name, ok := strings.Cut(model, ":")
 	if !ok {
 		return cost.Price{}, false
 	}
-	m, ok := catalog.Default().Model(vendor, name)
+	m, ok := c.Model(vendor, name)
 	if !ok {
 		return cost.Price{}, false
 	}

@@ -1,16 +1,11 @@
 package app
 
 import (
-	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/spending"
-	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 )
 
@@ -46,24 +41,6 @@ func (a *App) ledger(o Options, limits spending.Limits) (*spending.Ledger, error
 		s.Price = prices.Priced
 	}
 	return spending.New(a.Store, s)
-}
-
-// Spent returns what models have cost in the project since the day; "" is all projects, and the
-// first day. It is empty if nothing is stored yet. note gets a sentence about each damage.
-func Spent(ctx context.Context, p Paths, project, since string, note func(string)) (rows []store.Spent, err error) {
-	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	s, err := OpenConversations(ctx, p, note)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	filter := store.SpendingFilter{Since: since}
-	if project != "" {
-		filter.Project = &project
-	}
-	return s.Spent(ctx, filter)
 }
 
 // loadPrices reads the user's price list, if there is one, which goes before the prices of the

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/models"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/runtime"
 )
@@ -136,7 +137,8 @@ func (c *command) register(ctx context.Context, opened *app.App, name string, ov
 }
 
 // offer looks for model servers on this machine and asks the person whether to use one. none is
-// the error of the missing model. Without a server or a person the error names the ways forward.
+// the error of the missing model. Without a server or a person it shows the ways forward, and the
+// error says no more.
 func (c *command) offer(ctx context.Context, opened *app.App, none error, ask *term.Approver) (id string, err error) {
 	found := models.FindLocal(ctx, c.ports())
 	if ask.Attended() {
@@ -151,49 +153,39 @@ func (c *command) offer(ctx context.Context, opened *app.App, none error, ask *t
 			}
 		}
 	}
-	return "", &noModel{none, opened.Vendors(), found}
+	where, _, _ := strings.Cut(none.Error(), models.ErrNone.Error()) // an agent's file may be named before it
+	first := where + models.ErrNone.Error() + "; there are three ways forward:"
+	err = screen.New(c.Err).Print(screen.Format("grapnel: %s\n", screen.Line(first)))
+	for _, line := range waysForward(opened.Vendors(), found) {
+		err = errors.Join(err, screen.New(c.Err).Print(screen.Format("  %s\n", screen.Line(line))))
+	}
+	return "", &failed{exitWrong, err}
 }
 
-// noModel is the error of a missing model, with the ways forward.
-type noModel struct {
-	err     error
-	vendors []models.Keyed
-	found   []models.Local
-}
-
-func (e *noModel) Unwrap() error { return e.err }
-
-// Error names three ways in three lines, and then the servers that were found.
-func (e *noModel) Error() string {
-	where, _, _ := strings.Cut(e.err.Error(), models.ErrNone.Error()) // an agent's file may be named before it
-	lines := []string{where + models.ErrNone.Error() + "; there are three ways forward:", "  " + e.key(), "  " + e.server(),
-		"  no model at all: see it work with `grapnel demo`, or write the answers yourself: --model script:FILE"}
-	for _, l := range e.found {
-		lines = append(lines, fmt.Sprintf("%s answers at %s:", l.Title, l.Address))
+// waysForward names three ways to a model in three lines, and then the servers that were found.
+func waysForward(vendors []models.Keyed, found []models.Local) []string {
+	lines := []string{keyWay(vendors), "", "no model at all: see it work with `grapnel demo`, or write the answers yourself: --model script:FILE"}
+	lines[1] = "a server on this machine: start Ollama, llama.cpp, LM Studio or vLLM, then for example --model ollama:NAME"
+	if len(found) > 0 {
+		lines[1] = "a server on this machine: one is there, see below"
+	}
+	for _, l := range found {
 		for _, name := range l.Models {
-			lines = append(lines, fmt.Sprintf("  grapnel chat --model %s:%s", l.Vendor, name))
+			lines = append(lines, fmt.Sprintf("%s answers at %s: grapnel chat --model %s:%s", l.Title, l.Address, l.Vendor, name))
 		}
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
-// key is the way with a key of a vendor.
-func (e *noModel) key() string {
-	i := slices.IndexFunc(e.vendors, func(v models.Keyed) bool { return v.Present })
+// keyWay is the way with a key of a vendor.
+func keyWay(vendors []models.Keyed) string {
+	i := slices.IndexFunc(vendors, func(v models.Keyed) bool { return v.Present })
 	if i >= 0 {
-		return fmt.Sprintf("a key: %s has one; name a model with --model %s:NAME, or `model:` in ~/.grapnel/config.yaml", e.vendors[i].Title, e.vendors[i].Vendor)
+		return fmt.Sprintf("a key: %s has one; name a model with --model %s:NAME, or `model:` in ~/.grapnel/config.yaml", vendors[i].Title, vendors[i].Vendor)
 	}
 	var names []string
-	for _, v := range e.vendors {
+	for _, v := range vendors {
 		names = append(names, fmt.Sprintf("%s (%s)", v.Variable, v.Title))
 	}
 	return "a key: set " + strings.Join(names, ", ") + " and name a model with --model VENDOR:NAME"
-}
-
-// server is the way with a server on this machine.
-func (e *noModel) server() string {
-	if len(e.found) > 0 {
-		return "a server on this machine: one is there, see below"
-	}
-	return "a server on this machine: start Ollama, llama.cpp, LM Studio or vLLM, then for example --model ollama:NAME"
 }

@@ -87,6 +87,7 @@ type App struct {
 	note     func(string)
 	paths    Paths
 	conf     config.Config
+	lower    message.JSON  // the project's limits of spending
 	model    message.Model // of agents that name none
 	presence *presence
 	commands *supervisor.Supervisor

@@ -140,7 +140,8 @@ func TestModelsThatAreNotThere(t *testing.T) {
 	m := newModels(t, models.Options{Root: t.TempDir()})
 	for id, want := range map[string]string{
 		"":             "no model is configured: name one with --model VENDOR:NAME or --model script:FILE, with `model:` in the agent's file or in ~/.grapnel/config.yaml",
-		"gpt-5":        `there is no model "gpt-5"; ` + vendors,
+		"gtp-5":        `there is no model "gtp-5"; ` + vendors,
+		"gpt-5":        "model openai:gpt-5: no key: set OPENAI_API_KEY",
 		"llama3:8b":    `there is no model "llama3:8b"; ` + vendors,
 		"openai:":      vendors,
 		"script:":      vendors,

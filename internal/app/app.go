@@ -23,6 +23,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/trust"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
@@ -44,6 +45,9 @@ type Options struct {
 	Inquire Inquire
 	// Model is the model of agents that name none, instead of that of the user's settings.
 	Model string
+	// Spending are the user's limits on what models cost. Open tightens them by those in the
+	// environment.
+	Spending spending.Limits
 	// Recent, RecordHooks and Reply are options of the runtime.
 	Recent      int
 	RecordHooks bool
@@ -171,6 +175,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Spending, err = spendingLimits(o.Spending, os.Getenv); err != nil {
+		return nil, err
+	}
 	agents, err := Agents(o.Paths, o.Note)
 	if err != nil {
 		return nil, err
@@ -188,11 +195,15 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(err, a.presence.end())
 	}
 	o.Extra = append(a.hooks(o), o.Extra...)
+	var ledger *spending.Ledger
 	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
 		a.Hooks = a.assembly.Hooks
+		ledger, err = a.ledger(o, o.Spending)
+	}
+	if err == nil {
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Price: a.price(),
+			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
 		})
 		err = a.Runtime.Open(ctx)
 	}
@@ -227,14 +238,6 @@ func With(ctx context.Context, o Options, do func(a *App) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, a.Close(context.WithoutCancel(ctx))) }()
 	return do(a)
-}
-
-// price returns the price function of the runtime; nil if Cost is off.
-func (a *App) price() func(string, message.Usage) hook.Cost {
-	if a.Hooks.Cost == nil {
-		return nil
-	}
-	return a.Hooks.Cost.Price
 }
 
 // servers returns the state of the MCP servers.

@@ -45,8 +45,8 @@ type Options struct {
 	Inquire Inquire
 	// Model is the model of agents that name none, instead of that of the user's settings.
 	Model string
-	// Spending are the user's limits on what models cost. Open tightens them by those in the
-	// environment.
+	// Spending are limits on what models cost. Open tightens them by those of config.yaml, of
+	// the project and of the environment.
 	Spending spending.Limits
 	// Recent, RecordHooks and Reply are options of the runtime.
 	Recent      int
@@ -91,7 +91,7 @@ type App struct {
 	note     func(string)
 	paths    Paths
 	conf     config.Config
-	lower    message.JSON  // the project's limits of spending
+	project  config.Config // has limits of spending only
 	model    message.Model // of agents that name none
 	presence *presence
 	commands *supervisor.Supervisor
@@ -175,9 +175,6 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Spending, err = spendingLimits(o.Spending, os.Getenv); err != nil {
-		return nil, err
-	}
 	agents, err := Agents(o.Paths, o.Note)
 	if err != nil {
 		return nil, err
@@ -185,6 +182,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	noteForeign(o)
 	a := &App{agents: agents, note: o.Note, paths: o.Paths, commands: supervisor.New()}
 	if err := a.openModels(o); err != nil {
+		return nil, err
+	}
+	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
 		return nil, err
 	}
 	o.commands, o.hasFormat = a.commands, a.models.HasFormat

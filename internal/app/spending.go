@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/spending"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -18,17 +19,29 @@ import (
 // user's configuration, because a process inherits it from whoever starts it.
 const spendingName = "GRAPNEL_SPENDING"
 
-// spendingLimits returns the limits of the user, tightened by those in the environment.
-func spendingLimits(user spending.Limits, getenv func(string) string) (spending.Limits, error) {
-	text := strings.TrimSpace(getenv(spendingName))
-	if text == "" {
-		return user, nil
+// limits returns the user's limits on spending, tightened by those of config.yaml, of the project
+// and of the environment.
+func (a *App) limits(user spending.Limits, getenv func(string) string) (spending.Limits, error) {
+	mine, project := a.paths.Short(a.paths.config())+" (spending)", a.paths.Short(a.paths.projectConfig())+" (spending)"
+	for _, from := range []struct {
+		text   message.JSON
+		source string
+		wrong  func(err error) error
+	}{
+		{a.conf.Spending, mine, func(err error) error { return located(a.conf.Problem("spending", err.Error(), ""), err) }},
+		{a.project.Spending, project, func(err error) error { return located(a.project.Problem("spending", err.Error(), ""), err) }},
+		{message.JSON(strings.TrimSpace(getenv(spendingName))), spendingName, func(err error) error { return err }},
+	} {
+		if from.text == "" {
+			continue
+		}
+		own, err := spending.Parse([]byte(from.text), from.source)
+		if err != nil {
+			return user, from.wrong(err)
+		}
+		user = user.Tightened(own)
 	}
-	own, err := spending.Parse([]byte(text), spendingName)
-	if err != nil {
-		return user, err
-	}
-	return user.Tightened(own), nil
+	return user, nil
 }
 
 // ledger returns what the runtime asks before each request to a model. A project may turn the

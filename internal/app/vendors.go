@@ -45,11 +45,9 @@ func (a *App) openModels(o Options) (err error) {
 		return err
 	}
 	if file := o.Paths.projectConfig(); file != o.Paths.config() {
-		project, err := config.LoadProject(file, o.Paths.Root)
-		if err != nil {
+		if a.project, err = config.LoadProject(file, o.Paths.Root); err != nil {
 			return err
 		}
-		a.lower = project.Spending
 	}
 	a.models = o.Paths.Models(a.conf, a.commands)
 	a.model = a.conf.Model
@@ -62,10 +60,6 @@ func (a *App) openModels(o Options) (err error) {
 // DefaultModel is the model of agents that name none: that of Options, or else that of the
 // user's settings; without a name there is none.
 func (a *App) DefaultModel() message.Model { return a.model }
-
-// Spending returns the section spending of the user's settings, and that of the project, which
-// may only lower it; "" is none.
-func (a *App) Spending() (user, project message.JSON) { return a.conf.Spending, a.lower }
 
 // Vendors returns the vendors that need a key, and whether each has one.
 func (a *App) Vendors() []models.Keyed { return a.models.Keyed() }

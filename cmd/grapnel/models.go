@@ -12,7 +12,7 @@ import (
 
 func (c *command) models() *cobra.Command {
 	var asJSON bool
-	l := inspect.ModelList{Configured: c.hasKey}
+	l := inspect.ModelList{}
 	cmd := &cobra.Command{
 		Use:   "models [TEXT]",
 		Short: "List the models that your keys can use, and what they cost",
@@ -28,6 +28,21 @@ func (c *command) models() *cobra.Command {
 			}
 			if l.Catalog, err = paths.Catalog(); err != nil {
 				return err
+			}
+			conf, err := paths.Config()
+			if err != nil {
+				return err
+			}
+			known, err := paths.Models(conf, nil)
+			if err != nil {
+				return err
+			}
+			defer known.Close()
+			l.Configured = func(vendor string) (bool, string) {
+				if ok, _ := known.Configured(vendor); ok {
+					return true, ""
+				}
+				return c.hasKey(vendor)
 			}
 			l.Filter, l.Now = strings.Join(args, ""), time.Now()
 			return inspect.Models(&c.Console, l, asJSON)

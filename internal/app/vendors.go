@@ -18,7 +18,11 @@ func (p Paths) Config() (config.Config, error) { return config.Load(p.config(), 
 
 // Models returns the models that the settings of the user let the program ask. commands runs
 // the commands that print keys; nil runs none. The caller closes the models.
-func (p Paths) Models(conf config.Config, commands *supervisor.Supervisor) *models.Models {
+func (p Paths) Models(conf config.Config, commands *supervisor.Supervisor) (*models.Models, error) {
+	known, err := p.Catalog()
+	if err != nil {
+		return nil, err
+	}
 	vendors := make(map[string]models.Settings, len(conf.Vendors))
 	for name, v := range conf.Vendors {
 		vendors[name] = models.Settings{
@@ -27,8 +31,8 @@ func (p Paths) Models(conf config.Config, commands *supervisor.Supervisor) *mode
 		}
 	}
 	return models.New(models.Options{
-		Root: p.Root, Vendors: vendors, File: p.Short(p.config()), Keys: keys.New(&keys.Options{Commands: commands}),
-	})
+		Root: p.Root, Vendors: vendors, File: p.Short(p.config()), Keys: keys.New(&keys.Options{Commands: commands}), Catalog: known,
+	}), nil
 }
 
 // expanded returns a path with the home directory for ~/.
@@ -49,7 +53,9 @@ func (a *App) openModels(o Options) (err error) {
 			return err
 		}
 	}
-	a.models = o.Paths.Models(a.conf, a.commands)
+	if a.models, err = o.Paths.Models(a.conf, a.commands); err != nil {
+		return err
+	}
 	a.model = a.conf.Model
 	if o.Model != "" && o.Model != a.model.Name { // the settings are those of another model
 		a.model = message.Model{Name: o.Model}

@@ -173,6 +173,7 @@ var layers = []layer{
 		reason: "a client must not bring the server with it"},
 	{pkgs: "internal/explain", may: []string{"hook", "composite/plan", "runtime/store", "internal/term"},
 		reason: "works on what any store has kept, over any plan"},
+	{pkgs: "internal/choose", may: []string{"hook", "internal/agentfile", "internal/app", "internal/models", "internal/term"}, reason: "how a person says which model answers; it knows no command"},
 	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "internal/app", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},

@@ -57,7 +57,7 @@ var _ provider.Provider = (*Server)(nil)
 func OpenAI(inner provider.Provider) *Server {
 	s := &Server{inner: inner}
 	adapter := openai.New(&openai.Options{
-		APIKey: "strictwire", Model: "gpt", Network: provider.Network{Client: &http.Client{Transport: transport{s}}, FirstByteTimeout: -1, IdleTimeout: -1},
+		BaseURL: "http://model.test/v1", APIKey: "strictwire", Model: "gpt", MaxTokensKey: "max_completion_tokens", Network: provider.Network{Client: &http.Client{Transport: transport{s}}, FirstByteTimeout: -1, IdleTimeout: -1},
 	})
 	s.ask = func(ctx context.Context, req message.ModelRequest) error {
 		for _, err := range adapter.Stream(ctx, req) {

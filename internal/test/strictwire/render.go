@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/strictwire/internal/wire"
 )
 
 // renderer writes a request as an adapter for Anthropic would. It mends what an
@@ -58,7 +59,7 @@ func (r *renderer) string(s string) {
 		r.buf = append(append(append(r.buf, '"'), s...), '"')
 		return
 	}
-	r.raw(encoded(s))
+	r.raw(wire.JSON(s))
 }
 
 func plain(s string) bool {
@@ -262,7 +263,11 @@ func (r *renderer) result(m message.Message) {
 	at, outside := len(r.buf), r.blocks
 	r.raw(`,"content":[`)
 	r.blocks = 0
-	r.contents(m.Result.Content)
+	for _, b := range m.Result.Content.All() {
+		if b.Kind != message.BlockImage || !m.Result.IsError() { // a failure holds text only
+			r.contents(message.ListOf(b))
+		}
+	}
 	r.raw(`]`)
 	if r.blocks == 0 {
 		r.buf = r.buf[:at] // an empty success

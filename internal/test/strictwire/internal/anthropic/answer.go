@@ -12,7 +12,7 @@ import (
 // New returns the vendor.
 func New() *wire.Vendor {
 	return wire.New(wire.Vendor{
-		Name: "anthropic", Rules: rules(), Route: route, Fault: fault, Check: check, Request: request, Body: body, Failed: failed, Cached: cached,
+		Name: "anthropic", MaxBody: maxBody, Rules: rules(), Route: route, Fault: fault, Check: check, Request: request, Body: body, Failed: failed, Cached: cached,
 		Answer: func(out *wire.Out, ask *wire.Ask) wire.Answer {
 			a := &answer{out: out, ask: ask, index: -1}
 			return &wire.Serialized{Serial: wire.Serial{Next: a.chunk}, OnFail: a.fail}

@@ -87,6 +87,9 @@ func (c *Check) OK() bool { return len(c.broken) == 0 }
 
 // Body parses and checks the body of a request and returns it.
 func (c *Check) Body(body string) Node {
+	if c.vendor.MaxBody > 0 && len(body) > c.vendor.MaxBody {
+		c.Refuse("size", "", "Request exceeds the maximum size")
+	}
 	root, fault := c.Parser.Parse(body)
 	if fault != "" || root.Kind != Object {
 		if fault == "" {

@@ -15,6 +15,8 @@ type Vendor struct {
 	// Route checks the path and the headers of a request. It sets c.Model if the path
 	// names the model.
 	Route func(c *Check, r *http.Request)
+	// MaxBody bounds a body, in bytes, by the rule size; 0 is no bound.
+	MaxBody int
 	// Fault refuses a body that is no JSON object.
 	Fault func(c *Check, fault string)
 	// Check checks a body and sets c.Model if the body names the model.

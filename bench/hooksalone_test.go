@@ -21,7 +21,7 @@ func told() *eight.Work {
 	step := hook.NewStep(turn, 1, "m")
 	return &eight.Work{
 		Step:    step,
-		Request: message.ModelRequest{Model: "m", System: "Be brief.", Messages: message.MessagesOf(message.UserText("hello"))},
+		Request: message.ModelRequest{Model: message.Model{Name: "m"}, System: "Be brief.", Messages: message.MessagesOf(message.UserText("hello"))},
 		Reply:   message.ModelReply{Content: message.ListOf(message.TextBlock("hello")), Finish: message.FinishStop},
 		Call:    hook.NewToolCall(hook.ToolCallData{ID: "1", Step: step, Tool: message.Tool{Name: "find"}}),
 		Outcome: hook.ToolOutcome{Outcome: message.OutcomeExecuted, Result: message.TextResult("ok")},

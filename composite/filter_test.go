@@ -20,7 +20,9 @@ type picky struct {
 	calls *int
 }
 
-func (p *picky) WantsStream(_ *hook.Step, req message.ModelRequest) bool { return req.Model == p.model }
+func (p *picky) WantsStream(_ *hook.Step, req message.ModelRequest) bool {
+	return req.Model.Name == p.model
+}
 
 func (p *picky) WrapModel(ctx context.Context, _ *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
 	*p.calls++
@@ -45,7 +47,7 @@ func TestStreamFilter(t *testing.T) {
 		calls  int
 	}{"m": {true, 1}, "n": {true, 1}, "o": {false, 0}} {
 		calls = 0
-		req := message.ModelRequest{Model: model}
+		req := message.ModelRequest{Model: message.Model{Name: model}}
 		assert.Equal(t, want.wanted, outer.WantsStream(step, req), model)
 		for range outer.WrapModel(t.Context(), step, req, asIs{func(func(message.Chunk, error) bool) {}}) {
 			assert.Fail(t, "the stream is empty")

@@ -15,8 +15,9 @@ type AgentConfig struct {
 	Name string
 	// Description is one sentence for people and for agents that delegate.
 	Description string
-	// Model says which model answers, and with which settings.
-	Model ModelSettings
+	// Model says which model answers, and with which settings. At the registration of an
+	// agent the runtime asks the provider for a ContextWindow that is 0.
+	Model message.Model
 	// Instructions are the first part of the system prompt.
 	Instructions string
 	// Tools are the public names of the tools that the agent may use. Nil means
@@ -28,19 +29,6 @@ type AgentConfig struct {
 	sections sections
 	prefix   string
 	host     Host
-}
-
-// ModelSettings are the settings of every model request of an agent. Zero values are the provider's defaults.
-type ModelSettings struct {
-	// Name is the model id.
-	Name   string
-	Format message.ResponseFormat
-	Choice message.ToolChoice
-	// MaxTokens bounds one answer, in tokens; it is not negative.
-	MaxTokens int
-	// ContextWindow is how many tokens a request and its answer may have together; 0 is
-	// unknown. At the registration of an agent the runtime asks the provider for it.
-	ContextWindow int
 }
 
 // Limits bound one turn. Zero is the runtime's default for Steps (20) and no
@@ -59,15 +47,11 @@ type Limits struct {
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	c.Name = cmp.Or(over.Name, c.Name)
 	c.Description = cmp.Or(over.Description, c.Description)
-	c.Model.Name = cmp.Or(over.Model.Name, c.Model.Name)
+	c.Model = c.Model.Merge(over.Model)
 	c.Instructions = cmp.Or(over.Instructions, c.Instructions)
-	c.Model.Format = cmp.Or(over.Model.Format, c.Model.Format)
-	c.Model.Choice = cmp.Or(over.Model.Choice, c.Model.Choice)
 	c.Limits.Steps = cmp.Or(over.Limits.Steps, c.Limits.Steps)
 	c.Limits.Tokens = cmp.Or(over.Limits.Tokens, c.Limits.Tokens)
 	c.Limits.Time = cmp.Or(over.Limits.Time, c.Limits.Time)
-	c.Model.MaxTokens = cmp.Or(over.Model.MaxTokens, c.Model.MaxTokens)
-	c.Model.ContextWindow = cmp.Or(over.Model.ContextWindow, c.Model.ContextWindow)
 	if over.Tools != nil {
 		c.Tools = slices.Clone(over.Tools)
 	}

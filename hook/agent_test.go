@@ -15,7 +15,7 @@ import (
 func TestAgentConfigMerge(t *testing.T) {
 	full := hook.AgentConfig{
 		Name: "writer", Description: "Writes.", Instructions: "Be brief.",
-		Model:  hook.ModelSettings{Name: "m1", Format: message.ResponseFormat{JSON: true, Name: "note"}, Choice: message.ToolChoice{Mode: message.ToolChoiceRequired}, MaxTokens: 10},
+		Model:  message.Model{Name: "m1", Format: message.ResponseFormat{JSON: true, Name: "note"}, Choice: message.ToolChoice{Mode: message.ToolChoiceRequired}, MaxTokens: 10},
 		Tools:  []string{"read"},
 		Limits: hook.Limits{Steps: 5, Tokens: 100, Time: time.Minute},
 	}.WithSection("memory", `{"a":1}`).WithSection("ostools", `{"b":2}`)
@@ -29,15 +29,15 @@ func TestAgentConfigMerge(t *testing.T) {
 		{"nil tools", hook.AgentConfig{Tools: nil}, func(*hook.AgentConfig) {}},
 		{"no tools", hook.AgentConfig{Tools: []string{}}, func(c *hook.AgentConfig) { c.Tools = []string{} }},
 		{"other tools", hook.AgentConfig{Tools: []string{"bash"}}, func(c *hook.AgentConfig) { c.Tools = []string{"bash"} }},
-		{"model", hook.AgentConfig{Model: hook.ModelSettings{Name: "m2"}}, func(c *hook.AgentConfig) { c.Model.Name = "m2" }},
+		{"model", hook.AgentConfig{Model: message.Model{Name: "m2"}}, func(c *hook.AgentConfig) { c.Model.Name = "m2" }},
 		{"texts", hook.AgentConfig{Name: "n", Description: "d", Instructions: "i"}, func(c *hook.AgentConfig) {
 			c.Name, c.Description, c.Instructions = "n", "d", "i"
 		}},
 		{"one limit", hook.AgentConfig{Limits: hook.Limits{Steps: 9}}, func(c *hook.AgentConfig) { c.Limits.Steps = 9 }},
-		{"other limits", hook.AgentConfig{Limits: hook.Limits{Tokens: 1, Time: 2}, Model: hook.ModelSettings{MaxTokens: 3}}, func(c *hook.AgentConfig) {
+		{"other limits", hook.AgentConfig{Limits: hook.Limits{Tokens: 1, Time: 2}, Model: message.Model{MaxTokens: 3}}, func(c *hook.AgentConfig) {
 			c.Limits, c.Model.MaxTokens = hook.Limits{Steps: 5, Tokens: 1, Time: 2}, 3
 		}},
-		{"format and choice, each as a whole", hook.AgentConfig{Model: hook.ModelSettings{
+		{"format and choice, each as a whole", hook.AgentConfig{Model: message.Model{
 			Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceNone},
 		}}, func(c *hook.AgentConfig) {
 			c.Model.Format, c.Model.Choice = message.ResponseFormat{JSON: true}, message.ToolChoice{Mode: message.ToolChoiceNone}

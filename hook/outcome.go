@@ -25,6 +25,7 @@ const (
 	StopRetryLimit    StopReason = "retry_limit"
 	StopMaxTokens     StopReason = "max_tokens" // the model's own limit cut the answer
 	StopFinishReason  StopReason = "finish_reason"
+	StopRefused       StopReason = "refused"   // the model refused, or the provider withheld the answer
 	StopNoAction      StopReason = "no_action" // neither text nor a call
 	StopCompleted     StopReason = "completed"
 )
@@ -33,7 +34,7 @@ const (
 var stopReasons = [...]StopReason{
 	StopError, StopStopRequested, StopUserRequested, StopCancelled, StopDenied,
 	StopStepsLimit, StopTokenLimit, StopTimeLimit, StopCostLimit, StopRetryLimit,
-	StopMaxTokens, StopFinishReason, StopNoAction, StopCompleted,
+	StopMaxTokens, StopFinishReason, StopRefused, StopNoAction, StopCompleted,
 }
 
 // Authority returns the rank of the reason: 0 is the most authoritative, and an

@@ -86,7 +86,7 @@ func TestWhoSumsUpIsShownEverythingThatWasSaidAndDone(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 100_000)
 	m := plays(calls(want{"c1", "long", `{"s":"key"}`}), says("done"), says("The summary."))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "big"}}, nil,
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "big"}}, nil,
 		box(does("long", func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, long) })))
 	w.send("read it")
 

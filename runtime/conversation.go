@@ -48,10 +48,10 @@ type TurnOptions struct {
 	// with text only, and under its own instructions. Its messages are stored with its
 	// name. "" is the conversation's own agent.
 	Guest string
-	// Format asks for an answer of this form instead of the agent's; the zero one leaves the
-	// agent's. The runtime does not check the answer; subsystems/structured does. The turns
-	// of children and a turn after it do not have it; a turn that is resumed keeps it.
-	Format message.ResponseFormat
+	// Model overrides the agent's model and its settings; see [message.Model.Merge]. The turns
+	// of children and a turn after it do not have it; a turn that is resumed keeps it. The
+	// runtime does not check an answer in a Format; subsystems/structured does.
+	Model message.Model
 	// Layers change the hooks for this turn and the turns of its children. They do not
 	// apply to what outlasts the turn: sessions, compaction and the registration of
 	// agents. A turn that another process resumes continues without them.
@@ -208,7 +208,7 @@ func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o 
 		}
 	}
 	defer c.storeSummary(ctx)
-	return c.thread.Run(ctx, &t.h, loop.Input{Message: in, Observe: o.Observe, Guest: o.Guest, Format: o.Format, Layers: o.Layers})
+	return c.thread.Run(ctx, &t.h, loop.Input{Message: in, Observe: o.Observe, Guest: o.Guest, Model: o.Model, Layers: o.Layers})
 }
 
 func orZero(o *TurnOptions) TurnOptions {

@@ -218,7 +218,7 @@ func TestStopReasonsOfAReply(t *testing.T) {
 		"only reasoning": {chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, finish(message.FinishStop)), hook.StopNoAction, 1},
 		"stop":           {chunks(text("a"), finish(message.FinishStop)), hook.StopCompleted, 2},
 		"length":         {chunks(text("a"), finish(message.FinishLength)), hook.StopMaxTokens, 2},
-		"filter":         {chunks(text("a"), finish(message.FinishFilter)), hook.StopFinishReason, 2},
+		"filter":         {chunks(text("a"), finish(message.FinishFilter)), hook.StopRefused, 2},
 		"other":          {chunks(text("a"), finish(message.FinishOther)), hook.StopCompleted, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -278,11 +278,11 @@ func TestLimitsOfATurn(t *testing.T) {
 	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 3}}, nil, box(named("x")))
 	assert.Equal(t, 3, w.send("go").Steps)
 
-	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: 31}, Model: hook.ModelSettings{MaxTokens: 7}}, nil, box(named("x")))
+	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: 31}, Model: message.Model{MaxTokens: 7}}, nil, box(named("x")))
 	out = w.send("go")
 	assert.Equal(t, hook.StopTokenLimit, out.Stop)
 	assert.Equal(t, 3, out.Steps)
-	assert.Equal(t, 7, w.model.requests[0].MaxTokens)
+	assert.Equal(t, 7, w.model.requests[0].Model.MaxTokens)
 }
 
 func TestAWrapOfTheModelSeesTheStream(t *testing.T) {

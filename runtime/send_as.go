@@ -18,7 +18,7 @@ type AnswerType[T any] interface {
 }
 
 // SendAs is [Conversation.Send] with an answer of type T. It asks for JSON of the type's
-// schema, in place of o.Format and the agent's format, and decodes the answer. With
+// schema, in place of the format of o.Model and the agent's format, and decodes the answer. With
 // subsystems/structured in the composite, the model gets a reply that does not fit back and can
 // correct it, and models without a response format work too.
 //
@@ -28,7 +28,7 @@ type AnswerType[T any] interface {
 func SendAs[T any](ctx context.Context, c *Conversation, as AnswerType[T], in message.Input, o *TurnOptions) (T, hook.TurnOutcome, error) {
 	var zero T
 	opts := orZero(o)
-	opts.Format = message.ResponseFormat{JSON: true, Schema: as.Schema(), Name: as.Name()}
+	opts.Model.Format = message.ResponseFormat{JSON: true, Schema: as.Schema(), Name: as.Name()}
 	out, err := c.Send(ctx, in, &opts)
 	switch {
 	case err != nil:

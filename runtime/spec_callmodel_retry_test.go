@@ -20,7 +20,7 @@ import (
 
 // titled asks a model after each reply, with OnModelError of another hook beside it.
 func titled(model string) *titles {
-	return &titles{req: message.ModelRequest{Model: model, Messages: message.MessagesOf(message.UserText("a title"))}}
+	return &titles{req: message.ModelRequest{Model: message.Model{Name: model}, Messages: message.MessagesOf(message.UserText("a title"))}}
 }
 
 var errBusyNow = &provider.Error{Class: message.FailureRateLimit, RetryAfter: 3 * time.Second, Err: errors.New("busy")}

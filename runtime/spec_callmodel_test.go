@@ -46,8 +46,8 @@ func (h *titles) AfterModel(ctx context.Context, s *hook.Step, _ message.ModelRe
 func TestSpecAHookCallsAModelWithinTheTurn(t *testing.T) {
 	t.Parallel()
 	asked := message.ModelRequest{
-		System: "Give a title.", Messages: message.MessagesOf(message.UserText("hello")), Model: "dear",
-		Tools: message.NewToolSet([]message.Tool{{Name: "x"}}), Choice: message.ToolChoice{Mode: message.ToolChoiceRequired},
+		System: "Give a title.", Messages: message.MessagesOf(message.UserText("hello")), Model: message.Model{Name: "dear", Choice: message.ToolChoice{Mode: message.ToolChoiceRequired}},
+		Tools: message.NewToolSet([]message.Tool{{Name: "x"}}),
 	}
 	h := &titles{req: asked}
 	points := 0
@@ -56,14 +56,14 @@ func TestSpecAHookCallsAModelWithinTheTurn(t *testing.T) {
 		return hook.ModelDecision{}, nil
 	})
 	m := plays(says("hi"), says("A ", "title"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main", MaxTokens: 70}}, &runtime.Options{Price: perToken}, h, counts, box(named("echo")))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main", MaxTokens: 70}}, &runtime.Options{Price: perToken}, h, counts, box(named("echo")))
 	out := w.send("1")
 	require.NoError(t, h.err)
 	assert.Equal(t, "A title", h.reply.Text())
 	assert.Equal(t, "dear", h.reply.Model)
 	assert.Equal(t, message.FinishStop, h.reply.Finish)
 	want := asked
-	want.Tools, want.Choice, want.MaxTokens = nil, message.ToolChoice{}, 70
+	want.Tools, want.Model.Choice, want.Model.MaxTokens = nil, message.ToolChoice{}, 70
 	assert.Equal(t, want, m.requests[1], "apart from the history and without tools")
 	assert.Equal(t, 1, points, "it passes no point")
 	assert.Equal(t, message.Usage{Input: 20, Output: 10}, out.Usage, "its tokens are the turn's")
@@ -105,7 +105,7 @@ func TestSpecCallModelFails(t *testing.T) {
 			t.Parallel()
 			h := &titles{}
 			failed := onErrors(hook.FailureDecision{})
-			w := startWith(t, plays(says("hi"), tc.stream), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}, Limits: tc.limits}, &runtime.Options{Limits: runtime.Limits{Result: 1000}}, h, failed)
+			w := startWith(t, plays(says("hi"), tc.stream), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}, Limits: tc.limits}, &runtime.Options{Limits: runtime.Limits{Result: 1000}}, h, failed)
 			out, err := w.try(t.Context(), "1")
 			require.NoError(t, err)
 			assert.Equal(t, "hi", out.Text(), "the turn goes on")
@@ -198,7 +198,7 @@ func TestSpecWhatATurnCostsIsWithItsChildrenAndSeenInItsPlace(t *testing.T) {
 		return message.TextResult(out.Text())
 	}}
 	w := startWith(t, plays(calls(want{"c1", "delegate", `{}`}), says("child"), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Price: perToken}, looks, box(delegates))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: hook.ModelSettings{Name: "dear"}})
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 	require.NoError(t, err)
 	out := w.send("1")
 	assert.Equal(t, hook.Cost(15000), seen["b"])

@@ -30,7 +30,7 @@ import (
 type cast map[string]*model
 
 func (c cast) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
-	return c[req.Model].Stream(ctx, req)
+	return c[req.Model.Name].Stream(ctx, req)
 }
 
 // stage is a runtime with the agent "chief" and others. Each asks the model of its
@@ -266,7 +266,7 @@ func TestSpecAnAgentThatNobodyHasRegisteredIsFound(t *testing.T) {
 		if name != "writer" {
 			return hook.AgentConfig{}, fmt.Errorf("%w: %q", runtime.ErrAgentUnknown, name)
 		}
-		return hook.AgentConfig{Model: hook.ModelSettings{Name: "writer"}}, nil
+		return hook.AgentConfig{Model: message.Model{Name: "writer"}}, nil
 	}
 	w := stage(t, c, &runtime.Options{FindAgent: find}, agents("chief"), delegate.New(nil))
 	w.send("do it")
@@ -315,7 +315,7 @@ func TestSpecTwoTasksForAnAgentThatHasToBeRegisteredFirst(t *testing.T) {
 		found := 0
 		o := &runtime.Options{FindAgent: func(_ context.Context, name string) (hook.AgentConfig, error) {
 			found++
-			return hook.AgentConfig{Model: hook.ModelSettings{Name: name}}, nil
+			return hook.AgentConfig{Model: message.Model{Name: name}}, nil
 		}}
 		w := stage(t, c, o, agents("chief"), delegate.New(nil), slowHook{})
 		w.send("do it")

@@ -50,7 +50,7 @@ func (c *compacts) AfterCompaction(ctx context.Context, conversation *hook.Conve
 func (c *compacts) talks(t *testing.T, m *model, hooks ...hook.Hook) *world {
 	t.Helper()
 	m.replies = append([]message.ModelStream{says("one"), says("two")}, m.replies...)
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{MaxTokens: 500}}, nil, append([]hook.Hook{c}, hooks...)...)
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{MaxTokens: 500}}, nil, append([]hook.Hook{c}, hooks...)...)
 	c.w = w
 	w.send("first")
 	w.send("second")
@@ -243,7 +243,7 @@ func TestSpecACompactionWithoutEffectEmitsNothing(t *testing.T) {
 func TestSpecOnModelErrorHelpsACompactionToo(t *testing.T) {
 	t.Parallel()
 	talk := func(t *testing.T, h hook.Hook, replies ...message.ModelStream) *world {
-		w := startWith(t, plays(append([]message.ModelStream{says("one"), says("two")}, replies...)...), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}},
+		w := startWith(t, plays(append([]message.ModelStream{says("one"), says("two")}, replies...)...), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}},
 			&runtime.Options{Store: mem.New(nil), Price: func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) }}, h)
 		w.send("first")
 		w.send("second")

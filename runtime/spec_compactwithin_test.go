@@ -64,7 +64,7 @@ func TestSpecAHookCompactsWithinATurn(t *testing.T) {
 				return hook.CompactionDecision{}, nil
 			})
 			m := plays(says("one"), says("two"), says("three"), says("They counted."), calls(want{"c1", "echo", `{}`}), says("four"), says("five"))
-			w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{ContextWindow: 9000, MaxTokens: 70}}, &runtime.Options{Store: open(t)}, f, sees, box(named("echo")))
+			w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{ContextWindow: 9000, MaxTokens: 70}}, &runtime.Options{Store: open(t)}, f, sees, box(named("echo")))
 			for _, line := range []string{"1", "2", "3"} {
 				w.send(line)
 			}

@@ -39,9 +39,9 @@ func TestSpecSendAs(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, report{"Nyborg", 9}, got)
 	assert.Equal(t, hook.StopCompleted, out.Stop)
-	assert.Equal(t, message.ResponseFormat{JSON: true, Schema: reportSchema, Name: "report"}, m.requests[0].Format)
+	assert.Equal(t, message.ResponseFormat{JSON: true, Schema: reportSchema, Name: "report"}, m.requests[0].Model.Format)
 	w.send("Thanks.")
-	assert.Zero(t, m.requests[2].Format, "the next turn is the agent's")
+	assert.Zero(t, m.requests[2].Model.Format, "the next turn is the agent's")
 }
 
 // Without a subsystem that checks, the answer is decoded strictly.
@@ -93,7 +93,7 @@ func TestSpecAFormatOutlivesItsProcess(t *testing.T) {
 	format := message.ResponseFormat{JSON: true, Schema: reportSchema}
 	first := boot(t, dir, plays(calls(want{"c1", "look", `{}`})), runtime.Options{}, box(slow.tool), checks())
 	first.runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
-		o.Format = format
+		o.Model.Format = format
 		return dialog.Send(ctx, first.conv, message.TextInput("1"), o)
 	})
 	first.until(event.TurnStart, 1)
@@ -107,8 +107,8 @@ func TestSpecAFormatOutlivesItsProcess(t *testing.T) {
 	out := second.ends()
 	require.NoError(t, cmp.Or(out.err, out.Err))
 	assert.Equal(t, `{"city":"Nyborg","degrees":9}`, out.Text())
-	assert.Equal(t, format, m.requests[0].Format)
+	assert.Equal(t, format, m.requests[0].Model.Format)
 	after, err := second.conv.Send(t.Context(), message.TextInput("2"), nil)
 	require.NoError(t, errors.Join(err, after.Err))
-	assert.Zero(t, m.requests[2].Format, "the next turn is the agent's")
+	assert.Zero(t, m.requests[2].Model.Format, "the next turn is the agent's")
 }

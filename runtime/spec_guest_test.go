@@ -33,7 +33,7 @@ func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
 
 	asked := c["critic"].requests[0]
 	assert.Contains(t, asked.System, "Find faults.", "a guest has its own instructions")
-	assert.Equal(t, message.ToolChoiceNone, asked.Choice.Mode)
+	assert.Equal(t, message.ToolChoiceNone, asked.Model.Choice.Mode)
 	shown := asked.Messages.Slice()
 	assert.Equal(t, "assistant <from agent=\"chief\">\nthe plan\n</from>", line(shown[3]), "it is told who said what")
 	assert.Equal(t, "user what do you think?", line(shown[len(shown)-1]))

@@ -120,7 +120,7 @@ func TestSpecAnAgentTurnsAMemberOff(t *testing.T) {
 	c := cast{"chief": callsEcho(1), "plain": callsEcho(1)}
 	w := stage(t, c, nil, agents("chief"), desk(t, s))
 	assert.Equal(t, "build event open register", s.heard())
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "plain", Model: hook.ModelSettings{Name: "plain"}}.WithSection(runtime.LayerSection, `{"Scribe": false}`))
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "plain", Model: message.Model{Name: "plain"}}.WithSection(runtime.LayerSection, `{"Scribe": false}`))
 	require.NoError(t, err)
 	assert.Equal(t, "event", s.heard(), "what happens to agents is told to the process")
 	conv, err := dialog.Conversation(t.Context(), w.rt, "plain", "ann")
@@ -191,7 +191,7 @@ func TestSpecNoAgentRunsOneWithFewerGates(t *testing.T) {
 	} {
 		cs := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(says("written"))}
 		w := stage(t, cs, &runtime.Options{Store: mem.New(nil)}, agents("chief"), desk(t, newScribe(), composite.Field{Name: "Delegate", Hook: delegate.New(nil)}))
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "writer", Model: hook.ModelSettings{Name: "writer"}}.WithSection(runtime.LayerSection, message.JSON(c.section)))
+		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "writer", Model: message.Model{Name: "writer"}}.WithSection(runtime.LayerSection, message.JSON(c.section)))
 		require.NoError(t, err)
 		w.send("do it")
 		got := w.tasks()

@@ -56,7 +56,7 @@ func onErrors(answers ...hook.FailureDecision) *onError { return &onError{answer
 
 func models(m *model) (ids []string) {
 	for _, r := range m.requests {
-		ids = append(ids, r.Model)
+		ids = append(ids, r.Model.Name)
 	}
 	return ids
 }
@@ -90,7 +90,7 @@ func TestSpecTheViewOfAModelFailure(t *testing.T) {
 		}
 		h := onErrors(hook.RetryFailure(0), hook.FallbackFailure("spare"), hook.RetryFailure(0))
 		m := plays(slow, fails(errBusyModel), fails(errors.New("odd")), says("here"))
-		w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}}, nil, h)
+		w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, h)
 		w.send("1")
 		want := []message.ModelFailure{
 			{Class: message.FailureNetwork, Err: provider.ErrNoFinish, Model: "main", Attempt: 1, Elapsed: 2 * time.Second, Released: true},
@@ -119,7 +119,7 @@ func TestSpecAFallbackIsTheModelOfTheRestOfTheStep(t *testing.T) {
 		return hook.ToolDecision{}, nil
 	})
 	m := plays(fails(errBusyModel), says("bad"), calls(want{"c1", "echo", `{}`}), says("done"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}}, nil, onErrors(hook.FallbackFailure("spare")), judge, before, box(named("echo")))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, onErrors(hook.FallbackFailure("spare")), judge, before, box(named("echo")))
 	out := w.send("1")
 	assert.Equal(t, []string{"main", "spare", "spare", "main"}, models(m), "the next step asks the agent's model again")
 	assert.Equal(t, []string{"spare spare", "spare spare", "main main"}, judged)
@@ -131,16 +131,16 @@ func TestSpecEveryAttemptPassesRewriteRequestAndBeforeModel(t *testing.T) {
 	t.Parallel()
 	var log []string
 	rewrite := point.RewriteRequestFunc(func(_ context.Context, s *hook.Step, r message.ModelRequest) (message.ModelRequest, error) {
-		log = append(log, "rewrite "+s.Model()+" "+r.Model)
+		log = append(log, "rewrite "+s.Model()+" "+r.Model.Name)
 		r.System += fmt.Sprint(len(log))
 		return r, nil
 	})
 	decide := point.BeforeModelFunc(func(_ context.Context, s *hook.Step, r message.ModelRequest) (hook.ModelDecision, error) {
-		log = append(log, "before "+r.Model+" "+r.System)
+		log = append(log, "before "+r.Model.Name+" "+r.System)
 		return hook.ModelDecision{}, nil
 	})
 	m := plays(fails(errors.New("1")), fails(errors.New("2")), says("ok"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}}, nil, onErrors(hook.RetryFailure(0), hook.FallbackFailure("spare")), rewrite, decide)
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, onErrors(hook.RetryFailure(0), hook.FallbackFailure("spare")), rewrite, decide)
 	w.send("1")
 	assert.Equal(t, []string{
 		"rewrite main main", "before main 1", "rewrite main main", "before main 3", "rewrite spare spare", "before spare 5",
@@ -177,7 +177,7 @@ func TestSpecAReplyInPlaceOfAFailureIsHeldAndJudged(t *testing.T) {
 		r.Content = r.Content.Append(message.TextBlock("!"))
 		return r, nil
 	})
-	w := startWith(t, plays(fails(errBusyModel), fails(errBusyModel)), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}}, nil,
+	w := startWith(t, plays(fails(errBusyModel), fails(errBusyModel)), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil,
 		onErrors(hook.RespondFailure(reply)), judge, rewrite)
 	out := w.send("1")
 	assert.Equal(t, "try later!", out.Text())
@@ -349,7 +349,7 @@ func TestSpecTheUsageOfAFailedAttemptCounts(t *testing.T) {
 	price := func(model string, u message.Usage) hook.Cost {
 		return hook.Cost(u.Total()) * map[string]hook.Cost{"main": 1, "spare": 100}[model]
 	}
-	w := startWith(t, plays(reports, says("ok")), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}}, &runtime.Options{Price: price}, onErrors(hook.FallbackFailure("spare")))
+	w := startWith(t, plays(reports, says("ok")), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, &runtime.Options{Price: price}, onErrors(hook.FallbackFailure("spare")))
 	out := w.send("1")
 	assert.Equal(t, message.Usage{Input: 20, Output: 10}, out.Usage)
 	assert.Equal(t, hook.Cost(1515), out.Cost, "each call at the price of the model that answered")

@@ -96,7 +96,7 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 				close(reached)
 				return finishing(message.FinishFilter)
 			},
-			end: func(*world, func()) {}, stop: hook.StopFinishReason,
+			end: func(*world, func()) {}, stop: hook.StopRefused,
 		},
 	}
 	for name, test := range tests {

@@ -83,7 +83,7 @@ func TestSpecACancelledCompactionLeavesNoTurn(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 2)
 	patient := point.BeforeModelFunc(func(ctx context.Context, _ *hook.Step, req message.ModelRequest) (d hook.ModelDecision, err error) {
-		if req.Choice.Mode != message.ToolChoiceNone { // a turn's
+		if req.Model.Choice.Mode != message.ToolChoiceNone { // a turn's
 			return d, nil
 		}
 		asked <- struct{}{}

@@ -244,7 +244,7 @@ func TestSpecOnStopLiftsNoHardStop(t *testing.T) {
 	}{
 		"completed":           {reply: says("hi"), stop: hook.StopCompleted, asked: true},
 		"no action":           {reply: says(""), stop: hook.StopNoAction, asked: true},
-		"a filter":            {reply: chunks(text("I"), finish(message.FinishFilter)), stop: hook.StopFinishReason, asked: true},
+		"a filter":            {reply: chunks(text("I"), finish(message.FinishFilter)), stop: hook.StopRefused, asked: true},
 		"a finish of a guard": {reply: says("hi"), step: hook.StopFinishReason, stop: hook.StopFinishReason, asked: true},
 		"cut off":             {reply: chunks(text("I"), finish(message.FinishLength)), stop: hook.StopMaxTokens},
 		"a failure":           {reply: breaks(errBroken), stop: hook.StopError},

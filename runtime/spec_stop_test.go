@@ -55,7 +55,7 @@ func TestSpecStopReasons(t *testing.T) {
 			[]string{"user 1"}},
 		{"cut off", hook.Limits{}, []message.ModelStream{chunks(text("half an ans"), finish(message.FinishLength))}, hook.StopMaxTokens, []hook.StopReason{hook.StopMaxTokens},
 			[]string{"user 1", "assistant half an ans"}},
-		{"filtered", hook.Limits{}, []message.ModelStream{chunks(text("I"), finish(message.FinishFilter))}, hook.StopFinishReason, []hook.StopReason{hook.StopFinishReason},
+		{"filtered", hook.Limits{}, []message.ModelStream{chunks(text("I"), finish(message.FinishFilter))}, hook.StopRefused, []hook.StopReason{hook.StopRefused},
 			[]string{"user 1", "assistant I"}},
 		{"too many steps", hook.Limits{Steps: 1}, []message.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopStepsLimit, []hook.StopReason{hook.StopStepsLimit},
 			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},

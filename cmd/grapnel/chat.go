@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/stdout"
 	"github.com/grapnel-go/grapnel/internal/term"
@@ -74,7 +75,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		return notBegun(starting, err)
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	o := chat.Options{App: opened, Over: hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model)}}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
+	o := chat.Options{App: opened, Over: hook.AgentConfig{Model: message.Model{Name: app.AbsoluteModel(f.model)}}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
 	if o.Agent, err = opened.Register(ctx, f.agent, o.Over); err != nil {
 		return notBegun(starting, err)
 	}

@@ -117,7 +117,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: hook.ModelSettings{Name: app.AbsoluteModel(f.model), Format: f.form.Format()}})
+	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: message.Model{Name: app.AbsoluteModel(f.model), Format: f.form.Format()}})
 	if err != nil {
 		return err
 	}

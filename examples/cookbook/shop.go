@@ -43,7 +43,7 @@ func Ask(h hook.Hook, line string, model ...script.Rule) (hook.TurnOutcome, erro
 		return hook.TurnOutcome{}, err
 	}
 	defer rt.Close(ctx)
-	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: hook.ModelSettings{Name: "big"}})
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: message.Model{Name: "big"}})
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}

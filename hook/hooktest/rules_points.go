@@ -83,7 +83,7 @@ func unusable(value any) []string {
 	case message.JSON:
 		check(isJSON(d), "arguments that are no JSON")
 	case message.ModelRequest:
-		check(d.Model != "", "a request to no model")
+		check(d.Model.Name != "", "a request to no model")
 	case ranTool:
 		check(d.times <= 1, fmt.Sprintf("a tool that ran %d times and may be neither read-only nor idempotent", d.times))
 	case streamed:

@@ -14,12 +14,15 @@ import (
 // Request returns a request to a model: a history of one message, and a tool.
 func Request() message.ModelRequest {
 	return message.ModelRequest{
-		Model: "model", System: "Be brief.", Messages: message.MessagesOf(message.UserText("hello")),
+		Model: message.Model{
+			Name: "model", Choice: message.ToolChoice{Mode: message.ToolChoiceAuto}, Format: message.ResponseFormat{JSON: true, Name: "answer"}, MaxTokens: 100,
+		},
+		System: "Be brief.", Messages: message.MessagesOf(message.UserText("hello")),
 		Tools: message.NewToolSet([]message.Tool{{
 			Name: foreignTool, Description: "Notes something.",
 			Input: `{"type":"object","properties":{"note":{"type":"string","description":"The note."}},"required":["note"],"additionalProperties":false}`,
 		}}),
-		Choice: message.ToolChoice{Mode: message.ToolChoiceAuto}, Format: message.ResponseFormat{JSON: true, Name: "answer"}, MaxTokens: 100,
+		Stable: 1,
 	}
 }
 

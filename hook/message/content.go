@@ -21,6 +21,8 @@ const (
 	BlockText      BlockKind = "text"      // Text
 	BlockReasoning BlockKind = "reasoning" // Text; Meta must go back to the provider unchanged
 	BlockImage     BlockKind = "image"     // MIME, and Data or URI
+	BlockAudio     BlockKind = "audio"     // MIME, and Data or URI
+	BlockDocument  BlockKind = "document"  // a PDF: MIME, and Data or URI; Name
 	BlockResource  BlockKind = "resource"  // URI, MIME, and Text or Data
 	BlockJSON      BlockKind = "json"      // JSON, a structured value
 	BlockToolCall  BlockKind = "tool_call" // CallID, Tool, JSON (the arguments)
@@ -31,12 +33,14 @@ const (
 type Block struct {
 	Kind BlockKind `json:"kind"`
 	Text string    `json:"text,omitzero"`
-	// MIME is the media type of an image or resource.
+	// MIME is the media type of media or a resource.
 	MIME string `json:"mime,omitzero"`
-	// URI is the address of an image or resource.
+	// URI is the address of media or a resource.
 	URI string `json:"uri,omitzero"`
-	// Data is the bytes of an image or resource in base64, as the wires carry them.
+	// Data is the bytes of media or a resource in base64, as the wires carry them.
 	Data string `json:"data,omitzero"`
+	// Name is the name of a document for people and models, such as plan.pdf.
+	Name string `json:"name,omitzero"`
 	// JSON is a structured value, or the arguments of a tool call. In a reply the
 	// arguments are exactly as the model sent them, even if they are no JSON. In the
 	// history they are an object, canonical if the call could be bound.
@@ -46,8 +50,14 @@ type Block struct {
 	// Tool is the public name of the called tool.
 	Tool string `json:"tool,omitzero"`
 	// Meta is the provider's own data about the block, such as a signature of
-	// reasoning. The provider gets it back unchanged; nobody else reads it.
+	// reasoning: an object with one member, named like the wire that wrote it. That wire
+	// gets it back unchanged; nobody else reads it.
 	Meta JSON `json:"meta,omitzero"`
+}
+
+// IsMedia reports whether the block is an image, audio or a document.
+func (b *Block) IsMedia() bool {
+	return b.Kind == BlockImage || b.Kind == BlockAudio || b.Kind == BlockDocument
 }
 
 // TextBlock returns a block of plain text.

@@ -77,14 +77,14 @@ func (s *ToolSet) Encoded(form string, encode func(List[Tool]) string) string {
 // ModelRequest is one request to a model. Changing it in RewriteRequest touches
 // this request only, never the stored history.
 type ModelRequest struct {
-	Model    string
+	// Model says which model answers, and how.
+	Model    Model
 	System   string
 	Messages Messages
 	Tools    *ToolSet
-	Choice   ToolChoice
-	Format   ResponseFormat
-	// MaxTokens bounds the answer; 0 is the provider's default.
-	MaxTokens int
+	// Stable is how many of the first messages later requests of the conversation begin
+	// with as well. An adapter that marks what a server may cache sets a mark behind them.
+	Stable int
 }
 
 // FinishReason is why the model stopped.
@@ -95,11 +95,13 @@ const (
 	FinishStop   FinishReason = "stop"           // the answer is complete
 	FinishTools  FinishReason = "tool_calls"     // tools are to be called
 	FinishLength FinishReason = "length"         // the token limit was reached; the last call may be cut
-	FinishFilter FinishReason = "content_filter" // the provider withheld the answer
+	FinishFilter FinishReason = "content_filter" // the model refused, or the provider withheld the answer or blocked the prompt
+	FinishPause  FinishReason = "pause"          // the provider interrupted a long answer; it goes on when the reply is sent back as it is
 	FinishOther  FinishReason = "other"          // anything else
 )
 
-// Usage counts tokens. Input includes those read from a cache.
+// Usage counts tokens, in one meaning for all providers. Input includes CacheRead and
+// CacheWrite, those read from a cache and those written to it. Output includes Reasoning.
 type Usage struct {
 	Input      int64 `json:"input,omitzero"`
 	Output     int64 `json:"output,omitzero"`
@@ -134,7 +136,8 @@ const (
 	ChunkCallArgs                       // Index, Text: the next piece of the arguments
 	ChunkCallEnd                        // Index
 	ChunkFinish                         // Finish, Usage
-	ChunkMeta                           // Meta of the block that the chunks before it built
+	ChunkMeta                           // Meta of the block that the chunks before it built; it ends that block
+	ChunkBlock                          // Block: a whole block but a tool call, such as an image, or reasoning without text
 )
 
 // Chunk is one part of a streamed answer.
@@ -147,6 +150,7 @@ type Chunk struct {
 	Finish FinishReason
 	Usage  Usage
 	Meta   JSON
+	Block  *Block
 }
 
 // ModelStream is a streamed answer. It yields chunks with a nil error, or one

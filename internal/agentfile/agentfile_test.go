@@ -46,7 +46,7 @@ func TestParseWhole(t *testing.T) {
 		Name:         "reviewer",
 		Description:  "Reads a change: says what is wrong.",
 		Instructions: "You review changes.\n\n---\nA rule in the text stays.",
-		Model: hook.ModelSettings{
+		Model: message.Model{
 			Name:   "script:review.yaml",
 			Format: message.ResponseFormat{JSON: true, Name: "verdict", Schema: `{"type":"object","required":["ok"]}`},
 			Choice: message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"}, MaxTokens: 500,
@@ -64,12 +64,12 @@ func TestParseTolerates(t *testing.T) {
 		name, text string
 		want       hook.AgentConfig
 	}{
-		{"CRLF and byte order mark", "\xef\xbb\xbf---\r\nmodel: m\r\n---\r\nA\r\nB\r\n", hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "m"}, Instructions: "A\nB"}},
+		{"CRLF and byte order mark", "\xef\xbb\xbf---\r\nmodel: m\r\n---\r\nA\r\nB\r\n", hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}, Instructions: "A\nB"}},
 		{"empty values leave the default", "---\nmodel:\ntools:\nlimits:\nostools:\ndescription: \"\"\n---\n", hook.AgentConfig{Name: "a"}},
 		{"no tools", "---\ntools: []\n---\n", hook.AgentConfig{Name: "a", Tools: []string{}}},
 		{"no keys, no text", "---\n---", hook.AgentConfig{Name: "a"}},
 		{"only a comment", "---\n# nothing yet\n---\nHi", hook.AgentConfig{Name: "a", Instructions: "Hi"}},
-		{"JSON", "---\nformat: json\ntool_choice: none\n---\n", hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceNone}}}},
+		{"JSON", "---\nformat: json\ntool_choice: none\n---\n", hook.AgentConfig{Name: "a", Model: message.Model{Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceNone}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 )
@@ -117,7 +118,7 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
 	cfg := hook.AgentConfig{
 		Name: in.Name, Description: in.Description, Instructions: in.Instructions, Tools: slices.Clone(in.Tools),
-		Model:  hook.ModelSettings{Name: in.Model, Format: in.Format, Choice: in.ToolChoice, MaxTokens: in.Limits.MaxTokens},
+		Model:  message.Model{Name: in.Model, Format: in.Format, Choice: in.ToolChoice, MaxTokens: in.Limits.MaxTokens},
 		Limits: hook.Limits{Steps: in.Limits.Steps, Tokens: in.Limits.Tokens},
 	}
 	if in.Tools != nil && cfg.Tools == nil {

@@ -67,8 +67,8 @@ func (model) Stream(_ context.Context, req message.ModelRequest) message.ModelSt
 		out = []message.Chunk{{Kind: message.ChunkText, Text: "They talked."}}
 	case last.Role == message.RoleTool:
 		out = []message.Chunk{{Kind: message.ChunkText, Text: "it answered: " + last.Result.Text()}}
-	case req.Format != message.ResponseFormat{}:
-		out = reply(fmt.Sprintf("%s, as %v", last.Text(), req.Format), req.Messages.Len())
+	case req.Model.Format != message.ResponseFormat{}:
+		out = reply(fmt.Sprintf("%s, as %v", last.Text(), req.Model.Format), req.Messages.Len())
 	default:
 		out = reply(last.Text(), req.Messages.Len())
 	}

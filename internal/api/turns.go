@@ -44,9 +44,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	var at turnAnswer
 	switch in.WhenBusy {
 	case "", wire.BusyRefuse:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{Format: in.Format}, run)
+		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{Model: message.Model{Format: in.Format}}, run)
 	case wire.BusyQueue:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{WhenBusy: runtime.Queue, Format: in.Format}, run)
+		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{WhenBusy: runtime.Queue, Model: message.Model{Format: in.Format}}, run)
 	case wire.BusySteer:
 		at, err = s.steer(r.Context(), rec, input, run)
 	default:

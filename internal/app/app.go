@@ -343,7 +343,7 @@ func (a *App) find(_ context.Context, name string) (hook.AgentConfig, error) {
 	if i < 0 {
 		return hook.AgentConfig{}, a.unknown(name)
 	}
-	return hook.AgentConfig{Model: hook.ModelSettings{Name: a.model}}.Merge(a.agents[i].Config), nil
+	return hook.AgentConfig{Model: message.Model{Name: a.model}}.Merge(a.agents[i].Config), nil
 }
 
 // delegates returns the agents that tasks can be delegated to: those of the project and all

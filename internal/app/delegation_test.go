@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
@@ -39,7 +40,7 @@ func TestNoAgentRidsItselfOfItsRules(t *testing.T) {
 `,
 	})
 	opened, turn := playChief(t, app.Options{Paths: p, Model: "script:work.yaml"})
-	made := hook.AgentConfig{Name: "made", Model: hook.ModelSettings{Name: "script:work.yaml"}}.WithSection("policy", `{"allow":["*"],"default":"allow"}`)
+	made := hook.AgentConfig{Name: "made", Model: message.Model{Name: "script:work.yaml"}}.WithSection("policy", `{"allow":["*"],"default":"allow"}`)
 	_, err := opened.Runtime.Register(t.Context(), made)
 	require.NoError(t, err)
 	out, events := turn(t.Context(), "Go.")

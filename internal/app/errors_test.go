@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
@@ -25,7 +26,7 @@ func TestDamagedDatabase(t *testing.T) {
 			return err
 		}
 		defer func() { assert.NoError(t, opened.Close(context.WithoutCancel(t.Context()))) }()
-		_, err = opened.Register(t.Context(), app.DefaultAgent, hook.AgentConfig{Model: hook.ModelSettings{Name: "script:m.yaml"}})
+		_, err = opened.Register(t.Context(), app.DefaultAgent, hook.AgentConfig{Model: message.Model{Name: "script:m.yaml"}})
 		require.NoError(t, err)
 		conv, err := opened.Conversation(t.Context(), app.DefaultAgent, "ann")
 		if err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/trust"
 )
@@ -97,7 +98,7 @@ func TestAnySubsystemMayBeOff(t *testing.T) {
 	opened, err := app.Open(t.Context(), app.Options{Paths: withHooks(t, "", "", ""), Set: set})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, opened.Close(context.WithoutCancel(t.Context()))) }()
-	a, err := opened.Register(t.Context(), "chief", hook.AgentConfig{Model: hook.ModelSettings{Name: "script:x"}})
+	a, err := opened.Register(t.Context(), "chief", hook.AgentConfig{Model: message.Model{Name: "script:x"}})
 	require.NoError(t, err)
 	assert.Zero(t, a.Tools().Tools().Len())
 	assert.Empty(t, opened.Tools(a))

@@ -35,7 +35,7 @@ func conversation(t *testing.T, p app.Paths, extra ...hook.Hook) (*app.App, *run
 	opened, err := app.Open(t.Context(), app.Options{Paths: p, Extra: extra})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, opened.Close(context.WithoutCancel(t.Context()))) })
-	_, err = opened.Register(t.Context(), app.DefaultAgent, hook.AgentConfig{Model: hook.ModelSettings{Name: "script:m.yaml"}})
+	_, err = opened.Register(t.Context(), app.DefaultAgent, hook.AgentConfig{Model: message.Model{Name: "script:m.yaml"}})
 	require.NoError(t, err)
 	conv, err := dialog.Conversation(t.Context(), opened.Runtime, app.DefaultAgent, "ann")
 	require.NoError(t, err)

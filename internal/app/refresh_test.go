@@ -86,7 +86,7 @@ func TestAServersNewToolsReachTheAgents(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, opened.Close(context.WithoutCancel(t.Context()))) }()
-	agent, err := opened.Register(t.Context(), app.DefaultAgent, hook.AgentConfig{Model: hook.ModelSettings{Name: "script:m.yaml"}})
+	agent, err := opened.Register(t.Context(), app.DefaultAgent, hook.AgentConfig{Model: message.Model{Name: "script:m.yaml"}})
 	require.NoError(t, err)
 	heard.wait(t)
 	dances := func() bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 )
 
@@ -35,11 +36,11 @@ func TestAProjectsScriptLiesInTheProject(t *testing.T) {
 	defer func() { require.NoError(t, opened.Close(t.Context())) }()
 	_, err = opened.Register(t.Context(), "chief", hook.AgentConfig{})
 	if err == nil {
-		err = opened.CheckModel(&hook.AgentConfig{Model: hook.ModelSettings{Name: "script:link.yaml"}})
+		err = opened.CheckModel(&hook.AgentConfig{Model: message.Model{Name: "script:link.yaml"}})
 	}
 	assert.ErrorContains(t, err, "link.yaml")
-	assert.NoError(t, opened.CheckModel(&hook.AgentConfig{Model: hook.ModelSettings{Name: "script:in.yaml"}}))
-	assert.NoError(t, opened.CheckModel(&hook.AgentConfig{Model: hook.ModelSettings{Name: "script:" + outside}}), "what a person names may lie anywhere")
+	assert.NoError(t, opened.CheckModel(&hook.AgentConfig{Model: message.Model{Name: "script:in.yaml"}}))
+	assert.NoError(t, opened.CheckModel(&hook.AgentConfig{Model: message.Model{Name: "script:" + outside}}), "what a person names may lie anywhere")
 }
 
 // The models of an agent's sections are looked at before its first turn, not when its own fails; a model that a person names is checked

@@ -65,11 +65,11 @@ func New(root string) *Models {
 
 // Stream passes the request to the provider of its model.
 func (m *Models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
-	p, err := m.Find(req.Model)
+	p, err := m.Find(req.Model.Name)
 	if err != nil {
 		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, err) }
 	}
-	req.Model = strings.TrimPrefix(req.Model, openaiPrefix)
+	req.Model.Name = strings.TrimPrefix(req.Model.Name, openaiPrefix)
 	return p.Stream(ctx, req)
 }
 

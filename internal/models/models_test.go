@@ -34,7 +34,7 @@ func TestAModelOfAnOpenAICompatibleServer(t *testing.T) {
 	m := New(t.TempDir())
 	m.getenv = env(map[string]string{"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-canary"})
 	reply, err := provider.Collect(m.Stream(t.Context(), message.ModelRequest{
-		Model: "openai:small", Messages: message.MessagesOf(message.UserText("hi")),
+		Model: message.Model{Name: "openai:small"}, Messages: message.MessagesOf(message.UserText("hi")),
 	}))
 	require.NoError(t, err)
 	assert.Equal(t, "Hello", reply.Text())

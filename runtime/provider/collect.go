@@ -37,8 +37,8 @@ func Collect(stream message.ModelStream) (message.ModelReply, error) {
 // allocation but the growth of a buffer. Until Reply it holds at most twice what its
 // Limits allow.
 //
-// Blocks are in the order of their begin. Text and reasoning end where the other kind or a
-// call begins. Calls are assembled by index, so they may be interleaved.
+// Blocks are in the order of their begin. Text and reasoning end where another block begins,
+// and at their metadata. Calls are assembled by index, so they may be interleaved.
 type Collector struct {
 	// Limits limit the reply. Set them before the first Add.
 	Limits Limits
@@ -84,6 +84,8 @@ func (c *Collector) Add(chunk *message.Chunk) error {
 		return c.endCall(chunk.Index)
 	case message.ChunkMeta:
 		return c.meta(chunk.Meta)
+	case message.ChunkBlock:
+		return c.block(chunk.Block)
 	case message.ChunkFinish:
 		return c.end(chunk)
 	}
@@ -230,8 +232,21 @@ func (c *Collector) meta(meta message.JSON) error {
 	if err := c.countText(len(meta)); err != nil {
 		return err
 	}
+	c.closeText()
 	c.blocks[len(c.blocks)-1].Meta = meta
 	return nil
+}
+
+// block adds a whole block. A tool call comes in chunks of its own, because it may be cut.
+func (c *Collector) block(b *message.Block) error {
+	if b == nil || b.Kind == "" || b.Kind == message.BlockToolCall {
+		return broken("a block without a kind, or a tool call as a whole block")
+	}
+	if err := c.countText(len(b.Text) + len(b.Data) + len(b.URI) + len(b.JSON) + len(b.Meta)); err != nil {
+		return err
+	}
+	c.closeText()
+	return c.begin(*b)
 }
 
 func (c *Collector) end(chunk *message.Chunk) error {
@@ -244,10 +259,10 @@ func (c *Collector) end(chunk *message.Chunk) error {
 		if call.ended {
 			continue
 		}
-		if chunk.Finish != message.FinishLength {
+		if chunk.Finish != message.FinishLength && chunk.Finish != message.FinishFilter {
 			return broken("call %d has not ended at the finish", call.index)
 		}
-		c.settle(call) // cut by the token limit; the error comes when it is bound
+		c.settle(call) // cut by the token limit: the error comes when it is bound; or withheld: it is not run
 	}
 	c.finish, c.usage = chunk.Finish, chunk.Usage
 	return nil

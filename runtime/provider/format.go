@@ -1,7 +1,7 @@
 package provider
 
 // Formatter is a [Provider] that knows which of its models have a response format of their own:
-// they follow ModelRequest.Format. For all others JSON is asked for in another way, see
+// they follow message.Model.Format. For all others JSON is asked for in another way, see
 // subsystems/structured.
 type Formatter interface {
 	// HasFormat reports whether the model with this id has one. It is called before each

@@ -149,7 +149,7 @@ func (w *talk) of(kind hook.EventKind) (out []hook.Event) {
 }
 
 func window(n int) hook.AgentConfig {
-	return hook.AgentConfig{Model: hook.ModelSettings{ContextWindow: n}}
+	return hook.AgentConfig{Model: message.Model{ContextWindow: n}}
 }
 
 // A conversation of 2,000 turns never exceeds a window of 8,000 tokens and never fails.
@@ -372,7 +372,7 @@ func TestSectionMistakes(t *testing.T) {
 func TestAnUnknownWindowIsSaid(t *testing.T) {
 	t.Parallel()
 	host := &hooktest.Recorder{}
-	cfg := hook.AgentConfig{Name: "x", Model: hook.ModelSettings{Name: "main"}}.WithHost(host)
+	cfg := hook.AgentConfig{Name: "x", Model: message.Model{Name: "main"}}.WithHost(host)
 	require.NoError(t, compact.New(nil).OnRegisterAgent(t.Context(), &cfg))
 	require.Len(t, host.Events(), 1)
 	assert.Equal(t, "compact: nobody knows the context window of the model main; 128000 tokens are assumed; set limits.context_window in the agent's file", host.Events()[0].Text)

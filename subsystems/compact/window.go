@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -66,12 +67,12 @@ func toolBytes(tools message.List[message.Tool]) string {
 // measure returns the size of the request. What the answer may need is not part of the window.
 func (c *Compact) measure(o Options, cfg *hook.AgentConfig, req *message.ModelRequest) size {
 	c.mu.RLock()
-	scale, learned := c.scale[req.Model], c.learned[req.Model]
+	scale, learned := c.scale[req.Model.Name], c.learned[req.Model.Name]
 	c.mu.RUnlock()
 	if scale == 0 {
 		scale = usualScale
 	}
-	window := int64(o.Window)
+	window := int64(cmp.Or(req.Model.ContextWindow, o.Window))
 	if learned > 0 && learned < window {
 		window = learned
 	}

@@ -17,7 +17,7 @@ func Example() {
 	ctx := context.Background()
 	good := script.New(script.Rule{Say: "Here I am."})
 	models := provider.Func(func(ctx context.Context, req message.ModelRequest) message.ModelStream {
-		if req.Model == "spare" {
+		if req.Model.Name == "spare" {
 			return good.Stream(ctx, req)
 		}
 		return func(yield func(message.Chunk, error) bool) {
@@ -27,7 +27,7 @@ func Example() {
 	rt := runtime.New(fallback.New(&fallback.Options{Models: []string{"spare"}}), models, nil)
 	_ = rt.Open(ctx)
 	defer rt.Close(ctx)
-	agent, _ := rt.Register(ctx, hook.AgentConfig{Name: "helper", Model: hook.ModelSettings{Name: "main"}})
+	agent, _ := rt.Register(ctx, hook.AgentConfig{Name: "helper", Model: message.Model{Name: "main"}})
 	conv, _ := agent.Conversation(ctx, "ann")
 	out, err := conv.Send(ctx, message.TextInput("Hello?"), nil)
 	fmt.Println(out.Text(), err)

@@ -270,19 +270,19 @@ func (f *Fallback) next(o Options, step *hook.Step, left []string) string {
 // RewriteRequest sends the request to another model while the breaker of its own is open.
 func (f *Fallback) RewriteRequest(ctx context.Context, step *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	o := f.of(step.Turn().Agent())
-	if len(o.Models) == 0 || f.allows(req.Model) {
+	if len(o.Models) == 0 || f.allows(req.Model.Name) {
 		return req, nil
 	}
 	p := f.turn.Get(step.Turn())
 	if p.step != step.Number() {
 		p.left = nil
 	}
-	next := f.next(o, step, append(slices.Clip(p.left), req.Model))
+	next := f.next(o, step, append(slices.Clip(p.left), req.Model.Name))
 	if next == "" {
 		return req, nil
 	}
-	step.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("fallback: %s has failed too often lately; asking %s", req.Model, next)})
-	req.Model = next
+	step.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("fallback: %s has failed too often lately; asking %s", req.Model.Name, next)})
+	req.Model = req.Model.For(next)
 	return req, nil
 }
 

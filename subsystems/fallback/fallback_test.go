@@ -43,16 +43,16 @@ type vendor struct {
 
 func (v *vendor) Stream(_ context.Context, req message.ModelRequest) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
-		v.asked, v.at = append(v.asked, req.Model), append(v.at, time.Since(v.began))
-		err := v.always[req.Model]
-		if left := v.fails[req.Model]; err == nil && len(left) > 0 {
-			err, v.fails[req.Model] = left[0], left[1:]
+		v.asked, v.at = append(v.asked, req.Model.Name), append(v.at, time.Since(v.began))
+		err := v.always[req.Model.Name]
+		if left := v.fails[req.Model.Name]; err == nil && len(left) > 0 {
+			err, v.fails[req.Model.Name] = left[0], left[1:]
 		}
 		if err != nil {
 			yield(message.Chunk{}, err)
 			return
 		}
-		yield(message.Chunk{Kind: message.ChunkText, Text: "I am " + req.Model}, nil)
+		yield(message.Chunk{Kind: message.ChunkText, Text: "I am " + req.Model.Name}, nil)
 		yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 	}
 }

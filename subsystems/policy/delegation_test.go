@@ -210,14 +210,14 @@ func TestDelegationInTheRuntime(t *testing.T) {
 				h, err := composite.New(hs)
 				require.NoError(t, err)
 				rt := runtime.New(h, staff(levels, byHook), &runtime.Options{FindAgent: func(_ context.Context, name string) (hook.AgentConfig, error) {
-					return hook.AgentConfig{Name: name, Model: hook.ModelSettings{Name: name}}, nil
+					return hook.AgentConfig{Name: name, Model: message.Model{Name: name}}, nil
 				}})
 				require.NoError(t, rt.Open(t.Context()))
 				defer func() { assert.NoError(t, rt.Close(context.WithoutCancel(t.Context()))) }()
-				_, err = rt.Register(t.Context(), hook.AgentConfig{Name: "a0", Model: hook.ModelSettings{Name: "a0"}}.WithSection("policy", section))
+				_, err = rt.Register(t.Context(), hook.AgentConfig{Name: "a0", Model: message.Model{Name: "a0"}}.WithSection("policy", section))
 				require.NoError(t, err)
 				if levels > 1 { // the others are found
-					_, err = rt.Register(t.Context(), hook.AgentConfig{Name: "a1", Model: hook.ModelSettings{Name: "a1"}}.WithSection("policy", `{"allow":["*"]}`))
+					_, err = rt.Register(t.Context(), hook.AgentConfig{Name: "a1", Model: message.Model{Name: "a1"}}.WithSection("policy", `{"allow":["*"]}`))
 					require.NoError(t, err)
 				}
 				conv, err := dialog.Conversation(t.Context(), rt, "a0", "ann")

@@ -22,7 +22,7 @@ func Example() {
 		panic(err)
 	}
 	defer rt.Close(ctx)
-	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "helper", Model: hook.ModelSettings{Format: message.ResponseFormat{
+	agent, err := rt.Register(ctx, hook.AgentConfig{Name: "helper", Model: message.Model{Format: message.ResponseFormat{
 		JSON: true, Schema: `{"type":"object","properties":{"city":{"type":"string"},"degrees":{"type":"integer"}}}`,
 	}}})
 	if err != nil {

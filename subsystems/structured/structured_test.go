@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write what the subsystem has into testd
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	hooktest.Run(t, func(*testing.T) hook.Hook { return structured.New(nil) }, &hooktest.Options{
-		Agent:  hook.AgentConfig{Model: hook.ModelSettings{Format: weather}}.WithSection("structured", `{"retries":1,"mode":"tool"}`),
+		Agent:  hook.AgentConfig{Model: message.Model{Format: weather}}.WithSection("structured", `{"retries":1,"mode":"tool"}`),
 		Golden: "testdata/descriptor.txt", Update: *update,
 	})
 }
@@ -91,7 +91,7 @@ type world struct {
 }
 
 func newWorld(rules ...script.Rule) *world {
-	return &world{model: &model{rules: rules}, agent: hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Format: weather}}}
+	return &world{model: &model{rules: rules}, agent: hook.AgentConfig{Name: "a", Model: message.Model{Format: weather}}}
 }
 
 func (w *world) open(t *testing.T) *runtime.Conversation {
@@ -222,8 +222,8 @@ func TestReplies(t *testing.T) {
 				assert.Equal(t, tt.feedback, told)
 			}
 			for i, req := range w.requests {
-				assert.Equal(t, tt.native, req.Format == weather, "request %d has the format", i)
-				assert.Equal(t, !tt.native, req.Format == message.ResponseFormat{}, "request %d has none", i)
+				assert.Equal(t, tt.native, req.Model.Format == weather, "request %d has the format", i)
+				assert.Equal(t, !tt.native, req.Model.Format == message.ResponseFormat{}, "request %d has none", i)
 				assert.Equal(t, tt.native, len(w.offered(i)) == 1, "request %d offers final_answer", i)
 			}
 		})
@@ -363,7 +363,7 @@ func TestOneTurn(t *testing.T) {
 	w.agent.Model.Format = message.ResponseFormat{}
 	conv := w.open(t)
 	for _, f := range []message.ResponseFormat{{}, weather, {}} {
-		out, err := conv.Send(t.Context(), message.TextInput("Hi"), &runtime.TurnOptions{Format: f})
+		out, err := conv.Send(t.Context(), message.TextInput("Hi"), &runtime.TurnOptions{Model: message.Model{Format: f}})
 		require.NoError(t, errors.Join(err, out.Err))
 	}
 	assert.Equal(t, []string{"look"}, w.offered(0))
@@ -371,7 +371,7 @@ func TestOneTurn(t *testing.T) {
 	assert.Equal(t, []string{"look"}, w.offered(2))
 
 	w = newWorld(say(nyborg))
-	out := w.send(t, runtime.TurnOptions{Format: message.ResponseFormat{Schema: `{"$ref":"https://example.com/"}`}})
+	out := w.send(t, runtime.TurnOptions{Model: message.Model{Format: message.ResponseFormat{Schema: `{"$ref":"https://example.com/"}`}}})
 	assert.ErrorContains(t, out.Err, `the schema of the answer: /$ref it refers to "https://example.com/"`)
 	assert.Empty(t, w.requests, "no model is asked")
 }
@@ -414,7 +414,7 @@ func TestSettings(t *testing.T) {
 		{`{"retry":1}`, "", `section structured: retry: unknown key`},
 		{"", `{"properties":{"a":{"pattern":"("}}}`, `agent "a": format.schema: /properties/a/pattern is no regular expression`},
 	} {
-		cfg := hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Format: message.ResponseFormat{Schema: tt.schema}}}.WithSection("structured", tt.section)
+		cfg := hook.AgentConfig{Name: "a", Model: message.Model{Format: message.ResponseFormat{Schema: tt.schema}}}.WithSection("structured", tt.section)
 		_, err := structured.New(nil).OnBuildAgent(t.Context(), cfg)
 		assert.ErrorContains(t, err, tt.want)
 	}
@@ -477,7 +477,7 @@ func TestChildren(t *testing.T) {
 			ask := &asker{out: &got}
 			w.extra = []composite.Field{{Name: "Asker", Hook: ask}}
 			conv := w.open(t)
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "child", Model: hook.ModelSettings{Format: weather}})
+			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "child", Model: message.Model{Format: weather}})
 			require.NoError(t, err)
 			out, err := conv.Send(t.Context(), message.TextInput("Hi"), nil)
 			require.NoError(t, errors.Join(err, out.Err))

@@ -43,23 +43,23 @@ func wanted(f message.ResponseFormat) bool { return f.JSON || f.Schema != "" }
 func (s *Structured) RewriteRequest(_ context.Context, step *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	turn := step.Turn()
 	was := s.turn.Get(turn)
-	if !wanted(req.Format) && !was.asks() {
+	if !wanted(req.Model.Format) && !was.asks() {
 		return req, nil
 	}
 	now := was
-	if now.format != req.Format {
-		now = progress{format: req.Format, retried: was.retried, dropped: was.dropped}
-		now.schema, now.bad = s.compile(req.Format)
+	if now.format != req.Model.Format {
+		now = progress{format: req.Model.Format, retried: was.retried, dropped: was.dropped}
+		now.schema, now.bad = s.compile(req.Model.Format)
 	}
-	now.tool = wanted(req.Format) && now.bad == nil && !s.isNative(turn, req.Model)
+	now.tool = wanted(req.Model.Format) && now.bad == nil && !s.isNative(turn, req.Model.Name)
 	now.finals = 0
 	if now.tool {
 		if now.offered == nil || now.base != req.Tools {
 			now.base, now.offered = req.Tools, message.NewToolSet(append(req.Tools.Tools().Slice(), now.finalAnswer()))
 		}
-		req.Tools, req.Format = now.offered, message.ResponseFormat{}
-		if req.Choice.Mode == message.ToolChoiceNone {
-			req.Choice = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: Tool}
+		req.Tools, req.Model.Format = now.offered, message.ResponseFormat{}
+		if req.Model.Choice.Mode == message.ToolChoiceNone {
+			req.Model.Choice = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: Tool}
 		}
 	}
 	req.Messages = withDropped(req.Messages, now.dropped)

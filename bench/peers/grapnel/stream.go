@@ -21,7 +21,7 @@ var _ wire.Reader = (*Reader)(nil)
 
 // Read implements wire.Reader.
 func (r *Reader) Read(ctx context.Context) (heard wire.Heard, err error) {
-	req := message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("hello"))}
+	req := message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(message.UserText("hello"))}
 	for chunk, err := range r.provider.Stream(ctx, req) {
 		if err != nil {
 			return heard, err

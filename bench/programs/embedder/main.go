@@ -83,7 +83,7 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	defer rt.Close(ctx)
-	clerk, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: hook.ModelSettings{Name: "some-model"}})
+	clerk, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: message.Model{Name: "some-model"}})
 	if err != nil {
 		return err
 	}

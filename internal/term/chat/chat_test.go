@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -59,7 +60,7 @@ func start(t *testing.T, paths app.Paths, agent string) *session {
 	opened, err := app.Open(t.Context(), app.Options{Paths: paths})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, opened.Close(context.Background())) })
-	over := hook.AgentConfig{Model: hook.ModelSettings{Name: "script:model.yaml"}}
+	over := hook.AgentConfig{Model: message.Model{Name: "script:model.yaml"}}
 	a, err := opened.Register(t.Context(), agent, over)
 	require.NoError(t, err)
 	in, lines, err := os.Pipe()

@@ -209,7 +209,7 @@ func answers(_ context.Context, req message.ModelRequest) message.ModelStream {
 		}
 	}
 	steps := strings.Split(script, ";")
-	if script == "answer" || step >= len(steps) || req.Model == "guest" {
+	if script == "answer" || step >= len(steps) || req.Model.Name == "guest" {
 		return chunks(message.Chunk{Kind: message.ChunkText, Text: fmt.Sprintf("answer %d.%d", turn, step)}, finish(message.FinishStop))
 	}
 	if script == "error" {
@@ -217,7 +217,7 @@ func answers(_ context.Context, req message.ModelRequest) message.ModelStream {
 	}
 	var cs []message.Chunk
 	for i, name := range strings.Fields(steps[step]) {
-		cs = append(cs, message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: fmt.Sprintf("%s%d_%d_%d", req.Model, turn, step, i), Tool: name},
+		cs = append(cs, message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: fmt.Sprintf("%s%d_%d_%d", req.Model.Name, turn, step, i), Tool: name},
 			message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: `{}`}, message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 	}
 	return chunks(append(cs, finish(message.FinishTools))...)
@@ -265,7 +265,7 @@ func (l *ledger) open(early bool, wrap func(store.Store) store.Store) *process {
 	ctx := context.Background()
 	require.NoError(l.t, rt.Open(ctx))
 	for _, name := range []string{"main", "child", "guest"} {
-		_, err := rt.Register(ctx, hook.AgentConfig{Name: name, Model: hook.ModelSettings{Name: name}})
+		_, err := rt.Register(ctx, hook.AgentConfig{Name: name, Model: message.Model{Name: name}})
 		require.NoError(l.t, err)
 	}
 	var err error

@@ -20,10 +20,10 @@ type models struct{ w *world }
 func (m models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	w := m.w
 	w.mu.Lock()
-	w.asked[req.Model]++
-	n := w.asked[req.Model]
+	w.asked[req.Model.Name]++
+	n := w.asked[req.Model.Name]
 	w.mu.Unlock()
-	d := dice(w.seed, "model", req.Model, fmt.Sprint(n))
+	d := dice(w.seed, "model", req.Model.Name, fmt.Sprint(n))
 	if w.calm.Load() {
 		return w.says("calm")
 	}
@@ -50,10 +50,10 @@ func (m models) Stream(ctx context.Context, req message.ModelRequest) message.Mo
 		w.counts.add("provider says nothing")
 		return chunks(finish(message.FinishStop))
 	}
-	if one(d, 4) || req.Choice.Mode == message.ToolChoiceNone && !one(d, 5) {
-		return w.says(fmt.Sprintf("%s answers %d", req.Model, n))
+	if one(d, 4) || req.Model.Choice.Mode == message.ToolChoiceNone && !one(d, 5) {
+		return w.says(fmt.Sprintf("%s answers %d", req.Model.Name, n))
 	}
-	return w.calls(d, req.Model, n)
+	return w.calls(d, req.Model.Name, n)
 }
 
 func (w *world) says(text string) message.ModelStream {

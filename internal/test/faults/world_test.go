@@ -112,9 +112,9 @@ func (w *world) open(r *rig) {
 		}
 	}
 	for _, cfg := range []hook.AgentConfig{
-		{Name: "main", Model: hook.ModelSettings{Name: "main"}, Tools: visible, Limits: hook.Limits{Steps: 4}},
-		{Name: "child", Model: hook.ModelSettings{Name: "child"}, Limits: hook.Limits{Steps: 2}},
-		{Name: "guest", Model: hook.ModelSettings{Name: "guest"}},
+		{Name: "main", Model: message.Model{Name: "main"}, Tools: visible, Limits: hook.Limits{Steps: 4}},
+		{Name: "child", Model: message.Model{Name: "child"}, Limits: hook.Limits{Steps: 2}},
+		{Name: "guest", Model: message.Model{Name: "guest"}},
 	} {
 		_, err := w.rt.Register(ctx, cfg)
 		require.NoError(w.t, err)

@@ -94,7 +94,7 @@ func newStage(t *testing.T, h hook.Hook, r *reader, p provider.Provider) *stage 
 	s.rt = runtime.New(h, p, &runtime.Options{Store: s.store})
 	require.NoError(t, s.rt.Open(t.Context()))
 	var err error
-	s.agent, err = s.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "m"}})
+	s.agent, err = s.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}})
 	require.NoError(t, err)
 	return s
 }
@@ -200,7 +200,7 @@ func refusals(ctx context.Context, history []message.Message) (out []string) {
 			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 		}
 	})
-	req := message.ModelRequest{Model: "m", Messages: message.MessagesOf(history...).Append(message.UserText("go on")), Tools: message.NewToolSet((*reader)(nil).Schema())}
+	req := message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(history...).Append(message.UserText("go on")), Tools: message.NewToolSet((*reader)(nil).Schema())}
 	for _, open := range []func(provider.Provider) *strictwire.Server{strictwire.OpenAI, strictwire.Anthropic} {
 		if _, err := provider.Collect(open(quiet).Stream(ctx, req)); err != nil {
 			out = append(out, "what is kept is refused: "+err.Error())

@@ -28,7 +28,7 @@ const anthropicMaxTokens = 4096
 // concurrent use.
 func RenderAnthropic(req message.ModelRequest) []byte {
 	r := renderer{buf: make([]byte, 0, 4096)}
-	model, most := req.Model, req.MaxTokens
+	model, most := req.Model.Name, req.Model.MaxTokens
 	if model == "" {
 		model = "claude"
 	}
@@ -83,14 +83,14 @@ func (r *renderer) tools(req message.ModelRequest) {
 	}
 	r.raw(`,"tools":`)
 	r.raw(tools)
-	switch req.Choice.Mode {
+	switch req.Model.Choice.Mode {
 	case message.ToolChoiceNone:
 		r.raw(`,"tool_choice":{"type":"none"}`)
 	case message.ToolChoiceRequired:
 		r.raw(`,"tool_choice":{"type":"any"}`)
 	case message.ToolChoiceTool:
 		r.raw(`,"tool_choice":{"type":"tool","name":`)
-		r.string(req.Choice.Tool)
+		r.string(req.Model.Choice.Tool)
 		r.raw(`}`)
 	}
 }

@@ -35,7 +35,7 @@ func servers(inner provider.Provider) map[string]*strictwire.Server {
 }
 
 func request(messages ...message.Message) message.ModelRequest {
-	return message.ModelRequest{Model: "m", System: "be brief", Messages: message.MessagesOf(messages...), Tools: tools()}
+	return message.ModelRequest{Model: message.Model{Name: "m"}, System: "be brief", Messages: message.MessagesOf(messages...), Tools: tools()}
 }
 
 func tools() *message.ToolSet {
@@ -193,7 +193,7 @@ func TestTheRequestToAnthropic(t *testing.T) {
 		message.Message{Role: message.RoleTool, CallID: "4", Tool: "grep", Result: message.ToolResult{Failure: message.FailTimeout}},
 		assistant(message.TextBlock("and so \n")),
 	)
-	req.Choice, req.MaxTokens = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "grep"}, 99
+	req.Model.Choice, req.Model.MaxTokens = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "grep"}, 99
 	body := strictwire.RenderAnthropic(req)
 	assert.Nil(t, strictwire.CheckAnthropic(body))
 	assert.Equal(t, `{"model":"m","max_tokens":99,"stream":true,"system":"be brief",`+

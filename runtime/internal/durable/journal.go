@@ -36,7 +36,9 @@ type Turn struct {
 	// Resumed is how often the turn was resumed.
 	Resumed int    `json:"resumed,omitzero"`
 	Guest   string `json:"guest,omitzero"`
-	// Format is that of the turn's own; the zero one is the agent's.
+	// Model has what the turn overrides of the agent's model.
+	Model message.Model `json:"model,omitzero"`
+	// Format was the only such setting once. It is read, and not written any more.
 	Format message.ResponseFormat `json:"format,omitzero"`
 	// Event is the number of the last event before the turn.
 	Event uint64 `json:"event,omitzero"`

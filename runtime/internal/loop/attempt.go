@@ -82,7 +82,7 @@ func (t *Turn) handleModelError(req message.ModelRequest, partial message.ModelR
 	if t.hooks.Has(point.OnModelError) {
 		t.updatePlace()
 	}
-	d, failure := t.askModelError(req.Model, err)
+	d, failure := t.askModelError(req.Model.Name, err)
 	switch v := d.Verdict(); v.Kind {
 	case hook.AnswerRetry, hook.AnswerFallback:
 		return message.ModelReply{}, t.retryRequest(d, failure)

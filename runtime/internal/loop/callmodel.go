@@ -19,11 +19,11 @@ func (t *Turn) CallModel(ctx context.Context, req message.ModelRequest) (message
 	if t.outOfTokens() != nil {
 		return message.ModelReply{}, hook.ErrBudget
 	}
-	req.Model, req.MaxTokens = cmp.Or(req.Model, t.cfg.Model.Name), cmp.Or(req.MaxTokens, t.cfg.Model.MaxTokens)
-	req.Tools, req.Choice = nil, message.ToolChoice{}
+	req.Model.Name, req.Model.MaxTokens = cmp.Or(req.Model.Name, t.cfg.Model.Name), cmp.Or(req.Model.MaxTokens, t.cfg.Model.MaxTokens)
+	req.Tools, req.Model.Choice = nil, message.ToolChoice{}
 	reply, err := t.callModel(ctx, req)
 	if err != nil {
-		return message.ModelReply{}, fmt.Errorf("call model %q: %w", req.Model, err)
+		return message.ModelReply{}, fmt.Errorf("call model %q: %w", req.Model.Name, err)
 	}
 	return reply, nil
 }
@@ -48,8 +48,8 @@ func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message
 	for {
 		began := t.env.Now()
 		reply, err := t.env.collect(ctx, req)
-		t.addCalled(req.Model, reply.Usage)
-		reply.Duration, reply.Model = t.env.Now().Sub(began), req.Model
+		t.addCalled(req.Model.Name, reply.Usage)
+		reply.Duration, reply.Model = t.env.Now().Sub(began), req.Model.Name
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return reply, cause
 		}
@@ -64,7 +64,7 @@ func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message
 		if reply, again, err = r.retried(req, err); !again {
 			return reply, err
 		}
-		req.Model = r.t.step.Model()
+		req.Model = req.Model.For(r.t.step.Model())
 	}
 }
 
@@ -84,7 +84,7 @@ func (t *Turn) requesterOf(ctx context.Context, req message.ModelRequest) *Reque
 	in.Label = message.LabelModelCall
 	r := t.thread.NewRequester(ctx, in, message.Messages{}, t.ordinal)
 	r.t.answering, r.t.cfg, r.t.hooks = t.answering, t.cfg, t.hooks
-	r.t.step = hook.NewStep(r.t.place, 1, req.Model)
+	r.t.step = hook.NewStep(r.t.place, 1, req.Model.Name)
 	return r
 }
 

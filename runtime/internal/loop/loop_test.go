@@ -53,7 +53,7 @@ func newWorld(t *testing.T, h hook.Hook, answers ...message.ModelStream) *world 
 		Limits: loop.Limits{Result: 1000, Contributions: contribution.Budget{}, Depth: 1, Children: 1, Resumes: 1, Unreadable: 3},
 		Tools:  tools, Loops: new(drive.Pool), Abandoned: new(abandoned.Counts), Requests: new(human.Table), Background: queue.New(nil),
 	}
-	agent := &loop.Agent{Name: "a", Config: &hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "m"}}, Hooks: scope.New(c)}
+	agent := &loop.Agent{Name: "a", Config: &hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}}, Hooks: scope.New(c)}
 	view, err := agent.Hooks.View(agent.Config, env.Environment, true)
 	require.NoError(t, err)
 	agent.View.Store(view)

@@ -57,7 +57,7 @@ func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 	if reply.Finish == "" {
 		t.attempts.add(began)
 		if reply, err = t.stream(req); err != nil {
-			t.addFailedUsage(req.Model, reply.Usage)
+			t.addFailedUsage(req.Model.Name, reply.Usage)
 			if reply, again = t.handleModelError(req, reply, err); reply.Finish == "" {
 				return reply, again
 			}
@@ -65,7 +65,7 @@ func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 	}
 	reply.Duration = t.env.Now().Sub(began)
 	if reply.Model == "" {
-		reply.Model = req.Model
+		reply.Model = req.Model.Name
 	}
 	return reply, false
 }
@@ -94,8 +94,8 @@ func (t *Turn) failHook(err error) bool {
 func (t *Turn) request() message.ModelRequest {
 	t.applySummary()
 	return message.ModelRequest{
-		Model: t.step.Model(), System: t.view.Prompt, Messages: t.history.list(), Tools: t.view.Tools,
-		Choice: t.cfg.Model.Choice, Format: t.cfg.Model.Format, MaxTokens: t.cfg.Model.MaxTokens,
+		Model: t.cfg.Model.For(t.step.Model()), System: t.view.Prompt, Messages: t.history.list(), Tools: t.view.Tools,
+		Stable: t.history.stable(),
 	}
 }
 

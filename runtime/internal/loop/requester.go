@@ -44,7 +44,7 @@ func (r *Requester) Ask(model, system string, in message.Message) (message.Model
 	t.step = hook.NewStep(t.place, t.number, cmp.Or(model, t.cfg.Model.Name))
 	req := message.ModelRequest{
 		System: system, Messages: message.MessagesOf(in),
-		Choice: message.ToolChoice{Mode: message.ToolChoiceNone}, MaxTokens: t.cfg.Model.MaxTokens,
+		Model: message.Model{Choice: message.ToolChoice{Mode: message.ToolChoiceNone}, MaxTokens: t.cfg.Model.MaxTokens},
 	}
 	for {
 		reply, again, err := r.attempt(req)
@@ -71,7 +71,7 @@ func (r *Requester) Ask(model, system string, in message.Message) (message.Model
 // made again.
 func (r *Requester) attempt(req message.ModelRequest) (reply message.ModelReply, again bool, err error) {
 	t := r.t
-	req.Model = t.step.Model()
+	req.Model = req.Model.For(t.step.Model())
 	if req, err = t.rewriteRequest(req); err != nil {
 		return reply, false, err
 	}
@@ -83,13 +83,13 @@ func (r *Requester) attempt(req message.ModelRequest) (reply message.ModelReply,
 	if reply.Finish == "" {
 		t.attempts.add(began)
 		if reply, err = r.stream(req); err != nil {
-			t.spend(req.Model, reply.Usage)
+			t.spend(req.Model.Name, reply.Usage)
 			if reply, again, err = r.retried(req, err); again || err != nil {
 				return reply, again, summaryError(t.ctx, err)
 			}
 		}
 	}
-	reply.Duration, reply.Model = t.env.Now().Sub(began), cmp.Or(reply.Model, req.Model)
+	reply.Duration, reply.Model = t.env.Now().Sub(began), cmp.Or(reply.Model, req.Model.Name)
 	return reply, false, nil
 }
 
@@ -105,7 +105,7 @@ func summaryError(ctx context.Context, err error) error {
 // returns their reply or an error, or that the request has to be made again.
 func (r *Requester) retried(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
 	t := r.t
-	d, failure := t.askModelError(req.Model, err)
+	d, failure := t.askModelError(req.Model.Name, err)
 	switch d.Verdict().Kind {
 	case hook.AnswerRespond:
 		return withFinish(d.Reply()), false, nil

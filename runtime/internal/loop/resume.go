@@ -75,7 +75,7 @@ func (t *Turn) runInterrupted() hook.TurnOutcome {
 	t.thread.Lease.ForgetJournal()
 	t.restore(was)
 	ask := t.job.resume && was.End == nil && !t.endsPartial() && (was.Guest == "" || t.setGuest(was.Guest) == nil)
-	t.setFormat(was.Format)
+	t.setModel(message.Model{Format: was.Format}.Merge(was.Model))
 	in := inputOf(was, t.history.stored, t.firstMessage)
 	t.enter(in, t.job.input.Observe)
 	t.handle.steers.openWith(was.Steers)

@@ -133,6 +133,9 @@ func (t *Turn) acceptedReply() (message.ModelReply, []call, bool) {
 		case hook.AnswerStop:
 			t.signalStop(v)
 		}
+		if reply.Finish == message.FinishFilter {
+			reply.Content = withoutCalls(reply.Content) // the rest of the reply was withheld
+		}
 		t.showHeld(reply)
 		reply.Content = t.takeIDs(reply.Content)
 		calls := t.newCalls(reply)
@@ -182,10 +185,19 @@ func (t *Turn) handleReply(reply message.ModelReply, calls []call) (more bool) {
 		if t.addLateSteers() {
 			return true
 		}
-		t.signal(hook.StopNoAction, "", "")
+		t.signalBlank(reply.Finish)
 		return false
 	}
 	return t.storeReply(t.assistantMessage(reply.Content), reply.Finish)
+}
+
+// signalBlank adds the reason why a turn ends with a reply that says nothing.
+func (t *Turn) signalBlank(finish message.FinishReason) {
+	if finish == message.FinishFilter {
+		t.signalFinish(finish)
+		return
+	}
+	t.signal(hook.StopNoAction, "", "")
 }
 
 // storeReply stores a reply without calls. It is the turn's last message unless a steer has
@@ -193,7 +205,10 @@ func (t *Turn) handleReply(reply message.ModelReply, calls []call) (more bool) {
 // turn that looks completed.
 func (t *Turn) storeReply(m message.Message, finish message.FinishReason) (more bool) {
 	t.history.add(m)
-	if more = t.addLateSteers(); !more {
+	if finish == message.FinishPause { // the model goes on with its answer
+		more = true
+		t.addSteers(false)
+	} else if more = t.addLateSteers(); !more {
 		t.signalFinish(finish)
 	}
 	a := store.Append{TurnEnds: !more && !t.thread.Log.Keeps() && !t.hooks.MayContinue()} // where events are stored, the write of turn_end ends the turn
@@ -215,9 +230,12 @@ func (t *Turn) signalFinish(finish message.FinishReason) {
 	case message.FinishLength:
 		t.signal(hook.StopMaxTokens, "", "")
 	case message.FinishFilter:
-		t.signal(hook.StopFinishReason, "", string(finish))
+		t.signal(hook.StopRefused, "", refused)
 	}
 }
+
+// refused is what people read about a turn that ended with StopRefused.
+const refused = "the model refused to answer, or its provider withheld the answer"
 
 // addLateSteers adds steers that have arrived meanwhile, and reports whether it added any. If
 // not, it closes the queue, unless OnStop may continue the turn.

@@ -17,11 +17,16 @@ type transcript struct {
 	shown    message.Messages
 	separate bool
 	hidden   int
+	// ephemerals counts the ephemeral messages in shown; the first one is at firstEphemeral.
+	ephemerals, firstEphemeral int
 }
 
 func (h *transcript) add(m message.Message) {
 	if m.Ephemeral && !h.separate {
 		h.shown, h.separate = h.stored.Fork(), true
+	}
+	if m.Ephemeral {
+		h.countEphemerals(h.shown.Len(), 1)
 	}
 	if h.separate {
 		h.shown = h.shown.Append(m)
@@ -37,6 +42,22 @@ func (h *transcript) addEphemeral(label, text string) {
 		return
 	}
 	h.add(ephemeral(label, text))
+}
+
+// countEphemerals notes that n ephemeral messages come into shown at an index.
+func (h *transcript) countEphemerals(at, n int) {
+	if h.ephemerals == 0 || at < h.firstEphemeral {
+		h.firstEphemeral = at
+	}
+	h.ephemerals += n
+}
+
+// stable is how many of the first messages of list the requests of later turns begin with too.
+func (h *transcript) stable() int {
+	if h.ephemerals > 0 {
+		return h.firstEphemeral
+	}
+	return h.list().Len()
 }
 
 func (h *transcript) list() message.Messages {
@@ -64,6 +85,12 @@ func (h *transcript) summarize(cut int, summary message.Message) {
 	}
 	rest := h.list().From(from).Slice()
 	h.shown, h.separate, h.hidden = message.MessagesOf(summary).Append(rest...), true, cut
+	h.ephemerals = 0
+	for i, m := range rest {
+		if m.Ephemeral {
+			h.countEphemerals(i+1, 1)
+		}
+	}
 }
 
 // ephemeral returns a labelled message that is never stored.
@@ -88,5 +115,6 @@ func (h *transcript) insertEphemeral(at int, entries []message.Message) {
 			behind--
 		}
 	}
+	h.countEphemerals(cut, len(entries))
 	h.shown = h.shown.First(cut).Fork().Append(entries...).Append(h.shown.From(cut).Slice()...)
 }

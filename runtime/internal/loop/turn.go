@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // DefaultSteps is the limit of steps for agents that set none.
@@ -23,8 +24,8 @@ type Input struct {
 	Observe func(hook.Event)
 	// Guest is the agent that answers instead of the conversation's own; "" is none.
 	Guest string
-	// Format takes the place of the agent's; the zero one leaves it.
-	Format message.ResponseFormat
+	// Model overrides the agent's settings.
+	Model  message.Model
 	Layers []plan.Layer
 }
 
@@ -45,18 +46,22 @@ func (t *Turn) runForUser() hook.TurnOutcome {
 		_ = t.thread.Lease.Release(t.noCancel) // if that fails, the next turn reports it
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
-	t.setFormat(t.job.input.Format)
+	t.setModel(t.job.input.Model)
 	return t.run(t.job.input.Message, t.job.input.Observe)
 }
 
-// setFormat asks for answers of another form than the agent's, unless f is zero.
-func (t *Turn) setFormat(f message.ResponseFormat) {
-	if f == (message.ResponseFormat{}) {
+// setModel overrides the agent's model and its settings.
+func (t *Turn) setModel(m message.Model) {
+	if m.IsZero() {
 		return
 	}
 	cfg := *t.cfg
-	cfg.Model.Format = f
-	t.cfg, t.format = &cfg, f
+	if m.Name != "" && m.Name != cfg.Model.Name {
+		cfg.Model = cfg.Model.For(m.Name)
+		cfg.Model.ContextWindow = provider.ContextWindow(t.env.Provider, m.Name)
+	}
+	cfg.Model = cfg.Model.Merge(m)
+	t.cfg, t.model = &cfg, m
 }
 
 // newTurn returns a turn that the conversation's own agent answers.

@@ -89,9 +89,9 @@ type resources struct {
 	// untrackGuest undoes Registration.TrackGuestTurn; nil without a guest.
 	untrackGuest func()
 	cfg          *hook.AgentConfig
-	// format is that of this turn instead of the agent's; zero is the agent's.
-	format message.ResponseFormat
-	view   *scope.View
+	// model has what this turn overrides of the agent's model.
+	model message.Model
+	view  *scope.View
 	// hooks are the agent's under the layers of this turn.
 	hooks  *scope.Hooks
 	layers []plan.Layer

@@ -93,7 +93,7 @@ func TestTurnsAgainstAimock(t *testing.T) {
 	}
 	t.Run("nothing to say", func(t *testing.T) {
 		t.Parallel()
-		_, err := provider.Collect(over(t, url, nil).Stream(t.Context(), message.ModelRequest{Model: "gpt-5", Messages: message.MessagesOf(message.UserText("who are you?"))}))
+		_, err := provider.Collect(over(t, url, nil).Stream(t.Context(), message.ModelRequest{Model: message.Model{Name: "gpt-5"}, Messages: message.MessagesOf(message.UserText("who are you?"))}))
 		var e *openai.Error
 		require.ErrorAs(t, err, &e)
 	})

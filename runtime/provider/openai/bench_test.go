@@ -134,7 +134,7 @@ func BenchmarkEncode(b *testing.B) {
 		for range 64 {
 			tools = append(tools, lookup())
 		}
-		req := message.ModelRequest{Model: "m", Messages: message.MessagesOf(ms[:n]...), Tools: message.NewToolSet(tools)}
+		req := message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(ms[:n]...), Tools: message.NewToolSet(tools)}
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

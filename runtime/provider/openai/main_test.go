@@ -54,7 +54,7 @@ func answers(ctx context.Context, wire string) (message.ModelReply, error) {
 }
 
 func hello() message.ModelRequest {
-	return message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("hello"))}
+	return message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(message.UserText("hello"))}
 }
 
 // chunks returns all that a stream yields, and its error.

@@ -29,7 +29,7 @@ func (p *Provider) encode(req message.ModelRequest) (body []byte, text int, err 
 	tools := req.Tools.Encoded(toolsForm, encodeTools)
 	e := encoder{reasoningKey: p.o.ReasoningKey, buf: make([]byte, 0, sizeOf(req)+len(tools)+len(p.extra)+512)}
 	e.raw(`{`)
-	if model := orElse(req.Model, p.o.Model); model != "" {
+	if model := orElse(req.Model.Name, p.o.Model); model != "" {
 		e.raw(`"model":`)
 		e.string(model)
 		e.raw(`,`)
@@ -40,16 +40,16 @@ func (p *Provider) encode(req message.ModelRequest) (body []byte, text int, err 
 	if tools != "" {
 		e.raw(`,"tools":`)
 		e.raw(tools)
-		e.choice(req.Choice)
+		e.choice(req.Model.Choice)
 	}
-	if err := e.format(req.Format); err != nil {
+	if err := e.format(req.Model.Format); err != nil {
 		return nil, 0, err
 	}
-	if req.MaxTokens > 0 {
+	if req.Model.MaxTokens > 0 {
 		e.raw(`,`)
 		e.string(p.o.MaxTokensKey)
 		e.raw(`:`)
-		e.buf = strconv.AppendInt(e.buf, int64(req.MaxTokens), 10)
+		e.buf = strconv.AppendInt(e.buf, int64(req.Model.MaxTokens), 10)
 	}
 	e.raw(p.extra)
 	e.raw(`,"stream":true`)

@@ -53,7 +53,7 @@ func lookup() message.Tool {
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	req := message.ModelRequest{
-		Model: "gpt", System: "Be brief.",
+		Model: message.Model{Name: "gpt"}, System: "Be brief.",
 		Messages: message.MessagesOf(
 			message.UserText("Read a & b"),
 			message.Message{Role: message.RoleAssistant, Content: message.ListOf(
@@ -64,11 +64,9 @@ func TestRequest(t *testing.T) {
 			message.Message{Role: message.RoleTool, CallID: "3", Tool: "list", Result: message.JSONResult(`{"n":1}`)},
 			message.Message{Role: message.RoleTool, CallID: "4", Tool: "list", Result: message.ToolResult{Failure: message.FailTimeout}},
 		),
-		Tools:     message.NewToolSet([]message.Tool{lookup(), {Name: "list", Input: "{"}}),
-		Choice:    message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"},
-		Format:    message.ResponseFormat{JSON: true},
-		MaxTokens: 100,
+		Tools: message.NewToolSet([]message.Tool{lookup(), {Name: "list", Input: "{"}}),
 	}
+	req.Model.Choice, req.Model.Format, req.Model.MaxTokens = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"}, message.ResponseFormat{JSON: true}, 100
 	want := `{"model":"gpt","messages":[` +
 		`{"role":"system","content":"Be brief."},{"role":"user","content":"Read a & b"},` +
 		`{"role":"assistant","content":"I look.","tool_calls":[` +
@@ -128,17 +126,19 @@ func TestRequestDetails(t *testing.T) {
 			want: `{"role":"tool","content":"[the image follows]","tool_call_id":"1"},{"role":"tool","content":"two","tool_call_id":"2"},{"role":"user","content":[{"type":"text","text":"An image of the result of 1:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}},{"type":"text","text":"An image of the result of 2:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}}]},{"role":"user","content":"and?"}]`,
 		},
 		"a link in a result": {req: message.ModelRequest{Messages: message.MessagesOf(result("1", link))}, want: `[{"role":"tool","content":"https://a.test/b.png","tool_call_id":"1"}]`},
-		"no tools":           {req: with(func(r *message.ModelRequest) { r.Tools = nil; r.Choice.Mode = message.ToolChoiceRequired }), never: "tool"},
+		"no tools":           {req: with(func(r *message.ModelRequest) { r.Tools = nil; r.Model.Choice.Mode = message.ToolChoiceRequired }), never: "tool"},
 		"an empty set":       {req: with(func(r *message.ModelRequest) { r.Tools = message.NewToolSet(nil) }), never: "tool"},
-		"auto":               {req: with(func(r *message.ModelRequest) { r.Choice.Mode = message.ToolChoiceAuto }), never: "tool_choice"},
-		"none":               {req: with(func(r *message.ModelRequest) { r.Choice.Mode = message.ToolChoiceNone }), want: `"tool_choice":"none"`},
-		"required":           {req: with(func(r *message.ModelRequest) { r.Choice.Mode = message.ToolChoiceRequired }), want: `"tool_choice":"required"`},
+		"auto":               {req: with(func(r *message.ModelRequest) { r.Model.Choice.Mode = message.ToolChoiceAuto }), never: "tool_choice"},
+		"none":               {req: with(func(r *message.ModelRequest) { r.Model.Choice.Mode = message.ToolChoiceNone }), want: `"tool_choice":"none"`},
+		"required":           {req: with(func(r *message.ModelRequest) { r.Model.Choice.Mode = message.ToolChoiceRequired }), want: `"tool_choice":"required"`},
 		"a schema": {req: with(func(r *message.ModelRequest) {
-			r.Format = message.ResponseFormat{JSON: true, Schema: `{"type":"object"}`, Name: "out"}
+			r.Model.Format = message.ResponseFormat{JSON: true, Schema: `{"type":"object"}`, Name: "out"}
 		}), want: `"response_format":{"type":"json_schema","json_schema":{"name":"out","schema":{"type":"object"}}}`},
-		"a schema's name": {req: with(func(r *message.ModelRequest) { r.Format = message.ResponseFormat{Schema: `{}`, Name: "my answer"} }), want: `{"name":"response","schema":{}}`},
-		"nothing extra":   {req: hello(), o: &openai.Options{Extra: " { } "}, want: `}],"stream":true`},
-		"no limit":        {req: hello(), never: "max_"},
+		"a schema's name": {req: with(func(r *message.ModelRequest) {
+			r.Model.Format = message.ResponseFormat{Schema: `{}`, Name: "my answer"}
+		}), want: `{"name":"response","schema":{}}`},
+		"nothing extra": {req: hello(), o: &openai.Options{Extra: " { } "}, want: `}],"stream":true`},
+		"no limit":      {req: hello(), never: "max_"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +149,7 @@ func TestRequestDetails(t *testing.T) {
 			}
 		})
 	}
-	_, err := provider.Collect(asks(nil, nil).Stream(t.Context(), with(func(r *message.ModelRequest) { r.Format = message.ResponseFormat{Schema: `{`} })))
+	_, err := provider.Collect(asks(nil, nil).Stream(t.Context(), with(func(r *message.ModelRequest) { r.Model.Format = message.ResponseFormat{Schema: `{`} })))
 	assert.ErrorContains(t, err, "schema")
 }
 
@@ -164,7 +164,7 @@ func TestWhereItAsks(t *testing.T) {
 	} {
 		o.Client = &http.Client{Transport: r.serve(t)}
 		req := hello()
-		req.MaxTokens = 7
+		req.Model.MaxTokens = 7
 		p := openai.New(&o)
 		require.NoError(t, p.Err())
 		_, err := provider.Collect(p.Stream(t.Context(), req))
@@ -221,7 +221,7 @@ func TestEncodingDoesNotAllocatePerMessage(t *testing.T) {
 		for range n {
 			tools = append(tools, lookup())
 		}
-		req := message.ModelRequest{Model: "m", System: "s", Messages: message.MessagesOf(ms...), Tools: message.NewToolSet(tools)}
+		req := message.ModelRequest{Model: message.Model{Name: "m"}, System: "s", Messages: message.MessagesOf(ms...), Tools: message.NewToolSet(tools)}
 		return allocs.PerRun(20, func() { _, _ = provider.Collect(p.Stream(t.Context(), req)) })
 	}
 	assert.InDelta(t, allocs(1), allocs(1000), 3)

@@ -79,7 +79,7 @@ func startWith(t *testing.T, p *openai.Provider, h hook.Hook, f *files) *world {
 	w.rt = runtime.New(h, p, &runtime.Options{Store: w.store})
 	require.NoError(t, w.rt.Open(t.Context()))
 	t.Cleanup(func() { _ = w.rt.Close(context.Background()) })
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "gpt-5"}, Instructions: "Help."})
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: message.Model{Name: "gpt-5"}, Instructions: "Help."})
 	require.NoError(t, err)
 	w.conv, err = dialog.Conversation(t.Context(), w.rt, "a", "ann")
 	require.NoError(t, err)

@@ -174,7 +174,7 @@ func (c *conditions) missed(v *view) int {
 		return missUser
 	case !c.system.holds(v.req.System):
 		return missSystem
-	case !c.model.holds(v.req.Model):
+	case !c.model.holds(v.req.Model.Name):
 		return missModel
 	}
 	return c.missedTools(v)
@@ -274,7 +274,7 @@ func (c *conditions) expressions() []expression {
 	}
 	add(&c.user, func(v *view) string { return v.user })
 	add(&c.system, func(v *view) string { return v.req.System })
-	add(&c.model, func(v *view) string { return v.req.Model })
+	add(&c.model, func(v *view) string { return v.req.Model.Name })
 	for i := range c.results {
 		r := &c.results[i]
 		add(&r.text, func(v *view) string {

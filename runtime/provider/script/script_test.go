@@ -110,7 +110,7 @@ func TestTheFirstRuleThatFitsAnswers(t *testing.T) {
 		{"contains", request("hay needle hay")},
 		{"first", request("no Needle here")},
 		{"system", with(request("x"), func(r *message.ModelRequest) { r.System = "Please be kind." })},
-		{"model", with(request("x"), func(r *message.ModelRequest) { r.Model = "m-1" })},
+		{"model", with(request("x"), func(r *message.ModelRequest) { r.Model.Name = "m-1" })},
 		{"tools", with(request("x"), tools("b", "a"))},
 		{"first", with(request("x"), tools("a"))},
 		{"first", with(request("x"), tools("a", "b", "c"))},

@@ -90,7 +90,7 @@ func TestBothReadTheSame(t *testing.T) {
 			acc, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{
 				Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("hello")}})
 			require.NoError(t, err)
-			reply, err := provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("hello"))}))
+			reply, err := provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(message.UserText("hello"))}))
 			require.NoError(t, err)
 
 			require.Len(t, acc.Choices, 1)
@@ -144,9 +144,9 @@ func TestBothSendTheSame(t *testing.T) {
 	require.NoError(t, err)
 
 	req := message.ModelRequest{
-		Model: "gpt-5", System: "Be brief.", Messages: message.MessagesOf(message.UserText(`Read "both" & more`)),
-		Tools:  message.NewToolSet([]message.Tool{{Name: "read", Description: "Reads a <file>.", Input: schema}}),
-		Choice: message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"}, MaxTokens: 1000,
+		Model:  message.Model{Name: "gpt-5", Choice: message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"}, MaxTokens: 1000},
+		System: "Be brief.", Messages: message.MessagesOf(message.UserText(`Read "both" & more`)),
+		Tools: message.NewToolSet([]message.Tool{{Name: "read", Description: "Reads a <file>.", Input: schema}}),
 	}
 	reply, err := provider.Collect(w.ours().Stream(t.Context(), req))
 	require.NoError(t, err)
@@ -172,10 +172,12 @@ func TestTheSDKKnowsEveryMember(t *testing.T) {
 	p := openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Client: w.Client(),
 		MaxTokensKey: "max_completion_tokens", Extra: `{"temperature":0,"reasoning_effort":"low"}`})
 	_, err := provider.Collect(p.Stream(t.Context(), message.ModelRequest{
-		Model: "gpt-5", System: "Be brief.", Messages: message.MessagesOf(user), MaxTokens: 100,
-		Tools:  message.NewToolSet([]message.Tool{{Name: "read", Input: schema}}),
-		Choice: message.ToolChoice{Mode: message.ToolChoiceRequired}, // the SDK cannot read a named one back
-		Format: message.ResponseFormat{JSON: true, Name: "answer", Schema: schema},
+		Model: message.Model{
+			Name: "gpt-5", MaxTokens: 100, Format: message.ResponseFormat{JSON: true, Name: "answer", Schema: schema},
+			Choice: message.ToolChoice{Mode: message.ToolChoiceRequired}, // the SDK cannot read a named one back
+		},
+		System: "Be brief.", Messages: message.MessagesOf(user),
+		Tools: message.NewToolSet([]message.Tool{{Name: "read", Input: schema}}),
 	}))
 	require.NoError(t, err)
 	var params sdk.ChatCompletionNewParams
@@ -199,7 +201,7 @@ func TestBothReadTheSameError(t *testing.T) {
 	_, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("x")}})
 	var theirs *sdk.Error
 	require.ErrorAs(t, err, &theirs)
-	_, err = provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("x"))}))
+	_, err = provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(message.UserText("x"))}))
 	var ours *openai.Error
 	require.ErrorAs(t, err, &ours)
 	assert.Equal(t, []any{theirs.StatusCode, theirs.Code, theirs.Type, theirs.Message}, []any{ours.Status, ours.Code, ours.Type, ours.Message})
@@ -214,6 +216,6 @@ func TestWhereTheProviderIsStricter(t *testing.T) {
 	acc, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("x")}})
 	require.NoError(t, err)
 	assert.Equal(t, "half an ans", acc.Choices[0].Message.Content)
-	_, err = provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("x"))}))
+	_, err = provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(message.UserText("x"))}))
 	require.ErrorIs(t, err, provider.ErrNoFinish)
 }

@@ -156,7 +156,7 @@ func (h *Handler) reply(r *http.Request, body []byte) *reply {
 	}
 	ask := &wire.Ask{Root: root, Model: c.Model, Signer: h.signer, Memory: &h.memory, ID: fmt.Sprintf("%08x", id), Now: 1_793_000_000, Input: int64(len(body)+3) / 4}
 	req := v.Request(root)
-	req.Model = c.Model
+	req.Model.Name = c.Model
 	return h.stream(r.Context(), ask, req)
 }
 

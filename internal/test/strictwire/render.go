@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire/internal/wire"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // renderer writes a request as an adapter for Anthropic would. It mends what an
@@ -310,7 +311,7 @@ func (r *renderer) assistant(ms message.Messages, from, to int) {
 // thinking writes reasoning that the vendor has signed; nothing else is taken.
 func (r *renderer) thinking(b message.Block) {
 	var meta struct{ Signature string }
-	if b.Kind != message.BlockReasoning || json.Unmarshal([]byte(b.Meta), &meta) != nil || meta.Signature == "" {
+	if b.Kind != message.BlockReasoning || !provider.MetaFor("anthropic", b.Meta, &meta) || meta.Signature == "" {
 		return
 	}
 	r.begin("thinking")

@@ -14,6 +14,10 @@ type Rule = wire.Rule
 // Refusal is a server's answer to a request that breaks a rule.
 type Refusal = wire.Refusal
 
+// Directive is how a scripted model has a server say what no chunk says: a ChunkMeta with
+// the Meta that provider.Meta("strictwire", Directive{…}) returns.
+type Directive = wire.Directive
+
 // Wire is a vendor's wire. Its functions return the four; there is no other.
 type Wire struct {
 	name   string

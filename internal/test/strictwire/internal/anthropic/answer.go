@@ -153,11 +153,12 @@ func (a *answer) finish(c *message.Chunk) {
 	case "refusal":
 		delta["stop_details"] = wire.M{"type": "refusal", "category": wire.OrNull(a.how.Refusal), "explanation": nil}
 	}
-	usage := wire.M{"output_tokens": wire.UsageOf(a.ask, c, a.size).Output}
+	usage := wire.M{}
 	if c.Usage.Input > 0 {
 		usage = a.usage(c.Usage)
-		usage["output_tokens"] = wire.UsageOf(a.ask, c, a.size).Output
 	}
+	usage["output_tokens"] = wire.UsageOf(a.ask, c, a.size).Output
+	usage["output_tokens_details"] = wire.M{"thinking_tokens": c.Usage.Reasoning}
 	a.event(wire.M{"type": "message_delta", "delta": delta, "usage": usage})
 	a.event(wire.M{"type": "message_stop"})
 }
@@ -170,7 +171,7 @@ func reason(f message.FinishReason) string {
 		return "max_tokens"
 	case message.FinishFilter:
 		return "refusal"
-	case "pause":
+	case message.FinishPause:
 		return "pause_turn"
 	}
 	return "end_turn"

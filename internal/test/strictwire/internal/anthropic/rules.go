@@ -9,7 +9,9 @@ const (
 )
 
 // rules returns the rules, roughly in the order in which the server looks at a request.
-func rules() []wire.Rule {
+func rules() []wire.Rule { return append(requestRules(), messageRules()...) }
+
+func requestRules() []wire.Rule {
 	return []wire.Rule{
 		{ID: "path", Why: "the one path is POST /v1/messages", Source: "platform.claude.com/docs/en/api/messages", Status: 404, Type: "not_found_error", Ours: true},
 		{ID: "auth", Why: "a request has a key: a bearer, or x-api-key", Source: migration, Status: 401, Type: "authentication_error", Ours: true},
@@ -40,6 +42,11 @@ func rules() []wire.Rule {
 		{ID: "cache-thinking", Why: "a cache breakpoint does not stand on thinking", Source: sdk + "ThinkingBlockParam"},
 		{ID: "cache-count", Why: "there are at most 4 cache breakpoints", Source: "continuedev/continue#6937"},
 		{ID: "cache-order", Why: "in the order tools, system, messages no breakpoint of 1h stands behind one of 5m", Source: "headroomlabs-ai/headroom#2939"},
+	}
+}
+
+func messageRules() []wire.Rule {
+	return []wire.Rule{
 		{ID: "messages", Why: "an empty list of messages cannot be answered", Source: sdk + "MessageNewParams"},
 		{ID: "role", Why: "there are user and assistant; before Opus 4.8 the system prompt is no message", Source: "platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages"},
 		{ID: "system-place", Why: "a system message stands behind a user's, as the last or before an assistant's", Source: "platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages", Ours: true},

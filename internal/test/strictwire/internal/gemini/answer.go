@@ -77,6 +77,10 @@ func (a *answer) chunk(c *message.Chunk) {
 		a.args += c.Text
 	case message.ChunkCallEnd:
 		a.call()
+	case message.ChunkBlock:
+		if b := c.Block; b != nil && b.Kind == message.BlockImage {
+			a.part(wire.M{"inlineData": wire.M{"mimeType": b.MIME, "data": b.Data}})
+		}
 	case message.ChunkMeta:
 		if d, ok := wire.DirectiveOf(c.Meta); ok {
 			a.how = d

@@ -2,9 +2,9 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // Out is the part of a response that has not been sent yet.
@@ -21,13 +21,8 @@ func (o *Out) Data(data any) { o.WriteString("data: " + JSON(data) + "\n\n") }
 
 // DirectiveOf returns the directive in the Meta of a chunk; false if there is none.
 func DirectiveOf(meta message.JSON) (d Directive, ok bool) {
-	var both struct {
-		Strictwire *Directive `json:"strictwire"`
-	}
-	if json.Unmarshal([]byte(meta), &both) != nil || both.Strictwire == nil {
-		return Directive{}, false
-	}
-	return *both.Strictwire, true
+	ok = provider.MetaFor("strictwire", meta, &d)
+	return d, ok
 }
 
 // UsageOf returns the usage of a finish; what it leaves out is estimated.

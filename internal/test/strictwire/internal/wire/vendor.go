@@ -86,17 +86,18 @@ type Answer interface {
 	Fail(f Failure)
 }
 
-// Directive is the member "strictwire" of the Meta of a chunk: how the scripted model has
-// the server say something that no other chunk says.
+// Directive is how a scripted model has the server say what no chunk says. It stands in the
+// Meta of a ChunkMeta under the name "strictwire".
 type Directive struct {
 	// Redacted is reasoning that the server shows in encrypted form only (Anthropic).
-	Redacted string `json:"redacted"`
-	// Stop is a vendor's own reason to stop; it replaces that of the finish.
-	Stop string `json:"stop"`
+	Redacted string `json:"redacted,omitzero"`
+	// Stop is a vendor's own reason to stop; it replaces that of the finish (Anthropic,
+	// Gemini).
+	Stop string `json:"stop,omitzero"`
 	// Refusal is a refusal's text (OpenAI), or its category (Anthropic).
-	Refusal string `json:"refusal"`
+	Refusal string `json:"refusal,omitzero"`
 	// Blocked is the reason for which the prompt was blocked (Gemini).
-	Blocked string `json:"blocked"`
+	Blocked string `json:"blocked,omitzero"`
 	// Signed has the server sign the end of a text with an empty part (Gemini).
-	Signed bool `json:"signed"`
+	Signed bool `json:"signed,omitzero"`
 }

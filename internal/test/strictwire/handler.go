@@ -251,7 +251,10 @@ func (p *pull) Read(b []byte) (int, error) {
 		}
 		part, err := p.re.next()
 		if err != nil {
-			return 0, errors.Join(p.ctx.Err(), err)
+			if ended := p.ctx.Err(); ended != nil {
+				err = ended
+			}
+			return 0, err
 		}
 		p.rest = part
 	}

@@ -132,8 +132,8 @@ func (a *answer) meta(meta message.JSON) {
 		return
 	}
 	data := a.ask.Signer.Seal(a.ask.Model, "redacted", d.Redacted)
-	a.proofs = append(a.proofs, wire.Digest(data))
 	a.open("redacted_thinking", wire.M{"data": data})
+	a.proofs = append(a.proofs, wire.Digest(data))
 	a.close()
 }
 

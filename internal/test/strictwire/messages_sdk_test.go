@@ -158,7 +158,9 @@ func TestTheVendorsSDKReadsTheErrorsOfMessages(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		return got, e
 	}
-	_, e := asks(scripted(nil), func(p *anthropic.MessageNewParams) { p.ToolChoice.OfTool = &anthropic.ToolChoiceToolParam{Name: "write"} })
+	_, e := asks(scripted(nil), func(p *anthropic.MessageNewParams) {
+		p.ToolChoice.OfTool = &anthropic.ToolChoiceToolParam{Name: "write"}
+	})
 	assert.Equal(t, []any{400, "invalid_request_error", "tool_choice: Tool 'write' not found in provided tools"}, []any{e.StatusCode, string(e.Type()), e.Message})
 
 	busy := &script{answers: [][]message.Chunk{nil}, err: &provider.Error{Class: message.FailureRateLimit, RetryAfter: 7 * time.Second, Err: errors.New("slow down")}}

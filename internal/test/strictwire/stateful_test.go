@@ -88,7 +88,9 @@ func breaches() []breach {
 	a, g, r, c := strictwire.Messages(), strictwire.Gemini(), strictwire.Responses(), strictwire.Chat()
 	foreign := &wire.Signer{Key: []byte("strictwire"), Vendor: "another"}
 	content := func(root map[string]any) []any { return at(root, "messages", 1, "content").([]any) }
-	part := func(root map[string]any, i int) map[string]any { return at(root, "contents", 1, "parts", i).(map[string]any) }
+	part := func(root map[string]any, i int) map[string]any {
+		return at(root, "contents", 1, "parts", i).(map[string]any)
+	}
 	item := func(root map[string]any, i int) map[string]any { return at(root, "input", i).(map[string]any) }
 	without := func(root map[string]any, list string, i int) {
 		l := root[list].([]any)
@@ -115,12 +117,16 @@ func breaches() []breach {
 			b := content(root)[0].(map[string]any)
 			b["signature"] = foreign.Sign(claudeModel, "thinking", b["thinking"].(string))
 		}),
-		replay("another signature", "redacted-signed", a, func(root map[string]any) { content(root)[1].(map[string]any)["data"] = foreign.Seal(claudeModel, "redacted", "secret") }),
+		replay("another signature", "redacted-signed", a, func(root map[string]any) {
+			content(root)[1].(map[string]any)["data"] = foreign.Seal(claudeModel, "redacted", "secret")
+		}),
 		replay("missing", "thinking-kept", a, func(root map[string]any) { at(root, "messages", 1).(map[string]any)["content"] = content(root)[2:] }),
 		replay("one missing", "thinking-kept", a, func(root map[string]any) { at(root, "messages", 1).(map[string]any)["content"] = content(root)[1:] }),
 		replay("moved", "thinking-kept", a, func(root map[string]any) { c := content(root); c[0], c[1] = c[1], c[0] }),
 
-		replay("another call", "signature", g, func(root map[string]any) { at(part(root, 3), "functionCall", "args").(map[string]any)["path"] = "c.txt" }),
+		replay("another call", "signature", g, func(root map[string]any) {
+			at(part(root, 3), "functionCall", "args").(map[string]any)["path"] = "c.txt"
+		}),
 		replay("moved", "signature", g, func(root map[string]any) {
 			part(root, 2)["thoughtSignature"] = part(root, 3)["thoughtSignature"]
 			part(root, 3)["thoughtSignature"] = "skip_thought_signature_validator"

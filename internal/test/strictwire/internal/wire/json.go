@@ -338,24 +338,30 @@ func (p *Parser) hex() rune {
 	return rune(v)
 }
 
-// Without returns the JSON of n without the members of this name, at any depth, and with
-// everything else as it was sent.
+// Without returns the JSON of n without the members of this name, at any depth, and without
+// blanks between its parts. Everything else is as it was sent.
 func (n Node) Without(name string) string {
-	if !strings.Contains(n.Raw, name) || n.Kind != Object && n.Kind != Array {
-		return n.Raw
-	}
 	var sb strings.Builder
-	sb.WriteString(n.Raw[:1])
+	n.without(&sb, name)
+	return sb.String()
+}
+
+func (n Node) without(sb *strings.Builder, name string) {
+	if n.Kind != Object && n.Kind != Array {
+		sb.WriteString(n.Raw)
+		return
+	}
+	sb.WriteByte(n.Raw[0])
 	for i := range n.List {
-		m := n.List[i]
+		m := &n.List[i]
 		if n.Kind == Object {
 			if m.Key == name {
 				continue
 			}
 			sb.WriteString(strconv.Quote(m.Key) + ":")
 		}
-		sb.WriteString(m.Without(name) + ",")
+		m.without(sb, name)
+		sb.WriteByte(',')
 	}
-	sb.WriteString(n.Raw[len(n.Raw)-1:])
-	return sb.String()
+	sb.WriteByte(n.Raw[len(n.Raw)-1])
 }

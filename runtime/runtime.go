@@ -269,7 +269,7 @@ func (o *Options) fill() {
 		o.NewID = rand.Text
 	}
 	if o.Spending == nil {
-		o.Spending = priced(o.Price)
+		o.Spending = spending.Priced(o.Price)
 	}
 	if o.Calls.Slots <= 0 {
 		o.Calls.Slots = defaultSlots
@@ -284,19 +284,6 @@ func (o *Options) fill() {
 		o.Calls.Grace = defaultGrace
 	}
 	o.fillShared()
-}
-
-// priced returns a ledger that knows prices and keeps nothing.
-func priced(price func(model string, u message.Usage) hook.Cost) *spending.Ledger {
-	o := new(spending.Options)
-	if price != nil {
-		o.Price = func(model string, u message.Usage) (hook.Cost, bool) { return price(model, u), true }
-	}
-	ledger, err := spending.New(nil, o)
-	if err != nil {
-		panic("runtime: " + err.Error()) // only limits need a store
-	}
-	return ledger
 }
 
 // fillShared fills in the limits, and the options that concern other processes.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 
 func (c *command) models() *cobra.Command {
 	var asJSON bool
-	l := inspect.ModelList{Configured: c.hasKey}
+	var l inspect.ModelList
 	cmd := &cobra.Command{
 		Use:   "models [TEXT]",
 		Short: "List the models that your keys can use, and what they cost",
@@ -29,6 +28,13 @@ func (c *command) models() *cobra.Command {
 			if l.Catalog, err = paths.Catalog(); err != nil {
 				return err
 			}
+			conf, err := paths.Config()
+			if err != nil {
+				return err
+			}
+			m := paths.Models(conf, nil)
+			defer m.Close()
+			l.Configured = m.Configured
 			l.Filter, l.Now = strings.Join(args, ""), time.Now()
 			return inspect.Models(&c.Console, l, asJSON)
 		},
@@ -36,29 +42,4 @@ func (c *command) models() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
 	cmd.Flags().BoolVar(&l.All, "all", false, "list the models of vendors without a key as well")
 	return cmd
-}
-
-// hasKey reports whether a variable with a key of the vendor is set, and names it.
-func (c *command) hasKey(vendor string) (configured bool, hint string) {
-	var variables []string
-	switch vendor {
-	case "anthropic":
-		variables = []string{"ANTHROPIC_API_KEY"}
-	case "openai":
-		variables = []string{"OPENAI_API_KEY", "OPENAI_API_KEY_FILE"}
-	case "gemini":
-		variables = []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}
-	case "azure":
-		variables = []string{"AZURE_OPENAI_API_KEY"}
-	case "openrouter":
-		variables = []string{"OPENROUTER_API_KEY"}
-	default:
-		return true, "" // a server of one's own needs none
-	}
-	for _, name := range variables {
-		if c.getenv(name) != "" {
-			return true, ""
-		}
-	}
-	return false, fmt.Sprintf("%s=KEY", variables[0])
 }

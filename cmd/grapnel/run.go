@@ -10,7 +10,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/console"
@@ -24,6 +23,7 @@ type runFlags struct {
 	model         modelFlags
 	form          app.AnswerForm
 	yes           bool
+	files         []string
 	trust         trustFlags
 	hooks         hook.Visibility
 	set           app.Settings
@@ -55,6 +55,7 @@ func (c *command) run() *cobra.Command {
 	f.model.add(cmd)
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	filesFlag(cmd, &f.files)
 	f.trust.add(cmd)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
@@ -130,7 +131,11 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if err != nil {
 		return err
 	}
-	turn, err := opened.Start(ctx, conv, message.TextInput(prompt), &runtime.TurnOptions{Observe: show.OnEvent})
+	input, err := inputOf(prompt, f.files)
+	if err != nil {
+		return err
+	}
+	turn, err := opened.Start(ctx, conv, input, &runtime.TurnOptions{Observe: show.OnEvent})
 	var out hook.TurnOutcome
 	switch {
 	case err == nil:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/internal/schema"
 	"github.com/grapnel-go/grapnel/runtime"
 )
@@ -20,7 +21,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := readJSON[wire.NewMessage](w, r)
+	in, err := readJSONUpTo[wire.NewMessage](w, r, maxMessage)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,10 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	input := message.TextInput(in.Text)
+	input, err := inputOf(in)
+	if err != nil {
+		return err
+	}
 	run := func(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error) {
 		return s.o.Start(ctx, conv, input, o)
 	}
@@ -60,6 +64,24 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeTurn(w, r, at, streamed)
+}
+
+// inputOf returns the message with its files.
+func inputOf(in wire.NewMessage) (message.Input, error) {
+	if len(in.Files) > attach.MaxFiles {
+		return message.Input{}, invalid("files has %d files; a message has at most %d", len(in.Files), attach.MaxFiles)
+	}
+	files := make([]message.Block, len(in.Files))
+	for i, f := range in.Files {
+		var err error
+		if f.Name == "" {
+			return message.Input{}, invalid("files[%d] has no name", i)
+		}
+		if files[i], err = attach.Block(f.Name, f.Data); err != nil {
+			return message.Input{}, invalid("files[%d]: %v", i, err)
+		}
+	}
+	return attach.Input(in.Text, files), nil
 }
 
 // modelOf returns the model of the turn that a message begins.

@@ -45,8 +45,7 @@ type Options struct {
 	Inquire Inquire
 	// Model is the model of agents that name none, instead of that of the user's settings.
 	Model string
-	// Spending are the user's limits on what models cost. Open tightens them by those in the
-	// environment.
+	// Spending are limits on what models cost. They tighten those of the user's settings.
 	Spending spending.Limits
 	// Recent, RecordHooks and Reply are options of the runtime.
 	Recent      int
@@ -174,9 +173,6 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Spending, err = spendingLimits(o.Spending, os.Getenv); err != nil {
-		return nil, err
-	}
 	agents, err := Agents(o.Paths, o.Note)
 	if err != nil {
 		return nil, err
@@ -184,6 +180,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	noteForeign(o)
 	a := &App{agents: agents, note: o.Note, paths: o.Paths, commands: supervisor.New()}
 	if err := a.openModels(o); err != nil {
+		return nil, err
+	}
+	if o.Spending, err = a.spendingLimits(o, os.Getenv); err != nil {
 		return nil, err
 	}
 	o.commands, o.hasFormat = a.commands, a.models.HasFormat
@@ -197,7 +196,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	var ledger *spending.Ledger
 	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
 		a.Hooks = a.assembly.Hooks
-		ledger, err = a.ledger(o, o.Spending)
+		if ledger, err = a.ledger(o, o.Spending); err != nil {
+			err = errors.Join(err, a.assembly.discard(ctx))
+		}
 	}
 	if err == nil {
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{

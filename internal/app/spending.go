@@ -1,16 +1,12 @@
 package app
 
 import (
-	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/internal/config"
 	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/spending"
-	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 )
 
@@ -18,17 +14,40 @@ import (
 // user's configuration, because a process inherits it from whoever starts it.
 const spendingName = "GRAPNEL_SPENDING"
 
-// spendingLimits returns the limits of the user, tightened by those in the environment.
-func spendingLimits(user spending.Limits, getenv func(string) string) (spending.Limits, error) {
-	text := strings.TrimSpace(getenv(spendingName))
-	if text == "" {
-		return user, nil
-	}
-	own, err := spending.Parse([]byte(text), spendingName)
+// spendingLimits returns the limits of the user's settings, tightened by those of Options, the
+// project and the environment: none of these can raise one.
+func (a *App) spendingLimits(o Options, getenv func(string) string) (spending.Limits, error) {
+	limits, err := a.parsedLimits(a.conf, o.Paths.config())
 	if err != nil {
-		return user, err
+		return limits, err
 	}
-	return user.Tightened(own), nil
+	if file := o.Paths.projectConfig(); file != o.Paths.config() {
+		conf, err := config.LoadProject(file, o.Paths.Root)
+		if err != nil {
+			return limits, err
+		}
+		own, err := a.parsedLimits(conf, file)
+		if err != nil {
+			return limits, err
+		}
+		limits = limits.Tightened(own)
+	}
+	if text := strings.TrimSpace(getenv(spendingName)); text != "" {
+		own, err := spending.Parse([]byte(text), spendingName)
+		if err != nil {
+			return limits, err
+		}
+		limits = limits.Tightened(own)
+	}
+	return limits.Tightened(o.Spending), nil
+}
+
+// parsedLimits returns the limits in the section spending of a file.
+func (a *App) parsedLimits(conf config.Config, file string) (spending.Limits, error) {
+	if conf.Spending == "" {
+		return spending.Limits{}, nil
+	}
+	return spending.Parse([]byte(conf.Spending), a.paths.Short(file))
 }
 
 // ledger returns what the runtime asks before each request to a model. A project may turn the
@@ -48,24 +67,6 @@ func (a *App) ledger(o Options, limits spending.Limits) (*spending.Ledger, error
 	return spending.New(a.Store, s)
 }
 
-// Spent returns what models have cost in the project since the day; "" is all projects, and the
-// first day. It is empty if nothing is stored yet. note gets a sentence about each damage.
-func Spent(ctx context.Context, p Paths, project, since string, note func(string)) (rows []store.Spent, err error) {
-	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	s, err := OpenConversations(ctx, p, note)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	filter := store.SpendingFilter{Since: since}
-	if project != "" {
-		filter.Project = &project
-	}
-	return s.Spent(ctx, filter)
-}
-
 // loadPrices reads the user's price list, if there is one, which goes before the prices of the
 // catalog. A project has none, because the user pays.
 func loadPrices(p Paths) (*cost.Cost, error) {
@@ -73,7 +74,13 @@ func loadPrices(p Paths) (*cost.Cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &cost.Options{Quiet: data == nil, Fallback: catalogPrice}
+	known, err := p.openCatalog()
+	if err != nil {
+		return nil, err
+	}
+	o := &cost.Options{Quiet: data == nil, Fallback: func(model string, input int64) (cost.Price, bool) {
+		return catalogPrice(known(), model, input, time.Now())
+	}}
 	if data != nil {
 		if o.Prices, err = cost.Parse(data, p.Short(p.prices())); err != nil {
 			return nil, err
@@ -82,16 +89,16 @@ func loadPrices(p Paths) (*cost.Cost, error) {
 	return cost.New(o)
 }
 
-// catalogPrice returns the price of today for a request to the model with so many tokens of input.
-func catalogPrice(model string, input int64) (cost.Price, bool) {
+// catalogPrice returns the price at that time of a request to the model with so many tokens of input.
+func catalogPrice(known *catalog.Catalog, model string, input int64, at time.Time) (cost.Price, bool) {
 	vendor, name, ok := strings.Cut(model, ":")
 	if !ok {
 		return cost.Price{}, false
 	}
-	m, ok := catalog.Default().Model(vendor, name)
+	m, ok := known.Model(vendor, name)
 	if !ok {
 		return cost.Price{}, false
 	}
-	p, known := m.PriceAt(time.Now(), input)
-	return cost.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}, known
+	p, priced := m.PriceAt(at, input)
+	return cost.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}, priced
 }

@@ -27,8 +27,22 @@ func (p Paths) Models(conf config.Config, commands *supervisor.Supervisor) *mode
 		}
 	}
 	return models.New(models.Options{
-		Root: p.Root, Vendors: vendors, File: p.Short(p.config()), Keys: keys.New(&keys.Options{Commands: commands}),
+		Root: p.Root, Vendors: vendors, File: p.Short(p.config()), Keys: keys.New(&keys.Options{Commands: commands}), Lookup: p.lookup,
 	})
+}
+
+// lookup returns the ids that a name without a vendor may mean. A user's file that cannot be
+// read was reported when the program opened.
+func (p Paths) lookup(name string) []string {
+	c, err := p.Catalog()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, m := range c.Find(name) {
+		out = append(out, m.Vendor+":"+m.ID)
+	}
+	return out
 }
 
 // expanded returns a path with the home directory for ~/.

@@ -2,27 +2,86 @@ package inspect
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// CostColumns are what the costs can be shown by.
-func CostColumns() []string { return []string{"model", "agent", "day", "project", "token"} }
-
 // Costs says which costs are shown.
 type Costs struct {
-	// By is one of CostColumns.
+	// By is what they are added up by, one of CostColumns.
 	By string
-	// Since is the first day; "" is the first that there is. Project is the project; "" is all.
-	Since, Project string
-	// Prices is the file in which a person gives a model a price.
-	Prices string
+	// Since is the first day: a date such as 2026-11-25, or a number of days with today such as 7d. "" is the first that there is.
+	Since string
+	// All shows all projects.
+	All bool
+	// JSON writes JSON, for programs.
+	JSON bool
+}
+
+// CostColumns are what the costs can be added up by.
+func CostColumns() []string { return []string{"model", "agent", "day", "project", "token"} }
+
+// Cost shows what models have cost.
+func Cost(ctx context.Context, c *console.Console, p app.Paths, o Costs) (err error) {
+	if !slices.Contains(CostColumns(), o.By) {
+		return fmt.Errorf("--by %q is not known; write one of %s", o.By, strings.Join(CostColumns(), ", "))
+	}
+	if o.Since, err = firstDay(o.Since, time.Now()); err != nil {
+		return err
+	}
+	filter, project := store.SpendingFilter{Since: o.Since}, p.Project()
+	if o.All = o.All || o.By == "project"; !o.All {
+		filter.Project = &project
+	}
+	rows, err := readCosts(ctx, p, filter, c.Note)
+	if err != nil {
+		return err
+	}
+	return showCosts(c, rows, o)
+}
+
+// readCosts returns no rows if nothing is stored yet.
+func readCosts(ctx context.Context, p app.Paths, f store.SpendingFilter, note func(string)) (rows []store.Spent, err error) {
+	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	s, err := app.OpenConversations(ctx, p, note)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.Spent(ctx, f)
+}
+
+// maxDays is how many days Costs.Since may name.
+const maxDays = 36_500
+
+// firstDay returns the date that the text names; "" is none.
+func firstDay(since string, now time.Time) (string, error) {
+	if since == "" {
+		return "", nil
+	}
+	if text, ok := strings.CutSuffix(since, "d"); ok {
+		if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= maxDays {
+			return now.AddDate(0, 0, 1-n).Format(time.DateOnly), nil
+		}
+	} else if _, err := time.Parse(time.DateOnly, since); err == nil {
+		return since, nil
+	}
+	return "", fmt.Errorf("--since %q is no day; write a date such as 2026-11-25, or a number of days such as 7d", since)
 }
 
 // spent is the sum of one group, as JSON has it.
@@ -35,17 +94,15 @@ type spent struct {
 	Cost      hook.Cost     `json:"cost"` // in billionths of a dollar
 }
 
-// Cost shows what models have cost.
-func Cost(c *console.Console, rows []store.Spent, o Costs, asJSON bool) error {
+func showCosts(c *console.Console, rows []store.Spent, o Costs) error {
 	groups, total, unpriced := grouped(rows, o.By)
-	if asJSON {
+	if o.JSON {
 		return c.JSON(struct {
-			By      string  `json:"by"`
-			Since   string  `json:"since,omitzero"`
-			Project string  `json:"project,omitzero"`
-			Spent   []spent `json:"spent"`
-			Total   spent   `json:"total"`
-		}{o.By, o.Since, o.Project, groups, total})
+			By    string  `json:"by"`
+			Since string  `json:"since,omitzero"`
+			Spent []spent `json:"spent"`
+			Total spent   `json:"total"`
+		}{o.By, o.Since, groups, total})
 	}
 	if total.Calls == 0 {
 		c.Note(nothingSpent(o))
@@ -59,23 +116,23 @@ func Cost(c *console.Console, rows []store.Spent, o Costs, asJSON bool) error {
 		return err
 	}
 	if total.Unpriced > 0 {
-		c.Note(fmt.Sprintf("%s without a known price: %s; give a price in %s to count later calls", calls(total.Unpriced), listed(unpriced), o.Prices))
+		c.Note(fmt.Sprintf("%s without a known price: %s; give a price in ~/.grapnel/prices.json to count later calls", calls(total.Unpriced), listed(unpriced)))
 	}
 	if total.Estimated > 0 {
-		c.Note(fmt.Sprintf("%s did not report their usage, because they were cancelled or cut off; it is estimated", calls(total.Estimated)))
+		c.Note(fmt.Sprintf("the usage of %s was not reported, because it was cancelled or cut off; it is estimated", calls(total.Estimated)))
 	}
 	return nil
 }
 
 func nothingSpent(o Costs) string {
 	text := "no model was asked"
-	if o.Project != "" {
+	if !o.All {
 		text += " in this project"
 	}
 	if o.Since != "" {
 		text += " since " + o.Since
 	}
-	if o.Project != "" {
+	if !o.All {
 		text += "; --all shows all projects"
 	}
 	return text

@@ -14,15 +14,14 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Running is a request that is being made. It is for one goroutine at a time.
-type Running struct {
+// running is a request that is being made. It is for one goroutine at a time.
+type running struct {
 	ledger   *Ledger
 	turn     *Turn
 	request  *message.ModelRequest
 	key      store.SpentKey
 	id       int64
 	reserved hook.Cost
-	warning  string
 
 	// answered: the model has begun to answer. output counts the bytes of the answer.
 	answered bool
@@ -33,11 +32,8 @@ type Running struct {
 	err      error
 }
 
-// Warning is a text for people about the request; "" if there is none.
-func (r *Running) Warning() string { return r.warning }
-
-// Note notes the next element of the stream.
-func (r *Running) Note(chunk *message.Chunk, err error) {
+// note notes the next element of the stream.
+func (r *running) note(chunk *message.Chunk, err error) {
 	if err != nil {
 		r.err = err
 		return
@@ -55,9 +51,9 @@ func (r *Running) Note(chunk *message.Chunk, err error) {
 	}
 }
 
-// End writes what the request has cost, also if ctx has ended. With an error the store does not
+// end writes what the request has cost, also if ctx has ended. With an error the store does not
 // have it; it counts in the turn all the same.
-func (r *Running) End(ctx context.Context) error {
+func (r *running) end(ctx context.Context) error {
 	spent := r.spent(ctx)
 	r.turn.settle(r.reserved, spent.Cost)
 	if r.ledger.store == nil || spent.Calls == 0 && r.id == 0 {
@@ -72,7 +68,7 @@ func (r *Running) End(ctx context.Context) error {
 }
 
 // spent returns what the request has used up: nothing if the model was not asked.
-func (r *Running) spent(ctx context.Context) store.Spent {
+func (r *running) spent(ctx context.Context) store.Spent {
 	s := store.Spent{SpentKey: r.key, Calls: 1, Usage: r.usage}
 	switch {
 	case r.finished && r.usage != (message.Usage{}): // else the provider has not counted

@@ -29,6 +29,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -73,6 +74,14 @@ func New(s store.Spending, o *Options) (*Ledger, error) {
 	return l, nil
 }
 
+// Priced returns a ledger that knows prices and keeps nothing; nil knows none.
+func Priced(price func(model string, u message.Usage) hook.Cost) *Ledger {
+	if price == nil {
+		return nil
+	}
+	return &Ledger{o: Options{Now: time.Now, Price: func(model string, u message.Usage) (hook.Cost, bool) { return price(model, u), true }}}
+}
+
 // Price returns the cost of a model call; 0 if the model has no price.
 func (l *Ledger) Price(model string, u message.Usage) hook.Cost {
 	cost, _ := l.price(model, u)
@@ -86,11 +95,11 @@ func (l *Ledger) price(model string, u message.Usage) (hook.Cost, bool) {
 	return l.o.Price(model, u)
 }
 
-// Counts reports whether Begin does anything.
+// Counts reports whether Stream does anything but ask the provider.
 func (l *Ledger) Counts() bool { return l != nil && (l.store != nil || l.o.Limits.Any()) }
 
-// Turn adds up the model calls of one turn of a user, with those of its children. It is safe for
-// concurrent use.
+// Turn adds up the model calls of one turn of a user, with those of its children. The zero Turn
+// is one of the local user. It is safe for concurrent use and must not be copied.
 type Turn struct {
 	token string
 
@@ -101,9 +110,9 @@ type Turn struct {
 	unknown map[string]bool
 }
 
-// NewTurn returns the sums of a turn that runs for the token, "" for the local user. spent is
-// what the turn had cost before it was resumed.
-func NewTurn(token string, spent hook.Cost) *Turn { return &Turn{token: token, spent: spent} }
+// Resume sets for whom the turn runs, and what it had cost before it was interrupted. It is called
+// before the first request.
+func (t *Turn) Resume(token string, spent hook.Cost) { t.token, t.spent = token, spent }
 
 // Token is the name of the credential for which the turn runs; "" is the local user.
 func (t *Turn) Token() string { return t.token }
@@ -148,35 +157,58 @@ func (t *Turn) firstUnknown(model string) bool {
 // maxUnknown limits the reported models without a price.
 const maxUnknown = 100
 
-// Call is a request to a model that is about to be made.
-type Call struct {
+// Caller says who makes a request.
+type Caller struct {
 	Project, Agent string
-	// Turn is that of the user for whom the call is made; not nil.
-	Turn    *Turn
-	Request *message.ModelRequest
+	// Turn is that of the user for whom the request is made; not nil.
+	Turn *Turn
+	// Tell gets a sentence for people about the request; not nil.
+	Tell func(text string)
 }
 
-// Begin is called before the request is made. If a limit is reached, the error is a
-// [*RefusedError] and the request must not be made; other errors are those of the store. Without
-// an error the caller calls [Running.End] when the request has ended, however it did.
-func (l *Ledger) Begin(ctx context.Context, c Call) (*Running, error) {
-	model := c.Request.Model.Name
-	r := &Running{ledger: l, turn: c.Turn, request: c.Request, key: store.SpentKey{
+// Stream makes the request unless a limit is reached: then the stream has a [*RefusedError], and
+// the provider is not asked. Other errors are those of the store, if it cannot check a limit,
+// and of the provider.
+func (l *Ledger) Stream(ctx context.Context, p provider.Provider, req message.ModelRequest, c Caller) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
+		r, err := l.begin(ctx, &req, c)
+		if err != nil {
+			yield(message.Chunk{}, err)
+			return
+		}
+		defer func() { // also if the provider panics
+			if err := r.end(ctx); err != nil {
+				c.Tell(err.Error())
+			}
+		}()
+		for chunk, err := range p.Stream(ctx, req) {
+			r.note(&chunk, err)
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// begin reserves what the request may cost.
+func (l *Ledger) begin(ctx context.Context, req *message.ModelRequest, c Caller) (*running, error) {
+	model := req.Model.Name
+	r := &running{ledger: l, turn: c.Turn, request: req, key: store.SpentKey{
 		Day: l.o.Now().Format(time.DateOnly), Project: c.Project, Agent: short(c.Agent), Model: short(model), Token: short(c.Turn.token),
 	}}
 	if !l.o.Limits.Any() {
 		return r, c.Turn.reserve(0, 0)
 	}
-	input := tokensOf(c.Request)
+	input := tokensOf(req)
 	least, known := l.price(model, message.Usage{Input: input})
 	if known {
-		r.reserved = l.worst(model, input, c.Request.Model.MaxTokens)
+		r.reserved = l.worst(model, input, req.Model.MaxTokens)
 	} else {
 		if l.o.Limits.RefuseUnknown {
 			return nil, l.unknownPrice(model)
 		}
 		if c.Turn.firstUnknown(model) {
-			r.warning = fmt.Sprintf("spending: there is no price for the model %s; it counts as free, and the limits do not see what it costs", model)
+			c.Tell(fmt.Sprintf("spending: there is no price for the model %s; it counts as free, and the limits do not see what it costs", model))
 		}
 	}
 	free := known && r.reserved == 0 // a limit on money is none on a model that costs nothing

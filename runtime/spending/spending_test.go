@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -85,29 +86,78 @@ func request(model string, input, most int) *message.ModelRequest {
 	return &message.ModelRequest{Model: message.Model{Name: model, MaxTokens: most}, Messages: message.MessagesOf(message.UserText(strings.Repeat("word", input)))}
 }
 
-func call(turn *spending.Turn, project string, req *message.ModelRequest) spending.Call {
-	return spending.Call{Project: project, Agent: "a", Turn: turn, Request: req}
+// asked is a provider that plays one answer.
+type asked message.ModelStream
+
+func (a asked) Stream(context.Context, message.ModelRequest) message.ModelStream {
+	return message.ModelStream(a)
+}
+
+// call is a request, and who makes it.
+type call struct {
+	turn    *spending.Turn
+	project string
+	req     *message.ModelRequest
+}
+
+// running is a request whose answer has begun, with no text so far.
+type running struct {
+	next func() (message.Chunk, error, bool)
+	stop func()
+	// usage is what the model will report.
+	usage *message.Usage
+	// told are the sentences for people.
+	told *[]string
+}
+
+// begin makes the request and returns when its answer has begun.
+func begin(t *testing.T, l *spending.Ledger, c call) (*running, error) {
+	t.Helper()
+	r := &running{usage: new(message.Usage), told: new([]string)}
+	model := asked(func(yield func(message.Chunk, error) bool) {
+		if yield(message.Chunk{Kind: message.ChunkText}, nil) {
+			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop, Usage: *r.usage}, nil)
+		}
+	})
+	r.next, r.stop = iter.Pull2(l.Stream(t.Context(), model, *c.req, spending.Caller{
+		Project: c.project, Agent: "a", Turn: c.turn, Tell: func(text string) { *r.told = append(*r.told, text) },
+	}))
+	t.Cleanup(r.stop)
+	_, err, _ := r.next()
+	return r, err
 }
 
 // ends ends a request with a usage.
-func ends(t *testing.T, r *spending.Running, u message.Usage) {
+func ends(t *testing.T, r *running, u message.Usage) {
 	t.Helper()
-	r.Note(&message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop, Usage: u}, nil)
-	require.NoError(t, r.End(t.Context()))
+	*r.usage = u
+	for {
+		_, err, more := r.next()
+		if !more {
+			return
+		}
+		require.NoError(t, err)
+	}
+}
+
+func turnOf(token string) *spending.Turn {
+	t := new(spending.Turn)
+	t.Resume(token, 0)
+	return t
 }
 
 // spends makes a call that costs a number of cents.
 func (w *world) spends(turn *spending.Turn, project string, cents int64) {
 	w.t.Helper()
-	r, err := w.Begin(w.t.Context(), call(turn, project, request("m", 1, 1)))
+	r, err := begin(w.t, w.Ledger, call{turn, project, request("m", 1, 1)})
 	require.NoError(w.t, err)
 	ends(w.t, r, message.Usage{Input: cents})
 }
 
 // refuses returns why a call is refused.
-func (w *world) refuses(c spending.Call) *spending.RefusedError {
+func (w *world) refuses(c call) *spending.RefusedError {
 	w.t.Helper()
-	_, err := w.Begin(w.t.Context(), c)
+	_, err := begin(w.t, w.Ledger, c)
 	refused, ok := errors.AsType[*spending.RefusedError](err)
 	require.True(w.t, ok, "%v", err)
 	require.ErrorIs(w.t, err, hook.ErrBudget)
@@ -138,17 +188,17 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tt.limits)
-			turn := spending.NewTurn(tt.token, 0)
+			turn := turnOf(tt.token)
 			w.spends(turn, "/p", 100)
-			got := w.refuses(call(turn, "/p", request("m", 1, 1)))
+			got := w.refuses(call{turn, "/p", request("m", 1, 1)})
 			assert.Contains(t, got.Error(), tt.want)
 			assert.Equal(t, name, got.Limit)
 			assert.Equal(t, one, got.Spent)
 			assert.JSONEq(t, `{"limit":"`+name+`","currentCost":1,"maxCost":1}`, string(got.Figures()))
-			free, err := w.Begin(t.Context(), call(turn, "/p", request("free", 1, 1)))
+			free, err := begin(t, w.Ledger, call{turn, "/p", request("free", 1, 1)})
 			require.NoError(t, err, "a limit on money is none on a model that costs nothing")
 			ends(t, free, message.Usage{Input: 5})
-			w.refuses(call(turn, "/p", request("novel", 1, 1)))
+			w.refuses(call{turn, "/p", request("novel", 1, 1)})
 		})
 	}
 }
@@ -156,10 +206,10 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 func TestWhatIsReservedCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, spending.Limits{Day: hook.Dollar, Turn: 10 * hook.Dollar})
-	turn := spending.NewTurn("", 0)
-	running, err := w.Begin(t.Context(), call(turn, "/p", request("m", 10, 40))) // 30 cents of input, if it is written to a cache, and 80
+	turn := new(spending.Turn)
+	running, err := begin(t, w.Ledger, call{turn, "/p", request("m", 10, 40)}) // 30 cents of input, if it is written to a cache, and 80
 	require.NoError(t, err)
-	got := w.refuses(call(turn, "/p", request("m", 1, 1)))
+	got := w.refuses(call{turn, "/p", request("m", 1, 1)})
 	assert.Equal(t, "spending limit reached: $0.0000 spent and up to $1.1000 in use by requests that run (1), of $1.0000 for today in all projects; "+
 		"there may be room when these have ended; raise day in spending.Limits", got.Error())
 	assert.JSONEq(t, `{"limit":"day","currentCost":0,"reservedCost":1.1,"maxCost":1}`, string(got.Figures()))
@@ -167,22 +217,22 @@ func TestWhatIsReservedCounts(t *testing.T) {
 	w.spends(turn, "/q", 1)
 
 	w = newWorld(t, spending.Limits{Turn: hook.Dollar})
-	_, err = w.Begin(t.Context(), call(turn, "/p", request("m", 10, 0)))
+	_, err = begin(t, w.Ledger, call{turn, "/p", request("m", 10, 0)})
 	require.NoError(t, err)
-	assert.Equal(t, hook.Cost(30+2*spending.AssumedOutput)*hook.Dollar/100, w.refuses(call(turn, "/p", request("m", 1, 1))).Reserved, "without MaxTokens")
+	assert.Equal(t, hook.Cost(30+2*spending.AssumedOutput)*hook.Dollar/100, w.refuses(call{turn, "/p", request("m", 1, 1)}).Reserved, "without MaxTokens")
 }
 
 func TestADayEndsAtLocalMidnight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, spending.Limits{Day: hook.Dollar, Project: spending.Scope{Total: 3 * hook.Dollar}})
-	w.spends(spending.NewTurn("", 0), "/p", 100)
+	w.spends(new(spending.Turn), "/p", 100)
 	w.clock.set(w.clock.Now().Add(119 * time.Minute))
-	w.refuses(call(spending.NewTurn("", 0), "/p", request("m", 1, 1)))
+	w.refuses(call{new(spending.Turn), "/p", request("m", 1, 1)})
 	w.clock.set(w.clock.Now().Add(time.Minute))
-	w.spends(spending.NewTurn("", 0), "/p", 250)
+	w.spends(new(spending.Turn), "/p", 250)
 	w.clock.set(w.clock.Now().Add(24 * time.Hour))
-	assert.Equal(t, "project.total", w.refuses(call(spending.NewTurn("", 0), "/p", request("m", 1, 1))).Limit)
-	w.spends(spending.NewTurn("", 0), "/q", 1)
+	assert.Equal(t, "project.total", w.refuses(call{new(spending.Turn), "/p", request("m", 1, 1)}).Limit)
+	w.spends(new(spending.Turn), "/q", 1)
 	rows, err := w.store.Spent(t.Context(), store.SpendingFilter{})
 	require.NoError(t, err)
 	days := []string{rows[0].Day, rows[1].Day, rows[2].Day}
@@ -193,31 +243,31 @@ func TestTokensAreBoundedEachForItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, spending.Limits{Token: spending.Scope{Total: hook.Dollar}, Tokens: map[string]spending.Scope{"big": {Total: 2 * hook.Dollar}}})
 	for token, cents := range map[string]int64{"a": 100, "b": 100, "big": 200} {
-		w.spends(spending.NewTurn(token, 0), "/p", cents)
-		w.refuses(call(spending.NewTurn(token, 0), "/q", request("m", 1, 1)))
+		w.spends(turnOf(token), "/p", cents)
+		w.refuses(call{turnOf(token), "/q", request("m", 1, 1)})
 	}
-	w.spends(spending.NewTurn("", 0), "/p", 1000)
-	w.spends(spending.NewTurn("", 0), "/p", 1000)
-	w.spends(spending.NewTurn("c", 0), "/p", 1)
+	w.spends(new(spending.Turn), "/p", 1000)
+	w.spends(new(spending.Turn), "/p", 1000)
+	w.spends(turnOf("c"), "/p", 1)
 }
 
 func TestUnknownPrices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, spending.Limits{Day: hook.Dollar})
-	turn := spending.NewTurn("", 0)
+	turn := new(spending.Turn)
 	for i := range 3 {
-		r, err := w.Begin(t.Context(), call(turn, "/p", request("novel", 1, 1)))
+		r, err := begin(t, w.Ledger, call{turn, "/p", request("novel", 1, 1)})
 		require.NoError(t, err)
-		assert.Equal(t, i == 0, r.Warning() != "", "once a turn")
+		assert.Equal(t, i == 0, len(*r.told) == 1, "once a turn")
 		ends(t, r, message.Usage{Input: 1})
 	}
 	w = newWorld(t, spending.Limits{RefuseUnknown: true, Source: "config.yaml"})
 	assert.Equal(t, "there is no price for the model \"novel\", and config.yaml refuses such models; give it a price, or write `unknown: allow` there",
-		w.refuses(call(turn, "/p", request("novel", 1, 1))).Error())
+		w.refuses(call{turn, "/p", request("novel", 1, 1)}).Error())
 	w = newWorld(t, spending.Limits{})
-	r, err := w.Begin(t.Context(), call(turn, "/p", request("novel", 1, 1)))
+	r, err := begin(t, w.Ledger, call{turn, "/p", request("novel", 1, 1)})
 	require.NoError(t, err)
-	assert.Empty(t, r.Warning(), "there is no limit that does not see it")
+	assert.Empty(t, *r.told, "there is no limit that does not see it")
 }
 
 // Nothing that a server reports, and no name, breaks the sums or gets round a limit.
@@ -225,14 +275,14 @@ func TestFiguresThatCannotBe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, spending.Limits{Turn: hook.Dollar})
 	long := strings.Repeat("é", 300)
-	turn := spending.NewTurn(long, 0)
-	r, err := w.Begin(t.Context(), call(turn, long, &message.ModelRequest{Model: message.Model{Name: long, MaxTokens: math.MaxInt}}))
+	turn := turnOf(long)
+	r, err := begin(t, w.Ledger, call{turn, long, &message.ModelRequest{Model: message.Model{Name: long, MaxTokens: math.MaxInt}}})
 	require.NoError(t, err)
 	ends(t, r, message.Usage{Input: math.MinInt64, Output: math.MinInt64})
-	r, err = w.Begin(t.Context(), call(turn, long+"x", &message.ModelRequest{Model: message.Model{Name: long, MaxTokens: 1}}))
+	r, err = begin(t, w.Ledger, call{turn, long + "x", &message.ModelRequest{Model: message.Model{Name: long, MaxTokens: 1}}})
 	require.NoError(t, err, "a negative usage gives nothing back, and takes nothing")
 	ends(t, r, message.Usage{Input: math.MaxInt64, Output: math.MaxInt64, CacheWrite: math.MaxInt64})
-	assert.Positive(t, w.refuses(call(turn, long, request("m", 1, 1))).Spent)
+	assert.Positive(t, w.refuses(call{turn, long, request("m", 1, 1)}).Spent)
 	rows, err := w.store.Spent(t.Context(), store.SpendingFilter{})
 	require.NoError(t, err)
 	require.NotEmpty(t, rows)
@@ -274,22 +324,22 @@ func TestParallelTurns(t *testing.T) {
 			var worst hook.Cost
 			var wg sync.WaitGroup
 			for n := range 6 {
-				turn, project := spending.NewTurn("", 0), fmt.Sprintf("/%d", n%2)
+				turn, project := new(spending.Turn), fmt.Sprintf("/%d", n%2)
 				for worker := range 2 { // a turn and a child of it
 					rnd := rand.New(rand.NewPCG(seed, uint64(2*n+worker)))
 					wg.Go(func() {
 						for {
 							input, most := 1+rnd.IntN(20), 1+rnd.IntN(20)
-							r, err := ledgers[n%2].Begin(t.Context(), call(turn, project, request("m", input, most)))
-							if errors.Is(err, hook.ErrBudget) {
-								return
-							}
-							if !assert.NoError(t, err) {
-								return
-							}
 							u := message.Usage{Input: int64(input), Output: rnd.Int64N(int64(most) + 1)}
-							r.Note(&message.Chunk{Kind: message.ChunkFinish, Usage: u}, nil)
-							assert.NoError(t, r.End(t.Context()))
+							model := asked(func(yield func(message.Chunk, error) bool) {
+								yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop, Usage: u}, nil)
+							})
+							_, err := provider.Collect(ledgers[n%2].Stream(t.Context(), model, *request("m", input, most), spending.Caller{
+								Project: project, Turn: turn, Tell: func(text string) { assert.Fail(t, text) },
+							}))
+							if errors.Is(err, hook.ErrBudget) || !assert.NoError(t, err) {
+								return
+							}
 							cost, _ := price("m", u)
 							mu.Lock()
 							got["all"] += cost
@@ -327,12 +377,12 @@ func TestParallelTurns(t *testing.T) {
 func TestCallsOfAKilledProcess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, spending.Limits{Day: hook.Dollar})
-	turn := spending.NewTurn("", 0)
-	_, err := w.Begin(t.Context(), call(turn, "/p", request("m", 10, 200))) // and is never heard of again
+	turn := new(spending.Turn)
+	_, err := begin(t, w.Ledger, call{turn, "/p", request("m", 10, 200)}) // and is never heard of again
 	require.NoError(t, err)
 	w.clock.set(w.clock.Now().Add(20 * time.Minute))
 	again := ledgerOver(t, w.store, spending.Limits{Day: hook.Dollar}, w.clock.Now)
-	r, err := again.Begin(t.Context(), call(spending.NewTurn("", 0), "/p", request("m", 1, 1)))
+	r, err := begin(t, again, call{new(spending.Turn), "/p", request("m", 1, 1)})
 	require.NoError(t, err)
 	ends(t, r, message.Usage{Input: 1})
 	rows, err := w.store.Spent(t.Context(), store.SpendingFilter{})
@@ -344,38 +394,49 @@ func TestCallsOfAKilledProcess(t *testing.T) {
 
 func TestEstimates(t *testing.T) {
 	t.Parallel()
+	gone := &provider.Error{Class: message.FailureNetwork, Err: errors.New("gone")}
+	half, image := message.Chunk{Kind: message.ChunkText, Text: "12345678"}, message.Chunk{Kind: message.ChunkBlock, Block: &message.Block{Kind: message.BlockImage, Data: "AAAA"}}
 	for name, tt := range map[string]struct {
-		ends func(r *spending.Running)
-		want message.Usage
+		chunks []message.Chunk
+		err    error
+		cancel bool
+		want   message.Usage
 	}{
-		"no answer, cancelled": {func(*spending.Running) {}, message.Usage{Input: 10}},
-		"half an answer": {func(r *spending.Running) {
-			r.Note(&message.Chunk{Kind: message.ChunkText, Text: "12345678"}, nil)
-			r.Note(&message.Chunk{}, provider.ErrNoFinish)
-		}, message.Usage{Input: 10, Output: 2}},
-		"refused": {func(r *spending.Running) {
-			r.Note(&message.Chunk{}, &provider.Error{Class: message.FailureRateLimit, Err: errors.New("slow down")})
-		}, message.Usage{}},
+		"cancelled before an answer": {nil, context.Canceled, true, message.Usage{Input: 10}},
+		"cut off":                    {[]message.Chunk{half}, gone, false, message.Usage{Input: 10, Output: 2}},
+		"with media":                 {[]message.Chunk{half, image}, gone, false, message.Usage{Input: 10, Output: 1602}},
+		"refused":                    {nil, &provider.Error{Class: message.FailureRateLimit, Err: errors.New("slow down")}, false, message.Usage{}},
+		"not reached":                {nil, gone, false, message.Usage{}},
 	} {
-		w := newWorld(t, spending.Limits{Day: hook.Dollar})
-		r, err := w.Begin(t.Context(), call(spending.NewTurn("", 0), "/p", request("m", 10, 1)))
-		require.NoError(t, err, name)
-		tt.ends(r)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancelled := name != "refused"
-		if cancelled {
-			cancel()
-		}
-		require.NoError(t, r.End(ctx), name)
-		cancel()
-		rows, err := w.store.Spent(t.Context(), store.SpendingFilter{})
-		require.NoError(t, err)
-		if !cancelled {
-			assert.Empty(t, rows)
-			continue
-		}
-		require.Len(t, rows, 1, name)
-		assert.Equal(t, tt.want, rows[0].Usage, name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, spending.Limits{Day: hook.Dollar})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			model := asked(func(yield func(message.Chunk, error) bool) {
+				for _, c := range tt.chunks {
+					yield(c, nil)
+				}
+				if tt.cancel {
+					cancel()
+				}
+				yield(message.Chunk{}, tt.err)
+			})
+			for _, err := range w.Stream(ctx, model, *request("m", 10, 1), spending.Caller{Project: "/p", Turn: new(spending.Turn), Tell: func(text string) { assert.Fail(t, text) }}) {
+				if err != nil {
+					assert.ErrorIs(t, err, tt.err)
+				}
+			}
+			rows, err := w.store.Spent(t.Context(), store.SpendingFilter{})
+			require.NoError(t, err)
+			if tt.want == (message.Usage{}) {
+				assert.Empty(t, rows)
+				return
+			}
+			require.Len(t, rows, 1)
+			assert.Equal(t, tt.want, rows[0].Usage)
+			assert.EqualValues(t, 1, rows[0].Estimated)
+		})
 	}
 }
 

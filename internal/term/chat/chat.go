@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -283,8 +284,15 @@ func (c *Chat) send(ctx context.Context, text string) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
+	files, paths, err := attach.Mentioned(c.o.Paths.Root, text)
+	if err != nil {
+		return err
+	}
+	if len(paths) > 0 {
+		c.say("  · with " + strings.Join(paths, ", "))
+	}
 	return c.turn(ctx, func(ctx context.Context, o *runtime.TurnOptions) (*runtime.Turn, error) {
-		return c.o.App.Start(ctx, c.conv, message.TextInput(text), o)
+		return c.o.App.Start(ctx, c.conv, attach.Input(text, files), o)
 	})
 }
 

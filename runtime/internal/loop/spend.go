@@ -13,32 +13,22 @@ import (
 // requestModel makes one request to the provider. Every request passes here, whoever makes it,
 // so that none escapes a limit or the accounts. It is safe for concurrent use.
 func (t *Turn) requestModel(ctx context.Context, req message.ModelRequest) message.ModelStream {
-	if !t.env.Spending.Counts() {
+	ledger := t.env.Spending
+	if !ledger.Counts() {
 		return t.env.Provider.Stream(ctx, req)
 	}
-	return func(yield func(message.Chunk, error) bool) {
-		running, err := t.env.Spending.Begin(ctx, spending.Call{
-			Project: t.env.Project, Agent: t.answering.Name, Turn: t.root().money, Request: &req,
-		})
-		if err != nil {
-			yield(message.Chunk{}, err)
-			return
-		}
-		if text := running.Warning(); text != "" {
-			t.emitDiagnostic(text)
-		}
-		defer func() { // also if the provider panics
-			if err := running.End(ctx); err != nil {
-				t.emitDiagnostic(err.Error())
-			}
-		}()
-		for chunk, err := range t.env.Provider.Stream(ctx, req) {
-			running.Note(&chunk, err)
-			if !yield(chunk, err) {
-				return
-			}
-		}
+	return ledger.Stream(ctx, t.env.Provider, req, spending.Caller{
+		Project: t.env.Project, Agent: t.answering.Name, Turn: t.account(), Tell: t.emitDiagnostic,
+	})
+}
+
+// account is what the turn of the user has spent.
+func (t *Turn) account() *spending.Turn {
+	root := t.root()
+	if root.payer != nil {
+		return root.payer
 	}
+	return &root.money
 }
 
 // emitDiagnostic emits a remark about a request, which may run on any goroutine.

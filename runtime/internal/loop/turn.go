@@ -12,7 +12,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/provider"
-	"github.com/grapnel-go/grapnel/runtime/spending"
 )
 
 // DefaultSteps is the limit of steps for agents that set none.
@@ -50,7 +49,7 @@ func (t *Turn) runForUser() hook.TurnOutcome {
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	t.setModel(t.job.input.Model)
-	t.money = spending.NewTurn(t.job.input.Token, 0)
+	t.money.Resume(t.job.input.Token, 0)
 	return t.run(t.job.input.Message, t.job.input.Observe)
 }
 
@@ -71,7 +70,7 @@ func (t *Turn) setModel(m message.Model) {
 // newTurn returns a turn that the conversation's own agent answers.
 func (th *Thread) newTurn(ctx context.Context, h *Handle) *Turn {
 	a := th.Agent
-	t := &Turn{ledger: &ledger{money: new(spending.Turn)}}
+	t := &Turn{ledger: new(ledger)}
 	t.identity = identity{env: th.Env, thread: th, handle: h, id: th.Env.NewID(), started: th.Env.Now()}
 	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}

@@ -43,7 +43,9 @@ type ledger struct {
 	// turn counts.
 	children atomic.Int64
 	// money is what the turn and its descendants spend. Only that of the root turn counts.
-	money *spending.Turn
+	money spending.Turn
+	// payer has it instead, for a Requester within a turn.
+	payer *spending.Turn
 
 	mu    sync.Mutex
 	usage message.Usage

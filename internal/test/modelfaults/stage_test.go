@@ -88,13 +88,13 @@ type stage struct {
 	agent  *runtime.Agent
 }
 
-func newStage(t *testing.T, h hook.Hook, r *reader, p provider.Provider) *stage {
+func newStage(t *testing.T, h hook.Hook, r *reader, p provider.Provider, model string) *stage {
 	t.Helper()
 	s := &stage{reader: r, store: mem.New(nil)}
 	s.rt = runtime.New(h, p, &runtime.Options{Store: s.store})
 	require.NoError(t, s.rt.Open(t.Context()))
 	var err error
-	s.agent, err = s.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}})
+	s.agent, err = s.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: message.Model{Name: model}})
 	require.NoError(t, err)
 	return s
 }

@@ -41,7 +41,9 @@ func dialects() []dialect {
 }
 
 func openChat(s providertest.Server) provider.Provider {
-	return openai.New(&openai.Options{BaseURL: s.URL + "/v1", Client: s.Client(), FirstByteTimeout: headTime, IdleTimeout: idleTime})
+	return openai.New(&openai.Options{
+		BaseURL: s.URL + "/v1", Network: provider.Network{Client: s.Client(), FirstByteTimeout: headTime, IdleTimeout: idleTime},
+	})
 }
 
 func checkChat(_ string, body []byte) *strictwire.Refusal { return strictwire.CheckOpenAI(body) }

@@ -12,6 +12,6 @@ import (
 func TestConformanceOfChat(t *testing.T) {
 	t.Parallel()
 	providertest.Run(t, testwires.Chat(func(s providertest.Server) provider.Provider {
-		return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: s.Key, Client: s.Client()})
+		return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: s.Key, Network: provider.Network{Client: s.Client()}})
 	}))
 }

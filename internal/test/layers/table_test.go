@@ -82,7 +82,7 @@ var layers = []layer{
 	{pkgs: "runtime/internal/toolrun", may: []string{"hook", "composite", "runtime/internal/abandoned", "runtime/internal/keyed"}, outside: []string{"github.com/sourcegraph/conc"},
 		reason: "runs tool calls without a runtime: its tests need none"},
 	{pkgs: "runtime/provider", may: []string{"hook"}, reason: "an interface that adapters outside implement"},
-	{pkgs: "runtime/provider/providertest", may: []string{"hook", "runtime/provider"},
+	{pkgs: "runtime/provider/providertest/...", may: []string{"hook", "runtime/provider", "runtime/provider/providertest/..."},
 		reason: "used by the tests of every adapter, also by those of other modules"},
 	{pkgs: "runtime/provider/catalog", may: []string{"hook/message"}, reason: "data about models, for adapters and for programs: whoever reads it links no library"},
 	{pkgs: "runtime/provider/internal/wire", may: []string{"hook", "runtime/provider"}, outside: []string{"github.com/go-json-experiment/json"},

@@ -63,6 +63,11 @@ func (a *messagesAnswer) piece(p providertest.Piece) {
 		a.open("thinking", object{"thinking": "", "signature": ""})
 		a.delta(object{"type": "thinking_delta", "thinking": p.Text})
 	case providertest.PieceSignature:
+		if a.kind != "thinking" {
+			a.open("redacted_thinking", object{"data": p.Text})
+			a.close()
+			return
+		}
 		a.delta(object{"type": "signature_delta", "signature": p.Text})
 		a.close()
 	case providertest.PieceCall:

@@ -60,8 +60,10 @@ func (a *responsesAnswer) json(i *responsesItem, done bool) object {
 	switch i.kind {
 	case "reasoning":
 		v := object{"id": i.id, "type": i.kind, "summary": []any{}, "encrypted_content": "bm90IHRoZSBvbmUgdG8gc2VuZCBiYWNr"}
-		if done {
+		if done && i.text.Len() > 0 {
 			v["summary"] = []any{object{"type": "summary_text", "text": i.text.String()}}
+		}
+		if done {
 			v["encrypted_content"] = i.signature
 		}
 		return v
@@ -86,8 +88,8 @@ func (a *responsesAnswer) add(kind, prefix string, call providertest.Piece) *res
 	return i
 }
 
-// begin makes an item of the kind the open one.
-func (a *responsesAnswer) begin(kind, prefix string) {
+// begin makes an item of the kind the open one; hidden: it has no text.
+func (a *responsesAnswer) begin(kind, prefix string, hidden bool) {
 	if a.open != nil && a.open.kind == kind {
 		return
 	}
@@ -97,6 +99,9 @@ func (a *responsesAnswer) begin(kind, prefix string) {
 	case "message":
 		a.event("response.content_part.added", a.of(a.open, object{"content_index": 0, "part": a.part("")}))
 	case "reasoning":
+		if hidden {
+			return
+		}
 		a.event("response.reasoning_summary_part.added", a.of(a.open, object{"summary_index": 0, "part": object{"type": "summary_text", "text": ""}}))
 	}
 }
@@ -113,6 +118,7 @@ func (a *responsesAnswer) done(i *responsesItem) {
 	switch {
 	case i.kind == "function_call":
 		a.event("response.function_call_arguments.done", a.of(i, object{"arguments": text, "name": i.call.Tool}))
+	case i.kind == "reasoning" && text == "":
 	case i.kind == "reasoning":
 		a.event("response.reasoning_summary_text.done", a.of(i, object{"summary_index": 0, "text": text}))
 		a.event("response.reasoning_summary_part.done", a.of(i, object{"summary_index": 0, "part": object{"type": "summary_text", "text": text}}))
@@ -134,7 +140,7 @@ func (a *responsesAnswer) done(i *responsesItem) {
 func (a *responsesAnswer) piece(p providertest.Piece) {
 	switch p.Kind {
 	case providertest.PieceText:
-		a.begin("message", "msg")
+		a.begin("message", "msg", false)
 		a.open.text.WriteString(p.Text)
 		if a.refuses {
 			a.event("response.refusal.delta", a.of(a.open, object{"content_index": 0, "delta": p.Text}))
@@ -142,10 +148,11 @@ func (a *responsesAnswer) piece(p providertest.Piece) {
 			a.event("response.output_text.delta", a.of(a.open, object{"content_index": 0, "delta": p.Text, "logprobs": []any{}}))
 		}
 	case providertest.PieceReasoning:
-		a.begin("reasoning", "rs")
+		a.begin("reasoning", "rs", false)
 		a.open.text.WriteString(p.Text)
 		a.event("response.reasoning_summary_text.delta", a.of(a.open, object{"summary_index": 0, "delta": p.Text}))
 	case providertest.PieceSignature:
+		a.begin("reasoning", "rs", true)
 		a.open.signature = p.Text
 	case providertest.PieceCall:
 		a.close()

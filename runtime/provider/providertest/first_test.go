@@ -14,12 +14,12 @@ import (
 )
 
 // First asks a server that answers with one JSON object per line.
-func First(url string) provider.Func {
+func First(url string, client *http.Client) provider.Func {
 	return func(ctx context.Context, req message.ModelRequest) message.ModelStream {
 		return func(yield func(message.Chunk, error) bool) {
 			body, _ := json.Marshal(map[string]any{"model": req.Model, "system": req.System, "messages": req.Messages})
 			post, _ := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-			resp, err := http.DefaultClient.Do(post)
+			resp, err := client.Do(post)
 			if err != nil {
 				yield(message.Chunk{}, err)
 				return
@@ -50,10 +50,9 @@ func ExampleRun_first() {
 		fmt.Fprintln(w, `{"finish":"stop"}`)
 	}))
 	defer server.Close()
-	reply, err := provider.Collect(First(server.URL).Stream(context.Background(), message.ModelRequest{
+	reply, err := provider.Collect(First(server.URL, server.Client()).Stream(context.Background(), message.ModelRequest{
 		Model: message.Model{Name: "small"}, Messages: message.MessagesOf(message.UserText("Hello.")),
 	}))
 	fmt.Println(reply.Text(), err)
-	http.DefaultClient.CloseIdleConnections()
 	// Output: Good morning. <nil>
 }

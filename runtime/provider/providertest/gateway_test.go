@@ -52,7 +52,7 @@ func stream(ctx context.Context, url, key string, client *http.Client, req messa
 		return err
 	}
 	defer resp.Body.Close()
-	lines, ids := json.NewDecoder(resp.Body), map[string]bool{}
+	lines, a := json.NewDecoder(resp.Body), answer{ids: map[string]bool{}}
 	for {
 		var l line
 		switch err := lines.Decode(&l); {
@@ -65,7 +65,7 @@ func stream(ctx context.Context, url, key string, client *http.Client, req messa
 		case err != nil:
 			return fmt.Errorf("gateway: %w", err)
 		}
-		for _, c := range l.chunks(ids) {
+		for _, c := range a.chunks(&l) {
 			if !yield(c) || c.Kind == message.ChunkFinish {
 				return nil
 			}
@@ -110,23 +110,35 @@ type line struct {
 	}
 }
 
-// chunks returns what the line says. A call without an id, or with that of another one, gets
-// an id of its own.
-func (l *line) chunks(ids map[string]bool) (out []message.Chunk) {
+// answer is what has come of an answer: the ids of its calls, and whether reasoning came last.
+type answer struct {
+	ids       map[string]bool
+	reasoning bool
+}
+
+// chunks returns what a line says. A call without an id, or with that of another one, gets an
+// id of its own. A signature without reasoning stands for reasoning that is not shown.
+func (a *answer) chunks(l *line) (out []message.Chunk) {
 	if l.Text != "" {
 		out = append(out, message.Chunk{Kind: message.ChunkText, Text: l.Text})
 	}
 	if l.Reasoning != "" {
 		out = append(out, message.Chunk{Kind: message.ChunkReasoning, Text: l.Reasoning})
 	}
-	if l.Signature != "" {
-		out = append(out, message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(wireName, l.Signature)})
+	meta := provider.Meta(wireName, l.Signature)
+	switch {
+	case l.Signature == "":
+	case a.reasoning:
+		out = append(out, message.Chunk{Kind: message.ChunkMeta, Meta: meta})
+	default:
+		out = append(out, message.Chunk{Kind: message.ChunkBlock, Block: &message.Block{Kind: message.BlockReasoning, Meta: meta}})
 	}
+	a.reasoning = l.Reasoning != ""
 	if c := l.Call; c != nil {
-		for n := 0; c.ID == "" || ids[c.ID]; n++ {
+		for n := 0; c.ID == "" || a.ids[c.ID]; n++ {
 			c.ID = fmt.Sprintf("call_%d_%d", c.Index, n)
 		}
-		ids[c.ID] = true
+		a.ids[c.ID] = true
 		out = append(out, message.Chunk{Kind: message.ChunkCallStart, Index: c.Index, CallID: c.ID, Tool: c.Tool})
 	}
 	if l.Args != nil {

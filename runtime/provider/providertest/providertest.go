@@ -101,7 +101,7 @@ type PieceKind string
 const (
 	PieceText      PieceKind = "text"      // Text
 	PieceReasoning PieceKind = "reasoning" // Text
-	PieceSignature PieceKind = "signature" // Text: what has to go back with the reasoning before it, in base64
+	PieceSignature PieceKind = "signature" // Text, in base64: it has to go back with the reasoning before it, or in place of reasoning that is not shown
 	PieceCall      PieceKind = "call"      // Call, ID, Tool: a call begins
 	PieceArguments PieceKind = "arguments" // Call, Text: the next piece of its arguments
 )

@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/providertest/internal/body"
 )
 
 // cancelled asks a server that at last says nothing more, and cancels when it does.
@@ -207,7 +208,7 @@ func checkConcurrent(p *probe) {
 		case <-all:
 		case <-timer.C:
 		}
-		_, name, _ := strings.Cut(texts(r.body), "kit-turn-")
+		_, name, _ := strings.Cut(body.Texts(r.body), "kit-turn-")
 		name, _, _ = strings.Cut(name, "-end")
 		a := hello()
 		a.Pieces = text(name, "/", name)

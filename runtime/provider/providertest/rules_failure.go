@@ -16,11 +16,11 @@ import (
 func (p *probe) cuts(f func(at int, behind bool, o outcome)) {
 	w := p.wire
 	s := p.stream(w.long())
-	body, finish := s.whole(), s.size(s.Finish)
+	sent, finish := s.whole(), s.size(s.Finish)
 	m, pieces := p.pieced()
 	ends := []error{io.EOF, io.ErrUnexpectedEOF, errReset}
-	for at := range len(body) {
-		pieces(body[:at])
+	for at := range len(sent) {
+		pieces(sent[:at])
 		p.end = ends[at%len(ends)]
 		f(at, at >= finish, p.ask(p.ctx, m, w.greets()))
 	}

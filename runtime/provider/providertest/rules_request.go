@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/providertest/internal/body"
 )
 
 // sends returns the only request that the adapter makes of req, or the error instead.
@@ -37,7 +38,7 @@ func checkRequest(p *probe) {
 		p.failf("an ordinary request is not made: %v", err)
 		return
 	}
-	all := texts(got.body)
+	all := body.Texts(got.body)
 	want := []string{saidSystem, saidUser, saidModel, saidLast}
 	if !w.Lacks.Tools {
 		want = append(want, saidArgs, saidResult, saidFailure, saidTool, saidSchema, toolLook, toolRead, "now")
@@ -53,8 +54,11 @@ func checkRequest(p *probe) {
 	if w.Lacks.Tools {
 		req := w.greets()
 		req.Tools = tools()
-		if _, err := p.sends(req); err == nil || !refused(err) {
-			p.failf("a request with tools, which the wire lacks, does not fail with the class request: %v", err)
+		switch _, err := p.sends(req); {
+		case err == nil:
+			p.failf("a request with tools, which the wire lacks, is made without a failure")
+		case !refused(err):
+			p.failf("a request with tools, which the wire lacks, fails with another class than request: %v", err)
 		}
 	}
 }
@@ -73,7 +77,7 @@ func checkUnchanged(p *probe) {
 	before := look()
 	p.exchange(w.streams(p.stream(w.long()).Events...), req)
 	if after := look(); after != before {
-		p.failf("the request is changed: %s", apart(before, after))
+		p.failf("the request is changed: %s", body.Apart(before, after))
 	}
 }
 
@@ -83,7 +87,7 @@ func checkSame(p *probe) {
 	for range 6 {
 		again, _ := p.sends(w.asks(w.history()...))
 		if err == nil && again.body != first.body {
-			p.failf("the same request has other bytes: %s", apart(first.body, again.body))
+			p.failf("the same request has other bytes: %s", body.Apart(first.body, again.body))
 			return
 		}
 	}
@@ -112,16 +116,16 @@ func checkPrefix(p *probe) {
 	asked := s.asked()
 	before := ""
 	for i, r := range asked {
-		body, err := plain(r.body, w.Marks)
+		this, err := body.Plain(r.body, w.Marks)
 		if err != nil {
-			body = r.body // it is no JSON
+			this = r.body // it is no JSON
 		}
 		if i > 0 {
-			if wrong := grows(before, body); wrong != "" {
+			if wrong := body.Grows(before, this); wrong != "" {
 				p.failf("request %d of %d of a conversation: %s", i+1, len(asked), wrong)
 			}
 		}
-		before = body
+		before = this
 	}
 }
 
@@ -185,7 +189,7 @@ func checkSettings(p *probe) {
 }
 
 // seen is all that a server reads in a request.
-func seen(r request) string { return texts(r.body) + r.url + headers(r.header) }
+func seen(r request) string { return body.Texts(r.body) + r.url + headers(r.header) }
 
 // media are blocks with data that the kit looks for. They are small and real enough for
 // adapters that look inside.
@@ -221,19 +225,19 @@ func checkMedia(p *probe) {
 			switch {
 			case err != nil && !refused(err):
 				p.failf("%s %s fails with another class than request: %v", what, where, err)
-			case err == nil && !strings.Contains(texts(got.body), word):
+			case err == nil && !strings.Contains(body.Texts(got.body), word):
 				p.failf("%s %s is left out of the request, which does not fail", what, where)
 			}
 		}
 	}
 }
 
-// replied returns the reply to a long answer and the conversation that goes on from it.
-func (p *probe) replied() (message.ModelReply, []message.Message, bool) {
+// replied returns the reply to an answer and the conversation that goes on from it.
+func (p *probe) replied(a Answer) (message.ModelReply, []message.Message, bool) {
 	w := p.wire
-	o, _ := p.exchange(w.streams(p.stream(w.long()).Events...), w.greets())
+	o, _ := p.exchange(w.streams(p.stream(a).Events...), w.greets())
 	if !o.whole() {
-		return o.reply, nil, false // the rule "answer-whole" reports it
+		return o.reply, nil, false
 	}
 	out := []message.Message{message.UserText("Hello."), says(o.reply.Content.Slice()...)}
 	for _, call := range o.reply.Calls() {
@@ -245,34 +249,40 @@ func (p *probe) replied() (message.ModelReply, []message.Message, bool) {
 	return o.reply, out, true
 }
 
+// checkReplay looks at reasoning that is shown and at reasoning of which only the signature
+// is.
 func checkReplay(p *probe) {
 	w := p.wire
-	if w.Lacks.Reasoning || w.Lacks.Signatures {
+	if w.Lacks.Reasoning || w.Lacks.Signatures || w.Lacks.Tools {
 		return
 	}
-	_, history, ok := p.replied()
-	if !ok {
-		return
-	}
-	got, err := p.sends(w.asks(history...))
-	if err != nil {
-		p.failf("the request behind signed reasoning is not made: %v", err)
-		return
-	}
-	all := texts(got.body)
-	if n := strings.Count(all, signature()); n != 1 {
-		p.failf("the signature of the reasoning is %d times in the next request, not once", n)
-		return
-	}
-	if strings.Index(got.body, signature()) > strings.Index(got.body, saidResult) {
-		p.failf("the signature stands behind the result of the call that followed it")
+	hidden := Answer{Finish: message.FinishTools, Usage: w.counts()}
+	hidden.Pieces = append([]Piece{{Kind: PieceSignature, Text: signature()}}, call(0, "call_1", toolLook, `{"at":"x"}`)...)
+	for what, a := range map[string]Answer{"reasoning": w.long(), "reasoning without a text": hidden} {
+		_, history, ok := p.replied(a)
+		if !ok {
+			p.failf("signed %s is no reply", what)
+			continue
+		}
+		got, err := p.sends(w.asks(history...))
+		if err != nil {
+			p.failf("the request behind signed %s is not made: %v", what, err)
+			continue
+		}
+		if n := strings.Count(body.Texts(got.body), signature()); n != 1 {
+			p.failf("the signature of %s is %d times in the next request, not once", what, n)
+			continue
+		}
+		if strings.Index(got.body, signature()) > strings.Index(got.body, saidResult) {
+			p.failf("the signature of %s stands behind the result of the call that followed it", what)
+		}
 	}
 }
 
 func checkOwnMeta(p *probe) {
-	reply, _, ok := p.replied()
+	reply, _, ok := p.replied(p.wire.long())
 	if !ok {
-		return
+		return // the rule "answer-whole" reports it
 	}
 	for _, b := range reply.Content.All() {
 		if b.Meta == "" {
@@ -311,7 +321,7 @@ func checkForeignMeta(p *probe) {
 		p.failf("the request behind another vendor's reasoning is not made: %v", err)
 		return
 	}
-	all := texts(got.body)
+	all := body.Texts(got.body)
 	for _, word := range []string{reasoning, secret, "kit-foreign-item", "kit-other-vendor"} {
 		if strings.Contains(all, word) {
 			p.failf("%s of another vendor is sent", word)
@@ -356,6 +366,6 @@ func checkForeignIDs(p *probe) {
 	}
 	again, _ := p.sends(w.asks(history...))
 	if again.body != got.body {
-		p.failf("the ids of other vendors become others with every request: %s", apart(got.body, again.body))
+		p.failf("the ids of other vendors become others with every request: %s", body.Apart(got.body, again.body))
 	}
 }

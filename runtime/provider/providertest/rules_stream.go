@@ -110,9 +110,9 @@ func checkOrder(p *probe) {
 // "answer-whole" reports another one.
 func checkSplits(p *probe) {
 	w := p.wire
-	body := p.stream(w.long()).whole()
+	sent := p.stream(w.long()).whole()
 	m, pieces := p.pieced()
-	pieces(body)
+	pieces(sent)
 	want := p.ask(p.ctx, m, w.greets())
 	try := func(how string, parts ...string) {
 		pieces(parts...)
@@ -131,14 +131,14 @@ func checkSplits(p *probe) {
 	if !want.whole() {
 		return
 	}
-	try("byte by byte", strings.Split(body, "")...)
+	try("byte by byte", strings.Split(sent, "")...)
 	var single []string
-	for i := range len(body) {
-		single = append(single, body[i:i+1])
+	for i := range len(sent) {
+		single = append(single, sent[i:i+1])
 	}
 	try("with single bytes of characters", single...)
-	for at := 1; at < len(body); at++ {
-		try(fmt.Sprintf("cut in two at byte %d", at), body[:at], body[at:])
+	for at := 1; at < len(sent); at++ {
+		try(fmt.Sprintf("cut in two at byte %d", at), sent[:at], sent[at:])
 	}
 }
 

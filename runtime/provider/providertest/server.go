@@ -45,7 +45,7 @@ type server struct {
 
 	mu       sync.Mutex
 	requests []request
-	bodies   []*body
+	bodies   []*sending
 	// waiting gets a value, if there is room, whenever a request waits for something that
 	// does not come.
 	waiting chan struct{}
@@ -65,10 +65,10 @@ func (s *server) asked() []request {
 }
 
 // sent returns the bodies so far.
-func (s *server) sent() []*body {
+func (s *server) sent() []*sending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]*body(nil), s.bodies...)
+	return append([]*sending(nil), s.bodies...)
 }
 
 // forget drops what was asked and sent so far.
@@ -108,7 +108,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, errReset
 		}
 	}
-	b := &body{ctx: req.Context(), reply: r, server: s, closed: make(chan struct{})}
+	b := &sending{ctx: req.Context(), reply: r, server: s, closed: make(chan struct{})}
 	b.pieces = append([]string(nil), r.pieces...)
 	s.mu.Lock()
 	s.bodies = append(s.bodies, b)
@@ -126,8 +126,8 @@ func (s *server) wait() {
 	}
 }
 
-// body is the body of a response.
-type body struct {
+// sending is the body of a response.
+type sending struct {
 	reply
 	ctx    context.Context
 	server *server
@@ -136,7 +136,7 @@ type body struct {
 }
 
 // Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
+func (b *sending) Read(p []byte) (int, error) {
 	select {
 	case <-b.closed:
 		return 0, http.ErrBodyReadAfterClose
@@ -168,7 +168,7 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (b *body) Close() error {
+func (b *sending) Close() error {
 	b.once.Do(func() { close(b.closed) })
 	return nil
 }

@@ -2,7 +2,6 @@ package providertest_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"regexp"

@@ -200,7 +200,7 @@ func refusals(ctx context.Context, history []message.Message) (out []string) {
 			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 		}
 	})
-	req := message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(history...).Append(message.UserText("go on")), Tools: message.NewToolSet((*reader)(nil).Schema())}
+	req := message.ModelRequest{Model: message.Model{Name: "gpt-4.1"}, Messages: message.MessagesOf(history...).Append(message.UserText("go on")), Tools: message.NewToolSet((*reader)(nil).Schema())}
 	for _, open := range []func(provider.Provider) *strictwire.Server{strictwire.OpenAI, strictwire.Anthropic} {
 		if _, err := provider.Collect(open(quiet).Stream(ctx, req)); err != nil {
 			out = append(out, "what is kept is refused: "+err.Error())

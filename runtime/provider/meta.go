@@ -1,32 +1,36 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Meta returns the metadata of a block for the wire with that name: v as the only member of
-// an object. Only [MetaFor] with the same name reads it again, so what one vendor has signed
-// is never sent to another. It returns "" if v has no JSON form.
+// Meta returns the Meta of a block that the adapter of the wire writes: {"wire": v}. The
+// key keeps what one vendor signed from another one: MetaFor returns only its own wire's
+// value. A v that has no JSON gives "".
 func Meta(wire string, v any) message.JSON {
-	data, err := json.Marshal(map[string]any{wire: v})
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(map[string]any{wire: v}) != nil {
 		return ""
 	}
-	return message.JSON(data)
+	return message.JSON(bytes.TrimSpace(b.Bytes()))
 }
 
-// MetaFor reads the metadata that the wire wrote into v. It returns false if another wire
-// wrote it, or nobody.
+// MetaFor reads into v, a pointer, what the wire has written into the Meta of a block. It
+// reports false, and v may be half filled, if the wire wrote nothing or something else
+// than a v.
 func MetaFor(wire string, meta message.JSON, v any) bool {
 	if meta == "" {
 		return false
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(meta), &members) != nil {
+	var wires map[string]json.RawMessage
+	if json.Unmarshal([]byte(meta), &wires) != nil {
 		return false
 	}
-	own, ok := members[wire]
+	own, ok := wires[wire]
 	return ok && json.Unmarshal(own, v) == nil
 }

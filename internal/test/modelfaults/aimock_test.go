@@ -73,7 +73,7 @@ func newGame(t *testing.T, aimock string, faults []string, wrap func(provider.Pr
 	r, server := newRelay(t, aimock, faults...)
 	tr := &http.Transport{MaxIdleConnsPerHost: players}
 	t.Cleanup(tr.CloseIdleConnections)
-	var p provider.Provider = openai.New(&openai.Options{BaseURL: server.URL + "/v1", Client: &http.Client{Transport: tr}})
+	var p provider.Provider = openai.New(&openai.Options{BaseURL: server.URL + "/v1", Network: provider.Network{Client: &http.Client{Transport: tr}}})
 	if wrap != nil {
 		p = wrap(p)
 	}

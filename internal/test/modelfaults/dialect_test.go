@@ -49,7 +49,7 @@ type modelCall struct {
 
 func openAI(rt http.RoundTripper) provider.Provider {
 	return openai.New(&openai.Options{
-		BaseURL: "http://model.test/v1", Client: &http.Client{Transport: rt}, FirstByteTimeout: headTime, IdleTimeout: idleTime,
+		BaseURL: "http://model.test/v1", Network: provider.Network{Client: &http.Client{Transport: rt}, FirstByteTimeout: headTime, IdleTimeout: idleTime},
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // Error is the error of a stream that Anthropic's server has refused. The other
-// server's is openai.Error.
+// server's is provider.ServerError.
 type Error struct{ Refusal }
 
 // Error returns one line: the status, and what the vendor says.
@@ -57,7 +57,7 @@ var _ provider.Provider = (*Server)(nil)
 func OpenAI(inner provider.Provider) *Server {
 	s := &Server{inner: inner}
 	adapter := openai.New(&openai.Options{
-		APIKey: "strictwire", Model: "gpt", Client: &http.Client{Transport: transport{s}}, FirstByteTimeout: -1, IdleTimeout: -1,
+		APIKey: "strictwire", Model: "gpt", Network: provider.Network{Client: &http.Client{Transport: transport{s}}, FirstByteTimeout: -1, IdleTimeout: -1},
 	})
 	s.ask = func(ctx context.Context, req message.ModelRequest) error {
 		for _, err := range adapter.Stream(ctx, req) {

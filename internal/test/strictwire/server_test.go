@@ -18,7 +18,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime/provider"
-	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
 
 // says is a model that says one thing.
@@ -97,7 +96,7 @@ func TestABadRequestIsRefusedInTheVendorsWords(t *testing.T) {
 
 	s := strictwire.OpenAI(inner)
 	_, err := provider.Collect(s.Stream(t.Context(), bad))
-	var of *openai.Error
+	var of *provider.ServerError
 	require.ErrorAs(t, err, &of)
 	assert.Equal(t, "openai: 400 Bad Request: invalid_request_error: An assistant message with 'tool_calls' must be followed by tool messages "+
 		"responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: 1", err.Error())

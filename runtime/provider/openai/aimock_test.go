@@ -50,7 +50,7 @@ func over(t *testing.T, url string, header http.Header) *openai.Provider {
 	t.Helper()
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
-	return openai.New(&openai.Options{BaseURL: url + "/v1", APIKey: canary, Header: header, Client: &http.Client{Transport: tr}})
+	return openai.New(&openai.Options{BaseURL: url + "/v1", APIKey: canary, Network: provider.Network{Header: header, Client: &http.Client{Transport: tr}}})
 }
 
 func TestTurnsAgainstAimock(t *testing.T) {
@@ -76,9 +76,9 @@ func TestTurnsAgainstAimock(t *testing.T) {
 		t.Parallel()
 		w := start(t, over(t, url, nil))
 		_, err := w.send("refused")
-		var e *openai.Error
+		var e *provider.ServerError
 		require.ErrorAs(t, err, &e)
-		assert.Equal(t, openai.Error{Status: 503, Code: "overloaded", Type: "server_error", Message: "The model is overloaded"}, *e)
+		assert.Equal(t, provider.ServerError{Vendor: "openai", Status: 503, Code: "overloaded", Type: "server_error", Message: "The model is overloaded"}, *e)
 	})
 	for _, line := range []string{"cut short", "cut in arguments"} {
 		t.Run(line, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestTurnsAgainstAimock(t *testing.T) {
 	t.Run("nothing to say", func(t *testing.T) {
 		t.Parallel()
 		_, err := provider.Collect(over(t, url, nil).Stream(t.Context(), message.ModelRequest{Model: message.Model{Name: "gpt-5"}, Messages: message.MessagesOf(message.UserText("who are you?"))}))
-		var e *openai.Error
+		var e *provider.ServerError
 		require.ErrorAs(t, err, &e)
 	})
 }
@@ -135,7 +135,7 @@ func TestChaosOfAimock(t *testing.T) {
 			assert.EqualError(t, err, "openai: 500 Internal Server Error: chaos_drop: Chaos: request dropped")
 		},
 		"ratelimit": func(t *testing.T, err error) {
-			var e *openai.Error
+			var e *provider.ServerError
 			require.ErrorAs(t, err, &e)
 			assert.Equal(t, 429, e.Status)
 			assert.Equal(t, time.Second, e.RetryAfter)
@@ -153,7 +153,7 @@ func TestChaosOfAimock(t *testing.T) {
 			t.Parallel()
 			tr := &http.Transport{}
 			t.Cleanup(tr.CloseIdleConnections)
-			w := start(t, openai.New(&openai.Options{BaseURL: url + "/v1", Client: &http.Client{Transport: &flaky{next: tr, header: "X-Aimock-Chaos-" + name}}}))
+			w := start(t, openai.New(&openai.Options{BaseURL: url + "/v1", Network: provider.Network{Client: &http.Client{Transport: &flaky{next: tr, header: "X-Aimock-Chaos-" + name}}}}))
 			_, err := w.send("two tools, please")
 			check(t, err)
 			unharmed(t, w, "two tools, please")

@@ -4,27 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"time"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/estimate"
 	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime/provider"
-)
-
-const (
-	// afterFinish is how long to wait for the usage after the finish. Then the stream
-	// counts as ended.
-	afterFinish = 5 * time.Second
-	// afterDone is how long to wait for the end of a finished response, so that its
-	// connection can serve the next request.
-	afterDone = 50 * time.Millisecond
+	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
 // answer is one request and its stream.
@@ -37,7 +27,7 @@ type answer struct {
 	// sent the bytes passed on.
 	text, messages, sent int
 
-	events *sse.Reader
+	stream *wire.Stream
 	// json reads the chunk from data.
 	json  jsontext.Decoder
 	data  bytes.Buffer
@@ -51,46 +41,28 @@ type answer struct {
 	counted bool
 }
 
-func (a *answer) run(parent context.Context, req message.ModelRequest) error {
+func (a *answer) run(ctx context.Context, req message.ModelRequest) error {
 	p := a.p
 	if p.err != nil {
 		return p.err
 	}
 	body, text, err := p.encode(req)
 	if err != nil {
-		return faulty(message.FailureRequest, err)
+		return p.s.Refuse("%w", err)
 	}
 	a.text, a.messages = text, req.Messages.Len()
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	w := &watch{cancel: func() { cancel(ErrTimeout) }}
-	defer w.stop()
-	w.start(p.o.FirstByteTimeout)
-	resp, err := p.post(ctx, body)
-	w.stop()
-	if err != nil {
-		return p.ended(ctx, parent, err, fmt.Sprintf("no answer began within %s; %s or Options.FirstByteTimeout changes that", p.o.FirstByteTimeout, firstByteName))
+	if a.stream, err = p.s.Open(ctx, p.chatURL, body); err != nil {
+		return err
 	}
-	defer resp.Body.Close()
-	defer context.AfterFunc(ctx, func() { _ = resp.Body.Close() })() // even if the client's transport ignores ctx
-	w.body, w.quiet = resp.Body, p.o.IdleTimeout
-	if err = p.accept(resp, w); err == nil {
-		a.events = sse.NewReader(w, &sse.Options{
-			MaxEvent: p.o.MaxEvent, MaxStream: p.o.MaxStream, KeepCut: true, Strict: true, Named: []string{failed},
-		})
-		err = a.play(parent, w)
-	}
-	if err == nil || a.left {
-		return nil
-	}
-	return p.ended(ctx, parent, err, fmt.Sprintf("the answer paused for %s; %s or Options.IdleTimeout changes that", p.o.IdleTimeout, idleName))
+	defer a.stream.Close()
+	return a.play()
 }
 
 // play reads events until the end of the stream. With a finish the answer is complete; an
 // error after that does not matter.
-func (a *answer) play(parent context.Context, w *watch) error {
+func (a *answer) play() error {
 	for {
-		ev, err := a.events.Next()
+		ev, err := a.stream.Next()
 		done := false
 		if err == nil {
 			done, err = a.event(ev)
@@ -98,55 +70,28 @@ func (a *answer) play(parent context.Context, w *watch) error {
 		switch {
 		case a.left:
 			return nil
+		case err != nil && a.finish != "" && a.stream.Lost(err):
+			return a.end()
 		case err != nil:
-			return a.over(parent, err)
+			return err
 		case done:
 			if a.finish == "" {
-				return fmt.Errorf("openai: %w: there was only [DONE]", provider.ErrNoFinish)
+				return a.stream.NoFinish("there was only [DONE]")
 			}
 			err := a.end()
-			w.drain()
+			a.stream.Drain()
 			return err
 		case a.finish != "":
-			w.quiet = shorter(w.quiet, afterFinish)
+			a.stream.Finishing()
 		}
 	}
 }
 
-// over ends an answer after the end of its stream.
-func (a *answer) over(parent context.Context, err error) error {
-	var e *Error
-	var line *sse.LineError
-	switch {
-	case errors.As(err, &e), errors.Is(err, provider.ErrProtocol):
-		return err
-	case errors.As(err, &line):
-		return a.p.broken(err.Error(), line.Line)
-	case errors.Is(err, sse.ErrEventTooLong):
-		return tooLarge(err, "MaxEvent", a.p.o.MaxEvent)
-	case errors.Is(err, sse.ErrStreamTooLong):
-		return tooLarge(err, "MaxStream", a.p.o.MaxStream)
-	case a.finish != "" && parent.Err() == nil:
-		return a.end()
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("openai: %w", provider.ErrNoFinish)
-	}
-	return err
-}
-
-// tooLarge returns an error that names the exceeded option.
-func tooLarge(err error, option string, limit int) error {
-	return faulty(message.FailureTooLarge, fmt.Errorf("openai: %w: Options.%s is %d bytes", err, option, limit))
-}
-
-// failed is the name of an event with an error. llama.cpp uses a field of that name.
-const failed = "error"
-
 // event reads one event. Its data has one or more values.
 func (a *answer) event(ev sse.Event) (done bool, err error) {
 	data := ev.Data
-	if ev.Name == failed && len(data) > 0 {
-		return false, a.failure(data)
+	if ev.Name == wire.Failed && len(data) > 0 {
+		return false, a.p.s.Failure(data)
 	}
 	a.data = *bytes.NewBuffer(data)
 	a.json.Reset(&a.data, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -169,36 +114,30 @@ func (a *answer) misread(err error, ev sse.Event) error {
 	const what = "an event is no part of an answer: "
 	of, typed := errors.AsType[*json.SemanticError](err)
 	switch {
-	case errors.Is(err, errMany):
-		return a.p.broken(what+errMany.Error(), ev.Data)
+	case errors.Is(err, wire.ErrMany):
+		return a.p.s.Broken(what+wire.ErrMany.Error(), ev.Data)
 	case typed && of.JSONPointer == "":
-		return a.p.broken(what+"it is no JSON object", ev.Data)
+		return a.p.s.Broken(what+"it is no JSON object", ev.Data)
 	case typed:
-		return a.p.broken(what+string(of.JSONPointer)+" is of the wrong type", ev.Data)
+		return a.p.s.Broken(what+string(of.JSONPointer)+" is of the wrong type", ev.Data)
 	case !errors.Is(err, io.ErrUnexpectedEOF):
-		return a.p.broken(what+"it is no JSON", ev.Data)
+		return a.p.s.Broken(what+"it is no JSON", ev.Data)
 	case ev.Cut:
-		return io.ErrUnexpectedEOF
+		return a.stream.NoFinish("")
 	}
-	return a.p.broken(what+"it ends in the middle", ev.Data)
-}
-
-func (a *answer) failure(data []byte) error {
-	e := refusalOf(data, http.StatusOK)
-	e.Message = orElse(e.Message, string(data))
-	return a.p.shown(e)
+	return a.p.s.Broken(what+"it ends in the middle", ev.Data)
 }
 
 func (a *answer) take(c *chunk) error {
 	if why := c.refusal(); why != nil {
-		return a.p.shown(why.error(http.StatusOK))
+		return a.p.s.Shown(why.Error(http.StatusOK))
 	}
 	if u, counted := c.tokens(); counted {
 		a.usage, a.counted = u, true
 	}
 	d := c.delta()
 	if d.repeat && a.sent > 0 {
-		d.text, d.reasoning, d.calls = piece{}, piece{}, nil
+		d.text, d.reasoning, d.calls = wire.Piece{}, wire.Piece{}, nil
 	}
 	if d.says() {
 		a.finish = "" // not the end: more follows
@@ -215,18 +154,18 @@ func (a *answer) take(c *chunk) error {
 	if d.finish != "" {
 		var ok bool
 		if a.finish, ok = finishOf(d.finish); !ok {
-			return a.p.shown(&Error{Status: http.StatusOK, Message: "the server gave up: " + d.finish})
+			return a.p.s.Shown(&provider.ServerError{Status: http.StatusOK, Message: "the server gave up: " + d.finish})
 		}
 	}
 	return nil
 }
 
 // say passes text on; it returns false if the consumer has stopped.
-func (a *answer) say(kind message.ChunkKind, waiting *rune, p piece) bool {
-	if p.empty() {
+func (a *answer) say(kind message.ChunkKind, waiting *rune, p wire.Piece) bool {
+	if p.Empty() {
 		return true
 	}
-	text := glue(waiting, p)
+	text := wire.Glue(waiting, p)
 	return text == "" || a.send(message.Chunk{Kind: kind, Text: text})
 }
 
@@ -252,7 +191,7 @@ func (a *answer) end() error {
 		a.finish = message.FinishStop
 	}
 	if !a.counted {
-		a.usage = message.Usage{Input: estimate.Tokens(a.text), Output: estimate.Tokens(a.sent)}
+		a.usage = wire.Estimate(a.text, a.sent)
 	}
 	a.send(message.Chunk{Kind: message.ChunkFinish, Finish: a.finish, Usage: a.usage})
 	return nil
@@ -260,5 +199,22 @@ func (a *answer) end() error {
 
 // tail passes on a waiting half of a character.
 func (a *answer) tail(kind message.ChunkKind, waiting rune) bool {
-	return waiting == 0 || a.send(message.Chunk{Kind: kind, Text: half(waiting)})
+	return waiting == 0 || a.send(message.Chunk{Kind: kind, Text: wire.Half(waiting)})
+}
+
+// finishOf maps a server's finish reason; false if the answer was not finished.
+func finishOf(reason string) (message.FinishReason, bool) {
+	switch strings.ToLower(reason) {
+	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "end":
+		return message.FinishStop, true
+	case "tool_calls", "tool_call", "tool_use", "function_call":
+		return message.FinishTools, true
+	case "length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded":
+		return message.FinishLength, true
+	case "content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "sensitive":
+		return message.FinishFilter, true
+	case "error", "abort", "aborted", "cancelled", "canceled", "network_error", "insufficient_system_resource":
+		return "", false
+	}
+	return message.FinishOther, true
 }

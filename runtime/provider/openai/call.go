@@ -5,11 +5,10 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
 const (
-	// maxCalls limits the tool calls of one answer.
-	maxCalls = 1024
 	// maxWord limits the id and the name of a call, and maxEarly the arguments that come
 	// before the names of their calls, in bytes. No server sends as much.
 	maxWord  = 1024
@@ -21,7 +20,7 @@ const (
 type calls struct {
 	all []call
 	few [4]call
-	ids map[string]bool // the ids passed on
+	ids wire.IDs // the ids passed on
 	// chunks counts the chunks with a part of a call.
 	chunks int
 	// early is the size of all arguments that wait for a name.
@@ -44,17 +43,17 @@ type call struct {
 
 func (a *answer) call(d *callDelta) error {
 	if len(d.id) > maxWord || len(d.name) > maxWord {
-		return a.p.broken("the id or the name of a tool call is longer than "+strconv.Itoa(maxWord)+" bytes", nil)
+		return a.p.s.Broken("the id or the name of a tool call is longer than "+strconv.Itoa(maxWord)+" bytes", nil)
 	}
 	at := a.calls.find(d)
 	if at < 0 {
 		switch {
-		case d.args.empty() && d.name == "" && d.id == "":
+		case d.args.Empty() && d.name == "" && d.id == "":
 			return nil // no call has begun, so none is lost
 		case d.name == "" && d.id == "" && d.index < 0:
-			return a.p.broken("there are arguments of no tool call", []byte(d.args.text))
-		case len(a.calls.all) == maxCalls:
-			return a.p.broken("there are more than "+strconv.Itoa(maxCalls)+" tool calls", nil)
+			return a.p.s.Broken("there are arguments of no tool call", []byte(d.args.Text))
+		case len(a.calls.all) == wire.MaxCalls:
+			return a.p.s.Broken("there are more than "+strconv.Itoa(wire.MaxCalls)+" tool calls", nil)
 		}
 		at = a.calls.add(d.index)
 	}
@@ -66,11 +65,11 @@ func (a *answer) call(d *callDelta) error {
 	if c.id == "" {
 		c.id = d.id
 	}
-	text := glue(&c.half, d.args)
+	text := wire.Glue(&c.half, d.args)
 	c.args.feed(text)
 	if c.name == "" {
 		if a.calls.early += len(text); a.calls.early > maxEarly {
-			return a.p.broken("a tool call has arguments and no name", c.early)
+			return a.p.s.Broken("a tool call has arguments and no name", c.early)
 		}
 		c.early = append(c.early, text...)
 		return nil
@@ -90,7 +89,7 @@ func (a *answer) begin(at int, text string) string {
 	c := &a.calls.all[at]
 	c.begun = true
 	a.sent += len(c.name)
-	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: at, CallID: a.calls.unique(c.id, a.messages, at), Tool: c.name})
+	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: at, CallID: a.calls.ids.Unique(c.id, a.messages, at), Tool: c.name})
 	if len(c.early) > 0 {
 		text, c.early = string(c.early)+text, nil
 	}
@@ -139,7 +138,7 @@ func (s *calls) beginsAnother(c *call, d *callDelta) bool {
 	case d.index < 0 && c.chunk == s.chunks:
 		return true // two entries of one list
 	}
-	return c.args.whole && strings.HasPrefix(strings.TrimLeft(d.args.text, " \t\r\n"), "{")
+	return c.args.whole && strings.HasPrefix(strings.TrimLeft(d.args.Text, " \t\r\n"), "{")
 }
 
 func (s *calls) add(index int) int {
@@ -148,19 +147,6 @@ func (s *calls) add(index int) int {
 	}
 	s.all = append(s.all, call{index: index})
 	return len(s.all) - 1
-}
-
-// unique returns the id. If there is none, or this answer has used it before, it makes one
-// from the place in the conversation.
-func (s *calls) unique(id string, messages, at int) string {
-	if s.ids == nil {
-		s.ids = map[string]bool{}
-	}
-	for n := 0; id == "" || s.ids[id]; n++ {
-		id = "call_" + strconv.Itoa(messages) + "_" + strconv.Itoa(at+n*maxCalls)
-	}
-	s.ids[id] = true
-	return id
 }
 
 // endCalls passes on the ends of the calls, except the last call of an answer that was cut
@@ -175,9 +161,9 @@ func (a *answer) endCalls() error {
 		case cut:
 			return nil // before it had a name
 		default:
-			return a.p.broken("a tool call has no name", c.early)
+			return a.p.s.Broken("a tool call has no name", c.early)
 		}
-		if rest := half(c.half); rest != "" {
+		if rest := wire.Half(c.half); rest != "" {
 			a.send(message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: rest})
 		}
 		if !cut {

@@ -2,79 +2,80 @@ package openai
 
 import (
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
 // chunk is one chunk of an answer, or an error instead. Values of unusual types are ignored
 // where that loses no part of the answer.
 type chunk struct {
-	Choices list[choice]  `json:"choices"`
-	Usage   object[usage] `json:"usage"`
-	Error   *reason       `json:"error"`
-	Object  text          `json:"object"`
-	Message text          `json:"message"`
+	Choices wire.List[choice]  `json:"choices"`
+	Usage   wire.Object[usage] `json:"usage"`
+	Error   *wire.Reason       `json:"error"`
+	Object  wire.Text          `json:"object"`
+	Message wire.Text          `json:"message"`
 }
 
 // choice is the only choice, because the request asks for one. Some servers repeat the
 // answer as Message at the end, some send only Message.
 type choice struct {
-	Delta   part `json:"delta"`
-	Message part `json:"message"`
-	Finish  text `json:"finish_reason"`
+	Delta   part      `json:"delta"`
+	Message part      `json:"message"`
+	Finish  wire.Text `json:"finish_reason"`
 }
 
 // part is a part of an answer. Some servers send its reasoning under both names.
 type part struct {
-	Content          content        `json:"content"`
-	Refusal          content        `json:"refusal"`
-	ReasoningContent piece          `json:"reasoning_content"`
-	Reasoning        piece          `json:"reasoning"`
-	ToolCalls        list[callPart] `json:"tool_calls"`
-	FunctionCall     *function      `json:"function_call"`
+	Content          wire.Content        `json:"content"`
+	Refusal          wire.Content        `json:"refusal"`
+	ReasoningContent wire.Piece          `json:"reasoning_content"`
+	Reasoning        wire.Piece          `json:"reasoning"`
+	ToolCalls        wire.List[callPart] `json:"tool_calls"`
+	FunctionCall     *function           `json:"function_call"`
 }
 
 type callPart struct {
-	Index    *index   `json:"index"`
-	ID       text     `json:"id"`
-	Function function `json:"function"`
+	Index    *wire.Index `json:"index"`
+	ID       wire.Text   `json:"id"`
+	Function function    `json:"function"`
 }
 
 type function struct {
-	Name      text      `json:"name"`
-	Arguments arguments `json:"arguments"`
+	Name      wire.Text      `json:"name"`
+	Arguments wire.Arguments `json:"arguments"`
 }
 
 type usage struct {
-	Input    count                `json:"prompt_tokens"`
-	Output   count                `json:"completion_tokens"`
-	CacheHit count                `json:"prompt_cache_hit_tokens"`
-	OfInput  object[usageDetails] `json:"prompt_tokens_details"`
-	OfOutput object[usageDetails] `json:"completion_tokens_details"`
+	Input    wire.Count                `json:"prompt_tokens"`
+	Output   wire.Count                `json:"completion_tokens"`
+	CacheHit wire.Count                `json:"prompt_cache_hit_tokens"`
+	OfInput  wire.Object[usageDetails] `json:"prompt_tokens_details"`
+	OfOutput wire.Object[usageDetails] `json:"completion_tokens_details"`
 }
 
 type usageDetails struct {
-	Cached    count `json:"cached_tokens"`
-	Reasoning count `json:"reasoning_tokens"`
+	Cached    wire.Count `json:"cached_tokens"`
+	Reasoning wire.Count `json:"reasoning_tokens"`
 }
 
 // tokens returns the usage; counted is false if there is none or it has only zeros.
 func (c *chunk) tokens() (u message.Usage, counted bool) {
-	is := c.Usage.is
+	is := c.Usage.Is
 	u.Input, u.Output = int64(is.Input), int64(is.Output)
-	u.CacheRead = int64(max(is.CacheHit, is.OfInput.is.Cached))
-	u.Reasoning = int64(is.OfOutput.is.Reasoning)
+	u.CacheRead = int64(max(is.CacheHit, is.OfInput.Is.Cached))
+	u.Reasoning = int64(is.OfOutput.Is.Reasoning)
 	return u, u.Total() > 0
 }
 
 // refusal returns the error that the chunk has instead of an answer, or nil.
-func (c *chunk) refusal() *reason {
+func (c *chunk) refusal() *wire.Reason {
 	if c.Error == nil && c.Object == "error" {
-		return &reason{Message: words(c.Message)}
+		return &wire.Reason{Message: wire.Words(c.Message)}
 	}
 	return c.Error
 }
 
 type delta struct {
-	text, reasoning piece
+	text, reasoning wire.Piece
 	calls           []callDelta
 	finish          string
 	// repeat: it is the whole answer in one piece.
@@ -84,12 +85,12 @@ type delta struct {
 type callDelta struct {
 	index    int // -1: there is none
 	id, name string
-	args     piece
+	args     wire.Piece
 }
 
 // says reports whether the chunk has a part of the answer.
 func (d *delta) says() bool {
-	return !d.text.empty() || !d.reasoning.empty() || len(d.calls) > 0
+	return !d.text.Empty() || !d.reasoning.Empty() || len(d.calls) > 0
 }
 
 func (c *chunk) delta() delta {
@@ -109,7 +110,7 @@ func (c *chunk) delta() delta {
 }
 
 func (d *delta) add(p *part) {
-	d.text = firstPiece(p.Content.piece, p.Refusal.piece, d.text)
+	d.text = firstPiece(p.Content.Piece, p.Refusal.Piece, d.text)
 	d.reasoning = firstPiece(d.reasoning, p.ReasoningContent, p.Reasoning)
 	for i := range p.ToolCalls {
 		call := &p.ToolCalls[i]
@@ -125,15 +126,15 @@ func (d *delta) add(p *part) {
 }
 
 func (f *function) delta(at int, id string) callDelta {
-	return callDelta{index: at, id: id, name: string(f.Name), args: f.Arguments.piece}
+	return callDelta{index: at, id: id, name: string(f.Name), args: f.Arguments.Piece}
 }
 
 // firstPiece returns the first piece that is not empty.
-func firstPiece(pieces ...piece) piece {
+func firstPiece(pieces ...wire.Piece) wire.Piece {
 	for _, p := range pieces {
-		if !p.empty() {
+		if !p.Empty() {
 			return p
 		}
 	}
-	return piece{}
+	return wire.Piece{}
 }

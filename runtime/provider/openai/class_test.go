@@ -48,7 +48,7 @@ func TestClassesOfRefusals(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := provider.Collect(asks(responds(tc.status, "application/json", tc.body, "Retry-After", "7"), nil).Stream(t.Context(), hello()))
-			var e *openai.Error
+			var e *provider.ServerError
 			require.ErrorAs(t, err, &e)
 			class, after := provider.Classify(err)
 			assert.Equal(t, tc.want, class)

@@ -36,39 +36,38 @@ func TestRefusals(t *testing.T) {
 	const json = "application/json"
 	for name, tc := range map[string]struct {
 		s    server
-		want openai.Error
+		want provider.ServerError
 		text string
 	}{
 		"OpenAI's": {
 			responds(429, json, `{"error":{"message":"Rate limit reached","type":"requests","param":null,"code":"rate_limit_exceeded"}}`, "Retry-After", "20"),
-			openai.Error{Status: 429, Code: "rate_limit_exceeded", Type: "requests", Message: "Rate limit reached", RetryAfter: 20 * time.Second},
+			provider.ServerError{Vendor: "openai", Status: 429, Code: "rate_limit_exceeded", Type: "requests", Message: "Rate limit reached", RetryAfter: 20 * time.Second},
 			"openai: 429 Too Many Requests: rate_limit_exceeded: Rate limit reached",
 		},
-		"llama.cpp's":    {responds(500, json, `{"error":{"code":500,"message":"no slot","type":"server_error"}}`), openai.Error{Status: 500, Code: "500", Type: "server_error", Message: "no slot"}, "openai: 500 Internal Server Error: no slot"},
-		"vLLM's":         {responds(400, json, `{"object":"error","message":"too long","type":"BadRequestError","param":null,"code":400}`), openai.Error{Status: 400, Code: "400", Type: "BadRequestError", Message: "too long"}, "openai: 400 Bad Request: too long"},
-		"Ollama's":       {responds(404, json, `{"error":"model \"x\" not found"}`), openai.Error{Status: 404, Message: `model "x" not found`}, `openai: 404 Not Found: model "x" not found`},
-		"FastAPI's":      {responds(404, json, `{"detail":"Not Found"}`), openai.Error{Status: 404, Message: "Not Found"}, ""},
-		"FastAPI's list": {responds(422, json, `{"detail":[{"loc":["body"],"msg":"bad"}]}`), openai.Error{Status: 422, Message: `[{"loc":["body"],"msg":"bad"}]`}, ""},
-		"a text":         {responds(503, "text/plain", "upstream\r\n\x1b[31mdown"), openai.Error{Status: 503, Message: "upstream  [31mdown"}, ""},
-		"nothing":        {responds(502, "", ""), openai.Error{Status: 502, Message: "the server gave no reason"}, ""},
-		"HTML":           {responds(404, "text/html", "<!doctype html><TITLE> Not\nhere </TITLE>"), openai.Error{Status: 404, Message: "an HTML page instead of the API: Not here"}, ""},
-		"other HTML":     {responds(502, "", "<h1>no</h1>"), openai.Error{Status: 502, Message: "an HTML page instead of the API"}, ""},
-		"a redirect":     {responds(307, "", "", "Location", "http://elsewhere.test/"), openai.Error{Status: 307, Message: "the server redirects; the base URL must be the final address"}, ""},
-		"broken JSON":    {responds(500, json, `{"error":{"message":"half`), openai.Error{Status: 500, Message: `{"error":{"message":"half`}, ""},
-		"a long one":     {responds(500, json, `{"error":{"message":"`+strings.Repeat("é", 400)+`"}}`), openai.Error{Status: 500, Message: strings.Repeat("é", 248) + "…"}, ""},
-		"an echoed key":  {responds(401, json, `{"error":{"message":"Incorrect API key: `+canary+`","code":"`+canary+`","type":"`+canary+`"}}`), openai.Error{Status: 401, Message: "Incorrect API key: [hidden]", Code: "[hidden]", Type: "[hidden]"}, ""},
-		"an odd status":  {responds(599, json, `{}`), openai.Error{Status: 599, Message: "{}"}, "openai: 599 unknown status: {}"},
-		"200, no stream": {responds(200, json, `{"error":{"message":"no"}}`), openai.Error{Status: 200, Message: "no"}, "openai: no"},
+		"llama.cpp's":    {responds(500, json, `{"error":{"code":500,"message":"no slot","type":"server_error"}}`), provider.ServerError{Vendor: "openai", Status: 500, Code: "500", Type: "server_error", Message: "no slot"}, "openai: 500 Internal Server Error: no slot"},
+		"vLLM's":         {responds(400, json, `{"object":"error","message":"too long","type":"BadRequestError","param":null,"code":400}`), provider.ServerError{Vendor: "openai", Status: 400, Code: "400", Type: "BadRequestError", Message: "too long"}, "openai: 400 Bad Request: too long"},
+		"Ollama's":       {responds(404, json, `{"error":"model \"x\" not found"}`), provider.ServerError{Vendor: "openai", Status: 404, Message: `model "x" not found`}, `openai: 404 Not Found: model "x" not found`},
+		"FastAPI's":      {responds(404, json, `{"detail":"Not Found"}`), provider.ServerError{Vendor: "openai", Status: 404, Message: "Not Found"}, ""},
+		"FastAPI's list": {responds(422, json, `{"detail":[{"loc":["body"],"msg":"bad"}]}`), provider.ServerError{Vendor: "openai", Status: 422, Message: `[{"loc":["body"],"msg":"bad"}]`}, ""},
+		"a text":         {responds(503, "text/plain", "upstream\r\n\x1b[31mdown"), provider.ServerError{Vendor: "openai", Status: 503, Message: "upstream  [31mdown"}, ""},
+		"nothing":        {responds(502, "", ""), provider.ServerError{Vendor: "openai", Status: 502, Message: "the server gave no reason"}, ""},
+		"HTML":           {responds(404, "text/html", "<!doctype html><TITLE> Not\nhere </TITLE>"), provider.ServerError{Vendor: "openai", Status: 404, Message: "an HTML page instead of the API: Not here"}, ""},
+		"other HTML":     {responds(502, "", "<h1>no</h1>"), provider.ServerError{Vendor: "openai", Status: 502, Message: "an HTML page instead of the API"}, ""},
+		"a redirect":     {responds(307, "", "", "Location", "http://elsewhere.test/"), provider.ServerError{Vendor: "openai", Status: 307, Message: "the server redirects; the base URL must be the final address"}, ""},
+		"broken JSON":    {responds(500, json, `{"error":{"message":"half`), provider.ServerError{Vendor: "openai", Status: 500, Message: `{"error":{"message":"half`}, ""},
+		"a long one":     {responds(500, json, `{"error":{"message":"`+strings.Repeat("é", 400)+`"}}`), provider.ServerError{Vendor: "openai", Status: 500, Message: strings.Repeat("é", 248) + "…"}, ""},
+		"an echoed key":  {responds(401, json, `{"error":{"message":"Incorrect API key: `+canary+`","code":"`+canary+`","type":"`+canary+`"}}`), provider.ServerError{Vendor: "openai", Status: 401, Message: "Incorrect API key: [hidden]", Code: "[hidden]", Type: "[hidden]"}, ""},
+		"an odd status":  {responds(599, json, `{}`), provider.ServerError{Vendor: "openai", Status: 599, Message: "{}"}, "openai: 599 unknown status: {}"},
+		"200, no stream": {responds(200, json, `{"error":{"message":"no"}}`), provider.ServerError{Vendor: "openai", Status: 200, Message: "no"}, "openai: no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := asks(tc.s, nil)
 			if name == "a redirect" {
-				p = openai.New(&openai.Options{BaseURL: "http://model.test/v1", Client: &http.Client{Transport: tc.s,
-					CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}})
+				p = openai.New(&openai.Options{BaseURL: "http://model.test/v1", Network: provider.Network{Client: &http.Client{Transport: tc.s}}})
 			}
 			reply, err := provider.Collect(p.Stream(t.Context(), hello()))
-			var e *openai.Error
+			var e *provider.ServerError
 			require.ErrorAs(t, err, &e)
 			assert.Equal(t, tc.want, *e)
 			assert.Zero(t, reply.Content.Len())
@@ -101,7 +100,7 @@ func TestRetryAfter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := provider.Collect(asks(responds(429, "", "", tc.header...), nil).Stream(t.Context(), hello()))
-			var e *openai.Error
+			var e *provider.ServerError
 			require.ErrorAs(t, err, &e)
 			assert.Equal(t, tc.want, e.RetryAfter)
 		})
@@ -161,7 +160,7 @@ func TestBrokenStreams(t *testing.T) {
 			if tc.is != nil {
 				require.ErrorIs(t, err, tc.is)
 			} else {
-				var e *openai.Error
+				var e *provider.ServerError
 				require.ErrorAs(t, err, &e)
 				assert.Equal(t, 200, e.Status)
 			}
@@ -194,7 +193,7 @@ func TestWrongContentTypes(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	o := &openai.Options{MaxEvent: 1000, MaxStream: 5000}
+	o := &openai.Options{Network: provider.Network{MaxEvent: 1000, MaxStream: 5000}}
 	for name, tc := range map[string]struct{ wire, reason string }{
 		"a line":            {says(strings.Repeat("a", 100_000)), "an event is too long: Options.MaxEvent is 1000 bytes"},
 		"a line of no end":  {strings.Repeat("a", 100_000), "an event is too long"},
@@ -225,8 +224,8 @@ func TestWrongOptions(t *testing.T) {
 		"no scheme":       {openai.Options{BaseURL: "localhost:8080/v1"}, "base URL"},
 		"a file":          {openai.Options{BaseURL: "file:///etc"}, "base URL"},
 		"a broken key":    {openai.Options{APIKey: canary + "\n"}, "API key"},
-		"extra, no JSON":  {openai.Options{APIKey: canary, Extra: `{"a":`}, "Extra is not a JSON object"},
-		"extra, a list":   {openai.Options{APIKey: canary, Extra: `[]`}, "Extra is not a JSON object"},
+		"extra, no JSON":  {openai.Options{APIKey: canary, Extra: `{"a":`}, "Extra: it is not a JSON object"},
+		"extra, a list":   {openai.Options{APIKey: canary, Extra: `[]`}, "Extra: it is not a JSON object"},
 		"extra, two":      {openai.Options{APIKey: canary, Extra: `{} {}`}, "after top-level value"},
 		"extra, our keys": {openai.Options{APIKey: canary, Extra: `{"temperature":0,"stream":false}`}, `may not set "stream"`},
 	} {
@@ -237,7 +236,7 @@ func TestWrongOptions(t *testing.T) {
 				return nil, io.EOF
 			})}
 			p := openai.New(&tc.o)
-			require.ErrorIs(t, p.Err(), openai.ErrOptions)
+			require.ErrorIs(t, p.Err(), provider.ErrOptions)
 			assert.ErrorContains(t, p.Err(), tc.reason)
 			assert.NotContains(t, p.Err().Error(), canary)
 			_, err := provider.Collect(p.Stream(t.Context(), hello()))
@@ -253,8 +252,8 @@ func TestKeysStayHidden(t *testing.T) {
 	fails := server(func(*http.Request) (*http.Response, error) { return nil, errors.New("dial " + canary + " failed") })
 	for name, o := range map[string]openai.Options{
 		"key":        {BaseURL: "http://model.test", APIKey: canary},
-		"header":     {BaseURL: "http://model.test", Header: http.Header{"Api-Key": {canary}}},
-		"own bearer": {BaseURL: "http://model.test", Header: http.Header{"Authorization": {"Bearer " + canary}}},
+		"header":     {BaseURL: "http://model.test", Network: provider.Network{Header: http.Header{"Api-Key": {canary}}}},
+		"own bearer": {BaseURL: "http://model.test", Network: provider.Network{Header: http.Header{"Authorization": {"Bearer " + canary}}}},
 		"password":   {BaseURL: "http://me:" + canary + "@model.test"},
 		"user":       {BaseURL: "http://" + canary + "@model.test"},
 		"query":      {BaseURL: "http://model.test?key=" + canary},

@@ -54,7 +54,7 @@ func ExampleError() {
 	defer server.Close()
 	p := openai.New(&openai.Options{BaseURL: server.URL + "/v1"})
 	_, err := provider.Collect(p.Stream(context.Background(), message.ModelRequest{}))
-	var refused *openai.Error
+	var refused *provider.ServerError
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Status, refused.Code)
 	}

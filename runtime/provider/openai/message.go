@@ -3,6 +3,7 @@ package openai
 import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/quote"
+	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
 func (e *encoder) messages(req message.ModelRequest) {
@@ -176,7 +177,7 @@ func (e *encoder) arguments(args string) {
 	switch {
 	case args == "":
 		e.raw(`"{}"`)
-	case isObject(e.text):
+	case wire.IsObject(e.text):
 		e.string(args)
 	default:
 		e.text = append(quote.Append(append(e.text[:0], `{"unparsed_arguments":`...), args), '}')

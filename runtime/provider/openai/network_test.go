@@ -39,7 +39,7 @@ func listens(t testing.TB, h http.HandlerFunc) (p *openai.Provider, opened, gone
 	s.Start()
 	tr := &http.Transport{}
 	t.Cleanup(func() { tr.CloseIdleConnections(); s.Close() })
-	return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: canary, Client: &http.Client{Transport: tr}}), opened, gone
+	return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: canary, Network: provider.Network{Client: &http.Client{Transport: tr}}}), opened, gone
 }
 
 func streams(w http.ResponseWriter, parts ...string) {
@@ -180,7 +180,7 @@ func quiet(wait time.Duration, parts ...string) server {
 
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	o := &openai.Options{FirstByteTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second}
+	o := &openai.Options{Network: provider.Network{FirstByteTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second}}
 	run := func(t *testing.T, s server, o *openai.Options) (message.ModelReply, time.Duration, error) {
 		begin := time.Now()
 		reply, err := provider.Collect(asks(s, o).Stream(t.Context(), hello()))
@@ -192,7 +192,7 @@ func TestTimeouts(t *testing.T) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			}, o)
-			require.ErrorIs(t, err, openai.ErrTimeout)
+			require.ErrorIs(t, err, provider.ErrTimeout)
 			assert.EqualError(t, err, "openai: the server did not answer in time (model.test): no answer began within 10s; OPENAI_FIRST_BYTE_TIMEOUT or Options.FirstByteTimeout changes that")
 			class, _ := provider.Classify(err)
 			assert.Equal(t, message.FailureTimeout, class)
@@ -202,7 +202,7 @@ func TestTimeouts(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			reply, took, err := run(t, quiet(9*time.Second, says("a"), says("b")), o)
-			require.ErrorIs(t, err, openai.ErrTimeout)
+			require.ErrorIs(t, err, provider.ErrTimeout)
 			assert.Equal(t, 28*time.Second, took)
 			assert.Equal(t, "ab", reply.Text())
 		})
@@ -239,7 +239,7 @@ func TestTimeouts(t *testing.T) {
 	})
 	t.Run("no bound", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			never := &openai.Options{FirstByteTimeout: -1, IdleTimeout: -1}
+			never := &openai.Options{Network: provider.Network{FirstByteTimeout: -1, IdleTimeout: -1}}
 			_, _, err := run(t, quiet(100*time.Hour, says("a"), whole), never)
 			require.NoError(t, err)
 		})
@@ -261,7 +261,7 @@ func TestTimeouts(t *testing.T) {
 			defer cancel()
 			_, err := provider.Collect(asks(quiet(time.Second, says("a")), o).Stream(ctx, hello()))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.NotErrorIs(t, err, openai.ErrTimeout)
+			require.NotErrorIs(t, err, provider.ErrTimeout)
 		})
 	})
 }

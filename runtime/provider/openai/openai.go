@@ -4,38 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
 // DefaultBaseURL is the default of Options.BaseURL.
 const DefaultBaseURL = "https://api.openai.com/v1"
-
-// Defaults of Options.
-const (
-	DefaultFirstByteTimeout = 5 * time.Minute
-	DefaultIdleTimeout      = 5 * time.Minute
-	DefaultMaxEvent         = 16 << 20
-	DefaultMaxStream        = 256 << 20
-)
-
-// Sentinels that callers test with errors.Is.
-var (
-	// ErrTimeout: the server sent nothing for longer than Options allow.
-	ErrTimeout = errors.New("openai: the server did not answer in time")
-	// ErrOptions: the options are wrong; no request was made.
-	ErrOptions = errors.New("openai: wrong options")
-)
 
 // Options of a Provider; nil is all zero values.
 type Options struct {
@@ -46,11 +25,6 @@ type Options struct {
 	APIKey string
 	// Model answers requests that name none; "" leaves the choice to the server.
 	Model string
-	// Client makes the requests. Nil is a client over http.DefaultTransport that follows
-	// no redirect, so that the key goes to no other server.
-	Client *http.Client
-	// Header is added to every request.
-	Header http.Header
 	// Extra is a JSON object whose members are added to every request, for further
 	// parameters: {"temperature":0,"reasoning_effort":"low"}. Members that the package
 	// writes itself are refused.
@@ -66,16 +40,10 @@ type Options struct {
 	// NoUsage leaves out stream_options, for servers that refuse unknown members. Usage
 	// is then estimated, unless the server sends it anyway.
 	NoUsage bool
-	// FirstByteTimeout limits the time from the request to the head of the response,
-	// IdleTimeout the time between two pieces of the stream, without the consumer's own
-	// time. 0 is the default, below 0 is no limit. The errors wrap ErrTimeout.
-	FirstByteTimeout, IdleTimeout time.Duration
 	// ContextWindow is that of the server's models, in tokens; 0 is unknown.
 	ContextWindow int
-	// MaxEvent limits one event and one line of the stream, MaxStream the whole stream,
-	// both in bytes; 0 is the default. The reader of the stream limits the reply:
-	// [provider.Limits].
-	MaxEvent, MaxStream int
+	// Network has the client, further headers, times and limits.
+	provider.Network
 
 	// err is what FromEnv could not read.
 	err error
@@ -125,13 +93,11 @@ func durationIn(getenv func(string) string, name string) (time.Duration, error) 
 // Provider asks one server. It implements provider.Provider, is immutable and
 // safe for concurrent use. Its text form never shows the key.
 type Provider struct {
-	o      Options
-	url    *url.URL
-	host   string // the server's name in errors
-	header http.Header
-	extra  string // ,"temperature":0
-	veil   veil
-	err    error
+	o       Options
+	s       *wire.Server
+	chatURL string
+	extra   string // ,"temperature":0
+	err     error
 }
 
 var _ provider.Provider = (*Provider)(nil)
@@ -144,16 +110,17 @@ func New(o *Options) *Provider {
 		p.o = *o
 	}
 	p.o.BaseURL = orElse(p.o.BaseURL, DefaultBaseURL)
-	p.o.FirstByteTimeout = orElse(p.o.FirstByteTimeout, DefaultFirstByteTimeout)
-	p.o.IdleTimeout = orElse(p.o.IdleTimeout, DefaultIdleTimeout)
-	p.o.MaxEvent = orElse(p.o.MaxEvent, DefaultMaxEvent)
-	p.o.MaxStream = orElse(p.o.MaxStream, DefaultMaxStream)
-	if p.o.Client == nil {
-		p.o.Client = &http.Client{CheckRedirect: stay}
+	var wrong error
+	p.s, wrong = wire.NewServer(wire.Config{Vendor: "openai", Env: "OPENAI", BaseURL: p.o.BaseURL, Key: p.o.APIKey, Network: p.o.Network})
+	p.chatURL = p.s.URL("chat", "completions")
+	if p.o.MaxTokensKey == "" {
+		p.o.MaxTokensKey = "max_tokens"
+		if p.vendor() {
+			p.o.MaxTokensKey = "max_completion_tokens"
+		}
 	}
-	p.veil = newVeil(p.o.APIKey, p.o.Header)
-	if err := errors.Join(p.o.err, p.setURL(), p.setHeader(), p.setExtra()); err != nil {
-		p.err = faulty(message.FailureRequest, err)
+	if err := errors.Join(p.o.err, wrong, p.checkKey(), p.setExtra()); err != nil {
+		p.err = &provider.Error{Class: message.FailureRequest, Err: err}
 	}
 	return p
 }
@@ -166,14 +133,12 @@ func orElse[T comparable](v, other T) T {
 	return v
 }
 
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// Err returns the error of wrong options (ErrOptions), or nil. A program checks it at its
+// Err returns the error of wrong options (provider.ErrOptions), or nil. A program checks it at its
 // start; later, streams return the same error.
 func (p *Provider) Err() error { return p.err }
 
 // String names the server.
-func (p *Provider) String() string { return "openai(" + p.host + ")" }
+func (p *Provider) String() string { return p.s.String() }
 
 // GoString is String: the %#v of a struct would show the key.
 func (p *Provider) GoString() string { return p.String() }
@@ -181,69 +146,23 @@ func (p *Provider) GoString() string { return p.String() }
 // Format writes String for every verb.
 func (p *Provider) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(p.String())) }
 
-func (p *Provider) setURL() error {
-	u, err := url.Parse(p.o.BaseURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		p.host = "no server"
-		return fmt.Errorf("%w: the base URL is not http(s)://host[:port]/path", ErrOptions)
-	}
-	p.veil = p.veil.over(u)
-	p.host = u.Host
-	p.url = u.JoinPath("chat", "completions")
-	if p.o.MaxTokensKey == "" {
-		p.o.MaxTokensKey = "max_tokens"
-		if p.vendor() {
-			p.o.MaxTokensKey = "max_completion_tokens"
-		}
-	}
-	if p.o.APIKey == "" && u.Hostname() == "api.openai.com" && p.o.Header.Get("Authorization") == "" {
-		return fmt.Errorf("%w: no API key for %s; set OPENAI_API_KEY, or OPENAI_BASE_URL to a server that needs none", ErrOptions, u.Host)
+// checkKey refuses to ask OpenAI without a key.
+func (p *Provider) checkKey() error {
+	if p.o.APIKey == "" && p.s.Hostname() == "api.openai.com" && p.o.Header.Get("Authorization") == "" {
+		return p.s.Wrong("no API key for %s; set OPENAI_API_KEY, or OPENAI_BASE_URL to a server that needs none", p.s.Host())
 	}
 	return nil
 }
 
 func (p *Provider) vendor() bool {
-	host := p.url.Hostname()
+	host := p.s.Hostname()
 	return host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") ||
 		strings.HasSuffix(host, ".openai.azure.com") || strings.HasSuffix(host, ".azure-api.net")
 }
 
-func (p *Provider) setHeader() error {
-	p.header = http.Header{
-		"Content-Type": {"application/json"},
-		"Accept":       {"text/event-stream"},
-		"User-Agent":   {"grapnel"},
-	}
-	if p.o.APIKey != "" {
-		p.header.Set("Authorization", "Bearer "+p.o.APIKey)
-	}
-	for name, values := range p.o.Header {
-		p.header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
-	}
-	for _, b := range []byte(p.o.APIKey) {
-		if b <= ' ' || b > '~' {
-			return fmt.Errorf("%w: the API key holds a blank or another character that no key has", ErrOptions)
-		}
-	}
-	return nil
-}
-
-func (p *Provider) setExtra() error {
-	if p.o.Extra == "" {
-		return nil
-	}
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal([]byte(p.o.Extra), &members); err != nil || members == nil {
-		return fmt.Errorf("%w: Extra is not a JSON object: %w", ErrOptions, err)
-	}
-	text := strings.TrimSpace(string(p.o.Extra))
-	if inside := strings.TrimSpace(text[1 : len(text)-1]); inside != "" {
-		p.extra = "," + inside
-	}
-	for key := range members {
-		if reserved(key) {
-			return fmt.Errorf("%w: Extra may not set %q", ErrOptions, key)
-		}
+func (p *Provider) setExtra() (err error) {
+	if p.extra, err = wire.Members(p.o.Extra, reserved); err != nil {
+		return p.s.Wrong("Extra: %w", err)
 	}
 	return nil
 }
@@ -264,9 +183,9 @@ func (p *Provider) HasFormat(string) bool { return true }
 // ContextWindow implements [provider.Windowed]: it is that of the options.
 func (p *Provider) ContextWindow(string) int { return p.o.ContextWindow }
 
-// Stream asks the model. The errors of the stream are *Error for errors of the server,
-// provider.ErrNoFinish, provider.ErrProtocol, ErrTimeout, that of ctx, or errors of the
-// network; provider.Classify knows the class of each. It makes one request and never
+// Stream asks the model. The errors of the stream are *provider.ServerError,
+// provider.ErrNoFinish, provider.ErrProtocol, provider.ErrTimeout, that of ctx, or errors of
+// the network; provider.Classify knows the class of each. It makes one request and never
 // retries.
 func (p *Provider) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {

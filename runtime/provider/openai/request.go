@@ -141,7 +141,7 @@ func (e *encoder) format(f message.ResponseFormat) error {
 	switch {
 	case f.Schema != "":
 		if !json.Valid([]byte(f.Schema)) {
-			return fmt.Errorf("openai: the schema of the response format %q is no JSON", f.Name)
+			return fmt.Errorf("the schema of the response format %q is no JSON", f.Name)
 		}
 		name := f.Name
 		if !message.ValidToolName(name) {

@@ -159,8 +159,8 @@ func TestWhereItAsks(t *testing.T) {
 	h := http.Header{"x-extra": {"1", "2"}, "User-Agent": {"me"}}
 	for _, o := range []openai.Options{
 		{APIKey: canary},
-		{BaseURL: "http://127.0.0.1:8080/v1/", Header: h},
-		{BaseURL: "https://x.openai.azure.com/openai/v1?api-version=preview", Header: http.Header{"api-key": {canary}}},
+		{BaseURL: "http://127.0.0.1:8080/v1/", Network: provider.Network{Header: h}},
+		{BaseURL: "https://x.openai.azure.com/openai/v1?api-version=preview", Network: provider.Network{Header: http.Header{"api-key": {canary}}}},
 	} {
 		o.Client = &http.Client{Transport: r.serve(t)}
 		req := hello()
@@ -257,7 +257,7 @@ func FuzzStrings(f *testing.F) {
 func TestTimesAndTheWindowOfTheEnvironment(t *testing.T) {
 	vars := map[string]string{"OPENAI_API_KEY": "k", "OPENAI_FIRST_BYTE_TIMEOUT": "90s", "OPENAI_IDLE_TIMEOUT": "-1s", "OPENAI_CONTEXT_WINDOW": "32768"}
 	o := openai.FromEnv(func(k string) string { return vars[k] })
-	assert.Equal(t, &openai.Options{APIKey: "k", FirstByteTimeout: 90 * time.Second, IdleTimeout: -time.Second, ContextWindow: 32768}, o)
+	assert.Equal(t, &openai.Options{APIKey: "k", Network: provider.Network{FirstByteTimeout: 90 * time.Second, IdleTimeout: -time.Second}, ContextWindow: 32768}, o)
 	assert.Equal(t, 32768, provider.ContextWindow(openai.New(o), "any"))
 
 	for name, text := range map[string]string{"OPENAI_FIRST_BYTE_TIMEOUT": "90", "OPENAI_IDLE_TIMEOUT": "0s", "OPENAI_CONTEXT_WINDOW": "8k"} {

@@ -188,7 +188,7 @@ func checkStream(t *testing.T, wire string) {
 
 // reads reads a stream without any timer.
 func reads(t *testing.T, wire io.Reader) ([]message.Chunk, error) {
-	o := &openai.Options{MaxStream: 1 << 20, FirstByteTimeout: -1, IdleTimeout: -1}
+	o := &openai.Options{Network: provider.Network{MaxStream: 1 << 20, FirstByteTimeout: -1, IdleTimeout: -1}}
 	return chunks(asks(serves(wire), o).Stream(t.Context(), hello()))
 }
 

@@ -57,7 +57,7 @@ func (w *wire) theirs() sdk.Client {
 }
 
 func (w *wire) ours() *openai.Provider {
-	return openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Client: w.Client()})
+	return openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Network: provider.Network{Client: w.Client()}})
 }
 
 func recorded(t *testing.T, name string) string {
@@ -169,7 +169,7 @@ func TestTheSDKKnowsEveryMember(t *testing.T) {
 	user := message.Message{Role: message.RoleUser, Content: message.ListOf(message.TextBlock("What is it?"),
 		message.Block{Kind: message.BlockImage, MIME: "image/gif", Data: "R0lG"})}
 	w := serve(t, recorded(t, "openai.sse"))
-	p := openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Client: w.Client(),
+	p := openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Network: provider.Network{Client: w.Client()},
 		MaxTokensKey: "max_completion_tokens", Extra: `{"temperature":0,"reasoning_effort":"low"}`})
 	_, err := provider.Collect(p.Stream(t.Context(), message.ModelRequest{
 		Model: message.Model{
@@ -202,7 +202,7 @@ func TestBothReadTheSameError(t *testing.T) {
 	var theirs *sdk.Error
 	require.ErrorAs(t, err, &theirs)
 	_, err = provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(message.UserText("x"))}))
-	var ours *openai.Error
+	var ours *provider.ServerError
 	require.ErrorAs(t, err, &ours)
 	assert.Equal(t, []any{theirs.StatusCode, theirs.Code, theirs.Type, theirs.Message}, []any{ours.Status, ours.Code, ours.Type, ours.Message})
 	assert.Equal(t, 429, ours.Status)

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func newVeil(key string, header http.Header) veil {
 func public(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Accept", "Content-Type", "User-Agent", "Http-Referer", "Referer", "X-Title",
-		"Openai-Organization", "Openai-Project", "Openai-Beta":
+		"Openai-Organization", "Openai-Project", "Openai-Beta", "Anthropic-Version", "Anthropic-Beta":
 		return true
 	}
 	return false

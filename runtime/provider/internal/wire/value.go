@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"bytes"
@@ -12,38 +12,39 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lax returns options that accept harmless mistakes of servers.
-func lax() jsontext.Options {
+// Lax returns options that accept harmless mistakes of servers.
+func Lax() jsontext.Options {
 	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// isObject reports whether the text is one JSON object.
-func isObject(text []byte) bool {
+// IsObject reports whether the text is one JSON object.
+func IsObject(text []byte) bool {
 	value := jsontext.Value(text)
 	return value.Kind() == jsontext.KindBeginObject && value.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// piece is a string; any other value is empty. It keeps half a surrogate pair at either end
+// Piece is a string; any other value is empty. It keeps half a surrogate pair at either end
 // apart, because some servers cut characters in two.
-type piece struct {
-	text       string
+type Piece struct {
+	Text       string
 	head, tail rune
 }
 
-func (p piece) empty() bool { return p == piece{} }
+// Empty reports whether there is neither text nor half a character.
+func (p Piece) Empty() bool { return p == Piece{} }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (p *piece) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (p *Piece) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	value, err := d.ReadValue()
-	if *p = (piece{}); err == nil && value.Kind() == jsontext.KindString {
+	if *p = (Piece{}); err == nil && value.Kind() == jsontext.KindString {
 		*p = pieceOf(value)
 	}
 	return err
 }
 
-func pieceOf(quoted jsontext.Value) piece {
+func pieceOf(quoted jsontext.Value) Piece {
 	const size = len(`\u0000`)
-	var p piece
+	var p Piece
 	text := quoted[1 : len(quoted)-1]
 	if r := escaped(text); r >= 0xDC00 {
 		p.head, text = r, text[size:]
@@ -55,7 +56,7 @@ func pieceOf(quoted jsontext.Value) piece {
 			p.tail, text = r, before
 		}
 	}
-	p.text = unquote(text)
+	p.Text = Unquote(text)
 	return p
 }
 
@@ -72,8 +73,8 @@ func escaped(text []byte) rune {
 	return rune(r)
 }
 
-// unquote returns the value of a text between quotes, as valid UTF-8.
-func unquote(text []byte) string {
+// Unquote returns the value of a text between quotes, as valid UTF-8.
+func Unquote(text []byte) string {
 	if bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
 		return string(text)
 	}
@@ -81,11 +82,11 @@ func unquote(text []byte) string {
 	return string(out)
 }
 
-// glue joins the waiting half of a character with the text of the next piece. A half at
+// Glue joins the waiting half of a character with the text of the next piece. A half at
 // the end of that piece waits in turn.
-func glue(waiting *rune, p piece) string {
-	if *waiting == 0 && p.head == 0 && p.tail == 0 || p.empty() {
-		return p.text
+func Glue(waiting *rune, p Piece) string {
+	if *waiting == 0 && p.head == 0 && p.tail == 0 || p.Empty() {
+		return p.Text
 	}
 	var out []byte
 	switch {
@@ -95,61 +96,61 @@ func glue(waiting *rune, p piece) string {
 		out = utf8.AppendRune(out, utf8.RuneError)
 	}
 	*waiting = p.tail
-	return string(append(out, p.text...))
+	return string(append(out, p.Text...))
 }
 
-// half returns the text for half a character.
-func half(r rune) string {
+// Half returns the text for half a character.
+func Half(r rune) string {
 	if r == 0 {
 		return ""
 	}
 	return string(utf8.RuneError)
 }
 
-// text is a string; anything else is "".
-type text string
+// Text is a string; anything else is "".
+type Text string
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (t *Text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	value, err := d.ReadValue()
 	if *t = ""; err == nil && value.Kind() == jsontext.KindString {
-		*t = text(unquote(value[1 : len(value)-1]))
+		*t = Text(Unquote(value[1 : len(value)-1]))
 	}
 	return err
 }
 
-// words is a string or the text of a number; anything else is "".
-type words string
+// Words is a string or the text of a number; anything else is "".
+type Words string
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (w *words) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (w *Words) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	value, err := d.ReadValue()
 	switch *w = ""; {
 	case err != nil:
 	case value.Kind() == jsontext.KindString:
-		*w = words(unquote(value[1 : len(value)-1]))
+		*w = Words(Unquote(value[1 : len(value)-1]))
 	case value.Kind() == jsontext.KindNumber:
-		*w = words(value)
+		*w = Words(value)
 	}
 	return err
 }
 
-// object is a T; any other value than an object is empty.
-type object[T any] struct{ is T }
+// Object is a T; any other value than an object is empty.
+type Object[T any] struct{ Is T }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (o *object[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (o *Object[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return d.SkipValue()
 	}
-	return json.UnmarshalDecode(d, &o.is)
+	return json.UnmarshalDecode(d, &o.Is)
 }
 
-// count is a number of tokens; anything else is 0.
-type count int64
+// Count is a number of tokens; anything else is 0.
+type Count int64
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (c *count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (c *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	value, err := d.ReadValue()
 	if *c = 0; err == nil && value.Kind() == jsontext.KindNumber {
 		*c = countOf(string(value))
@@ -157,52 +158,55 @@ func (c *count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-func countOf(number string) count {
+func countOf(number string) Count {
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-		return count(max(n, 0))
+		return Count(max(n, 0))
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(f < 1<<53) {
 		return 0
 	}
-	return count(max(f, 0))
+	return Count(max(f, 0))
 }
 
-// content is a text, or a list of parts of which the texts are taken.
-type content struct{ piece }
+// Content is a text, or a list of parts of which the texts are taken.
+type Content struct{ Piece }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (c *Content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginArray {
-		return c.piece.UnmarshalJSONFrom(d)
+		return c.Piece.UnmarshalJSONFrom(d)
 	}
 	var sb strings.Builder
-	err := elements(d, func() error {
-		var part object[struct {
-			Text text `json:"text"`
+	err := Elements(d, func() error {
+		var part Object[struct {
+			Text Text `json:"text"`
 		}]
 		err := json.UnmarshalDecode(d, &part)
-		sb.WriteString(string(part.is.Text))
+		sb.WriteString(string(part.Is.Text))
 		return err
 	})
-	c.piece = piece{text: sb.String()}
+	c.Piece = Piece{Text: sb.String()}
 	return err
 }
 
-// list has at most maxCalls elements, because a small text can make a large list.
-type list[T any] []T
+// MaxList limits a List: no server sends as many choices or tool calls at once.
+const MaxList = 1024
 
-// errMany: a list has more than maxCalls elements.
-var errMany = errors.New("it has more than " + strconv.Itoa(maxCalls) + " choices or parts of tool calls")
+// List has at most MaxList elements, because a small text can make a large list.
+type List[T any] []T
+
+// ErrMany: a list has more than MaxList elements.
+var ErrMany = errors.New("it has more than " + strconv.Itoa(MaxList) + " choices or parts of tool calls")
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (l *List[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if *l = (*l)[:0]; d.PeekKind() != jsontext.KindBeginArray {
 		return json.UnmarshalDecode(d, (*[]T)(l)) // null, or an error
 	}
-	return elements(d, func() error {
-		if len(*l) == maxCalls {
-			return errMany
+	return Elements(d, func() error {
+		if len(*l) == MaxList {
+			return ErrMany
 		}
 		var zero T
 		*l = append(*l, zero)
@@ -210,8 +214,8 @@ func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// elements calls read for each element of a list.
-func elements(d *jsontext.Decoder, read func() error) error {
+// Elements calls read for each element of a list.
+func Elements(d *jsontext.Decoder, read func() error) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
@@ -224,33 +228,33 @@ func elements(d *jsontext.Decoder, read func() error) error {
 	return err
 }
 
-// arguments are those of a call: a part of their text, or all of them as an object.
-type arguments struct{ piece }
+// Arguments are those of a call: a part of their text, or all of them as an object.
+type Arguments struct{ Piece }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (a *arguments) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (a *Arguments) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	value, err := d.ReadValue()
-	switch a.piece = (piece{}); {
+	switch a.Piece = (Piece{}); {
 	case err != nil:
 	case value.Kind() == jsontext.KindString:
-		a.piece = pieceOf(value)
+		a.Piece = pieceOf(value)
 	case value.Kind() == jsontext.KindBeginObject:
-		a.piece = piece{text: strings.ToValidUTF8(string(value), "\uFFFD")}
+		a.Piece = Piece{Text: strings.ToValidUTF8(string(value), "\uFFFD")}
 	}
 	return err
 }
 
-// index is the index of a call; anything but a number from 0 on is -1.
-type index int
+// Index is the index of a call; anything but a number from 0 on is -1.
+type Index int
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (i *index) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (i *Index) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if *i = -1; d.PeekKind() != jsontext.KindNumber {
 		return d.SkipValue()
 	}
 	value, err := d.ReadValue()
 	if err == nil && value[0] != '-' {
-		*i = index(countOf(string(value)))
+		*i = Index(countOf(string(value)))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ func FuzzPiece(f *testing.F) {
 			return
 		}
 		var waiting rune
-		require.Equal(t, want, glue(&waiting, pieceOf([]byte(text)))+half(waiting))
-		require.Equal(t, want, unquote([]byte(text[1:len(text)-1])))
+		require.Equal(t, want, Glue(&waiting, pieceOf([]byte(text)))+Half(waiting))
+		require.Equal(t, want, Unquote([]byte(text[1:len(text)-1])))
 	})
 }

@@ -89,11 +89,15 @@ func public(f file) bool {
 	return f.syntax.Name.Name != "main" && !strings.HasPrefix(f.pkg, "internal/") && !strings.Contains(f.pkg, "/internal") && !strings.HasPrefix(f.pkg, "examples/")
 }
 
-// leafOf returns the family of which the package is a leaf or a part of one, "" for none: runtime/store and its internal rooms are none.
+// shared are packages of a leaf family's directory that its leaves build on: they are no leaves.
+var shared = []string{"runtime/provider/catalog"}
+
+// leafOf returns the family of which the package is a leaf or a part of one, "" for none: runtime/store, its internal rooms and
+// what is shared are none.
 func leafOf(pkg string) (family, name string) {
 	for _, family := range []string{"subsystems", "runtime/provider", "runtime/store"} {
 		if rest, ok := strings.CutPrefix(pkg, family+"/"); ok {
-			if name, _, _ := strings.Cut(rest, "/"); name != "internal" {
+			if name, _, _ := strings.Cut(rest, "/"); name != "internal" && !slices.Contains(shared, pkg) {
 				return family, name
 			}
 		}

@@ -56,7 +56,7 @@ func onErrors(answers ...hook.FailureDecision) *onError { return &onError{answer
 
 func models(m *model) (ids []string) {
 	for _, r := range m.requests {
-		ids = append(ids, r.Model)
+		ids = append(ids, r.Model.Name)
 	}
 	return ids
 }
@@ -131,12 +131,12 @@ func TestSpecEveryAttemptPassesRewriteRequestAndBeforeModel(t *testing.T) {
 	t.Parallel()
 	var log []string
 	rewrite := point.RewriteRequestFunc(func(_ context.Context, s *hook.Step, r message.ModelRequest) (message.ModelRequest, error) {
-		log = append(log, "rewrite "+s.Model()+" "+r.Model)
+		log = append(log, "rewrite "+s.Model()+" "+r.Model.Name)
 		r.System += fmt.Sprint(len(log))
 		return r, nil
 	})
 	decide := point.BeforeModelFunc(func(_ context.Context, s *hook.Step, r message.ModelRequest) (hook.ModelDecision, error) {
-		log = append(log, "before "+r.Model+" "+r.System)
+		log = append(log, "before "+r.Model.Name+" "+r.System)
 		return hook.ModelDecision{}, nil
 	})
 	m := plays(fails(errors.New("1")), fails(errors.New("2")), says("ok"))

@@ -371,7 +371,7 @@ func TestOneTurn(t *testing.T) {
 	assert.Equal(t, []string{"look"}, w.offered(2))
 
 	w = newWorld(say(nyborg))
-	out := w.send(t, runtime.TurnOptions{Format: message.ResponseFormat{Schema: `{"$ref":"https://example.com/"}`}})
+	out := w.send(t, runtime.TurnOptions{Model: message.Model{Format: message.ResponseFormat{Schema: `{"$ref":"https://example.com/"}`}}})
 	assert.ErrorContains(t, out.Err, `the schema of the answer: /$ref it refers to "https://example.com/"`)
 	assert.Empty(t, w.requests, "no model is asked")
 }

@@ -13,8 +13,8 @@
 //   - Thinking goes back with its signature, in its place, to the model that made it.
 //     What another model or another vendor thought is not sent.
 //   - Audio, and images of a type that the API does not take, become a text that says so.
-//   - A tool's schema with oneOf, anyOf or allOf at its top, which the API refuses, becomes
-//     one object with the properties of all alternatives; the description quotes the rest.
+//   - The API refuses oneOf, anyOf and allOf at the top of a tool's schema: they are left out
+//     there, and the tool's description quotes them.
 //   - Four marks say what the server may cache: behind the tools, behind the system prompt,
 //     behind the messages that stay, and at the end.
 //

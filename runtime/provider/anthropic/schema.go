@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -68,17 +67,13 @@ func alternatives(keyword string) bool {
 	return keyword == "oneOf" || keyword == "anyOf" || keyword == "allOf"
 }
 
-// toolSchema returns the schema of a tool's arguments as the API takes it: an object, without
-// alternatives at its top. A schema with them becomes one object with the properties of all,
-// of which those are required that every alternative requires; more quotes the alternatives
-// for the tool's description. The runtime checks arguments against the tool's own schema.
+// toolSchema returns the schema of a tool's arguments as the API takes it: an object without
+// alternatives at its top. more quotes those that were left out, for the description of the
+// tool. The runtime checks arguments against the tool's own schema.
 func toolSchema(schema message.JSON) (text, more string) {
-	const none = `{"type":"object","properties":{}}`
-	ms, ok := membersOf(jsontext.Value(schema))
-	if !ok || len(ms) == 0 {
-		return none, ""
-	}
-	var kept, dropped []member
+	ms, _ := membersOf(jsontext.Value(schema))
+	kept := []member{{"type", jsontext.Value(`"object"`)}}
+	var dropped []member
 	for _, m := range ms {
 		switch {
 		case alternatives(m.name):
@@ -87,106 +82,13 @@ func toolSchema(schema message.JSON) (text, more string) {
 			kept = append(kept, m)
 		}
 	}
-	if dropped == nil {
-		if string(find(ms, "type")) == `"object"` {
-			return string(schema), ""
-		}
-		return string(appendObject(nil, append([]member{{"type", jsontext.Value(`"object"`)}}, kept...))), ""
+	switch {
+	case dropped != nil:
+		more = "\n\nThe arguments must also fit this JSON Schema: " + string(appendObject(nil, dropped))
+	case string(find(ms, "type")) == `"object"`:
+		return string(schema), ""
 	}
-	more = "\n\nThe arguments must also fit this JSON Schema: " + string(appendObject(nil, dropped))
-	return string(appendObject(nil, merged(ms, kept, dropped))), more
-}
-
-// property is one that the alternatives of a schema have; values are its schemas.
-type property struct {
-	name   string
-	values []jsontext.Value
-}
-
-// merged returns the members kept of a schema, with the properties of the alternatives that
-// were dropped; all are the members of the schema.
-func merged(all, kept, dropped []member) []member {
-	var properties []property
-	properties = joined(properties, find(all, "properties"))
-	required := texts(find(all, "required"))
-	for _, d := range dropped {
-		var common []string
-		for i, branch := range elements(d.value) {
-			of, _ := membersOf(resolved(all, branch))
-			properties = joined(properties, find(of, "properties"))
-			needs := texts(find(of, "required"))
-			switch {
-			case i == 0:
-				common = needs
-			case d.name == "allOf":
-				common = append(common, needs...)
-			default:
-				common = slices.DeleteFunc(common, func(s string) bool { return !slices.Contains(needs, s) })
-			}
-		}
-		required = append(required, common...)
-	}
-	slices.Sort(required)
-	names := slices.Compact(required)
-	if names == nil {
-		names = []string{}
-	}
-	needed, _ := json.Marshal(names) // of texts
-	out := []member{{"type", jsontext.Value(`"object"`)}, {"properties", appendProperties(nil, properties)}, {"required", needed}}
-	for _, m := range kept {
-		if m.name != "properties" && m.name != "required" {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-// joined adds the properties of an object.
-func joined(properties []property, object jsontext.Value) []property {
-	more, _ := membersOf(object)
-	for _, m := range more {
-		at := slices.IndexFunc(properties, func(p property) bool { return p.name == m.name })
-		if at < 0 {
-			properties = append(properties, property{m.name, []jsontext.Value{m.value}})
-		} else if p := &properties[at]; !slices.ContainsFunc(p.values, func(v jsontext.Value) bool { return bytes.Equal(v, m.value) }) {
-			p.values = append(p.values, m.value)
-		}
-	}
-	return properties
-}
-
-// appendProperties appends an object; a property with several schemas may fit any of them.
-func appendProperties(dst []byte, properties []property) []byte {
-	var ms []member
-	for _, p := range properties {
-		value := p.values[0]
-		if len(p.values) > 1 {
-			value = slices.Concat([]byte(`{"anyOf":[`), bytes.Join(toBytes(p.values), []byte(`,`)), []byte(`]}`))
-		}
-		ms = append(ms, member{p.name, value})
-	}
-	return appendObject(dst, ms)
-}
-
-func toBytes(values []jsontext.Value) [][]byte {
-	out := make([][]byte, len(values))
-	for i, v := range values {
-		out[i] = v
-	}
-	return out
-}
-
-// resolved returns the definition that a schema refers to, or the schema itself.
-func resolved(all []member, v jsontext.Value) jsontext.Value {
-	ms, _ := membersOf(v)
-	ref := text(find(ms, "$ref"))
-	for _, place := range []string{"$defs", "definitions"} {
-		if name, ok := strings.CutPrefix(ref, "#/"+place+"/"); ok {
-			definitions, _ := membersOf(find(all, place))
-			return find(definitions, name)
-		}
-	}
-	return v
+	return string(appendObject(nil, kept)), more
 }
 
 func text(v jsontext.Value) (s string) {
@@ -194,13 +96,6 @@ func text(v jsontext.Value) (s string) {
 		return ""
 	}
 	return s
-}
-
-func texts(v jsontext.Value) (out []string) {
-	if json.Unmarshal(v, &out) != nil {
-		return nil
-	}
-	return out
 }
 
 // appendAnswerSchema appends the schema of an answer. The API wants every object closed and

@@ -81,7 +81,7 @@ func TestNames(t *testing.T) {
 	}
 	consts := stringsOf(sources(t))
 	for _, typ := range []string{"EventKind", "Outcome", "FailureKind", "StopReason", "Answer", "Role", "BlockKind", "Trust", "FinishReason", "ToolChoiceMode",
-		"FailureClass", "SessionSource", "DiagnosticCode", "Visibility", "RunStatus"} {
+		"FailureClass", "Effort", "SessionSource", "DiagnosticCode", "Visibility", "RunStatus"} {
 		require.NotEmpty(t, consts[typ], "no constants of type %s", typ)
 		for _, c := range consts[typ] {
 			fmt.Fprintf(&sb, "%s %s\n", typ, c)
@@ -107,11 +107,11 @@ func TestNamesAreUnique(t *testing.T) {
 func TestStopReasons(t *testing.T) {
 	// The order of the constants is the authority of the reasons, the most authoritative first.
 	order := strings.Fields("error stop_requested user_requested cancelled denied steps_limit token_limit time_limit " +
-		"cost_limit retry_limit max_tokens finish_reason no_action completed")
+		"cost_limit retry_limit max_tokens finish_reason refused no_action completed")
 	for i, name := range order {
 		r := hook.StopReason(name)
 		assert.Equal(t, i, r.Authority(), name)
-		assert.Equal(t, i >= len(order)-3, r.Soft(), "only the last three are soft: %s", name)
+		assert.Equal(t, i >= len(order)-4, r.Soft(), "only the last four are soft: %s", name)
 	}
 	assert.Equal(t, len(order), hook.StopReason("novel").Authority())
 	assert.False(t, hook.StopReason("novel").Soft(), "nobody may overrule what is not known")

@@ -414,7 +414,7 @@ func TestOnBuildAgentMayChangeTheConfigurationButNotTheName(t *testing.T) {
 		builds(func(c *hook.AgentConfig) { c.Instructions += " Quickly." }), builds(func(c *hook.AgentConfig) { c.Model.Name = "big" }))
 	w.send("hi")
 	assert.Equal(t, "Help. Quickly.", w.model.requests[0].System)
-	assert.Equal(t, "big", w.model.requests[0].Model)
+	assert.Equal(t, "big", w.model.requests[0].Model.Name)
 	_, err := opened(t, builds(func(c *hook.AgentConfig) { c.Name = "b" })).Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.ErrorContains(t, err, "changed the name")
 	_, err = opened(t, builds(func(c *hook.AgentConfig) { c.Limits.Tokens = -1 })).Register(t.Context(), hook.AgentConfig{Name: "a"})

@@ -94,7 +94,7 @@ func TestWhoSumsUpIsShownEverythingThatWasSaidAndDone(t *testing.T) {
 	require.NoError(t, err)
 	request := m.requests[2]
 	said := request.Messages.At(0)
-	assert.Equal(t, "small", request.Model)
+	assert.Equal(t, "small", request.Model.Name)
 	assert.Equal(t, 0, request.Tools.Tools().Len())
 	assert.Equal(t, message.LabelCompaction, said.Label)
 	for _, part := range []string{"[user]\n  read it\n", "[agent a calls long]\n  {\"s\":\"key\"}\n", "[result of long]\n  (operation) xxx", "bytes left out", "[agent a]\n  done\n", "file names"} {

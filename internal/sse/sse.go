@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // Event is one event of a stream.
@@ -88,7 +89,8 @@ type Options struct {
 	// should end it. The standard drops it.
 	KeepCut bool
 	// Strict refuses unknown fields with a [*LineError]: they are taken for damaged lines,
-	// not for extensions.
+	// not for extensions. A last line without its end that is the beginning of a field's name
+	// is none: the stream was cut there.
 	Strict bool
 	// Named are further fields. Such a field counts as the data of an event of that name.
 	Named []string
@@ -205,10 +207,18 @@ func (r *Reader) other(e *Event, line []byte, name string, value []byte) error {
 	case slices.Contains(r.o.Named, name):
 		e.Name = name
 		return r.add(e, value)
+	case r.torn && len(line) == len(name) && r.begins(name):
+		return nil // the stream was cut within the name of a field
 	case r.o.Strict:
 		return &LineError{Line: bytes.Clone(line)}
 	}
 	return nil
+}
+
+// begins reports whether the name of a field begins with text.
+func (r *Reader) begins(text string) bool {
+	is := func(name string) bool { return strings.HasPrefix(name, text) }
+	return slices.ContainsFunc([]string{"data", "event", "id", "retry"}, is) || slices.ContainsFunc(r.o.Named, is)
 }
 
 func (r *Reader) add(e *Event, value []byte) error {

@@ -82,6 +82,21 @@ func TestKeepCut(t *testing.T) {
 	assert.Equal(t, []sse.Event{{Data: []byte("a")}}, got)
 }
 
+func TestCutWithinTheNameOfAField(t *testing.T) {
+	t.Parallel()
+	o := &sse.Options{KeepCut: true, Strict: true, Named: []string{"error"}}
+	for _, end := range []string{"d", "dat", "ev", "event", "i", "re", "err"} {
+		got, err := read(strings.NewReader("data: a\n\n"+end), o)
+		require.ErrorIs(t, err, io.EOF, end)
+		assert.Equal(t, []sse.Event{{Data: []byte("a")}}, got, end)
+	}
+	for _, end := range []string{"dat:", "d: a", "x", "Internal Server Error", "dat\n"} {
+		_, err := read(strings.NewReader("data: a\n\n"+end), o)
+		var line *sse.LineError
+		require.ErrorAs(t, err, &line, end)
+	}
+}
+
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	o := &sse.Options{Strict: true, Named: []string{"error"}}

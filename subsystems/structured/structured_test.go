@@ -427,7 +427,7 @@ func TestToolChoice(t *testing.T) {
 	w.agent.Model.Choice.Mode = message.ToolChoiceNone
 	out := w.send(t, runtime.TurnOptions{})
 	require.NoError(t, out.Err)
-	assert.Equal(t, message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "final_answer"}, w.requests[0].Choice)
+	assert.Equal(t, message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "final_answer"}, w.requests[0].Model.Choice)
 }
 
 // steerer says something to the running turn during its first model call.

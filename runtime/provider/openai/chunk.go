@@ -47,6 +47,7 @@ type function struct {
 type usage struct {
 	Input    wire.Count                `json:"prompt_tokens"`
 	Output   wire.Count                `json:"completion_tokens"`
+	Total    wire.Count                `json:"total_tokens"`
 	CacheHit wire.Count                `json:"prompt_cache_hit_tokens"`
 	OfInput  wire.Object[usageDetails] `json:"prompt_tokens_details"`
 	OfOutput wire.Object[usageDetails] `json:"completion_tokens_details"`
@@ -54,6 +55,7 @@ type usage struct {
 
 type usageDetails struct {
 	Cached    wire.Count `json:"cached_tokens"`
+	Written   wire.Count `json:"cache_write_tokens"`
 	Reasoning wire.Count `json:"reasoning_tokens"`
 }
 
@@ -62,7 +64,11 @@ func (c *chunk) tokens() (u message.Usage, counted bool) {
 	is := c.Usage.Is
 	u.Input, u.Output = int64(is.Input), int64(is.Output)
 	u.CacheRead = int64(max(is.CacheHit, is.OfInput.Is.Cached))
+	u.CacheWrite = int64(is.OfInput.Is.Written)
 	u.Reasoning = int64(is.OfOutput.Is.Reasoning)
+	if u.Reasoning > u.Output || int64(is.Total) == u.Total()+u.Reasoning {
+		u.Output += u.Reasoning // xAI and others count reasoning beside the output, OpenAI within
+	}
 	return u, u.Total() > 0
 }
 

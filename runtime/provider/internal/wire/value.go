@@ -160,7 +160,7 @@ func (c *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 func countOf(number string) Count {
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-		return Count(max(n, 0))
+		return Count(min(max(n, 0), 1<<53)) // so that sums do not overflow
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(f < 1<<53) {

@@ -177,9 +177,6 @@ func (a *answer) start(ev *event, data []byte) error {
 	a.open, a.last = append(a.open, b), ev.Index
 	switch h.Type {
 	case textBlock:
-		if a.saidText { // or both would be one block
-			a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(vendor, meta{})})
-		}
 		a.say(b, message.ChunkText, h.Text)
 	case thinkingBlock:
 		a.say(b, message.ChunkReasoning, h.Thinking)
@@ -207,10 +204,14 @@ func (a *answer) startCall(b *block, h *head, data []byte) error {
 
 // say passes on a part of a block.
 func (a *answer) say(b *block, kind message.ChunkKind, text string) {
-	if text != "" {
-		b.said = true
-		a.send(message.Chunk{Kind: kind, Index: b.call, Text: text})
+	if text == "" {
+		return
 	}
+	if kind == message.ChunkText && a.saidText && !b.said { // or two blocks would become one
+		a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(vendor, meta{})})
+	}
+	b.said = true
+	a.send(message.Chunk{Kind: kind, Index: b.call, Text: text})
 }
 
 func (a *answer) send(chunk message.Chunk) {

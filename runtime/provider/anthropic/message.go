@@ -227,7 +227,7 @@ func plain(b message.Block) string {
 	case b.IsMedia() && b.Data == "" && b.URI != "":
 		return b.URI
 	case b.IsMedia():
-		return "[left out, because it cannot be sent here: " + strings.TrimSpace(string(b.Kind)+" "+b.Name+" "+b.MIME) + "]"
+		return "[left out, because it cannot be sent here: " + strings.Join(strings.Fields(string(b.Kind)+" "+b.Name+" "+b.MIME), " ") + "]"
 	case b.Kind == message.BlockJSON:
 		return string(b.JSON)
 	case b.Text == "":

@@ -50,8 +50,10 @@ type block struct {
 	// call is the number of a call; stopped: it is whole, if the answer is.
 	call    int
 	stopped bool
-	// said: a text, thinking or arguments have come.
+	// said: a text, thinking or arguments have come. half is half a character of them that
+	// waits for the other half.
 	said bool
+	half rune
 	// signature is that of thinking.
 	signature string
 	citations []jsontext.Value
@@ -229,11 +231,11 @@ func (a *answer) add(b *block, d *delta, data []byte) error {
 	switch d.Type {
 	case "text_delta":
 		if fits = b.kind == textBlock && b.index == a.last; fits {
-			a.say(b, message.ChunkText, d.Text)
+			a.say(b, message.ChunkText, wire.Glue(&b.half, d.Text.Piece))
 		}
 	case "thinking_delta":
 		if fits = b.kind == thinkingBlock && b.index == a.last; fits {
-			a.say(b, message.ChunkReasoning, d.Thinking)
+			a.say(b, message.ChunkReasoning, wire.Glue(&b.half, d.Thinking.Piece))
 		}
 	case "signature_delta":
 		if fits = b.kind == thinkingBlock; fits {
@@ -241,9 +243,9 @@ func (a *answer) add(b *block, d *delta, data []byte) error {
 		}
 	case "input_json_delta":
 		if fits = b.kind != textBlock && b.kind != thinkingBlock && !b.stopped; fits && b.whole != nil {
-			b.input = append(b.input, d.PartialJSON...)
+			b.input = append(b.input, wire.Glue(&b.half, d.PartialJSON.Piece)...)
 		} else if fits {
-			a.say(b, message.ChunkCallArgs, d.PartialJSON)
+			a.say(b, message.ChunkCallArgs, wire.Glue(&b.half, d.PartialJSON.Piece))
 		}
 	case "citations_delta":
 		if b.kind == textBlock && d.Citation != nil {
@@ -258,6 +260,13 @@ func (a *answer) add(b *block, d *delta, data []byte) error {
 
 // ended ends a block. A call may still be cut off: the server ends its block even then.
 func (a *answer) ended(b *block) {
+	if b.half != 0 { // it is lost, and what was signed is not whole
+		kinds := map[string]message.ChunkKind{textBlock: message.ChunkText, thinkingBlock: message.ChunkReasoning, toolUse: message.ChunkCallArgs}
+		if kind := kinds[b.kind]; kind != 0 {
+			a.say(b, kind, wire.Half(b.half))
+		}
+		b.half, b.signature = 0, ""
+	}
 	switch {
 	case b.kind == toolUse:
 		b.stopped = true

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"errors"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -30,12 +32,24 @@ type event struct {
 // delta is what an event adds to a block, or to the message.
 type delta struct {
 	Type        string         `json:"type"`
-	Text        string         `json:"text"`
-	Thinking    string         `json:"thinking"`
+	Text        piece          `json:"text"`
+	Thinking    piece          `json:"thinking"`
 	Signature   string         `json:"signature"`
-	PartialJSON string         `json:"partial_json"`
+	PartialJSON piece          `json:"partial_json"`
 	Citation    jsontext.Value `json:"citation"`
 	StopReason  string         `json:"stop_reason"`
+}
+
+// piece is a part of a text; servers in between may cut a character in two.
+type piece struct{ wire.Piece }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. Unlike wire.Piece it takes nothing but a
+// string, so that no text is lost.
+func (p *piece) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if kind := d.PeekKind(); kind != jsontext.KindString && kind != jsontext.KindNull {
+		return errors.New("is no string")
+	}
+	return p.Piece.UnmarshalJSONFrom(d)
 }
 
 // head is the beginning of a block.

@@ -12,7 +12,8 @@
 //   - Consecutive messages of one role are one message. Blank texts are left out.
 //   - Thinking goes back with its signature, in its place, to the model that made it.
 //     What another model or another vendor thought is not sent.
-//   - Audio, and images of a type that the API does not take, become a text that says so.
+//   - Audio, and images of a type that the API does not take, fail the request; in earlier
+//     turns they become a text that says so.
 //   - The API refuses oneOf, anyOf and allOf at the top of a tool's schema: they are left out
 //     there, and the tool's description quotes them.
 //   - Four marks say what the server may cache: behind the tools, behind the system prompt,

@@ -1,7 +1,9 @@
 package anthropic
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -50,11 +52,13 @@ type history struct {
 	// that can have one, of the last one that stays, and of the last one before the last
 	// answer.
 	end, stable, before int
-	// stays: the message that is being written stays.
-	stays bool
-	// used are the ids of all calls so far, ids the newest of them by the ids that the
-	// history has for them.
-	used map[string]bool
+	// stays: the message that is being written stays. asked: it is what the model is to
+	// answer now; refused is what cannot be sent of that.
+	stays, asked bool
+	refused      error
+	// used has the ids of all calls so far and how often each was wanted, ids the newest of
+	// them by the ids that the history has.
+	used map[string]int
 	ids  map[string]string
 }
 
@@ -70,12 +74,15 @@ func (e *encoder) messages(ms message.Messages, stable int) error {
 		for to < ms.Len() && ms.At(to).Role != message.RoleAssistant {
 			to++
 		}
+		e.asked = to == ms.Len()
 		e.turn(ms, i, to, stable)
 		i = to
 	}
 	last := e.role
 	e.close()
 	switch {
+	case e.refused != nil:
+		return e.refused
 	case last == "":
 		return errors.New("the request has no message with content; add a user's message")
 	case last == message.RoleAssistant && !e.paused && !e.prefill:
@@ -173,7 +180,7 @@ func (e *encoder) content(content message.List[message.Block]) {
 			e.show(b)
 			e.done()
 		default:
-			e.text(message.RoleUser, plain(b))
+			e.text(message.RoleUser, e.plain(b))
 		}
 	}
 }
@@ -221,12 +228,16 @@ func (e *encoder) show(b message.Block) {
 	e.raw(`}`)
 }
 
-// plain returns what stands for the block in a text.
-func plain(b message.Block) string {
+// plain returns what stands for the block in a text. What was said long ago, perhaps to
+// another vendor's model, must not end the conversation; what is said now must not be lost.
+func (e *encoder) plain(b message.Block) string {
 	switch {
 	case b.IsMedia() && b.Data == "" && b.URI != "":
 		return b.URI
 	case b.IsMedia():
+		if e.asked && e.refused == nil {
+			e.refused = fmt.Errorf("the API takes no %s %s; send an image (JPEG, PNG, GIF or WebP), a PDF or text, or ask a model that takes it", b.Kind, cmp.Or(b.MIME, b.Name))
+		}
 		return "[left out, because it cannot be sent here: " + strings.Join(strings.Fields(string(b.Kind)+" "+b.Name+" "+b.MIME), " ") + "]"
 	case b.Kind == message.BlockJSON:
 		return string(b.JSON)
@@ -238,6 +249,7 @@ func plain(b message.Block) string {
 
 // assistant writes an answer.
 func (e *encoder) assistant(m message.Message) {
+	e.asked = false
 	for _, b := range m.Content.All() {
 		switch b.Kind {
 		case message.BlockReasoning:
@@ -247,7 +259,7 @@ func (e *encoder) assistant(m message.Message) {
 		case message.BlockText:
 			e.said(b)
 		default:
-			e.text(message.RoleAssistant, plain(b)) // an answer has no media
+			e.text(message.RoleAssistant, e.plain(b)) // an answer has no media
 		}
 	}
 }
@@ -342,14 +354,16 @@ func opensWithThinking(ms message.Messages, model string) bool {
 // vendor counts them anew in each answer.
 func (e *encoder) call(b message.Block) {
 	if e.used == nil {
-		e.used, e.ids = map[string]bool{}, map[string]string{}
+		e.used, e.ids = map[string]int{}, map[string]string{}
 	}
 	base := wire.CallID(b.CallID, maxID)
 	id := base
-	for n := 2; e.used[id]; n++ {
-		id = base + "_" + strconv.Itoa(n)
+	for e.used[id] > 0 {
+		e.used[base]++
+		id = base + "_" + strconv.Itoa(e.used[base])
 	}
-	e.used[id], e.ids[b.CallID] = true, id
+	e.used[id]++
+	e.ids[b.CallID] = id
 	e.open(message.RoleAssistant)
 	e.raw(`{"type":"tool_use","id":`)
 	e.string(id)
@@ -397,7 +411,7 @@ func (e *encoder) result(m message.Message) {
 			e.show(b)
 		case sendable(b) && failed: // it follows the results
 		default:
-			if text := plain(b); !blank(text) {
+			if text := e.plain(b); !blank(text) {
 				next()
 				e.part(text)
 			}

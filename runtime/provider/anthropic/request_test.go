@@ -119,8 +119,8 @@ func TestRequestDetails(t *testing.T) {
 		"a PDF in an answer":         {req: history(message.UserText("a"), assistant(pdf), message.UserText("b")), want: `{"role":"assistant","content":[` + text("[left out, because it cannot be sent here: document plan.pdf application/pdf]") + `]}`, never: "JVBE"},
 		"a link":                     {req: history(user(message.Block{Kind: message.BlockImage, URI: "https://a.test/b.png"})), want: `"source":{"type":"url","url":"https://a.test/b.png"}`},
 		"a link to a file":           {req: history(user(message.Block{Kind: message.BlockImage, URI: "file:///b.png"})), want: `"text":"file:///b.png"`},
-		"audio":                      {req: history(user(message.Block{Kind: message.BlockAudio, MIME: "audio/wav", Data: "UklG"})), want: `[left out, because it cannot be sent here: audio audio/wav]`, never: "UklG"},
-		"a drawing":                  {req: history(user(message.Block{Kind: message.BlockImage, MIME: "image/svg+xml", Data: "PHN2"})), want: `image/svg+xml]`, never: "PHN2"},
+		"audio":                      {req: history(user(message.Block{Kind: message.BlockAudio, MIME: "audio/wav", Data: "UklG"}), assistant(message.TextBlock("b")), message.UserText("c")), want: `[left out, because it cannot be sent here: audio audio/wav]`, never: "UklG"},
+		"a drawing":                  {req: history(user(message.Block{Kind: message.BlockImage, MIME: "image/svg+xml", Data: "PHN2"}), assistant(message.TextBlock("b")), message.UserText("c")), want: `image/svg+xml]`, never: "PHN2"},
 		"thinking of another model":  {req: history(message.UserText("a"), assistant(thought("hm", "claude-opus-4-7", "s"), message.TextBlock("b")), message.UserText("c")), want: `"role":"assistant","content":[` + text("b"), never: "thinking"},
 		"thinking of another vendor": {req: history(message.UserText("a"), assistant(foreign, message.TextBlock("b")), message.UserText("c")), want: text("b"), never: "secret"},
 		"redacted thinking":          {req: history(message.UserText("a"), assistant(hidden, message.TextBlock("b")), message.UserText("c")), want: `[{"type":"redacted_thinking","data":"ZW5j"},` + text("b")},
@@ -208,6 +208,14 @@ func TestRefusedSettings(t *testing.T) {
 			_, err := provider.Collect(asks(nil, nil).Stream(t.Context(), req))
 			require.ErrorContains(t, err, "add a user's message")
 		})
+	}
+	for _, m := range []message.Message{
+		user(message.Block{Kind: message.BlockAudio, MIME: "audio/wav", Data: "UklG"}), result("1", message.Block{Kind: message.BlockImage, MIME: "image/tiff", Data: "SUkq"}),
+	} {
+		req := hello()
+		req.Messages = message.MessagesOf(m)
+		_, err := provider.Collect(asks(nil, nil).Stream(t.Context(), req))
+		require.ErrorContains(t, err, "send an image (JPEG, PNG, GIF or WebP), a PDF or text")
 	}
 	req := hello()
 	req.Model.Name = budgeted // continues a beginning

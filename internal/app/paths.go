@@ -210,6 +210,15 @@ func (p Paths) userHooks() string {
 	return filepath.Join(p.Home, ".grapnel", "hooks.json")
 }
 
+// config returns the file with the user's models, vendors and limits of spending; "" without a
+// home directory.
+func (p Paths) config() string {
+	if p.Home == "" {
+		return ""
+	}
+	return filepath.Join(p.Home, ".grapnel", "config.yaml")
+}
+
 // readUser reads a JSON file of the user, which may be a symbolic link. It returns nil if there
 // is no file, and for "".
 func readUser(file string) ([]byte, error) {

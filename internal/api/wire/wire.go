@@ -170,6 +170,9 @@ type NewMessage struct {
 	// Format asks for an answer of this form instead of the agent's; the zero one leaves the
 	// agent's. A message that steers has none.
 	Format message.ResponseFormat `json:"format,omitzero"`
+	// Model overrides the agent's model and its settings for the turn that the message begins;
+	// see [message.Model.Merge]. A message that steers has none.
+	Model message.Model `json:"model,omitzero"`
 }
 
 // Busy says what to do with a message while a turn is running.

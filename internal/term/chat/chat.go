@@ -43,6 +43,8 @@ type Chat struct {
 	conv   *runtime.Conversation
 	sender string
 	failed bool
+	// model is the id of the model that /model has chosen; "" is the agent's.
+	model string
 
 	// reading is held while a line is read: a question of an ended turn ends before the
 	// next line is read.
@@ -291,7 +293,7 @@ func (c *Chat) turn(ctx context.Context, start func(context.Context, *runtime.Tu
 	p := c.printer()
 	ctx, done := c.waiting(ctx, func() { p.Hint("  · stopping; what has finished is kept") })
 	defer done()
-	turn, err := start(ctx, &runtime.TurnOptions{Observe: p.OnEvent})
+	turn, err := start(ctx, &runtime.TurnOptions{Observe: p.OnEvent, Model: message.Model{Name: c.model}})
 	if err != nil && !errors.Is(err, edit.ErrInterrupt) {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 )
 
 // Requester makes model requests outside of turns, for the agent of a thread. Its requests and
@@ -19,7 +20,10 @@ type Requester struct{ t *Turn }
 // input, after the history. The requests end with ctx.
 func (th *Thread) NewRequester(ctx context.Context, in message.Message, history message.Messages, number int) *Requester {
 	a := th.Agent
-	t := &Turn{ledger: new(ledger)}
+	t := &Turn{ledger: &ledger{money: new(spending.Turn)}}
+	if running := th.Current(); running != nil { // a hook of it has asked
+		t.money = running.root().money
+	}
 	t.identity = identity{env: th.Env, thread: th, id: th.Env.NewID(), started: th.Env.Now()}
 	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
 	t.contexts = contexts{ctx: ctx, noCancel: context.WithoutCancel(ctx)}

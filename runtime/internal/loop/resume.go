@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 )
 
 // Resume continues the interrupted turn.
@@ -241,6 +242,7 @@ func (t *Turn) restore(was *durable.Interrupted) {
 	t.interrupted = was
 	t.entries, t.stored = was.TurnNumbers, len(was.Input) == 0
 	t.usage, t.cost, t.calls = was.Reply.Usage, was.Reply.Cost, was.Reply.Calls
+	t.money = spending.NewTurn(was.Token, was.Reply.Cost)
 	for _, m := range t.history.stored.From(t.firstMessage).All() {
 		if m.Role == message.RoleAssistant {
 			t.number++

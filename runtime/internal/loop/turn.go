@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 )
 
 // DefaultSteps is the limit of steps for agents that set none.
@@ -27,6 +28,8 @@ type Input struct {
 	// Model overrides the agent's settings.
 	Model  message.Model
 	Layers []plan.Layer
+	// Token is the name of the credential for which the turn runs; "" is the local user.
+	Token string
 }
 
 // Run runs a turn and returns when it has ended. Cancelling ctx cancels the turn.
@@ -47,6 +50,7 @@ func (t *Turn) runForUser() hook.TurnOutcome {
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	t.setModel(t.job.input.Model)
+	t.money = spending.NewTurn(t.job.input.Token, 0)
 	return t.run(t.job.input.Message, t.job.input.Observe)
 }
 
@@ -67,7 +71,7 @@ func (t *Turn) setModel(m message.Model) {
 // newTurn returns a turn that the conversation's own agent answers.
 func (th *Thread) newTurn(ctx context.Context, h *Handle) *Turn {
 	a := th.Agent
-	t := &Turn{ledger: new(ledger)}
+	t := &Turn{ledger: &ledger{money: new(spending.Turn)}}
 	t.identity = identity{env: th.Env, thread: th, handle: h, id: th.Env.NewID(), started: th.Env.Now()}
 	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/internal/inspect"
+)
+
+func (c *command) models() *cobra.Command {
+	var asJSON bool
+	l := inspect.ModelList{Configured: c.hasKey}
+	cmd := &cobra.Command{
+		Use:   "models [TEXT]",
+		Short: "List the models that your keys can use, and what they cost",
+		Long: "Lists the models of the vendors for which there is a key: what each takes and costs, as its vendor or another public\n" +
+			"source says, and \"unknown\" where none does. With TEXT it lists those that have it in their name. Nothing is asked of\n" +
+			"any server. The file ~/.grapnel/models.json adds and corrects models.",
+		Example: "  grapnel models\n  grapnel models --all opus",
+		Args:    atMostOne,
+		RunE: func(_ *cobra.Command, args []string) error {
+			paths, err := c.paths(place{})
+			if err != nil {
+				return err
+			}
+			if l.Catalog, err = paths.Catalog(); err != nil {
+				return err
+			}
+			l.Filter, l.Now = strings.Join(args, ""), time.Now()
+			return inspect.Models(&c.Console, l, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	cmd.Flags().BoolVar(&l.All, "all", false, "list the models of vendors without a key as well")
+	return cmd
+}
+
+// hasKey reports whether a variable with a key of the vendor is set, and names it.
+func (c *command) hasKey(vendor string) (configured bool, hint string) {
+	var variables []string
+	switch vendor {
+	case "anthropic":
+		variables = []string{"ANTHROPIC_API_KEY"}
+	case "openai":
+		variables = []string{"OPENAI_API_KEY", "OPENAI_API_KEY_FILE"}
+	case "gemini":
+		variables = []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}
+	case "azure":
+		variables = []string{"AZURE_OPENAI_API_KEY"}
+	case "openrouter":
+		variables = []string{"OPENROUTER_API_KEY"}
+	default:
+		return true, "" // a server of one's own needs none
+	}
+	for _, name := range variables {
+		if c.getenv(name) != "" {
+			return true, ""
+		}
+	}
+	return false, fmt.Sprintf("%s=KEY", variables[0])
+}

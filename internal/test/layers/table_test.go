@@ -22,12 +22,13 @@ type layer struct {
 // heavy are the libraries that only the packages named may import, whatever
 // their row says.
 var heavy = map[string][]string{
-	"github.com/spf13/cobra":      {"cmd/grapnel"},
-	"modernc.org/sqlite":          {"internal/sqlitedb", "internal/test/powercut"},
-	"github.com/dave/jennifer":    {"gen/internal/emit"},
-	"mvdan.cc/sh":                 {"subsystems/policy/internal/shell"},
-	"golang.org/x/tools":          {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
-	"github.com/stretchr/testify": {"runtime/store/storetest"},
+	"github.com/spf13/cobra":                 {"cmd/grapnel"},
+	"modernc.org/sqlite":                     {"internal/sqlitedb", "internal/test/powercut"},
+	"github.com/dave/jennifer":               {"gen/internal/emit"},
+	"mvdan.cc/sh":                            {"subsystems/policy/internal/shell"},
+	"golang.org/x/tools":                     {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
+	"github.com/stretchr/testify":            {"runtime/store/storetest"},
+	"github.com/anthropics/anthropic-sdk-go": {"runtime/provider/anthropic"},
 }
 
 // leaf are the packages that every layer but the contract and its kit may import:

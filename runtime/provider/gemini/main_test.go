@@ -110,3 +110,11 @@ func result(id, tool string, r message.ToolResult) message.Message {
 }
 
 func text(s string) message.Block { return message.TextBlock(s) }
+
+// client is a client of the server that keeps the address of the last request.
+func client(address *string, s server) *http.Client {
+	return &http.Client{Transport: server(func(r *http.Request) (*http.Response, error) {
+		*address = r.URL.String()
+		return s(r)
+	})}
+}

@@ -189,22 +189,20 @@ func (a *answer) say(p *part) {
 	if p.Thought {
 		kind, block = message.ChunkReasoning, message.BlockReasoning
 	}
-	signed := p.Signature != ""
-	if text == "" && !signed {
+	own := meta{Model: a.model, Signature: string(p.Signature)}
+	switch {
+	case text == "" && own.Signature == "":
 		return
-	}
-	if a.open != kind || signed {
-		a.closeBlock(kind)
-	}
-	switch own := (meta{Model: a.model, Signature: string(p.Signature)}); {
 	case text == "":
 		a.whole(&message.Block{Kind: block}, own)
-	case signed:
-		a.send(message.Chunk{Kind: kind, Text: text})
+		return
+	case a.open != kind || own.Signature != "":
+		a.closeBlock(kind)
+	}
+	a.send(message.Chunk{Kind: kind, Text: text})
+	if a.open = kind; own.Signature != "" {
+		a.open = 0
 		a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(vendor, own)})
-	default:
-		a.send(message.Chunk{Kind: kind, Text: text})
-		a.open = kind
 	}
 }
 

@@ -36,8 +36,12 @@ func (s server) RoundTrip(r *http.Request) (*http.Response, error) { return s(r)
 // says answers every request with the body of a stream.
 func says(body io.Reader) server {
 	return func(r *http.Request) (*http.Response, error) {
+		closer, ok := body.(io.ReadCloser)
+		if !ok {
+			closer = io.NopCloser(body)
+		}
 		return &http.Response{
-			StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(body),
+			StatusCode: http.StatusOK, Request: r, Body: closer,
 			Header: http.Header{"Content-Type": {"text/event-stream"}},
 		}, nil
 	}

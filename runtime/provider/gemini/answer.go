@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -245,7 +246,7 @@ func (a *answer) call(p *part, data []byte) error {
 	case a.calls == wire.MaxCalls:
 		return a.p.s.Broken("there are too many tool calls", nil)
 	}
-	args := string(c.Args)
+	args := strings.ToValidUTF8(string(c.Args), "\uFFFD")
 	if c.Args == nil || c.Args.Kind() == jsontext.KindNull {
 		args = "{}"
 	}

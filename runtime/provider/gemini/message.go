@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 // unsigned stands for the signature of a call that the model did not make. The API documents
 // it: ai.google.dev/gemini-api/docs/thought-signatures.
 const unsigned = "skip_thought_signature_validator"
+
+// unnamed stands for the name of a call that has none, which the API refuses.
+const unnamed = "unnamed"
 
 // meta is what the wire needs to know about a block that goes back.
 type meta struct {
@@ -320,19 +324,20 @@ func (e *encoder) call(b message.Block, own meta) {
 		e.raw(`,`)
 	}
 	e.raw(`"name":`)
-	e.string(b.Tool)
+	e.string(cmp.Or(b.Tool, unnamed))
 	e.raw(`,"args":`)
 	e.arguments(string(b.JSON))
 	e.raw(`}`)
 	e.end(own.Signature)
 }
 
-// arguments writes those of a call. The API takes only an object.
+// arguments writes those of a call. The API takes only an object, without half characters.
 func (e *encoder) arguments(args string) {
+	value := jsontext.Value(args)
 	switch {
 	case strings.TrimSpace(args) == "":
 		e.raw(`{}`)
-	case wire.IsObject([]byte(args)):
+	case value.Kind() == jsontext.KindBeginObject && value.IsValid():
 		e.raw(args)
 	default:
 		e.buf = append(quote.Append(append(e.buf, `{"unparsed_arguments":`...), args), '}')
@@ -350,7 +355,7 @@ func (e *encoder) result(m message.Message) {
 		e.raw(`,`)
 	}
 	e.raw(`"name":`)
-	e.string(m.Tool)
+	e.string(cmp.Or(m.Tool, unnamed))
 	e.raw(`,"response":{"`)
 	text := e.resultText(m.Result)
 	if m.Result.IsError() {

@@ -91,6 +91,10 @@ func TestContents(t *testing.T) {
 		{"arguments that are no object", modern, read(call("c1", "a", `[1`, signed)),
 			goes + `{"role":"model","parts":[{"functionCall":{"id":"i1","name":"a","args":{"unparsed_arguments":"[1"}},"thoughtSignature":"S1=="}]},` +
 				`{"role":"user","parts":[{"functionResponse":{"id":"i1","name":"a","response":{"output":"rc1"}}}]}`},
+		{"arguments that no strict reader takes, and no name", modern, read(call("1", "", `{"s":"\ud83d"}`, signed), call("2", "a", `{"a":1,"a":2}`, ""), call("3", "a", "{\"a\":\"\xff\"}", "")),
+			goes + `{"role":"model","parts":[{"functionCall":{"id":"i1","name":"unnamed","args":{"unparsed_arguments":"{\"s\":\"\\ud83d\"}"}},"thoughtSignature":"S1=="},` +
+				`{"functionCall":{"name":"a","args":{"unparsed_arguments":"{\"a\":1,\"a\":2}"}}},{"functionCall":{"name":"a","args":{"unparsed_arguments":"{\"a\":\"\ufffd\"}"}}}]},` +
+				`{"role":"user","parts":[{"functionResponse":{"id":"i1","name":"unnamed","response":{"output":"r1"}}},{"functionResponse":{"name":"a","response":{"output":"r2"}}},{"functionResponse":{"name":"a","response":{"output":"r3"}}}]}`},
 		{"results of all kinds, before the user's words", modern, []message.Message{
 			message.UserText("go"), assistant(call("1", "a", `{}`, signed), call("2", "b", `{}`, ""), call("3", "c", `{}`, "")),
 			result("1", "a", message.FailedResult(message.FailOperation, "no")), message.UserText("wait"),

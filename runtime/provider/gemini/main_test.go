@@ -106,8 +106,10 @@ func messageOf(role message.Role, blocks ...message.Block) message.Message {
 	return message.Message{Role: role, Content: message.ListOf(blocks...)}
 }
 
-func assistant(blocks ...message.Block) message.Message { return messageOf(message.RoleAssistant, blocks...) }
-func user(blocks ...message.Block) message.Message      { return messageOf(message.RoleUser, blocks...) }
+func assistant(blocks ...message.Block) message.Message {
+	return messageOf(message.RoleAssistant, blocks...)
+}
+func user(blocks ...message.Block) message.Message { return messageOf(message.RoleUser, blocks...) }
 
 func result(id, tool string, r message.ToolResult) message.Message {
 	return message.Message{Role: message.RoleTool, CallID: id, Tool: tool, Result: r}

@@ -72,7 +72,7 @@ func TestContents(t *testing.T) {
 		{"thoughts and signed texts go back as they came", modern,
 			append(read(message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: own(`"model":"` + modern + `"`)}, text("I "),
 				message.Block{Kind: message.BlockText, Text: "look", Meta: own(`"model":"` + modern + `","signature":"S2"`)}, call("c1", "a", `{}`, signed)),
-				assistant(text("done"), message.Block{Kind: message.BlockText, Meta: own(`"model":"`+modern+`","signature":"S3"`)}), message.UserText("more")),
+				assistant(text("done"), message.Block{Kind: message.BlockText, Meta: own(`"model":"` + modern + `","signature":"S3"`)}), message.UserText("more")),
 			goes + `{"role":"model","parts":[{"text":"hm","thought":true},{"text":"I "},{"text":"look","thoughtSignature":"S2"},` +
 				`{"functionCall":{"id":"i1","name":"a","args":{}},"thoughtSignature":"S1=="}]},` +
 				`{"role":"user","parts":[{"functionResponse":{"id":"i1","name":"a","response":{"output":"rc1"}}}]},` +

@@ -38,7 +38,7 @@ type Host interface {
 	// message.LabelModelCall; a call from within OnModelError does not pass it again, so that
 	// hooks cannot call each other without end. An answer that is longer than
 	// the limit of a tool result, or that calls a tool, is an error. Outside a turn the
-	// error is ErrNoTurn; if the turn has used up its tokens, ErrBudget.
+	// error is ErrNoTurn; if the turn may use no more tokens or money, ErrBudget.
 	CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error)
 	// Compact replaces older turns of the conversation by a summary, for a hook that sees
 	// that the model's window is nearly full. Text says why; the event compaction_auto
@@ -66,7 +66,7 @@ var (
 	ErrNoTurn = errors.New("hook: no turn is running here")
 	// ErrUnanswered: nobody answered in time.
 	ErrUnanswered = errors.New("hook: nobody answered in time")
-	// ErrBudget: the turn has used up its tokens.
+	// ErrBudget: the turn has used up its tokens, or a limit on spending is reached.
 	ErrBudget = errors.New("hook: the turn has used up its tokens")
 	// ErrCrowded: too many background runs of the conversation wait already.
 	ErrCrowded = errors.New("hook: too many background runs of this conversation wait already")

@@ -91,6 +91,9 @@ type StepOutcome struct {
 	Finish message.FinishReason
 	// Usage is that of the step's model calls.
 	Usage message.Usage
+	// Cost is that of the turn's own model calls since its last step ended, with those of hooks
+	// and summaries; 0 if the runtime knows no prices.
+	Cost Cost
 	// Calls are how the step's tool calls ended, in call order.
 	Calls    message.List[CallEnd]
 	Duration time.Duration

@@ -56,6 +56,9 @@ type TurnOptions struct {
 	// apply to what outlasts the turn: sessions, compaction and the registration of
 	// agents. A turn that another process resumes continues without them.
 	Layers []plan.Layer
+	// Token is the name of the credential that asks, never the credential itself: limits of
+	// package spending count by it, and a turn that is resumed keeps it. "" is the local user.
+	Token string
 	// SameProject makes Resume refuse a turn that began in another project, with
 	// ErrNotInterrupted. It is for programs that resume turns without a user's request.
 	SameProject bool
@@ -208,7 +211,7 @@ func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o 
 		}
 	}
 	defer c.storeSummary(ctx)
-	return c.thread.Run(ctx, &t.h, loop.Input{Message: in, Observe: o.Observe, Guest: o.Guest, Model: o.Model, Layers: o.Layers})
+	return c.thread.Run(ctx, &t.h, loop.Input{Message: in, Observe: o.Observe, Guest: o.Guest, Model: o.Model, Layers: o.Layers, Token: o.Token})
 }
 
 func orZero(o *TurnOptions) TurnOptions {

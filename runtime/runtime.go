@@ -31,6 +31,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -91,7 +92,11 @@ type Options struct {
 	Layers []plan.Layer
 	// Price returns the cost of a model call with that usage; nil is 0. model is the
 	// model that answered. It is called after every model call, from several goroutines.
+	// With Spending it has no effect.
 	Price func(model string, u message.Usage) hook.Cost
+	// Spending prices model calls, keeps what they cost, and refuses those beyond its limits.
+	// Nil keeps nothing.
+	Spending *spending.Ledger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// NewID returns ids of turns and jobs, unique in the store; nil is random.
@@ -248,7 +253,7 @@ func (r *Runtime) newEnv() *loop.Env {
 	return &loop.Env{
 		Provider: r.provider, Store: r.o.Store, Project: r.o.Project, Environment: r.o.Environment,
 		Limits: loop.Limits(r.o.Limits), Grace: r.o.Calls.Grace, Agent: r.agentOf, Find: r.findAgent,
-		Price: r.o.Price, Now: r.o.Now, NewID: r.o.NewID,
+		Spending: r.o.Spending, Now: r.o.Now, NewID: r.o.NewID,
 		Tools: r.tools, Loops: &r.loops, Abandoned: &r.abandoned, Requests: &r.requests, Background: r.backgroundRuns,
 	}
 }
@@ -262,6 +267,9 @@ func (o *Options) fill() {
 	}
 	if o.NewID == nil {
 		o.NewID = rand.Text
+	}
+	if o.Spending == nil {
+		o.Spending = spending.Priced(o.Price)
 	}
 	if o.Calls.Slots <= 0 {
 		o.Calls.Slots = defaultSlots

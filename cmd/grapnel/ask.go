@@ -21,6 +21,8 @@ import (
 type askFlags struct {
 	place
 	socket, agent, sender, whenBusy string
+	model                           modelFlags
+	files                           []string
 	yes                             bool
 	hooks                           hook.Visibility
 	form                            app.AnswerForm
@@ -54,6 +56,8 @@ func (c *command) ask() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().StringVar(&f.whenBusy, "when-busy", "", "while a turn of the conversation is running: refuse, queue behind it, or steer it (default refuse)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	f.model.add(cmd)
+	filesFlag(cmd, &f.files)
 	schemaFlag(cmd, &f.form)
 	hooksFlag(cmd, &f.hooks, "show hook runs, if the daemon records them (grapnel serve --hooks)")
 	return cmd
@@ -123,8 +127,10 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 		here = "--set is for this command alone"
 	case f.reply != app.ReplyLimits{}:
 		here = "--max-text and --max-arguments are for this command alone"
-	case f.model != "":
+	case f.model.name != "":
 		here = "--model is for this command alone"
+	case f.model != modelFlags{}:
+		here = "--reasoning, --temperature and --max-tokens are for this command alone"
 	case daemon.Mismatch(health, paths) != "":
 		here = daemon.Mismatch(health, paths)
 	case health.Status != wire.StatusOK:
@@ -139,7 +145,7 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 		return false, nil
 	}
 	c.Remark("on the daemon of this project, " + d.Socket())
-	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes, hooks: f.hooks, form: f.form}, stdinUsed, prompt)
+	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes, hooks: f.hooks, form: f.form, files: f.files}, stdinUsed, prompt)
 }
 
 // askDaemon runs one turn on the daemon.
@@ -155,7 +161,11 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	if err != nil {
 		return err
 	}
-	turn, err := d.SendMessage(ctx, conv.ID, wire.NewMessage{Text: prompt, WhenBusy: wire.Busy(f.whenBusy), Format: f.form.Format()})
+	files, err := filesOf(f.files)
+	if err != nil {
+		return err
+	}
+	turn, err := d.SendMessage(ctx, conv.ID, wire.NewMessage{Text: prompt, Files: files, WhenBusy: wire.Busy(f.whenBusy), Format: f.form.Format(), Model: f.model.model()})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/stdout"
 	"github.com/grapnel-go/grapnel/internal/term"
@@ -17,12 +16,13 @@ import (
 )
 
 type chatFlags struct {
-	dir, agent, model, sender string
-	yes                       bool
-	trust                     trustFlags
-	hooks                     hook.Visibility
-	set                       app.Settings
-	reply                     app.ReplyLimits
+	dir, agent, sender string
+	model              modelFlags
+	yes                bool
+	trust              trustFlags
+	hooks              hook.Visibility
+	set                app.Settings
+	reply              app.ReplyLimits
 }
 
 func (c *command) chat() *cobra.Command {
@@ -39,7 +39,7 @@ func (c *command) chat() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to talk to; grapnel agents lists them")
-	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's")
+	f.model.add(cmd)
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	f.trust.add(cmd)
@@ -75,12 +75,9 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		return notBegun(starting, err)
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	o := chat.Options{App: opened, Over: hook.AgentConfig{Model: message.Model{Name: app.AbsoluteModel(f.model)}}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
-	if o.Agent, err = opened.Register(ctx, f.agent, o.Over); err != nil {
+	o := chat.Options{App: opened, Over: hook.AgentConfig{Model: f.model.model()}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
+	if o.Agent, o.Over, err = c.register(ctx, opened, f.agent, o.Over, approver); err != nil {
 		return notBegun(starting, err)
-	}
-	if err := opened.CheckModel(o.Agent.Config()); err != nil {
-		return err
 	}
 	if ed.Interactive() {
 		if o.History, err = edit.OpenHistory(chat.HistoryFile(paths)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/models"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/stdout"
@@ -21,10 +22,12 @@ import (
 type command struct {
 	console.Console
 	getenv func(string) string
+	// ports returns where model servers of this machine are looked for.
+	ports func() []models.Port
 }
 
 func newCommand(in, out, err *os.File, getenv func(string) string) *command {
-	return &command{Console: console.Console{In: in, Out: out, Err: err}, getenv: getenv}
+	return &command{Console: console.Console{In: in, Out: out, Err: err}, getenv: getenv, ports: models.UsualPorts}
 }
 
 // The exit codes.
@@ -138,7 +141,7 @@ func (c *command) root() *cobra.Command {
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
 	root.AddCommand(c.demo(), c.run(), c.chat(), c.tools(), c.agents(), c.plan(), c.serveDemo(),
-		c.serve(), c.ask(), c.events(), c.conversations(), c.explain(), c.policy(), c.approvals(), c.memory())
+		c.serve(), c.ask(), c.events(), c.conversations(), c.explain(), c.policy(), c.approvals(), c.memory(), c.cost(), c.models())
 	return root
 }
 

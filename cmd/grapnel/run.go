@@ -10,7 +10,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/console"
@@ -20,13 +19,15 @@ import (
 
 type runFlags struct {
 	place
-	agent, model, sender string
-	form                 app.AnswerForm
-	yes                  bool
-	trust                trustFlags
-	hooks                hook.Visibility
-	set                  app.Settings
-	reply                app.ReplyLimits
+	agent, sender string
+	model         modelFlags
+	form          app.AnswerForm
+	yes           bool
+	files         []string
+	trust         trustFlags
+	hooks         hook.Visibility
+	set           app.Settings
+	reply         app.ReplyLimits
 }
 
 func (c *command) run() *cobra.Command {
@@ -36,8 +37,8 @@ func (c *command) run() *cobra.Command {
 		Short: "Give an agent a task in the working directory",
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
 			"The prompt is the argument, or standard input if the argument is -.\n\n" +
-			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model, or --set, --max-text\n" +
-			"or --max-arguments is given.",
+			"If `grapnel serve` is running for the same project, the turn runs there, unless a flag is about the model, or --set,\n" +
+			"--max-text or --max-arguments is given.",
 		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
 			"  git diff | grapnel run - --agent reviewer --sender me",
 		Args: onePrompt,
@@ -51,9 +52,10 @@ func (c *command) run() *cobra.Command {
 	}
 	f.flags(cmd)
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to ask; grapnel agents lists them")
-	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE or openai:NAME")
+	f.model.add(cmd)
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	filesFlag(cmd, &f.files)
 	f.trust.add(cmd)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
@@ -110,18 +112,16 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	show, gate := c.Shower(f.json, f.form.Asked(), f.hooks)
 	approver := c.Approver(&console.Ask{Root: paths.Root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate})
 	opened, err := app.Open(ctx, app.Options{
-		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Model: app.AbsoluteModel(f.model), Note: c.Note, Trust: c.trust(approver, f.trust),
+		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Model: app.AbsoluteModel(f.model.name), Note: c.Note, Trust: c.trust(approver, f.trust),
 		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	agent, err := opened.Register(ctx, f.agent, hook.AgentConfig{Model: message.Model{Name: app.AbsoluteModel(f.model), Format: f.form.Format()}})
-	if err != nil {
-		return err
-	}
-	if err := opened.CheckModel(agent.Config()); err != nil {
+	over := hook.AgentConfig{Model: f.model.model()}
+	over.Model.Format = f.form.Format()
+	if _, _, err = c.register(ctx, opened, f.agent, over, approver); err != nil {
 		return err
 	}
 	if f.sender == "" {
@@ -131,7 +131,11 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if err != nil {
 		return err
 	}
-	turn, err := opened.Start(ctx, conv, message.TextInput(prompt), &runtime.TurnOptions{Observe: show.OnEvent})
+	input, err := inputOf(prompt, f.files)
+	if err != nil {
+		return err
+	}
+	turn, err := opened.Start(ctx, conv, input, &runtime.TurnOptions{Observe: show.OnEvent})
 	var out hook.TurnOutcome
 	switch {
 	case err == nil:

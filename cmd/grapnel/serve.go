@@ -48,7 +48,7 @@ func (c *command) serve() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
 	socketFlag(cmd, &f.socket)
-	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE or openai:NAME")
+	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: VENDOR:NAME, a NAME that only one vendor has, or script:FILE")
 	f.trust.add(cmd)
 	cmd.Flags().BoolVar(&f.resume, "resume", true, "resume the turns that were interrupted when a process died")
 	cmd.Flags().BoolVar(&f.hooks, "hooks", false, "record every hook run as an event, and keep it for grapnel explain")

@@ -81,8 +81,9 @@ func (l Messages) Len() int { return int(l.to - l.from) }
 // IsZero reports whether the sequence is empty; it makes omitzero work.
 func (l Messages) IsZero() bool { return l.to == l.from }
 
-// Bytes is the length of the texts, arguments and data in the messages, those of tool
-// results included. It takes constant time.
+// Bytes is the length of the texts and arguments in the messages, those of tool results
+// included. Media count as much text as has about as many tokens for a model. It takes
+// constant time.
 func (l Messages) Bytes() int64 {
 	if l.IsZero() {
 		return 0
@@ -248,9 +249,28 @@ func (p *pieces) bytes(n int) int64 {
 func bytesOf(blocks List[Block]) (n int64) {
 	for i := range blocks.s {
 		b := &blocks.s[i]
-		n += int64(len(b.Text) + len(b.JSON) + len(b.Data) + len(b.URI) + len(b.Tool))
+		n += int64(len(b.Text)+len(b.JSON)+len(b.URI)+len(b.Tool)) + b.dataBytes()
 	}
 	return n
+}
+
+// A model reads an image of any size as some 1,600 tokens, and a document or audio as far
+// fewer tokens than its bytes: these are the bytes of text with as many.
+const (
+	imageBytes = 6400
+	mediaShare = 16 // a page of a PDF has some 30 kB, and is read as some 2 kB of text
+)
+
+// dataBytes returns for how many bytes of text the data of the block counts.
+func (b *Block) dataBytes() int64 {
+	size := int64(len(b.Data))
+	switch b.Kind {
+	case BlockImage:
+		return min(size, imageBytes)
+	case BlockAudio, BlockDocument:
+		return min(size, max(size/mediaShare, imageBytes))
+	}
+	return size
 }
 
 // with returns f with one more piece. Concurrent readers of f are safe.

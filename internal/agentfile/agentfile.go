@@ -94,7 +94,7 @@ func Load(dirs ...Dir) (agents []Agent, warnings Problems, err error) {
 			return l.agents, l.warnings, err
 		}
 	}
-	return l.agents, l.warnings, l.wrong.err()
+	return l.agents, l.warnings, l.wrong.Err()
 }
 
 type loader struct {
@@ -191,12 +191,13 @@ func (d Dir) read(root *os.Root, name string) *reader {
 // unusable file gives the zero configuration and a warning.
 func Parse(file string, data []byte, d Dialect) (hook.AgentConfig, Problems, error) {
 	r := parse(file, data, d)
-	return r.cfg, r.warnings, r.wrong.err()
+	return r.cfg, r.warnings, r.wrong.Err()
 }
 
 // parse reads one file. The configuration is zero if it cannot be used.
 func parse(file string, data []byte, d Dialect) *reader {
 	r := &reader{file: file, dialect: d}
+	r.fields = yamldoc.Reader{Wrong: r.errorAt, Foreign: foreignKey}
 	r.cfg.Name = strings.TrimSuffix(filepath.Base(file), ".md")
 	r.document(data)
 	r.judge(d)
@@ -220,6 +221,7 @@ func (r *reader) judge(d Dialect) {
 type reader struct {
 	file     string
 	dialect  Dialect
+	fields   yamldoc.Reader
 	cfg      hook.AgentConfig
 	at       map[string]*yaml.Node // the values of the keys
 	warnings Problems

@@ -82,7 +82,7 @@ func (r *reader) foreign(k, v *yaml.Node) bool {
 		r.claudeTools(v)
 		return true
 	case "maxTurns":
-		r.cfg.Limits.Steps = int(r.number(v, "maxTurns"))
+		r.cfg.Limits.Steps = int(r.fields.Number(v, "maxTurns"))
 		return true
 	}
 	effect := claudeKey(k.Value)

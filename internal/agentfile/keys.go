@@ -4,14 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
@@ -19,7 +15,7 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 	keys := map[string]func(v *yaml.Node){
 		"name":        func(v *yaml.Node) { r.text(v, "name", &r.cfg.Name) },
 		"description": func(v *yaml.Node) { r.text(v, "description", &r.cfg.Description) },
-		"model":       func(v *yaml.Node) { r.text(v, "model", &r.cfg.Model.Name) },
+		"model":       r.model,
 		"tools":       r.tools,
 		"limits":      r.limits,
 		"format":      r.format,
@@ -54,7 +50,7 @@ func (r *reader) mapping(top *yaml.Node) {
 		for i := 0; i+1 < len(top.Content); i += 2 {
 			k, v := top.Content[i], top.Content[i+1]
 			if first := seen[k.Value]; first > 0 {
-				r.twice(k, topKey, first)
+				r.fields.Twice(k, topKey, first)
 			} else if !r.foreign(k, v) {
 				own.Content = append(own.Content, k, v)
 			}
@@ -62,53 +58,27 @@ func (r *reader) mapping(top *yaml.Node) {
 		}
 		top = &own
 	}
-	r.members(top, topKey, r.keys())
-}
-
-// members calls the reader of each key of a mapping, and records unknown and repeated keys.
-// An empty value keeps the default.
-func (r *reader) members(m *yaml.Node, kind string, keys map[string]func(v *yaml.Node)) {
-	seen := map[string]int{}
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		k, v := m.Content[i], m.Content[i+1]
-		read, known := keys[k.Value]
-		switch first, again := seen[k.Value]; {
-		case again:
-			r.twice(k, kind, first)
-		case !known:
-			r.unknown(k, kind, slices.Sorted(maps.Keys(keys)))
-		case v.Kind == yaml.ScalarNode && (v.Tag == "!!null" || v.Value == ""):
-		default:
-			if kind == topKey {
-				r.at[k.Value] = v
-			}
+	keys := r.keys()
+	for name, read := range keys {
+		keys[name] = func(v *yaml.Node) {
+			r.at[name] = v
 			read(v)
 		}
-		seen[k.Value] = k.Line
 	}
+	r.fields.Members(top, topKey, keys)
 }
 
-func (r *reader) twice(k *yaml.Node, kind string, first int) {
-	r.errorAt(k, fmt.Sprintf("%s %q is given twice, first in line %d", kind, k.Value, first), "delete one of them")
+// foreignKey returns the fix for a key that only other programs have; "" for others.
+func foreignKey(key string) string {
+	if claudeKey(key) == unheard {
+		return ""
+	}
+	return "it is a key of Claude Code's agent files: delete it, or move the file to .claude/agents"
 }
 
-func (r *reader) unknown(k *yaml.Node, kind string, known []string) {
-	fix := "known are " + strings.Join(known, ", ")
-	if near := spell.Closest(k.Value, known); near != "" {
-		fix = fmt.Sprintf("did you mean %q?", near)
-	} else if claudeKey(k.Value) != unheard {
-		fix = "it is a key of Claude Code's agent files: delete it, or move the file to .claude/agents"
-	}
-	r.errorAt(k, fmt.Sprintf("unknown %s %q", kind, k.Value), fix)
-}
+func (r *reader) text(v *yaml.Node, key string, to *string) { *to = r.fields.Text(v, key) }
 
-func (r *reader) text(v *yaml.Node, key string, to *string) {
-	if v.Kind != yaml.ScalarNode {
-		r.errorAt(v, key+" is no text", fmt.Sprintf("write `%s: …` in one line", key))
-		return
-	}
-	*to = strings.TrimSpace(v.Value)
-}
+func (r *reader) json(v *yaml.Node) message.JSON { return message.JSON(r.fields.JSON(v)) }
 
 // tools reads the list of tools; an empty list is kept as "none".
 func (r *reader) tools(v *yaml.Node) {
@@ -132,41 +102,13 @@ func (r *reader) tools(v *yaml.Node) {
 
 func (r *reader) limits(v *yaml.Node) {
 	l := &r.cfg.Limits
-	r.nested(v, "limits", "write `limits: {steps: 10, time: 2m}`", map[string]func(*yaml.Node){
-		"steps":      func(n *yaml.Node) { l.Steps = int(r.number(n, "limits.steps")) },
-		"tokens":     func(n *yaml.Node) { l.Tokens = r.number(n, "limits.tokens") },
-		"max_tokens": func(n *yaml.Node) { r.cfg.Model.MaxTokens = int(r.number(n, "limits.max_tokens")) },
-		"context_window": func(n *yaml.Node) {
-			r.cfg.Model.ContextWindow = int(r.number(n, "limits.context_window"))
-		},
-		"time": func(n *yaml.Node) { l.Time = r.duration(n, "limits.time") },
+	r.fields.Mapping(v, "limits", "write `limits: {steps: 10, time: 2m}`", map[string]func(*yaml.Node){
+		"steps":          func(n *yaml.Node) { l.Steps = int(r.fields.Number(n, "limits.steps")) },
+		"tokens":         func(n *yaml.Node) { l.Tokens = r.fields.Number(n, "limits.tokens") },
+		"max_tokens":     func(n *yaml.Node) { r.limit(n, "limits.max_tokens", &r.cfg.Model.MaxTokens) },
+		"context_window": func(n *yaml.Node) { r.limit(n, "limits.context_window", &r.cfg.Model.ContextWindow) },
+		"time":           func(n *yaml.Node) { l.Time = r.fields.Duration(n, "limits.time") },
 	})
-}
-
-func (r *reader) nested(v *yaml.Node, key, fix string, keys map[string]func(*yaml.Node)) {
-	if v.Kind != yaml.MappingNode {
-		r.errorAt(v, key+" is no mapping", fix)
-		return
-	}
-	r.members(v, "key of "+key, keys)
-}
-
-func (r *reader) number(v *yaml.Node, key string) int64 {
-	n, err := strconv.ParseInt(v.Value, 10, 32)
-	if v.Kind != yaml.ScalarNode || err != nil || n < 1 {
-		r.errorAt(v, fmt.Sprintf("%s is %q", key, v.Value), "write a whole number from 1 to 2147483647, or leave it out for the default")
-		return 0
-	}
-	return n
-}
-
-func (r *reader) duration(v *yaml.Node, key string) time.Duration {
-	d, err := time.ParseDuration(v.Value)
-	if v.Kind != yaml.ScalarNode || err != nil || d <= 0 {
-		r.errorAt(v, fmt.Sprintf("%s is %q", key, v.Value), "write a time with its unit: 90s, 2m, 1h30m")
-		return 0
-	}
-	return d
 }
 
 func (r *reader) format(v *yaml.Node) {
@@ -181,8 +123,8 @@ func (r *reader) format(v *yaml.Node) {
 		}
 		return
 	}
-	r.nested(v, "format", fix, map[string]func(*yaml.Node){
-		"name": func(n *yaml.Node) { r.name(n, "format.name", &r.cfg.Model.Format.Name) },
+	r.fields.Mapping(v, "format", fix, map[string]func(*yaml.Node){
+		"name": func(n *yaml.Node) { r.cfg.Model.Format.Name = modelFields{&r.fields}.name(n, "format.name") },
 		"schema": func(n *yaml.Node) {
 			if n.Kind != yaml.MappingNode {
 				r.errorAt(n, "format.schema is no mapping", "write the JSON Schema as YAML")
@@ -194,31 +136,12 @@ func (r *reader) format(v *yaml.Node) {
 	})
 }
 
-// name reads a text that providers require to be an identifier.
-func (r *reader) name(v *yaml.Node, key string, to *string) {
-	if r.text(v, key, to); *to != "" && !message.ValidToolName(*to) {
-		r.errorAt(v, fmt.Sprintf("%s is %q", key, *to), "use 1 to 64 letters, digits, _ or -")
-	}
-}
-
-// choice reads a mode, or a mapping that names the one tool.
+// choice reads whether the model must call a tool.
 func (r *reader) choice(v *yaml.Node) {
-	const fix = "write `tool_choice: auto`, `none` or `required`, or `tool_choice: {tool: NAME}`"
-	if v.Kind == yaml.ScalarNode {
-		switch mode := message.ToolChoiceMode(v.Value); mode {
-		case message.ToolChoiceAuto, message.ToolChoiceNone, message.ToolChoiceRequired:
-			r.cfg.Model.Choice = message.ToolChoice{Mode: mode}
-		default:
-			r.errorAt(v, fmt.Sprintf("tool_choice is %q", v.Value), fix)
-		}
-		return
+	if r.cfg.Model.Choice != (message.ToolChoice{}) {
+		r.twiceIn(v, "tool_choice", "the agent")
 	}
-	r.nested(v, "tool_choice", fix, map[string]func(*yaml.Node){
-		"tool": func(n *yaml.Node) {
-			r.cfg.Model.Choice.Mode = message.ToolChoiceTool
-			r.name(n, "tool_choice.tool", &r.cfg.Model.Choice.Tool)
-		},
-	})
+	r.cfg.Model.Choice = modelFields{&r.fields}.choice(v)
 }
 
 // agree compares keys that depend on each other.

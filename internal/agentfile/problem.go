@@ -41,8 +41,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err returns the problems, sorted, or nil if there are none.
-func (ps Problems) err() error {
+// Err returns the problems, sorted, or nil if there are none.
+func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil
 	}

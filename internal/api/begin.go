@@ -17,7 +17,7 @@ import (
 type start func(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error)
 
 // open returns the conversation of the record. The error says why no turn can begin.
-func (s *Server) open(ctx context.Context, rec store.Record) (*runtime.Conversation, error) {
+func (s *Server) open(ctx context.Context, rec store.Record, m message.Model) (*runtime.Conversation, error) {
 	agent, err := s.registered(ctx, rec.Key.Agent)
 	if why := (unregistered{}); errors.As(err, &why) {
 		return nil, &failure{http.StatusConflict, wire.CodeAgentGone, fmt.Sprintf("the conversation's agent %q is not registered: %v", rec.Key.Agent, why)}
@@ -29,7 +29,11 @@ func (s *Server) open(ctx context.Context, rec store.Record) (*runtime.Conversat
 		return nil, err
 	}
 	if s.o.Check != nil {
-		if err := s.o.Check(agent.Config()); err != nil {
+		cfg := *agent.Config()
+		if m.Name != "" {
+			cfg.Model = cfg.Model.For(m.Name)
+		}
+		if err := s.o.Check(&cfg); err != nil {
 			return nil, invalid("agent %q: %v", rec.Key.Agent, err)
 		}
 	}
@@ -48,7 +52,7 @@ func errAgentGone(agent string) error {
 // begin waits for a turn that is about to begin, so that a refused client finds that turn.
 // It also waits for a turn whose end clients may have read, because they may send again.
 func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOptions, run start) (*runtime.Turn, error) {
-	conv, err := s.open(ctx, rec)
+	conv, err := s.open(ctx, rec, o.Model)
 	if err != nil {
 		return nil, err
 	}

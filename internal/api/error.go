@@ -19,6 +19,9 @@ import (
 // maxBody bounds the body of a request in bytes.
 const maxBody = 8 << 20
 
+// maxMessage bounds the body of a message, which may have files in base64, in bytes.
+const maxMessage = 32 << 20
+
 // failure is an error with its status and code. failureOf finds those of other errors.
 type failure struct {
 	status int
@@ -110,18 +113,23 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 // readJSON decodes the body of a request strictly. Unknown and repeated members, members in
 // another case, text that is no UTF-8 and data after the value are errors with their place.
 func readJSON[T any](w http.ResponseWriter, r *http.Request) (T, error) {
+	return readJSONUpTo[T](w, r, maxBody)
+}
+
+// readJSONUpTo is readJSON for a body of at most so many bytes.
+func readJSONUpTo[T any](w http.ResponseWriter, r *http.Request, most int64) (T, error) {
 	var v T
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return v, &failure{http.StatusUnsupportedMediaType, wire.CodeMedia, "the body has to be JSON; send it with Content-Type: application/json"}
 	}
-	data, err := io.ReadAll(bounded(w, r, maxBody))
+	data, err := io.ReadAll(bounded(w, r, most))
 	if err == nil {
 		err = strict.Unmarshal(data, &v, strict.RejectUnknownMembers(true))
 	}
 	if err == nil && bytes.TrimLeft(data, " \t\r\n")[0] != '{' { // null decodes without an error
 		return v, invalid("the body is not a JSON object; docs/openapi.yaml lists its members")
 	}
-	if err := bodyFailure(w, err, maxBody); err != nil {
+	if err := bodyFailure(w, err, most); err != nil {
 		return v, err
 	}
 	if err != nil {

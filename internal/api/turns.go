@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/internal/schema"
 	"github.com/grapnel-go/grapnel/runtime"
 )
@@ -20,33 +21,40 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := readJSON[wire.NewMessage](w, r)
+	in, err := readJSONUpTo[wire.NewMessage](w, r, maxMessage)
 	if err != nil {
 		return err
 	}
 	if strings.TrimSpace(in.Text) == "" {
 		return invalid("text is empty; write what the agent is to do")
 	}
+	if in.WhenBusy == wire.BusySteer && !in.Model.IsZero() {
+		return invalid("model is for a message that begins a turn; leave it out, or write refuse or queue for when_busy")
+	}
 	if in.WhenBusy == wire.BusySteer && in.Format != (message.ResponseFormat{}) {
 		return invalid("format is for a message that begins a turn; leave it out, or write refuse or queue for when_busy")
 	}
-	if err := checkFormat(in.Format); err != nil {
+	model, err := modelOf(in)
+	if err != nil {
 		return err
 	}
 	rec, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	input := message.TextInput(in.Text)
+	input, err := inputOf(in)
+	if err != nil {
+		return err
+	}
 	run := func(ctx context.Context, conv *runtime.Conversation, o *runtime.TurnOptions) (*runtime.Turn, error) {
 		return s.o.Start(ctx, conv, input, o)
 	}
 	var at turnAnswer
 	switch in.WhenBusy {
 	case "", wire.BusyRefuse:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{Model: message.Model{Format: in.Format}}, run)
+		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{Model: model}, run)
 	case wire.BusyQueue:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{WhenBusy: runtime.Queue, Model: message.Model{Format: in.Format}}, run)
+		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{WhenBusy: runtime.Queue, Model: model}, run)
 	case wire.BusySteer:
 		at, err = s.steer(r.Context(), rec, input, run)
 	default:
@@ -56,6 +64,45 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeTurn(w, r, at, streamed)
+}
+
+// inputOf returns the message with its files.
+func inputOf(in wire.NewMessage) (message.Input, error) {
+	if len(in.Files) > attach.MaxFiles {
+		return message.Input{}, invalid("files has %d files; a message has at most %d", len(in.Files), attach.MaxFiles)
+	}
+	files := make([]message.Block, len(in.Files))
+	for i, f := range in.Files {
+		var err error
+		if f.Name == "" {
+			return message.Input{}, invalid("files[%d] has no name", i)
+		}
+		if files[i], err = attach.Block(f.Name, f.Data); err != nil {
+			return message.Input{}, invalid("files[%d]: %v", i, err)
+		}
+	}
+	return attach.Input(in.Text, files), nil
+}
+
+// modelOf returns the model of the turn that a message begins.
+func modelOf(in wire.NewMessage) (message.Model, error) {
+	m := in.Model.Merge(message.Model{Format: in.Format})
+	switch {
+	case in.Format != message.ResponseFormat{} && in.Model.Format != message.ResponseFormat{}:
+		return m, invalid("format is given twice, also in model; leave one out")
+	case m.MaxTokens < 0 || m.ContextWindow < 0:
+		return m, invalid("model: max_tokens is %d and context_window is %d; write numbers of tokens, or leave them out", m.MaxTokens, m.ContextWindow)
+	case m.Temperature.Value < 0 || m.TopP.Value < 0 || m.TopP.Value > 1:
+		return m, invalid("model: temperature is %v and top_p is %v; write a number from 0 on, and one from 0 to 1", m.Temperature.Value, m.TopP.Value)
+	case m.Extra != "" && !strings.HasPrefix(string(m.Extra), "{"):
+		return m, invalid("model.extra is no object; write the members to add to the request")
+	}
+	switch m.Choice.Mode {
+	case "", message.ToolChoiceAuto, message.ToolChoiceNone, message.ToolChoiceRequired, message.ToolChoiceTool:
+	default:
+		return m, invalid("model.tool_choice.mode is %.20q; write auto, none, required or tool", m.Choice.Mode)
+	}
+	return m, checkFormat(m.Format)
 }
 
 // checkFormat returns an error for a format that no turn can have.

@@ -17,11 +17,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
+	"github.com/grapnel-go/grapnel/internal/config"
 	"github.com/grapnel-go/grapnel/internal/models"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/internal/trust"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
@@ -41,8 +43,10 @@ type Options struct {
 	// Inquire puts questions and approvals to people; nil leaves them to callers of
 	// Runtime.Answer.
 	Inquire Inquire
-	// Model is the default model of agents that other agents run.
+	// Model is the model of agents that name none, instead of that of the user's settings.
 	Model string
+	// Spending are limits on what models cost. They tighten those of the user's settings.
+	Spending spending.Limits
 	// Recent, RecordHooks and Reply are options of the runtime.
 	Recent      int
 	RecordHooks bool
@@ -85,7 +89,8 @@ type App struct {
 	models   *models.Models
 	note     func(string)
 	paths    Paths
-	model    string
+	conf     config.Config
+	model    message.Model // of agents that name none
 	presence *presence
 	commands *supervisor.Supervisor
 }
@@ -173,7 +178,13 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	noteForeign(o)
-	a := &App{agents: agents, models: models.New(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model, commands: supervisor.New()}
+	a := &App{agents: agents, note: o.Note, paths: o.Paths, commands: supervisor.New()}
+	if err := a.openModels(o); err != nil {
+		return nil, err
+	}
+	if o.Spending, err = a.spendingLimits(o, os.Getenv); err != nil {
+		return nil, err
+	}
 	o.commands, o.hasFormat = a.commands, a.models.HasFormat
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
@@ -182,15 +193,22 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(err, a.presence.end())
 	}
 	o.Extra = append(a.hooks(o), o.Extra...)
+	var ledger *spending.Ledger
 	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
 		a.Hooks = a.assembly.Hooks
+		if ledger, err = a.ledger(o, o.Spending); err != nil {
+			err = errors.Join(err, a.assembly.discard(ctx))
+		}
+	}
+	if err == nil {
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Price: a.price(),
+			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
 		})
 		err = a.Runtime.Open(ctx)
 	}
 	if err != nil {
+		a.models.Close()
 		return nil, errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())
 	}
 	return a, nil
@@ -220,14 +238,6 @@ func With(ctx context.Context, o Options, do func(a *App) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, a.Close(context.WithoutCancel(ctx))) }()
 	return do(a)
-}
-
-// price returns the price function of the runtime; nil if Cost is off.
-func (a *App) price() func(string, message.Usage) hook.Cost {
-	if a.Hooks.Cost == nil {
-		return nil
-	}
-	return a.Hooks.Cost.Price
 }
 
 // servers returns the state of the MCP servers.
@@ -295,7 +305,9 @@ func environment(p Paths) runtime.Environment {
 // Close closes the runtime with the subsystems, ends their remaining commands, and closes the
 // store, in this order.
 func (a *App) Close(ctx context.Context) error {
-	return errors.Join(a.Runtime.Close(ctx), a.commands.Close(), a.Store.Close(), a.presence.end())
+	err := a.Runtime.Close(ctx)
+	a.models.Close()
+	return errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())
 }
 
 // index returns the index of the agent; -1 if there is none with that name.
@@ -310,7 +322,11 @@ func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) 
 	if i < 0 {
 		return nil, a.unknown(name)
 	}
-	cfg := a.agents[i].Config.Merge(over)
+	cfg := a.agents[i].Config
+	if over.Model.Name != "" {
+		cfg.Model = cfg.Model.For(over.Model.Name)
+	}
+	cfg = a.modelled(cfg.Merge(over))
 	agent, err := a.Runtime.Register(ctx, cfg)
 	if err != nil {
 		return nil, a.explained(a.agents[i], cfg, err)
@@ -343,7 +359,7 @@ func (a *App) find(_ context.Context, name string) (hook.AgentConfig, error) {
 	if i < 0 {
 		return hook.AgentConfig{}, a.unknown(name)
 	}
-	return hook.AgentConfig{Model: message.Model{Name: a.model}}.Merge(a.agents[i].Config), nil
+	return a.modelled(a.agents[i].Config), nil
 }
 
 // delegates returns the agents that tasks can be delegated to: those of the project and all

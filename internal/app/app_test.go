@@ -102,7 +102,7 @@ func TestOpenAndRegister(t *testing.T) {
 		assert.Empty(t, tool.OutOfScope, tool.Name)
 	}
 	assert.EqualError(t, opened.CheckModel(a.Config()),
-		"no model is configured: name one with --model script:FILE or --model openai:NAME, or with `model:` in the agent's file")
+		"no model is configured: name one with --model VENDOR:NAME or --model script:FILE, with `model:` in the agent's file or in ~/.grapnel/config.yaml")
 	_, err = opened.Register(t.Context(), "nobody", hook.AgentConfig{})
 	assert.EqualError(t, err, `there is no agent "nobody"; known are grapnel, reader; define it in .grapnel/agents/NAME.md`)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
-	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
@@ -117,23 +116,6 @@ func (a *assembly) named() []message.Tool {
 // newGuard returns a guard without limits: an agent has those of its file, limits and guard.
 func newGuard() *guard.Guard {
 	return guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}})
-}
-
-// loadPrices reads the user's price list, if there is one. A project has none, because the
-// user pays.
-func loadPrices(p Paths) (*cost.Cost, error) {
-	data, err := readUser(p.prices())
-	if err != nil {
-		return nil, err
-	}
-	if data == nil {
-		return cost.New(&cost.Options{Quiet: true})
-	}
-	table, err := cost.Parse(data, p.Short(p.prices()))
-	if err != nil {
-		return nil, err
-	}
-	return cost.New(&cost.Options{Prices: table})
 }
 
 // loadSkills returns the skills of the project, of the user and of the program. It writes

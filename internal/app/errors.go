@@ -94,24 +94,6 @@ func (a *App) checkChoice(of Agent, agent *runtime.Agent) error {
 	return located(of.Problem("tool_choice", fmt.Sprintf("tool_choice names %q: %s", choice.Tool, why), "name a tool that the agent has"), nil)
 }
 
-// CheckModel returns an error if a model of the agent cannot be used: its own, or one that
-// its sections name, unless a person has named another one. It says what to do, and names the
-// agent's file if that names the model.
-func (a *App) CheckModel(cfg *hook.AgentConfig) error {
-	i := a.index(cfg.Name)
-	for key, model := range modelsOf(cfg) {
-		_, err := a.models.Find(model)
-		named := i >= 0 && a.agents[i].Config.Model.Name != cfg.Model.Name
-		if err != nil && i >= 0 && !named && a.agents[i].File != "" {
-			return located(a.agents[i].Problem(key, err.Error(), ""), err)
-		}
-		if err != nil || named {
-			return err
-		}
-	}
-	return nil
-}
-
 // limited adds to the outcome, for every limit that the turn has reached, its value and the
 // file to raise it in.
 func (a *App) limited(agent *runtime.Agent, out hook.TurnOutcome) hook.TurnOutcome {

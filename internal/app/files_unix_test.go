@@ -82,8 +82,12 @@ func readers() map[string]struct {
 		"own hooks":      {home(".grapnel/hooks.json"), openAll},
 		"own rules":      {home(".grapnel/policy.json"), openAll},
 		"own prices":     {home(".grapnel/prices.json"), openAll},
-		"own skill":      {home(".agents/skills/s/SKILL.md"), openAll},
-		"trust":          {state("trusted-servers.json"), openAll},
+		"own models": {home(".grapnel/models.json"), func(_ *testing.T, p app.Paths, _ string) string {
+			_, err := p.Catalog()
+			return fmt.Sprint(err)
+		}},
+		"own skill": {home(".agents/skills/s/SKILL.md"), openAll},
+		"trust":     {state("trusted-servers.json"), openAll},
 		"script": {in("script.yaml"), func(_ *testing.T, _ app.Paths, path string) string {
 			_, err := script.Load(path)
 			return fmt.Sprint(err)

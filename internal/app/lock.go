@@ -52,8 +52,16 @@ func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.
 
 // Start begins a turn, as [runtime.Conversation.Start] does. While another process
 // that uses the same state directory runs a turn of the conversation, the error is
-// a [*BusyError]. It is safe for concurrent use.
+// a [*BusyError]. A model of o that cannot be asked is an error. It is safe for concurrent use.
 func (a *App) Start(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.TurnOptions) (*runtime.Turn, error) {
+	if o != nil && o.Model.Name != "" {
+		own := *o
+		var err error
+		if own.Model.Name, err = a.FindModel(o.Model.Name); err != nil {
+			return nil, err
+		}
+		o = &own
+	}
 	t, err := conv.Start(ctx, in, o)
 	return t, a.notBegun(err)
 }

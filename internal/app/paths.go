@@ -210,6 +210,18 @@ func (p Paths) userHooks() string {
 	return filepath.Join(p.Home, ".grapnel", "hooks.json")
 }
 
+// config returns the file with the user's models, vendors and limits of spending; "" without a
+// home directory.
+func (p Paths) config() string {
+	if p.Home == "" {
+		return ""
+	}
+	return filepath.Join(p.Home, ".grapnel", "config.yaml")
+}
+
+// projectConfig returns the project's file of that name, which can tighten limits of spending.
+func (p Paths) projectConfig() string { return filepath.Join(p.Root, ".grapnel", "config.yaml") }
+
 // readUser reads a JSON file of the user, which may be a symbolic link. It returns nil if there
 // is no file, and for "".
 func readUser(file string) ([]byte, error) {

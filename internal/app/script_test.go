@@ -48,7 +48,7 @@ func TestAProjectsScriptLiesInTheProject(t *testing.T) {
 func TestTheModelsOfSectionsAreChecked(t *testing.T) {
 	t.Parallel()
 	for section, want := range map[string]string{
-		`fallback: {models: ["script:in.yaml", nope]}`:     `chief.md:3:11: there is no model "nope"; write script:FILE or openai:NAME`,
+		`fallback: {models: ["script:in.yaml", nope]}`:     `chief.md:3:11: there is no model "nope"; write VENDOR:NAME, the vendor being one of `,
 		`fallback: {models: ["script:nothere.yaml"]}`:      "chief.md:3:11: model script:nothere.yaml: ",
 		`compact: {model: nope}`:                           `chief.md:3:10: there is no model "nope"`,
 		`fallback: {models: ["script:in.yaml"], tries: 1}`: "",

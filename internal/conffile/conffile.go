@@ -214,7 +214,7 @@ func refuse(shown string, info fs.FileInfo, o Options) error {
 		return tooLarge(shown, o.Max)
 	case o.Private && !private(info):
 		return &Error{Path: shown, What: fmt.Sprintf("belongs to another user, or others can write it (mode %04o)", info.Mode().Perm()),
-			Fix: "look at what it says, then delete it"}
+			Fix: "look at what it says, then run chmod go-w on it, or delete it"}
 	case o.Within != "" && links(info) > 1:
 		return &Error{Path: shown, What: fmt.Sprintf("has %d names, and the others may be outside of %s", links(info), o.Within),
 			Fix: "put a copy in its place"}

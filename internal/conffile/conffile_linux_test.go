@@ -160,7 +160,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	_, err := conffile.Read(write(filepath.Join(dir, "loose"), "{}", 0o666), &conffile.Options{Private: true})
-	assert.ErrorContains(t, err, "belongs to another user, or others can write it (mode 0666); look at what it says, then delete it")
+	assert.ErrorContains(t, err, "belongs to another user, or others can write it (mode 0666); look at what it says, then run chmod go-w on it, or delete it")
 }
 
 // TestALinkThatIsSwappedLeadsNowhere: the directory of a project that becomes a link while

@@ -63,13 +63,13 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := registrations{app: opened, model: o.App.Model, note: o.App.Note}
+	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note}
 	if err := r.start(ctx, agents); err != nil {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	served := apiOptions(opened, o.App.Paths)
 	served.Await, served.Log = r.await, o.App.Note
-	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, o.App.Model
+	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close
 	return nil
 }

@@ -53,12 +53,8 @@ func (r *registrations) start(ctx context.Context, agents []app.Agent) error {
 }
 
 func (r *registrations) register(ctx context.Context, a app.Agent) error {
-	over := hook.AgentConfig{}
-	if a.Config.Model.Name == "" {
-		over.Model.Name = r.model
-	}
-	agent, err := r.app.Register(ctx, a.Config.Name, over)
-	if err == nil && over.Model.Name != "" { // a wrong model in an agent's file is reported at its first turn
+	agent, err := r.app.Register(ctx, a.Config.Name, hook.AgentConfig{})
+	if err == nil && a.Config.Model.Name == "" && r.model != "" { // a wrong model in an agent's file is reported at its first turn
 		err = r.app.CheckModel(agent.Config())
 	}
 	return err

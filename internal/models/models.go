@@ -1,55 +1,55 @@
 // Package models is the provider of the program: it passes each request to the provider of the
-// model that the request names, and makes that provider at the first request.
+// model that the request names, and makes that provider at the first request. The vendors are a
+// table; a key is read when it is needed.
 package models
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/internal/keys"
 	"github.com/grapnel-go/grapnel/runtime/provider"
-	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
 
-// The prefixes of model ids. The path of a script's file follows, relative to the project, or
-// the name of the model on an OpenAI-compatible server.
-const (
-	scriptPrefix = "script:"
-	openaiPrefix = "openai:"
-)
+// ErrNone is the error of a request that names no model.
+var ErrNone = errors.New("no model is configured")
 
-// Script returns the path of the file of a scripted model; false for other models.
-func Script(id string) (file string, scripted bool) { return strings.CutPrefix(id, scriptPrefix) }
-
-// Absolute makes the file in the id of a scripted model an absolute path. A path that a
-// person types is relative to the working directory, also with --dir.
-func Absolute(id string) string {
-	file, ok := strings.CutPrefix(id, scriptPrefix)
-	if !ok || file == "" {
-		return id
-	}
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return id
-	}
-	return scriptPrefix + abs
+// Options of New. The zero value of each field is usable.
+type Options struct {
+	// Root is the project: the path of a script is relative to it.
+	Root string
+	// Vendors are the user's settings by the name of the vendor. A further name is a vendor
+	// of the user's own with a Preset.
+	Vendors map[string]Settings
+	// File is the file of these settings, for messages.
+	File string
+	// Getenv looks up the variables of vendors; nil is os.Getenv.
+	Getenv func(string) string
+	// Keys reads keys; nil reads them from variables and files only.
+	Keys *keys.Keys
+	// Lookup returns the ids, VENDOR:NAME, that a name without a vendor may mean; nil knows
+	// none.
+	Lookup func(name string) []string
 }
 
-// Models is a provider that passes each request to the provider of its model. It loads a model
-// at its first request. It is safe for concurrent use.
+// Models is a provider that passes each request to the provider of its model. It is safe for
+// concurrent use.
 type Models struct {
-	root   string
-	getenv func(string) string
+	o Options
 
-	mu     sync.Mutex
-	loaded map[string]provider.Provider
+	mu sync.Mutex // guards what follows
+	// vendors has what is known of each vendor that was used, scripts the providers of
+	// scripted models by their paths.
+	vendors map[string]*endpoint
+	scripts map[string]provider.Provider
 }
 
 var (
@@ -58,131 +58,217 @@ var (
 	_ provider.Windowed  = (*Models)(nil)
 )
 
-// New returns the models of the project with that root.
-func New(root string) *Models {
-	return &Models{root: root, getenv: os.Getenv, loaded: map[string]provider.Provider{}}
+// New returns the models that can be asked. Close releases them.
+func New(o Options) *Models {
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	if o.Keys == nil {
+		o.Keys = keys.New(&keys.Options{Getenv: o.Getenv})
+	}
+	return &Models{o: o, vendors: map[string]*endpoint{}, scripts: map[string]provider.Provider{}}
 }
 
-// Stream passes the request to the provider of its model.
-func (m *Models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
-	p, err := m.Find(req.Model.Name)
-	if err != nil {
-		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, err) }
+// Close closes the idle connections to vendors.
+func (m *Models) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.vendors {
+		if e.client != nil {
+			e.client.CloseIdleConnections()
+		}
 	}
-	req.Model.Name = strings.TrimPrefix(req.Model.Name, openaiPrefix)
-	return p.Stream(ctx, req)
+}
+
+// Stream passes the request to the provider of its model. It reads the vendor's key at the
+// first request.
+func (m *Models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
+		p, e, name, err := m.open(ctx, req.Model.Name)
+		if err != nil {
+			yield(message.Chunk{}, err)
+			return
+		}
+		req.Model.Name = name
+		begun := false
+		for chunk, err := range p.Stream(ctx, req) {
+			if err != nil && e != nil {
+				err = m.explained(e, err, begun)
+			}
+			begun = true
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// open returns the provider of a model and its name there; e is nil for a scripted model.
+func (m *Models) open(ctx context.Context, id string) (p provider.Provider, e *endpoint, name string, err error) {
+	p, e, name, err = m.find(id)
+	if err != nil || e == nil {
+		return p, e, name, err
+	}
+	if p, err = m.ready(ctx, e); err != nil {
+		return nil, e, name, &provider.Error{Class: message.FailureAuth, Err: err}
+	}
+	return p, e, name, nil
 }
 
 // HasFormat reports whether the model has a response format of its own.
 func (m *Models) HasFormat(id string) bool {
-	p, err := m.Find(id)
-	return err == nil && provider.HasFormat(p, strings.TrimPrefix(id, openaiPrefix))
+	p, _, name, err := m.find(id)
+	return err == nil && provider.HasFormat(p, name)
 }
 
 // ContextWindow returns the window of the model; 0 if it is unknown or the model cannot be found.
 func (m *Models) ContextWindow(id string) int {
-	p, err := m.Find(id)
+	p, e, name, err := m.find(id)
 	if err != nil {
 		return 0
 	}
-	return provider.ContextWindow(p, strings.TrimPrefix(id, openaiPrefix))
+	if e != nil && e.settings.ContextWindow > 0 {
+		return e.settings.ContextWindow
+	}
+	return provider.ContextWindow(p, name)
 }
 
-// Find returns the provider of the model. Its errors say what to do.
-func (m *Models) Find(id string) (provider.Provider, error) {
-	if id == "" {
-		return nil, errors.New("no model is configured: name one with --model script:FILE or --model openai:NAME, or with `model:` in the agent's file")
+// Check returns an error if the model cannot be asked, as far as that can be told without a
+// request: its vendor, the settings of the vendor, and whether it has a key. Its text says what
+// to do. It reads no key from the keyring or a command.
+func (m *Models) Check(id string) error {
+	_, _, _, err := m.find(id)
+	return err
+}
+
+// find returns the provider of a model and its name there. The provider answers questions about
+// models; requests go to that of ready. e is nil for a scripted model.
+func (m *Models) find(id string) (p provider.Provider, e *endpoint, name string, err error) {
+	id, err = m.Resolve(id)
+	if err != nil {
+		return nil, nil, "", err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := m.loaded[id]; p != nil {
+	if file, ok := Script(id); ok {
+		p, err = m.script(file)
+		if err != nil {
+			return nil, nil, "", fmt.Errorf("model %s: %w", id, err)
+		}
+		return p, nil, "", nil
+	}
+	vendor, name := split(id)
+	if e = m.vendors[vendor]; e == nil {
+		if e, err = m.endpoint(vendor); err != nil {
+			return nil, nil, "", fmt.Errorf("model %s: %w", id, err)
+		}
+		m.vendors[vendor] = e
+	}
+	return e.asked, e, name, nil
+}
+
+// script returns the provider of a scripted model. m.mu is held.
+func (m *Models) script(file string) (provider.Provider, error) {
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(m.o.Root, file)
+	}
+	if p := m.scripts[file]; p != nil {
 		return p, nil
 	}
-	p, err := m.load(id)
+	data, err := conffile.Read(file, &conffile.Options{Within: m.o.Root, Max: script.MaxSize})
 	if err != nil {
 		return nil, err
 	}
-	m.loaded[id] = p
-	return p, nil
-}
-
-func (m *Models) load(id string) (provider.Provider, error) {
-	if name, ok := strings.CutPrefix(id, openaiPrefix); ok && name != "" {
-		getenv, err := withKeyFile(m.getenv)
-		if err != nil {
-			return nil, fmt.Errorf("model %s: %w", id, err)
-		}
-		p := openai.New(openai.FromEnv(getenv))
-		if err := p.Err(); err != nil {
-			return nil, fmt.Errorf("model %s: %w", id, err)
-		}
-		return p, nil
-	}
-	file, ok := strings.CutPrefix(id, scriptPrefix)
-	if !ok || file == "" {
-		return nil, fmt.Errorf("there is no model %q; write script:FILE or openai:NAME", id)
-	}
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(m.root, file)
-	}
-	data, err := conffile.Read(file, &conffile.Options{Within: m.root, Max: script.MaxSize})
-	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", id, err)
-	}
 	p, err := script.Parse(file, data)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", id, err)
+		return nil, err
 	}
+	m.scripts[file] = p
 	return p, nil
 }
 
-// The variables with the key of OpenAI.
-const (
-	keyName     = "OPENAI_API_KEY"
-	keyFileName = "OPENAI_API_KEY_FILE"
-)
+// endpoint is one vendor as it is used.
+type endpoint struct {
+	vendor   *vendor
+	name     string // the vendor's, or the user's own
+	settings Settings
+	key      keys.Source
+	client   *http.Client // nil is the default of adapters
+	proxy    string       // the proxy of the settings or of the environment, without a password; "" is none
+	// asked answers questions about models. Its key may be unread.
+	asked provider.Provider
 
-// withKeyFile returns an environment with the key from the file in OPENAI_API_KEY_FILE, if
-// that variable is set.
-func withKeyFile(getenv func(string) string) (func(string) string, error) {
-	path := getenv(keyFileName)
-	if path == "" {
-		return getenv, nil
-	}
-	if getenv(keyName) != "" {
-		return nil, fmt.Errorf("both %s and %s are set; unset one of them", keyName, keyFileName)
-	}
-	key, err := readKey(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", keyFileName, err)
-	}
-	return func(name string) string {
-		if name == keyName {
-			return key
-		}
-		return getenv(name)
-	}, nil
+	mu    sync.Mutex
+	ready provider.Provider // with the key; nil before the first request
 }
 
-// maxKey bounds a file with a key, in bytes.
-const maxKey = 16 << 10
+// endpoint returns the vendor with its settings, and checks them.
+func (m *Models) endpoint(name string) (*endpoint, error) {
+	v, s, err := m.settings(name)
+	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{vendor: v, name: name, settings: s}
+	if e.key, err = m.source(e); err != nil {
+		return nil, err
+	}
+	if e.client, e.proxy, err = m.client(e); err != nil {
+		return nil, err
+	}
+	key := ""
+	switch {
+	case e.lacksKey():
+		return nil, errors.New("no key: " + m.advice(e))
+	case e.key.None():
+	case e.key.Slow():
+		key = unread
+	default:
+		secret, err := m.o.Keys.Read(context.Background(), e.key) // a variable or a file: at once
+		if err != nil {
+			return nil, err
+		}
+		key = secret.Reveal()
+	}
+	if e.asked, err = v.open(e.at(key)); err != nil {
+		return nil, err
+	}
+	if !e.key.Slow() {
+		e.ready = e.asked
+	}
+	return e, nil
+}
 
-// readKey reads a key from a file that only its owner can read.
-func readKey(path string) (string, error) {
-	data, err := conffile.Read(path, &conffile.Options{Max: maxKey})
+// unread stands for a key that is not read yet in a provider that makes no request.
+const unread = "unread"
+
+// ready returns the provider of the vendor for requests. It may have to wait for the key.
+func (m *Models) ready(ctx context.Context, e *endpoint) (provider.Provider, error) {
+	e.mu.Lock()
+	p := e.ready
+	e.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	key, err := m.o.Keys.Read(ctx, e.key) // one call at a time
 	if err != nil {
-		return "", err
+		return nil, fmt.Errorf("%s: %w", e.name, err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
+	if p, err = e.vendor.open(e.at(key.Reveal())); err != nil {
+		return nil, err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("others can read or change %s; run: chmod 600 %s", path, path)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ready = p
+	return p, nil
+}
+
+// refused drops a key that the vendor has refused, if it can have changed at its source.
+func (m *Models) refused(e *endpoint) {
+	if !e.key.Slow() {
+		return
 	}
-	key := strings.TrimSpace(string(data))
-	if key == "" || strings.ContainsAny(key, "\r\n") {
-		return "", fmt.Errorf("%s must hold a key in one line", path)
-	}
-	return key, nil
+	m.o.Keys.Forget(e.key)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ready = nil
 }

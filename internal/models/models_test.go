@@ -1,12 +1,14 @@
-package models
+package models_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -14,52 +16,168 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/keys"
+	"github.com/grapnel-go/grapnel/internal/models"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
+
+const canary = "sk-canary-0123456789"
 
 // env returns a look-up of these variables.
 func env(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
 
-func TestAModelOfAnOpenAICompatibleServer(t *testing.T) {
-	var body, auth string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		data, _ := io.ReadAll(r.Body)
-		body, auth = string(data), r.Header.Get("Authorization")
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
-	}))
-	defer server.Close()
-	m := New(t.TempDir())
-	m.getenv = env(map[string]string{"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-canary"})
-	reply, err := provider.Collect(m.Stream(t.Context(), message.ModelRequest{
-		Model: message.Model{Name: "openai:small"}, Messages: message.MessagesOf(message.UserText("hi")),
-	}))
-	require.NoError(t, err)
-	assert.Equal(t, "Hello", reply.Text())
-	assert.Contains(t, body, `"model":"small"`)
-	assert.Equal(t, "Bearer sk-canary", auth)
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+// newModels returns models without the variables of this process.
+func newModels(t *testing.T, o models.Options) *models.Models {
+	t.Helper()
+	if o.Getenv == nil {
+		o.Getenv = env(nil)
+	}
+	o.File = "~/.grapnel/config.yaml"
+	m := models.New(o)
+	t.Cleanup(m.Close)
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	return m
 }
 
-func TestModelsThatAreNotThere(t *testing.T) {
-	m := New(t.TempDir())
-	m.getenv = env(nil)
-	for id, want := range map[string]string{
-		"":             "no model is configured",
-		"gpt-5":        "write script:FILE or openai:NAME",
-		"openai:":      "write script:FILE or openai:NAME",
-		"script:":      "write script:FILE or openai:NAME",
-		"script:gone":  "gone",
-		"openai:small": "OPENAI_API_KEY",
-	} {
-		_, err := m.Find(id)
-		require.ErrorContains(t, err, want, id)
+// server is a chat server that answers Hello, or with a status and a body.
+type server struct {
+	*httptest.Server
+	mu     sync.Mutex
+	bodies []string
+	header http.Header
+	status int
+	refuse string
+}
+
+func newServer(t *testing.T, secure bool) *server {
+	t.Helper()
+	s := &server{}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.bodies, s.header = append(s.bodies, string(data)), r.Header
+		if s.status != 0 {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(s.status)
+			_, _ = io.WriteString(w, s.refuse)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	})
+	if secure {
+		s.Server = httptest.NewTLSServer(h)
+	} else {
+		s.Server = httptest.NewServer(h)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// ask asks the model and returns its text.
+func ask(t *testing.T, m *models.Models, id string) (string, error) {
+	t.Helper()
+	reply, err := provider.Collect(m.Stream(t.Context(), message.ModelRequest{Model: message.Model{Name: id}, Messages: message.MessagesOf(message.UserText("hi"))}))
+	return reply.Text(), err
+}
+
+// TestEveryVendor: each is reached at its address with its key, which its variables or the
+// user's settings name.
+func TestEveryVendor(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, false)
+	for _, name := range models.Names() {
+		prefix := strings.ToUpper(name)
+		if name == "azure" {
+			prefix = "AZURE_OPENAI"
+		}
+		byEnv := newModels(t, models.Options{Getenv: env(map[string]string{prefix + "_BASE_URL": s.URL + "/v1", prefix + "_API_KEY": canary})})
+		byFile := newModels(t, models.Options{
+			Vendors: map[string]models.Settings{name: {BaseURL: s.URL + "/v1", Key: keys.Source{Env: "MINE"}, Header: http.Header{"X-Team": {"blue"}}}},
+			Getenv:  env(map[string]string{"MINE": canary, prefix + "_BASE_URL": "http://127.0.0.1:1/v1", prefix + "_API_KEY": "another"}),
+		})
+		for _, m := range []*models.Models{byEnv, byFile} {
+			text, err := ask(t, m, name+":small:7b")
+			require.NoError(t, err, name)
+			assert.Equal(t, "Hello", text)
+			assert.Contains(t, s.bodies[len(s.bodies)-1], `"model":"small:7b"`)
+			assert.Contains(t, []string{s.header.Get("Authorization"), s.header.Get("Api-Key")}, map[bool]string{true: canary, false: "Bearer " + canary}[name == "azure"], name)
+			ok, hint := m.Configured(name)
+			assert.True(t, ok, hint)
+		}
+		assert.Equal(t, "blue", s.header.Get("X-Team"))
 	}
 }
 
+// TestAVendorOfTheUsersOwn has the wire of another one, and nothing of its variables.
+func TestAVendorOfTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, false)
+	m := newModels(t, models.Options{
+		Getenv:  env(map[string]string{"OPENAI_API_KEY": canary, "OPENAI_BASE_URL": "http://127.0.0.1:1"}),
+		Vendors: map[string]models.Settings{"lab": {Preset: "vllm", BaseURL: s.URL}, "open": {Preset: "openai"}, "odd": {Preset: "opnai"}, "far": {Preset: "azure"}},
+	})
+	text, err := ask(t, m, "lab:qwen")
+	require.NoError(t, err)
+	assert.Equal(t, "Hello", text)
+	assert.Empty(t, s.header.Get("Authorization"))
+	for id, want := range map[string]string{
+		"open:x": "model open:x: no key: set vendors.open.key in ~/.grapnel/config.yaml (env, file, keyring or command)",
+		"odd:x":  `model odd:x: there is no vendor "opnai"; did you mean openai?`,
+		"far:x":  "model far:x: no address; set vendors.far.base_url in ~/.grapnel/config.yaml",
+	} {
+		assert.EqualError(t, m.Check(id), want)
+	}
+}
+
+func TestModelsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	const vendors = "write VENDOR:NAME, the vendor being one of azure, llamacpp, lmstudio, ollama, openai, openrouter, vllm, or script:FILE"
+	m := newModels(t, models.Options{Root: t.TempDir()})
+	for id, want := range map[string]string{
+		"":             "no model is configured: name one with --model VENDOR:NAME or --model script:FILE, with `model:` in the agent's file or in ~/.grapnel/config.yaml",
+		"gpt-5":        `there is no model "gpt-5"; ` + vendors,
+		"llama3:8b":    `there is no model "llama3:8b"; ` + vendors,
+		"openai:":      vendors,
+		"script:":      vendors,
+		"script:gone":  "gone: does not exist",
+		"openai:small": "model openai:small: no key: set OPENAI_API_KEY, or vendors.openai.key in ~/.grapnel/config.yaml (env, file, keyring or command)",
+		"azure:small":  "model azure:small: no address; set AZURE_OPENAI_BASE_URL, or vendors.azure.base_url in ~/.grapnel/config.yaml",
+	} {
+		require.ErrorContains(t, m.Check(id), want, id)
+		_, err := ask(t, m, id)
+		require.ErrorContains(t, err, want, id)
+		assert.Equal(t, id == "", errors.Is(err, models.ErrNone))
+	}
+}
+
+// TestANameWithoutAVendor means the one model of that name, or the one whose vendor has a key.
+func TestANameWithoutAVendor(t *testing.T) {
+	t.Parallel()
+	m := newModels(t, models.Options{
+		Getenv: env(map[string]string{"OPENROUTER_API_KEY": canary}),
+		Lookup: func(name string) []string {
+			return map[string][]string{
+				"one": {"openai:one-2026", "elsewhere:one"}, "two": {"openai:two", "openrouter:x/two"}, "three": {"openai:three", "azure:three"},
+			}[name]
+		},
+	})
+	for name, want := range map[string]string{
+		"one": "openai:one-2026", "two": "openrouter:x/two", "openai:any": "openai:any", "script:x.yaml": "script:x.yaml",
+	} {
+		got, err := m.Resolve(name)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	_, err := m.Resolve("three")
+	assert.EqualError(t, err, `"three" is the name of several models; write one of openai:three, azure:three`)
+}
+
 func TestAKeyFromAFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
@@ -67,36 +185,86 @@ func TestAKeyFromAFile(t *testing.T) {
 		require.NoError(t, os.Chmod(path, mode))
 		return path
 	}
-	good := write("good", " sk-canary\n", 0o400)
-	getenv, err := withKeyFile(env(map[string]string{"OPENAI_API_KEY_FILE": good, "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}))
+	good := write("good", " "+canary+"\n", 0o400)
+	s := newServer(t, false)
+	_, err := ask(t, newModels(t, models.Options{Getenv: env(map[string]string{"OPENAI_API_KEY_FILE": good, "OPENAI_BASE_URL": s.URL})}), "openai:small")
 	require.NoError(t, err)
-	assert.Equal(t, "sk-canary", getenv("OPENAI_API_KEY"))
-	assert.Equal(t, "http://127.0.0.1:1/v1", getenv("OPENAI_BASE_URL"))
+	assert.Equal(t, "Bearer "+canary, s.header.Get("Authorization"))
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for path, want := range map[string]string{
-		write("open", "sk-canary", 0o644):                 "chmod 600",
+		write("open", canary, 0o644):                      "chmod 600",
 		write("empty", "\n", 0o600):                       "a key in one line",
-		write("lines", "sk-canary\nother\n", 0o600):       "a key in one line",
-		write("large", strings.Repeat("x", 17000), 0o600): "more than 16384 bytes",
+		write("lines", canary+"\nother\n", 0o600):         "a key in one line",
+		write("large", strings.Repeat("x", 17000), 0o600): "longer than 16384 bytes",
 		filepath.Join(dir, "none"):                        "does not exist",
 		dir:                                               "no regular file",
 		pipe:                                              "no regular file",
 	} {
-		_, err := withKeyFile(env(map[string]string{"OPENAI_API_KEY_FILE": path}))
+		err := newModels(t, models.Options{Getenv: env(map[string]string{"OPENAI_API_KEY_FILE": path})}).Check("openai:small")
 		require.ErrorContains(t, err, want, path)
 		assert.NotContains(t, err.Error(), "canary")
 	}
-	_, err = withKeyFile(env(map[string]string{"OPENAI_API_KEY_FILE": good, "OPENAI_API_KEY": "sk-other"}))
-	require.ErrorContains(t, err, "unset one of them")
+	both := map[string]string{"OPENAI_API_KEY_FILE": good, "OPENAI_API_KEY": "sk-other"}
+	require.ErrorContains(t, newModels(t, models.Options{Getenv: env(both)}).Check("openai:small"), "unset one of them")
+}
+
+// TestASlowKeyIsReadAtTheFirstRequest, once, and again after the vendor has refused it.
+func TestASlowKeyIsReadAtTheFirstRequest(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, false)
+	read, locked := 0, true
+	ring := func(string, string) (string, error) {
+		read++
+		if locked {
+			return "", errors.New("it is locked")
+		}
+		return canary, nil
+	}
+	m := newModels(t, models.Options{
+		Keys:    keys.New(&keys.Options{Getenv: env(nil), Keyring: ring}),
+		Vendors: map[string]models.Settings{"openai": {Key: keys.Source{Keyring: "work"}, BaseURL: s.URL, ContextWindow: 7000}},
+	})
+	require.NoError(t, m.Check("openai:small"))
+	assert.True(t, m.HasFormat("openai:small"))
+	assert.Equal(t, 7000, m.ContextWindow("openai:small"))
+	ok, hint := m.Configured("openai")
+	assert.True(t, ok)
+	assert.Equal(t, "the keyring's entry work", hint)
+	assert.Zero(t, read)
+
+	_, err := ask(t, m, "openai:small")
+	require.EqualError(t, err, "openai: the key from the keyring's entry work: it is locked")
+	class, _ := provider.Classify(err)
+	assert.Equal(t, message.FailureAuth, class)
+	locked = false
+	for range 3 {
+		_, err = ask(t, m, "openai:small")
+		require.NoError(t, err)
+	}
+	assert.Equal(t, "Bearer "+canary, s.header.Get("Authorization"))
+	assert.Equal(t, 2, read)
+
+	s.status, s.refuse = http.StatusUnauthorized, `{"error":{"message":"the key `+canary+` has expired"}}`
+	_, err = ask(t, m, "openai:small")
+	require.ErrorContains(t, err, "the key is that from the keyring's entry work")
+	assert.NotContains(t, err.Error(), canary)
+	s.status = 0
+	_, err = ask(t, m, "openai:small")
+	require.NoError(t, err)
+	assert.Equal(t, 3, read)
 }
 
 func TestTheContextWindowOfAModel(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "small.yaml"), []byte("context_window: 8000\nrules:\n  - {say: hi}\n"), 0o600))
-	m := New(dir)
-	m.getenv = env(map[string]string{"OPENAI_API_KEY": "k", "OPENAI_CONTEXT_WINDOW": "32768"})
+	m := newModels(t, models.Options{Root: dir, Getenv: env(map[string]string{"OPENAI_API_KEY": "k", "OPENAI_CONTEXT_WINDOW": "32768"})})
 	for id, want := range map[string]int{"script:small.yaml": 8000, "openai:small": 32768, "script:gone.yaml": 0} {
 		assert.Equal(t, want, m.ContextWindow(id), id)
+	}
+	for name, text := range map[string]string{"OPENAI_FIRST_BYTE_TIMEOUT": "90", "OPENAI_IDLE_TIMEOUT": "0s", "OPENAI_CONTEXT_WINDOW": "8k"} {
+		err := newModels(t, models.Options{Getenv: env(map[string]string{"OPENAI_API_KEY": "k", name: text})}).Check("openai:small")
+		assert.ErrorContains(t, err, name+` is "`+text+`"; write a`)
 	}
 }

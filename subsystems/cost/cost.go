@@ -1,5 +1,5 @@
-// Package cost adds up the cost of model calls for turns, conversations and agents: the
-// tokens of every step times the price of the model.
+// Package cost knows what models cost, and adds up the cost of model calls for turns,
+// conversations and agents: tokens times the price of the model.
 //
 //	c, err := cost.New(&cost.Options{Prices: cost.Table{"gpt-5*": {Input: 1.25, Output: 10}}})
 //
@@ -11,6 +11,7 @@ package cost
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -23,8 +24,9 @@ import (
 //hook:subsystem failopen=AfterStep
 type Cost struct {
 	hook.Nop
-	prices prices
-	quiet  bool
+	prices   prices
+	fallback func(model string, input int64) (Price, bool)
+	quiet    bool
 
 	turn         hook.TurnState[hook.Cost]
 	conversation hook.ConversationState[hook.Cost]
@@ -47,9 +49,14 @@ type Totals struct {
 
 // Options are the settings of [Cost]; nil is all zero values.
 type Options struct {
-	// Prices are the prices of the models. A model without a price costs nothing, and a
-	// diagnostic reports it once.
+	// Prices are the prices of the models, by their ids (openai:gpt-5) or their names without
+	// the vendor (gpt-5). A model without a price costs nothing, and a diagnostic reports it
+	// once.
 	Prices Table
+	// Fallback returns the price of a model that Prices does not have, for a call with so many
+	// tokens of input; nil has none. It is called from several goroutines. A price that cannot
+	// be is none.
+	Fallback func(model string, input int64) (Price, bool)
 	// Quiet: do not report models without a price.
 	Quiet bool
 }
@@ -64,7 +71,7 @@ func New(o *Options) (*Cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cost{prices: prices, quiet: o.Quiet, agents: map[string]Totals{}, unknown: map[string]bool{}}
+	c := &Cost{prices: prices, fallback: o.Fallback, quiet: o.Quiet, agents: map[string]Totals{}, unknown: map[string]bool{}}
 	c.turn.Shared, c.conversation.Shared = "cost.turn", "cost.conversation"
 	return c, nil
 }
@@ -77,8 +84,36 @@ func (c *Cost) States() map[string]hook.State {
 // Price returns the cost of a model call with this usage; 0 if the model has no price.
 // A runtime uses it to show costs.
 func (c *Cost) Price(model string, u message.Usage) hook.Cost {
-	p, _ := c.prices.of(model)
-	return p.cost(u)
+	cost, _ := c.Priced(model, u)
+	return cost
+}
+
+// Priced is Price, and reports whether the model has a price.
+func (c *Cost) Priced(model string, u message.Usage) (cost hook.Cost, known bool) {
+	r, known := c.rate(model, u.Input)
+	return r.cost(u), known
+}
+
+// rate returns the price of the model: from the table that of its whole id, then that of its
+// name without the vendor; then that of the fallback.
+func (c *Cost) rate(model string, input int64) (rate, bool) {
+	if r, ok := c.prices.of(model); ok {
+		return r, true
+	}
+	if _, name, ok := strings.Cut(model, ":"); ok {
+		if r, ok := c.prices.of(name); ok {
+			return r, true
+		}
+	}
+	if c.fallback == nil {
+		return rate{}, false
+	}
+	p, ok := c.fallback(model, input)
+	if !ok {
+		return rate{}, false
+	}
+	r, err := p.rate()
+	return r, err == nil
 }
 
 // Turn returns the cost of the turn so far, with the turns that it runs.
@@ -94,15 +129,18 @@ func (c *Cost) Agent(name string) Totals {
 	return c.agents[name]
 }
 
-// AfterStep charges the usage of the step's model calls, at the price of the model that
-// answered last.
+// AfterStep charges what the step's model calls have cost. A runtime that knows no prices leaves
+// that to the table here: then it is their usage at the price of the model that answered last.
 func (c *Cost) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	u := outcome.Usage
-	price, known := c.prices.of(step.Model())
+	cost, known := c.Priced(step.Model(), u)
 	if !known && !c.quiet && u != (message.Usage{}) && c.first(step.Model()) {
 		step.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "cost: there is no price for the model " + step.Model() + "; it counts as free"})
 	}
-	turn, cost := step.Turn(), price.cost(u)
+	if outcome.Cost != 0 {
+		cost = outcome.Cost
+	}
+	turn := step.Turn()
 	if cost != 0 {
 		add := func(have hook.Cost) hook.Cost { return have + cost }
 		c.turn.Update(turn.Root(), add)

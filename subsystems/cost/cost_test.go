@@ -3,6 +3,7 @@ package cost_test
 import (
 	"flag"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 
@@ -61,14 +62,58 @@ func TestPrice(t *testing.T) {
 	assert.EqualValues(t, 100*75+10*300, c.Price("small", cached), "without prices of its own the cache costs as input does")
 }
 
+// TestFallback: a price that the table does not have, by the size of a request.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	c, err := cost.New(&cost.Options{Prices: table(), Fallback: func(model string, input int64) (cost.Price, bool) {
+		switch {
+		case model == "v:broken":
+			return cost.Price{Input: -1}, true
+		case model != "v:other":
+			return cost.Price{}, false
+		case input > 100:
+			return cost.Price{Input: 2}, true
+		}
+		return cost.Price{Input: 0.0375}, true
+	}})
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		model string
+		input int64
+		want  hook.Cost
+		known bool
+	}{
+		{"v:other", 100, 3750, true}, {"v:other", 101, 202_000, true}, {"v:other", 1, 38, true}, {"small", 1, 75, true},
+		{"v:small", 1, 75, true}, {"v:big-4", 1, 1250, true}, {"v:none", 1, 0, false}, {"v:broken", 1, 0, false}, {"v:", 1, 0, false},
+	} {
+		got, known := c.Priced(tt.model, message.Usage{Input: tt.input})
+		assert.Equal(t, tt.want, got, tt.model)
+		assert.Equal(t, tt.known, known, tt.model)
+	}
+	huge, _ := c.Priced("big-pro", message.Usage{Input: math.MaxInt64, Output: math.MaxInt64})
+	assert.Positive(t, huge)
+	less, _ := c.Priced("big-pro", message.Usage{Input: math.MinInt64, Output: math.MinInt64})
+	assert.Zero(t, less)
+}
+
+// TestStepCosts: what the runtime says a step has cost is charged, whatever the table says.
+func TestStepCosts(t *testing.T) {
+	t.Parallel()
+	c := newCost(t)
+	turn := hooktest.Turn(hooktest.Conversation(nil, nil), "hello")
+	_, err := c.AfterStep(t.Context(), hook.NewStep(turn, 1, "small"), hook.StepOutcome{Usage: message.Usage{Input: 1}, Cost: 42})
+	require.NoError(t, err)
+	assert.EqualValues(t, 42, c.Turn(turn))
+}
+
 func TestTableErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		table cost.Table
 		want  string
 	}{
-		{cost.Table{"m": {Input: -1}}, `price of "m": input: -1 is no price; write dollars per million tokens, from 0 to 1000000 with at most three places`},
-		{cost.Table{"m": {Output: 0.0001}}, `price of "m": output: 0.0001 is no price`},
+		{cost.Table{"m": {Input: -1}}, `price of "m": input: -1 is no price; write dollars per million tokens, from 0 to 1000000`},
+		{cost.Table{"m": {Output: math.NaN()}}, `price of "m": output: NaN is no price`},
 		{cost.Table{"m": {CacheRead: dollars(2e6)}}, `price of "m": cache_read: 2e+06 is no price`},
 		{cost.Table{"a*b": {}}, `price of "a*b": a model is named by its id, or by its beginning and one * at the end`},
 		{cost.Table{"": {}}, `price of "": a model is named`},

@@ -18,5 +18,5 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// $0.0230
-	// price of "gpt-5": input: -1 is no price; write dollars per million tokens, from 0 to 1000000 with at most three places
+	// price of "gpt-5": input: -1 is no price; write dollars per million tokens, from 0 to 1000000
 }

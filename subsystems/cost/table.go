@@ -15,8 +15,8 @@ import (
 // longest id that matches counts.
 type Table map[string]Price
 
-// Price is a model's price in US dollars per million tokens, at most a million dollars
-// with at most three decimals: a token costs a whole number of billionths of a dollar.
+// Price is a model's price in US dollars per million tokens, at most a million dollars.
+// What a call costs is rounded to a billionth of a dollar.
 type Price struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
@@ -26,15 +26,19 @@ type Price struct {
 	CacheWrite *float64 `json:"cache_write"`
 }
 
-// rate is a [Price] per token.
-type rate struct{ input, output, read, write hook.Cost }
+// rate is a [Price] per token, in billionths of a dollar.
+type rate struct{ input, output, read, write float64 }
 
 // cost returns the cost of the usage. Output includes reasoning, and input includes cached
 // tokens.
 func (r rate) cost(u message.Usage) hook.Cost {
 	plain := max(u.Input-u.CacheRead-u.CacheWrite, 0)
-	return hook.Cost(plain)*r.input + hook.Cost(u.CacheRead)*r.read + hook.Cost(u.CacheWrite)*r.write + hook.Cost(u.Output)*r.output
+	sum := float64(plain)*r.input + float64(u.CacheRead)*r.read + float64(u.CacheWrite)*r.write + float64(u.Output)*r.output
+	return hook.Cost(math.Round(min(max(sum, 0), maxCost)))
 }
+
+// maxCost is what a call costs at most, whatever its usage says.
+const maxCost = 1e18
 
 type prices struct {
 	exact map[string]rate
@@ -88,14 +92,13 @@ func (p Price) rate() (rate, error) {
 	if p.CacheWrite != nil {
 		write = *p.CacheWrite
 	}
-	var out [4]hook.Cost
+	var out [4]float64
 	for i, v := range []float64{p.Input, p.Output, read, write} {
-		nano := math.Round(v * 1000)
-		if v < 0 || v > 1e6 || math.Abs(nano-v*1000) > 1e-6 {
+		if !(v >= 0 && v <= 1e6) { // NaN is no price either
 			name := []string{"input", "output", "cache_read", "cache_write"}[i]
-			return rate{}, fmt.Errorf("%s: %v is no price; write dollars per million tokens, from 0 to 1000000 with at most three places", name, v)
+			return rate{}, fmt.Errorf("%s: %v is no price; write dollars per million tokens, from 0 to 1000000", name, v)
 		}
-		out[i] = hook.Cost(nano)
+		out[i] = v * 1000
 	}
 	return rate{out[0], out[1], out[2], out[3]}, nil
 }

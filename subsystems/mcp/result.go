@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
@@ -145,7 +147,7 @@ func (b *blocks) add(c sdk.Content) {
 	case *sdk.ImageContent:
 		b.data(message.Block{Kind: message.BlockImage, MIME: c.MIMEType}, c.Data)
 	case *sdk.AudioContent:
-		b.data(message.Block{Kind: message.BlockResource, MIME: c.MIMEType}, c.Data)
+		b.data(message.Block{Kind: message.BlockAudio, MIME: c.MIMEType}, c.Data)
 	case *sdk.ResourceLink:
 		b.put(message.Block{Kind: message.BlockResource, URI: c.URI, MIME: c.MIMEType})
 	case *sdk.EmbeddedResource:
@@ -161,6 +163,7 @@ func (b *blocks) resource(r *sdk.ResourceContents) {
 	}
 	block := message.Block{Kind: message.BlockResource, URI: r.URI, MIME: r.MIMEType}
 	if len(r.Blob) > 0 {
+		block.Kind = cmp.Or(attach.OfType(r.MIMEType), message.BlockResource)
 		b.data(block, r.Blob)
 		return
 	}

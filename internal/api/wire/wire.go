@@ -165,11 +165,25 @@ type Messages struct {
 // NewMessage begins a turn, or steers the running one.
 type NewMessage struct {
 	Text string `json:"text"`
+	// Files are read by the model with the text.
+	Files []File `json:"files,omitzero"`
 	// WhenBusy says what to do while a turn is running; "" is BusyRefuse.
 	WhenBusy Busy `json:"when_busy,omitzero"`
 	// Format asks for an answer of this form instead of the agent's; the zero one leaves the
 	// agent's. A message that steers has none.
 	Format message.ResponseFormat `json:"format,omitzero"`
+	// Model overrides the agent's model and its settings for the turn that the message begins;
+	// see [message.Model.Merge]. A message that steers has none.
+	Model message.Model `json:"model,omitzero"`
+}
+
+// File is a file of a message: an image, a PDF, audio or text. What it is follows from its
+// content.
+type File struct {
+	// Name is what the model is told of where the file comes from, such as plan.pdf.
+	Name string `json:"name"`
+	// Data is the content; in base64 in JSON.
+	Data []byte `json:"data"`
 }
 
 // Busy says what to do with a message while a turn is running.

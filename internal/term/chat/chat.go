@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -43,6 +44,8 @@ type Chat struct {
 	conv   *runtime.Conversation
 	sender string
 	failed bool
+	// model is the id of the model that /model has chosen; "" is the agent's.
+	model string
 
 	// reading is held while a line is read: a question of an ended turn ends before the
 	// next line is read.
@@ -281,8 +284,15 @@ func (c *Chat) send(ctx context.Context, text string) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
+	files, paths, err := attach.Mentioned(c.o.Paths.Root, text)
+	if err != nil {
+		return err
+	}
+	if len(paths) > 0 {
+		c.say("  · with " + strings.Join(paths, ", "))
+	}
 	return c.turn(ctx, func(ctx context.Context, o *runtime.TurnOptions) (*runtime.Turn, error) {
-		return c.o.App.Start(ctx, c.conv, message.TextInput(text), o)
+		return c.o.App.Start(ctx, c.conv, attach.Input(text, files), o)
 	})
 }
 
@@ -291,7 +301,7 @@ func (c *Chat) turn(ctx context.Context, start func(context.Context, *runtime.Tu
 	p := c.printer()
 	ctx, done := c.waiting(ctx, func() { p.Hint("  · stopping; what has finished is kept") })
 	defer done()
-	turn, err := start(ctx, &runtime.TurnOptions{Observe: p.OnEvent})
+	turn, err := start(ctx, &runtime.TurnOptions{Observe: p.OnEvent, Model: message.Model{Name: c.model}})
 	if err != nil && !errors.Is(err, edit.ErrInterrupt) {
 		return err
 	}

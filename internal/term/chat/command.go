@@ -26,6 +26,7 @@ func commands() []command {
 		{"help", "", "list the commands", alone((*Chat).help)},
 		{"tools", "", "list the tools of the agent", alone((*Chat).tools)},
 		{"agents", "", "list the agents", alone((*Chat).agents)},
+		{"model", "NAME", "let another model answer from now on, or show the present one", (*Chat).setModel},
 		{"clear", "", "begin a new conversation; this one is kept", alone((*Chat).clear)},
 		{"resume", "ID", "continue an earlier conversation, or list them", (*Chat).resume},
 		{"continue", "", "resume the turn that was interrupted when its process died", (*Chat).resumeTurn},

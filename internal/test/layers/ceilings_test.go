@@ -15,8 +15,8 @@ var ceilings = map[string]map[string]ceiling{
 		"hook/hooktest":           {2560, "every rule of the contract for every subsystem"},
 		"hook":                    {1824, "contributions and their diagnostics wait to be a package below it"},
 		"runtime":                 {2480, "typed answers, compaction, sessions and jobs of members wait to be rooms"},
-		"runtime/internal/loop":   {4350, "a turn and all that it does; gates of calls and recovery wait to be rooms of their own"},
-		"runtime/store/storetest": {2238, "every rule of the contract of stores"},
+		"runtime/internal/loop":   {4410, "a turn and all that it does; gates of calls and recovery wait to be rooms of their own"},
+		"runtime/store/storetest": {2472, "every rule of the contract of stores"},
 		"subsystems/mcp":          {1926, "servers, prompts and resources of one protocol"},
 	},
 	"struct-size": {

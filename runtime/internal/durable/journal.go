@@ -44,6 +44,8 @@ type Turn struct {
 	Event uint64 `json:"event,omitzero"`
 	// Project is the project in which the turn began, or was last resumed.
 	Project string `json:"project,omitzero"`
+	// Token is the name of the credential for which the turn runs.
+	Token string `json:"token,omitzero"`
 }
 
 // Entry is the turn's entry.

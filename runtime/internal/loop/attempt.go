@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 )
 
 // Limits of one step, for all hooks together.
@@ -60,10 +61,12 @@ func (t *Turn) retryReply(v hook.Verdict) bool {
 }
 
 // askModelError asks OnModelError about a failed model call. It does not ask if the turn was
-// cancelled, or if the error is a hook's own failure: both end the step.
+// cancelled, if the error is a hook's own failure, or if a limit on spending refused the call:
+// all of these end the step.
 func (t *Turn) askModelError(model string, err error) (hook.FailureDecision, message.ModelFailure) {
 	var own *hook.Failure
-	if !t.hooks.Has(point.OnModelError) || t.ctx.Err() != nil || errors.As(err, &own) {
+	var refused *spending.RefusedError
+	if !t.hooks.Has(point.OnModelError) || t.ctx.Err() != nil || errors.As(err, &own) || errors.As(err, &refused) {
 		return hook.FailureDecision{}, message.ModelFailure{}
 	}
 	class, after := provider.Classify(err)

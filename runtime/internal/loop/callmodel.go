@@ -47,7 +47,7 @@ func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message
 	var r *Requester // nil until the first failure
 	for {
 		began := t.env.Now()
-		reply, err := t.env.collect(ctx, req)
+		reply, err := t.env.collect(ctx, t.requestModel(ctx, req))
 		t.addCalled(req.Model.Name, reply.Usage)
 		reply.Duration, reply.Model = t.env.Now().Sub(began), req.Model.Name
 		if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -88,9 +88,9 @@ func (t *Turn) requesterOf(ctx context.Context, req message.ModelRequest) *Reque
 	return r
 }
 
-// collect makes one request and returns the reply. The reply is at most as long as a tool result
+// collect reads the answer to one request and returns the reply. The reply is at most as long as a tool result
 // and calls no tools. A panic of the provider becomes an error.
-func (e *Env) collect(ctx context.Context, req message.ModelRequest) (reply message.ModelReply, err error) {
+func (e *Env) collect(ctx context.Context, stream message.ModelStream) (reply message.ModelReply, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the provider panicked: %v", v)
@@ -98,7 +98,7 @@ func (e *Env) collect(ctx context.Context, req message.ModelRequest) (reply mess
 	}()
 	c := provider.Collector{Limits: e.Limits.Reply}
 	size := 0
-	for chunk, err := range e.Provider.Stream(ctx, req) {
+	for chunk, err := range stream {
 		if err == nil {
 			err = ctx.Err() // a provider may ignore the context
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
@@ -14,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -30,9 +29,10 @@ type Env struct {
 	// Agent returns a registered agent. Find registers it if it knows its configuration.
 	Agent func(name string) (*Agent, error)
 	Find  func(ctx context.Context, name string) (*Agent, error)
-	Price func(model string, u message.Usage) hook.Cost // nil is 0
-	Now   func() time.Time
-	NewID func() string
+	// Spending prices the requests to models, and bounds what they cost.
+	Spending *spending.Ledger
+	Now      func() time.Time
+	NewID    func() string
 
 	Tools      *toolrun.Runner
 	Loops      *drive.Pool

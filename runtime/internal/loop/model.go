@@ -57,6 +57,9 @@ func (t *Turn) attempt() (reply message.ModelReply, again bool) {
 	if reply.Finish == "" {
 		t.attempts.add(began)
 		if reply, err = t.stream(req); err != nil {
+			if t.signalRefused(err) {
+				return message.ModelReply{}, false
+			}
 			t.addFailedUsage(req.Model.Name, reply.Usage)
 			if reply, again = t.handleModelError(req, reply, err); reply.Finish == "" {
 				return reply, again
@@ -142,21 +145,21 @@ func (t *Turn) consume(req message.ModelRequest) {
 
 func (t *Turn) open(req message.ModelRequest) message.ModelStream {
 	if !t.hooks.WantsStream(t.step, req) {
-		return t.env.Provider.Stream(t.ctx, req)
+		return t.requestModel(t.ctx, req)
 	}
-	next := &wrappedModel{provider: t.env.Provider, req: req}
+	next := &wrappedModel{turn: t, req: req}
 	return t.hooks.WrapModel(t.ctx, t.step, req, next)
 }
 
 // wrappedModel is the model call inside the wraps of WrapModel.
 type wrappedModel struct {
-	provider provider.Provider
-	req      message.ModelRequest
+	turn *Turn
+	req  message.ModelRequest
 }
 
 // Stream implements [hook.ModelNext].
 func (m *wrappedModel) Stream(ctx context.Context) message.ModelStream {
-	return m.provider.Stream(ctx, m.req)
+	return m.turn.requestModel(ctx, m.req)
 }
 
 // consumer returns the consumer of a stream. It is no method: a method value would copy every

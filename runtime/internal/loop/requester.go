@@ -20,6 +20,9 @@ type Requester struct{ t *Turn }
 func (th *Thread) NewRequester(ctx context.Context, in message.Message, history message.Messages, number int) *Requester {
 	a := th.Agent
 	t := &Turn{ledger: new(ledger)}
+	if running := th.Current(); running != nil { // a hook of it has asked
+		t.payer = running.account()
+	}
 	t.identity = identity{env: th.Env, thread: th, id: th.Env.NewID(), started: th.Env.Now()}
 	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
 	t.contexts = contexts{ctx: ctx, noCancel: context.WithoutCancel(ctx)}

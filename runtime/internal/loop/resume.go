@@ -241,6 +241,7 @@ func (t *Turn) restore(was *durable.Interrupted) {
 	t.interrupted = was
 	t.entries, t.stored = was.TurnNumbers, len(was.Input) == 0
 	t.usage, t.cost, t.calls = was.Reply.Usage, was.Reply.Cost, was.Reply.Calls
+	t.money.Resume(was.Token, was.Reply.Cost)
 	for _, m := range t.history.stored.From(t.firstMessage).All() {
 		if m.Role == message.RoleAssistant {
 			t.number++

@@ -78,6 +78,7 @@ func (t *Turn) askAfterStep() bool {
 	t.updatePlace()
 	o := t.stepOutcome()
 	t.afterStepCalled = true
+	t.markCharged(o.Cost)
 	t.enterForeign(point.AfterStep)
 	d, _ := t.hooks.AfterStep(ctx, t.step, o)
 	return t.applyStepDecision(exitForeignDecided(ctx, t, d))
@@ -86,7 +87,7 @@ func (t *Turn) askAfterStep() bool {
 // stepOutcome is the outcome of the step if it ends now.
 func (t *Turn) stepOutcome() hook.StepOutcome {
 	r := &t.stepRecord
-	r.Duration = t.env.Now().Sub(r.began)
+	r.Duration, r.Cost = t.env.Now().Sub(r.began), t.uncharged()
 	switch {
 	case len(t.errs) > r.errsBefore:
 		r.Err = joinErrors(t.errs[r.errsBefore:])

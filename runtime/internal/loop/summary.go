@@ -26,7 +26,7 @@ func (t *Turn) Charge(u message.Usage, cost hook.Cost) {
 	if u == (message.Usage{}) {
 		return
 	}
-	t.add(u, cost)
+	t.addOwn(u, cost)
 	t.thread.emit(t.noCancel, hook.Event{Kind: event.Usage}.WithUsage(u, cost, ""))
 }
 

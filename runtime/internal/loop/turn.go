@@ -27,6 +27,8 @@ type Input struct {
 	// Model overrides the agent's settings.
 	Model  message.Model
 	Layers []plan.Layer
+	// Token is the name of the credential for which the turn runs; "" is the local user.
+	Token string
 }
 
 // Run runs a turn and returns when it has ended. Cancelling ctx cancels the turn.
@@ -47,6 +49,7 @@ func (t *Turn) runForUser() hook.TurnOutcome {
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	t.setModel(t.job.input.Model)
+	t.money.Resume(t.job.input.Token, 0)
 	return t.run(t.job.input.Message, t.job.input.Observe)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 )
 
 // Turn is the state of one turn. It belongs to the goroutine of its loop; other goroutines
@@ -41,10 +42,17 @@ type ledger struct {
 	// children counts the agents that the turn and its descendants have run. Only the root
 	// turn counts.
 	children atomic.Int64
+	// money is what the turn and its descendants spend. Only that of the root turn counts.
+	money spending.Turn
+	// payer has it instead, for a Requester within a turn.
+	payer *spending.Turn
 
 	mu    sync.Mutex
 	usage message.Usage
 	cost  hook.Cost
+	// own is the cost of the turn's own model calls, without its children; charged is what
+	// AfterStep has seen of it.
+	own, charged hook.Cost
 }
 
 // turnState is what the owner of an abandoned turn copies to end the turn.

@@ -11,5 +11,5 @@
 //	price, priced := m.PriceAt(time.Now(), 20_000)
 //	err := c.Check("anthropic", message.Model{Name: m.ID, Temperature: message.Some(0.2)})
 //
-// CONTRIBUTING.md says how to renew the tables.
+// README.md has the form of that file, and says how the tables are renewed.
 package catalog

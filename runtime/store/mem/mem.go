@@ -28,9 +28,10 @@ type Store struct {
 	// all is in the order of creation, which is the order of the ids.
 	all []*conversation
 	// jobs is in the order of the ids, from 1.
-	jobs   []store.Job
-	jobAt  map[jobKey]int
-	closed bool
+	jobs     []store.Job
+	jobAt    map[jobKey]int
+	spending spending
+	closed   bool
 }
 
 var (

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // scans are the statements that have to look at every row of a table, and which.
@@ -24,7 +26,18 @@ func scans() map[string]string {
 
 // hot are the statements of a turn that write.
 func hot() []string {
-	return []string{updateClaim, updateAppend, updateNote, insertMessage, insertEntry, insertEvent, clearJournal, deleteEntry, fewerEntries, markIndexed, insertJob, nextJob, takeJob, endJob, writeState}
+	return []string{updateClaim, updateAppend, updateNote, insertMessage, insertEntry, insertEvent, clearJournal, deleteEntry, fewerEntries, markIndexed, insertJob, nextJob, takeJob, endJob, writeState,
+		spend, reserve, release, unfold}
+}
+
+// sums are the statements that look whether a limit on spending is reached. What is reserved is a few rows.
+func sums() (out []string) {
+	project, token := "/p", "ci"
+	for _, f := range []store.SpendingFilter{{}, {Project: &project}, {Token: &token}, {Project: &project, Token: &token}} {
+		where, _ := matching(f)
+		out = append(out, spentSum+where)
+	}
+	return out
 }
 
 // No statement that a turn or a reader waits for looks at more rows than it needs.
@@ -35,7 +48,7 @@ func TestNoStatementScansATable(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	unused := scans()
-	for _, query := range slices.Concat(reads(), hot()) {
+	for _, query := range slices.Concat(reads(), hot(), sums()) {
 		rows, err := s.db.Read().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, make([]any, arguments(query))...)
 		require.NoError(t, err, query)
 		for rows.Next() {

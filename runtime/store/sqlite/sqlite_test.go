@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(holderFile); path != "" {
 		hold(path)
 	}
+	if path := os.Getenv(spenderFile); path != "" {
+		spendForever(path)
+	}
 	goleak.VerifyTestMain(m)
 }
 

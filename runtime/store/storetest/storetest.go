@@ -77,6 +77,7 @@ func parts() []part {
 		{"store.States", implements[store.States], stateRules()},
 		{"store.Jobs", implements[store.Jobs], slices.Concat(jobRules(), projectJobRules())},
 		{"store.Adopter", implements[store.Adopter], adoptRules()},
+		{"store.Spending", implements[store.Spending], spendingRules()},
 	}
 }
 

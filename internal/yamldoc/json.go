@@ -1,4 +1,4 @@
-package agentfile
+package yamldoc
 
 import (
 	"encoding/json"
@@ -7,19 +7,17 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// json returns a node as canonical JSON: without blanks, members in the order of the file. A
-// value without a JSON form is a problem.
-func (r *reader) json(n *yaml.Node) message.JSON {
+// JSON returns a node as canonical JSON: without blanks, members in the order of the file. A
+// value without a JSON form is a mistake.
+func (r *Reader) JSON(n *yaml.Node) string {
 	var sb strings.Builder
 	r.write(&sb, n)
-	return message.JSON(sb.String())
+	return sb.String()
 }
 
-func (r *reader) write(sb *strings.Builder, n *yaml.Node) {
+func (r *Reader) write(sb *strings.Builder, n *yaml.Node) {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		r.writeMapping(sb, n)
@@ -37,17 +35,17 @@ func (r *reader) write(sb *strings.Builder, n *yaml.Node) {
 	}
 }
 
-func (r *reader) writeMapping(sb *strings.Builder, n *yaml.Node) {
+func (r *Reader) writeMapping(sb *strings.Builder, n *yaml.Node) {
 	seen := map[string]bool{}
 	sb.WriteByte('{')
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		if k.Kind != yaml.ScalarNode || k.Tag == "!!merge" {
-			r.errorAt(k, "a key is no plain text", "write `key: value`")
+			r.Wrong(k, "a key is no plain text", "write `key: value`")
 			continue
 		}
 		if seen[k.Value] {
-			r.errorAt(k, fmt.Sprintf("key %q is given twice", k.Value), "delete one of them")
+			r.Wrong(k, fmt.Sprintf("key %q is given twice", k.Value), "delete one of them")
 		}
 		seen[k.Value] = true
 		if i > 0 {
@@ -60,7 +58,7 @@ func (r *reader) writeMapping(sb *strings.Builder, n *yaml.Node) {
 	sb.WriteByte('}')
 }
 
-func (r *reader) writeScalar(sb *strings.Builder, n *yaml.Node) {
+func (r *Reader) writeScalar(sb *strings.Builder, n *yaml.Node) {
 	switch n.Tag {
 	case "!!null":
 		sb.WriteString("null")
@@ -71,13 +69,13 @@ func (r *reader) writeScalar(sb *strings.Builder, n *yaml.Node) {
 	case "!!str", "!!timestamp":
 		writeString(sb, n.Value)
 	default:
-		r.errorAt(n, fmt.Sprintf("a value of kind %s has no JSON", n.Tag), "write a text, a number, true, false, a list or a mapping")
+		r.Wrong(n, fmt.Sprintf("a value of kind %s has no JSON", n.Tag), "write a text, a number, true, false, a list or a mapping")
 	}
 }
 
 // writeNumber keeps the text of a number that is valid JSON, and converts YAML's other
 // notations.
-func (r *reader) writeNumber(sb *strings.Builder, n *yaml.Node) {
+func (r *Reader) writeNumber(sb *strings.Builder, n *yaml.Node) {
 	if json.Valid([]byte(n.Value)) {
 		sb.WriteString(n.Value)
 		return
@@ -92,7 +90,7 @@ func (r *reader) writeNumber(sb *strings.Builder, n *yaml.Node) {
 		data, err = json.Marshal(f)
 	}
 	if err != nil {
-		r.errorAt(n, fmt.Sprintf("the number %s has no JSON", n.Value), "write a decimal number")
+		r.Wrong(n, fmt.Sprintf("the number %s has no JSON", n.Value), "write a decimal number")
 		return
 	}
 	sb.Write(data)

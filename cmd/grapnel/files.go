@@ -1,0 +1,40 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/attach"
+)
+
+func filesFlag(cmd *cobra.Command, to *[]string) {
+	cmd.Flags().StringArrayVar(to, "attach", nil, "a file that the model reads with the prompt: an image, a PDF, audio or text; may be repeated")
+}
+
+// inputOf returns the prompt with the files.
+func inputOf(prompt string, paths []string) (message.Input, error) {
+	files := make([]message.Block, len(paths))
+	for i, path := range paths {
+		var err error
+		if files[i], err = attach.File(path); err != nil {
+			return message.Input{}, err
+		}
+	}
+	return attach.Input(prompt, files), nil
+}
+
+// filesOf returns the files as the API takes them.
+func filesOf(paths []string) ([]wire.File, error) {
+	files := make([]wire.File, len(paths))
+	for i, path := range paths {
+		data, err := attach.Read(path)
+		if err != nil {
+			return nil, err
+		}
+		files[i] = wire.File{Name: filepath.Base(path), Data: data}
+	}
+	return files, nil
+}

@@ -34,9 +34,12 @@ type answer struct {
 	stream *wire.Stream
 	chunk  chunk
 	// open is the kind of the newest chunk, if further text would continue its block.
-	open  message.ChunkKind
-	calls int
-	ids   wire.IDs
+	open message.ChunkKind
+	// calls are those so far, each as its name and arguments.
+	calls []string
+	// byID has the place in calls of the ids that the server gave.
+	byID map[string]int
+	ids  wire.IDs
 	// finish is why the answer ended; "" if more follows. token continues it.
 	finish message.FinishReason
 	token  string
@@ -235,7 +238,8 @@ func (a *answer) media(p *part, m *media) {
 	}
 }
 
-// call passes a call on. The wire has it in one piece.
+// call passes a call on. The wire has it in one piece. The same call with the same id is a
+// repeated event: it must not run twice.
 func (a *answer) call(p *part, data []byte) error {
 	c := p.Call
 	switch {
@@ -243,20 +247,27 @@ func (a *answer) call(p *part, data []byte) error {
 		return a.p.s.Broken("a tool call has no name, or a name or an id without end", data)
 	case c.More || c.Pieces != nil:
 		return a.p.s.Broken("a tool call comes in pieces, which were not asked for", data)
-	case a.calls == wire.MaxCalls:
+	case len(a.calls) == wire.MaxCalls:
 		return a.p.s.Broken("there are too many tool calls", nil)
 	}
 	args := strings.ToValidUTF8(string(c.Args), "\uFFFD")
 	if c.Args == nil || c.Args.Kind() == jsontext.KindNull {
 		args = "{}"
 	}
+	at, said := len(a.calls), string(c.Name)+" "+args
+	if before, ok := a.byID[string(c.ID)]; ok && a.calls[before] == said {
+		return nil
+	}
 	a.closeBlock(message.ChunkCallStart)
-	at := a.calls
-	a.calls++
+	a.calls = append(a.calls, said)
 	own := meta{Model: a.model, Signature: string(p.Signature)}
 	id := a.ids.Unique(string(c.ID), a.messages, at)
 	if id == string(c.ID) {
 		own.ID = id
+		if a.byID == nil {
+			a.byID = map[string]int{}
+		}
+		a.byID[id] = at
 	}
 	a.sent += len(c.Name)
 	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: at, CallID: id, Tool: string(c.Name)})
@@ -287,7 +298,7 @@ func (a *answer) end() {
 	} else if a.open == message.ChunkReasoning {
 		a.closeBlock(message.ChunkFinish)
 	}
-	if a.calls > 0 && (finish == message.FinishStop || finish == message.FinishOther) {
+	if len(a.calls) > 0 && (finish == message.FinishStop || finish == message.FinishOther) {
 		finish = message.FinishTools
 	}
 	if !a.counted {

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/choose"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/term/console"
@@ -21,7 +22,7 @@ import (
 type askFlags struct {
 	place
 	socket, agent, sender, whenBusy string
-	model                           modelFlags
+	model                           choose.Flags
 	files                           []string
 	yes                             bool
 	hooks                           hook.Visibility
@@ -56,7 +57,7 @@ func (c *command) ask() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().StringVar(&f.whenBusy, "when-busy", "", "while a turn of the conversation is running: refuse, queue behind it, or steer it (default refuse)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
-	f.model.add(cmd)
+	modelFlags(cmd, &f.model)
 	filesFlag(cmd, &f.files)
 	schemaFlag(cmd, &f.form)
 	hooksFlag(cmd, &f.hooks, "show hook runs, if the daemon records them (grapnel serve --hooks)")
@@ -127,9 +128,9 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 		here = "--set is for this command alone"
 	case f.reply != app.ReplyLimits{}:
 		here = "--max-text and --max-arguments are for this command alone"
-	case f.model.name != "":
+	case f.model.Name != "":
 		here = "--model is for this command alone"
-	case f.model != modelFlags{}:
+	case f.model != choose.Flags{}:
 		here = "--reasoning, --temperature and --max-tokens are for this command alone"
 	case daemon.Mismatch(health, paths) != "":
 		here = daemon.Mismatch(health, paths)
@@ -165,7 +166,7 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	if err != nil {
 		return err
 	}
-	turn, err := d.SendMessage(ctx, conv.ID, wire.NewMessage{Text: prompt, Files: files, WhenBusy: wire.Busy(f.whenBusy), Format: f.form.Format(), Model: f.model.model()})
+	turn, err := d.SendMessage(ctx, conv.ID, wire.NewMessage{Text: prompt, Files: files, WhenBusy: wire.Busy(f.whenBusy), Format: f.form.Format(), Model: f.model.Model()})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/choose"
 	"github.com/grapnel-go/grapnel/internal/stdout"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/chat"
@@ -17,7 +18,7 @@ import (
 
 type chatFlags struct {
 	dir, agent, sender string
-	model              modelFlags
+	model              choose.Flags
 	yes                bool
 	trust              trustFlags
 	hooks              hook.Visibility
@@ -39,7 +40,7 @@ func (c *command) chat() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to talk to; grapnel agents lists them")
-	f.model.add(cmd)
+	modelFlags(cmd, &f.model)
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	f.trust.add(cmd)
@@ -75,7 +76,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		return notBegun(starting, err)
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	o := chat.Options{App: opened, Over: hook.AgentConfig{Model: f.model.model()}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
+	o := chat.Options{App: opened, Over: hook.AgentConfig{Model: f.model.Model()}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
 	if o.Agent, o.Over, err = c.register(ctx, opened, f.agent, o.Over, approver); err != nil {
 		return notBegun(starting, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 func (c *command) models() *cobra.Command {
 	var asJSON bool
-	var l inspect.ModelList
+	l := inspect.ModelList{}
 	cmd := &cobra.Command{
 		Use:   "models [TEXT]",
 		Short: "List the models that your keys can use, and what they cost",
@@ -32,9 +32,12 @@ func (c *command) models() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m := paths.Models(conf, nil)
-			defer m.Close()
-			l.Configured = m.Configured
+			known, err := paths.Models(conf, nil)
+			if err != nil {
+				return err
+			}
+			defer known.Close()
+			l.Configured = known.Configured
 			l.Filter, l.Now = strings.Join(args, ""), time.Now()
 			return inspect.Models(&c.Console, l, asJSON)
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/choose"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -20,7 +21,7 @@ import (
 type runFlags struct {
 	place
 	agent, sender string
-	model         modelFlags
+	model         choose.Flags
 	form          app.AnswerForm
 	yes           bool
 	files         []string
@@ -52,7 +53,7 @@ func (c *command) run() *cobra.Command {
 	}
 	f.flags(cmd)
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to ask; grapnel agents lists them")
-	f.model.add(cmd)
+	modelFlags(cmd, &f.model)
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	filesFlag(cmd, &f.files)
@@ -112,14 +113,14 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	show, gate := c.Shower(f.json, f.form.Asked(), f.hooks)
 	approver := c.Approver(&console.Ask{Root: paths.Root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate})
 	opened, err := app.Open(ctx, app.Options{
-		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Model: app.AbsoluteModel(f.model.name), Note: c.Note, Trust: c.trust(approver, f.trust),
+		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Model: app.AbsoluteModel(f.model.Name), Note: c.Note, Trust: c.trust(approver, f.trust),
 		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	over := hook.AgentConfig{Model: f.model.model()}
+	over := hook.AgentConfig{Model: f.model.Model()}
 	over.Model.Format = f.form.Format()
 	if _, _, err = c.register(ctx, opened, f.agent, over, approver); err != nil {
 		return err

@@ -204,3 +204,34 @@ func TestResumeWithoutAnInterruptedTurn(t *testing.T) {
 	w.box.release <- struct{}{}
 	w.follow(turn, nil)
 }
+
+// TestModel: a message says which model answers it and how, and what no model can do begins no turn.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := t.Context()
+	conv := w.conversation("ann")
+	for want, in := range map[string]wire.NewMessage{
+		"model is for a message that begins a turn; leave it out, or write refuse or queue for when_busy": {WhenBusy: wire.BusySteer, Model: message.Model{Name: "x"}},
+		"format is given twice, also in model; leave one out":                                             {Format: message.ResponseFormat{JSON: true}, Model: message.Model{Format: message.ResponseFormat{JSON: true}}},
+		"model: max_tokens is -1 and context_window is 0; write numbers of tokens, or leave them out":     {Model: message.Model{MaxTokens: -1}},
+		"model: temperature is -1 and top_p is 0; write a number from 0 on, and one from 0 to 1":          {Model: message.Model{Temperature: message.Some(-1.0)}},
+		"model: temperature is 0 and top_p is 2; write a number from 0 on, and one from 0 to 1":           {Model: message.Model{TopP: message.Some(2.0)}},
+		"model.extra is no object; write the members to add to the request":                               {Model: message.Model{Extra: "[1]"}},
+		`model.tool_choice.mode is "some"; write auto, none, required or tool`:                            {Model: message.Model{Choice: message.ToolChoice{Mode: "some"}}},
+		`format.name is "a b"; use 1 to 64 letters, digits, _ or -`:                                       {Model: message.Model{Format: message.ResponseFormat{JSON: true, Name: "a b"}}},
+	} {
+		in.Text = "hi"
+		_, err := w.client.SendMessage(ctx, conv.ID, in)
+		assert.ErrorContains(t, err, want)
+		assert.Equal(t, wire.CodeInvalid, client.CodeOf(err))
+	}
+	for _, when := range []wire.Busy{wire.BusyRefuse, wire.BusyQueue} {
+		turn, err := w.client.SendMessage(ctx, conv.ID, wire.NewMessage{Text: "hi", WhenBusy: when, Model: message.Model{
+			Name: "another", MaxTokens: 9, Temperature: message.Some(0.0), Seed: message.Some[int64](7), Reasoning: message.Reasoning{Budget: 100}, Stop: message.ListOf("END"),
+			Choice: message.ToolChoice{Mode: message.ToolChoiceAuto}, Format: message.ResponseFormat{JSON: true}, Tier: "flex", Extra: `{"a":1}`,
+		}})
+		require.NoError(t, err)
+		assert.Contains(t, last(t, w.follow(turn, nil)).Text, "hi, as {true")
+	}
+}

@@ -45,7 +45,8 @@ type Options struct {
 	Inquire Inquire
 	// Model is the model of agents that name none, instead of that of the user's settings.
 	Model string
-	// Spending are limits on what models cost. They tighten those of the user's settings.
+	// Spending are limits on what models cost. Open tightens them by those of config.yaml, of
+	// the project and of the environment.
 	Spending spending.Limits
 	// Recent, RecordHooks and Reply are options of the runtime.
 	Recent      int
@@ -90,6 +91,7 @@ type App struct {
 	note     func(string)
 	paths    Paths
 	conf     config.Config
+	project  config.Config // has limits of spending only
 	model    message.Model // of agents that name none
 	presence *presence
 	commands *supervisor.Supervisor
@@ -182,7 +184,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err := a.openModels(o); err != nil {
 		return nil, err
 	}
-	if o.Spending, err = a.spendingLimits(o, os.Getenv); err != nil {
+	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
 		return nil, err
 	}
 	o.commands, o.hasFormat = a.commands, a.models.HasFormat

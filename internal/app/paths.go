@@ -219,7 +219,7 @@ func (p Paths) config() string {
 	return filepath.Join(p.Home, ".grapnel", "config.yaml")
 }
 
-// projectConfig returns the project's file of that name, which can tighten limits of spending.
+// projectConfig returns the project's file of that name, which has limits of spending only.
 func (p Paths) projectConfig() string { return filepath.Join(p.Root, ".grapnel", "config.yaml") }
 
 // readUser reads a JSON file of the user, which may be a symbolic link. It returns nil if there

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/grapnel-go/grapnel/internal/config"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/spending"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
@@ -14,40 +14,29 @@ import (
 // user's configuration, because a process inherits it from whoever starts it.
 const spendingName = "GRAPNEL_SPENDING"
 
-// spendingLimits returns the limits of the user's settings, tightened by those of Options, the
-// project and the environment: none of these can raise one.
-func (a *App) spendingLimits(o Options, getenv func(string) string) (spending.Limits, error) {
-	limits, err := a.parsedLimits(a.conf, o.Paths.config())
-	if err != nil {
-		return limits, err
-	}
-	if file := o.Paths.projectConfig(); file != o.Paths.config() {
-		conf, err := config.LoadProject(file, o.Paths.Root)
-		if err != nil {
-			return limits, err
+// limits returns the user's limits on spending, tightened by those of config.yaml, of the project
+// and of the environment.
+func (a *App) limits(user spending.Limits, getenv func(string) string) (spending.Limits, error) {
+	mine, project := a.paths.Short(a.paths.config())+" (spending)", a.paths.Short(a.paths.projectConfig())+" (spending)"
+	for _, from := range []struct {
+		text   message.JSON
+		source string
+		wrong  func(err error) error
+	}{
+		{a.conf.Spending, mine, func(err error) error { return located(a.conf.Problem("spending", err.Error(), ""), err) }},
+		{a.project.Spending, project, func(err error) error { return located(a.project.Problem("spending", err.Error(), ""), err) }},
+		{message.JSON(strings.TrimSpace(getenv(spendingName))), spendingName, func(err error) error { return err }},
+	} {
+		if from.text == "" {
+			continue
 		}
-		own, err := a.parsedLimits(conf, file)
+		own, err := spending.Parse([]byte(from.text), from.source)
 		if err != nil {
-			return limits, err
+			return user, from.wrong(err)
 		}
-		limits = limits.Tightened(own)
+		user = user.Tightened(own)
 	}
-	if text := strings.TrimSpace(getenv(spendingName)); text != "" {
-		own, err := spending.Parse([]byte(text), spendingName)
-		if err != nil {
-			return limits, err
-		}
-		limits = limits.Tightened(own)
-	}
-	return limits.Tightened(o.Spending), nil
-}
-
-// parsedLimits returns the limits in the section spending of a file.
-func (a *App) parsedLimits(conf config.Config, file string) (spending.Limits, error) {
-	if conf.Spending == "" {
-		return spending.Limits{}, nil
-	}
-	return spending.Parse([]byte(conf.Spending), a.paths.Short(file))
+	return user, nil
 }
 
 // ledger returns what the runtime asks before each request to a model. A project may turn the

@@ -18,7 +18,11 @@ func (p Paths) Config() (config.Config, error) { return config.Load(p.config(), 
 
 // Models returns the models that the settings of the user let the program ask. commands runs
 // the commands that print keys; nil runs none. The caller closes the models.
-func (p Paths) Models(conf config.Config, commands *supervisor.Supervisor) *models.Models {
+func (p Paths) Models(conf config.Config, commands *supervisor.Supervisor) (*models.Models, error) {
+	known, err := p.Catalog()
+	if err != nil {
+		return nil, err
+	}
 	vendors := make(map[string]models.Settings, len(conf.Vendors))
 	for name, v := range conf.Vendors {
 		vendors[name] = models.Settings{
@@ -27,22 +31,8 @@ func (p Paths) Models(conf config.Config, commands *supervisor.Supervisor) *mode
 		}
 	}
 	return models.New(models.Options{
-		Root: p.Root, Vendors: vendors, File: p.Short(p.config()), Keys: keys.New(&keys.Options{Commands: commands}), Lookup: p.lookup,
-	})
-}
-
-// lookup returns the ids that a name without a vendor may mean. A user's file that cannot be
-// read was reported when the program opened.
-func (p Paths) lookup(name string) []string {
-	c, err := p.Catalog()
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, m := range c.Find(name) {
-		out = append(out, m.Vendor+":"+m.ID)
-	}
-	return out
+		Root: p.Root, Vendors: vendors, File: p.Short(p.config()), Keys: keys.New(&keys.Options{Commands: commands}), Catalog: known,
+	}), nil
 }
 
 // expanded returns a path with the home directory for ~/.
@@ -58,7 +48,14 @@ func (a *App) openModels(o Options) (err error) {
 	if a.conf, err = o.Paths.Config(); err != nil {
 		return err
 	}
-	a.models = o.Paths.Models(a.conf, a.commands)
+	if file := o.Paths.projectConfig(); file != o.Paths.config() {
+		if a.project, err = config.LoadProject(file, o.Paths.Root); err != nil {
+			return err
+		}
+	}
+	if a.models, err = o.Paths.Models(a.conf, a.commands); err != nil {
+		return err
+	}
 	a.model = a.conf.Model
 	if o.Model != "" && o.Model != a.model.Name { // the settings are those of another model
 		a.model = message.Model{Name: o.Model}

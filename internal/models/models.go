@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/internal/keys"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
 
@@ -35,9 +36,9 @@ type Options struct {
 	Getenv func(string) string
 	// Keys reads keys; nil reads them from variables and files only.
 	Keys *keys.Keys
-	// Lookup returns the ids, VENDOR:NAME, that a name without a vendor may mean; nil knows
-	// none.
-	Lookup func(name string) []string
+	// Catalog has what is known about models: it finds the vendor of a name, the window of a
+	// model, and settings that a model does not take. Nil is the built-in one.
+	Catalog *catalog.Catalog
 }
 
 // Models is a provider that passes each request to the provider of its model. It is safe for
@@ -66,6 +67,9 @@ func New(o Options) *Models {
 	if o.Keys == nil {
 		o.Keys = keys.New(&keys.Options{Getenv: o.Getenv})
 	}
+	if o.Catalog == nil {
+		o.Catalog = catalog.Default()
+	}
 	return &Models{o: o, vendors: map[string]*endpoint{}, scripts: map[string]provider.Provider{}}
 }
 
@@ -81,7 +85,7 @@ func (m *Models) Close() {
 }
 
 // Stream passes the request to the provider of its model. It reads the vendor's key at the
-// first request.
+// first request. Settings that the model does not take are an error before the request.
 func (m *Models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
 		p, e, name, err := m.open(ctx, req.Model.Name)
@@ -90,6 +94,12 @@ func (m *Models) Stream(ctx context.Context, req message.ModelRequest) message.M
 			return
 		}
 		req.Model.Name = name
+		if e != nil {
+			if err := m.o.Catalog.Check(e.vendor.name, req.Model); err != nil {
+				yield(message.Chunk{}, &provider.Error{Class: message.FailureRequest, Err: err})
+				return
+			}
+		}
 		begun := false
 		for chunk, err := range p.Stream(ctx, req) {
 			if err != nil && e != nil {
@@ -117,8 +127,15 @@ func (m *Models) open(ctx context.Context, id string) (p provider.Provider, e *e
 
 // HasFormat reports whether the model has a response format of its own.
 func (m *Models) HasFormat(id string) bool {
-	p, _, name, err := m.find(id)
-	return err == nil && provider.HasFormat(p, name)
+	p, e, name, err := m.find(id)
+	if err != nil || !provider.HasFormat(p, name) {
+		return false
+	}
+	if e == nil {
+		return true
+	}
+	family := m.o.Catalog.Family(e.vendor.name, name)
+	return family.Has(catalog.Structured)
 }
 
 // ContextWindow returns the window of the model; 0 if it is unknown or the model cannot be found.
@@ -130,7 +147,11 @@ func (m *Models) ContextWindow(id string) int {
 	if e != nil && e.settings.ContextWindow > 0 {
 		return e.settings.ContextWindow
 	}
-	return provider.ContextWindow(p, name)
+	if n := provider.ContextWindow(p, name); n > 0 || e == nil {
+		return n
+	}
+	known, _ := m.o.Catalog.Model(e.vendor.name, name)
+	return known.Window
 }
 
 // Check returns an error if the model cannot be asked, as far as that can be told without a

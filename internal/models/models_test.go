@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/keys"
 	"github.com/grapnel-go/grapnel/internal/models"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 )
 
 const canary = "sk-canary-0123456789"
@@ -139,7 +140,8 @@ func TestModelsThatAreNotThere(t *testing.T) {
 	m := newModels(t, models.Options{Root: t.TempDir()})
 	for id, want := range map[string]string{
 		"":             "no model is configured: name one with --model VENDOR:NAME or --model script:FILE, with `model:` in the agent's file or in ~/.grapnel/config.yaml",
-		"gpt-5":        `there is no model "gpt-5"; ` + vendors,
+		"gtp-5":        `there is no model "gtp-5"; ` + vendors,
+		"gpt-5":        "model openai:gpt-5: no key: set OPENAI_API_KEY",
 		"llama3:8b":    `there is no model "llama3:8b"; ` + vendors,
 		"openai:":      vendors,
 		"script:":      vendors,
@@ -157,23 +159,21 @@ func TestModelsThatAreNotThere(t *testing.T) {
 // TestANameWithoutAVendor means the one model of that name, or the one whose vendor has a key.
 func TestANameWithoutAVendor(t *testing.T) {
 	t.Parallel()
-	m := newModels(t, models.Options{
-		Getenv: env(map[string]string{"OPENROUTER_API_KEY": canary}),
-		Lookup: func(name string) []string {
-			return map[string][]string{
-				"one": {"openai:one-2026", "elsewhere:one"}, "two": {"openai:two", "openrouter:x/two"}, "three": {"openai:three", "azure:three"},
-			}[name]
-		},
-	})
+	known, err := catalog.Default().With("models.json", []byte(`{"models": [
+		{"vendor": "openai", "id": "one-2026", "aliases": ["one"], "source": "s"}, {"vendor": "elsewhere", "id": "one", "source": "s"},
+		{"vendor": "openai", "id": "two", "source": "s", "window": 4000}, {"vendor": "openrouter", "id": "two", "source": "s"},
+		{"vendor": "openai", "id": "three", "source": "s"}, {"vendor": "azure", "id": "three", "source": "s"}]}`))
+	require.NoError(t, err)
+	m := newModels(t, models.Options{Getenv: env(map[string]string{"OPENROUTER_API_KEY": canary}), Catalog: known})
 	for name, want := range map[string]string{
-		"one": "openai:one-2026", "two": "openrouter:x/two", "openai:any": "openai:any", "script:x.yaml": "script:x.yaml",
+		"one": "openai:one-2026", "two": "openrouter:two", "openai:any": "openai:any", "script:x.yaml": "script:x.yaml",
 	} {
 		got, err := m.Resolve(name)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
-	_, err := m.Resolve("three")
-	assert.EqualError(t, err, `"three" is the name of several models; write one of openai:three, azure:three`)
+	_, err = m.Resolve("three")
+	assert.EqualError(t, err, `"three" is the name of several models; write one of azure:three, openai:three`)
 }
 
 func TestAKeyFromAFile(t *testing.T) {
@@ -255,6 +255,20 @@ func TestASlowKeyIsReadAtTheFirstRequest(t *testing.T) {
 	assert.Equal(t, 3, read)
 }
 
+// TestASettingThatAModelDoesNotTake is an error that says what would work, and no request.
+func TestASettingThatAModelDoesNotTake(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, false)
+	m := newModels(t, models.Options{Getenv: env(map[string]string{"OPENAI_BASE_URL": s.URL})})
+	_, err := provider.Collect(m.Stream(t.Context(), message.ModelRequest{
+		Model: message.Model{Name: "openai:gpt-4o", Reasoning: message.Reasoning{Effort: message.EffortHigh}}, Messages: message.MessagesOf(message.UserText("hi")),
+	}))
+	require.EqualError(t, err, "model gpt-4o: it does not reason; leave reasoning out")
+	class, _ := provider.Classify(err)
+	assert.Equal(t, message.FailureRequest, class)
+	assert.Empty(t, s.bodies)
+}
+
 func TestTheContextWindowOfAModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -263,6 +277,9 @@ func TestTheContextWindowOfAModel(t *testing.T) {
 	for id, want := range map[string]int{"script:small.yaml": 8000, "openai:small": 32768, "script:gone.yaml": 0} {
 		assert.Equal(t, want, m.ContextWindow(id), id)
 	}
+	known, ok := catalog.Default().Model("openai", "gpt-4o")
+	require.True(t, ok)
+	assert.Equal(t, known.Window, newModels(t, models.Options{Getenv: env(map[string]string{"OPENAI_API_KEY": "k"})}).ContextWindow("openai:gpt-4o"))
 	for name, text := range map[string]string{"OPENAI_FIRST_BYTE_TIMEOUT": "90", "OPENAI_IDLE_TIMEOUT": "0s", "OPENAI_CONTEXT_WINDOW": "8k"} {
 		err := newModels(t, models.Options{Getenv: env(map[string]string{"OPENAI_API_KEY": "k", name: text})}).Check("openai:small")
 		assert.ErrorContains(t, err, name+` is "`+text+`"; write a`)

@@ -46,11 +46,9 @@ func (m *Models) Resolve(name string) (id string, err error) {
 		return name, nil
 	}
 	var found []string
-	if m.o.Lookup != nil {
-		for _, id := range m.o.Lookup(name) {
-			if vendor, _ := split(id); slices.Contains(m.names(), vendor) && !slices.Contains(found, id) {
-				found = append(found, id)
-			}
+	for _, known := range m.o.Catalog.Find(name) {
+		if id := known.Vendor + ":" + known.ID; known.ID != "" && slices.Contains(m.names(), known.Vendor) && !slices.Contains(found, id) {
+			found = append(found, id)
 		}
 	}
 	switch len(found) {

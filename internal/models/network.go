@@ -5,11 +5,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/conffile"
@@ -115,33 +113,16 @@ func (e *fixedError) Error() string { return e.err.Error() + "; " + e.fix }
 
 func (e *fixedError) Unwrap() error { return e.err }
 
-// networkFix says what to set after an error of the network; "" if nothing helps but time.
+// networkFix says where the user sets how the vendor is reached. The adapter has said already
+// what may be wrong.
 func (m *Models) networkFix(e *endpoint, err error) string {
-	set := func(key string) string { return fmt.Sprintf("vendors.%s.%s in %s", e.name, key, m.file()) }
-	var (
-		op    *net.OpError
-		name  *net.DNSError
-		ca    x509.UnknownAuthorityError
-		other x509.HostnameError
-	)
-	server := hostOf(e.settings.BaseURL)
-	switch {
-	case errors.Is(err, provider.ErrTimeout):
-		return "allow more time with " + set("first_byte_timeout")
-	case errors.As(err, &ca):
-		return fmt.Sprintf("the certificate of %s is signed by an authority that this machine does not know: name the file with the authority's certificate in %s", server, set("ca_file"))
-	case errors.As(err, &other):
-		return fmt.Sprintf("the certificate is for another host than %s: see whether %s is right", server, set("base_url"))
-	case errors.As(err, &op) && op.Op == "proxyconnect":
-		return fmt.Sprintf("the proxy %s cannot be reached: mend HTTPS_PROXY or %s (%s goes without one)", e.proxy, set("proxy"), Direct)
-	case e.proxy != "":
-		return fmt.Sprintf("requests to %s go through the proxy %s: see whether it lets them pass, name %s in NO_PROXY, or set %s", server, e.proxy, server, set("proxy"))
-	case errors.As(err, &name):
-		return fmt.Sprintf("the host of %s is not known here: see whether this machine is online, set HTTPS_PROXY if it needs a proxy, or %s", server, set("base_url"))
-	case errors.Is(err, syscall.ECONNREFUSED) && e.vendor.port > 0:
-		return fmt.Sprintf("start %s, or set %s_BASE_URL or %s", e.vendor.title, e.vendor.env, set("base_url"))
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return fmt.Sprintf("nothing answers at %s: see whether %s is right, or set HTTPS_PROXY if this network needs a proxy", server, set("base_url"))
+	place := fmt.Sprintf("vendors.%s in %s", e.name, m.file())
+	if errors.Is(err, provider.ErrTimeout) {
+		return place + " has first_byte_timeout and idle_timeout"
 	}
-	return ""
+	fix := place + " has base_url, proxy and ca_file"
+	if e.proxy != "" {
+		fix = fmt.Sprintf("a proxy is set for %s: %s; %s", hostOf(e.settings.BaseURL), e.proxy, fix)
+	}
+	return fix
 }

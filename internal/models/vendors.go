@@ -68,11 +68,9 @@ type vendor struct {
 
 // target is what a provider is made of.
 type target struct {
-	key, url                      string
-	client                        *http.Client // nil is the adapter's default
-	header                        http.Header
-	firstByteTimeout, idleTimeout time.Duration
-	contextWindow                 int
+	key, url      string
+	network       provider.Network
+	contextWindow int
 }
 
 // vendors are all vendors that the program knows, in the order in which people see them.
@@ -93,20 +91,20 @@ func chat(t target) (provider.Provider, error) { return compatible(t, t.key) }
 
 // azure is chat for a server that takes the key in a header of its own.
 func azure(t target) (provider.Provider, error) {
-	t.header = t.header.Clone()
-	if t.header == nil {
-		t.header = http.Header{}
+	header := t.network.Header.Clone()
+	if header == nil {
+		header = http.Header{}
 	}
 	if t.key != "" {
-		t.header.Set("Api-Key", t.key)
+		header.Set("Api-Key", t.key)
 	}
+	t.network.Header = header
 	return compatible(t, "")
 }
 
 func compatible(t target, key string) (provider.Provider, error) {
 	p := openai.New(&openai.Options{
-		BaseURL: t.url, APIKey: key, ContextWindow: t.contextWindow,
-		Network: provider.Network{Client: t.client, Header: t.header, FirstByteTimeout: t.firstByteTimeout, IdleTimeout: t.idleTimeout},
+		BaseURL: t.url, APIKey: key, ContextWindow: t.contextWindow, Network: t.network,
 	})
 	return p, p.Err()
 }
@@ -211,8 +209,8 @@ func (m *Models) window(have int, name string) (int, error) {
 func (e *endpoint) at(key string) target {
 	s := &e.settings
 	return target{
-		key: key, url: s.BaseURL, client: e.client, header: s.Header, firstByteTimeout: s.FirstByteTimeout, idleTimeout: s.IdleTimeout,
-		contextWindow: s.ContextWindow,
+		key: key, url: s.BaseURL, contextWindow: s.ContextWindow,
+		network: provider.Network{Client: e.client, Header: s.Header, FirstByteTimeout: s.FirstByteTimeout, IdleTimeout: s.IdleTimeout},
 	}
 }
 

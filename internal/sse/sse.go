@@ -104,6 +104,8 @@ type Reader struct {
 	// the line before. torn: the last line had no end.
 	begun, afterCR, torn bool
 	data                 []byte
+	// name is the last name of an event.
+	name string
 }
 
 // NewReader returns a reader of src; o may be nil.
@@ -189,7 +191,10 @@ func (r *Reader) field(e *Event, line []byte) error {
 	case "data":
 		return r.add(e, value)
 	case "event":
-		e.Name = string(value)
+		if string(value) != r.name { // streams repeat names: this spares most of their copies
+			r.name = string(value)
+		}
+		e.Name = r.name
 	case "id":
 		if bytes.IndexByte(value, 0) < 0 {
 			e.ID = string(value)

@@ -75,7 +75,8 @@ func (e *ServerError) Classify() (message.FailureClass, time.Duration) {
 
 // classOfWord returns the class of an error's code or type; "" if it is unknown.
 func classOfWord(word string) message.FailureClass {
-	switch strings.ToLower(word) {
+	word = strings.ToLower(word)
+	switch word {
 	case "rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "tokens", "requests", "resource_exhausted":
 		return message.FailureRateLimit
 	case "overloaded", "overloaded_error", "engine_overloaded", "engine_overloaded_error", "service_unavailable",
@@ -93,8 +94,11 @@ func classOfWord(word string) message.FailureClass {
 	case "invalid_request_error", "invalid_request", "bad_request", "badrequesterror", "not_found_error", "model_not_found",
 		"unsupported_parameter", "unsupported_value", "invalid_argument", "failed_precondition", "not_found", "out_of_range":
 		return message.FailureRequest
-	case "content_filter", "content_policy_violation", "invalid_prompt":
+	case "content_filter", "content_policy_violation", "invalid_prompt", "image_content_policy_violation", "bio_policy", "misalignment_policy_violation":
 		return message.FailureContent
+	}
+	if strings.HasPrefix(word, "invalid_") || strings.HasPrefix(word, "unsupported_") { // "invalid_image_format"
+		return message.FailureRequest
 	}
 	return ""
 }

@@ -22,12 +22,13 @@ type layer struct {
 // heavy are the libraries that only the packages named may import, whatever
 // their row says.
 var heavy = map[string][]string{
-	"github.com/spf13/cobra":      {"cmd/grapnel"},
-	"modernc.org/sqlite":          {"internal/sqlitedb", "internal/test/powercut"},
-	"github.com/dave/jennifer":    {"gen/internal/emit"},
-	"mvdan.cc/sh":                 {"subsystems/policy/internal/shell"},
-	"golang.org/x/tools":          {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
-	"github.com/stretchr/testify": {"runtime/store/storetest"},
+	"github.com/spf13/cobra":                 {"cmd/grapnel"},
+	"modernc.org/sqlite":                     {"internal/sqlitedb", "internal/test/powercut"},
+	"github.com/dave/jennifer":               {"gen/internal/emit"},
+	"mvdan.cc/sh":                            {"subsystems/policy/internal/shell"},
+	"golang.org/x/tools":                     {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
+	"github.com/stretchr/testify":            {"runtime/store/storetest"},
+	"github.com/anthropics/anthropic-sdk-go": {"runtime/provider/anthropic"},
 }
 
 // leaf are the packages that every layer but the contract and its kit may import:
@@ -83,6 +84,8 @@ var layers = []layer{
 		reason: "runs tool calls without a runtime: its tests need none"},
 	{pkgs: "runtime/spending", may: []string{"hook", "runtime/provider", "runtime/store"}, reason: "what model calls cost and may cost; knows no turn and no subsystem, so that any store and any prices do"},
 	{pkgs: "runtime/provider", may: []string{"hook"}, reason: "an interface that adapters outside implement"},
+	{pkgs: "runtime/provider/providertest/...", may: []string{"hook", "runtime/provider", "runtime/provider/providertest/..."},
+		reason: "used by the tests of every adapter, also by those of other modules"},
 	{pkgs: "runtime/provider/catalog", may: []string{"hook/message"}, reason: "data about models, for adapters and for programs: whoever reads it links no library"},
 	{pkgs: "runtime/provider/internal/wire", may: []string{"hook", "runtime/provider"}, outside: []string{"github.com/go-json-experiment/json"},
 		reason: "what adapters share: one request, its events, and every fault of both"},
@@ -151,7 +154,11 @@ var layers = []layer{
 	{pkgs: "internal/test/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
 	{pkgs: "internal/test/recordings", may: []string{"hook", "runtime/provider"}, outside: []string{"github.com/go-json-experiment/json/jsontext"}, reason: "for tests of adapters"},
 	{pkgs: "internal/test/recordings/trim", may: []string{"internal/test/recordings"}, outside: []string{"go.yaml.in/yaml"}, reason: "writes the recordings; run by hand"},
-	{pkgs: "internal/test/strictwire", may: []string{"hook", "runtime/provider", "runtime/provider/openai"}, reason: "for tests and evidence"},
+	{pkgs: "internal/test/strictwire", may: []string{"hook", "runtime/provider", "runtime/provider/openai", "internal/test/strictwire/internal/..."}, reason: "for tests and evidence"},
+	{pkgs: "internal/test/strictwire/internal/...", may: []string{"hook", "runtime/provider", "internal/test/strictwire/internal/..."},
+		reason: "strict servers of one vendor each; they share JSON, rules and signatures, and know no adapter"},
+	{pkgs: "internal/test/wires", may: []string{"hook", "runtime/provider", "runtime/provider/providertest"},
+		reason: "for tests: what the vendors' servers say, without the adapters"},
 	{pkgs: "internal/test/tty", outside: []string{"golang.org/x/sys/unix", "golang.org/x/text/width"}, reason: "for tests"},
 	{pkgs: "internal/test/...", may: []string{"hook", "internal/test/needs", "internal/test/points"}, generated: []string{"composite/..."}, reason: "for tests; only they and each other import these"},
 	{pkgs: "internal/models", may: []string{"hook", "runtime/provider", "runtime/provider/catalog", "runtime/provider/openai", "runtime/provider/script", "internal/keys"},
@@ -173,6 +180,7 @@ var layers = []layer{
 		reason: "a client must not bring the server with it"},
 	{pkgs: "internal/explain", may: []string{"hook", "composite/plan", "runtime/store", "internal/term"},
 		reason: "works on what any store has kept, over any plan"},
+	{pkgs: "internal/choose", may: []string{"hook", "internal/agentfile", "internal/app", "internal/models", "internal/term"}, reason: "how a person says which model answers; it knows no command"},
 	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "internal/app", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},

@@ -24,7 +24,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/node"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime/provider"
-	"github.com/grapnel-go/grapnel/runtime/provider/openai"
+	"github.com/grapnel-go/grapnel/runtime/provider/providertest"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 )
 
@@ -68,12 +68,12 @@ type game struct {
 
 // newGame composes what is tested; wrap and compose make known-bad variants of the adapter
 // and of the composition, nil is none.
-func newGame(t *testing.T, aimock string, faults []string, wrap func(provider.Provider) provider.Provider, compose func(*reader) hook.Hook) *game {
+func newGame(t *testing.T, d dialect, aimock string, faults []string, wrap func(provider.Provider) provider.Provider, compose func(*reader) hook.Hook) *game {
 	t.Helper()
-	r, server := newRelay(t, aimock, faults...)
+	r, server := newRelay(t, d, aimock, faults...)
 	tr := &http.Transport{MaxIdleConnsPerHost: players}
 	t.Cleanup(tr.CloseIdleConnections)
-	var p provider.Provider = openai.New(&openai.Options{BaseURL: server.URL + "/v1", Network: provider.Network{Client: &http.Client{Transport: tr}}})
+	p := d.wire.Open(providertest.Server{URL: server.URL, Transport: tr})
 	if wrap != nil {
 		p = wrap(p)
 	}
@@ -81,7 +81,7 @@ func newGame(t *testing.T, aimock string, faults []string, wrap func(provider.Pr
 		compose = func(r *reader) hook.Hook { return patient(r) }
 	}
 	strict, notes := strictwire.Anthropic(p), newReader()
-	g := &game{relay: r, strict: strict, script: scripted(t), stage: newStage(t, compose(notes), notes, strict)}
+	g := &game{relay: r, strict: strict, script: scripted(t), stage: newStage(t, compose(notes), notes, strict, d.model())}
 	t.Cleanup(func() { assert.NoError(t, g.stage.rt.Close(context.WithoutCancel(t.Context()))) })
 	return g
 }
@@ -112,7 +112,7 @@ func (g *game) play(t *testing.T, n int) tally {
 	for range players {
 		workers.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				name := fmt.Sprintf("read the notes, %d", i)
+				name := fmt.Sprintf(asked+", %d", i)
 				e, err := g.stage.play(t.Context(), name, name, nil)
 				wrongs := g.wrongs(t.Context(), name, e)
 				if err != nil {
@@ -163,7 +163,7 @@ func (g *game) wrongs(ctx context.Context, turn string, e ending) []string {
 		out = append(out, "it ended well although a call drew five faults")
 	case e.err != nil && last == "":
 		out = append(out, fmt.Sprintf("it failed although no call drew five faults: %v", e.err))
-	case e.err != nil && !names(e.err, last):
+	case e.err != nil && !g.names(e.err, last):
 		out = append(out, fmt.Sprintf("the error does not name the fault %s and the tries: %v", last, e.err))
 	}
 	return out
@@ -178,14 +178,15 @@ var named = map[string]struct {
 	drop:       {[]message.FailureClass{message.FailureServer}, "chaos_drop"},
 	rateLimit:  {[]message.FailureClass{message.FailureRateLimit}, "chaos_ratelimit"},
 	malformed:  {[]message.FailureClass{message.FailureProtocol}, "<<<chaos>>>"},
-	disconnect: {[]message.FailureClass{message.FailureNetwork}, "openai: 127.0.0.1"},
-	cut:        {[]message.FailureClass{message.FailureNetwork, message.FailureProtocol}, "openai: "},
+	disconnect: {[]message.FailureClass{message.FailureNetwork}, "127.0.0.1"},
+	cut:        {[]message.FailureClass{message.FailureNetwork, message.FailureProtocol}, ""},
 }
 
 // names reports whether an error says what the fault was, and how often the call was made.
-func names(err error, fault string) bool {
+func (g *game) names(err error, fault string) bool {
 	class, _ := provider.Classify(err)
 	return slices.Contains(named[fault].classes, class) && strings.Contains(err.Error(), named[fault].says) &&
+		strings.Contains(err.Error(), g.relay.dialect.wire.Name+": ") &&
 		strings.Contains(err.Error(), fmt.Sprintf("(after %d tries in ", tries))
 }
 
@@ -203,10 +204,11 @@ func TestTurnsSurviveDrawnFaults(t *testing.T) {
 	url := aimock(t)
 	figure(t, "seed", *seedFlag, "of the relay")
 	all := []string{drop, malformed, disconnect, rateLimit}
-	for _, faults := range [][]string{{drop}, {malformed}, {disconnect}, {rateLimit}, {cut}, all} {
-		name, n := strings.Join(faults, "-"), turnsOfEach()
+	for at := range 6 * len(dialects()) {
+		d, faults := dialects()[at/6], [][]string{{drop}, {malformed}, {disconnect}, {rateLimit}, {cut}, all}[at%6]
+		name, n := d.name+"-"+strings.Join(faults, "-"), turnsOfEach()
 		t.Run(name, func(t *testing.T) {
-			got := newGame(t, url, faults, nil, nil).play(t, n)
+			got := newGame(t, d, url, faults, nil, nil).play(t, n)
 			assert.Empty(t, got.wrongs)
 			low, high := band(n, 1-math.Pow(1-rate, float64(len(faults))))
 			assert.LessOrEqual(t, low, got.complete)
@@ -267,7 +269,7 @@ func TestDrawnFaultsFindWhoLosesTurns(t *testing.T) {
 		{name: "bad.stitching", says: "the answer is", wrap: func(p provider.Provider) provider.Provider { return stitching{p} }},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
-			g := newGame(t, url, []string{cut}, bad.wrap, bad.compose)
+			g := newGame(t, dialects()[0], url, []string{cut}, bad.wrap, bad.compose)
 			g.relay.forgives = bad.forgives
 			got := g.play(t, 40)
 			assert.Contains(t, strings.Join(got.wrongs, "\n"), bad.says)

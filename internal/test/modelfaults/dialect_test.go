@@ -3,29 +3,28 @@ package modelfaults_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
+	"github.com/grapnel-go/grapnel/internal/test/wires"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
+	"github.com/grapnel-go/grapnel/runtime/provider/providertest"
 )
 
 // dialect is a wire that models are asked over.
 type dialect struct {
 	name string
-	// open returns the adapter, over a network within the process.
-	open func(http.RoundTripper) provider.Provider
-	// first and last write the events of the two answers of a script.
-	first, last func(script) []string
-	// finish is a part of the event that says that an answer is whole, and arguments what
-	// stands before the first piece of arguments.
-	finish, arguments string
-	// call tells which call of which turn a request makes, check why a strict server
-	// would not take it.
-	call  func(body []byte) (modelCall, error)
-	check func(body []byte) *strictwire.Refusal
+	// wire writes the answers and opens the adapter.
+	wire providertest.Wire
+	// arguments is what stands before the first piece of arguments, and finish a part of
+	// what says that an answer is whole, in answers of aimock too.
+	arguments, finish string
+	// check tells why a strict server would not take a request to the model.
+	check func(model string, body []byte) *strictwire.Refusal
 }
 
 // Times after which the adapters give up an answer.
@@ -37,46 +36,49 @@ const (
 // dialects are those of the module's adapters: one line for each.
 func dialects() []dialect {
 	return []dialect{
-		{"openai", openAI, openAIFirst, openAILast, `"finish_reason":"`, `"arguments":`, openAICall, strictwire.CheckOpenAI},
+		{"chat", wires.Chat(openChat), `"arguments":"`, `"finish_reason":"`, checkChat},
 	}
 }
 
-// modelCall is a call of a turn: its first or its second.
-type modelCall struct {
-	turn string
-	step int
-}
-
-func openAI(rt http.RoundTripper) provider.Provider {
+func openChat(s providertest.Server) provider.Provider {
 	return openai.New(&openai.Options{
-		BaseURL: "http://model.test/v1", Network: provider.Network{Client: &http.Client{Transport: rt}, FirstByteTimeout: headTime, IdleTimeout: idleTime},
+		BaseURL: s.URL + "/v1", Network: provider.Network{Client: s.Client(), FirstByteTimeout: headTime, IdleTimeout: idleTime},
 	})
 }
 
-func openAIFirst(s script) []string {
-	events := openAIText(s.first)
-	args := quoted(map[string]string{"path": s.path})
-	events = append(events, openAIEvent(`{"tool_calls":[{"index":0,"id":"call_notes","type":"function","function":{"name":"read","arguments":""}}]}`, "null"))
-	for _, piece := range inPieces(args) {
-		events = append(events, openAIEvent(`{"tool_calls":[{"index":0,"function":{"arguments":`+quoted(piece)+`}}]}`, "null"))
+func checkChat(_ string, body []byte) *strictwire.Refusal { return strictwire.CheckOpenAI(body) }
+
+// open returns the adapter over a network within the process.
+func (d dialect) open(rt http.RoundTripper) provider.Provider {
+	return d.wire.Open(providertest.Server{URL: "http://model.test", Transport: rt})
+}
+
+// model is the model that is asked.
+func (d dialect) model() string {
+	if d.wire.Model != "" {
+		return d.wire.Model
 	}
-	return append(events, openAIEvent(`{}`, `"tool_calls"`), "data: [DONE]\n\n")
+	return "m"
 }
 
-func openAILast(s script) []string {
-	return append(openAIText(s.last), openAIEvent(`{}`, `"stop"`), "data: [DONE]\n\n")
+// first and last write the two answers of a script.
+func (d dialect) first(s script) providertest.Stream {
+	pieces := append(texts(s.first), providertest.Piece{Kind: providertest.PieceCall, ID: "call_notes", Tool: "read"})
+	for _, piece := range inPieces(quoted(map[string]string{"path": s.path})) {
+		pieces = append(pieces, providertest.Piece{Kind: providertest.PieceArguments, Text: piece})
+	}
+	return d.wire.Answer(providertest.Answer{Pieces: pieces, Finish: message.FinishTools, Usage: message.Usage{Input: 9, Output: 9}})
 }
 
-func openAIText(text string) []string {
-	events := []string{openAIEvent(`{"role":"assistant","content":""}`, "null")}
+func (d dialect) last(s script) providertest.Stream {
+	return d.wire.Answer(providertest.Answer{Pieces: texts(s.last), Finish: message.FinishStop, Usage: message.Usage{Input: 9, Output: 9}})
+}
+
+func texts(text string) (out []providertest.Piece) {
 	for _, piece := range inPieces(text) {
-		events = append(events, openAIEvent(`{"content":`+quoted(piece)+`}`, "null"))
+		out = append(out, providertest.Piece{Kind: providertest.PieceText, Text: piece})
 	}
-	return events
-}
-
-func openAIEvent(delta, finish string) string {
-	return `data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
+	return out
 }
 
 // inPieces cuts a text as models do, into a few characters each.
@@ -93,28 +95,53 @@ func quoted(v any) string {
 	return string(data)
 }
 
-// openAICall tells from a request which call of which turn it makes: what the user said last,
-// and whether the tool has answered since.
-func openAICall(body []byte) (c modelCall, err error) {
-	var req struct {
-		Messages []struct {
-			Role    string
-			Content any
-		}
-	}
-	if err = json.Unmarshal(body, &req); err != nil {
+// modelCall is a call of a turn: its first or its second.
+type modelCall struct {
+	turn string
+	step int
+}
+
+// asked is what a user says first.
+const asked = "read the notes"
+
+// callOf tells from a request, of whatever wire, which call of which turn it makes: what the
+// user said, and how many results there are.
+func callOf(body []byte) (c modelCall, err error) {
+	var request any
+	if err = json.Unmarshal(body, &request); err != nil {
 		return c, err
 	}
-	for _, m := range req.Messages {
-		switch m.Role {
-		case "user":
-			c = modelCall{turn: fmt.Sprint(m.Content)}
-		case "tool":
+	each(request, func(v any) {
+		if text, ok := v.(string); ok && strings.HasPrefix(text, asked) {
+			c.turn = text
+		}
+		if isResult(v) {
 			c.step++
 		}
-	}
+	})
 	if c.turn == "" {
 		err = errors.New("a request in which no user speaks")
 	}
 	return c, err
+}
+
+// isResult reports whether a part of a request is the result of a call, on any wire.
+func isResult(v any) bool {
+	o, ok := v.(map[string]any)
+	return ok && (o["role"] == "tool" || o["type"] == "function_call_output" || o["type"] == "tool_result" || o["functionResponse"] != nil)
+}
+
+// each calls f for a value and every value in it.
+func each(v any, f func(any)) {
+	f(v)
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			each(e, f)
+		}
+	case map[string]any:
+		for _, e := range v {
+			each(e, f)
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/grapnel-go/grapnel/runtime/provider/providertest"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 )
 
@@ -38,10 +39,11 @@ type answer struct {
 // kind is a kind of fault.
 type kind struct {
 	name string
-	// harmless: the answer is whole. doubles: it has an event twice.
+	// harmless: the answer is whole. doubles: it has an event twice, which an adapter may
+	// notice or not.
 	harmless, doubles bool
-	// make damages an answer, which consists of events.
-	make func(d dialect, r *rand.Rand, events []string) answer
+	// make damages an answer.
+	make func(d dialect, r *rand.Rand, s providertest.Stream) answer
 }
 
 // tries is how often a call is made.
@@ -50,10 +52,10 @@ const tries = fallback.DefaultTries
 // kinds are the kinds of faults.
 func kinds() []kind {
 	return []kind{
-		{name: "429", make: func(_ dialect, r *rand.Rand, _ []string) answer { return refusal(429) }},
+		{name: "429", make: func(_ dialect, r *rand.Rand, _ providertest.Stream) answer { return refusal(429) }},
 		{name: "429 with Retry-After", make: retryAfter},
 		{name: "429 with an absurd Retry-After", make: absurd},
-		{name: "5xx", make: func(_ dialect, r *rand.Rand, _ []string) answer {
+		{name: "5xx", make: func(_ dialect, r *rand.Rand, _ providertest.Stream) answer {
 			a := refusal(500 + r.IntN(5))
 			if a.status == http.StatusGatewayTimeout {
 				a.most = timeoutTries
@@ -61,42 +63,42 @@ func kinds() []kind {
 			return a
 		}},
 		{name: "timeout", make: timeout},
-		{name: "reset", make: func(d dialect, r *rand.Rand, events []string) answer {
-			return cutAt(events, r.IntN(finishAt(d, events)), &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})
+		{name: "reset", make: func(_ dialect, r *rand.Rand, s providertest.Stream) answer {
+			return cutAt(s, r.IntN(finishAt(s)), &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})
 		}},
 		{name: "slicer", harmless: true, make: slicer},
-		{name: "limit_data", make: func(d dialect, r *rand.Rand, events []string) answer {
-			return cutAt(events, r.IntN(finishAt(d, events)), io.ErrUnexpectedEOF)
+		{name: "limit_data", make: func(_ dialect, r *rand.Rand, s providertest.Stream) answer {
+			return cutAt(s, r.IntN(finishAt(s)), io.ErrUnexpectedEOF)
 		}},
 		{name: "EOF without the terminal event", make: unfinished},
-		{name: "duplicate event", harmless: true, doubles: true, make: func(_ dialect, r *rand.Rand, events []string) answer {
-			at := r.IntN(len(events))
-			return stream(slices.Insert(slices.Clone(events), at, events[at]))
+		{name: "duplicate event", harmless: true, doubles: true, make: func(_ dialect, r *rand.Rand, s providertest.Stream) answer {
+			at := r.IntN(len(s.Events))
+			return stream(slices.Insert(slices.Clone(s.Events), at, s.Events[at]))
 		}},
-		{name: "garbage line", make: func(d dialect, r *rand.Rand, events []string) answer {
-			at := r.IntN(1 + eventOf(d.finish, events))
-			return stream(slices.Insert(slices.Clone(events), at, "\x00\xff<garbage>\n"))
+		{name: "garbage line", make: func(_ dialect, r *rand.Rand, s providertest.Stream) answer {
+			at := r.IntN(1 + s.Finish)
+			return stream(slices.Insert(slices.Clone(s.Events), at, "\x00\xff<garbage>\n"))
 		}},
-		{name: "wrong content type", make: func(_ dialect, r *rand.Rand, events []string) answer {
-			a := stream(events)
+		{name: "wrong content type", make: func(_ dialect, r *rand.Rand, s providertest.Stream) answer {
+			a := stream(s.Events)
 			a.header = http.Header{"Content-Type": {[]string{"text/html", "text/plain", "application/json"}[r.IntN(3)]}}
 			if r.IntN(2) == 0 {
 				a.pieces = []string{"<html><title>a portal</title></html>"}
 			}
 			return a
 		}},
-		{name: "cut in arguments", make: func(d dialect, r *rand.Rand, events []string) answer {
-			from := max(0, strings.Index(strings.Join(events, ""), d.arguments)) // of an answer without calls: anywhere
-			return cutAt(events, from+r.IntN(finishAt(d, events)-from), broken(r))
+		{name: "cut in arguments", make: func(d dialect, r *rand.Rand, s providertest.Stream) answer {
+			from := max(0, strings.Index(strings.Join(s.Events, ""), d.arguments)) // of an answer without calls: anywhere
+			return cutAt(s, from+r.IntN(finishAt(s)-from), broken(r))
 		}},
-		{name: "cut in UTF-8", make: func(_ dialect, r *rand.Rand, events []string) answer {
-			wire, at := strings.Join(events, ""), []int{}
+		{name: "cut in UTF-8", make: func(_ dialect, r *rand.Rand, s providertest.Stream) answer {
+			wire, at := strings.Join(s.Events, ""), []int{}
 			for i, c := range wire {
 				if c > 0x7f {
 					at = append(at, i+1)
 				}
 			}
-			return cutAt(events, at[r.IntN(len(at))], broken(r))
+			return cutAt(s, at[r.IntN(len(at))], broken(r))
 		}},
 	}
 }
@@ -109,7 +111,7 @@ func refusal(status int) answer {
 }
 
 // retryAfter asks for a pause in one of three ways, and seldom for too long a one.
-func retryAfter(_ dialect, r *rand.Rand, _ []string) answer {
+func retryAfter(_ dialect, r *rand.Rand, _ providertest.Stream) answer {
 	a := refusal(429)
 	a.asked = time.Duration(1+r.IntN(62)) * time.Second
 	switch r.IntN(3) {
@@ -128,7 +130,7 @@ func retryAfter(_ dialect, r *rand.Rand, _ []string) answer {
 }
 
 // absurd asks for what nobody waits for, or for nothing that can be understood.
-func absurd(_ dialect, r *rand.Rand, _ []string) answer {
+func absurd(_ dialect, r *rand.Rand, _ providertest.Stream) answer {
 	a := refusal(429)
 	text := []string{"99999999999999999999", "1e300", "Fri, 31 Dec 9999 23:59:59 GMT", "-7", "NaN", "soon", "", "0x7", "Mon, 01 Jan 1900 00:00:00 GMT"}[r.IntN(9)]
 	a.header.Set("Retry-After", text)
@@ -139,18 +141,18 @@ func absurd(_ dialect, r *rand.Rand, _ []string) answer {
 }
 
 // timeout is silent at once or within the answer.
-func timeout(d dialect, r *rand.Rand, events []string) answer {
+func timeout(_ dialect, r *rand.Rand, s providertest.Stream) answer {
 	if r.IntN(2) == 0 {
 		return answer{took: headTime, most: timeoutTries}
 	}
-	a := cutAt(events, r.IntN(finishAt(d, events)), nil)
+	a := cutAt(s, r.IntN(finishAt(s)), nil)
 	a.took, a.most = idleTime, timeoutTries
 	return a
 }
 
 // slicer sends an answer in small pieces with pauses.
-func slicer(_ dialect, r *rand.Rand, events []string) answer {
-	a, wire := stream(nil), strings.Join(events, "")
+func slicer(_ dialect, r *rand.Rand, s providertest.Stream) answer {
+	a, wire := stream(nil), strings.Join(s.Events, "")
 	a.pause = time.Duration(r.IntN(int(idleTime/time.Millisecond))) * time.Millisecond
 	for wire != "" {
 		n := 1 + r.IntN(min(len(wire), 60))
@@ -161,20 +163,19 @@ func slicer(_ dialect, r *rand.Rand, events []string) answer {
 
 // unfinished leaves out the end from some event on, or only the event that says that the
 // answer is whole.
-func unfinished(d dialect, r *rand.Rand, events []string) answer {
-	at := eventOf(d.finish, events)
+func unfinished(_ dialect, r *rand.Rand, s providertest.Stream) answer {
 	if r.IntN(4) == 0 {
-		return stream(slices.Delete(slices.Clone(events), at, at+1))
+		return stream(slices.Delete(slices.Clone(s.Events), s.Finish, s.Finish+1))
 	}
-	return stream(events[:r.IntN(at+1)])
+	return stream(s.Events[:r.IntN(s.Finish+1)])
 }
 
 func stream(pieces []string) answer {
 	return answer{status: http.StatusOK, header: http.Header{"Content-Type": {"text/event-stream"}}, pieces: pieces, end: io.EOF}
 }
 
-func cutAt(events []string, at int, end error) answer {
-	a := stream([]string{strings.Join(events, "")[:at]})
+func cutAt(s providertest.Stream, at int, end error) answer {
+	a := stream([]string{strings.Join(s.Events, "")[:at]})
 	a.end = end
 	return a
 }
@@ -184,15 +185,8 @@ func broken(r *rand.Rand) error {
 	return []error{io.EOF, io.ErrUnexpectedEOF, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}}[r.IntN(3)]
 }
 
-// eventOf returns the index of the event with the part, and finishAt where the finish
-// begins: what is cut before that is not whole.
-func eventOf(part string, events []string) int {
-	return slices.IndexFunc(events, func(ev string) bool { return strings.Contains(ev, part) })
-}
-
-func finishAt(d dialect, events []string) int {
-	return strings.LastIndex(strings.Join(events, ""), d.finish)
-}
+// finishAt returns where the finish begins: what is cut before that is not whole.
+func finishAt(s providertest.Stream) int { return len(strings.Join(s.Events[:s.Finish], "")) }
 
 // body is the body of an answer.
 type body struct {

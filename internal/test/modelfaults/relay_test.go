@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 )
 
 // Faults that the relay asks aimock for, by their names there, and one that it makes of a
@@ -31,9 +29,10 @@ const rate = 0.3
 
 // relay stands between the adapter and aimock and draws the fault of each request.
 type relay struct {
-	aimock string
-	client *http.Client
-	seed   uint64
+	dialect dialect
+	aimock  string
+	client  *http.Client
+	seed    uint64
 	// faults are drawn one after the other; the first one counts.
 	faults []string
 	// forgives makes a known-bad relay: it ends a cut answer as if it were whole.
@@ -47,10 +46,10 @@ type relay struct {
 	odd []string
 }
 
-func newRelay(t *testing.T, aimock string, faults ...string) (*relay, *httptest.Server) {
+func newRelay(t *testing.T, d dialect, aimock string, faults ...string) (*relay, *httptest.Server) {
 	t.Helper()
 	tr := &http.Transport{DisableKeepAlives: true}
-	r := &relay{aimock: aimock, client: &http.Client{Transport: tr}, seed: *seedFlag, faults: faults, log: map[modelCall][]string{}}
+	r := &relay{dialect: d, aimock: aimock, client: &http.Client{Transport: tr}, seed: *seedFlag, faults: faults, log: map[modelCall][]string{}}
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	return r, server
@@ -63,11 +62,11 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.wonder("a request without its end: %v", err)
 		return
 	}
-	if no := strictwire.CheckOpenAI(body); no != nil {
+	if no := r.dialect.check(r.dialect.model(), body); no != nil {
 		r.wonder("a request is refused: %s: %s", no.Message, body)
 	}
 	fault, dice := r.draw(body)
-	out, err := http.NewRequestWithContext(req.Context(), http.MethodPost, r.aimock+req.URL.Path, bytes.NewReader(body))
+	out, err := http.NewRequestWithContext(req.Context(), http.MethodPost, r.aimock+req.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		r.wonder("%v", err)
 		return
@@ -77,7 +76,7 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		out.Header.Set("X-Aimock-Chaos-"+fault, "1")
 	}
 	status, data, err := r.ask(out)
-	if !asAsked(fault, status, data, err) {
+	if !r.asAsked(fault, status, data, err) {
 		r.wonder("aimock answers a request with the fault %q with %d %q %v", fault, status, data, err)
 	}
 	if err != nil {
@@ -106,7 +105,7 @@ func (r *relay) ask(req *http.Request) (status int, data string, err error) {
 }
 
 // asAsked reports whether aimock has done what it was asked for.
-func asAsked(fault string, status int, data string, err error) bool {
+func (r *relay) asAsked(fault string, status int, data string, err error) bool {
 	switch fault {
 	case drop:
 		return status == http.StatusInternalServerError
@@ -117,15 +116,16 @@ func asAsked(fault string, status int, data string, err error) bool {
 	case disconnect:
 		return err != nil
 	}
-	return err == nil && status == http.StatusOK && strings.HasSuffix(strings.TrimSpace(data), "[DONE]")
+	return err == nil && status == http.StatusOK && strings.Contains(data, r.dialect.finish)
 }
 
 // cut writes a part of an answer that ends before its finish.
 func (r *relay) cut(w http.ResponseWriter, data string, dice *rand.Rand) {
-	part := data[:dice.IntN(strings.LastIndex(data, `"finish_reason":"`))]
+	part := data[:dice.IntN(strings.LastIndex(data, r.dialect.finish))]
 	if r.forgives {
 		part = part[:strings.LastIndex("\n\n"+part, "\n\n")]
-		_, _ = io.WriteString(w, part+`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+		end := r.dialect.last(script{})
+		_, _ = io.WriteString(w, part+strings.Join(end.Events[end.Finish:], ""))
 		return
 	}
 	_, _ = io.WriteString(w, part)
@@ -138,7 +138,7 @@ func (r *relay) cut(w http.ResponseWriter, data string, dice *rand.Rand) {
 // draw draws the fault of a request from the seed, its turn, its call and its try, and
 // writes it down.
 func (r *relay) draw(body []byte) (fault string, dice *rand.Rand) {
-	c, err := openAICall(body)
+	c, err := callOf(body)
 	if err != nil {
 		r.wonder("%v: %s", err, body)
 	}

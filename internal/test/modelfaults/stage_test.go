@@ -88,13 +88,13 @@ type stage struct {
 	agent  *runtime.Agent
 }
 
-func newStage(t *testing.T, h hook.Hook, r *reader, p provider.Provider) *stage {
+func newStage(t *testing.T, h hook.Hook, r *reader, p provider.Provider, model string) *stage {
 	t.Helper()
 	s := &stage{reader: r, store: mem.New(nil)}
 	s.rt = runtime.New(h, p, &runtime.Options{Store: s.store})
 	require.NoError(t, s.rt.Open(t.Context()))
 	var err error
-	s.agent, err = s.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}})
+	s.agent, err = s.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: message.Model{Name: model}})
 	require.NoError(t, err)
 	return s
 }
@@ -200,7 +200,7 @@ func refusals(ctx context.Context, history []message.Message) (out []string) {
 			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 		}
 	})
-	req := message.ModelRequest{Model: message.Model{Name: "m"}, Messages: message.MessagesOf(history...).Append(message.UserText("go on")), Tools: message.NewToolSet((*reader)(nil).Schema())}
+	req := message.ModelRequest{Model: message.Model{Name: "gpt-4.1"}, Messages: message.MessagesOf(history...).Append(message.UserText("go on")), Tools: message.NewToolSet((*reader)(nil).Schema())}
 	for _, open := range []func(provider.Provider) *strictwire.Server{strictwire.OpenAI, strictwire.Anthropic} {
 		if _, err := provider.Collect(open(quiet).Stream(ctx, req)); err != nil {
 			out = append(out, "what is kept is refused: "+err.Error())

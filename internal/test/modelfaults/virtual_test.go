@@ -55,17 +55,20 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if no := n.dialect.check(data); no != nil {
+	if no := n.dialect.check(n.dialect.model(), data); no != nil {
 		n.odd = append(n.odd, fmt.Sprintf("a request is refused: %s: %s", no.Message, data))
 	}
-	c, err := n.dialect.call(data)
+	c, err := callOf(data)
 	if err != nil || c.step > 1 {
 		return nil, fmt.Errorf("the call %d of a turn of two: %w", c.step+1, err)
 	}
-	events := [][]string{n.dialect.first(said), n.dialect.last(said)}[c.step]
-	this := try{at: time.Now(), answer: stream(events)}
+	whole := n.dialect.first(said)
+	if c.step > 0 {
+		whole = n.dialect.last(said)
+	}
+	this := try{at: time.Now(), answer: stream(whole.Events)}
 	if len(n.made[c.step]) < n.damaged[c.step] {
-		this.answer, this.faulty = n.kind.make(n.dialect, n.dice, events), !n.kind.harmless
+		this.answer, this.faulty = n.kind.make(n.dialect, n.dice, whole), !n.kind.harmless
 	}
 	n.made[c.step] = append(n.made[c.step], this)
 	if this.answer.status == 0 {
@@ -113,8 +116,8 @@ func (d drill) play(t *testing.T) (r report) {
 		if d.compose != nil {
 			h = d.compose(notes)
 		}
-		s := newStage(t, h, notes, p)
-		e, err := s.play(t.Context(), "ann", "read the notes", nil)
+		s := newStage(t, h, notes, p, d.dialect.model())
+		e, err := s.play(t.Context(), "ann", asked, nil)
 		require.NoError(t, err)
 		require.NoError(t, s.rt.Close(t.Context()))
 		what := said
@@ -130,10 +133,13 @@ func (d drill) play(t *testing.T) (r report) {
 // if the last answer to a call did.
 func (n *network) judge(r *report, e ending) {
 	var failed string
-	for _, made := range n.made {
+	for step, made := range n.made {
 		r.requests += len(made)
 		for i, this := range made {
 			last := i+1 == len(made)
+			if n.kind.doubles && i < n.damaged[step] {
+				this.faulty = !last || e.err != nil // the adapter decides
+			}
 			most := cmp.Or(this.answer.most, tries)
 			switch {
 			case !this.faulty && !last:
@@ -145,7 +151,7 @@ func (n *network) judge(r *report, e ending) {
 			}
 			switch {
 			case this.faulty && last:
-				if failed = n.dialect.name + ": "; i > 0 {
+				if failed = n.dialect.wire.Name + ": "; i > 0 {
 					failed = fmt.Sprintf("(after %d tries in ", i+1)
 				}
 			case this.faulty:

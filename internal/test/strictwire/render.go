@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/strictwire/internal/wire"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // renderer writes a request as an adapter for Anthropic would. It mends what an
@@ -58,7 +60,7 @@ func (r *renderer) string(s string) {
 		r.buf = append(append(append(r.buf, '"'), s...), '"')
 		return
 	}
-	r.raw(encoded(s))
+	r.raw(wire.JSON(s))
 }
 
 func plain(s string) bool {
@@ -262,7 +264,11 @@ func (r *renderer) result(m message.Message) {
 	at, outside := len(r.buf), r.blocks
 	r.raw(`,"content":[`)
 	r.blocks = 0
-	r.contents(m.Result.Content)
+	for _, b := range m.Result.Content.All() {
+		if b.Kind != message.BlockImage || !m.Result.IsError() { // a failure holds text only
+			r.contents(message.ListOf(b))
+		}
+	}
 	r.raw(`]`)
 	if r.blocks == 0 {
 		r.buf = r.buf[:at] // an empty success
@@ -305,7 +311,7 @@ func (r *renderer) assistant(ms message.Messages, from, to int) {
 // thinking writes reasoning that the vendor has signed; nothing else is taken.
 func (r *renderer) thinking(b message.Block) {
 	var meta struct{ Signature string }
-	if b.Kind != message.BlockReasoning || json.Unmarshal([]byte(b.Meta), &meta) != nil || meta.Signature == "" {
+	if b.Kind != message.BlockReasoning || !provider.MetaFor("anthropic", b.Meta, &meta) || meta.Signature == "" {
 		return
 	}
 	r.begin("thinking")

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/strictwire/internal/wire"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -31,7 +32,7 @@ type Server struct {
 	inner provider.Provider
 	// ask makes a request and returns why it was not taken.
 	ask func(context.Context, message.ModelRequest) error
-	// parsers are *parser: what they parse into is used again.
+	// parsers are *wire.Parser: what they parse into is used again.
 	parsers sync.Pool
 
 	mu         sync.Mutex
@@ -57,7 +58,7 @@ var _ provider.Provider = (*Server)(nil)
 func OpenAI(inner provider.Provider) *Server {
 	s := &Server{inner: inner}
 	adapter := openai.New(&openai.Options{
-		APIKey: "strictwire", Model: "gpt", Network: provider.Network{Client: &http.Client{Transport: transport{s}}, FirstByteTimeout: -1, IdleTimeout: -1},
+		BaseURL: "http://model.test/v1", APIKey: "strictwire", Model: "gpt", MaxTokensKey: "max_completion_tokens", Network: provider.Network{Client: &http.Client{Transport: transport{s, Chat()}}, FirstByteTimeout: -1, IdleTimeout: -1},
 	})
 	s.ask = func(ctx context.Context, req message.ModelRequest) error {
 		for _, err := range adapter.Stream(ctx, req) {
@@ -72,12 +73,12 @@ func OpenAI(inner provider.Provider) *Server {
 
 // Anthropic returns a server of the messages wire in front of inner.
 func Anthropic(inner provider.Provider) *Server {
-	s := &Server{inner: inner}
+	s, messages := &Server{inner: inner}, Messages()
 	s.ask = func(ctx context.Context, req message.ModelRequest) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("anthropic: %w", err)
 		}
-		if r := s.judged(RenderAnthropic(req), checkAnthropic); r != nil {
+		if r := s.judged(RenderAnthropic(req), messages); r != nil {
 			return &Error{*r}
 		}
 		return nil
@@ -115,30 +116,35 @@ func (s *Server) Rejections() []Rejection {
 }
 
 // judged looks at a body and writes down what comes of it.
-func (s *Server) judged(body []byte, check func(*parser, []byte) *Refusal) *Refusal {
-	p, ok := s.parsers.Get().(*parser)
+func (s *Server) judged(body []byte, w Wire) *Refusal {
+	p, ok := s.parsers.Get().(*wire.Parser)
 	if !ok {
-		p = new(parser)
+		p = new(wire.Parser)
 	}
-	r := check(p, body)
-	p.reset()
+	c := wire.NewCheck(w.vendor, p, "")
+	c.Body(string(body))
+	broken := c.Broken()
+	p.Reset()
 	s.parsers.Put(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
-	if r == nil {
+	if len(broken) == 0 {
 		return nil
 	}
-	rejection := Rejection{Refusal: *r}
+	rejection := Rejection{Refusal: broken[0]}
 	if len(s.rejections) < maxKept {
 		rejection.Request = string(body)
 	}
 	s.rejections = append(s.rejections, rejection)
-	return r
+	return &broken[0]
 }
 
 // transport is the OpenAI server as the adapter's client sees it.
-type transport struct{ s *Server }
+type transport struct {
+	s    *Server
+	chat Wire
+}
 
 // accepted is the stream that the adapter gets for a good request. What the model
 // says does not go through it: it would come out as something else.
@@ -158,7 +164,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, err := body.ReadFrom(req.Body); err != nil {
 		return nil, err
 	}
-	if r := t.s.judged(body.Bytes(), checkOpenAI); r != nil {
+	if r := t.s.judged(body.Bytes(), t.chat); r != nil {
 		return response(req, r.Status, "application/json", r.Body), nil
 	}
 	return response(req, http.StatusOK, "text/event-stream", accepted), nil

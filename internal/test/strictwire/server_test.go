@@ -176,7 +176,7 @@ func TestManyAtOnceInABubble(t *testing.T) {
 
 func TestTheRequestToAnthropic(t *testing.T) {
 	t.Parallel()
-	signed := message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`}
+	signed := message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: `{"anthropic":{"signature":"s"}}`}
 	image := message.Block{Kind: message.BlockImage, MIME: "image/png", Data: "aGk="}
 	note := message.UserText("be quick")
 	note.Label, note.Ephemeral = "context", true
@@ -296,7 +296,7 @@ func TestAnyRepairedHistoryPasses(t *testing.T) {
 					case 0:
 						blocks = append(blocks, message.TextBlock(pick("text", "ok ", "", "\n")))
 					case 1:
-						blocks = append(blocks, message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: message.JSON(pick("meta", "", `{"signature":"s"}`))})
+						blocks = append(blocks, message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: message.JSON(pick("meta", "", `{"anthropic":{"signature":"s"}}`))})
 					default:
 						blocks = append(blocks, call(id(), tool(), pick("args", "{}", "", "[]", `{"p":"\ud800"}`, ` {"p":1} `, "\xff")))
 					}

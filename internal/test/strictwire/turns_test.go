@@ -34,7 +34,7 @@ func (m wildModel) Stream(context.Context, message.ModelRequest) message.ModelSt
 			case 0:
 				chunks = append(chunks, message.Chunk{Kind: message.ChunkText, Text: m.pick("well ", " \n", "\xff", "")})
 			case 1:
-				chunks = append(chunks, message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, message.Chunk{Kind: message.ChunkMeta, Meta: `{"signature":"s"}`})
+				chunks = append(chunks, message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, message.Chunk{Kind: message.ChunkMeta, Meta: `{"anthropic":{"signature":"s"}}`})
 			default:
 				args := m.pick("{}", "", "null", `{"s":`, `["s"]`, `{"s":"\ud83d"}`, `{"s":"\ud83d\ude00"}`, "{\"s\":\"\xf0\x9f\"}", ` {"s" : 1} `)
 				chunks = append(chunks,

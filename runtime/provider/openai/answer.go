@@ -2,9 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 
@@ -17,17 +14,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
-// answer is one request and its stream.
+// answer is the stream of one answer on the chat wire.
 type answer struct {
-	p     *Provider
-	yield func(message.Chunk, error) bool
-	// left: the consumer has stopped.
-	left bool
-	// text is the size of the request in bytes, messages the number of its messages, and
-	// sent the bytes passed on.
-	text, messages, sent int
-
-	stream *wire.Stream
+	*asked
 	// json reads the chunk from data.
 	json  jsontext.Decoder
 	data  bytes.Buffer
@@ -36,26 +25,13 @@ type answer struct {
 	// textHalf and reasoningHalf are halves of characters that wait for the other half.
 	textHalf, reasoningHalf rune
 	finish                  message.FinishReason
+	// thought: the last block is reasoning that goes back.
+	thought bool
+	// refused: the text is the model's refusal.
+	refused bool
 	// usage is the server's; counted: it has come.
 	usage   message.Usage
 	counted bool
-}
-
-func (a *answer) run(ctx context.Context, req message.ModelRequest) error {
-	p := a.p
-	if p.err != nil {
-		return p.err
-	}
-	body, text, err := p.encode(req)
-	if err != nil {
-		return p.s.Refuse("%w", err)
-	}
-	a.text, a.messages = text, req.Messages.Len()
-	if a.stream, err = p.s.Open(ctx, p.chatURL, body); err != nil {
-		return err
-	}
-	defer a.stream.Close()
-	return a.play()
 }
 
 // play reads events until the end of the stream. With a finish the answer is complete; an
@@ -110,24 +86,6 @@ func (a *answer) event(ev sse.Event) (done bool, err error) {
 	}
 }
 
-func (a *answer) misread(err error, ev sse.Event) error {
-	const what = "an event is no part of an answer: "
-	of, typed := errors.AsType[*json.SemanticError](err)
-	switch {
-	case errors.Is(err, wire.ErrMany):
-		return a.p.s.Broken(what+wire.ErrMany.Error(), ev.Data)
-	case typed && of.JSONPointer == "":
-		return a.p.s.Broken(what+"it is no JSON object", ev.Data)
-	case typed:
-		return a.p.s.Broken(what+string(of.JSONPointer)+" is of the wrong type", ev.Data)
-	case !errors.Is(err, io.ErrUnexpectedEOF):
-		return a.p.s.Broken(what+"it is no JSON", ev.Data)
-	case ev.Cut:
-		return a.stream.NoFinish("")
-	}
-	return a.p.s.Broken(what+"it ends in the middle", ev.Data)
-}
-
 func (a *answer) take(c *chunk) error {
 	if why := c.refusal(); why != nil {
 		return a.p.s.Shown(why.Error(http.StatusOK))
@@ -139,10 +97,15 @@ func (a *answer) take(c *chunk) error {
 	if d.repeat && a.sent > 0 {
 		d.text, d.reasoning, d.calls = wire.Piece{}, wire.Piece{}, nil
 	}
+	a.refused = a.refused || d.refused
 	if d.says() {
 		a.finish = "" // not the end: more follows
 	}
-	if !a.say(message.ChunkReasoning, &a.reasoningHalf, d.reasoning) || !a.say(message.ChunkText, &a.textHalf, d.text) {
+	if !a.say(message.ChunkReasoning, &a.reasoningHalf, d.reasoning) {
+		return nil
+	}
+	a.thought = a.thought || !d.reasoning.Empty()
+	if !d.text.Empty() && (!a.endThought() || !a.say(message.ChunkText, &a.textHalf, d.text)) {
 		return nil
 	}
 	a.calls.chunks++
@@ -160,27 +123,23 @@ func (a *answer) take(c *chunk) error {
 	return nil
 }
 
-// say passes text on; it returns false if the consumer has stopped.
-func (a *answer) say(kind message.ChunkKind, waiting *rune, p wire.Piece) bool {
-	if p.Empty() {
+// endThought marks reasoning that goes back, so that the reasoning of others does not; it
+// returns false if the consumer has stopped.
+func (a *answer) endThought() bool {
+	if !a.thought || a.p.o.ReasoningKey == "" {
 		return true
 	}
-	text := wire.Glue(waiting, p)
-	return text == "" || a.send(message.Chunk{Kind: kind, Text: text})
-}
-
-func (a *answer) send(chunk message.Chunk) bool {
-	if a.left {
-		return false
-	}
-	a.sent += len(chunk.Text)
-	a.left = !a.yield(chunk, nil)
-	return !a.left
+	a.thought = false
+	return a.tail(message.ChunkReasoning, &a.reasoningHalf) &&
+		a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(a.p.o.Vendor, mark{})})
 }
 
 // end ends open blocks and sends the finish.
 func (a *answer) end() error {
-	_ = a.tail(message.ChunkReasoning, a.reasoningHalf) && a.tail(message.ChunkText, a.textHalf)
+	_ = a.tail(message.ChunkReasoning, &a.reasoningHalf) && a.endThought() && a.tail(message.ChunkText, &a.textHalf)
+	if a.refused && a.finish != message.FinishLength {
+		a.finish = message.FinishFilter
+	}
 	if err := a.endCalls(); err != nil {
 		return err
 	}
@@ -195,11 +154,6 @@ func (a *answer) end() error {
 	}
 	a.send(message.Chunk{Kind: message.ChunkFinish, Finish: a.finish, Usage: a.usage})
 	return nil
-}
-
-// tail passes on a waiting half of a character.
-func (a *answer) tail(kind message.ChunkKind, waiting rune) bool {
-	return waiting == 0 || a.send(message.Chunk{Kind: kind, Text: wire.Half(waiting)})
 }
 
 // finishOf maps a server's finish reason; false if the answer was not finished.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -45,8 +46,82 @@ func BenchmarkDecode(b *testing.B) {
 		p := asks(func(r *http.Request) (*http.Response, error) { return serves(bytes.NewReader(wire))(r) }, nil)
 		perChunk(b, func() int { return drain(p, b) })
 	})
-	b.Run("limit", func(b *testing.B) { perChunk(b, func() int { return limit(wire) }) })
+	b.Run("limit", func(b *testing.B) { perChunk(b, func() int { return limit(wire, `"content":"`) }) })
 	b.Run("encoding-json", func(b *testing.B) { perChunk(b, func() int { return thin(wire) }) })
+}
+
+// longResponse is the same answer as Responses sends it.
+func longResponse() []byte {
+	var b bytes.Buffer
+	b.WriteString(happens(added, `,"output_index":0,"item":{"type":"message","id":"msg_0","status":"in_progress","content":[],"role":"assistant"}`))
+	var all strings.Builder
+	for i := range chunkCount - 2 {
+		fmt.Fprintf(&all, " word%d", i)
+		b.WriteString(happens("response.output_text.delta", fmt.Sprintf(`,"sequence_number":%d,"item_id":"msg_0","output_index":0,"content_index":0,"delta":" word%d","logprobs":[],"obfuscation":"p2"`, i+4, i)))
+	}
+	b.WriteString(happens(doneItem, `,"output_index":0,"item":{"type":"message","id":"msg_0","content":[{"type":"output_text","text":"`+all.String()+`"}]}`) + completed)
+	return b.Bytes()
+}
+
+// BenchmarkDecodeResponses is BenchmarkDecode on the Responses wire; B/byte is the memory that
+// a byte of the stream costs.
+func BenchmarkDecodeResponses(b *testing.B) {
+	wire := longResponse()
+	for _, of := range []struct {
+		name string
+		read func() int
+	}{
+		{"grapnel", func() int {
+			return drain(asks(func(r *http.Request) (*http.Response, error) { return serves(bytes.NewReader(wire))(r) }, responses()), b)
+		}},
+		{"limit", func() int { return limit(wire, `"delta":"`) }},
+		{"encoding-json", func() int { return thinResponse(wire) }},
+	} {
+		b.Run(of.name, func(b *testing.B) {
+			b.ReportAllocs()
+			before := allocated()
+			for b.Loop() {
+				if n := of.read(); n < chunkCount-2 {
+					b.Fatal("chunks are missing: ", n)
+				}
+			}
+			b.ReportMetric(float64(allocated()-before)/float64(b.N)/float64(len(wire)), "B/byte")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/chunkCount, "ns/chunk")
+		})
+	}
+}
+
+// allocated returns the bytes that the program has allocated.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// thinResponse is the decoder of the Responses wire that one writes first.
+func thinResponse(wire []byte) (n int) {
+	lines := bufio.NewScanner(bytes.NewReader(wire))
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue
+		}
+		var event struct {
+			Type, Delta string
+			OutputIndex int `json:"output_index"`
+			Item        *struct{ Type, ID, Name, Arguments string }
+			Response    *struct {
+				Status string
+				Usage  *struct {
+					InputTokens int `json:"input_tokens"`
+				}
+			}
+		}
+		if json.Unmarshal(data, &event) == nil && event.Type == "response.output_text.delta" && event.Delta != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func drain(p *openai.Provider, tb testing.TB) (n int) {
@@ -63,7 +138,7 @@ func drain(p *openai.Provider, tb testing.TB) (n int) {
 
 // limit is the least that a decoder has to do: find the lines and the quoted
 // text in them, and make a string of it. It checks nothing.
-func limit(wire []byte) (n int) {
+func limit(wire []byte, before string) (n int) {
 	lines := bufio.NewReader(bytes.NewReader(wire))
 	var text string
 	for {
@@ -71,11 +146,11 @@ func limit(wire []byte) (n int) {
 		if err == io.EOF {
 			return n
 		}
-		from := bytes.Index(line, []byte(`"content":"`))
+		from := bytes.Index(line, []byte(before))
 		if from < 0 {
 			continue
 		}
-		rest := line[from+len(`"content":"`):]
+		rest := line[from+len(before):]
 		text = string(rest[:bytes.IndexByte(rest, '"')])
 		n += min(len(text), 1)
 	}
@@ -114,10 +189,11 @@ func thin(wire []byte) (n int) {
 
 // A chunk costs four allocations at most, however long the answer is.
 func TestAllocationsPerChunk(t *testing.T) {
-	wire := longWire()
-	p := asks(func(r *http.Request) (*http.Response, error) { return serves(bytes.NewReader(wire))(r) }, nil)
-	allocs := allocs.PerRun(10, func() { drain(p, t) })
-	assert.LessOrEqual(t, allocs, 4.0*chunkCount)
+	for o, wire := range map[*openai.Options][]byte{nil: longWire(), responses(): longResponse()} {
+		p := asks(func(r *http.Request) (*http.Response, error) { return serves(bytes.NewReader(wire))(r) }, o)
+		allocs := allocs.PerRun(10, func() { drain(p, t) })
+		assert.LessOrEqual(t, allocs, 4.0*chunkCount)
+	}
 }
 
 func BenchmarkEncode(b *testing.B) {

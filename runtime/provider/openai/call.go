@@ -88,6 +88,7 @@ func (a *answer) call(d *callDelta) error {
 func (a *answer) begin(at int, text string) string {
 	c := &a.calls.all[at]
 	c.begun = true
+	a.endThought()
 	a.sent += len(c.name)
 	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: at, CallID: a.calls.ids.Unique(c.id, a.messages, at), Tool: c.name})
 	if len(c.early) > 0 {
@@ -155,7 +156,7 @@ func (a *answer) endCalls() error {
 	last := len(a.calls.all) - 1
 	for i := range a.calls.all {
 		c := &a.calls.all[i]
-		cut := a.finish == message.FinishLength && i == last
+		cut := (a.finish == message.FinishLength || a.finish == message.FinishFilter) && i == last
 		switch {
 		case c.begun:
 		case cut:

@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
@@ -11,8 +13,19 @@ type chunk struct {
 	Choices wire.List[choice]  `json:"choices"`
 	Usage   wire.Object[usage] `json:"usage"`
 	Error   *wire.Reason       `json:"error"`
-	Object  wire.Text          `json:"object"`
+	Object  errorWord          `json:"object"`
 	Message wire.Text          `json:"message"`
+}
+
+// errorWord is whether a value is the word "error". Every chunk has another word there, which
+// nobody needs.
+type errorWord bool
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (w *errorWord) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	*w = err == nil && string(value) == `"error"`
+	return err
 }
 
 // choice is the only choice, because the request asks for one. Some servers repeat the
@@ -74,7 +87,7 @@ func (c *chunk) tokens() (u message.Usage, counted bool) {
 
 // refusal returns the error that the chunk has instead of an answer, or nil.
 func (c *chunk) refusal() *wire.Reason {
-	if c.Error == nil && c.Object == "error" {
+	if c.Error == nil && bool(c.Object) {
 		return &wire.Reason{Message: wire.Words(c.Message)}
 	}
 	return c.Error
@@ -84,6 +97,8 @@ type delta struct {
 	text, reasoning wire.Piece
 	calls           []callDelta
 	finish          string
+	// refused: the text is a refusal.
+	refused bool
 	// repeat: it is the whole answer in one piece.
 	repeat bool
 }
@@ -116,6 +131,7 @@ func (c *chunk) delta() delta {
 }
 
 func (d *delta) add(p *part) {
+	d.refused = d.refused || !p.Refusal.Empty()
 	d.text = firstPiece(p.Content.Piece, p.Refusal.Piece, d.text)
 	d.reasoning = firstPiece(d.reasoning, p.ReasoningContent, p.Reasoning)
 	for i := range p.ToolCalls {

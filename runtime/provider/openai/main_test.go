@@ -68,9 +68,10 @@ func chunks(s message.ModelStream) (all []message.Chunk, err error) {
 	return all, nil
 }
 
-func recorded(t testing.TB, name string) string {
+// composed returns a stream of testdata/composed, which people wrote in the form of a server.
+func composed(t testing.TB, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
+	data, err := os.ReadFile(filepath.Join("testdata", "composed", name))
 	require.NoError(t, err)
 	return string(data)
 }

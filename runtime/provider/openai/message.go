@@ -3,10 +3,11 @@ package openai
 import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/quote"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
-func (e *encoder) messages(req message.ModelRequest) {
+func (e *encoder) messages(req *message.ModelRequest) {
 	first := true
 	begin := func(role string) {
 		if !first {
@@ -22,12 +23,13 @@ func (e *encoder) messages(req message.ModelRequest) {
 		e.string(req.System)
 		e.raw(`}`)
 	}
-	images := 0 // in the results since the last other message
+	newest := newestInput(req.Messages)
 	for i, m := range req.Messages.All() {
+		e.newest = i == newest
 		switch m.Role {
 		case message.RoleTool:
 			begin("tool")
-			images += e.result(m)
+			e.result(m)
 		case message.RoleAssistant:
 			begin("assistant")
 			e.assistant(m)
@@ -36,13 +38,29 @@ func (e *encoder) messages(req message.ModelRequest) {
 			e.user(m.Content)
 		}
 		e.raw(`}`)
-		if images > 0 && (i+1 == req.Messages.Len() || req.Messages.At(i+1).Role != message.RoleTool) {
+		if len(e.held) > 0 && !resultFollows(req.Messages, i) {
 			begin("user")
-			e.resultImages(req.Messages, i)
-			e.raw(`}`)
-			images = 0
+			e.raw(`[`)
+			e.after()
+			e.raw(`]}`)
 		}
 	}
+}
+
+// newestInput returns the index of the last message that a person wrote; -1 if there is
+// none.
+func newestInput(ms message.Messages) int {
+	for i := ms.Len() - 1; i >= 0; i-- {
+		if m := ms.At(i); m.Role == message.RoleUser && m.Label == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// resultFollows reports whether the message behind i is the result of a tool.
+func resultFollows(ms message.Messages, i int) bool {
+	return i+1 < ms.Len() && ms.At(i+1).Role == message.RoleTool
 }
 
 // user writes a single text as a string, because not every server reads lists.
@@ -51,85 +69,101 @@ func (e *encoder) user(content message.List[message.Block]) {
 		e.string(content.At(0).Text)
 		return
 	}
-	if !contains(content, isImage) {
+	if !e.hasMedia(content) {
 		e.texts(content)
 		return
 	}
 	e.raw(`[`)
-	for i, b := range content.All() {
-		if i > 0 {
-			e.raw(`,`)
-		}
-		if isImage(b) {
-			e.image(b)
-			continue
-		}
-		e.part(plain(b))
-	}
+	e.parts(content)
 	e.raw(`]`)
 }
 
-func contains(content message.List[message.Block], is func(message.Block) bool) bool {
+func (e *encoder) hasMedia(content message.List[message.Block]) bool {
 	for _, b := range content.All() {
-		if is(b) {
+		if e.sendable(&b) {
 			return true
 		}
 	}
 	return false
 }
 
-// texts writes the text of all blocks as one string.
+// parts writes the blocks of a user's message.
+func (e *encoder) parts(content message.List[message.Block]) {
+	for i, b := range content.All() {
+		if i > 0 {
+			e.raw(`,`)
+		}
+		if e.sendable(&b) {
+			e.mediaPart(&b)
+			continue
+		}
+		e.part(e.plain(&b))
+	}
+}
+
+// texts writes the text of all blocks as one string. Media of an answer are held back.
 func (e *encoder) texts(content message.List[message.Block]) {
 	e.raw(`"`)
 	for _, b := range content.All() {
-		if b.Kind == message.BlockReasoning || b.Kind == message.BlockToolCall {
-			continue
+		switch {
+		case b.Kind == message.BlockReasoning || b.Kind == message.BlockToolCall:
+		case e.sendable(&b):
+			e.held = append(e.held, held{"the assistant", b})
+		default:
+			e.inside(e.plain(&b))
 		}
-		e.inside(plain(b))
 	}
 	e.raw(`"`)
 }
 
 func (e *encoder) part(text string) {
-	e.raw(`{"type":"text","text":`)
+	if e.responses {
+		e.raw(`{"type":"input_text","text":`)
+	} else {
+		e.raw(`{"type":"text","text":`)
+	}
 	e.string(text)
 	e.raw(`}`)
 }
 
-func isImage(b message.Block) bool {
-	return b.Kind == message.BlockImage && (b.Data != "" || b.URI != "")
+// mediaPart writes media that are sendable.
+func (e *encoder) mediaPart(b *message.Block) {
+	switch {
+	case e.responses:
+		e.mediaItem(b)
+	case b.Kind == message.BlockDocument:
+		e.raw(`{"type":"file","file":{"filename":`)
+		e.string(fileName(b))
+		e.raw(`,"file_data":`)
+		e.dataURL(b, "application/pdf")
+		e.raw(`}}`)
+	case b.Kind == message.BlockAudio:
+		e.raw(`{"type":"input_audio","input_audio":{"data":`)
+		e.string(b.Data)
+		e.media += len(b.Data)
+		e.raw(`,"format":`)
+		e.string(e.audioFormat(b))
+		e.raw(`}}`)
+	default:
+		e.raw(`{"type":"image_url","image_url":{"url":`)
+		e.imageURL(b)
+		e.raw(`}}`)
+	}
 }
 
-func (e *encoder) image(b message.Block) {
-	e.raw(`{"type":"image_url","image_url":{"url":`)
+func (e *encoder) imageURL(b *message.Block) {
 	if b.Data == "" {
 		e.string(b.URI)
-	} else {
-		e.raw(`"data:`)
-		e.inside(orElse(b.MIME, "image/png"))
-		e.raw(`;base64,`)
-		e.inside(b.Data)
-		e.raw(`"`)
-		e.media += len(b.Data)
+		return
 	}
-	e.raw(`}}`)
-}
-
-func plain(b message.Block) string {
-	switch {
-	case b.Kind == message.BlockJSON:
-		return string(b.JSON)
-	case b.Text == "":
-		return b.URI
-	}
-	return b.Text
+	e.dataURL(b, "image/png")
 }
 
 // assistant writes an answer. Empty content is an empty string, because not every server
 // accepts null.
 func (e *encoder) assistant(m message.Message) {
 	e.texts(m.Content)
-	if e.reasoningKey != "" {
+	if e.p.o.ReasoningKey != "" {
 		e.reasoning(m.Content)
 	}
 	first := true
@@ -155,19 +189,26 @@ func (e *encoder) assistant(m message.Message) {
 	}
 }
 
+// reasoning writes the reasoning that came from this vendor. A model does not take that of
+// another one for its own.
 func (e *encoder) reasoning(content message.List[message.Block]) {
-	if !contains(content, func(b message.Block) bool { return b.Kind == message.BlockReasoning }) {
-		return
-	}
-	e.raw(`,`)
-	e.string(e.reasoningKey)
-	e.raw(`:"`)
+	first := true
 	for _, b := range content.All() {
-		if b.Kind == message.BlockReasoning {
-			e.inside(b.Text)
+		var of mark
+		if b.Kind != message.BlockReasoning || !provider.MetaFor(e.p.o.Vendor, b.Meta, &of) {
+			continue
 		}
+		if first {
+			e.raw(`,`)
+			e.string(e.p.o.ReasoningKey)
+			e.raw(`:"`)
+		}
+		first = false
+		e.inside(b.Text)
 	}
-	e.raw(`"`)
+	if !first {
+		e.raw(`"`)
+	}
 }
 
 // arguments writes the arguments of an earlier call. Arguments that are not an object are
@@ -185,47 +226,38 @@ func (e *encoder) arguments(args string) {
 	}
 }
 
-// result writes a tool's result and returns its number of images. The protocol has no mark
-// for a failure, so the text says it.
-func (e *encoder) result(m message.Message) (images int) {
+// result writes a tool's result. The protocol has no mark for a failure, so the text says
+// it; media are held back, because results of this protocol have only text.
+func (e *encoder) result(m message.Message) {
+	from := len(e.held)
 	for _, b := range m.Result.Content.All() {
-		if isImage(b) && b.Data != "" {
-			images++
+		if b.Data != "" && e.sendable(&b) {
+			e.held = append(e.held, held{"the result of " + m.CallID, b})
 		}
 	}
-	text := m.Result.Text()
-	switch {
-	case text == "" && images > 0:
-		text = "[the image follows]"
-	case text == "" && m.Result.IsError():
-		text = "failed: " + string(m.Result.Failure)
+	text := e.resultText(&m.Result)
+	if text == "" && len(e.held) > from {
+		text = "[the " + noun(e.held[from].block.Kind) + " follows]"
 	}
 	e.string(text)
 	e.raw(`,"tool_call_id":`)
 	e.string(m.CallID)
-	return images
 }
 
-// resultImages writes the images of the results that end at message i, in a user's message:
-// results of this protocol have only text.
-func (e *encoder) resultImages(ms message.Messages, i int) {
-	from := i
-	for from > 0 && ms.At(from-1).Role == message.RoleTool {
-		from--
-	}
-	e.raw(`[`)
-	for n := from; n <= i; n++ {
-		for _, b := range ms.At(n).Result.Content.All() {
-			if !isImage(b) || b.Data == "" {
-				continue
+// resultText returns the text of a result, with a sentence for media that the wire does not
+// take and for a failure without words.
+func (e *encoder) resultText(r *message.ToolResult) string {
+	text := r.Text()
+	for _, b := range r.Content.All() {
+		if b.IsMedia() && b.Data != "" && !e.sendable(&b) {
+			if text != "" {
+				text += "\n"
 			}
-			if e.buf[len(e.buf)-1] != '[' {
-				e.raw(`,`)
-			}
-			e.part("An image of the result of " + ms.At(n).CallID + ":")
-			e.raw(`,`)
-			e.image(b)
+			text += e.leftOut(&b)
 		}
 	}
-	e.raw(`]`)
+	if text == "" && r.IsError() {
+		return "failed: " + string(r.Failure)
+	}
+	return text
 }

@@ -1,15 +1,14 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
@@ -18,22 +17,31 @@ const DefaultBaseURL = "https://api.openai.com/v1"
 
 // Options of a Provider; nil is all zero values.
 type Options struct {
-	// BaseURL is the address up to "/chat/completions"; "" is DefaultBaseURL.
+	// Vendor is the name of the server's vendor, with which errors begin: that of a Preset,
+	// or an own one; "" is "openai".
+	Vendor string
+	// Wire is the protocol; "" chooses it by the model.
+	Wire Wire
+	// BaseURL is the address up to "/chat/completions" or "/responses"; "" is that of the
+	// Vendor's preset.
 	BaseURL string
-	// APIKey is sent as a bearer token; "" sends none, which only local servers
-	// accept.
+	// APIKey is sent as a bearer token, or in KeyHeader; "" sends none, which only local
+	// servers accept.
 	APIKey string
+	// KeyHeader is the header of the key, without the word Bearer; "" is that of the
+	// Vendor's preset, or Authorization with it.
+	KeyHeader string
 	// Model answers requests that name none; "" leaves the choice to the server.
 	Model string
 	// Extra is a JSON object whose members are added to every request, for further
-	// parameters: {"temperature":0,"reasoning_effort":"low"}. Members that the package
-	// writes itself are refused.
+	// parameters: {"temperature":0,"top_k":40}. A setting of the request overrides a
+	// member. Members that the package always writes itself are refused.
 	Extra message.JSON
-	// MaxTokensKey is the member for ModelRequest.MaxTokens. "" is
-	// "max_completion_tokens" for OpenAI and Azure, whose newer models refuse the older
+	// MaxTokensKey is the member for Model.MaxTokens on the chat wire. "" is that of the
+	// Vendor's preset, or "max_completion_tokens" for OpenAI and Azure, whose newer models refuse the older
 	// name, and "max_tokens" elsewhere, because not every server knows the newer name.
 	MaxTokensKey string
-	// ReasoningKey is the member for the reasoning of earlier answers:
+	// ReasoningKey is the member of the chat wire for the reasoning of earlier answers:
 	// "reasoning_content" for models that need it between tool calls. "" sends none,
 	// because other servers refuse it.
 	ReasoningKey string
@@ -42,6 +50,8 @@ type Options struct {
 	NoUsage bool
 	// ContextWindow is that of the server's models, in tokens; 0 is unknown.
 	ContextWindow int
+	// Catalog has the rules of model families; nil is catalog.Default.
+	Catalog *catalog.Catalog
 	// Network has the client, further headers, times and limits.
 	provider.Network
 
@@ -49,55 +59,23 @@ type Options struct {
 	err error
 }
 
-// The variables of FromEnv.
-const (
-	keyName       = "OPENAI_API_KEY"
-	urlName       = "OPENAI_BASE_URL"
-	firstByteName = "OPENAI_FIRST_BYTE_TIMEOUT"
-	idleName      = "OPENAI_IDLE_TIMEOUT"
-	windowName    = "OPENAI_CONTEXT_WINDOW"
-)
-
-// FromEnv returns options with APIKey from OPENAI_API_KEY, BaseURL from OPENAI_BASE_URL,
-// FirstByteTimeout and IdleTimeout, such as 90s, from OPENAI_FIRST_BYTE_TIMEOUT and
-// OPENAI_IDLE_TIMEOUT, and ContextWindow from OPENAI_CONTEXT_WINDOW. Pass os.Getenv as getenv.
-// The provider's Err tells what cannot be read.
+// FromEnv returns the options of OpenAI's preset: [Preset.FromEnv].
 func FromEnv(getenv func(string) string) *Options {
-	o := &Options{APIKey: strings.TrimSpace(getenv(keyName)), BaseURL: strings.TrimSpace(getenv(urlName))}
-	var first, idle, window error
-	o.FirstByteTimeout, first = durationIn(getenv, firstByteName)
-	o.IdleTimeout, idle = durationIn(getenv, idleName)
-	if text := strings.TrimSpace(getenv(windowName)); text != "" {
-		var err error
-		if o.ContextWindow, err = strconv.Atoi(text); err != nil || o.ContextWindow <= 0 {
-			window = fmt.Errorf("openai: %s is %q; write a number of tokens such as 32768", windowName, text)
-		}
-	}
-	o.err = errors.Join(first, idle, window)
+	of, _ := PresetOf("openai")
+	o := of.FromEnv(getenv)
+	o.Vendor = ""
 	return o
-}
-
-// durationIn returns the duration in a variable; 0 if it is not set.
-func durationIn(getenv func(string) string, name string) (time.Duration, error) {
-	text := strings.TrimSpace(getenv(name))
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d == 0 {
-		return 0, fmt.Errorf("openai: %s is %q; write a duration such as 90s, or -1s for no limit", name, text)
-	}
-	return d, nil
 }
 
 // Provider asks one server. It implements provider.Provider, is immutable and
 // safe for concurrent use. Its text form never shows the key.
 type Provider struct {
-	o       Options
-	s       *wire.Server
-	chatURL string
-	extra   string // ,"temperature":0
-	err     error
+	o                     Options
+	preset                Preset // of the vendor; zero for an own one
+	s                     *wire.Server
+	chatURL, responsesURL string
+	extra                 []wire.Member
+	err                   error
 }
 
 var _ provider.Provider = (*Provider)(nil)
@@ -109,28 +87,28 @@ func New(o *Options) *Provider {
 	if o != nil {
 		p.o = *o
 	}
-	p.o.BaseURL = orElse(p.o.BaseURL, DefaultBaseURL)
+	p.o.Vendor = cmp.Or(p.o.Vendor, "openai")
+	p.preset, _ = PresetOf(p.o.Vendor)
+	p.o.BaseURL = cmp.Or(p.o.BaseURL, p.preset.BaseURL)
+	p.o.KeyHeader = cmp.Or(p.o.KeyHeader, p.preset.KeyHeader)
+	p.o.ReasoningKey = cmp.Or(p.o.ReasoningKey, p.preset.ReasoningKey)
+	p.o.NoUsage = p.o.NoUsage || p.preset.NoUsage
+	p.o.Wire = cmp.Or(p.o.Wire, p.preset.Wire)
 	var wrong error
-	p.s, wrong = wire.NewServer(wire.Config{Vendor: "openai", Env: "OPENAI", BaseURL: p.o.BaseURL, Key: p.o.APIKey, Network: p.o.Network})
-	p.chatURL = p.s.URL("chat", "completions")
-	if p.o.MaxTokensKey == "" {
+	p.s, wrong = wire.NewServer(wire.Config{
+		Vendor: p.o.Vendor, Env: p.preset.Env, BaseURL: p.o.BaseURL, Key: p.o.APIKey, KeyHeader: p.o.KeyHeader, Network: p.o.Network,
+	})
+	p.chatURL, p.responsesURL = p.s.URL("chat", "completions"), p.s.URL("responses")
+	if p.o.MaxTokensKey = cmp.Or(p.o.MaxTokensKey, p.preset.MaxTokensKey); p.o.MaxTokensKey == "" {
 		p.o.MaxTokensKey = "max_tokens"
 		if p.vendor() {
 			p.o.MaxTokensKey = "max_completion_tokens"
 		}
 	}
-	if err := errors.Join(p.o.err, wrong, p.checkKey(), p.setExtra()); err != nil {
+	if err := errors.Join(p.o.err, wrong, p.checkKey(), p.checkOptions(), p.setExtra()); err != nil {
 		p.err = &provider.Error{Class: message.FailureRequest, Err: err}
 	}
 	return p
-}
-
-func orElse[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }
 
 // Err returns the error of wrong options (provider.ErrOptions), or nil. A program checks it at its
@@ -146,34 +124,39 @@ func (p *Provider) GoString() string { return p.String() }
 // Format writes String for every verb.
 func (p *Provider) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(p.String())) }
 
-// checkKey refuses to ask OpenAI without a key.
+// checkKey refuses to ask without a key a server that has to have one.
 func (p *Provider) checkKey() error {
-	if p.o.APIKey == "" && p.s.Hostname() == "api.openai.com" && p.o.Header.Get("Authorization") == "" {
-		return p.s.Wrong("no API key for %s; set OPENAI_API_KEY, or OPENAI_BASE_URL to a server that needs none", p.s.Host())
+	of := &p.preset
+	if !of.NeedsKey || p.o.APIKey != "" || p.o.Header.Get("Authorization") != "" || p.o.Header.Get(p.o.KeyHeader) != "" {
+		return nil
 	}
-	return nil
+	if of.BaseURL != "" && p.o.BaseURL != of.BaseURL {
+		return nil // another server under the vendor's name
+	}
+	return p.s.Wrong("no API key for %s; set %s, or %s to a server that needs none", p.s.Host(), of.KeyName, of.URLName())
 }
 
-func (p *Provider) vendor() bool {
-	host := p.s.Hostname()
-	return host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") ||
-		strings.HasSuffix(host, ".openai.azure.com") || strings.HasSuffix(host, ".azure-api.net")
+func (p *Provider) checkOptions() error {
+	switch p.o.Wire {
+	case "", WireChat, WireResponses:
+		return nil
+	}
+	return p.s.Wrong("Wire is %q; it is %q, %q or empty", p.o.Wire, WireChat, WireResponses)
 }
+
+// vendor reports whether the server is OpenAI's own or Azure's.
+func (p *Provider) vendor() bool { return isOpenAI(p.s.Hostname()) || isAzure(p.s.Hostname()) }
 
 func (p *Provider) setExtra() (err error) {
-	if p.extra, err = wire.Members(p.o.Extra, reserved); err != nil {
+	if p.extra, err = wire.MembersOf(p.o.Extra); err != nil {
 		return p.s.Wrong("Extra: %w", err)
 	}
-	return nil
-}
-
-func reserved(key string) bool {
-	switch key {
-	case "model", "messages", "stream", "stream_options", "tools", "tool_choice", "response_format",
-		"max_tokens", "max_completion_tokens", "n":
-		return true
+	for _, of := range p.extra {
+		if reserved(of.Name) {
+			return p.s.Wrong("Extra: it may not set %q", of.Name)
+		}
 	}
-	return false
+	return nil
 }
 
 // HasFormat implements [provider.Formatter]: OpenAI and the servers that speak its wire take
@@ -189,8 +172,8 @@ func (p *Provider) ContextWindow(string) int { return p.o.ContextWindow }
 // retries.
 func (p *Provider) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
-		a := answer{p: p, yield: yield}
-		if err := a.run(ctx, req); err != nil && !a.left {
+		a := asked{p: p, yield: yield}
+		if err := a.run(ctx, &req); err != nil && !a.left {
 			yield(message.Chunk{}, err)
 		}
 	}

@@ -15,53 +15,81 @@ const toolsForm = "openai-chat"
 
 // encoder appends a request to buf. It reads the request once, without intermediate values.
 type encoder struct {
+	p   *Provider
 	buf []byte
-	// reasoningKey is Options.ReasoningKey.
-	reasoningKey string
-	// media counts the bytes of images.
+	// responses: the wire is Responses, else chat. strict: the server is the vendor's own.
+	responses, strict bool
+	// newest: the message is the user's and not answered yet.
+	newest bool
+	// media counts the bytes of media.
 	media int
 	// text is a buffer for arguments.
 	text []byte
+	// names are the members that are written.
+	names []string
+	held  []held
+	// err is the first thing that the wire does not take.
+	err error
 }
 
-// encode returns the body of a request, and its bytes without images.
-func (p *Provider) encode(req message.ModelRequest) (body []byte, text int, err error) {
+// encode returns the body of a chat request, and its bytes without media.
+func (p *Provider) encode(req *message.ModelRequest, pl *plan) (body []byte, text int, err error) {
 	tools := req.Tools.Encoded(toolsForm, encodeTools)
-	e := encoder{reasoningKey: p.o.ReasoningKey, buf: make([]byte, 0, sizeOf(req)+len(tools)+len(p.extra)+512)}
+	m := &pl.model
+	e := encoder{p: p, strict: p.vendor(), buf: make([]byte, 0, sizeOf(req)+len(tools)+512), names: make([]string, 0, 16)}
 	e.raw(`{`)
-	if model := orElse(req.Model.Name, p.o.Model); model != "" {
-		e.raw(`"model":`)
-		e.string(model)
-		e.raw(`,`)
-	}
-	e.raw(`"messages":[`)
+	e.word("model", m.Name)
+	e.key("messages")
+	e.raw(`[`)
 	e.messages(req)
 	e.raw(`]`)
 	if tools != "" {
-		e.raw(`,"tools":`)
+		e.key("tools")
 		e.raw(tools)
-		e.choice(req.Model.Choice)
+		e.choice(m.Choice)
 	}
-	if err := e.format(req.Model.Format); err != nil {
+	if err := e.format(m.Format); err != nil {
+		return nil, 0, p.s.Refuse("%w", err)
+	}
+	if m.MaxTokens > 0 {
+		e.key(p.o.MaxTokensKey)
+		e.buf = strconv.AppendInt(e.buf, int64(m.MaxTokens), 10)
+	}
+	e.sampling(m)
+	e.word("reasoning_effort", pl.effort())
+	if m.Seed.Set {
+		e.key("seed")
+		e.buf = strconv.AppendInt(e.buf, m.Seed.Value, 10)
+	}
+	e.stop(m.Stop)
+	if err := e.extra(p, m); err != nil {
 		return nil, 0, err
 	}
-	if req.Model.MaxTokens > 0 {
-		e.raw(`,`)
-		e.string(p.o.MaxTokensKey)
-		e.raw(`:`)
-		e.buf = strconv.AppendInt(e.buf, int64(req.Model.MaxTokens), 10)
-	}
-	e.raw(p.extra)
 	e.raw(`,"stream":true`)
 	if !p.o.NoUsage {
 		e.raw(`,"stream_options":{"include_usage":true}`)
 	}
 	e.raw(`}`)
-	return e.buf, len(e.buf) - e.media, nil
+	return e.buf, len(e.buf) - e.media, e.err
+}
+
+func (e *encoder) stop(texts message.List[string]) {
+	if texts.Len() == 0 {
+		return
+	}
+	e.key("stop")
+	e.raw(`[`)
+	for i, text := range texts.All() {
+		if i > 0 {
+			e.raw(`,`)
+		}
+		e.string(text)
+	}
+	e.raw(`]`)
 }
 
 // sizeOf estimates the bytes of the messages, a little too high.
-func sizeOf(req message.ModelRequest) int {
+func sizeOf(req *message.ModelRequest) int {
 	n := len(req.System)
 	for _, m := range req.Messages.All() {
 		n += 96 + len(m.CallID) + blocksSize(m.Content) + blocksSize(m.Result.Content)
@@ -127,11 +155,16 @@ func parameters(schema string) string {
 func (e *encoder) choice(c message.ToolChoice) {
 	switch c.Mode {
 	case message.ToolChoiceNone, message.ToolChoiceRequired:
-		e.raw(`,"tool_choice":"`)
-		e.raw(string(c.Mode))
-		e.raw(`"`)
+		e.word("tool_choice", string(c.Mode))
 	case message.ToolChoiceTool:
-		e.raw(`,"tool_choice":{"type":"function","function":{"name":`)
+		e.key("tool_choice")
+		if e.responses {
+			e.raw(`{"type":"function","name":`)
+			e.string(c.Tool)
+			e.raw(`}`)
+			return
+		}
+		e.raw(`{"type":"function","function":{"name":`)
 		e.string(c.Tool)
 		e.raw(`}}`)
 	}
@@ -147,13 +180,23 @@ func (e *encoder) format(f message.ResponseFormat) error {
 		if !message.ValidToolName(name) {
 			name = "response"
 		}
-		e.raw(`,"response_format":{"type":"json_schema","json_schema":{"name":`)
+		if e.responses {
+			e.key("text")
+			e.raw(`{"format":{"type":"json_schema","strict":false,"name":`)
+		} else {
+			e.key("response_format")
+			e.raw(`{"type":"json_schema","json_schema":{"name":`)
+		}
 		e.string(name)
 		e.raw(`,"schema":`)
 		e.raw(string(f.Schema))
 		e.raw(`}}`)
+	case f.JSON && e.responses:
+		e.key("text")
+		e.raw(`{"format":{"type":"json_object"}}`)
 	case f.JSON:
-		e.raw(`,"response_format":{"type":"json_object"}`)
+		e.key("response_format")
+		e.raw(`{"type":"json_object"}`)
 	}
 	return nil
 }

@@ -32,6 +32,9 @@ func (r *records) serve(t testing.TB) server {
 		require.True(t, json.Valid(body), "no JSON: %s", body)
 		r.bodies, r.headers = append(r.bodies, string(body)), append(r.headers, req.Header)
 		r.urls = append(r.urls, req.URL.String())
+		if strings.HasSuffix(req.URL.Path, "/responses") {
+			return serves(strings.NewReader(textItem("0", "ok") + completed))(req)
+		}
 		return serves(strings.NewReader(says("ok") + whole))(req)
 	}
 }
@@ -85,10 +88,16 @@ func TestRequest(t *testing.T) {
 		`"stream":true,"stream_options":{"include_usage":true}}`
 	assert.Equal(t, want, body(t, req, nil))
 
+	messages := req.Messages.Slice()
+	messages[1].Content = message.ListOf(append([]message.Block{
+		{Kind: message.BlockReasoning, Text: "hm", Meta: provider.Meta("openai", struct{}{})},
+		{Kind: message.BlockReasoning, Text: "of another vendor", Meta: provider.Meta("anthropic", struct{}{})},
+	}, messages[1].Content.Slice()...)...)
+	req.Messages = message.MessagesOf(messages...)
 	got := body(t, req, &openai.Options{ReasoningKey: "reasoning_content", MaxTokensKey: "max_completion_tokens", NoUsage: true,
 		Extra: ` {"temperature":0, "reasoning_effort":"low"} `})
 	assert.Contains(t, got, `"content":"I look.","reasoning_content":"hm","tool_calls":`)
-	assert.Contains(t, got, `"max_completion_tokens":100,"temperature":0, "reasoning_effort":"low","stream":true}`)
+	assert.Contains(t, got, `"max_completion_tokens":100,"reasoning_effort":"low","temperature":0,"stream":true}`)
 }
 
 func TestRequestDetails(t *testing.T) {
@@ -164,7 +173,7 @@ func TestWhereItAsks(t *testing.T) {
 	} {
 		o.Client = &http.Client{Transport: r.serve(t)}
 		req := hello()
-		req.Model.MaxTokens = 7
+		req.Model.Name, req.Model.MaxTokens = "gpt-4o", 7
 		p := openai.New(&o)
 		require.NoError(t, p.Err())
 		_, err := provider.Collect(p.Stream(t.Context(), req))

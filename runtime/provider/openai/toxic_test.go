@@ -30,7 +30,7 @@ func cutAt(wire string, at int, err error) server {
 	return serves(io.MultiReader(strings.NewReader(wire[:at]), failing{err}))
 }
 
-// finishAt is where the finish of a recorded answer begins: what is cut before
+// finishAt is where the finish of a composed answer begins: what is cut before
 // that is not whole.
 func finishAt(wire string) int { return strings.LastIndex(wire, `"finish_reason":"`) }
 
@@ -104,7 +104,7 @@ func TestDamagedAnswersAreNeverTakenForWhole(t *testing.T) {
 				t.Parallel()
 				for seed := range uint64(50) {
 					r := rand.New(rand.NewPCG(seed, 1))
-					got, err := provider.Collect(asks(tox.apply(r, recorded(t, name)), nil).Stream(t.Context(), hello()))
+					got, err := provider.Collect(asks(tox.apply(r, composed(t, name)), nil).Stream(t.Context(), hello()))
 					if tox.whole {
 						require.NoError(t, err, "seed %d", seed)
 						require.Equal(t, want, got, "seed %d", seed)
@@ -122,12 +122,12 @@ func TestDamagedAnswersAreNeverTakenForWhole(t *testing.T) {
 	}
 }
 
-// Cut at any byte before its finish, no recorded answer is whole; the test of
+// Cut at any byte before its finish, no composed answer is whole; the test of
 // the tests: a reader that forgives a missing finish would fail here.
 func TestEveryCutIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, want := range wires() {
-		wire := recorded(t, name)
+		wire := composed(t, name)
 		for at := range len(wire) {
 			if at%5 > 0 && at < finishAt(wire)-400 {
 				continue // long stretches of the same
@@ -149,7 +149,7 @@ func TestEveryCutIsNoticed(t *testing.T) {
 func TestFlippedBytesBreakNoRule(t *testing.T) {
 	t.Parallel()
 	for name := range wires() {
-		wire := []byte(recorded(t, name))
+		wire := []byte(composed(t, name))
 		r := rand.New(rand.NewPCG(7, 7))
 		for range 600 {
 			damaged := bytes.Clone(wire)
@@ -194,7 +194,7 @@ func reads(t *testing.T, wire io.Reader) ([]message.Chunk, error) {
 
 func FuzzStream(f *testing.F) {
 	for name := range wires() {
-		f.Add(recorded(f, name))
+		f.Add(composed(f, name))
 	}
 	for _, seed := range []string{
 		says("a") + whole, callsWith(`{}`), "data: {\"choices\":[{\"delta\":{\"content\":\"\\ud83d\"}}]}\n\n" + ends, "event: error\ndata: {}\n\n",

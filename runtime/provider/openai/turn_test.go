@@ -184,7 +184,7 @@ func TestWholeTurns(t *testing.T) {
 	for name := range wires() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, asks(plays(t, recorded(t, name), says("Both read.")+whole, recorded(t, name), says("Again.")+whole), nil))
+			w := start(t, asks(plays(t, composed(t, name), says("Both read.")+whole, composed(t, name), says("Again.")+whole), nil))
 			out, err := w.send("two files, please")
 			require.NoError(t, err)
 			assert.Equal(t, "Both read.", out.Text())
@@ -222,7 +222,7 @@ func TestATurnWithCallsThatFail(t *testing.T) {
 // goes on.
 func TestABrokenTurnLeavesNothingHalfDone(t *testing.T) {
 	t.Parallel()
-	broken := recorded(t, "openai.sse")
+	broken := composed(t, "openai.sse")
 	broken = broken[:finishAt(broken)]
 	w := start(t, asks(plays(t, broken, says("fine")+whole), nil))
 	_, err := w.send("two files, please")

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// wires are the recorded dialects and what they all mean.
+// wires are the dialects and what they all mean.
 func wires() map[string]message.ModelReply {
 	text := message.TextBlock(`I look — at "both".`)
 	thought := reasoning("Both are needed.")
@@ -43,7 +43,7 @@ func TestDialects(t *testing.T) {
 	for name, want := range wires() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := answers(t.Context(), recorded(t, name))
+			got, err := answers(t.Context(), composed(t, name))
 			require.NoError(t, err)
 			assert.Equal(t, want, got)
 		})
@@ -56,7 +56,7 @@ func TestEverySplitGivesTheSameChunks(t *testing.T) {
 	for name := range wires() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wire := recorded(t, name)
+			wire := composed(t, name)
 			want, err := chunks(asks(serves(strings.NewReader(wire)), nil).Stream(t.Context(), hello()))
 			require.NoError(t, err)
 			got, err := chunks(asks(serves(iotest.OneByteReader(strings.NewReader(wire))), nil).Stream(t.Context(), hello()))

@@ -41,7 +41,7 @@ func TestUniqueIDs(t *testing.T) {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	reserved := func(key string) bool { return key == "model" }
-	for extra, want := range map[message.JSON]string{"": "", " { } ": "", ` {"a":1, "b":{}} `: `,"a":1, "b":{}`} {
+	for extra, want := range map[message.JSON]string{"": "", " { } ": "", ` {"b":{}, "a":1} `: `,"a":1,"b":{}`} {
 		got, err := wire.Members(extra, reserved)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)

@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/quote"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -76,7 +77,7 @@ func (s *Server) setURL() error {
 	u, err := url.Parse(s.c.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		s.base = &url.URL{}
-		return s.Wrong("the base URL is not http(s)://host[:port]/path")
+		return s.Wrong("the base URL is not http(s)://host[:port]/path; set %s", s.setting("BASE_URL", "BaseURL"))
 	}
 	s.veil = s.veil.over(u)
 	s.base, s.host = u, u.Host
@@ -136,28 +137,43 @@ func faulty(class message.FailureClass, err error) error {
 	return &provider.Error{Class: class, Err: err}
 }
 
-// Members returns the members of a JSON object of further parameters, as they are written
-// behind others: `,"top_k":40`. It refuses text that is no object and members for which
-// reserved is true.
-func Members(extra message.JSON, reserved func(string) bool) (string, error) {
+// Member is one member of a JSON object.
+type Member struct {
+	Name  string
+	Value string // JSON
+}
+
+// MembersOf returns the members of a JSON object of further parameters, sorted by name; it
+// refuses text that is no object.
+func MembersOf(extra message.JSON) ([]Member, error) {
 	if extra == "" {
-		return "", nil
+		return nil, nil
 	}
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal([]byte(extra), &members); err != nil || members == nil {
 		if err == nil {
 			err = errors.New("null")
 		}
-		return "", fmt.Errorf("it is not a JSON object: %w", err)
+		return nil, fmt.Errorf("it is not a JSON object: %w", err)
 	}
-	for key := range members {
-		if reserved(key) {
-			return "", fmt.Errorf("it may not set %q", key)
+	var all []Member
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		all = append(all, Member{name, string(members[name])})
+	}
+	return all, nil
+}
+
+// Members returns the members of a JSON object of further parameters, as they are written
+// behind others: `,"top_k":40`. It refuses text that is no object and members for which
+// reserved is true.
+func Members(extra message.JSON, reserved func(string) bool) (string, error) {
+	all, err := MembersOf(extra)
+	var b []byte
+	for _, m := range all {
+		if reserved(m.Name) {
+			return "", fmt.Errorf("it may not set %q", m.Name)
 		}
+		b = append(append(quote.Append(append(b, ','), m.Name), ':'), m.Value...)
 	}
-	text := strings.TrimSpace(string(extra))
-	if inside := strings.TrimSpace(text[1 : len(text)-1]); inside != "" {
-		return "," + inside, nil
-	}
-	return "", nil
+	return string(b), err
 }

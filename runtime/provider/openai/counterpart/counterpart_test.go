@@ -24,7 +24,7 @@ import (
 
 const key = "sk-counterpart"
 
-// wire is a server that answers with recorded streams, one for each request, and
+// wire is a server that answers with composed streams, one for each request, and
 // keeps the requests.
 type wire struct {
 	*httptest.Server
@@ -60,9 +60,9 @@ func (w *wire) ours() *openai.Provider {
 	return openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Network: provider.Network{Client: w.Client()}})
 }
 
-func recorded(t *testing.T, name string) string {
+func composed(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "testdata", name))
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "composed", name))
 	require.NoError(t, err)
 	return string(data)
 }
@@ -79,14 +79,14 @@ func stream(ctx context.Context, c sdk.Client, params sdk.ChatCompletionNewParam
 	return acc, errors.Join(s.Err(), s.Close())
 }
 
-// What the SDK reads in a recorded stream is what the provider reads in it.
+// What the SDK reads in a composed stream is what the provider reads in it.
 func TestBothReadTheSame(t *testing.T) {
 	t.Parallel()
 	// vLLM says stop, although it calls tools.
 	for name, finish := range map[string]string{"openai.sse": "tool_calls", "vllm.sse": "stop", "llamacpp.sse": "tool_calls"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := serve(t, recorded(t, name), recorded(t, name))
+			w := serve(t, composed(t, name), composed(t, name))
 			acc, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{
 				Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("hello")}})
 			require.NoError(t, err)
@@ -122,7 +122,7 @@ const schema = `{"type":"object","properties":{"path":{"type":"string"}},"requir
 // as the SDK sends it.
 func TestBothSendTheSame(t *testing.T) {
 	t.Parallel()
-	w := serve(t, recorded(t, "openai.sse"), recorded(t, "openai.sse"), recorded(t, "openai.sse"), recorded(t, "openai.sse"))
+	w := serve(t, composed(t, "openai.sse"), composed(t, "openai.sse"), composed(t, "openai.sse"), composed(t, "openai.sse"))
 
 	params := sdk.ChatCompletionNewParams{
 		Model:    "gpt-5",
@@ -168,7 +168,7 @@ func TestTheSDKKnowsEveryMember(t *testing.T) {
 	t.Parallel()
 	user := message.Message{Role: message.RoleUser, Content: message.ListOf(message.TextBlock("What is it?"),
 		message.Block{Kind: message.BlockImage, MIME: "image/gif", Data: "R0lG"})}
-	w := serve(t, recorded(t, "openai.sse"))
+	w := serve(t, composed(t, "openai.sse"))
 	p := openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Network: provider.Network{Client: w.Client()},
 		MaxTokensKey: "max_completion_tokens", Extra: `{"temperature":0,"reasoning_effort":"low"}`})
 	_, err := provider.Collect(p.Stream(t.Context(), message.ModelRequest{
@@ -182,7 +182,7 @@ func TestTheSDKKnowsEveryMember(t *testing.T) {
 	require.NoError(t, err)
 	var params sdk.ChatCompletionNewParams
 	require.NoError(t, params.UnmarshalJSON([]byte(w.bodies[0])))
-	again := serve(t, recorded(t, "openai.sse"))
+	again := serve(t, composed(t, "openai.sse"))
 	_, err = stream(t.Context(), again.theirs(), params)
 	require.NoError(t, err)
 	assert.JSONEq(t, w.bodies[0], again.bodies[0])

@@ -1,4 +1,4 @@
-package strictwire
+package wire
 
 import (
 	"fmt"
@@ -8,79 +8,95 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the kind of a JSON value; none is that of a member that is not there.
-type kind uint8
+// Kind is the kind of a JSON value.
+type Kind uint8
 
+// The kinds. None is that of a member that is not there.
 const (
-	none kind = iota
-	null
-	boolean
-	number
-	text
-	array
-	object
+	None Kind = iota
+	Null
+	Boolean
+	Number
+	Text
+	Array
+	Object
 )
 
-type node struct {
-	kind kind
-	// key is the name of a member of an object.
-	key string
-	// text is a decoded string, or the literal of a number or a boolean.
-	text string
-	// list is the elements of an array or the members of an object.
-	list []node
+// Node is a JSON value. It and its parts are valid until the Parser is reset.
+type Node struct {
+	Kind Kind
+	// Key is the name of a member of an object.
+	Key string
+	// Text is a decoded string, or the literal of a number or a boolean.
+	Text string
+	// Raw is the value as it was sent.
+	Raw string
+	// List is the elements of an array or the members of an object.
+	List []Node
 }
 
-// get returns the member of an object; of two with one name the last.
-func (n node) get(key string) node {
-	for i := len(n.list) - 1; i >= 0; i-- {
-		if n.list[i].key == key && n.kind == object {
-			return n.list[i]
+// Get returns the member of an object; of two with one name the last.
+func (n Node) Get(key string) Node {
+	for i := len(n.List) - 1; i >= 0; i-- {
+		if n.List[i].Key == key && n.Kind == Object {
+			return n.List[i]
 		}
 	}
-	return node{}
+	return Node{}
 }
 
-// oneText returns the list of blocks that a text alone stands for.
-func oneText(s string) []node {
-	return []node{{kind: object, list: []node{{kind: text, key: "type", text: "text"}, {kind: text, key: "text", text: s}}}}
+// Is reports whether n is the string s.
+func (n Node) Is(s string) bool { return n.Kind == Text && n.Text == s }
+
+// True reports whether n is the literal true.
+func (n Node) True() bool { return n.Kind == Boolean && n.Text == "true" }
+
+// Blank reports whether n is absent, null, an empty string or an empty list.
+func (n Node) Blank() bool {
+	return n.Kind <= Null || n.Kind == Text && n.Text == "" || n.Kind == Array && len(n.List) == 0
 }
 
-func (n node) is(s string) bool { return n.kind == text && n.text == s }
+// Int returns the integer that n is; -1 if it is none.
+func (n Node) Int() int64 {
+	v, err := strconv.ParseInt(n.Text, 10, 64)
+	if n.Kind != Number || err != nil {
+		return -1
+	}
+	return v
+}
 
-// natural reports whether n is an integer of at least 1.
-func (n node) natural() bool {
-	v, err := strconv.ParseInt(n.text, 10, 64)
-	return n.kind == number && err == nil && v >= 1
+// TextBlock returns the block that a text alone stands for on several wires.
+func TextBlock(s string) Node {
+	return Node{Kind: Object, List: []Node{{Kind: Text, Key: "type", Text: "text"}, {Kind: Text, Key: "text", Text: s}}}
 }
 
 // maxDepth bounds the nesting of what is parsed.
 const maxDepth = 1000
 
-// parser reads JSON as a strict server does: no lone surrogates, no bytes that are
+// Parser reads JSON as a strict server does: no lone surrogates, no bytes that are
 // no UTF-8, nothing behind the value. It keeps the first fault.
-type parser struct {
+type Parser struct {
 	s     string
 	pos   int
 	depth int
 	fault string
 	// open are the items of the arrays and objects that have not ended; done are
 	// those of the others, which their lists are parts of.
-	open, done []node
+	open, done []Node
 }
 
-// reset takes back every value that has been parsed, to use their memory again.
-func (p *parser) reset() {
+// Reset takes back every value that has been parsed, to use their memory again.
+func (p *Parser) Reset() {
 	clear(p.done)
 	clear(p.open[:cap(p.open)])
 	p.open, p.done = p.open[:0], p.done[:0]
 }
 
-// parse returns the value that s is; fault says why it is none. The values that
-// were parsed before stay until reset.
-func (p *parser) parse(s string) (n node, fault string) {
+// Parse returns the value that s is; fault says why it is none. The values that
+// were parsed before stay until Reset.
+func (p *Parser) Parse(s string) (n Node, fault string) {
 	if !utf8.ValidString(s) {
-		return node{}, "invalid utf-8 sequence"
+		return Node{}, "invalid utf-8 sequence"
 	}
 	p.s, p.pos, p.depth, p.fault = s, 0, 0, ""
 	n = p.value()
@@ -90,7 +106,7 @@ func (p *parser) parse(s string) (n node, fault string) {
 	return n, p.fault
 }
 
-func (p *parser) fail(what string) {
+func (p *Parser) fail(what string) {
 	if p.fault == "" {
 		p.fault = fmt.Sprintf("%s: line 1 column %d (char %d)", what, p.pos+1, p.pos)
 	}
@@ -98,7 +114,7 @@ func (p *parser) fail(what string) {
 }
 
 // peek returns the next byte that is no blank, 0 at the end.
-func (p *parser) peek() byte {
+func (p *Parser) peek() byte {
 	for ; p.pos < len(p.s); p.pos++ {
 		switch p.s[p.pos] {
 		case ' ', '\t', '\n', '\r':
@@ -109,32 +125,41 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-func (p *parser) value() node {
+func (p *Parser) value() Node {
 	if p.depth++; p.depth > maxDepth {
 		p.fail("nested too deep")
 	}
 	defer func() { p.depth-- }()
-	switch b := p.peek(); {
+	b := p.peek()
+	from := p.pos
+	n := p.bare(b)
+	n.Raw = p.s[from:p.pos]
+	return n
+}
+
+// bare returns the value that begins with b, without its Raw.
+func (p *Parser) bare(b byte) Node {
+	switch {
 	case b == '{':
 		return p.object()
 	case b == '[':
 		return p.array()
 	case b == '"':
-		return node{kind: text, text: p.string()}
+		return Node{Kind: Text, Text: p.string()}
 	case b == '-' || b >= '0' && b <= '9':
 		return p.number()
 	}
-	for _, n := range [...]node{{kind: null, text: "null"}, {kind: boolean, text: "true"}, {kind: boolean, text: "false"}} {
-		if strings.HasPrefix(p.s[p.pos:], n.text) {
-			p.pos += len(n.text)
+	for _, n := range [...]Node{{Kind: Null, Text: "null"}, {Kind: Boolean, Text: "true"}, {Kind: Boolean, Text: "false"}} {
+		if strings.HasPrefix(p.s[p.pos:], n.Text) {
+			p.pos += len(n.Text)
 			return n
 		}
 	}
 	p.fail("unexpected character")
-	return node{}
+	return Node{}
 }
 
-func (p *parser) object() node {
+func (p *Parser) object() Node {
 	from := len(p.open)
 	for p.items('}') {
 		if p.peek() != '"' {
@@ -148,23 +173,23 @@ func (p *parser) object() node {
 		}
 		p.pos++
 		n := p.value()
-		n.key = key
+		n.Key = key
 		p.open = append(p.open, n)
 	}
-	return node{kind: object, list: p.close(from)}
+	return Node{Kind: Object, List: p.close(from)}
 }
 
-func (p *parser) array() node {
+func (p *Parser) array() Node {
 	from := len(p.open)
 	for p.items(']') {
 		n := p.value()
 		p.open = append(p.open, n)
 	}
-	return node{kind: array, list: p.close(from)}
+	return Node{Kind: Array, List: p.close(from)}
 }
 
 // close returns the items of an array or object that has ended.
-func (p *parser) close(from int) []node {
+func (p *Parser) close(from int) []Node {
 	at := len(p.done)
 	p.done = append(p.done, p.open[from:]...)
 	p.open = p.open[:from]
@@ -173,7 +198,7 @@ func (p *parser) close(from int) []node {
 
 // items goes to the next item of an array or object and reports whether there is
 // one. The bracket that opens it is where the first call finds itself.
-func (p *parser) items(end byte) bool {
+func (p *Parser) items(end byte) bool {
 	b := p.peek()
 	p.pos++
 	switch {
@@ -199,7 +224,7 @@ func (p *parser) items(end byte) bool {
 	return false
 }
 
-func (p *parser) number() node {
+func (p *Parser) number() Node {
 	from := p.pos
 	p.skip("-", 1)
 	if p.skip("0", 1) == 0 {
@@ -212,18 +237,18 @@ func (p *parser) number() node {
 		p.skip("+-", 1)
 		p.digits()
 	}
-	return node{kind: number, text: p.s[from:p.pos]}
+	return Node{Kind: Number, Text: p.s[from:p.pos]}
 }
 
 // digits goes past digits, of which there has to be one.
-func (p *parser) digits() {
+func (p *Parser) digits() {
 	if p.skip("0123456789", len(p.s)) == 0 {
 		p.fail("a digit is missing")
 	}
 }
 
 // skip goes past at most so many of the bytes and returns how many there were.
-func (p *parser) skip(bytes string, most int) (n int) {
+func (p *Parser) skip(bytes string, most int) (n int) {
 	for n < most && p.pos < len(p.s) && strings.IndexByte(bytes, p.s[p.pos]) >= 0 {
 		p.pos++
 		n++
@@ -232,7 +257,7 @@ func (p *parser) skip(bytes string, most int) (n int) {
 }
 
 // string reads a string; without escapes it is a part of the text.
-func (p *parser) string() string {
+func (p *Parser) string() string {
 	p.pos++
 	from := p.pos
 	for ; p.pos < len(p.s); p.pos++ {
@@ -251,7 +276,7 @@ func (p *parser) string() string {
 	return ""
 }
 
-func (p *parser) unescape(from int) string {
+func (p *Parser) unescape(from int) string {
 	out := []byte(p.s[from:p.pos])
 	for p.pos < len(p.s) {
 		b := p.s[p.pos]
@@ -272,7 +297,7 @@ func (p *parser) unescape(from int) string {
 	return ""
 }
 
-func (p *parser) escape(out []byte) []byte {
+func (p *Parser) escape(out []byte) []byte {
 	if p.pos == len(p.s) {
 		return out
 	}
@@ -299,7 +324,7 @@ func (p *parser) escape(out []byte) []byte {
 	return utf8.AppendRune(out, r)
 }
 
-func (p *parser) hex() rune {
+func (p *Parser) hex() rune {
 	if len(p.s)-p.pos < 4 {
 		p.fail("an escape is cut off")
 		return 0
@@ -311,4 +336,32 @@ func (p *parser) hex() rune {
 	}
 	p.pos += 4
 	return rune(v)
+}
+
+// Without returns the JSON of n without the members of this name, at any depth, and without
+// blanks between its parts. Everything else is as it was sent.
+func (n Node) Without(name string) string {
+	var sb strings.Builder
+	n.without(&sb, name)
+	return sb.String()
+}
+
+func (n Node) without(sb *strings.Builder, name string) {
+	if n.Kind != Object && n.Kind != Array {
+		sb.WriteString(n.Raw)
+		return
+	}
+	sb.WriteByte(n.Raw[0])
+	for i := range n.List {
+		m := &n.List[i]
+		if n.Kind == Object {
+			if m.Key == name {
+				continue
+			}
+			sb.WriteString(strconv.Quote(m.Key) + ":")
+		}
+		m.without(sb, name)
+		sb.WriteByte(',')
+	}
+	sb.WriteByte(n.Raw[len(n.Raw)-1])
 }

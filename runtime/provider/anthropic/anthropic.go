@@ -1,0 +1,195 @@
+package anthropic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go/v2"
+	"github.com/anthropics/anthropic-sdk-go/v2/option"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
+	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
+)
+
+// DefaultBaseURL is the default of Options.BaseURL.
+const DefaultBaseURL = "https://api.anthropic.com"
+
+// vendor is the name of the wire in metadata and errors, and of the vendor in the catalog.
+const vendor = "anthropic"
+
+// Options of a Provider; nil is all zero values.
+type Options struct {
+	// BaseURL is the address up to "/v1/messages"; "" is DefaultBaseURL.
+	BaseURL string
+	// APIKey is sent as a bearer token; "" sends none, which only other servers accept.
+	APIKey string
+	// Model answers requests that name none.
+	Model string
+	// ContextWindow is that of the models, in tokens; 0 is what the catalog says.
+	ContextWindow int
+	// Catalog has the rules of the models; nil is catalog.Default().
+	Catalog *catalog.Catalog
+	// Network has the client, further headers, times and limits.
+	provider.Network
+
+	// err is what FromEnv could not read.
+	err error
+}
+
+// The variables of FromEnv.
+const (
+	keyName       = "ANTHROPIC_API_KEY"
+	urlName       = "ANTHROPIC_BASE_URL"
+	firstByteName = "ANTHROPIC_FIRST_BYTE_TIMEOUT"
+	idleName      = "ANTHROPIC_IDLE_TIMEOUT"
+	windowName    = "ANTHROPIC_CONTEXT_WINDOW"
+)
+
+// FromEnv returns options with APIKey from ANTHROPIC_API_KEY, BaseURL from ANTHROPIC_BASE_URL,
+// FirstByteTimeout and IdleTimeout, such as 90s, from ANTHROPIC_FIRST_BYTE_TIMEOUT and
+// ANTHROPIC_IDLE_TIMEOUT, and ContextWindow from ANTHROPIC_CONTEXT_WINDOW. Pass os.Getenv as
+// getenv. The provider's Err tells what cannot be read.
+func FromEnv(getenv func(string) string) *Options {
+	o := &Options{APIKey: strings.TrimSpace(getenv(keyName)), BaseURL: strings.TrimSpace(getenv(urlName))}
+	var first, idle, window error
+	o.FirstByteTimeout, first = durationIn(getenv, firstByteName)
+	o.IdleTimeout, idle = durationIn(getenv, idleName)
+	if text := strings.TrimSpace(getenv(windowName)); text != "" {
+		var err error
+		if o.ContextWindow, err = strconv.Atoi(text); err != nil || o.ContextWindow <= 0 {
+			window = fmt.Errorf("anthropic: %s is %q; write a number of tokens such as 200000", windowName, text)
+		}
+	}
+	o.err = errors.Join(first, idle, window)
+	return o
+}
+
+// durationIn returns the duration in a variable; 0 if it is not set.
+func durationIn(getenv func(string) string, name string) (time.Duration, error) {
+	text := strings.TrimSpace(getenv(name))
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d == 0 {
+		return 0, fmt.Errorf("anthropic: %s is %q; write a duration such as 90s, or -1s for no limit", name, text)
+	}
+	return d, nil
+}
+
+// Provider asks one server. It implements provider.Provider, is immutable and safe for
+// concurrent use. Its text form never shows the key.
+type Provider struct {
+	o      Options
+	s      *wire.Server
+	client sdk.Client
+	// betas are the features that the options ask for in the header anthropic-beta.
+	betas []string
+	err   error
+}
+
+var (
+	_ provider.Provider  = (*Provider)(nil)
+	_ provider.Formatter = (*Provider)(nil)
+	_ provider.Windowed  = (*Provider)(nil)
+)
+
+// New returns a provider; o is copied. If the options are wrong, every stream ends with the
+// error that Err returns.
+func New(o *Options) *Provider {
+	p := &Provider{}
+	if o != nil {
+		p.o = *o
+	}
+	// Bases of OpenAI's wire end in /v1; one is meant the same way here.
+	p.o.BaseURL = strings.TrimSuffix(strings.TrimRight(cmp.Or(p.o.BaseURL, DefaultBaseURL), "/"), "/v1")
+	if p.o.Catalog == nil {
+		p.o.Catalog = catalog.Default()
+	}
+	p.takeBetas()
+	var wrong error
+	p.s, wrong = wire.NewServer(wire.Config{
+		Vendor: vendor, Env: "ANTHROPIC", BaseURL: p.o.BaseURL, Key: p.o.APIKey, Network: p.o.Network, Last: "message_stop",
+	})
+	if err := errors.Join(p.o.err, wrong, p.checkKey()); err != nil {
+		p.err = &provider.Error{Class: message.FailureRequest, Err: err}
+		return p
+	}
+	options := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(), option.WithMaxRetries(0),
+		option.WithBaseURL(p.o.BaseURL), option.WithHTTPClient(p.s.Client()), option.WithHeader("User-Agent", "grapnel"),
+	}
+	if p.o.APIKey != "" {
+		options = append(options, option.WithAPIKey(p.o.APIKey))
+	}
+	p.client = sdk.NewClient(options...)
+	return p
+}
+
+// takeBetas moves the header anthropic-beta out of the options: a request may add to it.
+func (p *Provider) takeBetas() {
+	p.o.Header = p.o.Header.Clone()
+	for name, values := range p.o.Header {
+		if http.CanonicalHeaderKey(name) == betaHeader {
+			p.betas = append(p.betas, values...)
+			delete(p.o.Header, name)
+		}
+	}
+}
+
+// checkKey refuses to ask Anthropic without a key.
+func (p *Provider) checkKey() error {
+	if p.o.APIKey == "" && p.s.Hostname() == "api.anthropic.com" && p.o.Header.Get("Authorization") == "" && p.o.Header.Get("X-Api-Key") == "" {
+		return p.s.Wrong("no API key for %s; set %s, or %s to a server that needs none", p.s.Host(), keyName, urlName)
+	}
+	return nil
+}
+
+// Err returns the error of wrong options (provider.ErrOptions), or nil. A program checks it
+// at its start; later, streams return the same error.
+func (p *Provider) Err() error { return p.err }
+
+// String names the server.
+func (p *Provider) String() string { return p.s.String() }
+
+// GoString is String: the %#v of a struct would show the key.
+func (p *Provider) GoString() string { return p.String() }
+
+// Format writes String for every verb.
+func (p *Provider) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(p.String())) }
+
+// HasFormat implements [provider.Formatter].
+func (p *Provider) HasFormat(model string) bool {
+	return p.o.Catalog.Family(vendor, cmp.Or(model, p.o.Model)).Has(catalog.Structured)
+}
+
+// ContextWindow implements [provider.Windowed].
+func (p *Provider) ContextWindow(model string) int {
+	if p.o.ContextWindow > 0 {
+		return p.o.ContextWindow
+	}
+	known, _ := p.o.Catalog.Model(vendor, cmp.Or(model, p.o.Model))
+	return known.Window
+}
+
+// Stream asks the model. Settings that the model refuses are an error of class
+// FailureRequest before the request. The other errors of the stream are
+// *provider.ServerError, provider.ErrNoFinish, provider.ErrProtocol, provider.ErrTimeout,
+// that of ctx, or errors of the network; provider.Classify knows the class of each. It makes
+// one request and never retries.
+func (p *Provider) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
+		a := answer{p: p, yield: yield}
+		if err := a.run(ctx, req); err != nil && !a.left {
+			yield(message.Chunk{}, err)
+		}
+	}
+}

@@ -76,37 +76,26 @@ type target struct {
 // vendors are all vendors that the program knows, in the order in which people see them.
 func vendors() []*vendor {
 	return []*vendor{
-		{name: "openai", title: "OpenAI", env: "OPENAI", url: openai.DefaultBaseURL, open: chat},
-		{name: "openrouter", title: "OpenRouter", env: "OPENROUTER", url: "https://openrouter.ai/api/v1", open: chat},
-		{name: "azure", title: "Azure OpenAI", env: "AZURE_OPENAI", open: azure},
-		{name: "ollama", title: "Ollama", env: "OLLAMA", url: "http://127.0.0.1:11434/v1", keyless: true, port: 11434, open: chat},
-		{name: "llamacpp", title: "llama.cpp", env: "LLAMACPP", url: "http://127.0.0.1:8080/v1", keyless: true, port: 8080, open: chat},
-		{name: "lmstudio", title: "LM Studio", env: "LMSTUDIO", url: "http://127.0.0.1:1234/v1", keyless: true, port: 1234, open: chat},
-		{name: "vllm", title: "vLLM", env: "VLLM", url: "http://127.0.0.1:8000/v1", keyless: true, port: 8000, open: chat},
+		compatible("openai", "OpenAI"),
+		compatible("openrouter", "OpenRouter"),
+		compatible("azure", "Azure OpenAI"),
+		compatible("ollama", "Ollama"),
+		compatible("llamacpp", "llama.cpp"),
+		compatible("lmstudio", "LM Studio"),
+		compatible("vllm", "vLLM"),
 	}
 }
 
-// chat opens a server that speaks OpenAI's wires.
-func chat(t target) (provider.Provider, error) { return compatible(t, t.key) }
-
-// azure is chat for a server that takes the key in a header of its own.
-func azure(t target) (provider.Provider, error) {
-	header := t.network.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	if t.key != "" {
-		header.Set("Api-Key", t.key)
-	}
-	t.network.Header = header
-	return compatible(t, "")
-}
-
-func compatible(t target, key string) (provider.Provider, error) {
-	p := openai.New(&openai.Options{
-		BaseURL: t.url, APIKey: key, ContextWindow: t.contextWindow, Network: t.network,
-	})
-	return p, p.Err()
+// compatible is the row of a vendor whose server speaks OpenAI's wires: its preset.
+func compatible(name, title string) *vendor {
+	of, _ := openai.PresetOf(name)
+	return &vendor{name: name, title: title, env: of.Env, url: of.BaseURL, keyless: !of.NeedsKey, port: of.Port,
+		open: func(t target) (provider.Provider, error) {
+			p := openai.New(&openai.Options{
+				Vendor: name, BaseURL: t.url, APIKey: t.key, ContextWindow: t.contextWindow, Network: t.network,
+			})
+			return p, p.Err()
+		}}
 }
 
 // keyNames are the variables that can have the vendor's key.

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/internal/test/wires"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/gemini"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 	"github.com/grapnel-go/grapnel/runtime/provider/providertest"
 )
@@ -37,12 +38,19 @@ const (
 func dialects() []dialect {
 	return []dialect{
 		{"chat", wires.Chat(openChat), `"arguments":"`, `"finish_reason":"`, checkChat},
+		{"gemini", wires.Gemini(openGemini), `"args":{"path":"`, `"finishReason":"`, strictwire.Gemini().Check},
 	}
 }
 
 func openChat(s providertest.Server) provider.Provider {
 	return openai.New(&openai.Options{
 		BaseURL: s.URL + "/v1", Network: provider.Network{Client: s.Client(), FirstByteTimeout: headTime, IdleTimeout: idleTime},
+	})
+}
+
+func openGemini(s providertest.Server) provider.Provider {
+	return gemini.New(&gemini.Options{
+		BaseURL: s.URL, Network: provider.Network{Client: s.Client(), FirstByteTimeout: headTime, IdleTimeout: idleTime},
 	})
 }
 

@@ -15,3 +15,10 @@ func TestConformanceOfChat(t *testing.T) {
 		return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: s.Key, Network: provider.Network{Client: s.Client()}})
 	}))
 }
+
+func TestConformanceOfResponses(t *testing.T) {
+	t.Parallel()
+	providertest.Run(t, testwires.Responses(func(s providertest.Server) provider.Provider {
+		return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: s.Key, Wire: openai.WireResponses, Network: provider.Network{Client: s.Client()}})
+	}))
+}

@@ -43,7 +43,7 @@ func dialects() []dialect {
 		{"chat", wires.Chat(openAI(openai.WireChat)), `"arguments":"`, `"finish_reason":"`, false, strictwire.Chat().Check},
 		{"responses", wires.Responses(openAI(openai.WireResponses)), "response.function_call_arguments.delta", "event: response.completed", false, strictwire.Responses().Check},
 		{"messages", wires.Messages(claude), `"partial_json":"`, "event: message_delta", false, strictwire.Messages().Check},
-		{"gemini", wires.Gemini(google), `"args":`, `"finishReason":"`, true, strictwire.Gemini().Check},
+		{"gemini", wires.Gemini(google), `"args":{`, `"finishReason":"`, true, strictwire.Gemini().Check},
 	}
 }
 

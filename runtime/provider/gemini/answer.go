@@ -35,14 +35,42 @@ type answer struct {
 	chunk  chunk
 	// open is the kind of the newest chunk, if further text would continue its block.
 	open  message.ChunkKind
-	calls int
-	ids   wire.IDs
+	calls calls
 	// finish is why the answer ended; "" if more follows. token continues it.
 	finish message.FinishReason
 	token  string
 	// usage is the server's; counted: it has come.
 	usage   message.Usage
 	counted bool
+}
+
+// calls are the tool calls of an answer.
+type calls struct {
+	ids wire.IDs
+	// all are the calls, each as its name and arguments. byID has the places of the ids that
+	// the server gave.
+	all  []string
+	byID map[string]int
+}
+
+// repeats reports whether the call has come before with the same id.
+func (s *calls) repeats(id, said string) bool {
+	at, ok := s.byID[id]
+	return ok && s.all[at] == said
+}
+
+// add adds a call of the request with so many messages. It returns the id to pass on; own
+// reports whether it is the server's.
+func (s *calls) add(id, said string, messages int) (passed string, own bool) {
+	passed = s.ids.Unique(id, messages, len(s.all))
+	if own = passed == id; own {
+		if s.byID == nil {
+			s.byID = map[string]int{}
+		}
+		s.byID[id] = len(s.all)
+	}
+	s.all = append(s.all, said)
+	return passed, own
 }
 
 func (a *answer) run(ctx context.Context, req message.ModelRequest) error {
@@ -235,7 +263,8 @@ func (a *answer) media(p *part, m *media) {
 	}
 }
 
-// call passes a call on. The wire has it in one piece.
+// call passes a call on. The wire has it in one piece. The same call with the same id is a
+// repeated event: it must not run twice.
 func (a *answer) call(p *part, data []byte) error {
 	c := p.Call
 	switch {
@@ -243,19 +272,21 @@ func (a *answer) call(p *part, data []byte) error {
 		return a.p.s.Broken("a tool call has no name, or a name or an id without end", data)
 	case c.More || c.Pieces != nil:
 		return a.p.s.Broken("a tool call comes in pieces, which were not asked for", data)
-	case a.calls == wire.MaxCalls:
+	case len(a.calls.all) == wire.MaxCalls:
 		return a.p.s.Broken("there are too many tool calls", nil)
 	}
 	args := strings.ToValidUTF8(string(c.Args), "\uFFFD")
 	if c.Args == nil || c.Args.Kind() == jsontext.KindNull {
 		args = "{}"
 	}
+	at, said := len(a.calls.all), string(c.Name)+" "+args
+	if a.calls.repeats(string(c.ID), said) {
+		return nil
+	}
 	a.closeBlock(message.ChunkCallStart)
-	at := a.calls
-	a.calls++
 	own := meta{Model: a.model, Signature: string(p.Signature)}
-	id := a.ids.Unique(string(c.ID), a.messages, at)
-	if id == string(c.ID) {
+	id, given := a.calls.add(string(c.ID), said, a.messages)
+	if given {
 		own.ID = id
 	}
 	a.sent += len(c.Name)
@@ -287,7 +318,7 @@ func (a *answer) end() {
 	} else if a.open == message.ChunkReasoning {
 		a.closeBlock(message.ChunkFinish)
 	}
-	if a.calls > 0 && (finish == message.FinishStop || finish == message.FinishOther) {
+	if len(a.calls.all) > 0 && (finish == message.FinishStop || finish == message.FinishOther) {
 		finish = message.FinishTools
 	}
 	if !a.counted {

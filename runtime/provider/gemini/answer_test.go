@@ -56,6 +56,8 @@ func TestAnswers(t *testing.T) {
 				call("i1", "read", `{"n":12345678901234567890}`, own(`"model":"`+modern+`","id":"i1","signature":"S"`)),
 				call("i2", "read", `{ }`, own(`"model":"`+modern+`","id":"i2"`)), call("call_1_2", "list", `{}`, ""), call("call_1_3", "read", `{"b":null}`, "")),
 				Finish: message.FinishTools, Usage: counted}},
+		{"a repeated event", strings.Repeat(parts(`{"functionCall":{"id":"i1","name":"read","args":{"a":1}},"thoughtSignature":"S"}`), 2) + finished("STOP"),
+			message.ModelReply{Content: message.ListOf(call("i1", "read", `{"a":1}`, own(`"model":"`+modern+`","id":"i1","signature":"S"`))), Finish: message.FinishTools, Usage: counted}},
 		{"a call behind a text, of a reason nobody knows", parts(`{"text":"I look."},{"functionCall":{"name":"read","args":null}}`) + finished("SOMETHING_NEW"),
 			message.ModelReply{Content: message.ListOf(text("I look."), call("call_1_0", "read", `{}`, "")), Finish: message.FinishTools, Usage: counted}},
 		{"media", parts(`{"inlineData":{"mimeType":"image/png","data":"DRAFT"},"thought":true},{"inlineData":{"mimeType":"image/png","data":"iVBO"},"thoughtSignature":"S"},`+

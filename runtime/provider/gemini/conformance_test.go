@@ -3,7 +3,7 @@ package gemini_test
 import (
 	"testing"
 
-	"github.com/grapnel-go/grapnel/internal/test/wires"
+	testwires "github.com/grapnel-go/grapnel/internal/test/wires"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/gemini"
 	"github.com/grapnel-go/grapnel/runtime/provider/providertest"
@@ -11,7 +11,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	providertest.Run(t, wires.Gemini(func(s providertest.Server) provider.Provider {
+	providertest.Run(t, testwires.Gemini(func(s providertest.Server) provider.Provider {
 		return gemini.New(&gemini.Options{BaseURL: s.URL, APIKey: s.Key, Network: provider.Network{Client: s.Client()}})
 	}))
 }

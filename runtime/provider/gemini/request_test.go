@@ -160,8 +160,8 @@ func TestSettings(t *testing.T) {
 		{"everything", message.Model{Name: plain, MaxTokens: 100, Temperature: message.Some(0.0), TopP: message.Some(0.95), Seed: message.Some[int64](-7),
 			Stop: message.ListOf("END", "<|x|>"), Tier: "flex", Format: message.ResponseFormat{Schema: `{"type":"array"}`},
 			Extra: `{"safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"OFF"}],"generationConfig":{"topK":4,"responseModalities":["TEXT"]},"cachedContent":"cachedContents/1"}`}, nil,
-			`,"generationConfig":{"maxOutputTokens":100,"temperature":0,"topP":0.95,"seed":-7,"stopSequences":["END","<|x|>"],"responseMimeType":"application/json","responseJsonSchema":{"type":"array"},"topK":4,"responseModalities":["TEXT"]}` +
-				`,"serviceTier":"flex","safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"OFF"}],"cachedContent":"cachedContents/1"`},
+			`,"generationConfig":{"maxOutputTokens":100,"temperature":0,"topP":0.95,"seed":-7,"stopSequences":["END","<|x|>"],"responseMimeType":"application/json","responseJsonSchema":{"type":"array"},"responseModalities":["TEXT"],"topK":4}` +
+				`,"serviceTier":"flex","cachedContent":"cachedContents/1","safetySettings":[{"category":"HARM_CATEGORY_HARASSMENT","threshold":"OFF"}]`},
 		{"extra alone", message.Model{Name: plain, Extra: `{"generationConfig":{"topK":4}}`}, nil, `,"generationConfig":{"topK":4}`},
 		{"extra of nothing", message.Model{Name: plain, Extra: ` {"generationConfig":{}} `}, nil, ``},
 		{"a budget", model(older, func(m *message.Model) { m.Reasoning.Budget = 2000 }), nil, `,"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":2000}}`},
@@ -202,7 +202,7 @@ func TestToolsAndSystem(t *testing.T) {
 	none := `{"type":"object","properties":{}}`
 	assert.Equal(t, `{"systemInstruction":{"parts":[{"text":"Be \"brief\"."}]},"tools":[{"functionDeclarations":[`+
 		`{"name":"a","parametersJsonSchema":`+schema+`},`+
-		`{"name":"b","parametersJsonSchema":{"type":"object","properties":{"a":{"const":1}},"oneOf":[{"required":["a"]}]}},`+
+		`{"name":"b","parametersJsonSchema":{"type":"object","oneOf":[{"required":["a"]}],"properties":{"a":{"const":1}}}},`+
 		`{"name":"c","parametersJsonSchema":`+none+`},{"name":"d","parametersJsonSchema":`+none+`},{"name":"e","parametersJsonSchema":`+none+`},{"name":"f","parametersJsonSchema":`+none+`}]}],`+
 		`"contents":[{"role":"user","parts":[{"text":"x"}]}]}`, body)
 	described := message.NewToolSet([]message.Tool{{Name: "read", Description: "Reads <a> file.", Input: schema}})

@@ -58,8 +58,9 @@ func (e *encoder) audioFormat(b *message.Block) string {
 	}
 }
 
-// leftOut returns the text in the place of media that the wire does not take. In the user's
-// newest message that is an error: nobody would know otherwise.
+// leftOut returns the text in the place of media that the wire does not take. From the
+// person's newest message on that is an error: nobody would know otherwise. In older ones it
+// is not, or a conversation could never go on with this model.
 func (e *encoder) leftOut(b *message.Block) string {
 	if e.newest && e.err == nil {
 		e.err = e.p.s.Refuse("the %s in the message (%s) cannot be sent to this model over the %s wire; "+

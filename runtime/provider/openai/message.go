@@ -25,7 +25,7 @@ func (e *encoder) messages(req *message.ModelRequest) {
 	}
 	newest := newestInput(req.Messages)
 	for i, m := range req.Messages.All() {
-		e.newest = i == newest
+		e.newest = i >= newest && m.Role != message.RoleAssistant
 		switch m.Role {
 		case message.RoleTool:
 			begin("tool")

@@ -33,9 +33,9 @@ func Presets() []Preset {
 	return []Preset{
 		{Name: "openai", BaseURL: DefaultBaseURL, Env: "OPENAI", KeyName: "OPENAI_API_KEY", NeedsKey: true},
 		{Name: "azure", Env: "AZURE_OPENAI", KeyName: "AZURE_OPENAI_API_KEY", NeedsKey: true, KeyHeader: "Api-Key", MaxTokensKey: "max_completion_tokens"},
-		{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Env: "LLAMACPP", KeyName: "LLAMA_API_KEY", Wire: WireChat,
+		{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Env: "LLAMACPP", KeyName: "LLAMACPP_API_KEY", Wire: WireChat,
 			MaxTokensKey: "max_tokens", ReasoningKey: "reasoning_content", Port: 8080},
-		{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Env: "LMSTUDIO", KeyName: "LM_API_TOKEN", Wire: WireChat, MaxTokensKey: "max_tokens", Port: 1234},
+		{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Env: "LMSTUDIO", KeyName: "LMSTUDIO_API_KEY", Wire: WireChat, MaxTokensKey: "max_tokens", Port: 1234},
 		{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", Env: "OLLAMA", KeyName: "OLLAMA_API_KEY", Wire: WireChat,
 			MaxTokensKey: "max_tokens", ReasoningKey: "reasoning", Port: 11434},
 		{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", Env: "OPENROUTER", KeyName: "OPENROUTER_API_KEY", NeedsKey: true, Wire: WireChat,

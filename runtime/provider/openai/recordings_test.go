@@ -15,3 +15,10 @@ func TestRecordings(t *testing.T) {
 		return openai.New(&openai.Options{BaseURL: base + "/v1", APIKey: canary, Model: "m", Network: provider.Network{Client: client}})
 	})
 }
+
+func TestRecordingsOfResponses(t *testing.T) {
+	t.Parallel()
+	recordings.Check(t, recordings.Responses, func(base string, client *http.Client) provider.Provider {
+		return openai.New(&openai.Options{BaseURL: base + "/v1", APIKey: canary, Model: "m", Wire: openai.WireResponses, Network: provider.Network{Client: client}})
+	})
+}

@@ -19,7 +19,7 @@ type encoder struct {
 	buf []byte
 	// responses: the wire is Responses, else chat. strict: the server is the vendor's own.
 	responses, strict bool
-	// newest: the message is the user's and not answered yet.
+	// newest: the message is the person's newest one, or a result behind it.
 	newest bool
 	// media counts the bytes of media.
 	media int

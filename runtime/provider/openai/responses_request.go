@@ -133,7 +133,7 @@ func encodeFunctions(tools message.List[message.Tool]) string {
 func (e *encoder) items(req *message.ModelRequest, model string) {
 	newest := newestInput(req.Messages)
 	for i, m := range req.Messages.All() {
-		e.newest = i == newest
+		e.newest = i >= newest && m.Role != message.RoleAssistant
 		switch m.Role {
 		case message.RoleTool:
 			e.output(m)

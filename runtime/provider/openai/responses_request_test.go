@@ -167,17 +167,18 @@ func TestMedia(t *testing.T) {
 		messages        []message.Message
 		chat, responses string
 	}{
-		"an image":         {[]message.Message{user(image)}, `{"type":"text","text":"see"},` + chatImage, `{"type":"input_text","text":"see"},` + respImage},
-		"an image's link":  {[]message.Message{user(link)}, `{"url":"https://a.test/b.png"}`, `"image_url":"https://a.test/b.png"`},
-		"a PDF":            {[]message.Message{user(pdf)}, chatPDF, respPDF},
-		"a PDF's link":     {[]message.Message{user(pdfLink)}, `"content":"seehttps://a.test/b.pdf"`, `{"type":"input_file","file_url":"https://a.test/b.pdf"}`},
-		"of a result":      {[]message.Message{calling, result(message.TextBlock("it"), image, pdf)}, `{"role":"tool","content":"it","tool_call_id":"1"},{"role":"user","content":[{"type":"text","text":"An image of the result of 1:"},` + chatImage + `,{"type":"text","text":"A document of the result of 1:"},` + chatPDF + `]}`, `"output":[{"type":"input_text","text":"it"},` + respImage + `,` + respPDF + `]`},
-		"alone in one":     {[]message.Message{calling, result(pdf)}, `"content":"[the document follows]"`, `"output":[` + respPDF + `]`},
-		"of the assistant": {[]message.Message{user(), said(message.TextBlock("made"), image)}, `{"role":"assistant","content":"made"},{"role":"user","content":[{"type":"text","text":"An image of the assistant:"},` + chatImage + `]}`, `{"role":"user","content":[{"type":"input_text","text":"An image of the assistant:"},` + respImage + `]}`},
-		"and it calls":     {[]message.Message{user(), said(image, call("1", "read", "{}")), result(message.TextBlock("it"))}, `"tool_call_id":"1"},{"role":"user","content":[{"type":"text","text":"An image of the assistant:"}`, `"output":"it"},{"role":"user","content":[{"type":"input_text","text":"An image of the assistant:"}`},
-		"sound":            {[]message.Message{user(sound), said(message.TextBlock("ok")), user()}, `{"type":"input_audio","input_audio":{"data":"SUQz","format":"mp3"}}`, "[a recording was left out here"},
-		"sound of a tool":  {[]message.Message{calling, result(sound)}, `A recording of the result of 1:`, `"output":"[a recording was left out here, because this model does not take it]"`},
-		"odd sound":        {[]message.Message{user(odd)}, `"format":"ogg"`, ""},
+		"an image":                {[]message.Message{user(image)}, `{"type":"text","text":"see"},` + chatImage, `{"type":"input_text","text":"see"},` + respImage},
+		"an image's link":         {[]message.Message{user(link)}, `{"url":"https://a.test/b.png"}`, `"image_url":"https://a.test/b.png"`},
+		"a PDF":                   {[]message.Message{user(pdf)}, chatPDF, respPDF},
+		"a PDF's link":            {[]message.Message{user(pdfLink)}, `"content":"seehttps://a.test/b.pdf"`, `{"type":"input_file","file_url":"https://a.test/b.pdf"}`},
+		"of a result":             {[]message.Message{calling, result(message.TextBlock("it"), image, pdf)}, `{"role":"tool","content":"it","tool_call_id":"1"},{"role":"user","content":[{"type":"text","text":"An image of the result of 1:"},` + chatImage + `,{"type":"text","text":"A document of the result of 1:"},` + chatPDF + `]}`, `"output":[{"type":"input_text","text":"it"},` + respImage + `,` + respPDF + `]`},
+		"alone in one":            {[]message.Message{calling, result(pdf)}, `"content":"[the document follows]"`, `"output":[` + respPDF + `]`},
+		"of the assistant":        {[]message.Message{user(), said(message.TextBlock("made"), image)}, `{"role":"assistant","content":"made"},{"role":"user","content":[{"type":"text","text":"An image of the assistant:"},` + chatImage + `]}`, `{"role":"user","content":[{"type":"input_text","text":"An image of the assistant:"},` + respImage + `]}`},
+		"and it calls":            {[]message.Message{user(), said(image, call("1", "read", "{}")), result(message.TextBlock("it"))}, `"tool_call_id":"1"},{"role":"user","content":[{"type":"text","text":"An image of the assistant:"}`, `"output":"it"},{"role":"user","content":[{"type":"input_text","text":"An image of the assistant:"}`},
+		"sound":                   {[]message.Message{user(sound), said(message.TextBlock("ok")), user()}, `{"type":"input_audio","input_audio":{"data":"SUQz","format":"mp3"}}`, "[a recording was left out here"},
+		"sound of a tool":         {[]message.Message{calling, result(sound)}, `A recording of the result of 1:`, ""},
+		"sound of a tool, before": {[]message.Message{calling, result(sound), user()}, `A recording of the result of 1:`, `"output":"[a recording was left out here, because this model does not take it]"`},
+		"odd sound":               {[]message.Message{user(odd)}, `"format":"ogg"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,6 +190,9 @@ func TestMedia(t *testing.T) {
 			}
 		})
 	}
+	req := hello()
+	req.Messages = message.MessagesOf(user(), calling, result(sound))
+	require.ErrorContains(t, refused(t, req, responses()), "the recording in the message (audio/mpeg) cannot be sent")
 	for _, o := range []*openai.Options{responses(), {BaseURL: "https://api.openai.com/v1"}} {
 		req := hello()
 		req.Model.Name = "gpt-4o"

@@ -102,7 +102,11 @@ func (a *App) CheckModel(cfg *hook.AgentConfig) error {
 	byDefault := i >= 0 && inFile == "" && cfg.Model.Name != "" && cfg.Model.Name == a.resolved(a.conf.Model.Name)
 	named := i >= 0 && !byDefault && a.resolved(inFile) != cfg.Model.Name
 	for key, model := range modelsOf(cfg) {
-		err := a.models.Check(model)
+		settings := message.Model{Name: model}
+		if key == "model" {
+			settings = cfg.Model
+		}
+		err := a.models.CheckSettings(settings)
 		switch {
 		case err != nil && key == "model" && byDefault:
 			return located(a.conf.Problem(key, err.Error(), ""), err)

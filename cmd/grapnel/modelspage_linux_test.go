@@ -84,6 +84,29 @@ func TestModelsPageCommands(t *testing.T) {
 	}
 }
 
+// TestModelsPageFiles: what the page shows of files is taken by the program.
+func TestModelsPageFiles(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"yaml": "config.yaml", "json": "models.json"}
+	taken := map[string]int{}
+	for _, b := range blocks(page(t, modelsPage)) {
+		name, ok := files[b.language]
+		if !ok {
+			continue
+		}
+		env, dir := consoleEnv(t)
+		own := filepath.Join(filepath.Dir(dir), ".grapnel")
+		require.NoError(t, os.Mkdir(own, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(own, name), []byte(b.body), 0o600))
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", "grapnel models --all")
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		assert.NoError(t, err, "%s\n%s", b.body, out)
+		taken[name]++
+	}
+	assert.Equal(t, map[string]int{"config.yaml": 5, "models.json": 1}, taken)
+}
+
 // keyless is an environment without what a vendor is told by.
 func keyless(env []string) (out []string) {
 	for _, v := range env {

@@ -172,7 +172,7 @@ func consoleEnv(t *testing.T) (env []string, dir string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, []byte(data), 0o700))
 	}
-	env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "GRAPNEL_HOME=" + filepath.Join(home, "state"), "TERM=dumb"}
+	env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "GRAPNEL_HOME=" + filepath.Join(home, "state"), "TERM=dumb", "TZ=UTC"}
 	return append(env, serveVendors(t).env...), filepath.Join(home, "project")
 }
 

@@ -71,10 +71,11 @@ func TestREADMEQuotes(t *testing.T) {
 	assert.Equal(t, 5+10, quotes)
 }
 
-// TestREADMELinks: every file and every heading that the pages point at is there.
-func TestREADMELinks(t *testing.T) {
+// TestDocsLinks: every file and every heading that the pages for operators and embedders point
+// at is there.
+func TestDocsLinks(t *testing.T) {
 	t.Parallel()
-	for _, name := range append(slices.Clone(pages), modelsPage) {
+	for _, name := range append(slices.Clone(pages), modelsPage, "docs/files.md", "docs/chat.md", "docs/fallback.md", "docs/compact.md", "docs/providers.md") {
 		for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(page(t, name), -1) {
 			path, heading, _ := strings.Cut(m[1], "#")
 			file := filepath.Join(filepath.Dir(name), path)

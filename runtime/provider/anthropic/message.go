@@ -247,21 +247,43 @@ func (e *encoder) plain(b message.Block) string {
 	return b.Text
 }
 
-// assistant writes an answer.
+// assistant writes an answer. Nothing but calls may stand behind a call: texts that another
+// vendor's model said there stand before the calls.
 func (e *encoder) assistant(m message.Message) {
 	e.asked = false
-	for _, b := range m.Content.All() {
-		switch b.Kind {
-		case message.BlockReasoning:
+	called := false
+	for i, b := range m.Content.All() {
+		switch {
+		case b.Kind == message.BlockReasoning:
 			e.reasoning(b)
-		case message.BlockToolCall:
+		case b.Kind != message.BlockToolCall && !called:
+			e.spoken(b)
+		case b.Kind == message.BlockToolCall:
+			if !called {
+				called = true
+				e.behind(m.Content.From(i + 1))
+			}
 			e.call(b)
-		case message.BlockText:
-			e.said(b)
-		default:
-			e.text(message.RoleAssistant, e.plain(b)) // an answer has no media
 		}
 	}
+}
+
+// behind writes what is neither a call nor reasoning.
+func (e *encoder) behind(content message.List[message.Block]) {
+	for _, b := range content.All() {
+		if b.Kind != message.BlockReasoning && b.Kind != message.BlockToolCall {
+			e.spoken(b)
+		}
+	}
+}
+
+// spoken writes a text of an answer, or what stands for its media: an answer has none.
+func (e *encoder) spoken(b message.Block) {
+	if b.Kind == message.BlockText {
+		e.said(b)
+		return
+	}
+	e.text(message.RoleAssistant, e.plain(b))
 }
 
 // said writes a text of an answer with its citations.

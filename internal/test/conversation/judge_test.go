@@ -29,6 +29,7 @@ type judge struct {
 	// at is the turn of the newest request; broken: its answer ends with an error.
 	at     int
 	broken bool
+	usage  message.Usage // of the newest turn
 }
 
 // request is what a request says, whatever its wire.
@@ -37,6 +38,8 @@ type request struct {
 	summary  bool
 	words    []string
 	failures int
+	// images and documents count those of users and tools.
+	images, documents int
 	// results: the model gets results of calls of this turn.
 	results bool
 }
@@ -85,6 +88,13 @@ func (j *judge) asked(req message.ModelRequest) {
 		for _, b := range append(m.Content.Slice(), m.Result.Content.Slice()...) {
 			if b.Kind != message.BlockReasoning {
 				group = append(group, words.FindAllString(b.Text+string(b.JSON), -1)...)
+			}
+			switch {
+			case m.Role == message.RoleAssistant: // not every wire takes what a model made
+			case b.Kind == message.BlockImage:
+				j.request.images++
+			case b.Kind == message.BlockDocument:
+				j.request.documents++
 			}
 		}
 	}
@@ -151,6 +161,9 @@ func (j *judge) sent(turn int, wire, body string) {
 	if got, has := failuresIn(wire, body); has && got != j.request.failures && !j.request.summary {
 		j.problem(fmt.Sprintf("%d failed results are marked, not %d", got, j.request.failures))
 	}
+	if images, documents := strings.Count(body, png), strings.Count(body, pdf); images < j.request.images || documents < j.request.documents {
+		j.problem(fmt.Sprintf("it has %d images and %d documents, not %d and %d", images, documents, j.request.images, j.request.documents))
+	}
 	if wire == "messages" && !markedAtTheEnd(body) {
 		j.problem("the end of the request is not marked for the cache")
 	}
@@ -209,7 +222,7 @@ func (j *judge) ended(of turn, out hook.TurnOutcome) {
 	if u.Input <= 0 || u.Output < 0 || u.CacheRead+u.CacheWrite > u.Input || u.Reasoning > u.Output {
 		j.problem(fmt.Sprintf("a usage that cannot be: %+v", u))
 	}
-	j.gap = of.silent
+	j.gap, j.usage = of.silent, u
 }
 
 // verdict returns all problems: those so far, what the servers have refused, and requests that

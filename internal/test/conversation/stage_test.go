@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,8 +32,10 @@ import (
 // behind all of them. One request is made at a time.
 type stage struct {
 	servers map[string]*strictwire.Handler
-	rt      *runtime.Runtime
-	conv    *runtime.Conversation
+	// transports reach the servers.
+	transports map[string]http.RoundTripper
+	rt         *runtime.Runtime
+	conv       *runtime.Conversation
 
 	mu      sync.Mutex
 	turn    int
@@ -85,15 +89,19 @@ func (l looking) Run(context.Context, *hook.Env) message.ToolResult {
 // wrap stands in front of the adapters: a known-bad variant of them.
 type wrap func(req message.ModelRequest) message.ModelRequest
 
+// tries is how often one model is asked in one step.
+const tries = 4
+
 // newStage opens everything; the conversation begins with the model. The fallback asks other
 // models in the end.
 func newStage(t *testing.T, model string, bad wrap, others ...string) *stage {
 	t.Helper()
-	s := &stage{servers: map[string]*strictwire.Handler{}}
+	s := &stage{servers: map[string]*strictwire.Handler{}, transports: map[string]http.RoundTripper{}}
 	for i, w := range strictwire.Wires() {
 		s.servers[w.Name()] = strictwire.New(w, s.modelOf(w.Name()), &strictwire.Options{Key: []byte("key of " + w.Name()), Answers: 1000 * i})
+		s.transports[w.Name()] = s.servers[w.Name()].Client().Transport
 	}
-	h := crew{fallback.New(&fallback.Options{Models: others, Tries: 4, Pause: 1, Failures: -1}), &tool{s}}
+	h := crew{fallback.New(&fallback.Options{Models: others, Tries: tries, Pause: 1, Failures: -1}), &tool{s}}
 	s.rt = runtime.New(h, s.router(bad), &runtime.Options{Store: mem.New(nil)})
 	require.NoError(t, s.rt.Open(t.Context()))
 	a, err := s.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Instructions: "Be brief.", Model: message.Model{Name: model}})
@@ -106,6 +114,25 @@ func newStage(t *testing.T, model string, bad wrap, others ...string) *stage {
 func (s *stage) close(t *testing.T) {
 	t.Helper()
 	require.NoError(t, s.rt.Close(context.WithoutCancel(t.Context())))
+}
+
+// loopback has the requests go to the servers over connections.
+func (s *stage) loopback(t *testing.T) {
+	t.Helper()
+	for name, h := range s.servers {
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		s.transports[name] = redirected{server}
+	}
+}
+
+// redirected is a transport to one server, whatever the address.
+type redirected struct{ to *httptest.Server }
+
+// RoundTrip implements http.RoundTripper.
+func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
+	req.URL.Scheme, req.URL.Host = "http", r.to.Listener.Addr().String()
+	return r.to.Client().Transport.RoundTrip(req)
 }
 
 // router passes a request to the adapter of its model's vendor, as the program does.
@@ -198,7 +225,7 @@ func (t tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.s.mu.Unlock()
 	r = r.Clone(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	response, err := t.s.servers[wire].Client().Transport.RoundTrip(r)
+	response, err := t.s.transports[wire].RoundTrip(r)
 	if err == nil {
 		response.Body = &tapped{ReadCloser: response.Body, s: t.s, wire: wire}
 	}
@@ -244,6 +271,10 @@ func (s *stage) play(t *testing.T, n int, of turn, model message.Model) hook.Tur
 		return out
 	}
 	s.ended(of, out)
+	slices.Sort(s.ran)
+	if !slices.Equal(s.ran, of.runs) {
+		s.problem(fmt.Sprintf("the tool has run for %v, not for %v", s.ran, of.runs))
+	}
 	if len(s.replies) > 0 {
 		s.problem(fmt.Sprintf("%d replies of the script were not asked for", len(s.replies)))
 	}

@@ -352,24 +352,32 @@ func kindOf(block jsontext.Value) string {
 }
 
 // opensWithThinking reports whether thinking with a budget may go on: while the model works
-// with tools, its last answer has to begin with its own thinking.
+// with tools, every answer since the user's message has to begin with its own thinking.
+// Another model may have given one of them.
 func opensWithThinking(ms message.Messages, model string) bool {
 	for i := ms.Len() - 1; i >= 0; i-- {
 		m := ms.At(i)
 		if m.Role != message.RoleAssistant {
 			continue
 		}
-		calls := false
-		for _, b := range m.Content.All() {
-			calls = calls || b.Kind == message.BlockToolCall
-		}
-		if !calls {
+		if !hasCalls(m) {
 			return true
 		}
 		own := metaOf(m.Content.At(0))
-		return own.Model == model && (own.Signature != "" || kindOf(own.Block) == redacted)
+		if own.Model != model || own.Signature == "" && kindOf(own.Block) != redacted {
+			return false
+		}
 	}
 	return true
+}
+
+func hasCalls(m message.Message) bool {
+	for _, b := range m.Content.All() {
+		if b.Kind == message.BlockToolCall {
+			return true
+		}
+	}
+	return false
 }
 
 // call writes a call of a tool. The ids of a conversation are unique here, even if another

@@ -153,6 +153,8 @@ func TestRequestDetails(t *testing.T) {
 		"a budget by effort": {req: reasons(budgeted, message.Reasoning{Effort: message.EffortMedium}), want: `"thinking":{"type":"enabled","budget_tokens":8192},"stream"`},
 		"a budget in a loop": {req: reasons(budgeted, message.Reasoning{Budget: 2000}, loop...), want: `"budget_tokens":2000`},
 		"a loop of another":  {req: reasons(budgeted, message.Reasoning{Budget: 2000}, assistant(call("a", "read", "{}")), result("a")), never: `budget_tokens`},
+		"a loop of two":      {req: reasons(budgeted, message.Reasoning{Budget: 2000}, append([]message.Message{assistant(message.TextBlock("b"), call("z", "read", "{}")), result("z")}, loop...)...), never: `budget_tokens`},
+		"a loop before":      {req: reasons(budgeted, message.Reasoning{Budget: 2000}, append([]message.Message{assistant(call("z", "read", "{}")), result("z"), assistant(message.TextBlock("b")), message.UserText("c")}, loop...)...), want: `"budget_tokens":2000`},
 		"an unknown model":   {req: reasons("minimax-m2", message.Reasoning{}), never: `"thinking"`},
 	} {
 		t.Run(name, func(t *testing.T) {

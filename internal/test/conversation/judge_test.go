@@ -169,6 +169,22 @@ func (j *judge) sent(turn int, wire, body string) {
 	}
 }
 
+// paired checks that each result stands at its call. A call and its result have one word but
+// for the kind.
+func (j *judge) paired(ms message.Messages) {
+	calls := map[string]string{}
+	for _, m := range ms.All() {
+		for _, b := range m.Content.All() {
+			if b.Kind == message.BlockToolCall {
+				calls[b.CallID] = words.FindString(string(b.JSON))
+			}
+		}
+		if got := words.FindString(m.Result.Text()); m.Role == message.RoleTool && got != strings.Replace(calls[m.CallID], "~c", "~r", 1) {
+			j.problem(fmt.Sprintf("the result %s answers the call %s", got, calls[m.CallID]))
+		}
+	}
+}
+
 // failuresIn counts the results that a body marks as failed, if the wire has such a mark.
 func failuresIn(wire, body string) (n int, has bool) {
 	switch wire {

@@ -158,9 +158,9 @@ func (s *stage) router(bad wrap) provider.Provider {
 
 // modelOf is the model behind the server of a wire: it says what the script has next.
 func (s *stage) modelOf(wire string) provider.Provider {
-	return provider.Func(func(context.Context, message.ModelRequest) message.ModelStream {
+	return provider.Func(func(_ context.Context, req message.ModelRequest) message.ModelStream {
 		return func(yield func(message.Chunk, error) bool) {
-			a := s.next(wire)
+			a := s.next(wire, req)
 			for _, c := range a.chunks {
 				if !yield(c, nil) {
 					return
@@ -173,9 +173,11 @@ func (s *stage) modelOf(wire string) provider.Provider {
 	})
 }
 
-func (s *stage) next(wire string) answer {
+// next returns the next answer of the script to a request, as the server has read it.
+func (s *stage) next(wire string, req message.ModelRequest) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.paired(req.Messages)
 	s.broken = false
 	if s.request.summary {
 		b := &builder{n: s.turn, wire: wire}

@@ -23,9 +23,9 @@ type judge struct {
 	// with the models that have thought them.
 	secrets  []secret
 	thoughts map[string]string
-	// epoch counts the compactions. gap: the turn before has no answer.
-	epoch int
-	gap   bool
+	// epoch counts the compactions. silent are the turns without an answer.
+	epoch  int
+	silent map[int]bool
 	// at is the turn of the newest request; broken: its answer ends with an error.
 	at     int
 	broken bool
@@ -48,8 +48,6 @@ type request struct {
 type sent struct {
 	request
 	turn, epoch int
-	// gap: the turn before had no answer.
-	gap bool
 }
 
 // secret is a text of a server that only one model may get back.
@@ -72,7 +70,7 @@ func (j *judge) problem(text string) {
 // asked takes the newest request of the runtime.
 func (j *judge) asked(req message.ModelRequest) {
 	if j.thoughts == nil {
-		j.thoughts, j.sents = map[string]string{}, map[string][]sent{}
+		j.thoughts, j.sents, j.silent = map[string]string{}, map[string][]sent{}, map[int]bool{}
 	}
 	j.request = request{model: req.Model.Name, summary: isSummary(req.Messages)}
 	var groups []string
@@ -136,7 +134,7 @@ func said(body string) (out []string) {
 // sent takes a body that goes out over a wire.
 func (j *judge) sent(turn int, wire, body string) {
 	j.at = turn
-	j.sents[wire] = append(j.sents[wire], sent{j.request, turn, j.epoch, j.gap})
+	j.sents[wire] = append(j.sents[wire], sent{j.request, turn, j.epoch})
 	want, got := j.request.words, said(body)
 	if j.request.summary {
 		got = ordered(got) // the record is one message
@@ -223,7 +221,7 @@ func (j *judge) answered(turn int, body string) {
 }
 
 // ended takes the end of a turn.
-func (j *judge) ended(of turn, out hook.TurnOutcome) {
+func (j *judge) ended(n int, of turn, out hook.TurnOutcome) {
 	want := of.stop
 	if want == "" {
 		want = hook.StopCompleted
@@ -238,7 +236,7 @@ func (j *judge) ended(of turn, out hook.TurnOutcome) {
 	if u.Input <= 0 || u.Output < 0 || u.CacheRead+u.CacheWrite > u.Input || u.Reasoning > u.Output {
 		j.problem(fmt.Sprintf("a usage that cannot be: %+v", u))
 	}
-	j.gap, j.usage = of.silent, u
+	j.silent[n], j.usage = of.silent, u
 }
 
 // verdict returns all problems: those so far, what the servers have refused, and requests that
@@ -256,7 +254,7 @@ func (j *judge) verdict(servers map[string]*strictwire.Handler) []string {
 			if now.model != before.model || now.epoch != before.epoch || now.summary || before.summary || p.Stable() {
 				continue
 			}
-			if now.gap && now.turn > before.turn && p.Tools && p.System && p.Kept == p.Before-1 {
+			if j.silent[before.turn] && now.turn > before.turn && p.Tools && p.System && p.Kept == p.Before-1 {
 				continue // the user's next message has joined the last one
 			}
 			out = append(out, fmt.Sprintf("%s, turn %d: request %d does not continue the one before: %+v", w.Name(), now.turn, i, p))

@@ -270,11 +270,11 @@ func twelve(n int, wire string) turn {
 	return thinkingTurn(n)
 }
 
-// steady returns turn n of a conversation in which nothing goes wrong.
-func steady(n int, wire string) turn {
+// steady returns turn n, of the kind k, of a conversation in which nothing goes wrong.
+func steady(k, n int, wire string) turn {
 	all := []func(int) turn{thinkingTurn, plainTurn, pictureTurn, toolTurn, parallelTurn, failingTurn, seenTurn, shownTurn,
 		func(n int) turn { return readTurn(n, wire) }, mixedTurn}
-	return all[n%len(all)](n)
+	return all[k%len(all)](n)
 }
 
 func isSummary(ms message.Messages) bool {

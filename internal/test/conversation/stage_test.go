@@ -272,7 +272,7 @@ func (s *stage) play(t *testing.T, n int, of turn, model message.Model) hook.Tur
 		s.problem(fmt.Sprintf("the turn has failed: %v", errors.Join(err, out.Err)))
 		return out
 	}
-	s.ended(of, out)
+	s.ended(n, of, out)
 	slices.Sort(s.ran)
 	if !slices.Equal(s.ran, of.runs) {
 		s.problem(fmt.Sprintf("the tool has run for %v, not for %v", s.ran, of.runs))

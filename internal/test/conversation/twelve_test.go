@@ -137,7 +137,7 @@ func TestTheFirstPartOfRequestsStays(t *testing.T) {
 				t.Parallel()
 				p := switches(model.Name, i, m, i, m)
 				s := p.stage(t, nil)
-				report(t, p.play(t, s, 20, steady))
+				report(t, p.play(t, s, 20, func(n int, wire string) turn { return steady(n, n, wire) }))
 				assert.GreaterOrEqual(t, asked(s), 36)
 				for n, r := range s.servers[w.name].Requests()[1:] {
 					assert.True(t, r.Prefix.Stable(), "request %d: %+v", n+1, r.Prefix)
@@ -150,9 +150,9 @@ func TestTheFirstPartOfRequestsStays(t *testing.T) {
 	}
 }
 
-// failover is a turn whose model fails for good while tools run, and in turn 2 at once. Another
-// vendor's model then answers one step.
-func failover(n int) turn {
+// failover is a turn whose model fails for good while tools run, or at once. Another vendor's
+// model then answers one step.
+func failover(n int, atOnce bool) turn {
 	down := []reply{}
 	for range tries {
 		down = append(down, fails(message.FailureOverloaded, func(*builder) {}))
@@ -160,7 +160,7 @@ func failover(n int) turn {
 	first := says(n, func(b *builder) { b.think(0).text(0).call(0, "").call(1, "fail") })
 	second := says(n, func(b *builder) { b.think(1).call(2, "show") })
 	t := turn{says: word("a", n, 1), runs: []string{word("c", n, 0), word("c", n, 1), word("c", n, 2)}, input: user(n)}
-	if t.replies = append(t.replies, first); n != 2 {
+	if t.replies = append(t.replies, first); !atOnce {
 		t.replies = append(append(t.replies, down...), second)
 	} else {
 		t.replies = append(append(slices.Clone(down), first), second)
@@ -186,7 +186,7 @@ func TestFallbackWithinATurn(t *testing.T) {
 					}
 					s := newStage(t, model.Name, nil, to.models[m].Name)
 					for n := 1; n <= 3; n++ {
-						s.play(t, n, failover(n), model)
+						s.play(t, n, failover(n, n == 2), model)
 					}
 					s.close(t)
 					report(t, s.verdict(s.servers))

@@ -12,23 +12,23 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-var seedsFlag = flag.Uint64("conversation.seeds", 0, "conversations of TestDrawnConversations; 0 is 300, with -short 60")
+var seedsFlag = flag.Uint64("conversation.seeds", 0, "conversations of TestDrawnConversations; 0 is 200, with -short 20")
 
 func seeds() uint64 {
 	switch {
 	case *seedsFlag > 0:
 		return *seedsFlag
 	case testing.Short():
-		return 60
+		return 20
 	}
-	return 300
+	return 200
 }
 
 // draw returns any turn; fallback: there is a model besides the turn's.
 func draw(r *rand.Rand, n int, wire string, fallback bool) turn {
-	kinds := 12
+	kinds := 15
 	if fallback {
-		kinds = 14
+		kinds = 17
 	}
 	switch k := r.IntN(kinds); k {
 	case 10:
@@ -36,7 +36,11 @@ func draw(r *rand.Rand, n int, wire string, fallback bool) turn {
 	case 11:
 		return cutTurn(n, wire)
 	case 12, 13:
-		return failover(n, k == 13)
+		return stoppedTurn(n, k == 13)
+	case 14:
+		return steeredTurn(n)
+	case 15, 16:
+		return failover(n, k == 16)
 	default:
 		return steady(k, n, wire)
 	}

@@ -233,7 +233,7 @@ func (j *judge) ended(n int, of turn, out hook.TurnOutcome) {
 		j.problem(fmt.Sprintf("the answer is %q, without %s", out.Text(), of.says))
 	}
 	u := out.Usage
-	if u.Input <= 0 || u.Output < 0 || u.CacheRead+u.CacheWrite > u.Input || u.Reasoning > u.Output {
+	if u.Input <= 0 && want != hook.StopUserRequested || u.Output < 0 || u.CacheRead+u.CacheWrite > u.Input || u.Reasoning > u.Output {
 		j.problem(fmt.Sprintf("a usage that cannot be: %+v", u))
 	}
 	j.silent[n], j.usage = of.silent, u

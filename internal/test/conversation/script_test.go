@@ -34,6 +34,8 @@ type reply func(wire string) answer
 type answer struct {
 	chunks []message.Chunk
 	err    error
+	// stops: the user stops the turn in the middle of the answer.
+	stops bool
 }
 
 // Media. No server looks into them.
@@ -241,6 +243,26 @@ func cutTurn(n int, wire string) turn {
 		return b.text(1).end(message.FinishLength)
 	})
 	return t
+}
+
+// stoppedTurn is one that the user stops, while a tool runs or in the middle of an answer.
+func stoppedTurn(n int, inTool bool) turn {
+	t := turn{input: user(n), stop: hook.StopUserRequested}
+	if inTool {
+		t.runs = []string{word("c", n, 0)}
+		t.replies = []reply{says(n, func(b *builder) { b.think(0).text(0).call(0, "stop") })}
+		return t
+	}
+	t.replies = []reply{func(wire string) answer {
+		b := &builder{n: n, wire: wire}
+		return answer{chunks: b.think(0).text(0).chunks, stops: true}
+	}}
+	return t
+}
+
+// steeredTurn is one in which the user says something while a tool runs.
+func steeredTurn(n int) turn {
+	return completed(n, user(n), 2, says(n, func(b *builder) { b.think(0).call(0, "steer") }), says(n, func(b *builder) { b.call(1, "show") }))
 }
 
 // twelve returns turn n of the conversation of twelve, counted from 1, on a wire.

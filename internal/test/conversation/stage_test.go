@@ -24,6 +24,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider/anthropic"
 	"github.com/grapnel-go/grapnel/runtime/provider/gemini"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
+	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 )
@@ -34,6 +35,8 @@ type stage struct {
 	servers map[string]*strictwire.Handler
 	// transports reach the servers.
 	transports map[string]http.RoundTripper
+	store      store.Store
+	bad        wrap
 	rt         *runtime.Runtime
 	conv       *runtime.Conversation
 
@@ -70,10 +73,19 @@ type looking struct {
 	how, word string
 }
 
-func (l looking) Run(context.Context, *hook.Env) message.ToolResult {
+func (l looking) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	l.s.mu.Lock()
 	l.s.ran = append(l.s.ran, l.word)
 	l.s.mu.Unlock()
+	switch l.how {
+	case "stop":
+		l.s.conv.Running().Stop(nil)
+	case "steer":
+		said := message.TextInput("Hurry " + strings.Replace(l.word, "~c", "~u", 1))
+		if err := l.s.conv.Running().Steer(ctx, said); err != nil {
+			return message.FailedResult(message.FailOperation, err.Error())
+		}
+	}
 	text := "seen " + strings.Replace(l.word, "~c", "~r", 1)
 	switch l.how {
 	case "fail":
@@ -96,19 +108,25 @@ const tries = 4
 // models in the end.
 func newStage(t *testing.T, model string, bad wrap, others ...string) *stage {
 	t.Helper()
-	s := &stage{servers: map[string]*strictwire.Handler{}, transports: map[string]http.RoundTripper{}}
+	s := &stage{servers: map[string]*strictwire.Handler{}, transports: map[string]http.RoundTripper{}, store: mem.New(nil), bad: bad}
 	for i, w := range strictwire.Wires() {
 		s.servers[w.Name()] = strictwire.New(w, s.modelOf(w.Name()), &strictwire.Options{Key: []byte("key of " + w.Name()), Answers: 1000 * i})
 		s.transports[w.Name()] = s.servers[w.Name()].Client().Transport
 	}
+	s.open(t, model, others...)
+	return s
+}
+
+// open opens the runtime.
+func (s *stage) open(t *testing.T, model string, others ...string) {
+	t.Helper()
 	h := crew{fallback.New(&fallback.Options{Models: others, Tries: tries, Pause: 1, Failures: -1}), &tool{s}}
-	s.rt = runtime.New(h, s.router(bad), &runtime.Options{Store: mem.New(nil)})
+	s.rt = runtime.New(h, s.router(s.bad), &runtime.Options{Store: s.store})
 	require.NoError(t, s.rt.Open(t.Context()))
 	a, err := s.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Instructions: "Be brief.", Model: message.Model{Name: model}})
 	require.NoError(t, err)
 	s.conv, err = a.Conversation(t.Context(), "s")
 	require.NoError(t, err)
-	return s
 }
 
 func (s *stage) close(t *testing.T) {
@@ -158,13 +176,18 @@ func (s *stage) router(bad wrap) provider.Provider {
 
 // modelOf is the model behind the server of a wire: it says what the script has next.
 func (s *stage) modelOf(wire string) provider.Provider {
-	return provider.Func(func(_ context.Context, req message.ModelRequest) message.ModelStream {
+	return provider.Func(func(ctx context.Context, req message.ModelRequest) message.ModelStream {
 		return func(yield func(message.Chunk, error) bool) {
 			a := s.next(wire, req)
 			for _, c := range a.chunks {
 				if !yield(c, nil) {
 					return
 				}
+			}
+			if a.stops {
+				s.conv.Running().Stop(nil)
+				<-ctx.Done()
+				a.err = ctx.Err()
 			}
 			if a.err != nil {
 				yield(message.Chunk{}, a.err)
@@ -188,7 +211,7 @@ func (s *stage) next(wire string, req message.ModelRequest) answer {
 		return answer{err: &provider.Error{Class: message.FailureRequest, Err: errors.New("the script is over")}}
 	}
 	a := s.replies[0](wire)
-	s.replies, s.broken = s.replies[1:], a.err != nil
+	s.replies, s.broken = s.replies[1:], a.err != nil || a.stops
 	for _, c := range a.chunks {
 		if c.Kind == message.ChunkReasoning {
 			for _, w := range words.FindAllString(c.Text, -1) {
@@ -268,7 +291,7 @@ func (s *stage) play(t *testing.T, n int, of turn, model message.Model) hook.Tur
 	out, err := s.conv.Send(t.Context(), in, &runtime.TurnOptions{Model: model})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil || out.Err != nil {
+	if err != nil || out.Err != nil && of.stop != hook.StopUserRequested {
 		s.problem(fmt.Sprintf("the turn has failed: %v", errors.Join(err, out.Err)))
 		return out
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 )
 
@@ -36,6 +38,7 @@ type stage struct {
 	// transports reach the servers.
 	transports map[string]http.RoundTripper
 	store      store.Store
+	file       string // of a store that is read again
 	bad        wrap
 	rt         *runtime.Runtime
 	conv       *runtime.Conversation
@@ -151,6 +154,21 @@ type redirected struct{ to *httptest.Server }
 func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.URL.Scheme, req.URL.Host = "http", r.to.Listener.Addr().String()
 	return r.to.Client().Transport.RoundTrip(req)
+}
+
+// reopened opens the file of the stage's conversation, with the connection of before closed.
+func (s *stage) reopened(t *testing.T) store.Store {
+	t.Helper()
+	if s.file == "" {
+		s.file = filepath.Join(t.TempDir(), "conversation.db")
+	}
+	if old, ok := s.store.(*sqlite.Store); ok {
+		require.NoError(t, old.Close())
+	}
+	opened, err := sqlite.Open(t.Context(), s.file, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened
 }
 
 // router passes a request to the adapter of its model's vendor, as the program does.

@@ -150,6 +150,33 @@ func TestTheFirstPartOfRequestsStays(t *testing.T) {
 	}
 }
 
+// TestAConversationThatIsReadAgain: after a restart requests continue the ones before it, byte
+// for byte, also by what was signed before.
+func TestAConversationThatIsReadAgain(t *testing.T) {
+	t.Parallel()
+	for _, w := range wires {
+		for _, model := range w.models {
+			t.Run(model.Name, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t, model.Name, nil)
+				for n := 1; n <= 10; n++ {
+					if n%2 == 1 { // read the file again
+						s.close(t)
+						s.store = s.reopened(t)
+						s.open(t, model.Name)
+					}
+					s.play(t, n, steady(n-1, n, w.name), model)
+				}
+				s.close(t)
+				report(t, s.verdict(s.servers))
+				for n, r := range s.servers[w.name].Requests()[1:] {
+					assert.True(t, r.Prefix.Stable(), "request %d: %+v", n+1, r.Prefix)
+				}
+			})
+		}
+	}
+}
+
 // failover is a turn whose model fails for good while tools run, or at once. Another vendor's
 // model then answers one step.
 func failover(n int, atOnce bool) turn {

@@ -55,6 +55,18 @@ func TestSpecAPausedAnswerGoesOn(t *testing.T) {
 	assert.Equal(t, "first half, ", sent.At(1).Text())
 }
 
+// TestSpecAPauseWithoutTextGoesOn: what the provider did on its own side comes as a block with metadata alone.
+func TestSpecAPauseWithoutTextGoesOn(t *testing.T) {
+	t.Parallel()
+	searched := message.Block{Kind: message.BlockReasoning, Meta: `{"w":{"searched":true}}`}
+	m := plays(chunks(message.Chunk{Kind: message.ChunkBlock, Block: &searched}, finish(message.FinishPause)), says("found"))
+	w := start(t, m)
+	assert.Equal(t, "found", w.send("go").Text())
+	require.Len(t, m.requests, 2)
+	assert.Equal(t, []message.Block{searched}, m.requests[1].Messages.At(1).Content.Slice())
+	assert.Equal(t, hook.StopNoAction, start(t, plays(chunks(finish(message.FinishPause)))).send("go").Stop)
+}
+
 // TestSpecAnAnswerThatPausesForEverEnds at the limit of steps.
 func TestSpecAnAnswerThatPausesForEverEnds(t *testing.T) {
 	t.Parallel()

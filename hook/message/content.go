@@ -55,6 +55,19 @@ type Block struct {
 	Meta JSON `json:"meta,omitzero"`
 }
 
+// MediaKind returns the kind of block for media of that type; "" if it is no media of a model.
+func MediaKind(mime string) BlockKind {
+	switch {
+	case strings.HasPrefix(mime, "image/"):
+		return BlockImage
+	case strings.HasPrefix(mime, "audio/"):
+		return BlockAudio
+	case mime == "application/pdf":
+		return BlockDocument
+	}
+	return ""
+}
+
 // IsMedia reports whether the block is an image, audio or a document.
 func (b *Block) IsMedia() bool {
 	return b.Kind == BlockImage || b.Kind == BlockAudio || b.Kind == BlockDocument

@@ -66,19 +66,6 @@ func kindOf(data []byte) (kind message.BlockKind, mime string) {
 	return "", ""
 }
 
-// OfType returns the kind of media of a type; "" for anything that is no media of a model.
-func OfType(mime string) message.BlockKind {
-	switch {
-	case strings.HasPrefix(mime, "image/"):
-		return message.BlockImage
-	case strings.HasPrefix(mime, "audio/"):
-		return message.BlockAudio
-	case mime == "application/pdf":
-		return message.BlockDocument
-	}
-	return ""
-}
-
 // shown returns the last element of the path as text of one line.
 func shown(path string) string {
 	name := filepath.Base(path)

@@ -250,7 +250,7 @@ func (m *Models) endpoint(name string) (*endpoint, error) {
 		}
 		key = secret.Reveal()
 	}
-	if e.asked, err = v.open(e.at(key)); err != nil {
+	if e.asked, err = v.open(m.at(e, key)); err != nil {
 		return nil, err
 	}
 	if !e.key.Slow() {
@@ -274,7 +274,7 @@ func (m *Models) ready(ctx context.Context, e *endpoint) (provider.Provider, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.name, err)
 	}
-	if p, err = e.vendor.open(e.at(key.Reveal())); err != nil {
+	if p, err = e.vendor.open(m.at(e, key.Reveal())); err != nil {
 		return nil, err
 	}
 	e.mu.Lock()

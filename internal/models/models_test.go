@@ -67,7 +67,7 @@ func newServer(t *testing.T, secure bool) *server {
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+		_, _ = io.WriteString(w, hello(r.URL.Path))
 	})
 	if secure {
 		s.Server = httptest.NewTLSServer(h)
@@ -76,6 +76,21 @@ func newServer(t *testing.T, secure bool) *server {
 	}
 	t.Cleanup(s.Close)
 	return s
+}
+
+// hello is the answer of the wire that is asked at the path.
+func hello(path string) string {
+	switch {
+	case strings.HasSuffix(path, "/messages"):
+		return `data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"small","usage":{"input_tokens":1,"output_tokens":1}}}` + "\n\n" +
+			`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hello"}}` + "\n\n" +
+			`data: {"type":"content_block_stop","index":0}` + "\n\n" +
+			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}` + "\n\n" +
+			`data: {"type":"message_stop"}` + "\n\n"
+	case strings.HasSuffix(path, "/models/small:streamGenerateContent"):
+		return `data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Hello"}]},"finishReason":"STOP"}]}` + "\n\n"
+	}
+	return `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
 }
 
 // ask asks the model and returns its text.
@@ -101,16 +116,37 @@ func TestEveryVendor(t *testing.T) {
 			Getenv:  env(map[string]string{"MINE": canary, prefix + "_BASE_URL": "http://127.0.0.1:1/v1", prefix + "_API_KEY": "another"}),
 		})
 		for _, m := range []*models.Models{byEnv, byFile} {
-			text, err := ask(t, m, name+":small:7b")
+			model := "small:7b"
+			switch name {
+			case "azure":
+				model = "gpt-4o" // others are asked over Responses, which this server does not speak
+			case "anthropic", "gemini":
+				model = "small"
+			}
+			text, err := ask(t, m, name+":"+model)
 			require.NoError(t, err, name)
 			assert.Equal(t, "Hello", text)
-			assert.Contains(t, s.bodies[len(s.bodies)-1], `"model":"small:7b"`)
-			assert.Contains(t, []string{s.header.Get("Authorization"), s.header.Get("Api-Key")}, map[bool]string{true: canary, false: "Bearer " + canary}[name == "azure"], name)
+			if name != "gemini" { // its model is in the address
+				assert.Contains(t, s.bodies[len(s.bodies)-1], `"model":"`+model+`"`)
+			}
+			bearer, _ := strings.CutPrefix(s.header.Get("Authorization"), "Bearer ")
+			assert.Equal(t, canary, map[string]string{"azure": s.header.Get("Api-Key"), "gemini": s.header.Get("X-Goog-Api-Key")}[name]+bearer, name)
 			ok, hint := m.Configured(name)
 			assert.True(t, ok, hint)
 		}
 		assert.Equal(t, "blue", s.header.Get("X-Team"))
 	}
+}
+
+// TestASecondNameOfAKey: Google's own programs read GOOGLE_API_KEY.
+func TestASecondNameOfAKey(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, false)
+	m := newModels(t, models.Options{Getenv: env(map[string]string{"GEMINI_BASE_URL": s.URL, "GOOGLE_API_KEY": canary})})
+	text, err := ask(t, m, "gemini:small")
+	require.NoError(t, err)
+	assert.Equal(t, "Hello", text)
+	assert.Equal(t, canary, s.header.Get("X-Goog-Api-Key"))
 }
 
 // TestAVendorOfTheUsersOwn has the wire of another one, and nothing of its variables.
@@ -136,7 +172,7 @@ func TestAVendorOfTheUsersOwn(t *testing.T) {
 
 func TestModelsThatAreNotThere(t *testing.T) {
 	t.Parallel()
-	const vendors = "write VENDOR:NAME, the vendor being one of azure, llamacpp, lmstudio, ollama, openai, openrouter, vllm, or script:FILE"
+	const vendors = "write VENDOR:NAME, the vendor being one of anthropic, azure, gemini, llamacpp, lmstudio, ollama, openai, openrouter, vllm, or script:FILE"
 	m := newModels(t, models.Options{Root: t.TempDir()})
 	for id, want := range map[string]string{
 		"":             "no model is configured: name one with --model VENDOR:NAME or --model script:FILE, with `model:` in the agent's file or in ~/.grapnel/config.yaml",

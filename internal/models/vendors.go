@@ -14,6 +14,9 @@ import (
 	"github.com/grapnel-go/grapnel/internal/keys"
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/anthropic"
+	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
+	"github.com/grapnel-go/grapnel/runtime/provider/gemini"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
 
@@ -68,43 +71,50 @@ type vendor struct {
 
 // target is what a provider is made of.
 type target struct {
-	key, url      string
-	network       provider.Network
-	contextWindow int
+	vendor, key, url string
+	network          provider.Network
+	contextWindow    int
+	catalog          *catalog.Catalog
 }
 
 // vendors are all vendors that the program knows, in the order in which people see them.
 func vendors() []*vendor {
 	return []*vendor{
-		{name: "openai", title: "OpenAI", env: "OPENAI", url: openai.DefaultBaseURL, open: chat},
-		{name: "openrouter", title: "OpenRouter", env: "OPENROUTER", url: "https://openrouter.ai/api/v1", open: chat},
-		{name: "azure", title: "Azure OpenAI", env: "AZURE_OPENAI", open: azure},
-		{name: "ollama", title: "Ollama", env: "OLLAMA", url: "http://127.0.0.1:11434/v1", keyless: true, port: 11434, open: chat},
-		{name: "llamacpp", title: "llama.cpp", env: "LLAMACPP", url: "http://127.0.0.1:8080/v1", keyless: true, port: 8080, open: chat},
-		{name: "lmstudio", title: "LM Studio", env: "LMSTUDIO", url: "http://127.0.0.1:1234/v1", keyless: true, port: 1234, open: chat},
-		{name: "vllm", title: "vLLM", env: "VLLM", url: "http://127.0.0.1:8000/v1", keyless: true, port: 8000, open: chat},
+		{name: "anthropic", title: "Anthropic", env: "ANTHROPIC", url: anthropic.DefaultBaseURL, open: messages},
+		compatible("openai", "OpenAI"),
+		{name: "gemini", title: "Google Gemini", env: "GEMINI", alias: "GOOGLE_API_KEY", url: gemini.DefaultBaseURL, open: generateContent},
+		compatible("openrouter", "OpenRouter"),
+		compatible("azure", "Azure OpenAI"),
+		compatible("ollama", "Ollama"),
+		compatible("llamacpp", "llama.cpp"),
+		compatible("lmstudio", "LM Studio"),
+		compatible("vllm", "vLLM"),
 	}
 }
 
-// chat opens a server that speaks OpenAI's wires.
-func chat(t target) (provider.Provider, error) { return compatible(t, t.key) }
-
-// azure is chat for a server that takes the key in a header of its own.
-func azure(t target) (provider.Provider, error) {
-	header := t.network.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	if t.key != "" {
-		header.Set("Api-Key", t.key)
-	}
-	t.network.Header = header
-	return compatible(t, "")
+// compatible returns the row of a vendor whose server speaks OpenAI's wires, by its preset.
+func compatible(name, title string) *vendor {
+	p, _ := openai.PresetOf(name)
+	return &vendor{name: name, title: title, env: p.Env, url: p.BaseURL, keyless: !p.NeedsKey, port: p.Port, open: openaiWires}
 }
 
-func compatible(t target, key string) (provider.Provider, error) {
+func openaiWires(t target) (provider.Provider, error) {
 	p := openai.New(&openai.Options{
-		BaseURL: t.url, APIKey: key, ContextWindow: t.contextWindow, Network: t.network,
+		Vendor: t.vendor, BaseURL: t.url, APIKey: t.key, ContextWindow: t.contextWindow, Catalog: t.catalog, Network: t.network,
+	})
+	return p, p.Err()
+}
+
+func messages(t target) (provider.Provider, error) {
+	p := anthropic.New(&anthropic.Options{
+		BaseURL: t.url, APIKey: t.key, ContextWindow: t.contextWindow, Catalog: t.catalog, Network: t.network,
+	})
+	return p, p.Err()
+}
+
+func generateContent(t target) (provider.Provider, error) {
+	p := gemini.New(&gemini.Options{
+		BaseURL: t.url, APIKey: t.key, ContextWindow: t.contextWindow, Catalog: t.catalog, Network: t.network,
 	})
 	return p, p.Err()
 }
@@ -206,10 +216,10 @@ func (m *Models) window(have int, name string) (int, error) {
 }
 
 // at returns what the provider is made of.
-func (e *endpoint) at(key string) target {
+func (m *Models) at(e *endpoint, key string) target {
 	s := &e.settings
 	return target{
-		key: key, url: s.BaseURL, contextWindow: s.ContextWindow,
+		vendor: e.vendor.name, key: key, url: s.BaseURL, contextWindow: s.ContextWindow, catalog: m.o.Catalog,
 		network: provider.Network{Client: e.client, Header: s.Header, FirstByteTimeout: s.FirstByteTimeout, IdleTimeout: s.IdleTimeout},
 	}
 }

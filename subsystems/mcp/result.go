@@ -12,7 +12,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
@@ -163,7 +162,7 @@ func (b *blocks) resource(r *sdk.ResourceContents) {
 	}
 	block := message.Block{Kind: message.BlockResource, URI: r.URI, MIME: r.MIMEType}
 	if len(r.Blob) > 0 {
-		block.Kind = cmp.Or(attach.OfType(r.MIMEType), message.BlockResource)
+		block.Kind = cmp.Or(message.MediaKind(r.MIMEType), message.BlockResource)
 		b.data(block, r.Blob)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/internal/test/wires"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/anthropic"
 	"github.com/grapnel-go/grapnel/runtime/provider/gemini"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 	"github.com/grapnel-go/grapnel/runtime/provider/providertest"
@@ -24,6 +25,8 @@ type dialect struct {
 	// arguments is what stands before the first piece of arguments, and finish a part of
 	// what says that an answer is whole, in answers of aimock too.
 	arguments, finish string
+	// atOnce: a call is one event, so that an event that comes twice is two calls.
+	atOnce bool
 	// check tells why a strict server would not take a request to the model.
 	check func(model string, body []byte) *strictwire.Refusal
 }
@@ -37,24 +40,31 @@ const (
 // dialects are those of the module's adapters: one line for each.
 func dialects() []dialect {
 	return []dialect{
-		{"chat", wires.Chat(openChat), `"arguments":"`, `"finish_reason":"`, checkChat},
-		{"gemini", wires.Gemini(openGemini), `"args":{"path":"`, `"finishReason":"`, strictwire.Gemini().Check},
+		{"chat", wires.Chat(openAI(openai.WireChat)), `"arguments":"`, `"finish_reason":"`, false, strictwire.Chat().Check},
+		{"responses", wires.Responses(openAI(openai.WireResponses)), "response.function_call_arguments.delta", "event: response.completed", false, strictwire.Responses().Check},
+		{"messages", wires.Messages(claude), `"partial_json":"`, "event: message_delta", false, strictwire.Messages().Check},
+		{"gemini", wires.Gemini(google), `"args":{`, `"finishReason":"`, true, strictwire.Gemini().Check},
 	}
 }
 
-func openChat(s providertest.Server) provider.Provider {
-	return openai.New(&openai.Options{
-		BaseURL: s.URL + "/v1", Network: provider.Network{Client: s.Client(), FirstByteTimeout: headTime, IdleTimeout: idleTime},
-	})
+// networkOf is the network of an adapter of the server.
+func networkOf(s providertest.Server) provider.Network {
+	return provider.Network{Client: s.Client(), FirstByteTimeout: headTime, IdleTimeout: idleTime}
 }
 
-func openGemini(s providertest.Server) provider.Provider {
-	return gemini.New(&gemini.Options{
-		BaseURL: s.URL, Network: provider.Network{Client: s.Client(), FirstByteTimeout: headTime, IdleTimeout: idleTime},
-	})
+func openAI(wire openai.Wire) wires.Open {
+	return func(s providertest.Server) provider.Provider {
+		return openai.New(&openai.Options{BaseURL: s.URL + "/v1", Wire: wire, Network: networkOf(s)})
+	}
 }
 
-func checkChat(_ string, body []byte) *strictwire.Refusal { return strictwire.CheckOpenAI(body) }
+func claude(s providertest.Server) provider.Provider {
+	return anthropic.New(&anthropic.Options{BaseURL: s.URL, Network: networkOf(s)})
+}
+
+func google(s providertest.Server) provider.Provider {
+	return gemini.New(&gemini.Options{BaseURL: s.URL, Network: networkOf(s)})
+}
 
 // open returns the adapter over a network within the process.
 func (d dialect) open(rt http.RoundTripper) provider.Provider {
@@ -113,7 +123,7 @@ type modelCall struct {
 const asked = "read the notes"
 
 // callOf tells from a request, of whatever wire, which call of which turn it makes: what the
-// user said, and how many results there are.
+// user said, and whether there is a result.
 func callOf(body []byte) (c modelCall, err error) {
 	var request any
 	if err = json.Unmarshal(body, &request); err != nil {
@@ -124,7 +134,7 @@ func callOf(body []byte) (c modelCall, err error) {
 			c.turn = text
 		}
 		if isResult(v) {
-			c.step++
+			c.step = 1
 		}
 	})
 	if c.turn == "" {

@@ -16,7 +16,9 @@ var (
 	seedFlag  = flag.Uint64("modelfaults.seed", 1, "what the faults of TestTurnsSurviveDrawnFaults are drawn from")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start")) // of the libraries of genai
+}
 
 // turnsOfEach is how many turns are played of each kind over each wire.
 func turnsOfEach() int {

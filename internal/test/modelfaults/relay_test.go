@@ -144,7 +144,7 @@ func (r *relay) draw(body []byte) (fault string, dice *rand.Rand) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	dice = diceOf(r.seed, r.faults, c, len(r.log[c]))
+	dice = diceOf(r.seed, r.dialect.name, r.faults, c, len(r.log[c]))
 	for _, f := range r.faults {
 		if dice.Float64() < rate && fault == "" {
 			fault = f

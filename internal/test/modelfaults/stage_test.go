@@ -128,6 +128,8 @@ type script struct {
 	// events. Then there may be more of a text, but never less; and a call may have
 	// arguments that nothing runs with.
 	doubles bool
+	// twice: the call may have come twice, each whole.
+	twice bool
 }
 
 // is reports whether a text is the whole of another.
@@ -153,13 +155,13 @@ func (s script) wrongs(ctx context.Context, e ending) (out []string) {
 			out = append(out, fmt.Sprintf("the call %s ran with %q", id, paths))
 		}
 	}
-	if len(e.ran) > 1 {
+	if len(e.ran) > 1 && !s.twice {
 		out = append(out, fmt.Sprintf("%d calls ran, of one", len(e.ran)))
 	}
 	switch {
 	case e.err == nil:
 		out = append(out, s.incomplete(e)...)
-	case len(e.history) != 1+2*len(e.ran): // what the user said; the call and its result
+	case len(e.history) != 1+min(1, len(e.ran))+len(e.ran): // what the user said; the calls and their results
 		out = append(out, fmt.Sprintf("%d messages are kept of a turn that failed after %d calls", len(e.history), len(e.ran)))
 	}
 	return append(out, refusals(ctx, e.history)...)
@@ -173,10 +175,11 @@ func (s script) incomplete(e ending) (out []string) {
 	if len(e.ran) == 0 && !s.doubles {
 		out = append(out, "no call ran, of one")
 	}
-	if len(e.history) != 4 {
-		return append(out, fmt.Sprintf("%d messages are kept, of 4", len(e.history)))
+	want := 3 + max(1, len(e.ran))
+	if len(e.history) != want {
+		return append(out, fmt.Sprintf("%d messages are kept, of %d", len(e.history), want))
 	}
-	for i, want := range map[int]string{1: s.first, 3: s.last} {
+	for i, want := range map[int]string{1: s.first, want - 1: s.last} {
 		if got := textOf(e.history[i]); !s.is(got, want) {
 			out = append(out, fmt.Sprintf("%q is kept", got))
 		}

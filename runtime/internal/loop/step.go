@@ -182,7 +182,7 @@ func (t *Turn) handleReply(reply message.ModelReply, calls []call) (more bool) {
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
 	}
-	if history.Blank(reply.Content) {
+	if history.Blank(reply.Content) && (reply.Finish != message.FinishPause || reply.Content.Len() == 0) {
 		if t.addLateSteers() {
 			return true
 		}

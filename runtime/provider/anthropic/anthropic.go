@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
@@ -44,45 +42,19 @@ type Options struct {
 	err error
 }
 
-// The variables of FromEnv.
-const (
-	keyName       = "ANTHROPIC_API_KEY"
-	urlName       = "ANTHROPIC_BASE_URL"
-	firstByteName = "ANTHROPIC_FIRST_BYTE_TIMEOUT"
-	idleName      = "ANTHROPIC_IDLE_TIMEOUT"
-	windowName    = "ANTHROPIC_CONTEXT_WINDOW"
-)
-
 // FromEnv returns options with APIKey from ANTHROPIC_API_KEY, BaseURL from ANTHROPIC_BASE_URL,
 // FirstByteTimeout and IdleTimeout, such as 90s, from ANTHROPIC_FIRST_BYTE_TIMEOUT and
 // ANTHROPIC_IDLE_TIMEOUT, and ContextWindow from ANTHROPIC_CONTEXT_WINDOW. Pass os.Getenv as
 // getenv. The provider's Err tells what cannot be read.
 func FromEnv(getenv func(string) string) *Options {
-	o := &Options{APIKey: strings.TrimSpace(getenv(keyName)), BaseURL: strings.TrimSpace(getenv(urlName))}
+	env := wire.Env{Vendor: vendor, Prefix: "ANTHROPIC", Getenv: getenv}
+	o := &Options{APIKey: env.Text("API_KEY"), BaseURL: env.Text("BASE_URL")}
 	var first, idle, window error
-	o.FirstByteTimeout, first = durationIn(getenv, firstByteName)
-	o.IdleTimeout, idle = durationIn(getenv, idleName)
-	if text := strings.TrimSpace(getenv(windowName)); text != "" {
-		var err error
-		if o.ContextWindow, err = strconv.Atoi(text); err != nil || o.ContextWindow <= 0 {
-			window = fmt.Errorf("anthropic: %s is %q; write a number of tokens such as 200000", windowName, text)
-		}
-	}
+	o.FirstByteTimeout, first = env.Duration("FIRST_BYTE_TIMEOUT")
+	o.IdleTimeout, idle = env.Duration("IDLE_TIMEOUT")
+	o.ContextWindow, window = env.Tokens("CONTEXT_WINDOW")
 	o.err = errors.Join(first, idle, window)
 	return o
-}
-
-// durationIn returns the duration in a variable; 0 if it is not set.
-func durationIn(getenv func(string) string, name string) (time.Duration, error) {
-	text := strings.TrimSpace(getenv(name))
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d == 0 {
-		return 0, fmt.Errorf("anthropic: %s is %q; write a duration such as 90s, or -1s for no limit", name, text)
-	}
-	return d, nil
 }
 
 // Provider asks one server. It implements provider.Provider, is immutable and safe for
@@ -148,7 +120,7 @@ func (p *Provider) takeBetas() {
 // checkKey refuses to ask Anthropic without a key.
 func (p *Provider) checkKey() error {
 	if p.o.APIKey == "" && p.s.Hostname() == "api.anthropic.com" && p.o.Header.Get("Authorization") == "" && p.o.Header.Get("X-Api-Key") == "" {
-		return p.s.Wrong("no API key for %s; set %s, or %s to a server that needs none", p.s.Host(), keyName, urlName)
+		return p.s.Wrong("no API key for %s; set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL to a server that needs none", p.s.Host())
 	}
 	return nil
 }

@@ -132,6 +132,7 @@ func TestErrorsWithinStreams(t *testing.T) {
 	}{
 		{"no finish", half, message.FailureNetwork, provider.ErrNoFinish, "ended without a finish"},
 		{"an unspecified finish", half + finished("FINISH_REASON_UNSPECIFIED"), message.FailureNetwork, provider.ErrNoFinish, "ended without a finish"},
+		{"more behind a finish", finished("STOP") + half, message.FailureNetwork, provider.ErrNoFinish, "ended without a finish"},
 		{"nothing", "", message.FailureNetwork, provider.ErrNoFinish, "ended without a finish"},
 		{"only an end", "data: [DONE]\n\n", message.FailureNetwork, provider.ErrNoFinish, "ended without a finish"},
 		{"a cut event", half + `data: {"candidates":[{"fin`, message.FailureNetwork, provider.ErrNoFinish, "ended without a finish"},

@@ -95,6 +95,12 @@ func TestContents(t *testing.T) {
 			goes + `{"role":"model","parts":[{"functionCall":{"id":"i1","name":"unnamed","args":{"unparsed_arguments":"{\"s\":\"\\ud83d\"}"}},"thoughtSignature":"S1=="},` +
 				`{"functionCall":{"name":"a","args":{"unparsed_arguments":"{\"a\":1,\"a\":2}"}}},{"functionCall":{"name":"a","args":{"unparsed_arguments":"{\"a\":\"\ufffd\"}"}}}]},` +
 				`{"role":"user","parts":[{"functionResponse":{"id":"i1","name":"unnamed","response":{"output":"r1"}}},{"functionResponse":{"name":"a","response":{"output":"r2"}}},{"functionResponse":{"name":"a","response":{"output":"r3"}}}]}`},
+		{"an id that a later answer of another vendor has again", modern,
+			append(read(call("c1", "a", `{}`, signed)), read(call("c1", "a", `{}`, ""))[1:]...),
+			goes + `{"role":"model","parts":[{"functionCall":{"id":"i1","name":"a","args":{}},"thoughtSignature":"S1=="}]},` +
+				`{"role":"user","parts":[{"functionResponse":{"id":"i1","name":"a","response":{"output":"rc1"}}}]},` +
+				`{"role":"model","parts":[{"functionCall":{"name":"a","args":{}},"thoughtSignature":"skip_thought_signature_validator"}]},` +
+				`{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"output":"rc1"}}}]}`},
 		{"results of all kinds, before the user's words", modern, []message.Message{
 			message.UserText("go"), assistant(call("1", "a", `{}`, signed), call("2", "b", `{}`, ""), call("3", "c", `{}`, "")),
 			result("1", "a", message.FailedResult(message.FailOperation, "no")), message.UserText("wait"),

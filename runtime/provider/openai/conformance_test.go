@@ -11,14 +11,16 @@ import (
 
 func TestConformanceOfChat(t *testing.T) {
 	t.Parallel()
-	providertest.Run(t, testwires.Chat(func(s providertest.Server) provider.Provider {
-		return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: s.Key, Network: provider.Network{Client: s.Client()}})
-	}))
+	providertest.Run(t, testwires.Chat(opens(openai.WireChat)))
 }
 
 func TestConformanceOfResponses(t *testing.T) {
 	t.Parallel()
-	providertest.Run(t, testwires.Responses(func(s providertest.Server) provider.Provider {
-		return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: s.Key, Wire: openai.WireResponses, Network: provider.Network{Client: s.Client()}})
-	}))
+	providertest.Run(t, testwires.Responses(opens(openai.WireResponses)))
+}
+
+func opens(wire openai.Wire) testwires.Open {
+	return func(s providertest.Server) provider.Provider {
+		return openai.New(&openai.Options{BaseURL: s.URL + "/v1", APIKey: s.Key, Wire: wire, Network: provider.Network{Client: s.Client()}})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/quote"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai/internal/answer"
 )
 
 func (e *encoder) messages(req *message.ModelRequest) {
@@ -194,7 +195,7 @@ func (e *encoder) assistant(m message.Message) {
 func (e *encoder) reasoning(content message.List[message.Block]) {
 	first := true
 	for _, b := range content.All() {
-		var of mark
+		var of answer.Mark
 		if b.Kind != message.BlockReasoning || !provider.MetaFor(e.p.o.Vendor, b.Meta, &of) {
 			continue
 		}

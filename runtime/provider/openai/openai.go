@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai/internal/answer"
 )
 
 // DefaultBaseURL is the default of Options.BaseURL.
@@ -145,7 +146,10 @@ func (p *Provider) checkOptions() error {
 }
 
 // vendor reports whether the server is OpenAI's own or Azure's.
-func (p *Provider) vendor() bool { return isOpenAI(p.s.Hostname()) || isAzure(p.s.Hostname()) }
+func (p *Provider) vendor() bool {
+	v := p.catalogVendor()
+	return v == "openai" || v == "azure"
+}
 
 func (p *Provider) setExtra() (err error) {
 	if p.extra, err = wire.MembersOf(p.o.Extra); err != nil {
@@ -172,9 +176,34 @@ func (p *Provider) ContextWindow(string) int { return p.o.ContextWindow }
 // retries.
 func (p *Provider) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	return func(yield func(message.Chunk, error) bool) {
-		a := asked{p: p, yield: yield}
-		if err := a.run(ctx, &req); err != nil && !a.left {
+		r := answer.Reader{Server: p.s, Yield: yield, Vendor: p.o.Vendor, Marks: p.o.ReasoningKey != "", Messages: req.Messages.Len()}
+		if err := p.ask(ctx, &req, &r); err != nil && !r.Left() {
 			yield(message.Chunk{}, err)
 		}
 	}
+}
+
+// ask makes the request and reads its stream.
+func (p *Provider) ask(ctx context.Context, req *message.ModelRequest, r *answer.Reader) error {
+	if p.err != nil {
+		return p.err
+	}
+	pl, err := p.plan(req)
+	if err != nil {
+		return err
+	}
+	url, encode, read := p.chatURL, p.encode, r.Chat
+	if pl.wire == WireResponses {
+		url, encode, read = p.responsesURL, p.encodeResponses, r.Responses
+	}
+	var body []byte
+	if body, r.Text, err = encode(req, &pl); err != nil {
+		return err
+	}
+	r.Model = pl.model.Name
+	if r.Stream, err = p.s.Open(ctx, url, body); err != nil {
+		return err
+	}
+	defer r.Stream.Close()
+	return read()
 }

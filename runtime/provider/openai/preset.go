@@ -2,11 +2,10 @@ package openai
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
+
+	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
 // Preset is what one vendor's server needs of Options, as data.
@@ -63,31 +62,12 @@ func (p Preset) URLName() string { return p.Env + "_BASE_URL" }
 // from _CONTEXT_WINDOW. Pass os.Getenv as getenv. The provider's Err tells what cannot be
 // read.
 func (p Preset) FromEnv(getenv func(string) string) *Options {
-	get := func(name string) string { return strings.TrimSpace(getenv(name)) }
-	o := &Options{Vendor: p.Name, APIKey: get(p.KeyName), BaseURL: get(p.URLName())}
+	env := wire.Env{Vendor: p.Name, Prefix: p.Env, Getenv: getenv}
+	o := &Options{Vendor: p.Name, APIKey: strings.TrimSpace(getenv(p.KeyName)), BaseURL: env.Text("BASE_URL")}
 	var first, idle, window error
-	o.FirstByteTimeout, first = p.duration(get, p.Env+"_FIRST_BYTE_TIMEOUT")
-	o.IdleTimeout, idle = p.duration(get, p.Env+"_IDLE_TIMEOUT")
-	name := p.Env + "_CONTEXT_WINDOW"
-	if text := get(name); text != "" {
-		var err error
-		if o.ContextWindow, err = strconv.Atoi(text); err != nil || o.ContextWindow <= 0 {
-			window = fmt.Errorf("%s: %s is %q; write a number of tokens such as 32768", p.Name, name, text)
-		}
-	}
+	o.FirstByteTimeout, first = env.Duration("FIRST_BYTE_TIMEOUT")
+	o.IdleTimeout, idle = env.Duration("IDLE_TIMEOUT")
+	o.ContextWindow, window = env.Tokens("CONTEXT_WINDOW")
 	o.err = errors.Join(first, idle, window)
 	return o
-}
-
-// duration returns the duration in a variable; 0 if it is not set.
-func (p Preset) duration(get func(string) string, name string) (time.Duration, error) {
-	text := get(name)
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d == 0 {
-		return 0, fmt.Errorf("%s: %s is %q; write a duration such as 90s, or -1s for no limit", p.Name, name, text)
-	}
-	return d, nil
 }

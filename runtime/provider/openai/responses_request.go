@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai/internal/answer"
 )
 
 const (
@@ -19,21 +20,6 @@ const (
 	// maxCallID limits the id of a call on the Responses wire, in bytes.
 	maxCallID = 64
 )
-
-// mark is the Meta of a block from the Responses wire, under the name of the vendor.
-type mark struct {
-	// ID is the id of the item that the block was.
-	ID string `json:"id,omitzero"`
-	// Model is the model that made it: no other one takes its reasoning back.
-	Model string `json:"model,omitzero"`
-	// Encrypted is the reasoning as the server wants it back.
-	Encrypted string `json:"encrypted,omitzero"`
-	// Summary has the parts of the reasoning's text, if there is more than one.
-	Summary []string `json:"summary,omitzero"`
-	// Phase is the part of the turn that a text belongs to; Refusal: it is a refusal.
-	Phase   string `json:"phase,omitzero"`
-	Refusal bool   `json:"refusal,omitzero"`
-}
 
 // encodeResponses returns the body of a Responses request, and its bytes without media. What
 // changes from request to request of a conversation stands last: the input.
@@ -138,7 +124,7 @@ func (e *encoder) items(req *message.ModelRequest, model string) {
 		case message.RoleTool:
 			e.output(m)
 		case message.RoleAssistant:
-			e.answer(m, model)
+			e.assistantItems(m, model)
 		default:
 			e.item(`{"role":"user","content":`)
 			e.user(m.Content)
@@ -160,13 +146,13 @@ func (e *encoder) item(begin string) {
 	e.raw(begin)
 }
 
-// answer writes an assistant's message: an item for each block. Items of this vendor go back
+// assistantItems writes an assistant's message: an item for each block. Items of this vendor go back
 // as they were. Reasoning goes back to the model that made it, and only before the item that
 // it belongs to; without it the ids of the items behind it stay away too.
-func (e *encoder) answer(m message.Message, model string) {
+func (e *encoder) assistantItems(m message.Message, model string) {
 	whole := true // no reasoning has been left out
 	for i, b := range m.Content.All() {
-		var of mark
+		var of answer.Mark
 		own := provider.MetaFor(e.p.o.Vendor, b.Meta, &of)
 		switch {
 		case b.Kind == message.BlockReasoning:
@@ -200,7 +186,7 @@ func (e *encoder) answer(m message.Message, model string) {
 func (e *encoder) itemFollows(content message.List[message.Block], i int, model string) bool {
 	for i++; i < content.Len(); i++ {
 		b := content.At(i)
-		var of mark
+		var of answer.Mark
 		if !provider.MetaFor(e.p.o.Vendor, b.Meta, &of) || of.Model != model {
 			return false
 		}
@@ -220,7 +206,7 @@ func (e *encoder) id(own bool, prefix, id string) {
 }
 
 // said writes a text of the assistant.
-func (e *encoder) said(text string, of *mark, own bool) {
+func (e *encoder) said(text string, of *answer.Mark, own bool) {
 	e.item(`{"type":"message"`)
 	e.id(own, "msg_", of.ID)
 	if of.Phase != "" {
@@ -237,7 +223,7 @@ func (e *encoder) said(text string, of *mark, own bool) {
 }
 
 // reasoningItem writes reasoning as it came, but for its status.
-func (e *encoder) reasoningItem(b *message.Block, of *mark) {
+func (e *encoder) reasoningItem(b *message.Block, of *answer.Mark) {
 	e.item(`{"type":"reasoning"`)
 	e.id(true, "rs_", of.ID)
 	e.raw(`,"summary":[`)

@@ -1,4 +1,4 @@
-package openai
+package answer
 
 import (
 	"bytes"
@@ -20,8 +20,7 @@ const between = "\n\n"
 
 // response is the stream of one answer on the Responses wire.
 type response struct {
-	*asked
-	model string
+	*Reader
 	json  jsontext.Decoder
 	data  bytes.Buffer
 	event event
@@ -73,7 +72,7 @@ func kindOf(t wire.Text) outKind {
 // play reads events until the last one of the response. Only that one makes it whole.
 func (r *response) play() error {
 	for {
-		ev, err := r.stream.Next()
+		ev, err := r.Stream.Next()
 		if err != nil {
 			return err
 		}
@@ -84,7 +83,7 @@ func (r *response) play() error {
 		case err != nil:
 			return err
 		case over:
-			r.stream.Drain()
+			r.Stream.Drain()
 			return nil
 		}
 	}
@@ -97,9 +96,9 @@ func (r *response) take(ev sse.Event) (over bool, err error) {
 	case len(data) == 0:
 		return false, nil
 	case ev.Name == wire.Failed:
-		return false, r.p.s.Failure(data)
+		return false, r.Server.Failure(data)
 	case bytes.HasPrefix(data, []byte("[DONE]")):
-		return false, r.stream.NoFinish("there was only [DONE]")
+		return false, r.Stream.NoFinish("there was only [DONE]")
 	}
 	r.data = *bytes.NewBuffer(data)
 	r.json.Reset(&r.data, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -109,17 +108,17 @@ func (r *response) take(ev sse.Event) (over bool, err error) {
 		return false, r.misread(err, ev)
 	}
 	if r.json.InputOffset() != int64(len(data)) {
-		return false, r.p.s.Broken("an event has something behind its JSON", data)
+		return false, r.Server.Broken("an event has something behind its JSON", data)
 	}
 	if e.Type == unnamed {
 		e.Type = happeningOf(ev.Name)
 	}
 	switch e.Type {
 	case errored:
-		return false, r.p.s.Failure(data)
+		return false, r.Server.Failure(data)
 	case unnamed, ignored:
 		if e.Error != nil {
-			return false, r.p.s.Shown(e.Error.Error(http.StatusOK))
+			return false, r.Server.Shown(e.Error.Error(http.StatusOK))
 		}
 		return false, nil
 	case completed, incomplete, failed:
@@ -138,16 +137,16 @@ func (r *response) part(e *event) error {
 	}
 	switch {
 	case at < 0:
-		return r.p.s.Broken("an event is about no item of the output", []byte(e.Delta.Text))
+		return r.Server.Broken("an event is about no item of the output", []byte(e.Delta.Text))
 	case at >= wire.MaxCalls:
-		return r.p.s.Broken("there are more than 1024 items of output", nil)
+		return r.Server.Broken("there are more than 1024 items of output", nil)
 	}
 	for len(r.outs) <= at {
 		r.outs = append(r.outs, out{})
 	}
 	o := &r.outs[at]
 	if o.done {
-		return r.p.s.Broken("an item goes on after its end", []byte(e.Delta.Text))
+		return r.Server.Broken("an item goes on after its end", []byte(e.Delta.Text))
 	}
 	switch e.Type {
 	case itemAdded:
@@ -156,7 +155,7 @@ func (r *response) part(e *event) error {
 		return r.itemDone(o, &e.Item.Is)
 	case argsDelta, argsDone:
 		if o.kind != aCall {
-			return r.p.s.Broken("there are arguments of no tool call", []byte(e.Delta.Text))
+			return r.Server.Broken("there are arguments of no tool call", []byte(e.Delta.Text))
 		}
 		if e.Type == argsDone {
 			return r.whole(o, e.Arguments.Text)
@@ -186,22 +185,22 @@ func (r *response) begin(o *out, is *item) error {
 	id := cmp.Or(string(is.CallID), string(is.ID))
 	switch {
 	case is.Name == "":
-		return r.p.s.Broken("a tool call has no name", nil)
+		return r.Server.Broken("a tool call has no name", nil)
 	case len(id) > maxWord || len(is.Name) > maxWord:
-		return r.p.s.Broken("the id or the name of a tool call is longer than 1024 bytes", nil)
+		return r.Server.Broken("the id or the name of a tool call is longer than 1024 bytes", nil)
 	}
 	o.call = r.calls
 	r.calls++
 	r.sent += len(is.Name)
-	r.send(message.Chunk{Kind: message.ChunkCallStart, Index: o.call, CallID: r.ids.Unique(id, r.messages, o.call), Tool: string(is.Name)})
-	r.mark(mark{ID: o.id, Model: r.model})
+	r.send(message.Chunk{Kind: message.ChunkCallStart, Index: o.call, CallID: r.ids.Unique(id, r.Messages, o.call), Tool: string(is.Name)})
+	r.mark(Mark{ID: o.id, Model: r.Model})
 	r.args(o, is.Arguments.Text)
 	return nil
 }
 
 // mark passes on what the wire has to know of the newest block.
-func (r *response) mark(m mark) {
-	r.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(r.p.o.Vendor, m)})
+func (r *response) mark(m Mark) {
+	r.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(r.Vendor, m)})
 }
 
 func (r *response) args(o *out, text string) {
@@ -219,7 +218,7 @@ func (r *response) whole(o *out, text string) error {
 	}
 	rest, ok := strings.CutPrefix(text, string(o.args))
 	if !ok {
-		return r.p.s.Broken("the arguments of a tool call differ from their parts", []byte(text))
+		return r.Server.Broken("the arguments of a tool call differ from their parts", []byte(text))
 	}
 	r.args(o, rest)
 	return nil
@@ -233,7 +232,7 @@ func (r *response) itemDone(o *out, is *item) error {
 		}
 	}
 	if kind := kindOf(is.Type); is.Type != "" && kind != o.kind {
-		return r.p.s.Broken("an item ends as another kind than it began", []byte(is.Type))
+		return r.Server.Broken("an item ends as another kind than it began", []byte(is.Type))
 	}
 	o.done = true
 	o.id, o.phase = cmp.Or(string(is.ID), o.id), cmp.Or(string(is.Phase), o.phase)
@@ -265,7 +264,7 @@ func (r *response) thought(o *out, is *item) {
 		r.tail(message.ChunkReasoning, &o.half)
 		text = ""
 	}
-	of := mark{ID: o.id, Model: r.model, Encrypted: string(is.Encrypted)}
+	of := Mark{ID: o.id, Model: r.Model, Encrypted: string(is.Encrypted)}
 	if len(parts) > 1 {
 		of.Summary = parts
 	}
@@ -277,7 +276,7 @@ func (r *response) thought(o *out, is *item) {
 	case o.said:
 		r.mark(of)
 	default:
-		b := message.Block{Kind: message.BlockReasoning, Text: text, Meta: provider.Meta(r.p.o.Vendor, of)}
+		b := message.Block{Kind: message.BlockReasoning, Text: text, Meta: provider.Meta(r.Vendor, of)}
 		r.send(message.Chunk{Kind: message.ChunkBlock, Block: &b})
 	}
 }
@@ -293,7 +292,7 @@ func (r *response) text(o *out, is *item) {
 	}
 	r.refused = r.refused || o.refused
 	if o.said {
-		r.mark(mark{ID: o.id, Model: r.model, Phase: o.phase, Refusal: o.refused})
+		r.mark(Mark{ID: o.id, Model: r.Model, Phase: o.phase, Refusal: o.refused})
 	}
 }
 
@@ -301,9 +300,9 @@ func (r *response) text(o *out, is *item) {
 func (r *response) end(how happening, is *wholeOut) error {
 	if how == failed || is.Error != nil || is.Status == "failed" || is.Status == "cancelled" {
 		if is.Error != nil {
-			return r.p.s.Shown(is.Error.Error(http.StatusOK))
+			return r.Server.Shown(is.Error.Error(http.StatusOK))
 		}
-		return r.p.s.Shown(&provider.ServerError{Status: http.StatusOK, Message: "the server gave up: " + cmp.Or(string(is.Status), "failed")})
+		return r.Server.Shown(&provider.ServerError{Status: http.StatusOK, Message: "the server gave up: " + cmp.Or(string(is.Status), "failed")})
 	}
 	finish := r.finish(how, is)
 	cut := finish == message.FinishLength || finish == message.FinishFilter
@@ -319,7 +318,7 @@ func (r *response) end(how happening, is *wholeOut) error {
 	}
 	u, counted := is.tokens()
 	if !counted {
-		u = wire.Estimate(r.asked.text, r.sent)
+		u = wire.Estimate(r.Text, r.sent)
 	}
 	r.send(message.Chunk{Kind: message.ChunkFinish, Finish: finish, Usage: u})
 	return nil
@@ -357,7 +356,7 @@ func (r *response) rest(is *wholeOut, cut bool) error {
 		switch {
 		case o.done || o.kind == unseen || o.kind == another:
 		case o.kind == aCall && !cut:
-			return r.p.s.Broken("a tool call has no end", o.args)
+			return r.Server.Broken("a tool call has no end", o.args)
 		case o.kind == aThought:
 			r.tail(message.ChunkReasoning, &o.half)
 		case o.kind == aText:

@@ -1,4 +1,4 @@
-package openai
+package answer
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
 
-// answer is the stream of one answer on the chat wire.
-type answer struct {
-	*asked
+// chat is the stream of one answer on the chat wire.
+type chat struct {
+	*Reader
 	// json reads the chunk from data.
 	json  jsontext.Decoder
 	data  bytes.Buffer
@@ -36,9 +36,9 @@ type answer struct {
 
 // play reads events until the end of the stream. With a finish the answer is complete; an
 // error after that does not matter.
-func (a *answer) play() error {
+func (a *chat) play() error {
 	for {
-		ev, err := a.stream.Next()
+		ev, err := a.Stream.Next()
 		done := false
 		if err == nil {
 			done, err = a.event(ev)
@@ -46,28 +46,28 @@ func (a *answer) play() error {
 		switch {
 		case a.left:
 			return nil
-		case err != nil && a.finish != "" && a.stream.Lost(err):
+		case err != nil && a.finish != "" && a.Stream.Lost(err):
 			return a.end()
 		case err != nil:
 			return err
 		case done:
 			if a.finish == "" {
-				return a.stream.NoFinish("there was only [DONE]")
+				return a.Stream.NoFinish("there was only [DONE]")
 			}
 			err := a.end()
-			a.stream.Drain()
+			a.Stream.Drain()
 			return err
 		case a.finish != "":
-			a.stream.Finishing()
+			a.Stream.Finishing()
 		}
 	}
 }
 
 // event reads one event. Its data has one or more values.
-func (a *answer) event(ev sse.Event) (done bool, err error) {
+func (a *chat) event(ev sse.Event) (done bool, err error) {
 	data := ev.Data
 	if ev.Name == wire.Failed && len(data) > 0 {
-		return false, a.p.s.Failure(data)
+		return false, a.Server.Failure(data)
 	}
 	a.data = *bytes.NewBuffer(data)
 	a.json.Reset(&a.data, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -86,9 +86,9 @@ func (a *answer) event(ev sse.Event) (done bool, err error) {
 	}
 }
 
-func (a *answer) take(c *chunk) error {
+func (a *chat) take(c *chunk) error {
 	if why := c.refusal(); why != nil {
-		return a.p.s.Shown(why.Error(http.StatusOK))
+		return a.Server.Shown(why.Error(http.StatusOK))
 	}
 	if u, counted := c.tokens(); counted {
 		a.usage, a.counted = u, true
@@ -117,7 +117,7 @@ func (a *answer) take(c *chunk) error {
 	if d.finish != "" {
 		var ok bool
 		if a.finish, ok = finishOf(d.finish); !ok {
-			return a.p.s.Shown(&provider.ServerError{Status: http.StatusOK, Message: "the server gave up: " + d.finish})
+			return a.Server.Shown(&provider.ServerError{Status: http.StatusOK, Message: "the server gave up: " + d.finish})
 		}
 	}
 	return nil
@@ -125,17 +125,17 @@ func (a *answer) take(c *chunk) error {
 
 // endThought marks reasoning that goes back, so that the reasoning of others does not; it
 // returns false if the consumer has stopped.
-func (a *answer) endThought() bool {
-	if !a.thought || a.p.o.ReasoningKey == "" {
+func (a *chat) endThought() bool {
+	if !a.thought || !a.Marks {
 		return true
 	}
 	a.thought = false
 	return a.tail(message.ChunkReasoning, &a.reasoningHalf) &&
-		a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(a.p.o.Vendor, mark{})})
+		a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(a.Vendor, Mark{})})
 }
 
 // end ends open blocks and sends the finish.
-func (a *answer) end() error {
+func (a *chat) end() error {
 	_ = a.tail(message.ChunkReasoning, &a.reasoningHalf) && a.endThought() && a.tail(message.ChunkText, &a.textHalf)
 	if a.refused && a.finish != message.FinishLength {
 		a.finish = message.FinishFilter
@@ -150,7 +150,7 @@ func (a *answer) end() error {
 		a.finish = message.FinishStop
 	}
 	if !a.counted {
-		a.usage = wire.Estimate(a.text, a.sent)
+		a.usage = wire.Estimate(a.Text, a.sent)
 	}
 	a.send(message.Chunk{Kind: message.ChunkFinish, Finish: a.finish, Usage: a.usage})
 	return nil

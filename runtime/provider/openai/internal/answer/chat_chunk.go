@@ -1,4 +1,4 @@
-package openai
+package answer
 
 import (
 	"github.com/go-json-experiment/json/jsontext"

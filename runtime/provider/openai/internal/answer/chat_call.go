@@ -1,4 +1,4 @@
-package openai
+package answer
 
 import (
 	"strconv"
@@ -41,9 +41,9 @@ type call struct {
 	chunk int
 }
 
-func (a *answer) call(d *callDelta) error {
+func (a *chat) call(d *callDelta) error {
 	if len(d.id) > maxWord || len(d.name) > maxWord {
-		return a.p.s.Broken("the id or the name of a tool call is longer than "+strconv.Itoa(maxWord)+" bytes", nil)
+		return a.Server.Broken("the id or the name of a tool call is longer than "+strconv.Itoa(maxWord)+" bytes", nil)
 	}
 	at := a.calls.find(d)
 	if at < 0 {
@@ -51,9 +51,9 @@ func (a *answer) call(d *callDelta) error {
 		case d.args.Empty() && d.name == "" && d.id == "":
 			return nil // no call has begun, so none is lost
 		case d.name == "" && d.id == "" && d.index < 0:
-			return a.p.s.Broken("there are arguments of no tool call", []byte(d.args.Text))
+			return a.Server.Broken("there are arguments of no tool call", []byte(d.args.Text))
 		case len(a.calls.all) == wire.MaxCalls:
-			return a.p.s.Broken("there are more than "+strconv.Itoa(wire.MaxCalls)+" tool calls", nil)
+			return a.Server.Broken("there are more than "+strconv.Itoa(wire.MaxCalls)+" tool calls", nil)
 		}
 		at = a.calls.add(d.index)
 	}
@@ -69,7 +69,7 @@ func (a *answer) call(d *callDelta) error {
 	c.args.feed(text)
 	if c.name == "" {
 		if a.calls.early += len(text); a.calls.early > maxEarly {
-			return a.p.s.Broken("a tool call has arguments and no name", c.early)
+			return a.Server.Broken("a tool call has arguments and no name", c.early)
 		}
 		c.early = append(c.early, text...)
 		return nil
@@ -85,12 +85,12 @@ func (a *answer) call(d *callDelta) error {
 
 // begin passes on the begin of a call, and returns its arguments so far; text is their
 // newest part.
-func (a *answer) begin(at int, text string) string {
+func (a *chat) begin(at int, text string) string {
 	c := &a.calls.all[at]
 	c.begun = true
 	a.endThought()
 	a.sent += len(c.name)
-	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: at, CallID: a.calls.ids.Unique(c.id, a.messages, at), Tool: c.name})
+	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: at, CallID: a.calls.ids.Unique(c.id, a.Messages, at), Tool: c.name})
 	if len(c.early) > 0 {
 		text, c.early = string(c.early)+text, nil
 	}
@@ -152,7 +152,7 @@ func (s *calls) add(index int) int {
 
 // endCalls passes on the ends of the calls, except the last call of an answer that was cut
 // off.
-func (a *answer) endCalls() error {
+func (a *chat) endCalls() error {
 	last := len(a.calls.all) - 1
 	for i := range a.calls.all {
 		c := &a.calls.all[i]
@@ -162,7 +162,7 @@ func (a *answer) endCalls() error {
 		case cut:
 			return nil // before it had a name
 		default:
-			return a.p.s.Broken("a tool call has no name", c.early)
+			return a.Server.Broken("a tool call has no name", c.early)
 		}
 		if rest := wire.Half(c.half); rest != "" {
 			a.send(message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: rest})

@@ -6,9 +6,13 @@
 //
 //   - TestOneConversation stays on one wire, switches once from each wire to each other, or
 //     asks another vendor in every turn.
+//   - TestOneConversationOfTheProgram asks through internal/models, over connections.
 //   - TestTheFirstPartOfRequestsStays compares each of the requests of twenty turns with the
 //     one before.
 //   - TestFallbackWithinATurn switches while tools run.
+//   - TestDrawnConversations draws turns, models, compactions and fallbacks; users stop turns
+//     and say more while tools run.
+//   - TestAConversationThatIsReadAgain restarts the program within the conversation.
 //   - TestBadAdapters breaks adapters on purpose: the checks must find each of them.
 //
 // The checks look at the bodies of the requests: the servers refuse none; all that was said is

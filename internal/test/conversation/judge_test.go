@@ -26,10 +26,10 @@ type judge struct {
 	// epoch counts the compactions. silent are the turns without an answer.
 	epoch  int
 	silent map[int]bool
-	// at is the turn of the newest request; broken: its answer ends with an error.
-	at     int
-	broken bool
-	usage  message.Usage // of the newest turn
+	// at is the turn of the newest request, and exchange the request with its answer.
+	at       int
+	exchange *exchange
+	usage    message.Usage // of the newest turn
 }
 
 // request is what a request says, whatever its wire.
@@ -48,6 +48,13 @@ type request struct {
 type sent struct {
 	request
 	turn, epoch int
+}
+
+// exchange is a request and its answer. broken: the answer ends with an error.
+type exchange struct {
+	model  string
+	turn   int
+	broken bool
 }
 
 // secret is a text of a server that only one model may get back.
@@ -132,8 +139,8 @@ func said(body string) (out []string) {
 }
 
 // sent takes a body that goes out over a wire.
-func (j *judge) sent(turn int, wire, body string) {
-	j.at = turn
+func (j *judge) sent(turn int, wire, body string) *exchange {
+	j.at, j.exchange = turn, &exchange{model: j.request.model, turn: turn}
 	j.sents[wire] = append(j.sents[wire], sent{j.request, turn, j.epoch})
 	want, got := j.request.words, said(body)
 	if j.request.summary {
@@ -165,6 +172,7 @@ func (j *judge) sent(turn int, wire, body string) {
 	if wire == "messages" && !markedAtTheEnd(body) {
 		j.problem("the end of the request is not marked for the cache")
 	}
+	return j.exchange
 }
 
 // paired checks that each result stands at its call. A call and its result have one word but
@@ -206,15 +214,15 @@ func markedAtTheEnd(body string) bool {
 	return len(content) > 0 && content[len(content)-1]["cache_control"] != nil
 }
 
-// answered takes the body of a response.
-func (j *judge) answered(turn int, body string) {
-	for line := range strings.Lines(body) {
+// answered takes whole events of a response.
+func (j *judge) answered(e *exchange, events string) {
+	for line := range strings.Lines(events) {
 		// The encrypted content of an item that has just begun is not the one to send back.
 		preliminary := strings.Contains(line, `"type":"response.output_item.added"`)
 		for _, m := range signed.FindAllStringSubmatch(line, -1) {
 			text := m[1] + m[2]
 			if !slices.ContainsFunc(j.secrets, func(s secret) bool { return s.text == text }) {
-				j.secrets = append(j.secrets, secret{j.request.model, text, turn, !j.broken && !preliminary})
+				j.secrets = append(j.secrets, secret{e.model, text, e.turn, !e.broken && !preliminary})
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/models"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -35,13 +36,12 @@ import (
 // behind all of them. One request is made at a time.
 type stage struct {
 	servers map[string]*strictwire.Handler
-	// transports reach the servers.
-	transports map[string]http.RoundTripper
-	store      store.Store
-	file       string // of a store that is read again
-	bad        wrap
-	rt         *runtime.Runtime
-	conv       *runtime.Conversation
+	store   store.Store
+	file    string // of a store that is read again
+	bad     wrap
+	models  *models.Models // nil asks the adapters
+	rt      *runtime.Runtime
+	conv    *runtime.Conversation
 
 	mu      sync.Mutex
 	turn    int
@@ -111,10 +111,9 @@ const tries = 4
 // models in the end.
 func newStage(t *testing.T, model string, bad wrap, others ...string) *stage {
 	t.Helper()
-	s := &stage{servers: map[string]*strictwire.Handler{}, transports: map[string]http.RoundTripper{}, store: mem.New(nil), bad: bad}
+	s := &stage{servers: map[string]*strictwire.Handler{}, store: mem.New(nil), bad: bad}
 	for i, w := range strictwire.Wires() {
 		s.servers[w.Name()] = strictwire.New(w, s.modelOf(w.Name()), &strictwire.Options{Key: []byte("key of " + w.Name()), Answers: 1000 * i})
-		s.transports[w.Name()] = s.servers[w.Name()].Client().Transport
 	}
 	s.open(t, model, others...)
 	return s
@@ -137,24 +136,57 @@ func (s *stage) close(t *testing.T) {
 	require.NoError(t, s.rt.Close(context.WithoutCancel(t.Context())))
 }
 
-// loopback has the requests go to the servers over connections.
-func (s *stage) loopback(t *testing.T) {
+// program has the requests go through the models of the program and over connections, to the
+// vendors' own hosts through a proxy, behind which the servers are.
+func (s *stage) program(t *testing.T) {
 	t.Helper()
-	for name, h := range s.servers {
-		server := httptest.NewServer(h)
-		t.Cleanup(server.Close)
-		s.transports[name] = redirected{server}
+	server := httptest.NewServer(front{s})
+	t.Cleanup(server.Close)
+	at := func(url string) models.Settings { return models.Settings{BaseURL: url, Proxy: server.URL} }
+	m := models.New(models.Options{
+		Root: t.TempDir(), Getenv: func(name string) string { return map[bool]string{true: "key"}[strings.HasSuffix(name, "_API_KEY")] },
+		Vendors: map[string]models.Settings{
+			"openai": at("http://api.openai.com/v1"), "anthropic": at("http://api.anthropic.com"), "gemini": at("http://generativelanguage.googleapis.com"),
+		},
+	})
+	t.Cleanup(m.Close)
+	s.models = m
+}
+
+// front shows the judge what comes in and goes out.
+type front struct{ s *stage }
+
+// ServeHTTP implements http.Handler.
+func (f front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
 	}
+	wire := wireOf(r.URL.Path)
+	f.s.mu.Lock()
+	e := f.s.sent(f.s.turn, wire, string(body))
+	f.s.mu.Unlock()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	f.s.servers[wire].ServeHTTP(written{rw, f.s, e}, r)
 }
 
-// redirected is a transport to one server, whatever the address.
-type redirected struct{ to *httptest.Server }
-
-// RoundTrip implements http.RoundTripper.
-func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
-	req.URL.Scheme, req.URL.Host = "http", r.to.Listener.Addr().String()
-	return r.to.Client().Transport.RoundTrip(req)
+// written is a response; the judge sees it before the client does.
+type written struct {
+	http.ResponseWriter
+	s        *stage
+	exchange *exchange
 }
+
+// Write implements io.Writer. The server writes whole events.
+func (w written) Write(p []byte) (int, error) {
+	w.s.mu.Lock()
+	w.s.answered(w.exchange, string(p))
+	w.s.mu.Unlock()
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets the server flush.
+func (w written) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // reopened opens the file of the stage's conversation, with the connection of before closed.
 func (s *stage) reopened(t *testing.T) store.Store {
@@ -184,6 +216,9 @@ func (s *stage) router(bad wrap) provider.Provider {
 		s.mu.Lock()
 		s.asked(req)
 		s.mu.Unlock()
+		if s.models != nil {
+			return s.models.Stream(ctx, req)
+		}
 		req.Model.Name = name
 		if bad != nil {
 			req = bad(req)
@@ -219,7 +254,6 @@ func (s *stage) next(wire string, req message.ModelRequest) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paired(req.Messages)
-	s.broken = false
 	if s.request.summary {
 		b := &builder{n: s.turn, wire: wire}
 		return b.add(message.Chunk{Kind: message.ChunkText, Text: "All before " + word("s", s.turn)}).end(message.FinishStop)
@@ -229,7 +263,7 @@ func (s *stage) next(wire string, req message.ModelRequest) answer {
 		return answer{err: &provider.Error{Class: message.FailureRequest, Err: errors.New("the script is over")}}
 	}
 	a := s.replies[0](wire)
-	s.replies, s.broken = s.replies[1:], a.err != nil || a.stops
+	s.replies, s.exchange.broken = s.replies[1:], a.err != nil || a.stops
 	for _, c := range a.chunks {
 		if c.Kind == message.ChunkReasoning {
 			for _, w := range words.FindAllString(c.Text, -1) {
@@ -264,13 +298,13 @@ func (t tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	wire := wireOf(r.URL.Path)
 	t.s.mu.Lock()
-	t.s.sent(t.s.turn, wire, string(body))
+	e := t.s.sent(t.s.turn, wire, string(body))
 	t.s.mu.Unlock()
 	r = r.Clone(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	response, err := t.s.transports[wire].RoundTrip(r)
+	response, err := t.s.servers[wire].Client().Transport.RoundTrip(r)
 	if err == nil {
-		response.Body = &tapped{ReadCloser: response.Body, s: t.s, wire: wire}
+		response.Body = &tapped{ReadCloser: response.Body, s: t.s, exchange: e}
 	}
 	return response, err
 }
@@ -278,9 +312,9 @@ func (t tap) RoundTrip(r *http.Request) (*http.Response, error) {
 // tapped is the body of a response; the judge sees it when it is closed.
 type tapped struct {
 	io.ReadCloser
-	s    *stage
-	wire string
-	seen bytes.Buffer
+	s        *stage
+	exchange *exchange
+	seen     bytes.Buffer
 }
 
 // Read implements io.Reader.
@@ -293,7 +327,7 @@ func (b *tapped) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *tapped) Close() error {
 	b.s.mu.Lock()
-	b.s.answered(b.s.turn, b.seen.String())
+	b.s.answered(b.exchange, b.seen.String())
 	b.s.mu.Unlock()
 	b.seen.Reset()
 	return b.ReadCloser.Close()

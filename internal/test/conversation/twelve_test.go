@@ -111,8 +111,9 @@ func TestOneConversation(t *testing.T) {
 	}
 }
 
-// TestOneConversationOverConnections is the same over real connections, which are really cut.
-func TestOneConversationOverConnections(t *testing.T) {
+// TestOneConversationOfTheProgram is the same with the models of the program over real
+// connections, which are really cut.
+func TestOneConversationOfTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, p := range plans() {
 		if !strings.HasPrefix(p.name, "every turn") {
@@ -121,7 +122,7 @@ func TestOneConversationOverConnections(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			s := p.stage(t, nil)
-			s.loopback(t)
+			s.program(t)
 			report(t, p.play(t, s, 12, twelve))
 		})
 	}

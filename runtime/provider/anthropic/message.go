@@ -405,12 +405,13 @@ func (e *encoder) call(b message.Block) {
 	e.done()
 }
 
-// input writes arguments. The API takes only an object.
+// input writes arguments. The API takes only an object, without half characters.
 func (e *encoder) input(args string) {
+	value := jsontext.Value(args)
 	switch {
 	case blank(args):
 		e.raw(`{}`)
-	case wire.IsObject([]byte(args)):
+	case value.Kind() == jsontext.KindBeginObject && value.IsValid(jsontext.AllowDuplicateNames(true)):
 		e.raw(args)
 	default:
 		e.buf = append(quote.Append(append(e.buf, `{"unparsed_arguments":`...), args), '}')

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -177,18 +178,19 @@ func TestRefusedSettings(t *testing.T) {
 		model message.Model
 		says  string
 	}{
-		"temperature":      {message.Model{Name: adaptive, Temperature: message.Some(0.0)}, "leave temperature out"},
-		"top_p":            {message.Model{Name: budgeted, TopP: message.Some(1.0)}, "leave top_p out"},
-		"seed":             {message.Model{Name: adaptive, Seed: message.Some(int64(1))}, "leave seed out"},
-		"a budget":         {message.Model{Name: adaptive, Reasoning: message.Reasoning{Budget: 2000}}, "set reasoning to"},
-		"no way off":       {message.Model{Name: always, Reasoning: message.Reasoning{Effort: message.EffortOff}}, "set reasoning to low, medium or high"},
-		"a forced call":    {message.Model{Name: always, Choice: message.ToolChoice{Mode: message.ToolChoiceRequired}}, "set tool_choice to auto"},
-		"a tier":           {message.Model{Name: adaptive, Tier: "flex"}, "set service_tier to auto or standard_only"},
-		"a blank stop":     {message.Model{Name: adaptive, Stop: message.ListOf("\n")}, "visible character"},
-		"our own members":  {message.Model{Name: adaptive, Extra: `{"stream":false}`}, `may not set "stream"`},
-		"no object":        {message.Model{Name: adaptive, Extra: `[1]`}, "is not a JSON object"},
-		"no model":         {message.Model{}, "no model is named"},
-		"no schema at all": {message.Model{Name: adaptive, Format: message.ResponseFormat{Schema: `[`}}, "schema of the response format"},
+		"temperature":       {message.Model{Name: adaptive, Temperature: message.Some(0.0)}, "leave temperature out"},
+		"top_p":             {message.Model{Name: budgeted, TopP: message.Some(1.0)}, "leave top_p out"},
+		"seed":              {message.Model{Name: adaptive, Seed: message.Some(int64(1))}, "leave seed out"},
+		"a budget":          {message.Model{Name: adaptive, Reasoning: message.Reasoning{Budget: 2000}}, "set reasoning to"},
+		"no way off":        {message.Model{Name: always, Reasoning: message.Reasoning{Effort: message.EffortOff}}, "set reasoning to low, medium or high"},
+		"a forced call":     {message.Model{Name: always, Choice: message.ToolChoice{Mode: message.ToolChoiceRequired}}, "set tool_choice to auto"},
+		"a tier":            {message.Model{Name: adaptive, Tier: "flex"}, "set service_tier to auto or standard_only"},
+		"a blank stop":      {message.Model{Name: adaptive, Stop: message.ListOf("\n")}, "visible character"},
+		"servers of others": {message.Model{Name: adaptive, Extra: `{"mcp_servers":[{"type":"url","url":"https://tools.test"}]}`}, `may not set "mcp_servers"`},
+		"our own members":   {message.Model{Name: adaptive, Extra: `{"stream":false}`}, `may not set "stream"`},
+		"no object":         {message.Model{Name: adaptive, Extra: `[1]`}, "is not a JSON object"},
+		"no model":          {message.Model{}, "no model is named"},
+		"no schema at all":  {message.Model{Name: adaptive, Format: message.ResponseFormat{Schema: `[`}}, "schema of the response format"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -289,4 +291,17 @@ func TestOptions(t *testing.T) {
 		assert.Equal(t, p.Err(), err)
 	}
 	require.ErrorIs(t, anthropic.New(nil).Err(), provider.ErrOptions)
+}
+
+// TestArgumentsThatAreNoUnicode: a model may write half a surrogate pair. The API refuses a
+// body with one, and with it every later request of the conversation.
+func TestArgumentsThatAreNoUnicode(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{`{"a":"\ud83d"}`, "{\"a\":\"\xff\"}"} {
+		req := hello()
+		req.Messages = message.MessagesOf(message.UserText("u"), assistant(call("1", "read", args)), result("1", message.TextBlock("r")))
+		sent := body(t, req)
+		assert.True(t, jsontext.Value(sent).IsValid(), sent)
+		assert.Contains(t, sent, `"input":{"unparsed_arguments":`)
+	}
 }

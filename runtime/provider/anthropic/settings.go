@@ -123,6 +123,8 @@ func reserved(key string) bool {
 	case "model", "messages", "system", "tools", "tool_choice", "max_tokens", "stream", "thinking", "output_config",
 		"stop_sequences", "service_tier":
 		return true
+	case "mcp_servers": // no rule or approval sees calls of tools that the server makes there
+		return true
 	}
 	return false
 }

@@ -110,8 +110,8 @@ func (a *answer) play() error {
 			return nil
 		case err != nil:
 			return err
-		case a.finish != "":
-			a.stream.Finishing()
+		default:
+			a.stream.Finishing(a.finish != "")
 		}
 	}
 }

@@ -146,6 +146,10 @@ func (e *encoder) extra(p *Provider, m *message.Model) error {
 		if slices.Contains(e.names, of.Name) || reserved(of.Name) {
 			return p.s.Refuse("the field extra of the model may not set %q; use the setting of its own", of.Name)
 		}
+		if ungoverned(of.Name) {
+			return p.s.Refuse("the field extra of the model may not set %q: the server would run tools or models that no rule, approval or limit sees; "+
+				"a program can set it for all requests in Options.Extra", of.Name)
+		}
 		e.key(of.Name)
 		e.raw(of.Value)
 	}
@@ -156,6 +160,16 @@ func (e *encoder) extra(p *Provider, m *message.Model) error {
 		}
 	}
 	return nil
+}
+
+// ungoverned reports whether a parameter gives the model tools of the server's, or the request
+// another model. The file of an agent, which comes with a project, must not do that.
+func ungoverned(key string) bool {
+	switch key {
+	case "functions", "function_call", "web_search_options", "plugins", "models", "prompt":
+		return true
+	}
+	return false
 }
 
 func reserved(key string) bool {

@@ -124,7 +124,7 @@ func (f *frames) take(ev sse.Event) error {
 		fmt.Fprintf(&f.buf, "event: %s\n", strings.ToValidUTF8(ev.Name, "\uFFFD"))
 		if ev.Name == s.c.Last {
 			f.last = true
-			f.st.w.quiet = shorter(f.st.w.quiet, afterDone)
+			f.st.w.within(afterDone)
 		}
 	}
 	data := jsontext.Value(bytes.Clone(ev.Data))

@@ -20,6 +20,8 @@ const (
 	// afterFinish is how long to wait for the usage after the finish. Then the stream
 	// counts as ended.
 	afterFinish = 5 * time.Second
+	// forWords is how long the words of a refusal may take. The part that has come is used.
+	forWords = 10 * time.Second
 	// afterDone is how long to wait for the end of a finished response, so that its
 	// connection can serve the next request.
 	afterDone = 50 * time.Millisecond
@@ -99,6 +101,7 @@ func (st *Stream) Close() {
 func (st *Stream) accept() error {
 	s, resp := st.s, st.head
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		st.w.within(forWords)
 		return s.refusal(resp, st.w)
 	}
 	kind := resp.Header.Get("Content-Type")
@@ -108,6 +111,7 @@ func (st *Stream) accept() error {
 	if kind == "text/event-stream" || kind == "" {
 		return nil
 	}
+	st.w.within(forWords)
 	head, _ := io.ReadAll(io.LimitReader(st.w, maxRefusal)) // only for the error's text
 	if e := refusalOf(head, resp.StatusCode); e.Message != "" {
 		return s.Shown(e)
@@ -218,8 +222,15 @@ func (st *Stream) Lost(err error) bool {
 	return class == message.FailureNetwork || class == message.FailureTimeout
 }
 
-// Finishing shortens the wait for the next piece: the answer is whole but for its usage.
-func (st *Stream) Finishing() { st.w.quiet = shorter(st.w.quiet, afterFinish) }
+// Finishing says whether the answer is whole but for its usage. Then the rest of the stream
+// has a short time, whatever comes in it.
+func (st *Stream) Finishing(whole bool) {
+	if whole {
+		st.w.within(afterFinish)
+	} else {
+		st.w.until = time.Time{}
+	}
+}
 
 // Drain reads the rest of a response that has ended, if it comes at once, so that its
 // connection can serve the next request.

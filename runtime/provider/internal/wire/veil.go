@@ -8,8 +8,13 @@ import (
 	"unicode"
 )
 
-// veil hides secrets in texts of servers.
-type veil struct{ secrets []string }
+// veil hides secrets in texts of servers, also as they are written in JSON, HTML, addresses,
+// hex and base64.
+type veil struct {
+	secrets []string
+	// encoded are the secrets in hex and base64.
+	encoded []string
+}
 
 // minSecret is the minimum length of a secret. A shorter value would occur in texts by
 // chance.
@@ -45,7 +50,7 @@ func public(name string) bool {
 func (v veil) over(u *url.URL) veil {
 	v = v.and(u.User.Username())
 	if password, ok := u.User.Password(); ok {
-		v = v.and(password)
+		v = v.and(password).and(u.User.Username() + ":" + password) // as the header has them
 	}
 	for _, values := range u.Query() {
 		for _, value := range values {
@@ -58,13 +63,17 @@ func (v veil) over(u *url.URL) veil {
 func (v veil) and(secret string) veil {
 	if len(secret) >= minSecret {
 		v.secrets = append(v.secrets, secret)
+		v.encoded = append(v.encoded, encodings(secret)...)
 	}
 	return v
 }
 
 func (v veil) text(s string) string {
 	for _, secret := range v.secrets {
-		s = strings.ReplaceAll(s, secret, "[hidden]")
+		s = hide(s, secret)
+	}
+	for _, text := range v.encoded {
+		s = strings.ReplaceAll(s, text, hidden)
 	}
 	return s
 }

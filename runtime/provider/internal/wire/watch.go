@@ -11,7 +11,9 @@ type watch struct {
 	body   io.Reader
 	cancel func()
 	quiet  time.Duration // less than 1 is no bound
-	timer  *time.Timer
+	// until is when the rest of the body must have come; zero is no such time.
+	until time.Time
+	timer *time.Timer
 }
 
 func (w *watch) start(d time.Duration) {
@@ -32,15 +34,27 @@ func (w *watch) stop() {
 
 // Read implements io.Reader.
 func (w *watch) Read(b []byte) (int, error) {
-	w.start(w.quiet)
+	quiet := w.quiet
+	if !w.until.IsZero() {
+		quiet = shorter(quiet, max(time.Until(w.until), 1)) // an ended time ends the read at once
+	}
+	w.start(quiet)
 	n, err := w.body.Read(b)
 	w.stop()
 	return n, err
 }
 
+// within limits the time for the rest of the body, however it comes.
+func (w *watch) within(d time.Duration) {
+	if w.until.IsZero() {
+		w.until = time.Now().Add(d)
+	}
+}
+
 // drain reads the rest of a response, if it comes at once.
 func (w *watch) drain() {
-	w.quiet = shorter(w.quiet, afterDone)
+	w.until = time.Time{}
+	w.within(afterDone)
 	_, _ = io.CopyN(io.Discard, w, 4<<10) // on an error the connection is just closed
 }
 

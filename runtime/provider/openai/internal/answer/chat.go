@@ -57,8 +57,8 @@ func (a *chat) play() error {
 			err := a.end()
 			a.Stream.Drain()
 			return err
-		case a.finish != "":
-			a.Stream.Finishing()
+		default:
+			a.Stream.Finishing(a.finish != "")
 		}
 	}
 }

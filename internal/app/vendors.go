@@ -103,8 +103,11 @@ func (a *App) CheckModel(cfg *hook.AgentConfig) error {
 	named := i >= 0 && !byDefault && a.resolved(inFile) != cfg.Model.Name
 	for key, model := range modelsOf(cfg) {
 		settings := message.Model{Name: model}
-		if key == "model" {
+		switch key {
+		case "model":
 			settings = cfg.Model
+		case "fallback": // a step that goes on with it keeps what goes over
+			settings = cfg.Model.For(model)
 		}
 		err := a.models.CheckSettings(settings)
 		switch {

@@ -79,11 +79,11 @@ fuzz:
 	    echo "$$f $$t"; go test -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$f")" || exit 1; \
 	  done; done
 
-# counterpart runs OpenAI's SDK over our wire: a module of its own, so that nobody
-# else gets the SDK.
+# counterpart runs the vendors' SDKs beside our adapters: modules of their own, so that nobody
+# else gets the SDKs.
 counterpart:
-	cd runtime/provider/openai/counterpart && go mod tidy -diff && go vet ./...
-	@$(TESTRUN) -C runtime/provider/openai/counterpart $(FLAGS) ./...
+	@for m in openai gemini; do (cd runtime/provider/$$m/counterpart && go mod tidy -diff && go vet ./...) && \
+	  $(TESTRUN) -C runtime/provider/$$m/counterpart $(FLAGS) ./... || exit 1; done
 
 # cover writes coverage.out and prints the total.
 cover:

@@ -25,8 +25,8 @@ const canaryKey = "sk-canary-Zq8Wm2Lp5Xt9Rv"
 
 // canaryWire is a wire over which a session runs. A further wire is one line in canaryWires.
 type canaryWire struct {
-	// vendor is the prefix of its models, env that of its variables.
-	vendor, env string
+	// vendor is the prefix of its models, env that of its variables. model chooses the wire.
+	vendor, env, model string
 	// call answers with a call of bash that prints its environment; refuse with an error
 	// whose text has the key.
 	call   func(w http.ResponseWriter)
@@ -37,9 +37,12 @@ type canaryWire struct {
 
 func canaryWires() []canaryWire {
 	return []canaryWire{
-		{"openai", "OPENAI", chatCall, chatRefusal, `"role":"tool"`},
-		{"azure", "AZURE_OPENAI", chatCall, chatRefusal, `"role":"tool"`},
-		{"openrouter", "OPENROUTER", chatCall, chatRefusal, `"role":"tool"`},
+		{"openai", "OPENAI", "gpt-4o", chatCall, chatRefusal, `"role":"tool"`},
+		{"azure", "AZURE_OPENAI", "gpt-5.6", responsesCall, chatRefusal, `"function_call_output"`},
+		{"anthropic", "ANTHROPIC", "claude-opus-4-8", messagesCall, messagesRefusal, `"tool_result"`},
+		{"gemini", "GEMINI", "gemini-3-pro", generateContentCall, generateContentRefusal, `"functionResponse"`},
+		{"azure", "AZURE_OPENAI", "gpt-4o", chatCall, chatRefusal, `"role":"tool"`},
+		{"openrouter", "OPENROUTER", "any", chatCall, chatRefusal, `"role":"tool"`},
 	}
 }
 
@@ -53,6 +56,54 @@ func chatRefusal(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnauthorized)
 	_, _ = io.WriteString(w, `{"error":{"message":"Incorrect API key provided: `+canaryKey+`.","type":"invalid_request_error","code":"invalid_api_key"}}`)
+}
+
+// bashCall are the arguments of the call, as a string of JSON.
+const bashCall = `"{\"command\":\"env; set\"}"`
+
+func responsesCall(w http.ResponseWriter) {
+	const item = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"bash","status":"completed","arguments":` + bashCall + `}`
+	events(w,
+		`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"c1","name":"bash","status":"in_progress","arguments":""}}`,
+		`{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":`+bashCall+`}`,
+		`{"type":"response.function_call_arguments.done","output_index":0,"item_id":"fc_1","arguments":`+bashCall+`}`,
+		`{"type":"response.output_item.done","output_index":0,"item":`+item+`}`,
+		`{"type":"response.completed","response":{"id":"r","status":"completed","output":[`+item+`],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}}`)
+}
+
+func messagesCall(w http.ResponseWriter) {
+	events(w,
+		`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":1,"output_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_1","name":"bash","input":{}}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+bashCall+`}}`,
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":1}}`,
+		`{"type":"message_stop"}`)
+}
+
+func messagesRefusal(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = io.WriteString(w, `{"type":"error","error":{"type":"authentication_error","message":"invalid bearer token `+canaryKey+`"}}`)
+}
+
+func generateContentCall(w http.ResponseWriter) {
+	events(w, `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"bash","args":{"command":"env; set"}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP"}],`+
+		`"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}`)
+}
+
+func generateContentRefusal(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = io.WriteString(w, `{"error":{"code":400,"message":"API key not valid: `+canaryKey+`","status":"INVALID_ARGUMENT"}}`)
+}
+
+// events writes a stream of events.
+func events(w http.ResponseWriter, data ...string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, d := range data {
+		_, _ = io.WriteString(w, "data: "+d+"\n\n")
+	}
 }
 
 // canarySession is a project whose model is asked over one wire.
@@ -172,7 +223,7 @@ func TestAKeyIsNowhere(t *testing.T) {
 	t.Parallel()
 	for _, wire := range canaryWires() {
 		for _, from := range []string{"environment", "command"} {
-			t.Run(wire.vendor+" "+from, func(t *testing.T) {
+			t.Run(wire.vendor+" "+wire.model+" "+from, func(t *testing.T) {
 				t.Parallel()
 				s := newCanarySession(t, wire)
 				except := ""
@@ -185,7 +236,7 @@ func TestAKeyIsNowhere(t *testing.T) {
 					conf := "vendors:\n  " + wire.vendor + ": {key: {command: [sh, -c, 'cat ~/vault; cat ~/vault >&2']}}\n"
 					require.NoError(t, os.WriteFile(filepath.Join(s.dir, "home", ".grapnel", "config.yaml"), []byte(conf), 0o600))
 				}
-				model := wire.vendor + ":any"
+				model := wire.vendor + ":" + wire.model
 				for _, args := range [][]string{{}, {"--json"}, {"--json", "--hooks"}} {
 					out := s.run("", append([]string{"run", "--yes", "--start-servers", "--model", model, "hi"}, args...)...)
 					assert.Contains(t, out, "[hidden]")

@@ -81,11 +81,3 @@ func TestDocsBuiltInSkills(t *testing.T) {
 	text := section(t, source(t, "docs/files.md"), "skills are built in, ", ".")
 	assert.Equal(t, want, named("`([^`]+)`", text))
 }
-
-// TestDocsLinks: every file that docs/files.md points at is there.
-func TestDocsLinks(t *testing.T) {
-	t.Parallel()
-	for _, link := range named(`\]\(([^):]+)\)`, source(t, "docs/files.md")) {
-		assert.FileExists(t, filepath.Join(root, "docs", link))
-	}
-}

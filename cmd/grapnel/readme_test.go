@@ -20,8 +20,11 @@ var update = flag.Bool("update", false, "write the recorded output of the demo i
 
 const root = "../.."
 
-// pages are what a newcomer reads first.
+// pages are what a newcomer reads first. Their commands need neither a key nor a server.
 var pages = []string{"README.md", "docs/demo.md", "docs/command.md", "docs/embedding.md"}
+
+// modelsPage is about models of vendors, so most of its commands do need one.
+const modelsPage = "docs/models.md"
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -50,7 +53,7 @@ func TestREADMEQuotes(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(((?:\.\./)?(?:examples|hook)/[^)]+)\)`)
 	quotes := 0
-	for _, name := range pages {
+	for _, name := range append(slices.Clone(pages), modelsPage) {
 		for _, b := range blocks(page(t, name)) {
 			if b.language != "go" {
 				continue
@@ -65,19 +68,35 @@ func TestREADMEQuotes(t *testing.T) {
 			assert.Contains(t, string(data), b.body, "quoted from %s", file)
 		}
 	}
-	assert.Equal(t, 5, quotes)
+	assert.Equal(t, 5+10, quotes)
 }
 
-// TestREADMELinks: every file that the pages point at is there.
-func TestREADMELinks(t *testing.T) {
+// TestDocsLinks: every file and every heading that the pages for operators and embedders point
+// at is there.
+func TestDocsLinks(t *testing.T) {
 	t.Parallel()
-	for _, name := range pages {
+	for _, name := range append(slices.Clone(pages), modelsPage, "docs/files.md", "docs/chat.md", "docs/fallback.md", "docs/compact.md", "docs/providers.md") {
 		for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(page(t, name), -1) {
-			file := filepath.Join(root, filepath.Dir(name), m[1])
-			_, err := os.Stat(file)
-			assert.NoError(t, err, name)
+			path, heading, _ := strings.Cut(m[1], "#")
+			file := filepath.Join(filepath.Dir(name), path)
+			if path == "" {
+				file = name
+			}
+			_, err := os.Stat(filepath.Join(root, file))
+			if assert.NoError(t, err, name) && heading != "" {
+				assert.Contains(t, anchors(page(t, file)), heading, "%s points at %s", name, m[1])
+			}
 		}
 	}
+}
+
+// anchors are the names under which the headings of a page can be linked.
+func anchors(text string) (out []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		name := strings.ReplaceAll(strings.ToLower(m[1]), " ", "-")
+		out = append(out, regexp.MustCompile(`[^a-z0-9_-]`).ReplaceAllString(name, ""))
+	}
+	return out
 }
 
 // TestREADMECommands runs every command of the pages, with a home directory of

@@ -12,12 +12,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/runtime/store"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
 // TestAccess: every combination of what a browser could send, on every kind of
@@ -142,7 +146,13 @@ func TestStrict(t *testing.T) {
 		{"a form", messages, "application/x-www-form-urlencoded", `text=x`, 415, "application/json"},
 		{"plain text", messages, "text/plain", `{"text":"x"}`, 415, "application/json"},
 		{"no type", messages, "", `{"text":"x"}`, 415, "application/json"},
-		{"too long", messages, "application/json", `{"text":"` + strings.Repeat("x", 9<<20) + `"}`, 413, "longer than"},
+		{"too long", messages, "application/json", `{"text":"` + strings.Repeat("x", 9<<20) + `"}`, 413, "text is longer than"},
+		{"far too long", messages, "application/json", `{"text":"` + strings.Repeat("x", 33<<20) + `"}`, 413, "the body is longer than"},
+		{"a file without a name", messages, "application/json", `{"text":"x","files":[{"name":"","data":"eA=="}]}`, 400, "files[0] has no name"},
+		{"a file that is nothing", messages, "application/json", `{"text":"x","files":[{"name":"f","data":""}]}`, 400, "files[0]: f is empty"},
+		{"a file of no kind", messages, "application/json", `{"text":"x","files":[{"name":"f","data":"AAEC"}]}`, 400, "files[0]: f is neither text nor"},
+		{"a file that is no base64", messages, "application/json", `{"text":"x","files":[{"name":"f","data":"?"}]}`, 400, "base64"},
+		{"many files", messages, "application/json", `{"text":"x","files":[` + strings.Repeat(`{"name":"f","data":"eA=="},`, 20) + `{"name":"f","data":"eA=="}]}`, 400, "at most 20"},
 		{"no conversation", "/v1/conversations/x/messages", "application/json", `{"text":"x"}`, 404, "GET /v1/conversations lists them"},
 		{"no agent", "/v1/conversations", "application/json", `{"agent":"x"}`, 404, "the registered agents are helper"},
 		{"no path", "/v1/nope", "application/json", `{}`, 404, "docs/openapi.yaml"},
@@ -185,6 +195,29 @@ func TestStrict(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, messagesNow)
 	assert.Equal(t, []string{"helper"}, w.rt.Agents())
+}
+
+// TestFilesOfAMessage reach the model as blocks, and the conversation keeps them.
+func TestFilesOfAMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conv := w.conversation("ann")
+	turn, err := w.client.SendMessage(t.Context(), conv.ID, wire.NewMessage{Text: "What is this?", Files: []wire.File{
+		{Name: "dir/a.png", Data: []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")}, {Name: "notes.md", Data: []byte("# Notes")},
+	}})
+	require.NoError(t, err)
+	require.NotEmpty(t, turn.ID)
+	require.Eventually(t, func() bool {
+		ms, err := w.client.Messages(t.Context(), conv.ID)
+		return err == nil && len(ms) == 2
+	}, 10*time.Second, 10*time.Millisecond)
+	ms, err := w.client.Messages(t.Context(), conv.ID)
+	require.NoError(t, err)
+	assert.Equal(t, []message.Block{
+		message.TextBlock("What is this?"),
+		{Kind: message.BlockImage, MIME: "image/png", Name: "a.png", Data: "iVBORw0KGgoAAAANSUhEUg=="},
+		message.TextBlock("The file notes.md:\n\n# Notes"),
+	}, ms[0].Content.Slice())
 }
 
 func TestListen(t *testing.T) {

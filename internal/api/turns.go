@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -25,8 +26,11 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(in.Text) == "" {
+	switch {
+	case strings.TrimSpace(in.Text) == "":
 		return invalid("text is empty; write what the agent is to do")
+	case len(in.Text) > maxBody:
+		return &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("text is longer than %d bytes; send a shorter one, or a file", maxBody)}
 	}
 	if in.WhenBusy == wire.BusySteer && !in.Model.IsZero() {
 		return invalid("model is for a message that begins a turn; leave it out, or write refuse or queue for when_busy")

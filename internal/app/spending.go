@@ -17,7 +17,7 @@ const spendingName = "GRAPNEL_SPENDING"
 // limits returns the user's limits on spending, tightened by those of config.yaml, of the project
 // and of the environment.
 func (a *App) limits(user spending.Limits, getenv func(string) string) (spending.Limits, error) {
-	mine, project := a.paths.Short(a.paths.config())+" (spending)", a.paths.Short(a.paths.projectConfig())+" (spending)"
+	mine, project := a.paths.Short(a.paths.config()), a.paths.Short(a.paths.projectConfig())
 	for _, from := range []struct {
 		text   message.JSON
 		source string

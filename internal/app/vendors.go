@@ -102,7 +102,14 @@ func (a *App) CheckModel(cfg *hook.AgentConfig) error {
 	byDefault := i >= 0 && inFile == "" && cfg.Model.Name != "" && cfg.Model.Name == a.resolved(a.conf.Model.Name)
 	named := i >= 0 && !byDefault && a.resolved(inFile) != cfg.Model.Name
 	for key, model := range modelsOf(cfg) {
-		err := a.models.Check(model)
+		settings := message.Model{Name: model}
+		switch key {
+		case "model":
+			settings = cfg.Model
+		case "fallback": // a step that goes on with it keeps what goes over
+			settings = cfg.Model.For(model)
+		}
+		err := a.models.CheckSettings(settings)
 		switch {
 		case err != nil && key == "model" && byDefault:
 			return located(a.conf.Problem(key, err.Error(), ""), err)

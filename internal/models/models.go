@@ -162,6 +162,17 @@ func (m *Models) Check(id string) error {
 	return err
 }
 
+// CheckSettings is Check for a model with its settings: the error also says which of them the
+// model does not take, and what would work.
+func (m *Models) CheckSettings(model message.Model) error {
+	_, e, name, err := m.find(model.Name)
+	if err != nil || e == nil {
+		return err
+	}
+	model.Name = name
+	return m.o.Catalog.Check(e.vendor.name, model)
+}
+
 // find returns the provider of a model and its name there. The provider answers questions about
 // models; requests go to that of ready. e is nil for a scripted model.
 func (m *Models) find(id string) (p provider.Provider, e *endpoint, name string, err error) {

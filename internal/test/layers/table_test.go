@@ -190,6 +190,8 @@ var layers = []layer{
 		reason: "drives the daemon's parts as a user would"},
 	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "runtime/provider/catalog", "composite/plan/picture", "subsystems/approval", "subsystems/memory", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},
 		reason: "the command line over internal/app and internal/daemon"},
+	{pkgs: "examples/models/...", may: []string{"hook", "runtime/provider", "runtime/provider/anthropic", "runtime/provider/gemini", "runtime/provider/openai"},
+		reason: "a program for each vendor, with the vendor's adapter alone"},
 	{pkgs: "examples/*/...", may: []string{"hook", "runtime", "runtime/provider/script"}, generated: []string{"composite/..."},
 		reason: "what a program outside this module can do, with the standard library"},
 }

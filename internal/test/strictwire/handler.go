@@ -24,6 +24,10 @@ type Options struct {
 	Key []byte
 	// Without is the ID of a rule that does not count; "" is none.
 	Without string
+	// Answers is the number of answers before the first one, from which ids of answers and
+	// calls follow: servers of one conversation need different ones, because vendors' ids
+	// are random.
+	Answers int
 }
 
 // Handler is a strict server of a wire over HTTP. It is safe for concurrent use and starts
@@ -52,7 +56,7 @@ func New(w Wire, inner provider.Provider, o *Options) *Handler {
 	if len(key) == 0 {
 		key = []byte("strictwire")
 	}
-	return &Handler{wire: w, inner: inner, without: o.Without, signer: &wire.Signer{Key: bytes.Clone(key), Vendor: w.vendor.Name}}
+	return &Handler{wire: w, inner: inner, without: o.Without, total: o.Answers, signer: &wire.Signer{Key: bytes.Clone(key), Vendor: w.vendor.Name}}
 }
 
 // Request is a request that has reached a server.

@@ -214,3 +214,31 @@ func FuzzServers(f *testing.F) {
 		}
 	})
 }
+
+// A result without an id answers the first call of its content that has no result yet.
+func TestResultsWithoutIDsAnswerTheirOwnCalls(t *testing.T) {
+	t.Parallel()
+	var got []string
+	model := provider.Func(func(ctx context.Context, req message.ModelRequest) message.ModelStream {
+		calls := map[string]message.JSON{}
+		for _, m := range req.Messages.All() {
+			for _, b := range m.Content.All() {
+				calls[b.CallID] = b.JSON
+			}
+			if m.Role == message.RoleTool {
+				got = append(got, string(calls[m.CallID])+" "+m.Result.Text())
+			}
+		}
+		return says("seen").Stream(ctx, req)
+	})
+	h := strictwire.New(strictwire.Gemini(), model, nil)
+	call := func(n int) string { return fmt.Sprintf(`{"functionCall":{"name":"f","args":{"n":%d}}}`, n) }
+	result := func(n int) string {
+		return fmt.Sprintf(`{"functionResponse":{"name":"f","response":{"output":"r%d"}}}`, n)
+	}
+	body := `{"contents":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[` + call(1) + `,` + call(2) + `]},` +
+		`{"role":"user","parts":[` + result(1) + `,` + result(2) + `]}]}`
+	status, response := send(t, h, "/v1beta/models/gemini-2.0-flash:streamGenerateContent?alt=sse", body, nil)
+	require.Equal(t, http.StatusOK, status, response)
+	assert.Equal(t, []string{`{"n":1} r1`, `{"n":2} r2`}, got)
+}

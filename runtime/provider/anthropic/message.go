@@ -247,21 +247,43 @@ func (e *encoder) plain(b message.Block) string {
 	return b.Text
 }
 
-// assistant writes an answer.
+// assistant writes an answer. Nothing but calls may stand behind a call: texts that another
+// vendor's model said there stand before the calls.
 func (e *encoder) assistant(m message.Message) {
 	e.asked = false
-	for _, b := range m.Content.All() {
-		switch b.Kind {
-		case message.BlockReasoning:
+	called := false
+	for i, b := range m.Content.All() {
+		switch {
+		case b.Kind == message.BlockReasoning:
 			e.reasoning(b)
-		case message.BlockToolCall:
+		case b.Kind != message.BlockToolCall && !called:
+			e.spoken(b)
+		case b.Kind == message.BlockToolCall:
+			if !called {
+				called = true
+				e.behind(m.Content.From(i + 1))
+			}
 			e.call(b)
-		case message.BlockText:
-			e.said(b)
-		default:
-			e.text(message.RoleAssistant, e.plain(b)) // an answer has no media
 		}
 	}
+}
+
+// behind writes what is neither a call nor reasoning.
+func (e *encoder) behind(content message.List[message.Block]) {
+	for _, b := range content.All() {
+		if b.Kind != message.BlockReasoning && b.Kind != message.BlockToolCall {
+			e.spoken(b)
+		}
+	}
+}
+
+// spoken writes a text of an answer, or what stands for its media: an answer has none.
+func (e *encoder) spoken(b message.Block) {
+	if b.Kind == message.BlockText {
+		e.said(b)
+		return
+	}
+	e.text(message.RoleAssistant, e.plain(b))
 }
 
 // said writes a text of an answer with its citations.
@@ -330,24 +352,32 @@ func kindOf(block jsontext.Value) string {
 }
 
 // opensWithThinking reports whether thinking with a budget may go on: while the model works
-// with tools, its last answer has to begin with its own thinking.
+// with tools, every answer since the user's message has to begin with its own thinking.
+// Another model may have given one of them.
 func opensWithThinking(ms message.Messages, model string) bool {
 	for i := ms.Len() - 1; i >= 0; i-- {
 		m := ms.At(i)
 		if m.Role != message.RoleAssistant {
 			continue
 		}
-		calls := false
-		for _, b := range m.Content.All() {
-			calls = calls || b.Kind == message.BlockToolCall
-		}
-		if !calls {
+		if !hasCalls(m) {
 			return true
 		}
 		own := metaOf(m.Content.At(0))
-		return own.Model == model && (own.Signature != "" || kindOf(own.Block) == redacted)
+		if own.Model != model || own.Signature == "" && kindOf(own.Block) != redacted {
+			return false
+		}
 	}
 	return true
+}
+
+func hasCalls(m message.Message) bool {
+	for _, b := range m.Content.All() {
+		if b.Kind == message.BlockToolCall {
+			return true
+		}
+	}
+	return false
 }
 
 // call writes a call of a tool. The ids of a conversation are unique here, even if another

@@ -113,6 +113,7 @@ func TestRequestDetails(t *testing.T) {
 		"one role is one message":    {req: history(message.UserText("a"), message.UserText("b"), assistant(message.TextBlock("c")), assistant(message.TextBlock("d")), message.UserText("e")), want: `[{"role":"user","content":[` + text("a") + `,{"type":"text","text":"b"` + mark + `}]},{"role":"assistant","content":[` + text("c") + `,` + text("d") + `]},{"role":"user"`},
 		"an empty answer":            {req: history(message.UserText("a"), assistant(foreign), message.UserText("b")), want: `{"role":"user","content":[` + text("a") + `,{"type":"text","text":"b"`, never: "secret"},
 		"results come first":         {req: history(message.UserText("a"), assistant(call("x", "read", "{}")), message.UserText("hurry"), result("x", message.TextBlock("r"))), want: `{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":[` + text("r") + `]},{"type":"text","text":"hurry"` + mark + `}]}`},
+		"texts behind calls":         {req: history(message.UserText("a"), assistant(message.TextBlock("b"), call("x", "read", "{}"), message.TextBlock("c"), call("y", "read", "{}"), message.TextBlock("d")), result("x"), result("y")), want: `{"role":"assistant","content":[` + text("b") + `,` + text("c") + `,` + text("d") + `,{"type":"tool_use","id":"x","name":"read","input":{}},{"type":"tool_use","id":"y","name":"read","input":{}}]}`},
 		"an empty result":            {req: history(message.UserText("a"), assistant(call("x", "read", "{}")), result("x")), want: `{"type":"tool_result","tool_use_id":"x"` + mark + `}`},
 		"ids of every answer":        {req: history(message.UserText("a"), assistant(call("call_0", "read", "{}")), result("call_0"), assistant(call("call_0", "read", "{}")), result("call_0")), want: `{"type":"tool_use","id":"call_0_2","name":"read","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0_2"`},
 		"a PDF":                      {req: history(user(pdf)), want: `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBE"},"title":"plan.pdf"` + mark + `}`},
@@ -153,6 +154,8 @@ func TestRequestDetails(t *testing.T) {
 		"a budget by effort": {req: reasons(budgeted, message.Reasoning{Effort: message.EffortMedium}), want: `"thinking":{"type":"enabled","budget_tokens":8192},"stream"`},
 		"a budget in a loop": {req: reasons(budgeted, message.Reasoning{Budget: 2000}, loop...), want: `"budget_tokens":2000`},
 		"a loop of another":  {req: reasons(budgeted, message.Reasoning{Budget: 2000}, assistant(call("a", "read", "{}")), result("a")), never: `budget_tokens`},
+		"a loop of two":      {req: reasons(budgeted, message.Reasoning{Budget: 2000}, append([]message.Message{assistant(message.TextBlock("b"), call("z", "read", "{}")), result("z")}, loop...)...), never: `budget_tokens`},
+		"a loop before":      {req: reasons(budgeted, message.Reasoning{Budget: 2000}, append([]message.Message{assistant(call("z", "read", "{}")), result("z"), assistant(message.TextBlock("b")), message.UserText("c")}, loop...)...), want: `"budget_tokens":2000`},
 		"an unknown model":   {req: reasons("minimax-m2", message.Reasoning{}), never: `"thinking"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,7 +44,8 @@ func request(root wire.Node) message.ModelRequest {
 				at := max(0, slices.Index(open, result.Get("id").Text))
 				id := ""
 				if len(open) > 0 {
-					id, open = open[at], slices.Delete(open, at, at+1)
+					id = open[at] // before Delete moves the others
+					open = slices.Delete(open, at, at+1)
 				}
 				ms = append(ms, response(id, result))
 			default:

@@ -1,0 +1,26 @@
+// Command llamacpp asks the model of a llama.cpp server on this machine.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai"
+)
+
+func main() {
+	vendor, _ := openai.PresetOf("llamacpp")
+	o := vendor.FromEnv(os.Getenv) // LLAMACPP_BASE_URL, if it is elsewhere
+	o.Model = "default"
+	model := openai.New(o)
+	req := message.ModelRequest{Messages: message.MessagesOf(message.UserText("Say hello."))}
+	reply, err := provider.Collect(model.Stream(context.Background(), req))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(reply.Text())
+}

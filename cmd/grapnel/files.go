@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,9 @@ func filesFlag(cmd *cobra.Command, to *[]string) {
 
 // inputOf returns the prompt with the files.
 func inputOf(prompt string, paths []string) (message.Input, error) {
+	if len(paths) > attach.MaxFiles {
+		return message.Input{}, fmt.Errorf("--attach names %d files; a message has at most %d: tell the agent to read the others", len(paths), attach.MaxFiles)
+	}
 	files := make([]message.Block, len(paths))
 	for i, path := range paths {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -70,7 +71,7 @@ func kindOf(data []byte) (kind message.BlockKind, mime string) {
 func shown(path string) string {
 	name := filepath.Base(path)
 	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7F || r == utf8.RuneError {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError { // nobody sees them, or they turn the line round
 			return '_'
 		}
 		return r

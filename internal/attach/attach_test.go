@@ -44,9 +44,9 @@ func TestBlock(t *testing.T) {
 	b, err := attach.Block("/x/notes.md", []byte("# Notes\n"))
 	require.NoError(t, err)
 	assert.Equal(t, message.TextBlock("The file notes.md:\n\n# Notes\n"), b)
-	hostile, err := attach.Block("a\n\x1b[2Jb.txt", []byte("x"))
+	hostile, err := attach.Block("a\n\x1b[2J\u009b\u202eb.txt", []byte("x"))
 	require.NoError(t, err)
-	assert.Equal(t, "The file a__[2Jb.txt:\n\nx", hostile.Text)
+	assert.Equal(t, "The file a__[2J__b.txt:\n\nx", hostile.Text)
 	for text, want := range map[string]string{
 		"": "is empty", "\x7fELF\x02\x00": "neither text nor", "a\x00b": "neither text nor",
 		strings.Repeat("x", attach.MaxText+1): "tell the agent to read the file", png + strings.Repeat("x", attach.MaxFile): "at most",

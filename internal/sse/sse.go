@@ -103,7 +103,9 @@ type Reader struct {
 	// begun: the first line has been read. afterCR: a line feed that follows belongs to
 	// the line before. torn: the last line had no end.
 	begun, afterCR, torn bool
-	data                 []byte
+	// searched is how much of the line that is being read is known to have no end.
+	searched int
+	data     []byte
 	// name is the last name of an event.
 	name string
 }
@@ -134,9 +136,13 @@ func (r *Reader) split(data []byte, atEOF bool) (advance int, line []byte, err e
 			advance, data = 1, data[1:]
 		}
 	}
-	end := bytes.IndexAny(data, "\r\n")
+	from := min(r.searched, len(data)) // a long line comes in many pieces
+	r.searched = len(data)
+	end := bytes.IndexAny(data[from:], "\r\n")
 	switch {
 	case end >= 0:
+		end += from
+		r.searched = 0
 		r.afterCR = data[end] == '\r'
 		return advance + end + 1, data[:end:end], nil
 	case atEOF && len(data) > 0:

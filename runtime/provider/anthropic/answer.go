@@ -20,6 +20,13 @@ import (
 // maxWord limits the id and the name of a call, in bytes. No server sends as much.
 const maxWord = 1024
 
+// maxKept limits what is kept of an answer beside its texts and calls, in bytes; citationSize
+// is what one citation costs at least.
+const (
+	maxKept      = 16 << 20
+	citationSize = 100
+)
+
 // answer is one request and its stream.
 type answer struct {
 	p     *Provider
@@ -30,6 +37,8 @@ type answer struct {
 	// text is the size of the request in bytes, messages the number of its messages, and
 	// sent the bytes passed on.
 	text, messages, sent int
+	// kept counts the bytes of signatures, citations and blocks that go back as they came.
+	kept int
 
 	event event
 	// open are the blocks that have not ended, and last is the largest index so far; calls
@@ -55,7 +64,7 @@ type block struct {
 	said bool
 	half rune
 	// signature is that of thinking.
-	signature string
+	signature []byte
 	citations []jsontext.Value
 	// whole is a block that is kept as it came, and input what its input is made of.
 	whole jsontext.Value
@@ -175,7 +184,7 @@ func (a *answer) start(ev *event, data []byte) error {
 		return a.p.s.Broken("there are too many blocks", nil)
 	}
 	a.endCalls(len(a.open))
-	b := &block{index: ev.Index, kind: h.Type, signature: h.Signature}
+	b := &block{index: ev.Index, kind: h.Type, signature: []byte(h.Signature)}
 	a.open, a.last = append(a.open, b), ev.Index
 	switch h.Type {
 	case textBlock:
@@ -239,18 +248,24 @@ func (a *answer) add(b *block, d *delta, data []byte) error {
 		}
 	case "signature_delta":
 		if fits = b.kind == thinkingBlock; fits {
-			b.signature += d.Signature
+			b.signature = append(b.signature, d.Signature...)
+			a.kept += len(d.Signature)
 		}
 	case "input_json_delta":
 		if fits = b.kind != textBlock && b.kind != thinkingBlock && !b.stopped; fits && b.whole != nil {
 			b.input = append(b.input, wire.Glue(&b.half, d.PartialJSON.Piece)...)
+			a.kept += len(d.PartialJSON.Text)
 		} else if fits {
 			a.say(b, message.ChunkCallArgs, wire.Glue(&b.half, d.PartialJSON.Piece))
 		}
 	case "citations_delta":
 		if b.kind == textBlock && d.Citation != nil {
 			b.citations = append(b.citations, d.Citation.Clone())
+			a.kept += len(d.Citation) + citationSize
 		}
+	}
+	if a.kept > maxKept {
+		return a.p.s.Broken("signatures, citations and kept blocks are too long", nil)
 	}
 	if !fits {
 		return a.p.s.Broken("a "+d.Type+" does not fit its block", data)
@@ -265,7 +280,7 @@ func (a *answer) ended(b *block) {
 		if kind := kinds[b.kind]; kind != 0 {
 			a.say(b, kind, wire.Half(b.half))
 		}
-		b.half, b.signature = 0, ""
+		b.half, b.signature = 0, nil
 	}
 	switch {
 	case b.kind == toolUse:
@@ -274,9 +289,9 @@ func (a *answer) ended(b *block) {
 	case b.whole != nil:
 		a.keep(meta{Model: a.model, Block: b.complete()})
 	case b.kind == thinkingBlock && b.said:
-		a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(vendor, meta{Model: a.model, Signature: b.signature})})
-	case b.kind == thinkingBlock && b.signature != "":
-		a.keep(meta{Model: a.model, Signature: b.signature})
+		a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(vendor, meta{Model: a.model, Signature: string(b.signature)})})
+	case b.kind == thinkingBlock && len(b.signature) > 0:
+		a.keep(meta{Model: a.model, Signature: string(b.signature)})
 	case b.citations != nil && b.said && b.index == a.last:
 		a.send(message.Chunk{Kind: message.ChunkMeta, Meta: provider.Meta(vendor, meta{Citations: b.citations})})
 	}

@@ -204,7 +204,7 @@ func (a *answer) part(p *part, data []byte) error {
 	case p.File != nil && p.File.URI != "":
 		a.media(p, p.File)
 	case p.Text == "" && p.Rest != nil:
-		a.whole(&message.Block{Kind: message.BlockReasoning}, meta{Model: a.model, Signature: string(p.Signature), Part: p.Rest.Clone()})
+		a.whole(&message.Block{Kind: message.BlockReasoning}, meta{Model: a.model, Signature: string(p.Signature), Part: bytes.ToValidUTF8(p.Rest, []byte("\uFFFD"))})
 	default:
 		a.say(p)
 	}

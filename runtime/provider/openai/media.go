@@ -25,6 +25,14 @@ func noun(k message.BlockKind) string {
 	return "image"
 }
 
+// article is what stands before the noun at the beginning of a sentence.
+func article(k message.BlockKind) string {
+	if noun(k) == "image" {
+		return "An "
+	}
+	return "A "
+}
+
 // sendable reports whether a block is media that this wire takes. Media that exist only at
 // an address which the wire cannot pass on are text: their address.
 func (e *encoder) sendable(b *message.Block) bool {
@@ -33,11 +41,22 @@ func (e *encoder) sendable(b *message.Block) bool {
 	}
 	switch b.Kind {
 	case message.BlockImage:
-		return true
+		return b.Data == "" || e.takesImage(b.MIME)
 	case message.BlockDocument:
 		return b.Data != "" || e.responses
 	}
 	return b.Data != "" && e.audioFormat(b) != ""
+}
+
+// takesImage reports whether an image of the media type can be sent. OpenAI refuses the whole
+// request for another one, and with it all that follow; other servers may know more.
+func (e *encoder) takesImage(mime string) bool {
+	switch mime {
+	case "", "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	}
+	form, ok := strings.CutPrefix(mime, "image/")
+	return ok && !e.strict && message.ValidToolName(strings.NewReplacer("+", "", ".", "").Replace(form))
 }
 
 // audioFormat is the wire's word for the form of a recording; "" if it takes none of it.
@@ -63,10 +82,14 @@ func (e *encoder) audioFormat(b *message.Block) string {
 // is not, or a conversation could never go on with this model.
 func (e *encoder) leftOut(b *message.Block) string {
 	if e.newest && e.err == nil {
-		e.err = e.p.s.Refuse("the %s in the message (%s) cannot be sent to this model over the %s wire; "+
-			"use WAV or MP3 and a model for audio such as gpt-audio, or send a transcript", noun(b.Kind), cmp.Or(b.MIME, "of no media type"), e.wire())
+		fix := "use WAV or MP3 and a model for audio such as gpt-audio, or send a transcript"
+		if b.Kind == message.BlockImage {
+			fix = "use PNG, JPEG, GIF or WebP"
+		}
+		e.err = e.p.s.Refuse("the %s in the message (%.60q) cannot be sent to this model over the %s wire; %s",
+			noun(b.Kind), cmp.Or(b.MIME, "of no media type"), e.wire(), fix)
 	}
-	return "[a " + noun(b.Kind) + " was left out here, because this model does not take it]"
+	return "[" + strings.ToLower(article(b.Kind)) + noun(b.Kind) + " was left out here, because this model does not take it]"
 }
 
 func (e *encoder) wire() Wire {
@@ -109,11 +132,7 @@ func (e *encoder) after() {
 		if e.buf[len(e.buf)-1] != '[' {
 			e.raw(`,`)
 		}
-		article := "A "
-		if h.block.Kind == message.BlockImage {
-			article = "An "
-		}
-		e.part(article + noun(h.block.Kind) + " of " + h.of + ":")
+		e.part(article(h.block.Kind) + noun(h.block.Kind) + " of " + h.of + ":")
 		e.raw(`,`)
 		e.mediaPart(&h.block)
 	}

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -192,15 +193,44 @@ func TestMedia(t *testing.T) {
 	}
 	req := hello()
 	req.Messages = message.MessagesOf(user(), calling, result(sound))
-	require.ErrorContains(t, refused(t, req, responses()), "the recording in the message (audio/mpeg) cannot be sent")
+	require.ErrorContains(t, refused(t, req, responses()), "the recording in the message (\"audio/mpeg\") cannot be sent")
 	for _, o := range []*openai.Options{responses(), {BaseURL: "https://api.openai.com/v1"}} {
 		req := hello()
 		req.Model.Name = "gpt-4o"
 		req.Messages = message.MessagesOf(user(odd))
 		err := refused(t, req, o)
-		assert.ErrorContains(t, err, "the recording in the message (audio/ogg) cannot be sent")
+		assert.ErrorContains(t, err, "the recording in the message (\"audio/ogg\") cannot be sent")
 		assert.ErrorContains(t, err, "gpt-audio")
 	}
+}
+
+// TestImagesThatServersRefuse: OpenAI refuses every request of a conversation with such an image.
+func TestImagesThatServersRefuse(t *testing.T) {
+	t.Parallel()
+	own := &openai.Options{BaseURL: "https://api.openai.com/v1"}
+	calling := message.Message{Role: message.RoleAssistant, Content: message.ListOf(call("1", "read", "{}"))}
+	result := func(b message.Block) message.Message {
+		return message.Message{Role: message.RoleTool, CallID: "1", Tool: "read", Result: message.ToolResult{Content: message.ListOf(b)}}
+	}
+	for mime, o := range map[string]*openai.Options{"image/svg+xml": own, "image/png\r\nX: y": {}, "text/html": {}} {
+		req := hello()
+		req.Model.Name = "gpt-4o"
+		image := message.Block{Kind: message.BlockImage, MIME: mime, Data: "PHN2Zz4="}
+		req.Messages = message.MessagesOf(message.UserText("u"), calling, result(image))
+		assert.ErrorContains(t, refused(t, req, o), "use PNG, JPEG, GIF or WebP")
+		req.Messages = message.MessagesOf(message.UserText("u"), calling, result(image), message.UserText("v"))
+		var r records
+		all := *o
+		all.APIKey, all.BaseURL, all.Client = canary, cmp.Or(o.BaseURL, "http://model.test/v1"), &http.Client{Transport: r.serve(t)}
+		_, err := provider.Collect(openai.New(&all).Stream(t.Context(), req))
+		require.NoError(t, err)
+		sent := r.bodies[0]
+		assert.Contains(t, sent, "[an image was left out here, because this model does not take it]")
+		assert.NotContains(t, sent, "PHN2Zz4=")
+	}
+	req := hello()
+	req.Messages = message.MessagesOf(message.UserText("u"), calling, result(message.Block{Kind: message.BlockImage, MIME: "image/svg+xml", Data: "PHN2Zz4="}))
+	assert.Contains(t, body(t, req, nil), "data:image/svg+xml;base64,PHN2Zz4=", "another server may know it")
 }
 
 // refused returns the error of a request that must not be sent.

@@ -127,7 +127,7 @@ func (f *frames) take(ev sse.Event) error {
 			f.st.w.within(afterDone)
 		}
 	}
-	data := jsontext.Value(bytes.Clone(ev.Data))
+	data := jsontext.Value(bytes.ToValidUTF8(ev.Data, []byte("\uFFFD"))) // a copy: blocks are kept and sent back as they are
 	if bytes.IndexByte(data, '\n') >= 0 { // SDKs read one line
 		_ = data.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // it is valid
 	}

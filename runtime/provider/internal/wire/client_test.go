@@ -208,3 +208,12 @@ func TestErrorsOfAnSDKItself(t *testing.T) {
 	assert.NoError(t, s.Ended(t.Context(), nil))
 	require.ErrorIs(t, s.Ended(t.Context(), io.ErrUnexpectedEOF), provider.ErrNoFinish)
 }
+
+// TestTheClientPassesUnicode: what an SDK keeps of an event goes back in a request, which must
+// be Unicode.
+func TestTheClientPassesUnicode(t *testing.T) {
+	t.Parallel()
+	body, err := ask(t.Context(), serverOf(t, streams("data: {\"a\":\"\xe4\"}\n\n"), nil))
+	require.NoError(t, err)
+	assert.Equal(t, "data: {\"a\":\"\uFFFD\"}\n\n", body)
+}

@@ -150,6 +150,9 @@ func (r *response) part(e *event) error {
 	}
 	switch e.Type {
 	case itemAdded:
+		if o.kind != unseen { // a call would begin again and never end
+			return r.Server.Broken("an item begins twice", nil)
+		}
 		return r.begin(o, &e.Item.Is)
 	case itemDone:
 		return r.itemDone(o, &e.Item.Is)

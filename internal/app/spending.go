@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/config"
 	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
 	"github.com/grapnel-go/grapnel/runtime/spending"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
@@ -17,14 +18,21 @@ const spendingName = "GRAPNEL_SPENDING"
 // limits returns the user's limits on spending, tightened by those of config.yaml, of the project
 // and of the environment.
 func (a *App) limits(user spending.Limits, getenv func(string) string) (spending.Limits, error) {
+	// in gives the mistake the place of the section, which has its file already.
+	in := func(conf config.Config, source string) func(error) error {
+		return func(err error) error {
+			what := "spending." + strings.TrimPrefix(err.Error(), source+": ")
+			return located(conf.Problem("spending", what, ""), err)
+		}
+	}
 	mine, project := a.paths.Short(a.paths.config()), a.paths.Short(a.paths.projectConfig())
 	for _, from := range []struct {
 		text   message.JSON
 		source string
 		wrong  func(err error) error
 	}{
-		{a.conf.Spending, mine, func(err error) error { return located(a.conf.Problem("spending", err.Error(), ""), err) }},
-		{a.project.Spending, project, func(err error) error { return located(a.project.Problem("spending", err.Error(), ""), err) }},
+		{a.conf.Spending, mine, in(a.conf, mine)},
+		{a.project.Spending, project, in(a.project, project)},
 		{message.JSON(strings.TrimSpace(getenv(spendingName))), spendingName, func(err error) error { return err }},
 	} {
 		if from.text == "" {

@@ -64,7 +64,7 @@ func TestCall(t *testing.T) {
 	r = run(t, m, "mcp__srv__parts", "{}")
 	assert.Equal(t, []message.Block{
 		{Kind: message.BlockImage, MIME: "image/png", Data: "cG5n"},
-		{Kind: message.BlockResource, MIME: "audio/wav", Data: "d2F2"},
+		{Kind: message.BlockAudio, MIME: "audio/wav", Data: "d2F2"},
 		{Kind: message.BlockResource, MIME: "text/plain", URI: "file:///a"},
 		{Kind: message.BlockResource, MIME: "text/plain", URI: "file:///b", Text: "bee"},
 		{Kind: message.BlockResource, URI: "file:///c", Data: "YmxvYg=="},

@@ -269,6 +269,11 @@ func (p *Printer) Outcome(out hook.TurnOutcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end()
+	for _, b := range out.Message.Content.All() {
+		if b.IsMedia() { // a terminal cannot show it; the conversation keeps it
+			p.note(screen.Dim, screen.Format("[%s, %s, %d bytes]", string(b.Kind), line(b.MIME, 40), len(b.Data)/4*3))
+		}
+	}
 	if cause := strings.TrimSpace(strings.ReplaceAll(Cause(out), "\r\n", "\n")); cause != "" {
 		p.note(screen.Red, screen.Format("✗ %s", screen.Rows(cause)))
 	}

@@ -302,3 +302,13 @@ func TestPrinterTellsOfErrors(t *testing.T) {
 	require.NoError(t, p.Err())
 	assert.Contains(t, out.String(), "✗ the turn failed: one "+strings.Repeat("x", 500)+"\n  │   two\\x1b\n  │ three\n— error")
 }
+
+// TestPrinterTellsOfMedia: a terminal cannot show what a model made, but says that it is there.
+func TestPrinterTellsOfMedia(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := term.NewPrinter(&out, false)
+	made := message.Block{Kind: message.BlockImage, MIME: "image/\x1b[2Jpng", Data: "aGkhaGkh"}
+	p.Outcome(hook.TurnOutcome{Stop: hook.StopCompleted, Message: message.Message{Content: message.ListOf(message.TextBlock("see"), made)}})
+	assert.Contains(t, out.String(), `[image, image/\x1b[2Jpng, 6 bytes]`)
+}

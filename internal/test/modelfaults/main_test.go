@@ -11,7 +11,7 @@ import (
 
 // How much is played.
 var (
-	turnsFlag = flag.Int("modelfaults.turns", 0, "turns of each kind and wire of TestTurnsSurviveDrawnFaults; 0 is 1000 shared by the wires, with -short 40")
+	turnsFlag = flag.Int("modelfaults.turns", 0, "turns of each kind and wire of TestTurnsSurviveDrawnFaults; 0 is 400 shared by the wires, with -short 40")
 	seedsFlag = flag.Uint64("modelfaults.seeds", 0, "turns of each kind and wire of TestTurnsSurviveEveryKindOfFault; 0 is 50, with -short 10")
 	seedFlag  = flag.Uint64("modelfaults.seed", 1, "what the faults of TestTurnsSurviveDrawnFaults are drawn from")
 )
@@ -28,7 +28,7 @@ func turnsOfEach() int {
 	case testing.Short():
 		return 40
 	}
-	return 1000 / len(dialects())
+	return 400 / len(dialects())
 }
 
 // seedsOfEach is how many seeds are played of each kind.

@@ -314,22 +314,29 @@ type tapped struct {
 	io.ReadCloser
 	s        *stage
 	exchange *exchange
-	seen     bytes.Buffer
+	// mu guards seen: a body may be closed while it is read, and twice at a time.
+	mu   sync.Mutex
+	seen bytes.Buffer
 }
 
 // Read implements io.Reader.
 func (b *tapped) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.seen.Write(p[:n])
 	return n, err
 }
 
 // Close implements io.Closer.
 func (b *tapped) Close() error {
-	b.s.mu.Lock()
-	b.s.answered(b.exchange, b.seen.String())
-	b.s.mu.Unlock()
+	b.mu.Lock()
+	seen := b.seen.String()
 	b.seen.Reset()
+	b.mu.Unlock()
+	b.s.mu.Lock()
+	b.s.answered(b.exchange, seen)
+	b.s.mu.Unlock()
 	return b.ReadCloser.Close()
 }
 

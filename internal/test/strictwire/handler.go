@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire/internal/wire"
@@ -245,10 +246,35 @@ type pull struct {
 	ctx  context.Context
 	re   *reply
 	rest []byte
+	// mu is held while the reply is used. A body may be closed while it is read: then who
+	// reads ends the reply.
+	mu     sync.Mutex
+	closed atomic.Bool
 }
 
 // Read implements io.Reader.
 func (p *pull) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	n, err := p.read(b)
+	p.mu.Unlock()
+	if p.closed.Load() {
+		p.end()
+	}
+	return n, err
+}
+
+// end ends the reply, unless somebody reads it.
+func (p *pull) end() {
+	if p.mu.TryLock() {
+		p.re.stop()
+		p.mu.Unlock()
+	}
+}
+
+func (p *pull) read(b []byte) (int, error) {
+	if p.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	for len(p.rest) == 0 {
 		if err := p.ctx.Err(); err != nil {
 			return 0, err
@@ -269,6 +295,7 @@ func (p *pull) Read(b []byte) (int, error) {
 
 // Close implements io.Closer.
 func (p *pull) Close() error {
-	p.re.stop()
+	p.closed.Store(true)
+	p.end()
 	return nil
 }

@@ -23,7 +23,7 @@ func inputOf(prompt string, paths []string) (message.Input, error) {
 	files := make([]message.Block, len(paths))
 	for i, path := range paths {
 		var err error
-		if files[i], err = attach.File(path); err != nil {
+		if _, files[i], err = attach.Read(path); err != nil {
 			return message.Input{}, err
 		}
 	}
@@ -34,7 +34,7 @@ func inputOf(prompt string, paths []string) (message.Input, error) {
 func filesOf(paths []string) ([]wire.File, error) {
 	files := make([]wire.File, len(paths))
 	for i, path := range paths {
-		data, err := attach.Read(path)
+		data, _, err := attach.Read(path) // the daemon makes the block
 		if err != nil {
 			return nil, err
 		}

@@ -82,22 +82,14 @@ func shown(path string) string {
 	return name
 }
 
-// Read returns the content of a file that the user names, if it can be attached.
-func Read(path string) ([]byte, error) {
+// Read returns the content of a file that the user names, and its block.
+func Read(path string) ([]byte, message.Block, error) {
 	data, err := conffile.Read(path, &conffile.Options{Max: MaxFile, Binary: true})
-	if err == nil {
-		_, err = Block(path, data)
-	}
-	return data, err
-}
-
-// File returns the block of a file that the user names.
-func File(path string) (message.Block, error) {
-	data, err := Read(path)
 	if err != nil {
-		return message.Block{}, err
+		return nil, message.Block{}, err
 	}
-	return Block(path, data)
+	b, err := Block(path, data)
+	return data, b, err
 }
 
 // Input returns a message of the text, with the blocks of the files behind it.

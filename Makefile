@@ -37,7 +37,7 @@ test-all:
 
 # race is the round with the race detector, in random order. It sees nothing in the long tests.
 race:
-	@$(TESTRUN) -race -short -shuffle=on -p 2 -timeout 20m $(FLAGS) $(PKG)
+	@CGO_ENABLED=1 $(TESTRUN) -race -short -shuffle=on -p 2 -timeout 20m $(FLAGS) $(PKG)
 
 # gen writes all generated code, and the picture of the daemon's plan.
 gen:

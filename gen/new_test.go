@@ -161,7 +161,7 @@ func TestNew(t *testing.T) {
 	t.Run("staticcheck", func(t *testing.T) { ran(t, staticcheck(t)+" ./...") })
 	t.Run("race detector", func(t *testing.T) {
 		needs.CGO(t)
-		ran(t, "go test -race -vet=off -ldflags=-s ./subsystems/plug")
+		ran(t, "env CGO_ENABLED=1 go test -race -vet=off -ldflags=-s ./subsystems/plug")
 	})
 	assert.Equal(t, want, tree(t, dir))
 	daemon := read(t, dir, "daemon/daemon.go")

@@ -213,7 +213,7 @@ func TestFrontmatter(t *testing.T) {
 		{"another name", "---\nname: y\ndescription: D.\n---\n", skills.Skill{Name: "y", Description: "D."}, `name "y" is not the folder's, "x"`, false},
 		{"a name against the format", "---\nname: My Skill\ndescription: D.\n---\n", skills.Skill{Name: "x", Description: "D."}, `name "My Skill" is not valid (a-z, 0-9 and single hyphens, at most 64); the folder's is used`, false},
 		{"unknown key", "---\nname: x\ndescription: D.\nfoo: 1\n---\n", skills.Skill{Name: "x", Description: "D."}, `unknown key "foo" is passed over`, false},
-		{"without effect", "---\nname: x\ndescription: D.\nmodel: big\n---\n", skills.Skill{Name: "x", Description: "D."}, "key model is understood elsewhere but has no effect here", false},
+		{"without effect", "---\nname: x\ndescription: D.\neffort: big\n---\n", skills.Skill{Name: "x", Description: "D."}, "key effort is understood elsewhere but has no effect here", false},
 		{"no truth", "---\nname: x\ndescription: D.\nuser-invocable: maybe\n---\n", skills.Skill{Name: "x", Description: "D."}, `user-invocable: "maybe" is neither true nor false`, false},
 		{"a comment with a colon", "---\nname: x\ndescription: Use it: always\ndisable-model-invocation: true # note: only a person\n---\n",
 			skills.Skill{Name: "x", Description: "Use it: always", ManualOnly: true}, "the frontmatter is YAML only with quotes around values that have a colon", false},

@@ -64,8 +64,10 @@ type Options struct {
 
 	// commands starts the processes of all subsystems. Open sets it.
 	commands *supervisor.Supervisor
-	// hasFormat reports whether a model has a response format of its own. Open sets it.
+	// hasFormat reports whether a model has a response format of its own, and modelOf returns the model
+	// that a name means. Open sets both.
 	hasFormat func(model string) bool
+	modelOf   func(name string) (message.Model, error)
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -187,7 +189,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
 		return nil, err
 	}
-	o.commands, o.hasFormat = a.commands, a.models.HasFormat
+	o.commands, o.hasFormat, o.modelOf = a.commands, a.models.HasFormat, a.modelOf
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}

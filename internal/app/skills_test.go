@@ -18,10 +18,29 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// sayTo sends a line to the agent and returns the outcome with the texts of all diagnostics and notes.
+// started keeps what skills add to the messages of people.
+type started struct {
+	hook.Nop
+	texts []string
+}
+
+var _ hook.BeforeTurn = (*started)(nil)
+
+func (s *started) BeforeTurn(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
+	for _, m := range in.Messages.All() {
+		if m.Label == "skill" {
+			s.texts = append(s.texts, m.Text())
+		}
+	}
+	return hook.TurnDecision{}, nil
+}
+
+// sayTo sends a line to the agent and returns the outcome with the texts of all diagnostics, notes and started skills.
 func sayTo(t *testing.T, o app.Options, agent, text string) (hook.TurnOutcome, string) {
 	t.Helper()
 	var told []string
+	seen := &started{}
+	o.Extra = []hook.Hook{seen}
 	o.Note = func(text string) { told = append(told, text) }
 	opened, err := app.Open(t.Context(), o)
 	require.NoError(t, err)
@@ -36,7 +55,7 @@ func sayTo(t *testing.T, o app.Options, agent, text string) (hook.TurnOutcome, s
 		}
 	}})
 	require.NoError(t, err)
-	return out, strings.Join(told, "\n")
+	return out, strings.Join(append(told, seen.texts...), "\n")
 }
 
 // TestSkillsOfAProjectChooseWithApproval: which model and which agent works, for exactly what was shown. Those of the user
@@ -51,7 +70,7 @@ func TestSkillsOfAProjectChooseWithApproval(t *testing.T) {
 		".grapnel/skills/crew/SKILL.md":    "---\nname: crew\ndescription: D.\ncontext: fork\nagent: mate\n---\nGo.\n",
 		".grapnel/skills/astray/SKILL.md":  "---\nname: astray\ndescription: D.\ncontext: fork\nagent: other\n---\nGo.\n",
 		".grapnel/skills/unknown/SKILL.md": "---\nname: unknown\ndescription: D.\nmodel: sonnet\n---\nGo.\n",
-		"boss.yaml":                        "rules:\n  - {when: always, say: "boss: ${user}"}\n",
+		"boss.yaml":                        "rules:\n  - {when: always, say: 'boss: ${user}'}\n",
 		"mate.yaml":                        "rules:\n  - {when: always, say: mate}\n",
 		"dear.yaml":                        "rules:\n  - {when: always, say: dear}\n",
 	})
@@ -70,8 +89,8 @@ func TestSkillsOfAProjectChooseWithApproval(t *testing.T) {
 	assert.Contains(t, out.Text(), "boss: ", "nobody could be asked")
 	assert.Contains(t, told, "skills of the project choose no model and no agent (skill astray: agent other; skill crew: agent mate; skill dear: model script:dear.yaml; skill unknown: model sonnet): nobody has approved it")
 	assert.Contains(t, told, `the model "script:dear.yaml" of the skill "dear" is not used: nobody has approved that`)
-	out, _ = sayTo(t, app.Options{Paths: p}, "boss", "/crew")
-	assert.Contains(t, out.Text(), `the skill "crew" did not run: its agent "mate" cannot be used: nobody has approved that`)
+	_, told = sayTo(t, app.Options{Paths: p}, "boss", "/crew")
+	assert.Contains(t, told, `the skill "crew" did not run: its agent "mate" cannot be used: nobody has approved that`)
 	out, _ = sayTo(t, app.Options{Paths: p}, "boss", "/mine")
 	assert.Equal(t, "dear", out.Text(), "what the user wrote needs no approval")
 
@@ -81,10 +100,10 @@ func TestSkillsOfAProjectChooseWithApproval(t *testing.T) {
 	assert.Equal(t, "dear", out.Text())
 	require.Len(t, asked, 2)
 	assert.Contains(t, asked[1], "the project wants these skills to choose which model or which agent works on them:\n  skill astray: agent other")
-	out, _ = sayTo(t, answering(trust.Refused), "boss", "/crew")
-	assert.Contains(t, out.Text(), "<skill_result name=\"crew\">\nmate\n</skill_result>")
-	out, _ = sayTo(t, answering(trust.Refused), "boss", "/astray")
-	assert.Contains(t, out.Text(), `there is no agent "other" to delegate to`, "the list of the agent counts for its skills as well")
+	_, told = sayTo(t, answering(trust.Refused), "boss", "/crew")
+	assert.Contains(t, told, "<skill_result name=\"crew\">\nmate\n</skill_result>")
+	_, told = sayTo(t, answering(trust.Refused), "boss", "/astray")
+	assert.Contains(t, told, `there is no agent "other" to delegate to`, "the list of the agent counts for its skills as well")
 	out, told = sayTo(t, answering(trust.Refused), "boss", "/unknown")
 	assert.Contains(t, out.Text(), "boss: ")
 	assert.Contains(t, told, `the model "sonnet" of the skill "unknown" is not used: there is no model "sonnet"`)

@@ -32,6 +32,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
 // Options of Open.
@@ -419,7 +420,10 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 		mine[t.Name] = true
 	}
 	listed := a.listed(agent.Name())
-	plan, all := a.Runtime.Plan(), a.Schema()
+	plan := a.Runtime.Plan()
+	all := slices.DeleteFunc(slices.Clone(a.Schema()), func(t message.Tool) bool { // no agent misses the search who did not ask for it
+		return t.Name == toolbox.ToolToolSearch && !mine[t.Name] && !slices.Contains(listed, t.Name)
+	})
 	out := make([]Tool, len(all))
 	for i, t := range all {
 		out[i] = Tool{
@@ -441,6 +445,15 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 		}
 	}
 	return out
+}
+
+// ToolSizes returns how many tools the agent has, what their schemas cost, and what is left of that behind the search.
+func (a *App) ToolSizes(agent *runtime.Agent) toolbox.Sizes {
+	cfg := *agent.Config()
+	if agent.Plan().OffBy("Toolbox") != "" {
+		cfg = cfg.WithSection("toolbox", "")
+	}
+	return a.Hooks.Toolbox.Sizes(&cfg, agent.Tools())
 }
 
 // listed returns the list of tools in the agent's file; nil is all.

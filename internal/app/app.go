@@ -449,11 +449,11 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 
 // ToolSizes returns how many tools the agent has, what their schemas cost, and what is left of that behind the search.
 func (a *App) ToolSizes(agent *runtime.Agent) toolbox.Sizes {
-	cfg := *agent.Config()
-	if agent.Plan().OffBy("Toolbox") != "" {
-		cfg = cfg.WithSection("toolbox", "")
+	box, cfg := a.Hooks.Toolbox, *agent.Config()
+	if box == nil || agent.Plan().OffBy("Toolbox") != "" {
+		box, cfg = toolbox.New(), cfg.WithSection("toolbox", "")
 	}
-	return a.Hooks.Toolbox.Sizes(&cfg, agent.Tools())
+	return box.Sizes(&cfg, agent.Tools())
 }
 
 // listed returns the list of tools in the agent's file; nil is all.

@@ -57,7 +57,7 @@ type Hooks struct {
 	Cost *cost.Cost
 	// Toolbox replaces schemas by a search, after Skills has narrowed the tools and before Compact
 	// measures the request.
-	Toolbox *toolbox.Toolbox `hook:"after=Skills,after=MCP"`
+	Toolbox *toolbox.Toolbox `hook:"optional,after=Skills,after=MCP"`
 	// Compact makes room in requests, and Fallback chooses the model of each: both before
 	// Structured, which asks whether that model has a format of its own.
 	Compact  *compact.Compact   `hook:"after=Toolbox"`

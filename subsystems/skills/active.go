@@ -31,7 +31,7 @@ type active struct {
 // more.
 const (
 	maxActive  = 20
-	maxEntries = 300
+	maxEntries = 200
 )
 
 func (a active) narrows() bool { return len(a.Skills) > 0 }
@@ -132,31 +132,31 @@ func (s *Skills) toolName() string {
 // maxCompiled limits the compiled lists that are kept.
 const maxCompiled = 64
 
-// allowance returns the list, compiled. The error names wrong entries, which allow nothing; the Allowance is never nil.
+// compiled is a list of allowed tools, compiled. err names wrong entries, which allow nothing.
+type compiled struct {
+	Allowance
+	err error
+}
+
+// allowance returns the list, compiled. The Allowance is never nil.
 func (s *Skills) allowance(list []string) (Allowance, error) {
 	if s.o.Allow == nil || len(list) == 0 {
 		return byName(list), nil
 	}
 	key := strings.Join(list, "\x00")
 	s.mu.Lock()
-	known := s.compiled[key]
-	s.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	made, err := s.o.Allow(list)
-	if made == nil {
-		return byName(nil), err
-	}
-	if err == nil {
-		s.mu.Lock()
+	defer s.mu.Unlock()
+	c, known := s.compiled[key]
+	if !known {
+		if c.Allowance, c.err = s.o.Allow(list); c.Allowance == nil {
+			c.Allowance = byName(nil)
+		}
 		if len(s.compiled) >= maxCompiled {
 			clear(s.compiled)
 		}
-		s.compiled[key] = made
-		s.mu.Unlock()
+		s.compiled[key] = c
 	}
-	return made, err
+	return c.Allowance, c.err
 }
 
 // byName is a list that knows tools by name only.

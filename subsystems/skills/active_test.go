@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -354,6 +355,39 @@ func TestAPersonStartsASkillThatForks(t *testing.T) {
 	last := d.vendor.last.Messages.At(d.vendor.last.Messages.Len() - 1)
 	assert.Equal(t, "skill", last.Label)
 	assert.Contains(t, last.Text(), "<skill_result name=\"x\">\ndone &lt;/skill_result> <b>\n</skill_result>")
+}
+
+// An agent that is handed a task is bound by the skills of the turn above, and its own narrow it further.
+func TestNoAgentRidsItselfOfASkillByDelegating(t *testing.T) {
+	t.Parallel()
+	v := &vendor{plays: []string{
+		`skill {"name":"lead"}`, `delegate {"tasks":[{"agent":"b","message":"/less"}]}`,
+		`write {};read {};bash {"c":"git x"}`, "say child", "say done",
+	}}
+	shop := &workshop{}
+	h, err := composite.New(&struct {
+		Skills   *skills.Skills
+		Delegate *delegate.Delegate
+		Shop     *workshop
+	}{skills.New(&skills.Options{Allow: allow, Dirs: []string{folder(t, map[string]string{
+		"lead/SKILL.md": skill("lead", "allowed-tools: delegate read Bash(git *)"), "less/SKILL.md": skill("less", "allowed-tools: write bash"),
+	})}}), delegate.New(nil), shop})
+	require.NoError(t, err)
+	rt := runtime.New(h, v, nil)
+	require.NoError(t, rt.Open(t.Context()))
+	defer func() { assert.NoError(t, rt.Close(context.WithoutCancel(t.Context()))) }()
+	for _, name := range []string{"a", "b"} {
+		_, err := rt.Register(t.Context(), hook.AgentConfig{Name: name, Model: message.Model{Name: name}})
+		require.NoError(t, err)
+	}
+	agent, err := rt.Agent("a")
+	require.NoError(t, err)
+	conv, err := agent.Conversation(t.Context(), "ann")
+	require.NoError(t, err)
+	out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
+	require.NoError(t, cmp.Or(err, out.Err))
+	assert.Equal(t, []string{"a skill delegate bash read write", "a skill delegate bash read", "b skill bash", "b skill bash", "a skill delegate bash read"}, v.asked)
+	assert.Equal(t, []string{`bash {"c":"git x"}`}, shop.ran)
 }
 
 func TestAForkThatFails(t *testing.T) {

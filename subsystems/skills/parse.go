@@ -29,16 +29,7 @@ type Skill struct {
 	// order.
 	ArgumentHint string
 	Arguments    []string
-	// AllowedTools are the only tools that the agent may call in the rest of a turn that
-	// loads the skill, in the syntax of rules: "Bash(git *)". They grant nothing. Nil
-	// restricts nothing; empty and non-nil allows no tool.
-	AllowedTools []string
-	// Model answers in the rest of such a turn; "" is the agent's.
-	Model string
-	// Fork: the skill runs as a turn of its own, whose answer is what loading it returns.
-	// Agent is who answers there; "" is the agent that loads the skill.
-	Fork  bool
-	Agent string
+	Effects
 	// ManualOnly: only a person may load it. NotManual: only the model may.
 	ManualOnly bool
 	NotManual  bool
@@ -49,6 +40,20 @@ type Skill struct {
 
 	body string
 	rank int
+}
+
+// Effects are what a skill changes for the rest of a turn that loads it.
+type Effects struct {
+	// AllowedTools are the only tools that the agent may call, in the syntax of rules:
+	// "Bash(git *)". They grant nothing. Nil restricts nothing; empty and non-nil allows no
+	// tool.
+	AllowedTools []string
+	// Model answers; "" is the agent's.
+	Model string
+	// Fork: the skill runs as a turn of its own, whose answer is what loading it returns.
+	// Agent is who answers there; "" is the agent that loads the skill.
+	Fork  bool
+	Agent string
 }
 
 const (

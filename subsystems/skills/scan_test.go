@@ -195,15 +195,15 @@ func TestFrontmatter(t *testing.T) {
 		{"the six keys", "---\nname: x\ndescription: D.\nlicense: MIT\ncompatibility: git\nmetadata: {author: me, version: 1.0}\nallowed-tools: Bash(git log:*) Read\n---\nbody",
 			skills.Skill{
 				Name: "x", Description: "D.", License: "MIT", Compatibility: "git", Metadata: map[string]string{"author": "me", "version": "1.0"},
-				AllowedTools: []string{"Bash(git log:*)", "Read"},
+				Effects: skills.Effects{AllowedTools: []string{"Bash(git log:*)", "Read"}},
 			}, "", false},
 		{"Claude's", "---\nname: x\ndescription: D.\nwhen_to_use: Often.\nargument-hint: <n>\narguments: [n, m]\ndisable-model-invocation: yes\nuser-invocable: 0\nallowed-tools: [Read, Grep]\n---\n",
 			skills.Skill{
 				Name: "x", Description: "D.", WhenToUse: "Often.", ArgumentHint: "<n>", Arguments: []string{"n", "m"},
-				ManualOnly: true, NotManual: true, AllowedTools: []string{"Read", "Grep"},
+				ManualOnly: true, NotManual: true, Effects: skills.Effects{AllowedTools: []string{"Read", "Grep"}},
 			}, "", false},
 		{"commas", "---\nname: x\ndescription: D.\nallowed-tools: Read, Bash(a, b), Grep\narguments: n m\nuser-invocable: off\n---\n",
-			skills.Skill{Name: "x", Description: "D.", AllowedTools: []string{"Read", "Bash(a, b)", "Grep"}, Arguments: []string{"n", "m"}, NotManual: true}, "", false},
+			skills.Skill{Name: "x", Description: "D.", Effects: skills.Effects{AllowedTools: []string{"Read", "Bash(a, b)", "Grep"}}, Arguments: []string{"n", "m"}, NotManual: true}, "", false},
 		{"CR LF and a byte order mark", "\uFEFF---\r\nname: x\r\ndescription: D.\r\n---\r\nbody\r\n", skills.Skill{Name: "x", Description: "D."}, "", false},
 		{"a colon in a value", "---\nname: x\ndescription: Use it when: it's needed: now\n---\n",
 			skills.Skill{Name: "x", Description: "Use it when: it's needed: now"}, "the frontmatter is YAML only with quotes around values that have a colon", false},

@@ -52,7 +52,7 @@ type Skills struct {
 	tool atomic.Pointer[string]
 	mu   sync.Mutex
 	// compiled has lists of allowed tools, compiled.
-	compiled map[string]Allowance
+	compiled map[string]compiled
 }
 
 var (
@@ -79,7 +79,7 @@ type Options struct {
 	// disk, so their scripts cannot run. For scripts, write the skills to a directory
 	// with [WriteBundled] and add that to Dirs instead.
 	Bundled bool
-	// Allow compiles allowed tools. The error names wrong entries, which allow nothing. Nil knows
+	// Allow compiles allowed tools. It must not block. The error names wrong entries, which allow nothing. Nil knows
 	// tools by name only: an entry with a pattern, such as Bash(git *), then allows nothing.
 	Allow func(list []string) (Allowance, error)
 	// Model returns the model that a skill names, with its ContextWindow if that is known. The
@@ -110,7 +110,7 @@ type Section struct {
 
 // New returns the subsystem. It reads no files yet. Nil options have no skills.
 func New(o *Options) *Skills {
-	s := &Skills{maxList: DefaultMaxList, compiled: map[string]Allowance{}}
+	s := &Skills{maxList: DefaultMaxList, compiled: map[string]compiled{}}
 	if o == nil {
 		return s
 	}

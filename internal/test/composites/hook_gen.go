@@ -45,7 +45,7 @@ import (
 //	1.10    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	                       tools: bash edit glob grep read write
 //	1.11    Cost           AfterStep~:failopen
-//	1.12    Toolbox        Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
+//	1.12    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
 //	                       RewriteRequest~ BeforeTool~
 //	                       tools: tool_search
 //	1.13    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~

@@ -57,6 +57,12 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 			d.Memory, err = OpenMemories(ctx, o.Paths, o.Note)
 			return err
 		}},
+		{"Schedule", func() (err error) {
+			if o.Schedules {
+				d.Schedule, err = OpenSchedules(ctx, o.Paths, o.scheduled, o.Note)
+			}
+			return err
+		}},
 		{"OS", func() (err error) {
 			d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs(), Supervisor: o.commands})
 			return err
@@ -97,6 +103,9 @@ func (a *assembly) discard(ctx context.Context) error {
 	}
 	if a.Memory != nil {
 		errs = append(errs, a.Memory.OnClose(ctx))
+	}
+	if a.Schedule != nil {
+		errs = append(errs, a.Schedule.OnClose(ctx))
 	}
 	return errors.Join(errs...)
 }

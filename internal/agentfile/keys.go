@@ -21,11 +21,14 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 		"format":      r.format,
 		"tool_choice": r.choice,
 	}
-	for _, name := range []string{"ostools", "skills", "memory", "mcp", "delegate", "policy", "guard", "instructions", "fallback", "compact", "structured", "toolbox", "hooks"} {
+	for _, name := range []string{"ostools", "skills", "memory", "mcp", "delegate", "policy", "guard", "instructions", "fallback", "compact", "structured", "schedule", "toolbox", "hooks"} {
 		keys[name] = func(v *yaml.Node) { r.section(name, v) }
 	}
 	return keys
 }
+
+// Keys returns the keys that an agent's file may have, sorted.
+func Keys() []string { return slices.Sorted(maps.Keys((&reader{}).keys())) }
 
 // frontKeys returns the keys whose values need no quotes, and those that text must not hide.
 func (r *reader) frontKeys() *yamldoc.Keys {

@@ -31,6 +31,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
+	"github.com/grapnel-go/grapnel/subsystems/schedule"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
@@ -53,6 +54,8 @@ type Options struct {
 	Recent      int
 	RecordHooks bool
 	Reply       ReplyLimits
+	// Schedules makes RunSchedules run what is due.
+	Schedules bool
 	// Extra are further hooks of the program. They come last.
 	Extra []hook.Hook
 	// Set overrides the settings of subsystems in the files of the user and the project.
@@ -63,12 +66,12 @@ type Options struct {
 	// nil refuses them.
 	Trust trust.Ask
 
+	// scheduled runs the turn of a schedule. Open sets it.
+	scheduled func(ctx context.Context, t schedule.Task) (hook.StopReason, error)
 	// commands starts the processes of all subsystems. Open sets it.
 	commands *supervisor.Supervisor
-	// hasFormat reports whether a model has a response format of its own, and modelOf returns the model
-	// that a name means. Open sets both.
-	hasFormat func(model string) bool
-	modelOf   func(name string) (message.Model, error)
+	// models finds models. Open sets it.
+	models *models.Models
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -98,6 +101,8 @@ type App struct {
 	model    message.Model // of agents that name none
 	presence *presence
 	commands *supervisor.Supervisor
+	// await waits for the registration of an agent; nil does not wait. RunSchedules sets it.
+	await func(ctx context.Context, agent string) error
 }
 
 // Agent is the definition of an agent. File is "" for the built-in one.
@@ -190,7 +195,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
 		return nil, err
 	}
-	o.commands, o.hasFormat, o.modelOf = a.commands, a.models.HasFormat, a.modelOf
+	o.commands, o.models, o.scheduled = a.commands, a.models, a.runScheduled
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}
@@ -310,6 +315,9 @@ func environment(p Paths) runtime.Environment {
 // Close closes the runtime with the subsystems, ends their remaining commands, and closes the
 // store, in this order.
 func (a *App) Close(ctx context.Context) error {
+	if a.Hooks.Schedule != nil {
+		a.Hooks.Schedule.Stop()
+	}
 	err := a.Runtime.Close(ctx)
 	a.models.Close()
 	return errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())

@@ -38,7 +38,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	d := &Hooks{
 		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
-		Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(&structured.Options{Native: o.hasFormat}), Toolbox: toolbox.New(),
+		Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(&structured.Options{Native: o.models.HasFormat}), Toolbox: toolbox.New(),
 	}
 	a.Hooks = d
 	for _, m := range []struct {
@@ -55,6 +55,12 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 				return err
 			}
 			d.Memory, err = OpenMemories(ctx, o.Paths, o.Note)
+			return err
+		}},
+		{"Schedule", func() (err error) {
+			if o.Schedules {
+				d.Schedule, err = OpenSchedules(ctx, o.Paths, o.scheduled, o.Note)
+			}
 			return err
 		}},
 		{"OS", func() (err error) {
@@ -97,6 +103,9 @@ func (a *assembly) discard(ctx context.Context) error {
 	}
 	if a.Memory != nil {
 		errs = append(errs, a.Memory.OnClose(ctx))
+	}
+	if a.Schedule != nil {
+		errs = append(errs, a.Schedule.OnClose(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
+	"github.com/grapnel-go/grapnel/subsystems/schedule"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
@@ -65,6 +66,8 @@ type Hooks struct {
 	// Structured is next to the model: it sees a request as the others have left it, and a
 	// reply before them.
 	Structured *structured.Structured `hook:"after=Fallback"`
+	// Schedule begins turns and acts in none. A program that does not run for long has none.
+	Schedule *schedule.Schedule `hook:"optional"`
 	// Extra are hooks that a program adds at run time. They are last, so that they cannot
 	// come between a request for approval and its answer.
 	Extra []hook.Hook

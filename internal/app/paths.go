@@ -24,9 +24,10 @@ type Paths struct {
 	// State is the directory of the databases and other stored data, which only the user can
 	// read.
 	State string
-	// Conversations and Memories are the databases in State.
+	// Conversations, Memories and Schedules are the databases in State.
 	Conversations string
 	Memories      string
+	Schedules     string
 	// Note says what was repaired in State; "" is nothing.
 	Note string
 }
@@ -67,6 +68,7 @@ func FindPaths(dir string, getenv func(string) string) (Paths, error) {
 func (p *Paths) databases() {
 	p.Conversations = filepath.Join(p.State, "conversations.db")
 	p.Memories = filepath.Join(p.State, "memory.db")
+	p.Schedules = filepath.Join(p.State, "schedules.db")
 }
 
 // In returns the same paths with the state in a subdirectory.

@@ -99,10 +99,13 @@ func (c *choices) trust(ctx context.Context, o Options, all []skills.Skill) erro
 }
 
 // modelOf returns the model that a name means, with its context window.
-func (a *App) modelOf(name string) (message.Model, error) {
-	id, err := a.models.Resolve(name)
+func (o *Options) modelOf(name string) (message.Model, error) {
+	id, err := o.models.Resolve(name)
 	if err == nil {
-		err = a.models.Check(id)
+		err = o.models.Check(id)
 	}
-	return message.Model{Name: id, ContextWindow: a.models.ContextWindow(id)}, err
+	if err != nil {
+		return message.Model{}, err
+	}
+	return message.Model{Name: id, ContextWindow: o.models.ContextWindow(id)}, nil
 }

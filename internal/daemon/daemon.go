@@ -58,7 +58,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	o.App.Recent = recentEvents
+	o.App.Recent, o.App.Schedules = recentEvents, true
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return err
@@ -71,6 +71,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	served.Await, served.Log = r.await, o.App.Note
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close
+	opened.RunSchedules(r.await)
 	return nil
 }
 

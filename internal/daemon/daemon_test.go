@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/subsystems/schedule"
 )
 
 // project returns the paths of a new project with two agents.
@@ -111,4 +113,51 @@ func TestSocket(t *testing.T) {
 	got, err = daemon.Socket("s", app.Paths{}, none)
 	require.NoError(t, err)
 	assert.True(t, filepath.IsAbs(got), got)
+}
+
+// A daemon runs what is scheduled, also what an event of its own turns asks for, and only the daemon does.
+func TestADaemonRunsWhatIsScheduled(t *testing.T) {
+	t.Parallel()
+	paths, at := project(t), socket(t)
+	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, "model.yaml"), []byte("rules: [{when: always, say: Hi.}]"), 0o600))
+	schedules, err := app.OpenSchedules(t.Context(), paths, nil, note)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, schedules.OnClose(context.Background())) }()
+	on, err := schedule.ParseOn("turn_end agent=helper stop=completed")
+	require.NoError(t, err)
+	_, err = schedules.Add(t.Context(), schedule.Entry{Name: "after", Agent: "helper", Prompt: "Go on.", On: on})
+	require.NoError(t, err)
+
+	d, err := daemon.Open(t.Context(), daemon.Options{Socket: at, App: app.Options{Paths: paths, Note: note}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	c := client.New(at, nil)
+	conv, err := c.Conversation(t.Context(), "helper", "ann")
+	require.NoError(t, err)
+	last := func() *schedule.Run {
+		one, err := schedules.Find(t.Context(), "after")
+		require.NoError(t, err)
+		return one.Last
+	}
+	require.Eventually(t, func() bool { // the daemon looks for new schedules once a second
+		turn, err := c.Send(t.Context(), conv.ID, "Hello.")
+		require.NoError(t, err)
+		for _, err := range c.Follow(t.Context(), turn) {
+			require.NoError(t, err)
+		}
+		return last() != nil
+	}, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return last().Status != schedule.Running }, time.Minute, 10*time.Millisecond)
+	assert.Equal(t, schedule.Completed, last().Status, last().Note)
+	messages, err := c.Messages(t.Context(), last().Conversation)
+	require.NoError(t, err)
+	assert.Contains(t, messages[0].Text(), "[This run was begun by an event: event=\"turn_end\" agent=\"helper\"")
+	assert.Contains(t, messages[0].Text(), "Go on.")
+	runs, err := schedules.Runs(t.Context(), "after")
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(runs), 3, "its own turns begin no run")
+	stop()
+	require.NoError(t, <-ended)
 }

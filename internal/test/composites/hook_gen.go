@@ -53,7 +53,8 @@ import (
 //	1.14    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
 //	1.15    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                       WrapModel AfterModel~
-//	1.16    Extra[]        all points
+//	1.16    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
+//	1.17    Extra[]        all points
 //	                       tools: known at run time
 //	2     Around           WrapTool
 //	3     Free             Schema Dispatch

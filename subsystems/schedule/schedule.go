@@ -1,0 +1,261 @@
+// Package schedule runs agents at times and on events: a cron line or a kind of event, an agent
+// and a prompt.
+//
+// Schedules lie in one SQLite file, which several processes may use. Whoever begins a run notes
+// it first, under a key that names the time or the event, so a run begins once. A process that
+// dies leaves a run that counts as interrupted; it does not begin again.
+//
+// The package starts no turns: [Options.Run] does.
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+)
+
+// Sentinels that callers test with errors.Is.
+var (
+	// ErrUnknown: there is no schedule of that name.
+	ErrUnknown = errors.New("there is no schedule")
+	// ErrExists: there is a schedule of that name already.
+	ErrExists = errors.New("there is a schedule of that name already")
+)
+
+// Task is what a run does.
+type Task struct {
+	Agent, Sender, Prompt string
+	// Begun is called with the id of the conversation before the turn begins, and again with that
+	// of the turn when it has begun.
+	Begun func(conversation, turn string)
+}
+
+// Options of a Schedule; nil is all zero values.
+type Options struct {
+	// Project is the project of the schedules. "" is a project like any other.
+	Project string
+	// Run runs one turn and returns how it ended. It ends with ctx. A Schedule without it begins
+	// no runs.
+	Run func(ctx context.Context, t Task) (hook.StopReason, error)
+	// Now is the clock; nil is time.Now. Zone is the time zone of cron lines without one; nil is
+	// that of the machine.
+	Now  func() time.Time
+	Zone *time.Location
+	// Note gets a sentence about each run that was missed or failed. Nil drops them.
+	Note func(text string)
+}
+
+// Defaults and bounds.
+const (
+	// DefaultTime is how long a run may take.
+	DefaultTime = time.Hour
+	// DefaultPerHour is how often schedules may run one agent within an hour.
+	DefaultPerHour = 60
+
+	tickTime  = time.Second      // how often the file is looked at
+	inTime    = time.Minute      // a run that begins later was missed
+	holdTime  = time.Minute      // how long a run counts as running when its process is silent
+	slots     = 8                // turns at the same time
+	maxEvents = 256              // events that wait
+	closeTime = 10 * time.Second // how long OnClose notes how runs ended
+)
+
+// Section is an agent's configuration: the section "schedule".
+type Section struct {
+	// PerHour is how often schedules may run the agent within an hour, 60 at most; further runs
+	// are skipped. 0 is DefaultPerHour, negative none.
+	PerHour int `json:"per_hour"`
+	// Minutes is how long one run may take, 1,440 at most; 0 is an hour.
+	Minutes int `json:"minutes"`
+}
+
+// Schedule is the subsystem. Open makes one; it is safe for concurrent use.
+//
+//hook:subsystem
+type Schedule struct {
+	hook.Nop
+	o     Options
+	table *table
+
+	mu sync.Mutex
+	// agents has the sections of the registered agents.
+	agents map[string]Section
+	// waiting are the schedules that wait for events. Events of the conversations in own begin nothing.
+	waiting []row
+	own     map[string]bool
+	lost    int
+
+	events chan arrival
+	// full has an entry for each turn of a run that may still begin.
+	free    chan struct{}
+	stop    context.CancelFunc
+	ticking conc.WaitGroup
+	// endRuns cancels the running turns.
+	endRuns context.CancelFunc
+	running conc.WaitGroup
+}
+
+var _ hook.OnClose = (*Schedule)(nil)
+
+// Open opens the file, or makes it. Start begins to run what is due.
+func Open(ctx context.Context, path string, o *Options) (*Schedule, error) {
+	s := &Schedule{agents: map[string]Section{}, own: map[string]bool{}, events: make(chan arrival, maxEvents), free: make(chan struct{}, slots)}
+	if o != nil {
+		s.o = *o
+	}
+	if s.o.Now == nil {
+		s.o.Now = time.Now
+	}
+	if s.o.Zone == nil {
+		s.o.Zone = time.Local
+	}
+	if s.o.Note == nil {
+		s.o.Note = func(string) {}
+	}
+	var err error
+	s.table, err = openTable(ctx, path, s.o.Project, s.o.Note)
+	return s, err
+}
+
+// Check returns the entry with its defaults, or what is wrong with it.
+func (s *Schedule) Check(e Entry) (Entry, error) {
+	e, _, err := e.checked(s.o.Now(), s.o.Zone)
+	return e, err
+}
+
+// Add adds a schedule and returns it with its defaults. The error says what is wrong; ErrExists.
+func (s *Schedule) Add(ctx context.Context, e Entry) (Scheduled, error) {
+	now := s.o.Now()
+	e, due, err := e.checked(now, s.o.Zone)
+	if err == nil {
+		err = s.table.add(ctx, e, now, due)
+	}
+	return Scheduled{Entry: e, Created: now, Next: due}, err
+}
+
+// List returns the schedules of the project, by name.
+func (s *Schedule) List(ctx context.Context) ([]Scheduled, error) { return s.table.list(ctx) }
+
+// Runs returns the newest runs of a schedule, newest first; a hundred at most, but all of the last hour.
+func (s *Schedule) Runs(ctx context.Context, name string) ([]Run, error) {
+	if _, err := s.Find(ctx, name); err != nil {
+		return nil, err
+	}
+	return s.table.runs(ctx, name)
+}
+
+// Find returns the schedule of that name; ErrUnknown.
+func (s *Schedule) Find(ctx context.Context, name string) (Scheduled, error) {
+	all, err := s.table.list(ctx)
+	if err != nil {
+		return Scheduled{}, err
+	}
+	for _, one := range all {
+		if one.Name == name {
+			return one, nil
+		}
+	}
+	return Scheduled{}, fmt.Errorf("%w %.80q", ErrUnknown, name)
+}
+
+// Remove removes a schedule and what is known of its runs; ErrUnknown. A run that is going on
+// ends as it would.
+func (s *Schedule) Remove(ctx context.Context, name string) error { return s.table.remove(ctx, name) }
+
+// RunNow runs the schedule once, as run does, and notes it. Its times stay as they are.
+func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context.Context, t Task) (hook.StopReason, error)) error {
+	one, err := s.row(ctx, name)
+	if err != nil {
+		return err
+	}
+	now := s.o.Now()
+	c := claim{row: one, key: "by hand " + now.UTC().Format(time.RFC3339Nano), prompt: one.Prompt, limit: DefaultTime}
+	var begun bool
+	err = s.table.db.Write(ctx, func(tx *sqlitedb.Tx) (err error) {
+		begun, err = begin(tx, one.num, c.key, Run{Due: now, Began: now, Status: Running}, now.Add(holdTime))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !begun {
+		return fmt.Errorf("%w %.80q", ErrUnknown, name)
+	}
+	_, err = s.runClaimed(ctx, c, run)
+	return err
+}
+
+func (s *Schedule) row(ctx context.Context, name string) (row, error) {
+	r, err := scanRow(s.table.db.Read().QueryRowContext(ctx, `SELECT `+entryColumns+` FROM schedule s WHERE project = ? AND name = ?`, s.o.Project, name))
+	if isNone(err) {
+		err = fmt.Errorf("%w %.80q", ErrUnknown, name)
+	}
+	return r, err
+}
+
+// OnBuildAgent checks the section "schedule".
+func (s *Schedule) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	_, err := sectionOf(&cfg)
+	return cfg, err
+}
+
+func sectionOf(cfg *hook.AgentConfig) (Section, error) {
+	s, _, err := hook.SectionOf[Section](cfg, "schedule")
+	switch {
+	case err != nil:
+		return s, err
+	case s.PerHour > DefaultPerHour:
+		return s, fmt.Errorf("agent %q: section schedule: per_hour is %d, and %d is the most", cfg.Name, s.PerHour, DefaultPerHour)
+	case s.Minutes < 0 || s.Minutes > 24*60:
+		return s, fmt.Errorf("agent %q: section schedule: minutes is %d; write 1 to 1440, or leave it out for an hour", cfg.Name, s.Minutes)
+	case s.PerHour == 0:
+		s.PerHour = DefaultPerHour
+	}
+	return s, nil
+}
+
+// OnRegisterAgent keeps the agent's section.
+func (s *Schedule) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error {
+	section, err := sectionOf(cfg)
+	if err == nil {
+		s.mu.Lock()
+		s.agents[cfg.Name] = section
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// OnUnregisterAgent forgets it.
+func (s *Schedule) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
+	s.mu.Lock()
+	delete(s.agents, cfg.Name)
+	s.mu.Unlock()
+}
+
+// section returns the agent's section; the defaults if it is not registered, because the program
+// may register it for the run.
+func (s *Schedule) section(agent string) Section {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if section, ok := s.agents[agent]; ok {
+		return section
+	}
+	return Section{PerHour: DefaultPerHour}
+}
+
+// OnClose cancels the runs, notes how they ended, and closes the file.
+func (s *Schedule) OnClose(ctx context.Context) error {
+	s.Stop()
+	if s.endRuns != nil {
+		s.endRuns()
+	}
+	s.running.Wait()
+	return s.table.db.Close()
+}

@@ -1,0 +1,249 @@
+package schedule
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // the schema
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+)
+
+//go:embed schema/1.sql
+var schema1 string
+
+// fileID marks the files: "GRAs".
+const fileID = 0x47524173
+
+// table is the SQL. Several processes may use one file at the same time.
+type table struct {
+	db      *sqlitedb.DB
+	project string
+}
+
+func openTable(ctx context.Context, path, project string, note func(string)) (*table, error) {
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "schedule file", ID: fileID, Steps: []string{schema1}, Note: note})
+	if err != nil {
+		return nil, err
+	}
+	return &table{db, project}, nil
+}
+
+// row is a schedule as a tick sees it.
+type row struct {
+	num int64
+	Entry
+	due time.Time
+}
+
+const entryColumns = `s.num, s.name, s.agent, s.sender, s.prompt, s.cron, s.zone, s.event, s.late, s.due`
+
+// scanRow reads the entryColumns, and more behind them.
+func scanRow(from interface{ Scan(dest ...any) error }, more ...any) (row, error) {
+	var r row
+	var on string
+	var due int64
+	err := from.Scan(append([]any{&r.num, &r.Name, &r.Agent, &r.Sender, &r.Prompt, &r.Cron, &r.Zone, &on, &r.Late, &due}, more...)...)
+	if err == nil && on != "" {
+		err = json.Unmarshal([]byte(on), &r.On)
+	}
+	r.due = timeOf(due)
+	return r, err
+}
+
+// timeOf returns the time of the nanoseconds; 0 is the zero time.
+func timeOf(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos)
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func (t *table) add(ctx context.Context, e Entry, now, due time.Time) error {
+	on := ""
+	if e.Cron == "" {
+		var err error
+		if on, err = e.On.encode(); err != nil {
+			return err
+		}
+	}
+	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		var all, same int
+		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(name = ?), 0) FROM schedule WHERE project = ?`, e.Name, t.project).Scan(&all, &same); err != nil {
+			return err
+		}
+		switch {
+		case same > 0:
+			return fmt.Errorf("%w: %q; remove it first, or choose another name", ErrExists, e.Name)
+		case all >= MaxEntries:
+			return fmt.Errorf("the project has %d schedules, and can have no more; remove some", all)
+		}
+		_, err := tx.Exec(`INSERT INTO schedule (project, name, agent, sender, prompt, cron, zone, event, late, created, due)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.project, e.Name, e.Agent, e.Sender, e.Prompt, e.Cron, e.Zone, on, string(e.Late), now.UnixNano(), nanos(due))
+		return err
+	})
+}
+
+// remove removes the schedule and its runs.
+func (t *table) remove(ctx context.Context, name string) error {
+	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		var num int64
+		err := tx.QueryRow(`DELETE FROM schedule WHERE project = ? AND name = ? RETURNING num`, t.project, name).Scan(&num)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w %.80q", ErrUnknown, name)
+		}
+		if err == nil {
+			_, err = tx.Exec(`DELETE FROM run WHERE schedule = ?`, num)
+		}
+		return err
+	})
+}
+
+const runColumns = `r.due, r.began, r.ended, r.status, r.conversation, r.turn, r.note`
+
+// list returns the schedules of the project, by name.
+func (t *table) list(ctx context.Context) (out []Scheduled, err error) {
+	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+entryColumns+`, s.created, s.missed, s.missed_last,
+			coalesce(r.due, 0), coalesce(r.began, 0), coalesce(r.ended, 0), coalesce(r.status, ''), coalesce(r.conversation, ''), coalesce(r.turn, ''), coalesce(r.note, '')
+		FROM schedule s LEFT JOIN run r ON r.schedule = s.num AND r.key = (SELECT key FROM run WHERE schedule = s.num ORDER BY began DESC, key DESC LIMIT 1)
+		WHERE s.project = ? ORDER BY s.name`, t.project)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var s Scheduled
+		var last Run
+		var created, missedLast, due, began, ended int64
+		r, err := scanRow(rows, &created, &s.Missed, &missedLast, &due, &began, &ended, &last.Status, &last.Conversation, &last.Turn, &last.Note)
+		if err != nil {
+			return nil, err
+		}
+		s.Entry, s.Next, s.Created, s.MissedLast = r.Entry, r.due, timeOf(created), timeOf(missedLast)
+		if last.Status != "" {
+			last.Due, last.Began, last.Ended = timeOf(due), timeOf(began), timeOf(ended)
+			s.Last = &last
+		}
+		out = append(out, s)
+	}
+	return out, rows.Err()
+}
+
+// runs returns the newest runs of the schedule, newest first.
+func (t *table) runs(ctx context.Context, name string) (out []Run, err error) {
+	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+runColumns+` FROM run r JOIN schedule s ON s.num = r.schedule
+		WHERE s.project = ? AND s.name = ? ORDER BY r.began DESC, r.key DESC`, t.project, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var r Run
+		var due, began, ended int64
+		if err := rows.Scan(&due, &began, &ended, &r.Status, &r.Conversation, &r.Turn, &r.Note); err != nil {
+			return nil, err
+		}
+		r.Due, r.Began, r.Ended = timeOf(due), timeOf(began), timeOf(ended)
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// waiting returns the schedules that wait for events, and the conversations of all runs.
+func (t *table) waiting(ctx context.Context) (out []row, own map[string]bool, err error) {
+	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+entryColumns+`, s.conversation FROM schedule s WHERE s.project = ? ORDER BY s.name`, t.project)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	own = map[string]bool{}
+	for rows.Next() {
+		var conversation string
+		r, err := scanRow(rows, &conversation)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r.Cron == "" {
+			out = append(out, r)
+		}
+		if conversation != "" {
+			own[conversation] = true
+		}
+	}
+	return out, own, rows.Err()
+}
+
+// urgent reports whether a schedule is due, or a run has lost its process.
+func (t *table) urgent(ctx context.Context, now time.Time) (yes bool, err error) {
+	err = t.db.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM schedule WHERE project = ? AND due > 0 AND due <= ?)
+		OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND held <= ?)`, t.project, now.UnixNano(), now.UnixNano()).Scan(&yes)
+	return yes, err
+}
+
+// begin notes a run, unless there is one of that key. It prunes old ones.
+func begin(tx *sqlitedb.Tx, num int64, key string, r Run, held time.Time) (begun bool, err error) {
+	res, err := tx.Exec(`INSERT INTO run (schedule, key, due, began, ended, held, status, conversation, turn, note)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, '', '', ?8 WHERE EXISTS (SELECT 1 FROM schedule WHERE num = ?1) ON CONFLICT DO NOTHING`,
+		num, key, nanos(r.Due), nanos(r.Began), nanos(r.Ended), nanos(held), string(r.Status), r.Note)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = tx.Exec(`DELETE FROM run WHERE schedule = ?1 AND held = 0 AND began < ?2 AND began <
+		(SELECT began FROM run WHERE schedule = ?1 ORDER BY began DESC LIMIT 1 OFFSET ?3)`, num, r.Began.Add(-time.Hour).UnixNano(), keptRuns-1)
+	return err == nil, err
+}
+
+// hold says that the process of the run lives; false if the run counts as interrupted by now.
+func (t *table) hold(ctx context.Context, num int64, key string, until time.Time) (held bool, err error) {
+	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		res, err := tx.Exec(`UPDATE run SET held = ? WHERE schedule = ? AND key = ? AND held > 0`, until.UnixNano(), num, key)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		held = n > 0
+		return err
+	})
+	return held, err
+}
+
+// place notes the conversation of a run, and its turn once it has begun.
+func (t *table) place(ctx context.Context, num int64, key, conversation, turn string) error {
+	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		if _, err := tx.Exec(`UPDATE schedule SET conversation = ? WHERE num = ?`, conversation, num); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`UPDATE run SET conversation = ?, turn = ? WHERE schedule = ? AND key = ?`, conversation, turn, num, key)
+		return err
+	})
+}
+
+// end notes how a run ended, unless it counts as interrupted by now.
+func (t *table) end(ctx context.Context, num int64, key string, s Status, note string, now time.Time) error {
+	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		_, err := tx.Exec(`UPDATE run SET status = ?, note = ?, ended = ?, held = 0 WHERE schedule = ? AND key = ? AND held > 0`,
+			string(s), note, now.UnixNano(), num, key)
+		return err
+	})
+}
+
+// interrupt ends the runs whose processes have died. The file may have those of other projects.
+func interrupt(tx *sqlitedb.Tx, now time.Time) error {
+	_, err := tx.Exec(`UPDATE run SET status = ?, ended = held, held = 0, note = CASE turn WHEN '' THEN 'the daemon ended before the turn had begun'
+		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND held <= ?`, string(Interrupted), now.UnixNano())
+	return err
+}

@@ -1,0 +1,302 @@
+package schedule
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/sourcegraph/conc"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/character"
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+)
+
+// claim is a run that this process has begun.
+type claim struct {
+	row
+	key    string
+	prompt string
+	limit  time.Duration
+}
+
+// arrival is an event that a schedule waits for.
+type arrival struct {
+	row
+	key, about string
+}
+
+func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// Start begins to run what is due, and what events ask for. Call it once, when the agents are
+// registered.
+func (s *Schedule) Start() {
+	if s.o.Run == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	runs, endRuns := context.WithCancel(context.Background())
+	s.stop, s.endRuns = stop, endRuns
+	s.ticking.Go(func() {
+		next := time.NewTicker(tickTime)
+		defer next.Stop()
+		for {
+			s.look(ctx, runs)
+			select {
+			case <-ctx.Done():
+				return
+			case a := <-s.events:
+				s.noteLost()
+				if err := s.arrived(ctx, runs, a); err != nil && ctx.Err() == nil {
+					s.o.Note(fmt.Sprintf("schedule %s: an event is not answered: %v", a.Name, err))
+				}
+			case <-next.C:
+			}
+		}
+	})
+}
+
+// Stop begins no further runs. Those that are going on are not cancelled. A program calls it before
+// it closes the runtime.
+func (s *Schedule) Stop() {
+	if s.stop != nil {
+		s.stop()
+		s.ticking.Wait()
+	}
+}
+
+// look reads what other processes have changed, and begins what is due.
+func (s *Schedule) look(ctx, runs context.Context) {
+	err := s.refresh(ctx)
+	if err == nil {
+		err = s.tick(ctx, runs)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.o.Note(fmt.Sprintf("the schedules cannot be read: %v", err))
+	}
+}
+
+func (s *Schedule) refresh(ctx context.Context) error {
+	waiting, own, err := s.table.waiting(ctx)
+	if err == nil {
+		s.mu.Lock()
+		s.waiting = waiting
+		maps.Copy(s.own, own) // a run may have added one that the file does not have yet
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// tick begins the runs that are due. Whichever process has the write lock first begins them.
+func (s *Schedule) tick(ctx, runs context.Context) error {
+	now := s.o.Now()
+	if urgent, err := s.table.urgent(ctx, now); err != nil || !urgent {
+		return err
+	}
+	var claims []claim
+	var notes []string
+	err := s.table.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		claims, notes = nil, nil
+		if err := interrupt(tx, now); err != nil {
+			return err
+		}
+		for last := int64(0); ; {
+			r, err := scanRow(tx.QueryRow(`SELECT `+entryColumns+` FROM schedule s
+				WHERE project = ? AND due > 0 AND due <= ? AND num > ? ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last))
+			if isNone(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			last = r.num
+			c, note, err := s.claimDue(tx, r, now)
+			if err != nil {
+				return err
+			}
+			if c != nil {
+				claims = append(claims, *c)
+			}
+			if note != "" {
+				notes = append(notes, note)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		s.o.Note(note)
+	}
+	for _, c := range claims {
+		s.spawn(runs, c)
+	}
+	return nil
+}
+
+// mostMissed is how many missed runs are counted at once.
+const mostMissed = 10_000
+
+// claimDue moves the schedule to its next time, and notes a run if one is to begin now.
+func (s *Schedule) claimDue(tx *sqlitedb.Tx, r row, now time.Time) (*claim, string, error) {
+	t, err := parse(r.Cron, r.Zone, s.o.Zone)
+	if err != nil {
+		return nil, "", fmt.Errorf("schedule %s: %w", r.Name, err)
+	}
+	last, missed, next := r.due, 0, t.next(r.due)
+	for ; !next.IsZero() && !next.After(now); next = t.next(next) {
+		if last, missed = next, missed+1; missed == mostMissed {
+			next = t.next(now)
+			break
+		}
+	}
+	missedLast := r.due
+	late := now.Sub(last) > inTime
+	if late {
+		missed, missedLast = missed+1, last
+	}
+	if _, err := tx.Exec(`UPDATE schedule SET due = ?, missed = missed + ?, missed_last = CASE WHEN ? > 0 THEN ? ELSE missed_last END WHERE num = ?`,
+		nanos(next), missed, missed, missedLast.UnixNano(), r.num); err != nil {
+		return nil, "", err
+	}
+	note := ""
+	if missed > 0 {
+		note = fmt.Sprintf("schedule %s: %d runs were missed because no daemon ran, the last at %s", r.Name, missed, missedLast.In(s.o.Zone).Format(time.DateTime))
+	}
+	if late && r.Late != LateRun {
+		return nil, note, nil
+	}
+	c, skipped, err := s.claimRun(tx, r, "due "+last.UTC().Format(time.RFC3339), last, now)
+	if skipped != "" {
+		note = skipped
+	}
+	return c, note, err
+}
+
+// claimRun notes a run of that key, unless there is one. It notes it as skipped if one before it
+// is still going on, or the agent has run too often.
+func (s *Schedule) claimRun(tx *sqlitedb.Tx, r row, key string, due, now time.Time) (*claim, string, error) {
+	section := s.section(r.Agent)
+	var busy bool
+	var often int
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM run WHERE schedule = ?1 AND held > 0),
+			(SELECT count(*) FROM run r JOIN schedule s ON s.num = r.schedule
+			WHERE s.project = ?2 AND s.agent = ?3 AND r.began > ?4 AND r.status <> 'skipped')`,
+		r.num, s.o.Project, r.Agent, now.Add(-time.Hour).UnixNano()).Scan(&busy, &often)
+	if err != nil {
+		return nil, "", err
+	}
+	run, held, why := Run{Due: due, Began: now, Status: Running}, now.Add(holdTime), ""
+	switch {
+	case busy:
+		why = "the run before it had not ended"
+	case often >= max(section.PerHour, 0):
+		why = fmt.Sprintf("schedules had run the agent %s %d times within an hour", r.Agent, often)
+	}
+	if why != "" {
+		run.Status, run.Ended, run.Note, held = Skipped, now, why, time.Time{}
+	}
+	begun, err := begin(tx, r.num, key, run, held)
+	switch {
+	case err != nil || !begun:
+		return nil, "", err
+	case why != "":
+		return nil, fmt.Sprintf("schedule %s: a run was skipped: %s", r.Name, why), nil
+	}
+	c := &claim{row: r, key: key, prompt: r.Prompt, limit: DefaultTime}
+	if section.Minutes > 0 {
+		c.limit = time.Duration(section.Minutes) * time.Minute
+	}
+	return c, "", nil
+}
+
+// spawn runs the claim in the background.
+func (s *Schedule) spawn(ctx context.Context, c claim) {
+	s.running.Go(func() {
+		status, err := s.runClaimed(ctx, c, s.o.Run)
+		if err != nil {
+			s.o.Note(fmt.Sprintf("schedule %s: the run failed: %v", c.Name, err))
+		} else if status != Completed {
+			s.o.Note(fmt.Sprintf("schedule %s: the run was not completed, but %s", c.Name, status))
+		}
+	})
+}
+
+// runClaimed runs a claim and notes how it ended. While it runs it says so in the file.
+func (s *Schedule) runClaimed(ctx context.Context, c claim, run func(context.Context, Task) (hook.StopReason, error)) (Status, error) {
+	lasting := context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, fmt.Errorf("the run took longer than %v", c.limit))
+	defer cancel()
+	done := make(chan struct{})
+	var beat conc.WaitGroup
+	beat.Go(func() { s.beat(ctx, c, done) })
+	stop, err := s.inSlot(ctx, c, run)
+	close(done)
+	beat.Wait()
+
+	status, note := Completed, ""
+	switch {
+	case err != nil && ctx.Err() != nil && context.Cause(ctx) == context.Canceled:
+		status, note = Interrupted, "the daemon was ended"
+	case err != nil:
+		status, note = Failed, shorten(err.Error())
+	case stop == hook.StopCancelled && ctx.Err() != nil:
+		status, note = Interrupted, "the daemon was ended"
+		if cause := context.Cause(ctx); cause != context.Canceled {
+			status, note = Failed, cause.Error()
+		}
+	case stop == hook.StopCancelled, stop == hook.StopUserRequested:
+		status, note = Interrupted, "the turn was cancelled"
+	case stop != hook.StopCompleted && stop != hook.StopFinishReason:
+		status, note = Failed, "the turn ended with "+string(stop)
+	}
+	ending, release := context.WithTimeout(lasting, closeTime)
+	defer release()
+	return status, errors.Join(err, s.table.end(ending, c.num, c.key, status, note, s.o.Now()))
+}
+
+// inSlot runs the turn once fewer than slots runs are going on.
+func (s *Schedule) inSlot(ctx context.Context, c claim, run func(context.Context, Task) (hook.StopReason, error)) (hook.StopReason, error) {
+	select {
+	case s.free <- struct{}{}:
+		defer func() { <-s.free }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	begun := func(conversation, turn string) {
+		s.mu.Lock()
+		s.own[conversation] = true // before the turn's first event
+		s.mu.Unlock()
+		if err := s.table.place(ctx, c.num, c.key, conversation, turn); err != nil && ctx.Err() == nil {
+			s.o.Note(fmt.Sprintf("schedule %s: the conversation of the run is not noted: %v", c.Name, err))
+		}
+	}
+	return run(ctx, Task{Agent: c.Agent, Sender: c.Sender, Prompt: c.prompt, Begun: begun})
+}
+
+// beat says that this process lives until the run is done.
+func (s *Schedule) beat(ctx context.Context, c claim, done <-chan struct{}) {
+	next := time.NewTicker(holdTime / 3)
+	defer next.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-next.C:
+		}
+		if _, err := s.table.hold(context.WithoutCancel(ctx), c.num, c.key, s.o.Now().Add(holdTime)); err != nil {
+			s.o.Note(fmt.Sprintf("schedule %s: %v", c.Name, err))
+		}
+	}
+}
+
+// maxNote is how much of an error is kept, in characters.
+const maxNote = 300
+
+func shorten(text string) string {
+	text, _ = character.Cut(text, maxNote)
+	return text
+}

@@ -41,18 +41,19 @@ func (c *command) listTools(ctx context.Context, p place, agent string, t trustF
 		return err
 	}
 	var tools []app.Tool
+	var sizes fmt.Stringer
 	o := app.Options{Paths: paths, Note: c.Note, Trust: c.trust(c.Approver(nil), t), Set: above}
 	err = app.With(ctx, o, func(opened *app.App) error {
 		a, err := opened.Register(ctx, agent, hook.AgentConfig{})
 		if err == nil {
-			tools = opened.Tools(a)
+			tools, sizes = opened.Tools(a), opened.ToolSizes(a)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return inspect.Tools(&c.Console, tools, p.json)
+	return inspect.Tools(&c.Console, tools, sizes, p.json)
 }
 
 func (c *command) agents() *cobra.Command {

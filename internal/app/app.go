@@ -33,6 +33,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
 // Options of Open.
@@ -69,8 +70,8 @@ type Options struct {
 	scheduled func(ctx context.Context, t schedule.Task) (hook.StopReason, error)
 	// commands starts the processes of all subsystems. Open sets it.
 	commands *supervisor.Supervisor
-	// hasFormat reports whether a model has a response format of its own. Open sets it.
-	hasFormat func(model string) bool
+	// models finds models. Open sets it.
+	models *models.Models
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -194,7 +195,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
 		return nil, err
 	}
-	o.commands, o.hasFormat, o.scheduled = a.commands, a.models.HasFormat, a.runScheduled
+	o.commands, o.models, o.scheduled = a.commands, a.models, a.runScheduled
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}
@@ -427,7 +428,10 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 		mine[t.Name] = true
 	}
 	listed := a.listed(agent.Name())
-	plan, all := a.Runtime.Plan(), a.Schema()
+	plan := a.Runtime.Plan()
+	all := slices.DeleteFunc(slices.Clone(a.Schema()), func(t message.Tool) bool { // no agent misses the search who did not ask for it
+		return t.Name == toolbox.ToolToolSearch && !mine[t.Name] && !slices.Contains(listed, t.Name)
+	})
 	out := make([]Tool, len(all))
 	for i, t := range all {
 		out[i] = Tool{
@@ -449,6 +453,15 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 		}
 	}
 	return out
+}
+
+// ToolSizes returns how many tools the agent has, what their schemas cost, and what is left of that behind the search.
+func (a *App) ToolSizes(agent *runtime.Agent) toolbox.Sizes {
+	box, cfg := a.Hooks.Toolbox, *agent.Config()
+	if box == nil || agent.Plan().OffBy("Toolbox") != "" {
+		box, cfg = toolbox.New(), cfg.WithSection("toolbox", "")
+	}
+	return box.Sizes(&cfg, agent.Tools())
 }
 
 // listed returns the list of tools in the agent's file; nil is all.

@@ -14,8 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
-	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
 // assembly is the result of assemble.
@@ -38,7 +38,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	d := &Hooks{
 		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
-		Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(&structured.Options{Native: o.hasFormat}),
+		Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(&structured.Options{Native: o.models.HasFormat}), Toolbox: toolbox.New(),
 	}
 	a.Hooks = d
 	for _, m := range []struct {
@@ -48,7 +48,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"MCP", func() (err error) { d.MCP, err = loadMCP(ctx, o); return err }},
 		{"Policy", func() (err error) { d.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
-		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
+		{"Skills", func() (err error) { d.Skills, err = loadSkills(ctx, o, d.Delegate); return err }},
 		{"Instructions", func() error { d.Instructions = newInstructions(o); return nil }},
 		{"Memory", func() (err error) {
 			if err := trustMemories(ctx, o, agents); err != nil {
@@ -125,17 +125,4 @@ func (a *assembly) named() []message.Tool {
 // newGuard returns a guard without limits: an agent has those of its file, limits and guard.
 func newGuard() *guard.Guard {
 	return guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}})
-}
-
-// loadSkills returns the skills of the project, of the user and of the program. It writes
-// those of the program to the state directory, so that their scripts can run.
-func loadSkills(o Options) (*skills.Skills, error) {
-	if err := skills.WriteBundled(o.Paths.bundledSkills()); err != nil {
-		return nil, err
-	}
-	s := skills.New(&skills.Options{Dirs: o.Paths.skillDirs(), Within: o.Paths.Root})
-	for _, w := range s.Warnings() {
-		o.Note(w)
-	}
-	return s, nil
 }

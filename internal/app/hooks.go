@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
 //go:generate go tool hookgen plan -o ../../docs/daemon-plan.md .
@@ -55,9 +56,12 @@ type Hooks struct {
 	OS *ostools.OS
 	// Cost gets the end of a step first, so that the others can read the cost.
 	Cost *cost.Cost
+	// Toolbox replaces schemas by a search, after Skills has narrowed the tools and before Compact
+	// measures the request.
+	Toolbox *toolbox.Toolbox `hook:"optional,after=Skills,after=MCP"`
 	// Compact makes room in requests, and Fallback chooses the model of each: both before
 	// Structured, which asks whether that model has a format of its own.
-	Compact  *compact.Compact
+	Compact  *compact.Compact   `hook:"after=Toolbox"`
 	Fallback *fallback.Fallback `hook:"after=Compact"`
 	// Structured is next to the model: it sees a request as the others have left it, and a
 	// reply before them.

@@ -28,6 +28,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
 // The stored data of every installation has these keys.
@@ -35,7 +36,7 @@ func TestKeysOfStoredStates(t *testing.T) {
 	t.Parallel()
 	keys, err := states.Of(whole(t).Compose())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
+	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "Skills.active", "Toolbox.conversation", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
 }
 
 // whole is the composite with all its members.
@@ -49,7 +50,7 @@ func whole(t *testing.T) *app.Hooks {
 	require.NoError(t, err)
 	d := &app.Hooks{
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
-		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil),
+		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Toolbox: toolbox.New(),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
 	}
@@ -82,7 +83,7 @@ func among(t *testing.T, members []hook.Hook) *app.Hooks {
 	require.NoError(t, err)
 	return &app.Hooks{
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
-		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), MCP: servers, OS: tools, Extra: members,
+		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Toolbox: toolbox.New(), MCP: servers, OS: tools, Extra: members,
 	}
 }
 

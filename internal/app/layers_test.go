@@ -68,15 +68,15 @@ func is(t *testing.T, o app.Options) (process, agent, notes string) {
 
 func TestTheUserAndTheProjectTurnSubsystemsOff(t *testing.T) {
 	t.Parallel()
-	p := withHooks(t, `{"Memory": "off", "Policy": false, "Cost": "AfterStep: timeout=2s"}`, `{"Skills": "off"}`, `{OS: off}`)
+	p := withHooks(t, `{"Memory": "off", "Policy": false, "Cost": "AfterStep: timeout=2s"}`, `{"AskUser": "off"}`, `{OS: off}`)
 	require.NoError(t, os.WriteFile(p.Memories, []byte("no database"), 0o600))
 	process, agent, notes := is(t, app.Options{Paths: p})
-	assert.Equal(t, "Policy, by ~/.grapnel/hooks.json; Skills, by .grapnel/hooks.json; Memory, by ~/.grapnel/hooks.json", process,
+	assert.Equal(t, "Policy, by ~/.grapnel/hooks.json; AskUser, by .grapnel/hooks.json; Memory, by ~/.grapnel/hooks.json", process,
 		"and the database that cannot be read is not missed")
 	assert.Equal(t, process+`; OS, by agent "chief"`, agent)
 	assert.Empty(t, notes, "what is no gate may go without asking")
 
-	set := says(t, map[string]string{"Skills": "on", "MCP": "off"})
+	set := says(t, map[string]string{"AskUser": "on", "MCP": "off"})
 	process, _, _ = is(t, app.Options{Paths: p, Set: set})
 	assert.Equal(t, "Policy, by ~/.grapnel/hooks.json; Memory, by ~/.grapnel/hooks.json; MCP, by --set", process)
 }
@@ -116,6 +116,7 @@ func TestAProjectLoosensNoGateUnasked(t *testing.T) {
 		{`{"Extra": "BeforeTool: failopen"}`, "", ".grapnel/hooks.json: Extra: BeforeTool: failopen"},
 		{`{"Extra": "off"}`, "", ".grapnel/hooks.json: Extra: off"},
 		{`{"Memory": "on"}`, "", ".grapnel/hooks.json: Memory: on"},
+		{`{"Skills": "off"}`, "", ".grapnel/hooks.json: Skills: off"},
 		{"", `{Guard: off, Memory: off}`, `agent "chief": Guard: off; agent "chief": Memory: off`},
 		{`{"Policy": "BeforeTool: timeout=1s,failclosed", "MCP": "off"}`, `{Guard: "AfterTurn: timeout=1s"}`, ""},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
 // Sections returns the zero value of each subsystem's section, by its key in an agent's file.
@@ -30,5 +31,6 @@ func Sections() map[string]any {
 		"schedule":     schedule.Section{},
 		"skills":       skills.Section{},
 		"structured":   structured.Section{},
+		"toolbox":      toolbox.Section{},
 	}
 }

@@ -4,6 +4,7 @@ package inspect
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/term/console"
 )
 
-// Tools shows the tools of an agent, and those out of its scope.
-func Tools(c *console.Console, tools []app.Tool, asJSON bool) error {
+// Tools shows the tools of an agent, those out of its scope, and the size of their schemas.
+func Tools(c *console.Console, tools []app.Tool, sizes fmt.Stringer, asJSON bool) error {
 	if asJSON {
 		return c.JSON(tools)
 	}
@@ -26,7 +27,7 @@ func Tools(c *console.Console, tools []app.Tool, asJSON bool) error {
 		first, _, _ := strings.Cut(t.Description, "\n")
 		in = append(in, []string{t.Name, t.Owner, t.Notes(), first})
 	}
-	return c.Tables(in, out)
+	return errors.Join(c.Tables(in, out), c.Say(sizes.String()))
 }
 
 // row is one agent, as JSON has it.

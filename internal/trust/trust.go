@@ -28,6 +28,8 @@ const (
 	Guards
 	// Memories are the agents that want the memories of the user.
 	Memories
+	// Skills are the skills that choose which model or which agent works.
+	Skills
 	kinds
 )
 
@@ -91,6 +93,8 @@ func (r *Request) heading(k Kind) string {
 		return "except where these rules are stricter"
 	case Guards:
 		return "subsystems that guard to be off, or to guard less"
+	case Skills:
+		return "these skills to choose which model or which agent works on them"
 	}
 	return "to remember and to recall in all of your projects, not in this one alone"
 }

@@ -208,6 +208,10 @@ func line(text string) string {
 	return text
 }
 
+// MayRun returns why the turn may not hand work to the agent of that name; nil if it may.
+// Programs call it for other ways to run an agent than the tool, so that the same list counts.
+func (d *Delegate) MayRun(t *hook.Turn, agent string) error { return d.check(listOf(t), agent) }
+
 // check returns an error if cfg may not delegate to the agent of that name.
 func (d *Delegate) check(cfg *hook.AgentConfig, name string) error {
 	agents, listed, err := d.inScope(cfg)

@@ -142,14 +142,18 @@ func notThere(name string, agents []AgentInfo) string {
 	return text
 }
 
-// agentOf returns the agent whose list of agents applies to the call: the calling agent, or
-// the nearest agent above it with a list. Without a turn it returns an agent without
-// sections.
+// agentOf returns the agent whose list of agents applies to the call. Without a turn it
+// returns an agent without sections.
 func agentOf(call *hook.ToolCall) *hook.AgentConfig {
 	if call.Step() == nil || call.Step().Turn() == nil {
 		return &hook.AgentConfig{}
 	}
-	own := call.Step().Turn()
+	return listOf(call.Step().Turn())
+}
+
+// listOf returns the agent whose list of agents applies to the turn: its own, or the nearest
+// one above it with a list.
+func listOf(own *hook.Turn) *hook.AgentConfig {
 	for t := own; t != nil; t = t.Parent() {
 		if s, _, err := hook.SectionOf[Section](t.Agent(), "delegate"); err != nil || s.Agents != nil {
 			return t.Agent()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,9 +29,7 @@ type Skill struct {
 	// order.
 	ArgumentHint string
 	Arguments    []string
-	// AllowedTools are the tools that the author names for the skill. They grant
-	// nothing.
-	AllowedTools []string
+	Effects
 	// ManualOnly: only a person may load it. NotManual: only the model may.
 	ManualOnly bool
 	NotManual  bool
@@ -41,6 +40,20 @@ type Skill struct {
 
 	body string
 	rank int
+}
+
+// Effects are what a skill changes for the rest of a turn that loads it.
+type Effects struct {
+	// AllowedTools are the only tools that the agent may call, in the syntax of rules:
+	// "Bash(git *)". They grant nothing. Nil restricts nothing; empty and non-nil allows no
+	// tool.
+	AllowedTools []string
+	// Model answers; "" is the agent's.
+	Model string
+	// Fork: the skill runs as a turn of its own, whose answer is what loading it returns.
+	// Agent is who answers there; "" is the agent that loads the skill.
+	Fork  bool
+	Agent string
 }
 
 const (
@@ -74,6 +87,9 @@ func parse(text, folder string) (Skill, []string, error) {
 	}
 	if n := utf8.RuneCountInString(p.skill.Compatibility); n > maxCompatibility {
 		p.note("compatibility has %d characters; the format allows %d", n, maxCompatibility)
+	}
+	if p.skill.Agent != "" && !p.skill.Fork {
+		p.note("key agent has an effect only with context: fork")
 	}
 	return p.skill, p.notes, nil
 }
@@ -139,7 +155,7 @@ func (p *parser) set(key string, v *yaml.Node) {
 	case "metadata":
 		k.Metadata = mapping(v)
 	case "allowed-tools":
-		k.AllowedTools = tools(v)
+		p.allow(v)
 	case "when_to_use":
 		k.WhenToUse = strings.TrimSpace(v.Value)
 	case "argument-hint":
@@ -154,7 +170,16 @@ func (p *parser) set(key string, v *yaml.Node) {
 		if !ok {
 			p.note("%s: %q is neither true nor false", key, v.Value)
 		}
-	case "disallowed-tools", "model", "effort", "context", "agent", "background", "hooks", "paths", "shell":
+	case "model":
+		k.Model = p.choice(key, v)
+	case "agent":
+		k.Agent = p.choice(key, v)
+	case "context":
+		k.Fork = v.Value == "fork"
+		if !k.Fork {
+			p.note("context %q has no effect; the only one is fork", v.Value)
+		}
+	case "disallowed-tools", "effort", "background", "hooks", "paths", "shell":
 		p.note("key %s is understood elsewhere but has no effect here", key)
 	default:
 		if yamldoc.Almost(key, []string{manualOnly}) != "" {
@@ -174,6 +199,47 @@ func (p *parser) restrict(v *yaml.Node) {
 	if !ok {
 		p.note("%s: %q is neither true nor false; only people can start the skill", manualOnly, v.Value)
 	}
+}
+
+// Limits of the keys that have an effect on turns: entries of allowed-tools, and characters of an entry, a
+// model or an agent.
+const (
+	maxAllowed = 100
+	maxValue   = 200
+)
+
+// allow sets the allowed tools. Of a long list it keeps the beginning, because less is allowed then. Of a second
+// key only the tools count that both lists name.
+func (p *parser) allow(v *yaml.Node) {
+	if v.Kind == yaml.ScalarNode && strings.TrimSpace(v.Value) == "" {
+		p.note("allowed-tools is empty and restricts nothing; write [] to allow no tool")
+		return
+	}
+	list := []string{} // not nil: a list without tools allows none
+	for _, entry := range tools(v) {
+		if utf8.RuneCountInString(entry) > maxValue || len(list) == maxAllowed {
+			p.note("allowed-tools has more than %d entries, or one of more than %d characters; the rest allows nothing", maxAllowed, maxValue)
+			break
+		}
+		list = append(list, entry)
+	}
+	if before := p.skill.AllowedTools; before != nil {
+		list = slices.DeleteFunc(list, func(entry string) bool { return !slices.Contains(before, entry) })
+	}
+	p.skill.AllowedTools = list
+}
+
+// choice reads the name of a model or an agent. "inherit" is the agent's own, and so is "".
+func (p *parser) choice(key string, v *yaml.Node) string {
+	name := strings.TrimSpace(v.Value)
+	switch {
+	case name == "inherit":
+		return ""
+	case v.Kind != yaml.ScalarNode || utf8.RuneCountInString(name) > maxValue || strings.ContainsFunc(name, odd):
+		p.note("%s is no name and has no effect", key)
+		return ""
+	}
+	return name
 }
 
 // truth reads a boolean in the forms that people write; ok is false if it is none.

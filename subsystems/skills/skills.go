@@ -14,7 +14,10 @@
 //
 // A skill is text that a model follows, so trust it as much as the folder that it comes
 // from. This package executes nothing in it; lines like !`command` stay as they are.
-// Allowed tools, models and hooks in the frontmatter grant nothing.
+//
+// The frontmatter grants nothing. Allowed tools narrow what the agent may call in the rest of
+// the turn; a model answers the rest of the turn, and with "context: fork" an agent runs the
+// skill as a turn of its own, if [Options] let the skill choose them.
 package skills
 
 import (
@@ -23,12 +26,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Skills owns the tool skill and the expansion of /name. It keeps no state
-// between calls and is safe for concurrent use.
+// Skills owns the tool skill and the expansion of /name, and keeps turns to what their skills
+// allow. It is safe for concurrent use.
 //
 //hook:subsystem
 type Skills struct {
@@ -36,9 +42,26 @@ type Skills struct {
 
 	sources []source
 	maxList int
+	o       Options
+
+	// active is stored, so that a resumed turn stays narrowed. offered and first save work within a turn.
+	active  hook.ConversationState[active]
+	offered hook.TurnState[offered]
+	first   hook.TurnState[*hook.Step]
+	// tool is the public name of the tool.
+	tool atomic.Pointer[string]
+	mu   sync.Mutex
+	// compiled has lists of allowed tools, compiled.
+	compiled map[string]compiled
 }
 
-var _ hook.Hook = (*Skills)(nil)
+var (
+	_ hook.Hook           = (*Skills)(nil)
+	_ hook.Stateful       = (*Skills)(nil)
+	_ hook.RewriteRequest = (*Skills)(nil)
+	_ hook.OnModelError   = (*Skills)(nil)
+	_ hook.BeforeTool     = (*Skills)(nil)
+)
 
 // Options are the settings of [Skills]. The zero value of each field is usable.
 type Options struct {
@@ -56,6 +79,25 @@ type Options struct {
 	// disk, so their scripts cannot run. For scripts, write the skills to a directory
 	// with [WriteBundled] and add that to Dirs instead.
 	Bundled bool
+	// Allow compiles allowed tools. It must not block. The error names wrong entries, which allow nothing. Nil knows
+	// tools by name only: an entry with a pattern, such as Bash(git *), then allows nothing.
+	Allow func(list []string) (Allowance, error)
+	// Model returns the model that a skill names, with its ContextWindow if that is known. The
+	// error says that there is none, or that it cannot be asked. Nil takes every name as it is.
+	Model func(name string) (message.Model, error)
+	// MayChoose returns why the skill may choose neither its model nor its agent; nil if it may.
+	// It is called at each use of a skill that does. A nil func lets every skill choose.
+	MayChoose func(k Skill) error
+	// MayRun returns why the turn may not run that agent; nil if it may. A nil func allows all.
+	MayRun func(t *hook.Turn, agent string) error
+}
+
+// Allowance judges calls by a list of allowed tools. It is safe for concurrent use.
+type Allowance interface {
+	// Names reports whether some call of the tool may be allowed. It decides what a model is offered.
+	Names(tool string) bool
+	// Allows reports whether the call is allowed.
+	Allows(tool message.Tool, args message.JSON) bool
 }
 
 // Section is the agent's section "skills".
@@ -68,10 +110,11 @@ type Section struct {
 
 // New returns the subsystem. It reads no files yet. Nil options have no skills.
 func New(o *Options) *Skills {
-	s := &Skills{maxList: DefaultMaxList}
+	s := &Skills{maxList: DefaultMaxList, compiled: map[string]compiled{}}
 	if o == nil {
 		return s
 	}
+	s.o = *o
 	if o.MaxList > 0 {
 		s.maxList = o.MaxList
 	}
@@ -95,6 +138,11 @@ func (s *Skills) All() []Skill { return s.scan().skills }
 // do not fit into a prompt. It reads all files.
 func (s *Skills) Warnings() []string {
 	r := s.scan()
+	for _, k := range r.skills {
+		if _, err := s.allowance(k.AllowedTools); err != nil {
+			r.warnings = append(r.warnings, fmt.Sprintf("%s: allowed-tools: %s", k.location(), strings.ReplaceAll(err.Error(), "\n", "; ")))
+		}
+	}
 	manual := func(k Skill) bool { return k.ManualOnly }
 	if note := newCatalog(slices.DeleteFunc(r.skills, manual), s.maxList).note(); note != "" {
 		r.warnings = append(r.warnings, note)
@@ -181,6 +229,9 @@ func (s *Skills) inTurn(t *hook.Turn) []Skill {
 
 // ScopedTools removes the tool from an agent without skills to load.
 func (s *Skills) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	if name := cfg.ToolName(ToolSkill); name != s.toolName() {
+		s.tool.Store(&name)
+	}
 	skills := s.forModel(cfg)
 	if len(skills) == 0 {
 		return hook.Scope{Tools: []string{}}

@@ -22,9 +22,9 @@ type SkillInput struct {
 
 // Load gives the instructions of a skill, with the directory of its files and
 // their list. Load a skill before you begin with a task that it is for, and follow
-// it.
+// it. Some skills run as a task of their own: for them it gives the answer.
 //
-//hook:tool name=skill readonly idempotent
+//hook:tool name=skill waits
 func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (message.ToolResult, error) {
 	name := strings.TrimSpace(in.Name)
 	if strings.ContainsAny(name, `/\`) || strings.Contains(name, "..") {
@@ -42,7 +42,19 @@ func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (messag
 	if !ok {
 		return message.ToolResult{}, notFound(name, skills)
 	}
-	e := expansion{skill: k, args: strings.TrimSpace(in.Arguments), conversation: turn.Conversation().ID()}
+	args := strings.TrimSpace(in.Arguments)
+	if k.Fork {
+		if g := env.Grant; g.ReadOnly || g.NoNetwork || g.Root != "" || g.Void {
+			return message.ToolResult{}, &hook.ToolError{Kind: message.FailDenied, Text: fmt.Sprintf("this call may run with limits only, which cannot be kept for the turn that the skill %q would start", k.Name)}
+		}
+		answer, err := s.fork(ctx, turn, k, args, env.Call)
+		if err != nil {
+			return message.ToolResult{}, err
+		}
+		return workspace(answer), nil
+	}
+	s.apply(ctx, turn, k)
+	e := expansion{skill: k, args: args, conversation: turn.Conversation().ID()}
 	env.Call.Host().Emit(ctx, loaded(k))
 	return workspace(e.content()), nil
 }
@@ -130,9 +142,13 @@ func similarity(name string, k Skill) int {
 
 // Preprocess adds the instructions of a skill behind a message that begins with its
 // name: "/release-notes v2". It leaves the message as it is, and adds another one with
-// the label "skill". It ignores a text whose first word names no skill of the agent. It
-// reads the files only for a text that begins with a slash.
+// the label "skill": the instructions, or the answer of a skill that runs as a turn of its
+// own. It ignores a text whose first word names no skill of the agent. It reads the files
+// only for a text that begins with a slash.
 func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
+	if t.Parent() != nil {
+		s.applyFork(ctx, t)
+	}
 	if !slash(in) {
 		return in, nil
 	}
@@ -145,16 +161,25 @@ func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in message.Input)
 		if !ok {
 			continue
 		}
-		e := expansion{skill: k, args: args, conversation: t.Conversation().ID()}
-		added := message.UserText(e.content())
+		added := message.UserText(s.started(ctx, t, k, args))
 		added.Label = "skill"
 		out = append(out, added)
-		t.Host().Emit(ctx, loaded(k))
 	}
 	if len(out) == in.Messages.Len() {
 		return in, nil
 	}
 	return message.Input{Messages: message.Freeze(out)}, nil
+}
+
+// started returns what a message gets that starts the skill.
+func (s *Skills) started(ctx context.Context, t *hook.Turn, k Skill, args string) string {
+	if k.Fork {
+		return s.answered(ctx, t, k, args)
+	}
+	s.apply(ctx, t, k)
+	t.Host().Emit(ctx, loaded(k))
+	e := expansion{skill: k, args: args, conversation: t.Conversation().ID()}
+	return e.content()
 }
 
 func slash(in message.Input) bool {

@@ -42,6 +42,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -146,7 +147,7 @@ func newWhole(tb testing.TB, list cost.Table) *composites.Whole {
 		Daemon: &app.Hooks{
 			Policy: rules, Guard: guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}}), Cost: prices,
 			Approval: approval.New(nil), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
-			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Memory: memories, MCP: servers, OS: files,
+			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Toolbox: toolbox.New(), Memory: memories, MCP: servers, OS: files,
 		},
 		Around: &composites.Around{},
 		Free:   &composites.Free{Answer: message.TextResult("ok")},

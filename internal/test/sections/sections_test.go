@@ -177,10 +177,12 @@ func TestWhatTheSchemaTakes(t *testing.T) {
 	require.NoError(t, err)
 	for text, valid := range map[string]bool{
 		`{"tools":["read"],"limits":{"steps":8,"time":"2m"},"guard":{"calls":{"bash":3}}}`: true,
-		`{"schedule":{"per_hour":10}}`: true,
-		`{"schedule":{"per_day":10}}`:  false,
-		`{"tool":["read"]}`:            false,
-		`{"guard":{"steps":"many"}}`:   false,
+		`{"schedule":{"per_hour":10}}`:                        true,
+		`{"toolbox":{"above":9,"keep":["read","mcp__x__*"]}}`: true,
+		`{"toolbox":{"abov":9}}`:                              false,
+		`{"schedule":{"per_day":10}}`:                         false,
+		`{"tool":["read"]}`:                                   false,
+		`{"guard":{"steps":"many"}}`:                          false,
 	} {
 		var v any
 		require.NoError(t, json.Unmarshal([]byte(text), &v))

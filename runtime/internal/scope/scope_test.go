@@ -85,6 +85,24 @@ func TestAPromptHasTheEnvironmentOfAgentsWithTools(t *testing.T) {
 	assert.Equal(t, "Rest.", without.Prompt)
 }
 
+// TestAMemberThatIsOffIsNoScope: only what an agent lacks of a member that it has is a scope to tell it.
+func TestAMemberThatIsOffIsNoScope(t *testing.T) {
+	t.Parallel()
+	type hooks struct{ Garden, Barn shed }
+	prompt := func(garden, barn []string, cfg hook.AgentConfig) string {
+		c, err := composite.New(&hooks{shed{tools: []string{"rake", "spade"}, scope: hook.Scope{Tools: garden}}, shed{tools: []string{"axe"}, scope: hook.Scope{Tools: barn}}})
+		require.NoError(t, err)
+		v, err := scope.New(c).View(&cfg, scope.Environment{}, true)
+		require.NoError(t, err)
+		return v.Prompt
+	}
+	assert.Empty(t, prompt(nil, nil, hook.AgentConfig{}))
+	assert.Empty(t, prompt(nil, []string{}, hook.AgentConfig{}), "the barn is off")
+	assert.Empty(t, prompt([]string{}, []string{}, hook.AgentConfig{}))
+	assert.Equal(t, "<scope>\ntools: rake, axe\n</scope>", prompt([]string{"rake"}, nil, hook.AgentConfig{}))
+	assert.Equal(t, "<scope>\ntools: rake, spade\n</scope>", prompt(nil, nil, hook.AgentConfig{Tools: []string{"rake", "spade"}}), "the agent's own list")
+}
+
 // panicking panics where it is asked for its tools.
 type panicking struct{ hook.Nop }
 

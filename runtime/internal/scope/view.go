@@ -100,13 +100,32 @@ func (h *Hooks) View(cfg *hook.AgentConfig, env Environment, strict bool) (*View
 		return nil, err
 	}
 	v := &View{catalog: c}
+	listed := cfg.Tools != nil
 	v.narrow(cfg, scope)
 	text, err := h.promptOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	v.Prompt = writePrompt(cfg, env, text, scope.Line, v.scope != nil)
+	v.Prompt = writePrompt(cfg, env, text, scope.Line, v.scope != nil && (listed || h.partly(v)))
 	return v, nil
+}
+
+// partly reports whether some member offers the agent some of its tools and not the others. A member that offers none is off for
+// this agent, and its tools are nothing that a prompt has to exclude.
+func (h *Hooks) partly(v *View) bool {
+	const gives, keepsBack = 1, 2
+	does := map[string]int{}
+	for _, name := range v.catalog.names {
+		did := gives
+		if _, s := v.Find(name); s != Available {
+			did = keepsBack
+		}
+		owner := h.Plan().Owner(name)
+		if does[owner] |= did; does[owner] == gives|keepsBack {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *catalog) checkNames(names []string) error {

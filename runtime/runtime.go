@@ -36,9 +36,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
-// DefaultSteps is the step limit of a turn if the Steps of its [hook.Limits] are 0.
-const DefaultSteps = loop.DefaultSteps
-
 // Defaults of Options.
 const (
 	defaultSlots      = 128

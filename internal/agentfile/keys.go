@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
@@ -18,6 +19,7 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 		"model":       r.model,
 		"tools":       r.tools,
 		"limits":      r.limits,
+		"loop":        r.loop,
 		"format":      r.format,
 		"tool_choice": r.choice,
 	}
@@ -109,6 +111,16 @@ func (r *reader) limits(v *yaml.Node) {
 		"context_window": func(n *yaml.Node) { r.limit(n, "limits.context_window", &r.cfg.Model.ContextWindow) },
 		"time":           func(n *yaml.Node) { l.Time = r.fields.Duration(n, "limits.time") },
 	})
+}
+
+// loop reads the name of the loop.
+func (r *reader) loop(v *yaml.Node) {
+	name := hook.Loop(r.fields.Text(v, "loop"))
+	if name.Check() != nil {
+		r.errorAt(v, fmt.Sprintf("there is no loop %.60q", string(name)), fmt.Sprintf("write %s or %s", hook.LoopToolCalling, hook.LoopPlanAndExecute))
+		return
+	}
+	r.cfg.Loop = name
 }
 
 func (r *reader) format(v *yaml.Node) {

@@ -72,8 +72,10 @@ type NewAgent struct {
 	Model        string `json:"model,omitzero"`
 	Instructions string `json:"instructions,omitzero"`
 	// Tools are the names of its tools; nil is all tools, empty and non-nil is none.
-	Tools      []string               `json:"tools,omitzero"`
-	Limits     Limits                 `json:"limits,omitzero"`
+	Tools  []string `json:"tools,omitzero"`
+	Limits Limits   `json:"limits,omitzero"`
+	// Loop is the loop of its turns; "" is tool calling.
+	Loop       hook.Loop              `json:"loop,omitzero"`
 	Format     message.ResponseFormat `json:"format,omitzero"`
 	ToolChoice message.ToolChoice     `json:"tool_choice,omitzero"`
 	// Sections are the configurations of subsystems by name, each an object:

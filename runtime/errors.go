@@ -58,6 +58,8 @@ var (
 	// ErrLateGate: a hook that decides about the turn, or rewrites something of it, has not
 	// answered within [Limits].Gate.
 	ErrLateGate = loop.ErrLateGate
+	// ErrEnded: the ephemeral conversation has ended.
+	ErrEnded = errors.New("runtime: the ephemeral conversation has ended")
 	// ErrPlan: an agent with the loop plan-and-execute has no plan, because its model's replies
 	// could not be read as one.
 	ErrPlan = loop.ErrPlan

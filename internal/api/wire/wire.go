@@ -177,6 +177,9 @@ type NewMessage struct {
 	// Model overrides the agent's model and its settings for the turn that the message begins;
 	// see [message.Model.Merge]. A message that steers has none.
 	Model message.Model `json:"model,omitzero"`
+	// Guest is the name of another agent that answers, in text and without tools; "" is the
+	// conversation's own. A message that steers has none.
+	Guest string `json:"guest,omitzero"`
 }
 
 // File is a file of a message: an image, a PDF, audio or text. What it is follows from its

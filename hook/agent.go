@@ -26,7 +26,7 @@ type AgentConfig struct {
 	Tools  []string
 	Limits Limits
 	// Loop is the loop of its turns; "" is tool calling.
-	Loop Loop
+	Loop message.Loop
 
 	sections sections
 	prefix   string
@@ -36,7 +36,7 @@ type AgentConfig struct {
 // Limits bound one turn. Zero is the loop's default for Steps (20 or 100) and no
 // limit for the others.
 type Limits struct {
-	// Steps is the number of model calls; 0 is that of the agent's loop, [Loop.Steps], negative no limit.
+	// Steps is the number of model calls; 0 is that of the agent's loop, [message.Loop.Steps], negative no limit.
 	Steps int `json:"steps,omitzero"`
 	// Tokens is input plus output over all model calls.
 	Tokens int64 `json:"tokens,omitzero"`

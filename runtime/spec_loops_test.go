@@ -22,7 +22,7 @@ import (
 
 // planner is an agent that plans and executes.
 func planner() hook.AgentConfig {
-	return hook.AgentConfig{Name: "a", Instructions: "Help.", Loop: hook.LoopPlanAndExecute}
+	return hook.AgentConfig{Name: "a", Instructions: "Help.", Loop: message.LoopPlanAndExecute}
 }
 
 // asked is one line for each request: what it may call, the form of its reply, and the beginning
@@ -49,7 +49,7 @@ func asked(m *model) []string {
 func TestSpecToolCallingAsksUntilNoToolIsCalled(t *testing.T) {
 	t.Parallel()
 	m := plays(calls(want{"c1", "echo", `{"s":"x"}`}), says("done"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Loop: hook.LoopToolCalling}, nil, box(named("echo")))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Loop: message.LoopToolCalling}, nil, box(named("echo")))
 	assert.Equal(t, "done", w.send("go").Text())
 	assert.Equal(t, []string{"tools  | go", "tools  | result c1"}, asked(m))
 	assert.Empty(t, w.eventsOf(event.PlanUpdated))
@@ -176,13 +176,13 @@ func TestSpecEveryStepOfEveryLoopPassesTheSamePoints(t *testing.T) {
 	plain := append(append([]string(nil), base...), "AfterStep")
 	withCall := append(append([]string(nil), base...), "BeforeTool", "AfterTool", "AfterStep")
 	for _, c := range []struct {
-		loop  hook.Loop
+		loop  message.Loop
 		plays *model
 		call  int // the step that calls a tool
 		steps int
 	}{
-		{hook.LoopToolCalling, plays(calls(want{"c1", "echo", `{"s":"x"}`}), says("done")), 1, 2},
-		{hook.LoopPlanAndExecute, aPlannedTurn(), 2, 7},
+		{message.LoopToolCalling, plays(calls(want{"c1", "echo", `{"s":"x"}`}), says("done")), 1, 2},
+		{message.LoopPlanAndExecute, aPlannedTurn(), 2, 7},
 	} {
 		t.Run(string(c.loop), func(t *testing.T) {
 			t.Parallel()

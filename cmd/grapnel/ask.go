@@ -22,11 +22,11 @@ import (
 type askFlags struct {
 	place
 	socket, agent, sender, whenBusy, guest string
-	model                           choose.Flags
-	files                           []string
-	yes                             bool
-	hooks                           hook.Visibility
-	form                            app.AnswerForm
+	model                                  choose.Flags
+	files                                  []string
+	yes                                    bool
+	hooks                                  hook.Visibility
+	form                                   app.AnswerForm
 }
 
 func (c *command) ask() *cobra.Command {

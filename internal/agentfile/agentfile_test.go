@@ -66,7 +66,7 @@ func TestParseTolerates(t *testing.T) {
 	}{
 		{"CRLF and byte order mark", "\xef\xbb\xbf---\r\nmodel: m\r\n---\r\nA\r\nB\r\n", hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}, Instructions: "A\nB"}},
 		{"empty values leave the default", "---\nmodel:\ntools:\nlimits:\nostools:\ndescription: \"\"\n---\n", hook.AgentConfig{Name: "a"}},
-		{"loop", "---\nloop: plan-and-execute\n---\n", hook.AgentConfig{Name: "a", Loop: hook.LoopPlanAndExecute}},
+		{"loop", "---\nloop: plan-and-execute\n---\n", hook.AgentConfig{Name: "a", Loop: message.LoopPlanAndExecute}},
 		{"no tools", "---\ntools: []\n---\n", hook.AgentConfig{Name: "a", Tools: []string{}}},
 		{"no keys, no text", "---\n---", hook.AgentConfig{Name: "a"}},
 		{"only a comment", "---\n# nothing yet\n---\nHi", hook.AgentConfig{Name: "a", Instructions: "Hi"}},

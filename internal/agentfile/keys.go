@@ -7,7 +7,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
@@ -115,9 +114,9 @@ func (r *reader) limits(v *yaml.Node) {
 
 // loop reads the name of the loop.
 func (r *reader) loop(v *yaml.Node) {
-	name := hook.Loop(r.fields.Text(v, "loop"))
+	name := message.Loop(r.fields.Text(v, "loop"))
 	if name.Check() != nil {
-		r.errorAt(v, fmt.Sprintf("there is no loop %.60q", string(name)), fmt.Sprintf("write %s or %s", hook.LoopToolCalling, hook.LoopPlanAndExecute))
+		r.errorAt(v, fmt.Sprintf("there is no loop %.60q", string(name)), fmt.Sprintf("write %s or %s", message.LoopToolCalling, message.LoopPlanAndExecute))
 		return
 	}
 	r.cfg.Loop = name

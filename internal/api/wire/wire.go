@@ -75,7 +75,7 @@ type NewAgent struct {
 	Tools  []string `json:"tools,omitzero"`
 	Limits Limits   `json:"limits,omitzero"`
 	// Loop is the loop of its turns; "" is tool calling.
-	Loop       hook.Loop              `json:"loop,omitzero"`
+	Loop       message.Loop           `json:"loop,omitzero"`
 	Format     message.ResponseFormat `json:"format,omitzero"`
 	ToolChoice message.ToolChoice     `json:"tool_choice,omitzero"`
 	// Sections are the configurations of subsystems by name, each an object:

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
@@ -21,7 +20,7 @@ type core interface {
 
 // core returns the loop of the agent that answers.
 func (t *Turn) core() core {
-	if t.cfg.Loop == hook.LoopPlanAndExecute {
+	if t.cfg.Loop == message.LoopPlanAndExecute {
 		return planAndExecute{}
 	}
 	return toolCalling{}

@@ -139,7 +139,7 @@ func (t *Turn) planEntry() (store.Entry, bool) {
 
 // restorePlan restores the state that the journal has of the plan.
 func (t *Turn) restorePlan(state message.JSON) {
-	if state == "" || t.cfg.Loop != hook.LoopPlanAndExecute {
+	if state == "" || t.cfg.Loop != message.LoopPlanAndExecute {
 		return
 	}
 	t.plan = planning.Restore(state)

@@ -1,4 +1,4 @@
-package hook
+package message
 
 import "fmt"
 
@@ -24,7 +24,7 @@ func (l Loop) Check() error {
 	return fmt.Errorf("there is no loop %.60q; write %s or %s", string(l), LoopToolCalling, LoopPlanAndExecute)
 }
 
-// Steps is the limit of steps of a turn whose [Limits] have none: 20, or 100 with a plan, whose steps take several model calls each.
+// Steps is the limit of steps of a turn whose hook.Limits have none: 20, or 100 with a plan, whose steps take several model calls each.
 func (l Loop) Steps() int {
 	if l == LoopPlanAndExecute {
 		return 100

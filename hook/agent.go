@@ -25,16 +25,18 @@ type AgentConfig struct {
 	// owner is an error at registration.
 	Tools  []string
 	Limits Limits
+	// Loop is the loop of its turns; "" is tool calling.
+	Loop message.Loop
 
 	sections sections
 	prefix   string
 	host     Host
 }
 
-// Limits bound one turn. Zero is the runtime's default for Steps (20) and no
+// Limits bound one turn. Zero is the loop's default for Steps (20 or 100) and no
 // limit for the others.
 type Limits struct {
-	// Steps is the number of model calls; 0 is the runtime's default, negative no limit.
+	// Steps is the number of model calls; 0 is that of the agent's loop, [message.Loop.Steps], negative no limit.
 	Steps int `json:"steps,omitzero"`
 	// Tokens is input plus output over all model calls.
 	Tokens int64 `json:"tokens,omitzero"`
@@ -49,6 +51,7 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	c.Description = cmp.Or(over.Description, c.Description)
 	c.Model = c.Model.Merge(over.Model)
 	c.Instructions = cmp.Or(over.Instructions, c.Instructions)
+	c.Loop = cmp.Or(over.Loop, c.Loop)
 	c.Limits.Steps = cmp.Or(over.Limits.Steps, c.Limits.Steps)
 	c.Limits.Tokens = cmp.Or(over.Limits.Tokens, c.Limits.Tokens)
 	c.Limits.Time = cmp.Or(over.Limits.Time, c.Limits.Time)

@@ -33,6 +33,7 @@ func TestAgentConfigMerge(t *testing.T) {
 		{"texts", hook.AgentConfig{Name: "n", Description: "d", Instructions: "i"}, func(c *hook.AgentConfig) {
 			c.Name, c.Description, c.Instructions = "n", "d", "i"
 		}},
+		{"loop", hook.AgentConfig{Loop: message.LoopPlanAndExecute}, func(c *hook.AgentConfig) { c.Loop = message.LoopPlanAndExecute }},
 		{"one limit", hook.AgentConfig{Limits: hook.Limits{Steps: 9}}, func(c *hook.AgentConfig) { c.Limits.Steps = 9 }},
 		{"other limits", hook.AgentConfig{Limits: hook.Limits{Tokens: 1, Time: 2}, Model: message.Model{MaxTokens: 3}}, func(c *hook.AgentConfig) {
 			c.Limits, c.Model.MaxTokens = hook.Limits{Steps: 5, Tokens: 1, Time: 2}, 3

@@ -32,6 +32,9 @@ type Event struct {
 	Agent        string
 	Conversation string
 	Turn         string
+	// Ephemeral: the event is of a conversation of which nothing is stored. Conversation is an id for its life only, and says which
+	// events belong together.
+	Ephemeral bool
 	// Step counts from 1; 0 outside a step.
 	Step int
 	// Depth is 0 for the turn of the conversation itself, 1 for a child of it, and

@@ -17,6 +17,7 @@ type writtenEvent struct {
 	Conversation string               `json:"conversation,omitzero"`
 	Epoch        int64                `json:"epoch,omitzero"`
 	Turn         string               `json:"turn,omitzero"`
+	Ephemeral    bool                 `json:"ephemeral,omitzero"`
 	Step         int                  `json:"step,omitzero"`
 	Depth        int                  `json:"depth,omitzero"`
 	Text         string               `json:"text,omitzero"`
@@ -58,7 +59,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	r, _ := e.Run()
 	w := writtenEvent{
 		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
-		Epoch: e.Epoch, Turn: e.Turn, Step: e.Step, Depth: e.Depth, Text: e.Text, Omitted: e.Omitted,
+		Epoch: e.Epoch, Turn: e.Turn, Ephemeral: e.Ephemeral, Step: e.Step, Depth: e.Depth, Text: e.Text, Omitted: e.Omitted,
 		CallID: d.CallID, Tool: d.Tool, Args: d.Args, Tools: d.Tools,
 		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
 		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,
@@ -83,7 +84,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	*e = Event{
 		Kind: w.Kind, Seq: w.Seq, Epoch: w.Epoch, Time: w.Time, Agent: w.Agent, Conversation: w.Conversation,
-		Turn: w.Turn, Step: w.Step, Depth: w.Depth, Text: w.Text, Omitted: w.Omitted,
+		Turn: w.Turn, Ephemeral: w.Ephemeral, Step: w.Step, Depth: w.Depth, Text: w.Text, Omitted: w.Omitted,
 	}
 	if w.Kind == kindHookRun {
 		e.detail = w.run().Event().detail

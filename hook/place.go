@@ -22,6 +22,10 @@ func (c *Conversation) ID() string { return c.d.ID }
 // Sender identifies the person or program that talks to the agent.
 func (c *Conversation) Sender() string { return c.d.Sender }
 
+// Ephemeral reports whether nothing of the conversation is stored: neither messages nor events nor the states of hooks. Hooks that
+// keep something of a turn elsewhere leave it. Jobs cannot be queued there.
+func (c *Conversation) Ephemeral() bool { return c.d.Ephemeral }
+
 // Agent returns the agent's registered configuration.
 func (c *Conversation) Agent() *AgentConfig { return c.d.Agent }
 

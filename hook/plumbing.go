@@ -18,6 +18,8 @@ type ConversationData struct {
 	Host Host
 	// States are those of the hooks; nil are new ones that are not stored.
 	States *States
+	// Ephemeral: nothing of it is stored.
+	Ephemeral bool
 }
 
 // NewConversation returns the place. The runtime and tests use it.

@@ -38,7 +38,7 @@ var _ composite.JobHost = (*host)(nil)
 
 // TellLater implements composite.JobHost.
 func (h *host) TellLater(ctx context.Context, of hook.Hook, path string, p hook.Point, view hook.Job) bool {
-	if loop.Abandoned(ctx) {
+	if loop.Abandoned(ctx) || h.ephemeral() { // a job would be kept: it runs at once
 		return false
 	}
 	err := h.rt.queueCall(ctx, h, of, path, p, view)

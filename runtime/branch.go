@@ -15,13 +15,14 @@ import (
 //
 // The errors are store.ErrNoTurn if there are fewer turns, store.ErrCompacted if a
 // summary stands for later turns too, store.ErrExists if the sender already has a
-// conversation with the agent, and ErrUnsupported if the store cannot fork.
+// conversation with the agent, and ErrUnsupported if the store cannot fork or this
+// conversation is ephemeral.
 func (c *Conversation) Fork(ctx context.Context, turns int, sender string) (*Conversation, error) {
 	if err := c.agent.check(); err != nil {
 		return nil, err
 	}
-	s, ok := c.agent.rt.o.Store.(store.Forker)
-	if !ok {
+	s, ok := c.store().(store.Forker)
+	if !ok || c.home.ephemeral {
 		return nil, fmt.Errorf("%w: forking", ErrUnsupported)
 	}
 	rec, err := s.Fork(ctx, c.ID(), turns, c.agent.key(sender))
@@ -48,7 +49,7 @@ func (r *Runtime) Adopt(ctx context.Context, id, agent, sender string) (store.Re
 		return store.Record{}, fmt.Errorf("%w: adopting conversations", ErrUnsupported)
 	}
 	key := store.Key{Project: r.o.Project, Agent: agent, Sender: sender}
-	rec, err := r.leases.Take(func(c store.Claim) (store.Record, error) { return s.Adopt(ctx, id, c, key) })
+	rec, err := r.home.leases.Take(func(c store.Claim) (store.Record, error) { return s.Adopt(ctx, id, c, key) })
 	if err = busy(err); err != nil {
 		return rec, fmt.Errorf("adopt conversation %s: %w", id, err)
 	}
@@ -64,7 +65,7 @@ func (r *Runtime) Adopt(ctx context.Context, id, agent, sender string) (store.Re
 // [Conversation.Fork] except store.ErrExists, and store.ErrFenced if another process has
 // taken the conversation over. After an error nothing has changed.
 func (c *Conversation) Rewind(ctx context.Context, turns int) error {
-	s, ok := c.agent.rt.o.Store.(store.Forker)
+	s, ok := c.store().(store.Forker)
 	if !ok {
 		return fmt.Errorf("%w: rewinding", ErrUnsupported)
 	}

@@ -95,7 +95,7 @@ func (c *Conversation) compactError(ctx context.Context, err error) error {
 // Archive returns all messages that compactions have moved out of the history, the oldest
 // first. The error is ErrUnsupported if the store has no archive, or that of the store.
 func (c *Conversation) Archive(ctx context.Context) ([]message.Message, error) {
-	s, ok := c.agent.rt.o.Store.(store.Compacter)
+	s, ok := c.store().(store.Compacter)
 	if !ok {
 		return nil, fmt.Errorf("%w: an archive", ErrUnsupported)
 	}
@@ -150,7 +150,7 @@ type compactable interface {
 }
 
 func (c *Conversation) compact(ctx context.Context, o *CompactOptions) (Compacted, error) {
-	s, ok := c.agent.rt.o.Store.(compactable)
+	s, ok := c.store().(compactable)
 	if !ok {
 		return Compacted{}, fmt.Errorf("%w: compaction", ErrUnsupported)
 	}

@@ -30,7 +30,7 @@ func (h *host) Compact(ctx context.Context, why string, o hook.CompactOptions) (
 }
 
 func (c *Conversation) compactWithin(ctx context.Context, t *loop.Turn, why string, o CompactOptions) (hook.Compacted, error) {
-	s, ok := c.agent.rt.o.Store.(compactable)
+	s, ok := c.store().(compactable)
 	if !ok || c.parent != "" { // a child has one turn
 		return hook.Compacted{}, ErrNothingToCompact
 	}

@@ -23,6 +23,8 @@ type Conversation struct {
 	host  *host
 	// thread is the part that turns use.
 	thread loop.Thread
+	// home is where it is kept.
+	home *home
 	// parent is the id of the parent turn's conversation; "" if this is no child's.
 	parent string
 
@@ -33,6 +35,8 @@ type Conversation struct {
 	brief   bool
 	// waiting is the queue of turns, the next one first.
 	waiting []waiter
+	// ended: no turn can begin, because [Ephemeral.End] was called.
+	ended bool
 	// cancelCompaction cancels the running compaction; nil if there is none.
 	cancelCompaction context.CancelCauseFunc
 }
@@ -122,7 +126,7 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 // keep returns the conversation of the record. It makes one unless another call just has.
 // The first session of a new one begins with the source.
 func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionSource) (*Conversation, error) {
-	c := a.newConversation(rec, nil)
+	c := a.newConversation(rec, nil, &a.rt.home)
 	c.thread.SetSource(source)
 	if _, err := c.thread.Lease.ReadStates(ctx, rec); err != nil { // the next turn reports states that cannot be read
 		return nil, fmt.Errorf("states of conversation %s: %w", rec.ID, err)
@@ -144,16 +148,28 @@ func (a *Agent) drop(c *Conversation) {
 	a.conversations = slices.DeleteFunc(a.conversations, func(o *Conversation) bool { return o == c })
 }
 
+// home is where conversations are kept: in the runtime's store, or an ephemeral one in its own.
+type home struct {
+	// env has the store.
+	env    *loop.Env
+	leases *durable.Leases
+	// ephemeral: nothing outlives the conversation.
+	ephemeral bool
+}
+
+// store is the store of the conversation.
+func (c *Conversation) store() store.Store { return c.home.env.Store }
+
 // newConversation returns the conversation of the record. With a parent, its turns are
 // children of the parent's turns.
-func (a *Agent) newConversation(rec store.Record, parent *host) *Conversation {
-	c := &Conversation{agent: a, parent: rec.Parent}
+func (a *Agent) newConversation(rec store.Record, parent *host, at *home) *Conversation {
+	c := &Conversation{agent: a, parent: rec.Parent, home: at}
 	c.host = c.newHost(rec.ID, parent)
 	states := hook.NewStates(a.rt.states)
 	th := &c.thread
-	th.Env, th.Agent, th.Host, th.Log = a.rt.env, &a.core, c.host, c.host.log
-	th.Place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.core.Config, Host: c.host, States: states})
-	th.Lease = a.rt.leases.Lease(durable.LeaseOptions{
+	th.Env, th.Agent, th.Host, th.Log = at.env, &a.core, c.host, c.host.log
+	th.Place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.core.Config, Host: c.host, States: states, Ephemeral: at.ephemeral})
+	th.Lease = at.leases.Lease(durable.LeaseOptions{
 		Record: rec, Log: c.host.log, States: states, KeepsStates: len(a.rt.states) > 0, Owner: leaseOwner{c},
 	})
 	th.Loaded(message.Messages{})
@@ -299,6 +315,10 @@ type waiter struct {
 func (c *Conversation) occupy(ctx context.Context, t *Turn, when Busy) (other *Turn, err error) {
 	w := waiter{turn: t, brief: when == briefly}
 	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return nil, ErrEnded
+	}
 	if c.running == nil {
 		c.running, c.brief = t, w.brief
 		c.mu.Unlock()

@@ -58,6 +58,11 @@ var (
 	// ErrLateGate: a hook that decides about the turn, or rewrites something of it, has not
 	// answered within [Limits].Gate.
 	ErrLateGate = loop.ErrLateGate
+	// ErrEnded: the ephemeral conversation has ended.
+	ErrEnded = errors.New("runtime: the ephemeral conversation has ended")
+	// ErrPlan: an agent with the loop plan-and-execute has no plan, because its model's replies
+	// could not be read as one.
+	ErrPlan = loop.ErrPlan
 	// ErrNoInput: the input has no message, or Preprocess has removed them all.
 	ErrNoInput = loop.ErrNoInput
 	// ErrAnswer: the turn of [SendAs] has no answer of the type that was asked for.

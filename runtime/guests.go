@@ -43,7 +43,8 @@ func (r registration) TrackGuestTurn(th *loop.Thread) (untrack func(), err error
 
 // Child implements loop.Registration.
 func (r registration) Child(rec store.Record, parent *loop.Thread) loop.Child {
-	c := r.agent.newConversation(rec, parent.Host.(*host))
+	above := parent.Host.(*host)
+	c := r.agent.newConversation(rec, above, above.conv.home)
 	r.agent.keepChild(c)
 	return child{c}
 }

@@ -40,7 +40,8 @@ func (c *Conversation) newHost(id string, parent *host) *host {
 	rt := c.agent.rt
 	h := &host{rt: rt, conv: c}
 	o := stream.LogOptions{
-		Conversation: id, Agent: c.agent.core.Name, Keep: !rt.volatile && c.parent == "", Owner: h, Hub: rt.streams,
+		Conversation: id, Agent: c.agent.core.Name, Owner: h, Hub: rt.streams,
+		Keep: !rt.volatile && c.parent == "" && !c.home.ephemeral, Ephemeral: c.home.ephemeral,
 	}
 	if parent != nil {
 		o.Parent = parent.log
@@ -67,6 +68,9 @@ func (h *host) Now() time.Time { return h.rt.o.Now() }
 func (h *host) WriteEvents(ctx context.Context, epoch int64, events []store.Event) error {
 	return h.conv.thread.Lease.NoteEvents(ctx, epoch, events)
 }
+
+// ephemeral reports whether nothing of the conversation is stored.
+func (h *host) ephemeral() bool { return h.conv != nil && h.conv.home.ephemeral }
 
 // Emit implements hook.Host.
 func (h *host) Emit(ctx context.Context, ev hook.Event) {

@@ -28,6 +28,9 @@ func (h *host) Enqueue(ctx context.Context, j hook.Job) error {
 	if loop.Abandoned(ctx) {
 		return hook.ErrNoTurn
 	}
+	if h.ephemeral() {
+		return fmt.Errorf("%w: a job of an ephemeral conversation, of which nothing is stored", ErrUnsupported)
+	}
 	s, err := h.rt.jobStore()
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func checkConfig(cfg hook.AgentConfig) error {
 		return fmt.Errorf("the limits of tokens, time and max_tokens must not be negative: they are %d, %s and %d",
 			cfg.Limits.Tokens, cfg.Limits.Time, cfg.Model.MaxTokens)
 	}
-	return nil
+	return cfg.Loop.Check()
 }
 
 // reserve takes the name and adds to r.changes. The caller calls r.changes.Done.

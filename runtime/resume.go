@@ -16,7 +16,7 @@ func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("conversation %s: %w", c.ID(), err)
 	}
-	return rec.Journaled && rec.Lease.Epoch != c.thread.Lease.Running() && !c.agent.rt.leases.HeldElsewhere(rec.Lease), nil
+	return rec.Journaled && rec.Lease.Epoch != c.thread.Lease.Running() && !c.home.leases.HeldElsewhere(rec.Lease), nil
 }
 
 // Resume continues an interrupted turn and returns when it runs; see [Conversation.Start].

@@ -36,9 +36,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
-// DefaultSteps is the step limit of a turn if the Steps of its [hook.Limits] are 0.
-const DefaultSteps = loop.DefaultSteps
-
 // Defaults of Options.
 const (
 	defaultSlots      = 128
@@ -190,7 +187,8 @@ type Runtime struct {
 	// host is the host outside any conversation.
 	host    *host
 	streams *stream.Hub
-	leases  *durable.Leases
+	// home is where the conversations are kept that are stored.
+	home home
 	// requests wait for the answers of people.
 	requests human.Table
 	// states are the conversation states of the hook, by key.
@@ -202,8 +200,6 @@ type Runtime struct {
 	backgroundRuns *queue.Queues
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
-	// env is the part of the runtime that turns use.
-	env *loop.Env
 
 	mu     sync.Mutex
 	state  state
@@ -239,12 +235,12 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	}
 	r.o.fill()
 	r.tools = toolrun.New(toolrun.Options{Slots: r.o.Calls.Slots, Abandoned: r.o.Calls.Abandoned})
-	r.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Now: r.o.Now})
+	r.home.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Now: r.o.Now})
 	r.volatile = r.o.Store.Volatile()
 	r.backgroundRuns = r.newBackgroundRuns()
 	r.streams = stream.NewHub(r.streamOptions())
 	r.host = r.newHost()
-	r.env = r.newEnv()
+	r.home.env = r.newEnv()
 	return r
 }
 
@@ -417,7 +413,7 @@ func (r *Runtime) close(ctx context.Context) error {
 	for _, a := range slices.Backward(r.visible()) {
 		r.retire(ctx, a, ErrClosed)
 	}
-	r.leases.Close()
+	r.home.leases.Close()
 	r.loops.Close()
 	r.closeBackgroundRuns(ctx)
 	_ = r.withGrace(ctx, abandoned.Work{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })

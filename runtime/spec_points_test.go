@@ -177,6 +177,7 @@ func playEverything(t *testing.T, w *witness, without ...string) {
 	require.NoError(t, world.rt.Open(ctx))
 	for _, name := range []string{"chief", "helper"} {
 		_, err := world.rt.Register(ctx, hook.AgentConfig{
+			Loop: message.LoopToolCalling,
 			Name: name, Description: "an agent", Instructions: "Help.", Tools: []string{"echo", "ask", "hand"},
 			Model:  message.Model{Name: name, Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceAuto}, MaxTokens: 1000},
 			Limits: hook.Limits{Steps: 10, Tokens: 10_000, Time: time.Hour},

@@ -64,12 +64,18 @@ func (s *dyingStore) Claim(ctx context.Context, id string, c store.Claim) (store
 // left at once, unless the options say otherwise.
 func boot(t *testing.T, dir string, m *model, o runtime.Options, hooks ...hook.Hook) *process {
 	t.Helper()
+	return bootAs(t, dir, m, hook.AgentConfig{Name: "a"}, o, hooks...)
+}
+
+// bootAs is boot with a configuration of the agent.
+func bootAs(t *testing.T, dir string, m *model, cfg hook.AgentConfig, o runtime.Options, hooks ...hook.Hook) *process {
+	t.Helper()
 	p := &process{dying: &dyingStore{Store: openSQLite(t, dir)}, events: make(chan hook.Event, 1_000), ended: make(chan outcome, 1)}
 	if o.Gone == nil {
 		o.Gone = func(string) bool { return true }
 	}
 	o.Store = p.dying
-	p.world = startWith(t, m, hook.AgentConfig{Name: "a"}, &o, hooks...)
+	p.world = startWith(t, m, cfg, &o, hooks...)
 	return p
 }
 

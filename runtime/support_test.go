@@ -32,13 +32,16 @@ type model struct {
 	mu       sync.Mutex
 	replies  []message.ModelStream
 	requests []message.ModelRequest
+	// ctx is that of the last request.
+	ctx context.Context
 }
 
 func plays(replies ...message.ModelStream) *model { return &model{replies: replies} }
 
-func (m *model) Stream(_ context.Context, req message.ModelRequest) message.ModelStream {
+func (m *model) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.ctx = ctx
 	n := len(m.requests)
 	m.requests = append(m.requests, req)
 	if n >= len(m.replies) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -138,6 +139,7 @@ func (w *witness) silent(excused map[string]string) (out []string) {
 	for name, spoke := range w.spoke {
 		reason, ok := excused[name]
 		switch {
+		case !spoke && strings.HasSuffix(name, ".Ephemeral"): // TestSpecAnEphemeralTurnReadsTheHistoryAndStoresNothing shows both
 		case ok && spoke:
 			out = append(out, fmt.Sprintf("%s is excused (%s), and says something", name, reason))
 		case !ok && !spoke:

@@ -21,12 +21,12 @@ import (
 
 type askFlags struct {
 	place
-	socket, agent, sender, whenBusy string
-	model                           choose.Flags
-	files                           []string
-	yes                             bool
-	hooks                           hook.Visibility
-	form                            app.AnswerForm
+	socket, agent, sender, whenBusy, guest string
+	model                                  choose.Flags
+	files                                  []string
+	yes                                    bool
+	hooks                                  hook.Visibility
+	form                                   app.AnswerForm
 }
 
 func (c *command) ask() *cobra.Command {
@@ -56,6 +56,7 @@ func (c *command) ask() *cobra.Command {
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to ask; the daemon knows those of its project")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().StringVar(&f.whenBusy, "when-busy", "", "while a turn of the conversation is running: refuse, queue behind it, or steer it (default refuse)")
+	cmd.Flags().StringVar(&f.guest, "guest", "", "another agent that answers this prompt in the conversation, in text and without tools")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	modelFlags(cmd, &f.model)
 	filesFlag(cmd, &f.files)
@@ -166,7 +167,7 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	if err != nil {
 		return err
 	}
-	turn, err := d.SendMessage(ctx, conv.ID, wire.NewMessage{Text: prompt, Files: files, WhenBusy: wire.Busy(f.whenBusy), Format: f.form.Format(), Model: f.model.Model()})
+	turn, err := d.SendMessage(ctx, conv.ID, wire.NewMessage{Text: prompt, Files: files, WhenBusy: wire.Busy(f.whenBusy), Format: f.form.Format(), Model: f.model.Model(), Guest: f.guest})
 	if err != nil {
 		return err
 	}

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/choose"
+	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -29,6 +33,9 @@ type runFlags struct {
 	hooks         hook.Visibility
 	set           app.Settings
 	reply         app.ReplyLimits
+	// ephemeral: nothing of the conversation is stored. steps is a file with the prompts of a program.
+	ephemeral bool
+	steps     string
 }
 
 func (c *command) run() *cobra.Command {
@@ -39,19 +46,28 @@ func (c *command) run() *cobra.Command {
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
 			"The prompt is the argument, or standard input if the argument is -.\n\n" +
 			"If `grapnel serve` is running for the same project, the turn runs there, unless a flag is about the model, or --set,\n" +
-			"--max-text or --max-arguments is given.",
+			"--max-text or --max-arguments is given, or nothing is to be stored (--ephemeral, --steps).",
 		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
 			"  git diff | grapnel run - --agent reviewer --sender me",
-		Args: onePrompt,
+		Args: f.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.steps != "" {
+				prompts, err := readSteps(f.steps)
+				if err != nil {
+					return err
+				}
+				return c.turns(cmd.Context(), f, false, prompts)
+			}
 			prompt, err := c.Prompt(args[0])
 			if err != nil {
 				return err
 			}
-			return c.turn(cmd.Context(), f, args[0] == "-", prompt)
+			return c.turns(cmd.Context(), f, args[0] == "-", []string{prompt})
 		},
 	}
 	f.flags(cmd)
+	cmd.Flags().BoolVar(&f.ephemeral, "ephemeral", false, "store nothing of the turn; with --sender it begins with the stored conversation")
+	cmd.Flags().StringVar(&f.steps, "steps", "", "a file of prompts, separated by lines of ---, for turns one after the other until one fails; nothing of them is stored")
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to ask; grapnel agents lists them")
 	modelFlags(cmd, &f.model)
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
@@ -90,6 +106,17 @@ func (l *hookLevel) Set(name string) error {
 	return err
 }
 
+// args checks the arguments of run: one prompt, or none beside --steps.
+func (f *runFlags) args(cmd *cobra.Command, args []string) error {
+	if f.steps == "" {
+		return onePrompt(cmd, args)
+	}
+	if len(args) > 0 {
+		return errors.New("--steps has the prompts; leave the prompt out")
+	}
+	return nil
+}
+
 func onePrompt(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
@@ -100,15 +127,17 @@ func onePrompt(_ *cobra.Command, args []string) error {
 	return fmt.Errorf("there are %d prompts; put one prompt in quotes", len(args))
 }
 
-// turn runs one turn. It finds all mistakes in the flags and the project before the first
-// event.
-func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt string) (err error) {
+// turns runs a turn for each prompt, until one fails. It finds all mistakes in the flags and the
+// project before the first event.
+func (c *command) turns(ctx context.Context, f runFlags, stdinUsed bool, prompts []string) (err error) {
 	paths, err := c.paths(f.place)
 	if err != nil {
 		return err
 	}
-	if done, err := c.onDaemon(ctx, f, paths, stdinUsed, prompt); done {
-		return err
+	if f.ephemeral = f.ephemeral || f.steps != ""; !f.ephemeral {
+		if done, err := c.onDaemon(ctx, f, paths, stdinUsed, prompts[0]); done {
+			return err
+		}
 	}
 	show, gate := c.Shower(f.json, f.form.Asked(), f.hooks)
 	approver := c.Approver(&console.Ask{Root: paths.Root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate})
@@ -125,17 +154,46 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if _, _, err = c.register(ctx, opened, f.agent, over, approver); err != nil {
 		return err
 	}
-	if f.sender == "" {
-		f.sender = "run-" + ulid.Make().String()
-	}
-	conv, err := opened.Conversation(ctx, f.agent, f.sender)
+	conv, end, err := f.conversation(ctx, opened)
 	if err != nil {
 		return err
 	}
-	input, err := inputOf(prompt, f.files)
-	if err != nil {
-		return err
+	defer end()
+	for i, prompt := range prompts {
+		if len(prompts) > 1 {
+			c.Remark(fmt.Sprintf("step %d of %d", i+1, len(prompts)))
+		}
+		input, err := inputOf(prompt, f.files)
+		if err != nil {
+			return err
+		}
+		f.files = nil // the first prompt has them, and the history
+		if err := runTurn(ctx, opened, conv, input, show, f.form); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// conversation returns the conversation of the turns. The caller calls end after them.
+func (f *runFlags) conversation(ctx context.Context, opened *app.App) (conv *runtime.Conversation, end func(), err error) {
+	sender := f.sender
+	if sender == "" {
+		sender = "run-" + ulid.Make().String()
+	}
+	if !f.ephemeral {
+		conv, err = opened.Conversation(ctx, f.agent, sender)
+		return conv, func() {}, err
+	}
+	e, err := opened.Ephemeral(ctx, f.agent, sender)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e.Conversation, func() { _ = e.End(context.WithoutCancel(ctx)) }, nil // no turn of it runs
+}
+
+// runTurn runs one turn and shows it. The error has the exit code of its outcome.
+func runTurn(ctx context.Context, opened *app.App, conv *runtime.Conversation, input message.Input, show term.Shower, form app.AnswerForm) error {
 	turn, err := opened.Start(ctx, conv, input, &runtime.TurnOptions{Observe: show.OnEvent})
 	var out hook.TurnOutcome
 	switch {
@@ -148,9 +206,43 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	default:
 		return &failed{exitFailed, fmt.Errorf("the turn could not begin: %w", err)}
 	}
-	out = f.form.Held(out)
+	out = form.Held(out)
 	show.Outcome(out)
 	return verdict(out)
+}
+
+// Limits of a file of steps.
+const (
+	maxSteps     = 100
+	maxStepsFile = 1 << 20
+)
+
+// readSteps reads the prompts of a program: texts separated by lines of three hyphens.
+func readSteps(path string) ([]string, error) {
+	data, err := conffile.Read(path, &conffile.Options{Max: maxStepsFile})
+	if err != nil {
+		return nil, fmt.Errorf("steps: %w", err)
+	}
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%s is no UTF-8 text", path)
+	}
+	prompts := []string{""}
+	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
+		if strings.TrimSpace(line) == "---" {
+			prompts = append(prompts, "")
+			continue
+		}
+		prompts[len(prompts)-1] += line
+	}
+	if len(prompts) > maxSteps {
+		return nil, fmt.Errorf("%s has %d steps; the most are %d", path, len(prompts), maxSteps)
+	}
+	for i, p := range prompts {
+		if prompts[i] = strings.TrimSpace(p); prompts[i] == "" {
+			return nil, fmt.Errorf("step %d of %s is empty; write a prompt, or delete a line of ---", i+1, path)
+		}
+	}
+	return prompts, nil
 }
 
 // verdict converts an outcome that was already shown to an exit code.

@@ -45,6 +45,7 @@ const (
 const (
 	AgentRegistered   hook.EventKind = "agent_registered"   //
 	AgentUnregistered hook.EventKind = "agent_unregistered" //
+	PlanUpdated       hook.EventKind = "plan_updated"       // Text: the plan or task list as Markdown
 	SkillLoaded       hook.EventKind = "skill_loaded"       // Text: the name
 	ServerConnected   hook.EventKind = "server_connected"   // Text: the name of the MCP server
 	ServerLost        hook.EventKind = "server_lost"        // Text: the name and the cause

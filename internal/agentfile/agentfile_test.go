@@ -66,6 +66,7 @@ func TestParseTolerates(t *testing.T) {
 	}{
 		{"CRLF and byte order mark", "\xef\xbb\xbf---\r\nmodel: m\r\n---\r\nA\r\nB\r\n", hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}, Instructions: "A\nB"}},
 		{"empty values leave the default", "---\nmodel:\ntools:\nlimits:\nostools:\ndescription: \"\"\n---\n", hook.AgentConfig{Name: "a"}},
+		{"loop", "---\nloop: plan-and-execute\n---\n", hook.AgentConfig{Name: "a", Loop: message.LoopPlanAndExecute}},
 		{"no tools", "---\ntools: []\n---\n", hook.AgentConfig{Name: "a", Tools: []string{}}},
 		{"no keys, no text", "---\n---", hook.AgentConfig{Name: "a"}},
 		{"only a comment", "---\n# nothing yet\n---\nHi", hook.AgentConfig{Name: "a", Instructions: "Hi"}},
@@ -93,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, front, want string }{
 		{"unknown key", "descripton: x", `d/a.md:2:1: unknown key "descripton"; did you mean "description"?`},
-		{"far from any key", "zzzzzz: x", `d/a.md:2:1: unknown key "zzzzzz"; known are compact, delegate, description, fallback, format, guard, hooks, instructions, limits, mcp, memory, model, name, ostools, policy, schedule, skills, structured, tool_choice, toolbox, tools`},
+		{"far from any key", "zzzzzz: x", `d/a.md:2:1: unknown key "zzzzzz"; known are compact, delegate, description, fallback, format, guard, hooks, instructions, limits, loop, mcp, memory, model, name, ostools, policy, schedule, skills, structured, tool_choice, toolbox, tools`},
 		{"a key of another program", "permissionMode: plan", `d/a.md:2:1: unknown key "permissionMode"; it is a key of Claude Code's agent files: delete it, or move the file to .claude/agents`},
 		{"twice", "model: a\nmodel: b", `d/a.md:3:1: key "model" is given twice, first in line 2; delete one of them`},
 		{"twice below", "ostools:\n  a: 1\n  a: 2", `d/a.md:4:3: key "a" is given twice; delete one of them`},
@@ -123,6 +124,8 @@ func TestParseRefuses(t *testing.T) {
 		{"tools in a line", "tools: read, grep", "d/a.md:2:8: tools is no list; write `tools: [read, grep]`, or `tools: []` for none"},
 		{"tool name", "tools: [read, a b]", `d/a.md:2:15: "a b" is no tool name; use 1 to 64 letters, digits, _ or -`},
 		{"tool twice", "tools: [read, read]", `d/a.md:2:15: tool "read" is listed twice; delete one of them`},
+		{"loop", "loop: reflexion", "d/a.md:2:7: there is no loop \"reflexion\"; write tool-calling or plan-and-execute"},
+		{"loop of no text", "loop: [a]", "d/a.md:2:7: loop is no text; write `loop: …` in one line"},
 		{"format", "format: xml", "d/a.md:2:9: format is \"xml\"; write `format: text`, `format: json`, or `format: {schema: {…}, name: …}`"},
 		{"choice", "tool_choice: read", "d/a.md:2:14: tool_choice is \"read\"; write `tool_choice: auto`, `none` or `required`, or `tool_choice: {tool: NAME}`"},
 		{"chosen tool name", "tool_choice: {tool: a b}", "d/a.md:2:21: tool_choice.tool is \"a b\"; use 1 to 64 letters, digits, _ or -"},

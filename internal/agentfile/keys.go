@@ -18,6 +18,7 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 		"model":       r.model,
 		"tools":       r.tools,
 		"limits":      r.limits,
+		"loop":        r.loop,
 		"format":      r.format,
 		"tool_choice": r.choice,
 	}
@@ -112,6 +113,16 @@ func (r *reader) limits(v *yaml.Node) {
 		"context_window": func(n *yaml.Node) { r.limit(n, "limits.context_window", &r.cfg.Model.ContextWindow) },
 		"time":           func(n *yaml.Node) { l.Time = r.fields.Duration(n, "limits.time") },
 	})
+}
+
+// loop reads the name of the loop.
+func (r *reader) loop(v *yaml.Node) {
+	name := message.Loop(r.fields.Text(v, "loop"))
+	if name.Check() != nil {
+		r.errorAt(v, fmt.Sprintf("there is no loop %.60q", string(name)), fmt.Sprintf("write %s or %s", message.LoopToolCalling, message.LoopPlanAndExecute))
+		return
+	}
+	r.cfg.Loop = name
 }
 
 func (r *reader) format(v *yaml.Node) {

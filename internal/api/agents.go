@@ -119,7 +119,7 @@ func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
 	cfg := hook.AgentConfig{
 		Name: in.Name, Description: in.Description, Instructions: in.Instructions, Tools: slices.Clone(in.Tools),
 		Model:  message.Model{Name: in.Model, Format: in.Format, Choice: in.ToolChoice, MaxTokens: in.Limits.MaxTokens},
-		Limits: hook.Limits{Steps: in.Limits.Steps, Tokens: in.Limits.Tokens},
+		Limits: hook.Limits{Steps: in.Limits.Steps, Tokens: in.Limits.Tokens}, Loop: in.Loop,
 	}
 	if in.Tools != nil && cfg.Tools == nil {
 		cfg.Tools = []string{}

@@ -70,6 +70,8 @@ func failureOf(err error) *failure {
 		{runtime.ErrSummary, http.StatusBadGateway, wire.CodeModel},
 		{runtime.ErrRetries, http.StatusBadGateway, wire.CodeModel},
 		{runtime.ErrLateGate, http.StatusGatewayTimeout, wire.CodeSkipped},
+		{runtime.ErrPlan, http.StatusBadGateway, wire.CodeModel},
+		{runtime.ErrEnded, http.StatusConflict, wire.CodeIdle},
 		{runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
 		{runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},
 		{runtime.ErrAnswered, http.StatusConflict, wire.CodeAnswered},

@@ -46,6 +46,8 @@ func sentinels() map[string]struct {
 		"runtime.ErrSummary":          {runtime.ErrSummary, http.StatusBadGateway, wire.CodeModel},
 		"runtime.ErrRetries":          {runtime.ErrRetries, http.StatusBadGateway, wire.CodeModel},
 		"runtime.ErrLateGate":         {runtime.ErrLateGate, http.StatusGatewayTimeout, wire.CodeSkipped},
+		"runtime.ErrPlan":             {runtime.ErrPlan, http.StatusBadGateway, wire.CodeModel},
+		"runtime.ErrEnded":            {runtime.ErrEnded, http.StatusConflict, wire.CodeIdle},
 		"runtime.ErrArguments":        {runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
 		"runtime.ErrUnsupported":      {runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},
 		"runtime.ErrNoInput":          {runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},

@@ -32,13 +32,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	case len(in.Text) > maxBody:
 		return &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("text is longer than %d bytes; send a shorter one, or a file", maxBody)}
 	}
-	if in.WhenBusy == wire.BusySteer && !in.Model.IsZero() {
-		return invalid("model is for a message that begins a turn; leave it out, or write refuse or queue for when_busy")
-	}
-	if in.WhenBusy == wire.BusySteer && in.Format != (message.ResponseFormat{}) {
-		return invalid("format is for a message that begins a turn; leave it out, or write refuse or queue for when_busy")
-	}
-	model, err := modelOf(in)
+	o, err := s.optionsOf(r.Context(), in)
 	if err != nil {
 		return err
 	}
@@ -56,9 +50,10 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	var at turnAnswer
 	switch in.WhenBusy {
 	case "", wire.BusyRefuse:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{Model: model}, run)
+		at.Turn, err = s.begin(r.Context(), rec, o, run)
 	case wire.BusyQueue:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{WhenBusy: runtime.Queue, Model: model}, run)
+		o.WhenBusy = runtime.Queue
+		at.Turn, err = s.begin(r.Context(), rec, o, run)
 	case wire.BusySteer:
 		at, err = s.steer(r.Context(), rec, input, run)
 	default:
@@ -68,6 +63,29 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeTurn(w, r, at, streamed)
+}
+
+// optionsOf returns the options of the turn that the message begins.
+func (s *Server) optionsOf(ctx context.Context, in wire.NewMessage) (o runtime.TurnOptions, err error) {
+	for _, f := range []struct {
+		field string
+		given bool
+	}{{"model", !in.Model.IsZero()}, {"format", in.Format != message.ResponseFormat{}}, {"guest", in.Guest != ""}} {
+		if f.given && in.WhenBusy == wire.BusySteer {
+			return o, invalid("%s is for a message that begins a turn; leave it out, or write refuse or queue for when_busy", f.field)
+		}
+	}
+	if o.Model, err = modelOf(in); err != nil || in.Guest == "" {
+		return o, err
+	}
+	o.Guest = in.Guest
+	guest, err := s.agent(ctx, in.Guest)
+	if err == nil && s.o.Check != nil && o.Model.Name == "" {
+		if err = s.o.Check(guest.Config()); err != nil {
+			err = invalid("guest %q: %v", in.Guest, err)
+		}
+	}
+	return o, err
 }
 
 // inputOf returns the message with its files.

@@ -115,7 +115,7 @@ func (a *App) limit(agent *runtime.Agent, reason hook.StopReason) string {
 	var what, key string
 	switch {
 	case reason == hook.StopStepsLimit && l.Steps >= 0:
-		what, key = fmt.Sprintf("%d steps", cmp.Or(l.Steps, runtime.DefaultSteps)), "steps"
+		what, key = fmt.Sprintf("%d steps", cmp.Or(l.Steps, agent.Config().Loop.Steps())), "steps"
 	case reason == hook.StopTokenLimit:
 		what, key = fmt.Sprintf("%d tokens", l.Tokens), "tokens"
 	case reason == hook.StopTimeLimit:

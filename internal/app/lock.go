@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +49,29 @@ func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.
 	}
 	conv, err := with.Conversation(ctx, sender)
 	return conv, damaged(a.paths.Conversations, err)
+}
+
+// Ephemeral returns an ephemeral conversation of a registered agent with the sender. It begins
+// with the history of their stored conversation, if there is one, and makes none.
+func (a *App) Ephemeral(ctx context.Context, agent, sender string) (*runtime.Ephemeral, error) {
+	with, err := a.Runtime.Agent(agent)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.Store.List(ctx)
+	if err != nil {
+		return nil, damaged(a.paths.Conversations, err)
+	}
+	key := store.Key{Project: a.Project(), Agent: agent, Sender: sender}
+	if !slices.ContainsFunc(all, func(r store.Record) bool { return r.Key == key }) {
+		return with.Ephemeral(ctx, sender)
+	}
+	conv, err := with.Conversation(ctx, sender)
+	if err != nil {
+		return nil, damaged(a.paths.Conversations, err)
+	}
+	e, err := conv.Ephemeral(ctx)
+	return e, damaged(a.paths.Conversations, err)
 }
 
 // Start begins a turn, as [runtime.Conversation.Start] does. While another process

@@ -2,6 +2,7 @@ package term
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -82,6 +83,10 @@ func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 	case event.HookRun:
 		if run, ok := ev.Run(); ok && run.Visibility.Reaches(p.hooks) {
 			p.note(screen.Dim, screen.Format("%s∙ %s%s", indent, who, RunLine(run, width)))
+		}
+	case event.PlanUpdated:
+		for _, item := range strings.Split(ev.Text, "\n") {
+			say(screen.Dim, "·", item)
 		}
 	case event.SkillLoaded:
 		say(screen.Dim, "·", "skill loaded: "+ev.Text)

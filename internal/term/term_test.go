@@ -87,6 +87,7 @@ func turn() []hook.Event {
 		done("b", "read", message.FailedResult(message.FailNotFound, "no such file"), message.OutcomeFailed, 200*time.Microsecond),
 		done("a", "bash", message.TextResult("ok"), message.OutcomeExecuted, 1200*time.Millisecond),
 		eventOf(event.HookFailed, "Memory failed at OnEvent", hook.EventDetail{}),
+		eventOf(event.PlanUpdated, "1. [x] look\n2. [ ] tell\x1b[2J", hook.EventDetail{}),
 		eventOf(event.SkillLoaded, "review", hook.EventDetail{}),
 		eventOf(event.ServerConnected, "gh", hook.EventDetail{}),
 		eventOf(event.ServerLost, "gh: exit status 1", hook.EventDetail{}),
@@ -117,6 +118,8 @@ I look it up\x1b[2J.
   ✗ 2 read  <1 ms  failed: no such file
   ✓ 1 bash  1.2 s  ok
   ! Memory failed at OnEvent
+  · 1. [x] look
+  · 2. [ ] tell\x1b[2J
   · skill loaded: review
   · MCP server connected: gh
   ! MCP server lost: gh: exit status 1

@@ -179,6 +179,7 @@ const (
 	EntryInput  EntryKind = "input"  // the turn's first input, before hooks have judged it: Message, Data
 	EntrySteer  EntryKind = "steer"  // a message has come while the turn runs: Message, Data
 	EntryEnd    EntryKind = "end"    // how the turn ends: Data
+	EntryLoop   EntryKind = "loop"   // the state of the turn's loop, the last one counts: Data
 )
 
 // Entry is one entry of the journal of the running turn. The runtime defines Data.

@@ -72,8 +72,10 @@ type NewAgent struct {
 	Model        string `json:"model,omitzero"`
 	Instructions string `json:"instructions,omitzero"`
 	// Tools are the names of its tools; nil is all tools, empty and non-nil is none.
-	Tools      []string               `json:"tools,omitzero"`
-	Limits     Limits                 `json:"limits,omitzero"`
+	Tools  []string `json:"tools,omitzero"`
+	Limits Limits   `json:"limits,omitzero"`
+	// Loop is the loop of its turns; "" is tool calling.
+	Loop       message.Loop           `json:"loop,omitzero"`
 	Format     message.ResponseFormat `json:"format,omitzero"`
 	ToolChoice message.ToolChoice     `json:"tool_choice,omitzero"`
 	// Sections are the configurations of subsystems by name, each an object:
@@ -175,6 +177,9 @@ type NewMessage struct {
 	// Model overrides the agent's model and its settings for the turn that the message begins;
 	// see [message.Model.Merge]. A message that steers has none.
 	Model message.Model `json:"model,omitzero"`
+	// Guest is the name of another agent that answers, in text and without tools; "" is the
+	// conversation's own. A message that steers has none.
+	Guest string `json:"guest,omitzero"`
 }
 
 // File is a file of a message: an image, a PDF, audio or text. What it is follows from its

@@ -228,13 +228,13 @@ func (c *Chat) line(ctx context.Context, line string) (again string, err error) 
 	}
 	name, rest, ok := slash(line)
 	if !ok {
-		return "", c.send(ctx, line)
+		return "", c.send(ctx, line, "")
 	}
 	if cmd, ok := find(name); ok {
 		return "", cmd.run(c, ctx, rest)
 	}
 	if c.isSkill(name) || c.isAnswered(name) {
-		return "", c.send(ctx, line)
+		return "", c.send(ctx, line, "")
 	}
 	yes, err := c.confirm(ctx, name)
 	switch {
@@ -243,7 +243,7 @@ func (c *Chat) line(ctx context.Context, line string) (again string, err error) 
 	case !yes:
 		return line, nil
 	}
-	return "", c.send(ctx, line)
+	return "", c.send(ctx, line, "")
 }
 
 // confirm asks whether to send a line that begins like a command: it may be a slip, and a
@@ -273,8 +273,8 @@ func (c *Chat) confirm(ctx context.Context, name string) (bool, error) {
 	}
 }
 
-// send runs a turn and shows it.
-func (c *Chat) send(ctx context.Context, text string) error {
+// send runs a turn and shows it. The guest answers; "" is the conversation's own agent.
+func (c *Chat) send(ctx context.Context, text, guest string) error {
 	switch {
 	case len(text) > maxText:
 		return fmt.Errorf("the message is longer than %d bytes; put the text into a file and tell the agent to read it", maxText)
@@ -292,6 +292,7 @@ func (c *Chat) send(ctx context.Context, text string) error {
 		c.say("  · with " + strings.Join(paths, ", "))
 	}
 	return c.turn(ctx, func(ctx context.Context, o *runtime.TurnOptions) (*runtime.Turn, error) {
+		o.Guest = guest
 		return c.o.App.Start(ctx, c.conv, attach.Input(text, files), o)
 	})
 }

@@ -27,6 +27,7 @@ func commands() []command {
 		{"tools", "", "list the tools of the agent", alone((*Chat).tools)},
 		{"agents", "", "list the agents", alone((*Chat).agents)},
 		{"model", "NAME", "let another model answer from now on, or show the present one", (*Chat).setModel},
+		{"guest", "NAME TEXT", "let another agent answer this one message, in text and without tools", (*Chat).guest},
 		{"clear", "", "begin a new conversation; this one is kept", alone((*Chat).clear)},
 		{"resume", "ID", "continue an earlier conversation, or list them", (*Chat).resume},
 		{"continue", "", "resume the turn that was interrupted when its process died", (*Chat).resumeTurn},

@@ -18,6 +18,7 @@ import (
 //   - its begin and its input, before the event of its begin is delivered;
 //   - the reply and the calls that are about to run, before the first call starts;
 //   - each result as it comes;
+//   - the state of a loop that has one, with every write that changes it;
 //   - its end, with its last message or when it is cancelled.
 //
 // At the end of a step its reply and results are appended to the history, and their entries
@@ -106,6 +107,11 @@ type End struct {
 
 // Entry returns the entry of the end.
 func (e End) Entry() store.Entry { return store.Entry{Kind: store.EntryEnd, Data: encode(e)} }
+
+// LoopEntry returns the entry of the state of a turn's loop.
+func LoopEntry(state message.JSON) store.Entry {
+	return store.Entry{Kind: store.EntryLoop, Data: state}
+}
 
 // holds reports whether the turn really ends this way when the history has stored messages.
 // More messages mean that a hook continued the turn; a cancelled turn cannot continue.
@@ -196,6 +202,8 @@ type Interrupted struct {
 	Numbers []int64
 	// TurnNumbers are the entries of the turn itself.
 	TurnNumbers []int64
+	// Loop is the last state of the turn's loop; "" is none.
+	Loop message.JSON
 	// Input is the turn's first input, if hooks have not admitted it yet.
 	Input []message.Message
 	// End is how the turn was about to end; nil if it was not.
@@ -242,7 +250,7 @@ func readJournal(entries []store.Entry) *Interrupted {
 
 func (was *Interrupted) add(e store.Entry) {
 	switch e.Kind {
-	case store.EntryTurn, store.EntrySteer, store.EntryEnd:
+	case store.EntryTurn, store.EntrySteer, store.EntryEnd, store.EntryLoop:
 	default:
 		was.Numbers = append(was.Numbers, e.Seq)
 	}
@@ -250,6 +258,9 @@ func (was *Interrupted) add(e store.Entry) {
 	case store.EntryTurn:
 		was.TurnNumbers = append(was.TurnNumbers, e.Seq)
 		was.Turn = decode[Turn](e.Data)
+	case store.EntryLoop:
+		was.TurnNumbers = append(was.TurnNumbers, e.Seq)
+		was.Loop = e.Data
 	case store.EntryInput:
 		was.Input = append(was.Input, inputMessage(e))
 	case store.EntryEnd:

@@ -7,6 +7,7 @@
 //	env.go, agent.go, thread.go, session.go      what a turn works with
 //	turn_state.go, handle.go, spend.go           its state, what others have of it, what it uses up
 //	turn.go, input.go, contribute.go             a turn: its input through the gates, what hooks add
+//	core.go, plan.go                             the loops: which model calls a turn makes
 //	step.go, model.go, attempt.go                one step, one model request, a request that fails
 //	repair.go, calls.go, execute.go              tool calls: repair, gates, runs and results
 //	steer.go, ending.go, finish.go, errors.go    steers, whether the turn continues, its end

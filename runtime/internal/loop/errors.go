@@ -1,6 +1,10 @@
 package loop
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/grapnel-go/grapnel/runtime/internal/planning"
+)
 
 // Sentinels of turns. Package runtime exports them under the same names.
 var (
@@ -27,6 +31,8 @@ var (
 	// ErrRetries: a hook asked for more replies than the limit. It wraps the error of the model
 	// if the hook asked because of one.
 	ErrRetries = errors.New("runtime: too many retries")
+	// ErrPlan: the model's replies could not be read as a plan.
+	ErrPlan = planning.ErrPlan
 	// ErrNoInput: there was nothing to send, or Preprocess left nothing.
 	ErrNoInput = errors.New("runtime: the input has no message")
 )

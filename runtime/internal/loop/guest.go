@@ -18,7 +18,7 @@ func (t *Turn) setGuest(name string) error {
 		return nil
 	}
 	cfg := *guest.Config
-	cfg.Tools = []string{}
+	cfg.Tools, cfg.Loop = []string{}, ""
 	hooks, err := guest.Hooks.Under(t.layers)
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)

@@ -60,12 +60,15 @@ func (t *Turn) commit(turnEnds bool) bool {
 
 func (t *Turn) append(a store.Append) bool {
 	a.Forget = t.forget
+	if e, ok := t.planEntry(); ok && !a.TurnEnds {
+		a.Entries = append(a.Entries, e)
+	}
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
 		a.Events, a.States = events, states
 		if err := t.thread.Lease.Commit(t.noCancel, t.history.stored, a); err != nil {
 			return err
 		}
-		t.stored, t.endStored, t.forget = true, a.TurnEnds, nil
+		t.stored, t.endStored, t.forget, t.planChanged = true, a.TurnEnds, nil, false
 		return nil
 	})
 }

@@ -185,7 +185,7 @@ func TestALoopThatHangsIsAbandoned(t *testing.T) {
 // TestATurnEndsAtItsLimitOfSteps: also where the model would go on.
 func TestATurnEndsAtItsLimitOfSteps(t *testing.T) {
 	t.Parallel()
-	again := make([]message.ModelStream, loop.DefaultSteps+1)
+	again := make([]message.ModelStream, message.LoopToolCalling.Steps()+1)
 	for i := range again {
 		again[i] = calls("c"+strconv.Itoa(i), "ring", `{}`)
 	}
@@ -193,7 +193,7 @@ func TestATurnEndsAtItsLimitOfSteps(t *testing.T) {
 	var h loop.Handle
 	out, _ := w.run(t.Context(), &h, "ring for ever")
 	assert.Equal(t, hook.StopStepsLimit, out.Stop)
-	assert.Equal(t, loop.DefaultSteps, out.Steps)
+	assert.Equal(t, message.LoopToolCalling.Steps(), out.Steps)
 }
 
 // bell has one tool.

@@ -96,16 +96,16 @@ func (t *Turn) failHook(err error) bool {
 
 func (t *Turn) request() message.ModelRequest {
 	t.applySummary()
-	return message.ModelRequest{
+	return t.core().request(t, message.ModelRequest{
 		Model: t.cfg.Model.For(t.step.Model()), System: t.view.Prompt, Messages: t.history.list(), Tools: t.view.Tools,
 		Stable: t.history.stable(),
-	}
+	})
 }
 
 // askBeforeModel asks BeforeModel. After stop and reject no model is asked; otherwise a reply
 // without a finish means that it is.
 func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, hook.Verdict) {
-	t.response.held = t.hooks.Has(point.RewriteReply)
+	t.response.held = t.response.control || t.hooks.Has(point.RewriteReply)
 	t.enterForeign(point.BeforeModel)
 	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
 	d = exitForeignDecided(t.ctx, t, d)
@@ -258,7 +258,7 @@ func segmentOf(kind message.BlockKind) (start, end hook.EventKind) {
 
 // showHeld emits the text of an accepted reply that was held.
 func (t *Turn) showHeld(reply message.ModelReply) {
-	if !t.response.held {
+	if !t.response.held || t.response.control {
 		return
 	}
 	for _, b := range reply.Content.All() {

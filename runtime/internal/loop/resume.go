@@ -147,7 +147,7 @@ func (t *Turn) restoreEnd(was *durable.Interrupted) bool {
 		t.applyEnd(was.End)
 		return true
 	}
-	return was.Message.Role == "" && len(was.Steers) == 0 && t.restoreAnswer()
+	return was.Message.Role == "" && len(was.Steers) == 0 && t.core().answered(t) && t.restoreAnswer()
 }
 
 // signalAbandoned adds the reason for which an abandoned turn ends.
@@ -247,6 +247,7 @@ func (t *Turn) restore(was *durable.Interrupted) {
 			t.number++
 		}
 	}
+	t.restorePlan(was.Loop)
 }
 
 // inputOf returns the input of the interrupted turn: from the journal, or if the history has it

@@ -39,7 +39,7 @@ func (t *Turn) doStep() (more bool) {
 	if !ok {
 		return false
 	}
-	return t.handleReply(reply, calls)
+	return t.core().handle(t, reply, calls)
 }
 
 // beginStep begins the next step and emits step_start.
@@ -55,7 +55,7 @@ func (t *Turn) beginStep() {
 // finishStep asks AfterStep, which may end the turn, and emits step_end.
 func (t *Turn) finishStep() (more bool) {
 	more = t.askAfterStep()
-	t.inStep = false
+	t.inStep, t.response.control, t.response.noTools = false, false, false
 	t.emit(hook.Event{Kind: event.StepEnd})
 	t.thread.Log.SetStep(0)
 	return more
@@ -134,8 +134,8 @@ func (t *Turn) acceptedReply() (message.ModelReply, []call, bool) {
 		case hook.AnswerStop:
 			t.signalStop(v)
 		}
-		if reply.Finish == message.FinishFilter {
-			reply.Content = withoutCalls(reply.Content) // the rest of the reply was withheld
+		if reply.Finish == message.FinishFilter || t.response.noTools { // the rest of the reply was withheld, or no call was asked for
+			reply.Content = withoutCalls(reply.Content)
 		}
 		t.showHeld(reply)
 		reply.Content = t.takeIDs(reply.Content)
@@ -245,7 +245,7 @@ func (t *Turn) addLateSteers() bool { return t.addSteers(!t.hooks.Has(point.OnSt
 // keepPartial stores the text of a reply that was cancelled, if RewriteReply and AfterModel let
 // it pass.
 func (t *Turn) keepPartial(reply message.ModelReply) {
-	if history.Blank(reply.Content) {
+	if history.Blank(reply.Content) || t.response.control {
 		return
 	}
 	ctx, done := t.afterContext()

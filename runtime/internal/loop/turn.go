@@ -14,9 +14,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
-// DefaultSteps is the limit of steps for agents that set none.
-const DefaultSteps = 20
-
 // Input is the input of a turn, and how it runs.
 type Input struct {
 	Message message.Input
@@ -128,7 +125,7 @@ func (t *Turn) leave() {
 // newPlace makes the turn that hooks see.
 func (t *Turn) newPlace(in message.Input) {
 	limits := t.cfg.Limits
-	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
+	limits.Steps = cmp.Or(limits.Steps, t.cfg.Loop.Steps())
 	t.session = t.thread.ensureSession(t.thread.defaultSource())
 	t.ordinal = t.thread.Lease.Turns() + 1
 	d := hook.TurnData{

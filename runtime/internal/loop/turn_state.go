@@ -62,6 +62,7 @@ type turnState struct {
 	contexts
 	endState
 	storeState
+	planState
 	emitState
 	stepState
 	job turnJob
@@ -212,4 +213,6 @@ type response struct {
 	// done: the consumer has asked the stream to stop.
 	done bool
 	err  error
+	// control: the reply is for the loop, so its text is not shown. noTools: its calls are dropped.
+	control, noTools bool
 }

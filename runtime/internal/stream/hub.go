@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,10 @@ const (
 	// maxBytes bounds the events of all rings together.
 	maxBytes = 64 << 20
 )
+
+// EphemeralID begins the ids of conversations of which nothing is stored. Their readers have only
+// the events that are held. No store makes such ids.
+const EphemeralID = "ephemeral-"
 
 // Source makes the events of a conversation.
 type Source interface {
@@ -193,7 +198,10 @@ func (h *Hub) Subscribe(o *SubscribeOptions) *Reader {
 	h.mu.Lock()
 	r.ring = h.all
 	if o.Conversation != "" {
-		r.ring, r.log = h.ringLocked(o.Conversation), h.o.Log
+		r.ring = h.ringLocked(o.Conversation)
+		if !strings.HasPrefix(o.Conversation, EphemeralID) {
+			r.log = h.o.Log
+		}
 	}
 	h.readers++
 	r.ring.mu.Lock()
@@ -225,17 +233,32 @@ func (h *Hub) leave(r *Reader) {
 		r.ring.changed = nil // no reader waits
 	}
 	r.ring.mu.Unlock()
-	if !last || h.o.Recent > 0 {
+	if !last || h.o.Recent > 0 && !strings.HasPrefix(r.conversation, EphemeralID) {
 		return
 	}
-	h.bytes -= r.ring.forget()
-	if r.conversation == "" {
+	h.dropLocked(r.conversation, r.ring)
+}
+
+// Drop drops the events that are held of a conversation that has ended. If it has readers, the
+// last one that leaves does so.
+func (h *Hub) Drop(conversation string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.rings[conversation]; r != nil && !r.followed() {
+		h.dropLocked(conversation, r)
+	}
+}
+
+// dropLocked drops a ring without readers. That of all conversations stays, without its events.
+func (h *Hub) dropLocked(conversation string, r *ring) {
+	h.bytes -= r.forget()
+	if conversation == "" {
 		return
 	}
-	if i := slices.Index(h.active, r.conversation); i >= 0 {
+	if i := slices.Index(h.active, conversation); i >= 0 {
 		h.active = slices.Delete(h.active, i, i+1)
 	}
-	delete(h.rings, r.conversation)
+	delete(h.rings, conversation)
 }
 
 const unchecked = math.MinInt64

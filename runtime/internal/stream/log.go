@@ -21,8 +21,10 @@ type LogOptions struct {
 	// parent numbers, delivers and stores the events; this log adds their place.
 	Parent *Log
 	// Keep: the store keeps the events.
-	Keep  bool
-	Owner Owner
+	Keep bool
+	// Ephemeral: nothing of the conversation is stored. It is that of the outermost log.
+	Ephemeral bool
+	Owner     Owner
 	// Hub delivers the events to followers.
 	Hub *Hub
 }
@@ -240,7 +242,7 @@ func (l *Log) stampLocked(from *Log, ev *hook.Event, how How) (observer func(hoo
 		return l.observer
 	}
 	observer = l.observer
-	ev.Conversation, ev.Epoch = l.o.Conversation, l.epoch
+	ev.Conversation, ev.Epoch, ev.Ephemeral = l.o.Conversation, l.epoch, l.o.Ephemeral
 	if from == l {
 		l.placeLocked(ev, how)
 	}

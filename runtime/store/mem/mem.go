@@ -22,6 +22,7 @@ import (
 type Store struct {
 	now      func() time.Time
 	journals bool
+	prefix   string
 
 	mu    sync.Mutex
 	byKey map[store.Key]*conversation
@@ -105,13 +106,16 @@ type Options struct {
 	// Journal: keep journal and events like a store on disk, for tests in which one
 	// runtime takes over from another. False makes a volatile store.
 	Journal bool
+	// Prefix begins the ids of conversations; "" is "c". With one of its own, a store's ids are
+	// not those of another store.
+	Prefix string
 }
 
 // New returns an empty store.
 func New(o *Options) *Store {
-	s := &Store{now: time.Now, byKey: map[store.Key]*conversation{}}
+	s := &Store{now: time.Now, prefix: "c", byKey: map[store.Key]*conversation{}}
 	if o != nil {
-		s.journals = o.Journal
+		s.journals, s.prefix = o.Journal, cmp.Or(o.Prefix, "c")
 		if o.Now != nil {
 			s.now = o.Now
 		}
@@ -150,17 +154,17 @@ func (s *Store) createLocked(key store.Key) (*conversation, error) {
 	}
 	now := s.now()
 	c := &conversation{record: store.Record{
-		ID: name(len(s.all)), Key: key, Created: now, Updated: now,
+		ID: s.name(len(s.all)), Key: key, Created: now, Updated: now,
 	}}
 	s.byKey[key], s.all = c, append(s.all, c)
 	return c, nil
 }
 
 // name returns the id of the conversation that was made after n others.
-func name(n int) string { return "c" + strconv.Itoa(n+1) }
+func (s *Store) name(n int) string { return s.prefix + strconv.Itoa(n+1) }
 
 func (s *Store) namedLocked(id string) *conversation {
-	n, err := strconv.Atoi(strings.TrimPrefix(id, "c"))
+	n, err := strconv.Atoi(strings.TrimPrefix(id, s.prefix))
 	if err != nil || n < 1 || n > len(s.all) || s.all[n-1].record.ID != id {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/mutants"
 )
 
-// trial runs rows in the module in root. At most two changes are compiled at once.
+// trial runs rows in the module in root, at most two commands at a time.
 type trial struct {
 	root string
 	out  io.Writer
@@ -42,24 +42,16 @@ func (t trial) run(ctx context.Context, chosen []row) (found []error, err error)
 	}
 	defer os.RemoveAll(dir)
 	results := make([]error, len(chosen))
-	for _, pkg := range packages(chosen) {
-		t.provePackage(ctx, pkg, chosen, results)
-	}
-	var wg sync.WaitGroup
-	free := make(chan struct{}, 2)
-	for i, r := range chosen {
+	pkgs := packages(chosen)
+	each(len(pkgs), func(i int) { t.provePackage(ctx, pkgs[i], chosen, results) })
+	each(len(chosen), func(i int) {
 		if results[i] != nil {
-			continue
+			return
 		}
-		free <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-free }()
-			began := time.Now()
-			results[i] = t.refute(ctx, dir, r)
-			t.say("%s: %s in %s", r.id, verdict(results[i]), time.Since(began).Round(100*time.Millisecond))
-		})
-	}
-	wg.Wait()
+		began := time.Now()
+		results[i] = t.refute(ctx, dir, chosen[i])
+		t.say("%s: %s in %s", chosen[i].id, verdict(results[i]), time.Since(began).Round(100*time.Millisecond))
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -69,6 +61,24 @@ func (t trial) run(ctx context.Context, chosen []row) (found []error, err error)
 		}
 	}
 	return found, nil
+}
+
+// each calls f for 0 to n-1, two at a time, and waits.
+func each(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range 2 {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
 }
 
 func verdict(err error) string {
@@ -141,7 +151,7 @@ func (t trial) refute(ctx context.Context, dir string, r row) error {
 
 // goTest runs tests, with an overlay unless it is "".
 func (t trial) goTest(ctx context.Context, p proof, overlay string) (string, error) {
-	args := []string{"test", "-vet=off", "-count=1", "-v", "-timeout=" + t.timeout.String(), "-run=" + p.pattern()}
+	args := []string{"test", "-vet=off", "-ldflags=-s", "-count=1", "-v", "-timeout=" + t.timeout.String(), "-run=" + p.pattern()}
 	if overlay != "" {
 		args = append(args, "-overlay="+overlay)
 	}

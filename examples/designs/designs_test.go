@@ -100,7 +100,7 @@ func TestMemory(t *testing.T) {
 	a := newAgent(t, designs.Remembers(m), &runtime.Options{Jobs: jobs}, hook.AgentConfig{}, ok)
 
 	a.send("Where is the harbour?") // deterministic recall suffices
-	assert.Contains(t, a.last(), "harbour: Nyborg")
+	require.Contains(t, a.last(), "harbour: Nyborg")
 	assert.NotContains(t, a.last(), "yawl")
 	assert.Contains(t, a.last(), "Search the memory")
 	assert.Contains(t, a.last(), "tool memory_search")
@@ -108,11 +108,11 @@ func TestMemory(t *testing.T) {
 	<-extracted
 
 	a.send("What about sails?") // active recall
-	assert.Contains(t, a.last(), "boat: a yawl with red sails")
+	require.Contains(t, a.last(), "boat: a yawl with red sails")
 	<-extracted
 
 	a.send("Remember: my anchor is a grapnel.")
-	assert.Contains(t, a.last(), "tool memory_remember")
+	require.Contains(t, a.last(), "tool memory_remember")
 	<-extracted
 	assert.Equal(t, "a grapnel", m.Facts()[0].Text, "what was said is a fact afterwards")
 

@@ -151,16 +151,19 @@ func (t trial) refute(ctx context.Context, dir string, r row) error {
 
 // goTest runs tests, with an overlay unless it is "".
 func (t trial) goTest(ctx context.Context, p proof, overlay string) (string, error) {
-	args := []string{"test", "-vet=off", "-ldflags=-s", "-count=1", "-v", "-timeout=" + t.timeout.String(), "-run=" + p.pattern()}
-	if overlay != "" {
-		args = append(args, "-overlay="+overlay)
-	}
-	args = append(args, p.pkg)
+	args := []string{"test", "-vet=off", "-ldflags=-s", "-count=1", "-v", "-timeout=" + t.timeout.String(), "-run=" + p.pattern(), p.pkg}
 	if t.drawn(p.pkg) { // pgregory.net/rapid: fail at once, and leave nothing in testdata
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ns")
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = t.root
+	if overlay != "" { // by the environment, so that go commands which the tests run see the change too
+		flags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
+		if err != nil {
+			return "", fmt.Errorf("go env GOFLAGS: %w", err)
+		}
+		cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(string(flags))+" -overlay="+overlay)
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go test then ends the tests as well
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()

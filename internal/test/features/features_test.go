@@ -127,15 +127,15 @@ func TestRowsThatShowNothingAreFound(t *testing.T) {
 	}{
 		{"good", "", "", row{"X1", "", add, sum("a - b")}},
 		{"good by a subtest", "", "", row{"X2", "", proof{".", "TestBoth/add"}, sum("a - b")}},
-		{"nothing notices the change", "unnoticed", "nothing notices its change", row{"X3", "", add, change{mutant, "", "m.go", "return 1", "return 2"}}},
-		{"the change does not compile", "broken", "it does not compile", row{"X4", "", add, sum("a +")}},
-		{"the change panics", "panics", "it panics", row{"X5", "", add, sum("a + b + []int{}[a]")}},
+		{"nothing notices the change", "bad.unnoticed", "nothing notices its change", row{"X3", "", add, change{mutant, "", "m.go", "return 1", "return 2"}}},
+		{"the change does not compile", "bad.broken", "it does not compile", row{"X4", "", add, sum("a +")}},
+		{"the change panics", "bad.panics", "it panics", row{"X5", "", add, sum("a + b + []int{}[a]")}},
 		{"the text is not there", "", "0 times", row{"X6", "", add, change{mutant, "", "m.go", "nowhere", ""}}},
 		{"the text is there twice", "", "2 times", row{"X7", "", add, change{mutant, "", "m.go", "return", "x"}}},
-		{"the proof is red", "red", "did not pass", row{"X8", "", proof{".", "TestRed"}, sum("a - b")}},
-		{"the proof is skipped", "skipped", "did not pass", row{"X9", "", proof{".", "TestSkipped"}, sum("a - b")}},
+		{"the proof is red", "bad.red", "did not pass", row{"X8", "", proof{".", "TestRed"}, sum("a - b")}},
+		{"the proof is skipped", "bad.skipped", "did not pass", row{"X9", "", proof{".", "TestSkipped"}, sum("a - b")}},
 		{"the proof is not there", "", "did not pass", row{"X10", "", proof{".", "TestNowhere"}, sum("a - b")}},
-		{"the subtest is not there", "absent", "did not pass", row{"X11", "", proof{".", "TestBoth/nowhere"}, sum("a - b")}},
+		{"the subtest is not there", "bad.absent", "did not pass", row{"X11", "", proof{".", "TestBoth/nowhere"}, sum("a - b")}},
 	}
 	var chosen []row
 	for _, c := range cases {
@@ -151,7 +151,7 @@ func TestRowsThatShowNothingAreFound(t *testing.T) {
 			continue
 		}
 		if assert.GreaterOrEqual(t, i, 0, "%s was not found", c.name) && assert.ErrorContains(t, found[i], c.want, c.name) && c.figure != "" {
-			t.Logf("FIGURE bad.%s=1 row", c.figure)
+			t.Logf("FIGURE %s=1 row", c.figure)
 		}
 	}
 }

@@ -216,5 +216,7 @@ func TestNine(t *testing.T) {
 
 	_, err = a.rt.Register(t.Context(), hook.AgentConfig{Name: "wrong"}.WithSection("tally", `{"read_onyl":true}`))
 	assert.Error(t, err, "OnBuildAgent")
+	assert.Equal(t, 2, y.Agents(), "OnRegisterAgent")
 	require.NoError(t, a.rt.Unregister(t.Context(), "reader"))
+	assert.Equal(t, 1, y.Agents(), "OnUnregisterAgent")
 }

@@ -150,3 +150,10 @@ func (y *Tally) Turns() int {
 	defer y.mu.Unlock()
 	return y.turns
 }
+
+// Agents returns how many agents are registered.
+func (y *Tally) Agents() int {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return len(y.counts)
+}

@@ -63,9 +63,11 @@ bench-test:
 	@$(TESTRUN) -C bench $(FLAGS) ./...
 	@$(TESTRUN) -short -run '^$$' -bench . -benchtime 1x $$(git grep -l '^func Benchmark' -- '*_test.go' ':!bench' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-# soak-short runs every gate of soak, and all that is known to be wrong, in the short form; it writes nothing.
+# soak-short runs every gate of soak, and all that is known to be wrong, in the short form, and then the rows of docs/features.md that
+# have changed since the commit before, with one in ten of the others; it writes nothing.
 soak-short:
 	go run ./internal/test/soak -short $(FLAGS)
+	go run ./internal/test/features
 
 # soak runs the long form of the tests about lost power, kills and faults, some
 # twelve minutes, and writes docs/reliability.md; FLAGS are those of internal/test/soak: FLAGS="-only kills".

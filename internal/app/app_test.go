@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 // project makes a project of the files and returns its paths, with a state
 // directory of its own.
-func project(t *testing.T, files map[string]string) app.Paths {
+func project(t testing.TB, files map[string]string) app.Paths {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {

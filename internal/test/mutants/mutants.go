@@ -1,5 +1,5 @@
-// Package mutants checks tests of generated code: it builds copies of that code, each with a
-// mistake, into the test binary of a package, and reports which of them fail.
+// Package mutants checks tests: it builds copies of generated code, each with a mistake, into the
+// test binary of a package, and reports which of them fail. [Overlay] is for any other code.
 package mutants
 
 import (
@@ -37,17 +37,10 @@ func Killed(t testing.TB, n int, code, trial string, flags ...string) []bool {
 	dir := t.TempDir()
 	here, err := os.Getwd()
 	must(t, err)
-	replace := map[string]string{}
-	for name, text := range map[string]string{"mutants.go": code, "mutants_test.go": trial} {
-		replace[filepath.Join(here, name)] = filepath.Join(dir, name)
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	overlay, err := Overlay(dir, map[string]string{filepath.Join(here, "mutants.go"): code, filepath.Join(here, "mutants_test.go"): trial})
 	must(t, err)
-	file := filepath.Join(dir, "overlay.json")
-	must(t, os.WriteFile(file, overlay, 0o644))
 
-	args := append([]string{"test", "-vet=off", "-overlay", file, "-run", "^TestMutant$", "-v", "-rapid.nofailfile", "-rapid.shrinktime=1ns"}, flags...)
+	args := append([]string{"test", "-vet=off", "-overlay", overlay, "-run", "^TestMutant$", "-v", "-rapid.nofailfile", "-rapid.shrinktime=1ns"}, flags...)
 	out, _ := exec.CommandContext(t.Context(), "go", append(args, ".")...).CombinedOutput() // it must fail, because mutants do
 	results := regexp.MustCompile(`(?m)^ +--- (PASS|FAIL): TestMutant/(\d+) `).FindAllSubmatch(out, -1)
 	if len(results) != n {
@@ -61,6 +54,29 @@ func Killed(t testing.TB, n int, code, trial string, flags ...string) []bool {
 		killed[i] = string(r[1]) == "FAIL"
 	}
 	return killed
+}
+
+// Overlay writes texts and an overlay into dir, which it makes, and returns the overlay's path. With
+// -overlay the go command compiles each text instead of the file at its path; a file need not
+// exist.
+func Overlay(dir string, texts map[string]string) (path string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for file, text := range texts {
+		instead := filepath.Join(dir, strconv.Itoa(len(replace))+".go")
+		replace[file] = instead
+		if err := os.WriteFile(instead, []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "overlay.json")
+	return path, os.WriteFile(path, overlay, 0o644)
 }
 
 func must(t testing.TB, err error) {

@@ -194,4 +194,19 @@ var gates = []gate{
 		long:  []string{"-faults.agents", "10000"},
 		noBad: "the hooks' own counts are compared",
 	},
+	{
+		name: "features",
+		shows: "Every feature that docs/features.md claims is shown by its tests, and these fail by an assertion when one place of the code is changed: a part is " +
+			"left out, an option is off, or the code has a mistake. The short form tries a few rows; `make soak-short` tries those that changed, and one in ten, behind the gates.",
+		pkg: "./internal/test/features", tests: "TestRows|TestRowsThatShowNothingAreFound",
+		long: []string{"-features.all", "-test.timeout=60m"},
+		bad: map[string]string{
+			"unnoticed": "a change that no test notices",
+			"broken":    "a change that does not compile",
+			"panics":    "a change with which the test panics",
+			"red":       "a proof that fails without a change",
+			"skipped":   "a proof that is skipped",
+			"absent":    "a proof that is not there",
+		},
+	},
 }

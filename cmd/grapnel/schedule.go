@@ -274,7 +274,7 @@ func (c *command) runNow(ctx context.Context, s *schedule.Schedule, f runFlags, 
 	var outcome error
 	err := s.RunNow(ctx, name, func(ctx context.Context, t schedule.Task) (hook.StopReason, error) {
 		f.agent, f.sender = t.Agent, t.Sender
-		outcome = c.turn(ctx, f, false, t.Prompt)
+		outcome = c.turns(ctx, f, false, []string{t.Prompt})
 		if id := c.conversationOf(ctx, paths, t); id != "" {
 			t.Begun(id, "")
 		}

@@ -136,28 +136,34 @@ func TestADaemonRunsWhatIsScheduled(t *testing.T) {
 	c := client.New(at, nil)
 	conv, err := c.Conversation(t.Context(), "helper", "ann")
 	require.NoError(t, err)
-	last := func() *schedule.Run {
-		one, err := schedules.Find(t.Context(), "after")
+	done := func() (done []schedule.Run) {
+		runs, err := schedules.Runs(t.Context(), "after")
 		require.NoError(t, err)
-		return one.Last
+		for _, r := range runs {
+			if r.Status == schedule.Completed {
+				done = append(done, r)
+			}
+		}
+		return done
 	}
+	turns := 0
 	require.Eventually(t, func() bool { // the daemon looks for new schedules once a second
 		turn, err := c.Send(t.Context(), conv.ID, "Hello.")
 		require.NoError(t, err)
+		turns++
 		for _, err := range c.Follow(t.Context(), turn) {
 			require.NoError(t, err)
 		}
-		return last() != nil
+		return len(done()) > 0
 	}, time.Minute, 100*time.Millisecond)
-	require.Eventually(t, func() bool { return last().Status != schedule.Running }, time.Minute, 10*time.Millisecond)
-	assert.Equal(t, schedule.Completed, last().Status, last().Note)
-	messages, err := c.Messages(t.Context(), last().Conversation)
+	run := done()[0]
+	messages, err := c.Messages(t.Context(), run.Conversation)
 	require.NoError(t, err)
 	assert.Contains(t, messages[0].Text(), "[This run was begun by an event: event=\"turn_end\" agent=\"helper\"")
 	assert.Contains(t, messages[0].Text(), "Go on.")
 	runs, err := schedules.Runs(t.Context(), "after")
 	require.NoError(t, err)
-	assert.LessOrEqual(t, len(runs), 3, "its own turns begin no run")
+	assert.LessOrEqual(t, len(runs), turns, "its own turns begin no run")
 	stop()
 	require.NoError(t, <-ended)
 }

@@ -46,6 +46,7 @@ const (
 	AgentRegistered   hook.EventKind = "agent_registered"   //
 	AgentUnregistered hook.EventKind = "agent_unregistered" //
 	SkillLoaded       hook.EventKind = "skill_loaded"       // Text: the name
+	PlanUpdated       hook.EventKind = "plan_updated"       // Text: the plan or task list as Markdown
 	ServerConnected   hook.EventKind = "server_connected"   // Text: the name of the MCP server
 	ServerLost        hook.EventKind = "server_lost"        // Text: the name and the cause
 	CompactionAuto    hook.EventKind = "compaction_auto"    // Text: why older messages are summed up now

@@ -32,6 +32,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 )
 
 // Options of Open.
@@ -259,12 +260,18 @@ func (a *App) Schema() []message.Tool { return a.assembly.hook.Schema() }
 // Command is a line that people type and a subsystem answers.
 type Command = compact.Command
 
-// Commands returns the commands of the agent; none if Compact is off for it.
+// Commands returns the commands of the agent: those of the subsystems that are on for it.
 func (a *App) Commands(agent *runtime.Agent) []Command {
-	if agent.Plan().OffBy("Compact") != "" {
-		return nil
+	var out []Command
+	if agent.Plan().OffBy("Compact") == "" {
+		out = compact.Commands()
 	}
-	return compact.Commands()
+	if agent.Plan().OffBy("Tasks") == "" && tasks.Has(agent.Config()) {
+		for _, c := range tasks.Commands() {
+			out = append(out, Command(c))
+		}
+	}
+	return out
 }
 
 // Skills returns the readable skills of the agent; none if Skills is off for it.

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 )
 
 // assembly is the result of assemble.
@@ -50,6 +51,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
 		{"Instructions", func() error { d.Instructions = newInstructions(o); return nil }},
+		{"Tasks", func() error { d.Tasks = tasks.New(); return nil }},
 		{"Memory", func() (err error) {
 			if err := trustMemories(ctx, o, agents); err != nil {
 				return err

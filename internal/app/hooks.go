@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 )
 
 //go:generate go tool hookgen plan -o ../../docs/daemon-plan.md .
@@ -47,6 +48,9 @@ type Hooks struct {
 	// Memory opens before and closes after the subsystems whose events it may have to
 	// record: a server that stops, a command that still runs.
 	Memory *memory.Memory `hook:"optional"`
+	// Tasks has the plan and the tasks of a conversation. Its text stands beside what the agent
+	// remembers.
+	Tasks *tasks.Tasks `hook:"optional"`
 	// MCP has tools that are known only at run time. They are routed after all static
 	// tools, whatever its place.
 	MCP *mcp.MCP

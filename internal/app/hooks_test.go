@@ -28,6 +28,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 )
 
 // The stored data of every installation has these keys.
@@ -35,7 +36,7 @@ func TestKeysOfStoredStates(t *testing.T) {
 	t.Parallel()
 	keys, err := states.Of(whole(t).Compose())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
+	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "cost.conversation", "tasks.list"}, slices.Sorted(maps.Keys(keys)))
 }
 
 // whole is the composite with all its members.
@@ -51,6 +52,7 @@ func whole(t *testing.T) *app.Hooks {
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
+		Tasks:        tasks.New(),
 		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
 	}
 	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })

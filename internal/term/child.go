@@ -85,6 +85,8 @@ func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 		}
 	case event.SkillLoaded:
 		say(screen.Dim, "·", "skill loaded: "+ev.Text)
+	case event.PlanUpdated:
+		say(screen.Dim, "☰", PlanLine(ev.Text))
 	case event.CompactionAuto:
 		say(screen.Dim, "·", "summing up older turns: "+ev.Text)
 	case event.ServerConnected:

@@ -88,6 +88,7 @@ func turn() []hook.Event {
 		done("a", "bash", message.TextResult("ok"), message.OutcomeExecuted, 1200*time.Millisecond),
 		eventOf(event.HookFailed, "Memory failed at OnEvent", hook.EventDetail{}),
 		eventOf(event.SkillLoaded, "review", hook.EventDetail{}),
+		eventOf(event.PlanUpdated, "# A boat\n\n- [x] saw\n- [~] plane\x1b[2J\n- [ ] oil", hook.EventDetail{}),
 		eventOf(event.ServerConnected, "gh", hook.EventDetail{}),
 		eventOf(event.ServerLost, "gh: exit status 1", hook.EventDetail{}),
 		eventOf(event.Diagnostic, "cut", hook.EventDetail{}),
@@ -118,6 +119,7 @@ I look it up\x1b[2J.
   ✓ 1 bash  1.2 s  ok
   ! Memory failed at OnEvent
   · skill loaded: review
+  ☰ 1 of 3 done · now: plane\x1b[2J
   · MCP server connected: gh
   ! MCP server lost: gh: exit status 1
   · cut

@@ -27,6 +27,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
+	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
@@ -161,7 +162,12 @@ func modelsOf(cfg *hook.AgentConfig) iter.Seq2[string, string] {
 			}
 		}
 		if s, _, err := hook.SectionOf[compact.Section](cfg, "compact"); err == nil && s.Model != "" {
-			yield("compact", s.Model)
+			if !yield("compact", s.Model) {
+				return
+			}
+		}
+		if s, _, err := hook.SectionOf[critique.Section](cfg, "critique"); err == nil && s.Model != "" {
+			yield("critique", s.Model)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
+	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
@@ -51,6 +52,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
 		{"Instructions", func() error { d.Instructions = newInstructions(o); return nil }},
+		{"Critique", func() error { d.Critique = critique.New(); return nil }},
 		{"Tasks", func() error { d.Tasks = tasks.New(); return nil }},
 		{"Memory", func() (err error) {
 			if err := trustMemories(ctx, o, agents); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
+	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
@@ -58,6 +59,8 @@ type Hooks struct {
 	OS *ostools.OS
 	// Cost gets the end of a step first, so that the others can read the cost.
 	Cost *cost.Cost
+	// Critique lets a second model judge a final answer, after Structured has looked at its form.
+	Critique *critique.Critique `hook:"optional"`
 	// Compact makes room in requests, and Fallback chooses the model of each: both before
 	// Structured, which asks whether that model has a format of its own.
 	Compact  *compact.Compact

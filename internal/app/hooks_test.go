@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
+	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
@@ -52,7 +53,7 @@ func whole(t *testing.T) *app.Hooks {
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
-		Tasks:        tasks.New(),
+		Tasks: tasks.New(), Critique: critique.New(),
 		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
 	}
 	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })

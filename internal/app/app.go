@@ -68,6 +68,8 @@ type Options struct {
 	commands *supervisor.Supervisor
 	// hasFormat reports whether a model has a response format of its own. Open sets it.
 	hasFormat func(model string) bool
+	// store has the conversations that agents search. Open sets it.
+	store *sqlite.Store
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -201,6 +203,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, &sqlite.Options{Note: o.Note}); err != nil {
 		return nil, errors.Join(err, a.presence.end())
 	}
+	o.store = a.Store
 	o.Extra = append(a.hooks(o), o.Extra...)
 	var ledger *spending.Ledger
 	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {

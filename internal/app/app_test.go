@@ -99,7 +99,7 @@ func TestOpenAndRegister(t *testing.T) {
 
 	a, err = opened.Register(t.Context(), app.DefaultAgent, hook.AgentConfig{})
 	require.NoError(t, err)
-	needSection := []string{"Tasks"}
+	needSection := []string{"Tasks", "Sessions"}
 	for _, tool := range opened.Tools(a) {
 		assert.Equal(t, slices.Contains(needSection, tool.Owner), tool.OutOfScope != "", "%s: %s", tool.Name, tool.OutOfScope)
 	}

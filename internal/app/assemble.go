@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
@@ -53,6 +54,10 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
 		{"Instructions", func() error { d.Instructions = newInstructions(o); return nil }},
 		{"Critique", func() error { d.Critique = critique.New(); return nil }},
+		{"Sessions", func() error {
+			d.Sessions = sessions.New(&sessions.Options{Search: searchSessions(o.store, o.Paths.Project())})
+			return nil
+		}},
 		{"Tasks", func() error { d.Tasks = tasks.New(); return nil }},
 		{"Memory", func() (err error) {
 			if err := trustMemories(ctx, o, agents); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
+	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
@@ -52,6 +53,8 @@ type Hooks struct {
 	// Tasks has the plan and the tasks of a conversation. Its text stands beside what the agent
 	// remembers.
 	Tasks *tasks.Tasks `hook:"optional"`
+	// Sessions searches past conversations, beside Memory, which has what was kept of them.
+	Sessions *sessions.Sessions `hook:"optional"`
 	// MCP has tools that are known only at run time. They are routed after all static
 	// tools, whatever its place.
 	MCP *mcp.MCP

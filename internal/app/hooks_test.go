@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"testing"
@@ -27,6 +28,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
+	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
@@ -54,6 +56,7 @@ func whole(t *testing.T) *app.Hooks {
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 		Tasks: tasks.New(), Critique: critique.New(),
+		Sessions:     sessions.New(&sessions.Options{Search: func(context.Context, sessions.Query) ([]sessions.Match, error) { return nil, nil }}),
 		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
 	}
 	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
 )
@@ -41,19 +42,21 @@ import (
 //	1.9     Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch BeforeTurn~ TurnContext:timeout=5s AfterTool~
 //	                       tools: todo_write plan_write
-//	1.10    MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	1.10    Sessions?      Schema OnBuildAgent ScopedTools Dispatch
+//	                       tools: search_sessions
+//	1.11    MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch OnOpen OnClose
 //	                       tools: known at run time
-//	1.11    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	1.12    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	                       tools: bash edit glob grep read write
-//	1.12    Cost           AfterStep~:failopen
-//	1.13    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
-//	1.14    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
+//	1.13    Cost           AfterStep~:failopen
+//	1.14    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
+//	1.15    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
 //	                       WrapModel OnModelError~ AfterModel~ BeforeCompaction~
-//	1.15    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
-//	1.16    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
+//	1.16    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
+//	1.17    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                       WrapModel AfterModel~
-//	1.17    Extra[]        all points
+//	1.18    Extra[]        all points
 //	                       tools: known at run time
 //	2     Around           WrapTool
 //	3     Free             Schema Dispatch
@@ -62,7 +65,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
-const WholeRev = 0x0b2b2203
+const WholeRev = 0xf6f9e511
 
 // What Whole was generated from: its fields with their tags, and below the points that its members have. If one of
 // these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -75,7 +78,7 @@ var (
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_ = [1]struct{}{}[app.HooksRev-0x5b146779]
+	_ = [1]struct{}{}[app.HooksRev-0x4f947d27]
 	_ = [1]struct{}{}[FreeRev-0xb28f73d2]
 )
 
@@ -119,7 +122,7 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that w is now: what a runtime runs.
 func (w *Whole) Compose() *composite.Composite {
 	return composite.Compose(w, composite.Table{Type: "composites.Whole", Owner: wholeOwner, Rows: []composite.Row{
-		{Field: "Daemon", Type: "*app.Hooks", Hook: w.Daemon, Dynamic: true, Tools: []string{skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite}},
+		{Field: "Daemon", Type: "*app.Hooks", Hook: w.Daemon, Dynamic: true, Tools: []string{skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, sessions.ToolSearchSessions, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite}},
 		{Field: "Around", Type: "*composites.Around", Hook: w.Around, Points: point.Set(point.WrapTool)},
 		{Field: "Free", Type: "*composites.Free", Hook: w.Free, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolFree}},
 	}})
@@ -128,7 +131,7 @@ func (w *Whole) Compose() *composite.Composite {
 // wholeOwner returns the row of the member that owns a static tool; -1 for none.
 func wholeOwner(tool string) int {
 	switch tool {
-	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
+	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, sessions.ToolSearchSessions, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
 		return 0 // Daemon
 	case ToolFree:
 		return 2 // Free

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestSpecASearchFindsWordsAndShowsNoSecrets(t *testing.T) {
 			t.Parallel()
 			m := plays(
 				calls(want{"c1", "echo", `{"s":"canary-argument"}`}), says("The harbour is in the north."),
-				says("Boats lie in the harbour."), says("Nothing here."), says("They looked for a harbour with canary-summary."),
+				says("Boats lie in the harbour."), says("Nothing here."), says("They looked for a harbour."),
 			)
 			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: open(t)}, box(named("echo")))
 			w.send("Where is the harbour?")
@@ -39,9 +40,12 @@ func TestSpecASearchFindsWordsAndShowsNoSecrets(t *testing.T) {
 
 			found, err := w.rt.Search(t.Context(), store.Query{Text: "harbour", Before: 2, After: 2})
 			require.NoError(t, err)
-			require.Len(t, found, 3)
-			assert.Equal(t, "Where is the harbour?", found[0].Snippet, "what a person said comes first")
-			assert.True(t, found[0].Archived, "what was compacted is found, its summary is not")
+			require.Len(t, found, 4)
+			assert.Equal(t, "Where is the harbour?", found[0].Snippet, "the title comes first")
+			assert.True(t, found[0].Archived, "what was compacted is found")
+			i := slices.IndexFunc(found, func(m store.Match) bool { return m.Summary })
+			require.GreaterOrEqual(t, i, 0, "and so is its summary")
+			assert.Contains(t, found[i].Snippet, "They looked for a harbour.")
 			shown := fmt.Sprintf("%+v", found)
 			assert.Contains(t, shown, "echo", "the names of tools are shown")
 			assert.NotContains(t, shown, "canary")

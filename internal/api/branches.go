@@ -137,7 +137,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	for i, m := range found {
 		out.Matches[i] = wire.Match{
 			Conversation: m.Record.ID, Agent: m.Record.Key.Agent, Sender: m.Record.Key.Sender, Updated: m.Record.Updated.UTC(),
-			Message: m.Message, Archived: m.Archived, Role: m.Role, Snippet: m.Snippet, Project: s.projectName(m.Record.Key.Project),
+			Message: m.Message, Archived: m.Archived, Summary: m.Summary, Role: m.Role, Snippet: m.Snippet, Project: s.projectName(m.Record.Key.Project),
 		}
 		for _, l := range m.Around {
 			out.Matches[i].Around = append(out.Matches[i].Around, wire.Line(l))

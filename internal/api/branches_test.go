@@ -31,6 +31,10 @@ func (w *world) branches(sender string) {
 	w.turn(conv.ID, "a red boat")
 	w.turn(conv.ID, "a blue boat")
 
+	none, err := w.client.Tasks(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Equal(t, wire.Tasks{Todos: []wire.Task{}}, none)
+
 	fork, err := w.client.Fork(ctx, conv.ID, wire.NewFork{Turns: 1, Sender: sender + "-fork"})
 	require.NoError(t, err)
 	assert.Equal(t, 1, fork.Turns)

@@ -69,6 +69,7 @@ func TestAConversationOfAnotherProjectIsListedIfAskedForAndNothingElse(t *testin
 	for name, err := range map[string]error{
 		"show":     try(w.client.ConversationByID(ctx, id)),
 		"messages": try(w.client.Messages(ctx, id)),
+		"tasks":    try(w.client.Tasks(ctx, id)),
 		"send":     try(w.client.Send(ctx, id, "hi")),
 		"steer":    try(w.client.SendWhenBusy(ctx, id, "hi", wire.BusySteer)),
 		"cancel":   try(w.client.Cancel(ctx, id)),

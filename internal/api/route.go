@@ -34,6 +34,7 @@ func (s *Server) routes() map[Route]handler {
 		{"GET", "/v1/conversations/{id}"}:           s.showConversation,
 		{"GET", "/v1/conversations/{id}/messages"}:  s.messages,
 		{"POST", "/v1/conversations/{id}/messages"}: s.send,
+		{"GET", "/v1/conversations/{id}/tasks"}:     s.tasks,
 		{"GET", "/v1/conversations/{id}/events"}:    s.conversationEvents,
 		{"POST", "/v1/conversations/{id}/cancel"}:   s.cancel,
 		{"GET", "/v1/events"}:                       s.allEvents,

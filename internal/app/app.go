@@ -27,12 +27,14 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
+	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
@@ -72,6 +74,8 @@ type Options struct {
 	commands *supervisor.Supervisor
 	// models finds models. Open sets it.
 	models *models.Models
+	// store has the conversations that agents search. Open sets it.
+	store *sqlite.Store
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -168,7 +172,12 @@ func modelsOf(cfg *hook.AgentConfig) iter.Seq2[string, string] {
 			}
 		}
 		if s, _, err := hook.SectionOf[compact.Section](cfg, "compact"); err == nil && s.Model != "" {
-			yield("compact", s.Model)
+			if !yield("compact", s.Model) {
+				return
+			}
+		}
+		if s, _, err := hook.SectionOf[critique.Section](cfg, "critique"); err == nil && s.Model != "" {
+			yield("critique", s.Model)
 		}
 	}
 }
@@ -202,6 +211,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, &sqlite.Options{Note: o.Note}); err != nil {
 		return nil, errors.Join(err, a.presence.end())
 	}
+	o.store = a.Store
 	o.Extra = append(a.hooks(o), o.Extra...)
 	var ledger *spending.Ledger
 	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
@@ -267,12 +277,18 @@ func (a *App) Schema() []message.Tool { return a.assembly.hook.Schema() }
 // Command is a line that people type and a subsystem answers.
 type Command = compact.Command
 
-// Commands returns the commands of the agent; none if Compact is off for it.
+// Commands returns the commands of the agent: those of the subsystems that are on for it.
 func (a *App) Commands(agent *runtime.Agent) []Command {
-	if agent.Plan().OffBy("Compact") != "" {
-		return nil
+	var out []Command
+	if agent.Plan().OffBy("Compact") == "" {
+		out = compact.Commands()
 	}
-	return compact.Commands()
+	if agent.Plan().OffBy("Tasks") == "" && tasks.Has(agent.Config()) {
+		for _, c := range tasks.Commands() {
+			out = append(out, Command(c))
+		}
+	}
+	return out
 }
 
 // Skills returns the readable skills of the agent; none if Skills is off for it.

@@ -9,12 +9,15 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
+	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
@@ -50,6 +53,12 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(ctx, o, d.Delegate); return err }},
 		{"Instructions", func() error { d.Instructions = newInstructions(o); return nil }},
+		{"Critique", func() error { d.Critique = critique.New(); return nil }},
+		{"Sessions", func() error {
+			d.Sessions = sessions.New(&sessions.Options{Search: searchSessions(o.store, o.Paths.Project())})
+			return nil
+		}},
+		{"Tasks", func() error { d.Tasks = tasks.New(); return nil }},
 		{"Memory", func() (err error) {
 			if err := trustMemories(ctx, o, agents); err != nil {
 				return err

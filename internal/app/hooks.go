@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
+	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
@@ -18,8 +19,10 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
+	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
@@ -49,6 +52,11 @@ type Hooks struct {
 	// Memory opens before and closes after the subsystems whose events it may have to
 	// record: a server that stops, a command that still runs.
 	Memory *memory.Memory `hook:"optional"`
+	// Tasks has the plan and the tasks of a conversation. Its text stands beside what the agent
+	// remembers.
+	Tasks *tasks.Tasks `hook:"optional"`
+	// Sessions searches past conversations, beside Memory, which has what was kept of them.
+	Sessions *sessions.Sessions `hook:"optional"`
 	// MCP has tools that are known only at run time. They are routed after all static
 	// tools, whatever its place.
 	MCP *mcp.MCP
@@ -59,6 +67,8 @@ type Hooks struct {
 	// Toolbox replaces schemas by a search, after Skills has narrowed the tools and before Compact
 	// measures the request.
 	Toolbox *toolbox.Toolbox `hook:"optional,after=Skills,after=MCP"`
+	// Critique lets a second model judge a final answer, after Structured has looked at its form.
+	Critique *critique.Critique `hook:"optional"`
 	// Compact makes room in requests, and Fallback chooses the model of each: both before
 	// Structured, which asks whether that model has a format of its own.
 	Compact  *compact.Compact   `hook:"after=Toolbox"`

@@ -2,6 +2,7 @@ package app
 
 import (
 	"github.com/grapnel-go/grapnel/subsystems/compact"
+	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
@@ -11,8 +12,10 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
+	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
@@ -20,6 +23,7 @@ import (
 func Sections() map[string]any {
 	return map[string]any{
 		"compact":      compact.Section{},
+		"critique":     critique.Section{},
 		"delegate":     delegate.Section{},
 		"fallback":     fallback.Section{},
 		"guard":        guard.Section{},
@@ -29,8 +33,10 @@ func Sections() map[string]any {
 		"ostools":      ostools.Section{},
 		"policy":       policy.Rules{},
 		"schedule":     schedule.Section{},
+		"sessions":     sessions.Section{},
 		"skills":       skills.Section{},
 		"structured":   structured.Section{},
+		"tasks":        tasks.Section{},
 		"toolbox":      toolbox.Section{},
 	}
 }

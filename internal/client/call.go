@@ -89,6 +89,11 @@ func (c *Client) Messages(ctx context.Context, id string) ([]message.Message, er
 	return out.Messages, err
 }
 
+// Tasks returns the plan and the tasks of a conversation; none if its agent keeps none.
+func (c *Client) Tasks(ctx context.Context, id string) (wire.Tasks, error) {
+	return call[wire.Tasks](ctx, c, http.MethodGet, conversation(id, "/tasks"), nil)
+}
+
 // Send starts a turn and returns when it has begun. The turn does not depend on
 // ctx any more: Cancel ends it.
 func (c *Client) Send(ctx context.Context, id, text string) (wire.Turn, error) {

@@ -19,6 +19,10 @@ type Index struct {
 	Create string
 	// From are the tables of its words.
 	From []string
+	// Column is a column that only the newest form of the table has. Open makes a table without
+	// it anew, without a new version of the file: an index has nothing that is not elsewhere.
+	// "" is none.
+	Column string
 }
 
 // shadows are the suffixes of the tables in which FTS5 keeps an index without content.
@@ -200,6 +204,33 @@ func (d *DB) rebuild(ctx context.Context, why error) error {
 		rest = d.sound(ctx, "quick_check")
 	}
 	d.schema.note(fmt.Sprintf("%s %s: the search index was damaged (%v) and has been made anew; %s", d.schema.Name, d.path, why, d.outcome(rest, err)))
+	return nil
+}
+
+// errOutdated: an earlier program has made the index.
+var errOutdated = errors.New("an earlier program has made the search index")
+
+// current returns errOutdated if the index lacks the newest column.
+func (d *DB) current(ctx context.Context) error {
+	index := d.schema.Index
+	if index.Column == "" {
+		return nil
+	}
+	var n int
+	err := d.read.QueryRowContext(ctx, "SELECT count(*) FROM pragma_table_info(?) WHERE name = ?", index.Name, index.Column).Scan(&n)
+	if err == nil && n == 0 {
+		err = errOutdated
+	}
+	return err
+}
+
+// renew replaces an index that an earlier program has made.
+func (d *DB) renew(ctx context.Context) error {
+	if _, err := d.recreate(ctx); err != nil {
+		return fmt.Errorf("%w, and it could not be made anew: %w", errOutdated, err)
+	}
+	d.repair.made++
+	d.schema.note(fmt.Sprintf("%s %s: %v; the next search makes a new one", d.schema.Name, d.path, errOutdated))
 	return nil
 }
 

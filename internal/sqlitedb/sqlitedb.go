@@ -159,11 +159,17 @@ func (d *DB) ready(ctx context.Context) error {
 	if d.schema.Index.Name == "" {
 		return nil
 	}
+	d.repair.mu.Lock()
+	defer d.repair.mu.Unlock()
 	err := d.usable(ctx)
 	if suspect(err) {
-		d.repair.mu.Lock()
-		defer d.repair.mu.Unlock()
-		err = d.rebuild(ctx, err)
+		return d.rebuild(ctx, err)
+	}
+	if err == nil {
+		err = d.current(ctx)
+	}
+	if errors.Is(err, errOutdated) {
+		err = d.renew(ctx)
 	}
 	return err
 }

@@ -84,12 +84,16 @@ func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 		if run, ok := ev.Run(); ok && run.Visibility.Reaches(p.hooks) {
 			p.note(screen.Dim, screen.Format("%s∙ %s%s", indent, who, RunLine(run, width)))
 		}
-	case event.PlanUpdated:
-		for _, item := range strings.Split(ev.Text, "\n") {
-			say(screen.Dim, "·", item)
-		}
 	case event.SkillLoaded:
 		say(screen.Dim, "·", "skill loaded: "+ev.Text)
+	case event.PlanUpdated:
+		if !strings.HasPrefix(ev.Text, "1. ") {
+			say(screen.Dim, "☰", PlanLine(ev.Text))
+			break
+		}
+		for item := range strings.SplitSeq(ev.Text, "\n") { // the numbered plan of a loop is short
+			say(screen.Dim, "·", item)
+		}
 	case event.CompactionAuto:
 		say(screen.Dim, "·", "summing up older turns: "+ev.Text)
 	case event.ServerConnected:

@@ -89,6 +89,7 @@ func turn() []hook.Event {
 		eventOf(event.HookFailed, "Memory failed at OnEvent", hook.EventDetail{}),
 		eventOf(event.PlanUpdated, "1. [x] look\n2. [ ] tell\x1b[2J", hook.EventDetail{}),
 		eventOf(event.SkillLoaded, "review", hook.EventDetail{}),
+		eventOf(event.PlanUpdated, "# A boat\n\n- [x] saw\n- [~] plane\x1b[2J\n- [ ] oil", hook.EventDetail{}),
 		eventOf(event.ServerConnected, "gh", hook.EventDetail{}),
 		eventOf(event.ServerLost, "gh: exit status 1", hook.EventDetail{}),
 		eventOf(event.Diagnostic, "cut", hook.EventDetail{}),
@@ -121,6 +122,7 @@ I look it up\x1b[2J.
   · 1. [x] look
   · 2. [ ] tell\x1b[2J
   · skill loaded: review
+  ☰ 1 of 3 done · now: plane\x1b[2J
   · MCP server connected: gh
   ! MCP server lost: gh: exit status 1
   · cut

@@ -461,10 +461,12 @@ func (d Dump) Check() error {
 // Searcher is implemented by stores that find words in conversations.
 type Searcher interface {
 	// Search returns the messages that match best (BM25), the best first; of equal ones
-	// first the later, in the newer conversation. It searches the text of people, with
-	// weight 1.5, the names of called tools, with 1.3, and the text of models, with 1. It
-	// never searches or shows arguments, results, reasoning, metadata, media and
-	// labelled messages. It finds compacted messages, but no children and no branches.
+	// first the later, in the newer conversation. It searches the present summary of a
+	// conversation with weight 3, its title, which is the beginning of a person's first
+	// message, with 2, the text of people with 1.5, the names of called tools with 1.3, and
+	// the text of models with 1. It never searches or shows arguments, results, reasoning,
+	// metadata, media and other labelled messages. It finds compacted messages, but no
+	// children, no branches and no earlier summaries.
 	Search(ctx context.Context, q Query) ([]Match, error)
 }
 
@@ -480,6 +482,8 @@ type Query struct {
 	// Agent and Sender limit the search to their conversations; "" is all.
 	Agent  string
 	Sender string
+	// Except is the id of a conversation that is not searched; "" is none.
+	Except string
 	// Limit is how many matches to return at most, 1 to 20; 0 is 5, more is 20.
 	Limit int
 	// Before and After are how many messages around the match are shown, 0 to 8
@@ -505,7 +509,9 @@ type Match struct {
 	// returns, or in what Archive returns if it is archived.
 	Message  int
 	Archived bool
-	Role     message.Role
+	// Summary: it is the summary of the compacted messages.
+	Summary bool
+	Role    message.Role
 	// Snippet is the text around the words, at most 1,024 bytes.
 	Snippet string
 	// Around has the messages before and after, and the match itself, each as a line of

@@ -55,9 +55,11 @@ type Match struct {
 	Updated      time.Time `json:"updated"`
 	// Message is the index of the message in the conversation, from 0; with Archived, in
 	// its archive.
-	Message  int          `json:"message"`
-	Archived bool         `json:"archived,omitzero"`
-	Role     message.Role `json:"role"`
+	Message  int  `json:"message"`
+	Archived bool `json:"archived,omitzero"`
+	// Summary: the match is the summary of the messages in the archive.
+	Summary bool         `json:"summary,omitzero"`
+	Role    message.Role `json:"role"`
 	// Snippet is the text around the words found.
 	Snippet string `json:"snippet"`
 	// Around are the messages before and after the match, with the match itself.

@@ -136,6 +136,22 @@ type Conversation struct {
 	LastEventID string `json:"last_event_id"`
 }
 
+// Tasks are the plan and the tasks that an agent keeps for a conversation.
+type Tasks struct {
+	// Plan is Markdown; "" is none.
+	Plan  string `json:"plan,omitzero"`
+	Todos []Task `json:"todos"`
+}
+
+// Task is one task of a list.
+type Task struct {
+	Content string `json:"content"`
+	// Status is pending, in_progress or completed.
+	Status string `json:"status"`
+	// ActiveForm is the text for the task in progress; "" is Content.
+	ActiveForm string `json:"active_form,omitzero"`
+}
+
 // ProjectBefore is the project of conversations that are older than projects.
 const ProjectBefore = "before"
 

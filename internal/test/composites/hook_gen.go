@@ -17,7 +17,9 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
 )
 
@@ -39,22 +41,28 @@ import (
 //	                       tools: delegate
 //	1.8     Memory?        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch BeforeTool~ OnClose
 //	                       tools: remember recall forget
-//	1.9     MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	1.9     Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	                       ScopedTools Dispatch BeforeTurn~ TurnContext:timeout=5s AfterTool~
+//	                       tools: todo_write plan_write
+//	1.10    Sessions?      Schema OnBuildAgent ScopedTools Dispatch
+//	                       tools: search_sessions
+//	1.11    MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch OnOpen OnClose
 //	                       tools: known at run time
-//	1.10    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	1.12    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	                       tools: bash edit glob grep read write
-//	1.11    Cost           AfterStep~:failopen
-//	1.12    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
+//	1.13    Cost           AfterStep~:failopen
+//	1.14    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
 //	                       RewriteRequest~ BeforeTool~
 //	                       tools: tool_search
-//	1.13    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
+//	1.15    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
+//	1.16    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
 //	                       WrapModel OnModelError~ AfterModel~ BeforeCompaction~
-//	1.14    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
-//	1.15    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
+//	1.17    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
+//	1.18    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                       WrapModel AfterModel~
-//	1.16    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
-//	1.17    Extra[]        all points
+//	1.19    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
+//	1.20    Extra[]        all points
 //	                       tools: known at run time
 //	2     Around           WrapTool
 //	3     Free             Schema Dispatch
@@ -63,7 +71,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
-const WholeRev = 0x608adb63
+const WholeRev = 0x487c7e96
 
 // What Whole was generated from: its fields with their tags, and below the points that its members have. If one of
 // these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -76,7 +84,7 @@ var (
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_ = [1]struct{}{}[app.HooksRev-0x12bcc599]
+	_ = [1]struct{}{}[app.HooksRev-0x638c8eea]
 	_ = [1]struct{}{}[FreeRev-0xb28f73d2]
 )
 
@@ -120,7 +128,7 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that w is now: what a runtime runs.
 func (w *Whole) Compose() *composite.Composite {
 	return composite.Compose(w, composite.Table{Type: "composites.Whole", Owner: wholeOwner, Rows: []composite.Row{
-		{Field: "Daemon", Type: "*app.Hooks", Hook: w.Daemon, Dynamic: true, Tools: []string{skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite, toolbox.ToolToolSearch}},
+		{Field: "Daemon", Type: "*app.Hooks", Hook: w.Daemon, Dynamic: true, Tools: []string{skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, sessions.ToolSearchSessions, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite, toolbox.ToolToolSearch}},
 		{Field: "Around", Type: "*composites.Around", Hook: w.Around, Points: point.Set(point.WrapTool)},
 		{Field: "Free", Type: "*composites.Free", Hook: w.Free, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolFree}},
 	}})
@@ -129,7 +137,7 @@ func (w *Whole) Compose() *composite.Composite {
 // wholeOwner returns the row of the member that owns a static tool; -1 for none.
 func wholeOwner(tool string) int {
 	switch tool {
-	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite, toolbox.ToolToolSearch:
+	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, sessions.ToolSearchSessions, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite, toolbox.ToolToolSearch:
 		return 0 // Daemon
 	case ToolFree:
 		return 2 // Free

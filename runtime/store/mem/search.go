@@ -17,6 +17,7 @@ type hit struct {
 	// number of the conversation, for the order.
 	number, message int
 	archived        bool
+	summary         bool
 	around          []message.Message
 	// counts is how often each word is in it, weighted.
 	counts []float64
@@ -39,7 +40,8 @@ func (s *Store) Search(_ context.Context, q store.Query) ([]store.Match, error) 
 	hits := s.rankLocked(words)
 	hits = slices.DeleteFunc(hits, func(h hit) bool {
 		k := h.c.record.Key
-		return !q.AllProjects && q.Project != k.Project || q.Agent != "" && q.Agent != k.Agent || q.Sender != "" && q.Sender != k.Sender
+		return !q.AllProjects && q.Project != k.Project || q.Agent != "" && q.Agent != k.Agent || q.Sender != "" && q.Sender != k.Sender ||
+			q.Except != "" && q.Except == h.c.record.ID
 	})
 	slices.SortFunc(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), b.number-a.number, cmp.Compare(place(b), place(a)))
@@ -51,10 +53,13 @@ func (s *Store) Search(_ context.Context, q store.Query) ([]store.Match, error) 
 	return out, nil
 }
 
-// place orders the messages of a conversation, archived ones first.
+// place orders the messages of a conversation, archived ones first, the summary last.
 func place(h hit) int {
-	if h.archived {
+	switch {
+	case h.archived:
 		return h.message - math.MaxInt32
+	case h.summary:
+		return math.MaxInt32
 	}
 	return h.message
 }
@@ -107,20 +112,32 @@ func (c *conversation) each(words []search.Word) func(yield func(hit) bool) {
 	}
 	return func(yield func(hit) bool) {
 		for i, m := range archive {
-			if t := search.Of(m); !t.IsZero() && !c.kept.archive[i].Summary {
+			if t := textsOf(m, i == 0); !t.IsZero() && !c.kept.archive[i].Summary {
 				if !yield(count(hit{c: c, message: i, archived: true, around: archive}, t, words)) {
 					return
 				}
 			}
 		}
 		for i := summary; i < len(live); i++ {
-			if t := search.Of(live[i]); !t.IsZero() {
+			if t := textsOf(live[i], i == 0); !t.IsZero() {
 				if !yield(count(hit{c: c, message: i, around: live}, t, words)) {
 					return
 				}
 			}
 		}
+		if summary > 0 {
+			if t := search.OfSummary(live[0]); !t.IsZero() {
+				yield(count(hit{c: c, summary: true, around: live}, t, words))
+			}
+		}
 	}
+}
+
+func textsOf(m message.Message, first bool) search.Texts {
+	if first {
+		return search.OfFirst(m)
+	}
+	return search.Of(m)
 }
 
 func count(h hit, t search.Texts, words []search.Word) hit {
@@ -128,7 +145,7 @@ func count(h hit, t search.Texts, words []search.Word) hit {
 	for _, part := range []struct {
 		text   string
 		weight float64
-	}{{t.User, search.WeightUser}, {t.Tools, search.WeightTools}, {t.Assistant, search.WeightAssistant}} {
+	}{{t.User, search.WeightUser}, {t.Tools, search.WeightTools}, {t.Assistant, search.WeightAssistant}, {t.Title, search.WeightTitle}, {t.Summary, search.WeightSummary}} {
 		for word := range search.Each(part.text) {
 			h.length++
 			for i, w := range words {
@@ -143,7 +160,10 @@ func count(h hit, t search.Texts, words []search.Word) hit {
 
 func (h hit) match(q store.Query, words []search.Word) store.Match {
 	m := h.around[h.message]
-	out := store.Match{Record: h.c.record, Message: h.message, Archived: h.archived, Role: m.Role, Snippet: search.Snippet(m, words)}
+	out := store.Match{Record: h.c.record, Message: h.message, Archived: h.archived, Summary: h.summary, Role: m.Role, Snippet: search.Snippet(m, words)}
+	if h.summary {
+		out.Snippet = search.SummarySnippet(m, words)
+	}
 	for i := max(0, h.message-q.Before); i <= min(h.message+q.After, len(h.around)-1); i++ {
 		out.Around = append(out.Around, store.Line{Message: i, Role: h.around[i].Role, Text: search.Line(h.around[i])})
 	}

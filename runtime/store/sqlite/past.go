@@ -80,7 +80,8 @@ func (s *Store) Compact(ctx context.Context, id string, at store.At, n int, summ
 	return at.Version + 1, nil
 }
 
-// compact gives the summary the number and the turn of the last archived message.
+// compact gives the summary the number and the turn of the last archived message. The messages
+// from there on count as not indexed, so that the next search indexes the summary.
 func (b body) compact(tx *sqlitedb.Tx, n int64, summary string) error {
 	if n < 1 || n > b.next-b.first {
 		return fmt.Errorf("%w: %s has %d messages, of which %d cannot be compacted", store.ErrNoTurn, b.id, b.next-b.first, n)
@@ -92,7 +93,7 @@ func (b body) compact(tx *sqlitedb.Tx, n int64, summary string) error {
 			b.num, base+b.first, b.archived, base+last),
 		do(`DELETE FROM message WHERE num >= ? AND num < ?`, base+b.first, base+last),
 		do(`UPDATE message SET body = ? WHERE num = ?`, summary, base+last),
-		do(`UPDATE conversation SET first = ?, archived = archived + ? WHERE num = ?`, last, n, b.num))
+		do(`UPDATE conversation SET first = ?1, archived = archived + ?2, indexed = min(indexed, ?1) WHERE num = ?3`, last, n, b.num))
 }
 
 // end returns the seq behind the first turns.
@@ -144,7 +145,8 @@ func (b body) rewind(tx *sqlitedb.Tx, turns int) error {
 	); err != nil || b.indexed <= end {
 		return err
 	}
-	return all(tx, do(`DELETE FROM word WHERE rowid >= ? AND rowid < ?`, from, behind), do(flushWords))
+	// The summary stays: no rewind removes it.
+	return all(tx, do(`DELETE FROM word WHERE rowid >= ? AND rowid < ?`, from, b.num<<32|summarySeq), do(flushWords))
 }
 
 // Fork implements store.Forker.

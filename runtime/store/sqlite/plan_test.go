@@ -18,7 +18,7 @@ import (
 func scans() map[string]string {
 	return map[string]string{
 		listed:    "SCAN conversation USING INDEX sqlite_autoindex_conversation_2", // it returns all of them
-		findWords: "SCAN word VIRTUAL TABLE INDEX 0:M3",                            // that is how FTS5 calls a search
+		findWords: "SCAN word VIRTUAL TABLE INDEX 0:M5",                            // that is how FTS5 calls a search
 		takeJob:   "SCAN job USING INDEX job_due",                                  // which has those that are open, in this order
 		unindexed: "SCAN conversation USING INDEX unindexed",                       // which has those that are asked for
 	}

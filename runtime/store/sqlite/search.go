@@ -49,11 +49,16 @@ const (
 		ON m.num >= (c.num << 32) + max(?2, c.first + (c.archived > 0)) AND m.num < (c.num + 1) << 32 WHERE c.num = ?1
 		ORDER BY m.num LIMIT ?3`
 	markIndexed = `UPDATE conversation SET indexed = ? WHERE num = ? AND indexed = ? AND branches = ?`
-	insertWords = `INSERT INTO word (rowid, user, tools, assistant) VALUES (?, ?, ?, ?)`
+	// A compaction takes messages back that are indexed already; see body.compact.
+	insertWords = `INSERT OR REPLACE INTO word (rowid, user, tools, assistant, title, summary) VALUES (?, ?, ?, ?, ?, ?)`
+	liveSummary = `SELECT m.body FROM conversation c JOIN message m ON m.num = (c.num << 32) + c.first WHERE c.num = ?1 AND c.archived > 0 AND c.first >= ?2`
 	// Without the flush, the commit writes the words, and a damaged index fails all writers
 	// that share the transaction.
 	flushWords = `INSERT INTO word (word) VALUES ('flush')`
 )
+
+// summarySeq is the place of the summary in the index. Its own seq is that of an archived message.
+const summarySeq = 1<<32 - 1
 
 // batch is new messages of one conversation.
 type batch struct {
@@ -61,8 +66,7 @@ type batch struct {
 	texts                   map[int64]search.Texts
 }
 
-// index indexes until there are no new messages. It does not index summaries, because the
-// archived messages are indexed.
+// index indexes until there are no new messages. Of the summaries it indexes the present one.
 func (s *Store) index(ctx context.Context) error {
 	var last []batch
 	for again := 0; ; {
@@ -121,6 +125,9 @@ func (s *Store) unindexed(ctx context.Context) (out []batch, err error) {
 // fill reads the texts of a batch, up to left messages. A damaged message has no text.
 func (s *Store) fill(ctx context.Context, tx *sql.Tx, b *batch, left *int) error {
 	b.texts = map[int64]search.Texts{}
+	if err := s.fillSummary(ctx, tx, b); err != nil {
+		return err
+	}
 	for _, query := range []string{newArchived, newLive} {
 		rows, err := tx.StmtContext(ctx, s.reads[query]).QueryContext(ctx, b.num, b.from, *left)
 		if err != nil {
@@ -134,7 +141,11 @@ func (s *Store) fill(ctx context.Context, tx *sql.Tx, b *batch, left *int) error
 			}
 			*left--
 			if m, err := codec.Decode(body); err == nil {
-				if t := search.Of(m); !t.IsZero() {
+				t := search.Of(m)
+				if seq == 0 {
+					t = search.OfFirst(m)
+				}
+				if !t.IsZero() {
 					b.texts[seq] = t
 				}
 			}
@@ -148,6 +159,24 @@ func (s *Store) fill(ctx context.Context, tx *sql.Tx, b *batch, left *int) error
 		}
 	}
 	return nil
+}
+
+// fillSummary reads the summary if it is newer than what is indexed.
+func (s *Store) fillSummary(ctx context.Context, tx *sql.Tx, b *batch) error {
+	var body sql.RawBytes
+	rows, err := tx.StmtContext(ctx, s.reads[liveSummary]).QueryContext(ctx, b.num, b.from)
+	if err != nil {
+		return err
+	}
+	return scanAll(rows, func() error {
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+		if m, err := codec.Decode(body); err == nil {
+			b.texts[summarySeq] = search.OfSummary(m)
+		}
+		return nil
+	})
 }
 
 // scanAll calls f for each row and closes them.
@@ -176,7 +205,7 @@ func writeIndex(tx *sqlitedb.Tx, batches []batch) error {
 			continue
 		}
 		for seq, t := range b.texts {
-			if _, err := tx.Exec(insertWords, b.num<<32|seq, t.User, t.Tools, t.Assistant); err != nil {
+			if _, err := tx.Exec(insertWords, b.num<<32|seq, t.User, t.Tools, t.Assistant, t.Title, t.Summary); err != nil {
 				return err
 			}
 		}
@@ -188,8 +217,8 @@ func writeIndex(tx *sqlitedb.Tx, batches []batch) error {
 const (
 	// The weights are those of package search.
 	findWords = `SELECT word.rowid FROM word JOIN conversation c ON c.num = word.rowid >> 32
-		WHERE word MATCH ?1 AND (?2 = '' OR c.agent = ?2) AND (?3 = '' OR c.sender = ?3) AND (?4 OR c.project = ?5)
-		ORDER BY bm25(word, 1.5, 1.3, 1.0), word.rowid DESC LIMIT ?6`
+		WHERE word MATCH ?1 AND (?2 = '' OR c.agent = ?2) AND (?3 = '' OR c.sender = ?3) AND (?4 OR c.project = ?5) AND c.id <> ?6
+		ORDER BY bm25(word, 1.5, 1.3, 1.0, 2.0, 3.0), word.rowid DESC LIMIT ?7`
 	byNumber   = `SELECT ` + columns + `, first, archived FROM conversation WHERE num = ?`
 	archivedAt = `SELECT pos FROM archive WHERE conversation = ? AND seq = ? AND branch = 0 AND summary = 0`
 	around     = `SELECT num - ?1, body FROM message WHERE num BETWEEN ?1 + max(0, ?2) AND ?1 + ?3 AND num < ((?1 >> 32) + 1) << 32 ORDER BY num`
@@ -216,7 +245,7 @@ func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	rows, err := tx.StmtContext(ctx, s.reads[findWords]).QueryContext(ctx, expression(words), q.Agent, q.Sender, q.AllProjects, q.Project, q.Limit)
+	rows, err := tx.StmtContext(ctx, s.reads[findWords]).QueryContext(ctx, expression(words), q.Agent, q.Sender, q.AllProjects, q.Project, q.Except, q.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +275,9 @@ func (s *Store) show(ctx context.Context, tx *sql.Tx, num int64, q store.Query, 
 		return m, err
 	}
 	query, base, pos := around, conversation<<32|first, seq-first
-	if m.Archived = seq < first || seq == first && archived > 0; m.Archived {
+	if m.Summary = seq == summarySeq; m.Summary {
+		pos = 0
+	} else if m.Archived = seq < first || seq == first && archived > 0; m.Archived {
 		query, base = oldAround, conversation<<32
 		if err := tx.StmtContext(ctx, s.reads[archivedAt]).QueryRowContext(ctx, conversation, seq).Scan(&pos); err != nil {
 			return m, err
@@ -269,6 +300,9 @@ func (s *Store) show(ctx context.Context, tx *sql.Tx, num int64, q store.Query, 
 		}
 		if at == m.Message {
 			m.Role, m.Snippet = msg.Role, search.Snippet(msg, words)
+			if m.Summary {
+				m.Snippet = search.SummarySnippet(msg, words)
+			}
 		}
 		m.Around = append(m.Around, store.Line{Message: at, Role: msg.Role, Text: search.Line(msg)})
 		return nil

@@ -122,7 +122,7 @@ func TestManySearchesMakeOneIndex(t *testing.T) {
 	wg.Wait()
 	_, err := b.Search(t.Context(), store.Query{Text: "boat"})
 	require.NoError(t, err)
-	want := fmt.Sprint(conversations * (rounds - 1) * each)
+	want := fmt.Sprint(conversations * ((rounds-1)*each + 1)) // and a summary
 	assert.Equal(t, []string{want}, column(t, path, current(), `SELECT count(*) FROM word_docsize`))
 	for c := range conversations {
 		ms, err := a.Search(t.Context(), store.Query{Text: "i3", Sender: fmt.Sprint(c), Limit: 20})
@@ -133,6 +133,37 @@ func TestManySearchesMakeOneIndex(t *testing.T) {
 		assert.Empty(t, ms, "it was rewound")
 	}
 	assert.Equal(t, []string{"0"}, column(t, path, current(), `SELECT count(*) FROM conversation WHERE indexed < messages`))
+}
+
+// TestAnIndexOfAnEarlierProgramIsMadeAnew: such an index knows no titles and no summaries.
+func TestAnIndexOfAnEarlierProgramIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	s := open(t, path)
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
+	require.NoError(t, err)
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("a boat"), message.UserText("a sail")), TurnEnds: true})
+	require.NoError(t, err)
+	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: v}, 1, message.UserText("about harbours"))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	change(t, path, current(), `DROP TABLE word`)
+	change(t, path, current(), `CREATE VIRTUAL TABLE word USING fts5 (user, tools, assistant, content = '', contentless_delete = 1)`)
+	change(t, path, current(), `UPDATE conversation SET indexed = messages`)
+
+	for _, notes := range [][]string{{"conversation store " + path + ": an earlier program has made the search index; the next search makes a new one"}, nil} {
+		var told []string
+		s, err = sqlite.Open(t.Context(), path, &sqlite.Options{Note: func(text string) { told = append(told, text) }})
+		require.NoError(t, err)
+		assert.Equal(t, notes, told)
+		for _, text := range []string{"boat", "sail", "harbours"} {
+			ms, err := s.Search(t.Context(), store.Query{Text: text})
+			require.NoError(t, err)
+			require.Len(t, ms, 1, text)
+			assert.Equal(t, text == "harbours", ms[0].Summary)
+		}
+		require.NoError(t, s.Close())
+	}
 }
 
 func BenchmarkSearch(b *testing.B) {

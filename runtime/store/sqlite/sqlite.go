@@ -91,7 +91,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	}
 	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
 		Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5, schema6},
-		Index: sqlitedb.Index{Name: "word", Create: makeIndex, From: []string{"conversation", "message", "archive"}}, Note: o.Note,
+		Index: sqlitedb.Index{Name: "word", Create: makeIndex, From: []string{"conversation", "message", "archive"}, Column: "summary"}, Note: o.Note,
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 func reads() []string {
 	return []string{
 		byKey, byID, byNumber, firstMessage, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter, keptStates,
-		unindexed, newArchived, newLive, findWords, archivedAt, around, oldAround,
+		unindexed, newArchived, newLive, liveSummary, findWords, archivedAt, around, oldAround,
 	}
 }
 

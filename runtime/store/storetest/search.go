@@ -18,13 +18,14 @@ func searchRules() []rule {
 		{"a search finds what people and models said, and the names of called tools", searchFinds},
 		{"a search never returns an argument, a result, reasoning, metadata, media or what the framework said", secretsStay},
 		{"a word of a person weighs more than the name of a tool, and that more than a word of a model", searchWeighs},
+		{"a word of a summary weighs twice as much as one of a person, and one of a title is between them", searchTitles},
 		{"a word in few messages weighs more than one in many", searchRare},
 		{"a query is words and nothing else", searchSyntax},
-		{"a search can be narrowed to an agent and a sender, and is bounded", searchNarrows},
+		{"a search can be narrowed to an agent and a sender, can leave out a conversation, and is bounded", searchNarrows},
 		{"a snippet is around the word, is short, and is cut between runes", searchSnippets},
 		{"a match is shown with the messages around it", searchAround},
 		{"what was said since the last search is found in the next", searchSince},
-		{"compacted messages are found, their summary, branches and children are not", searchPast},
+		{"compacted messages are found, with their present summary; earlier summaries, branches and children are not", searchPast},
 		{"a fork is found beside what it was made from", searchForks},
 	}
 }
@@ -37,7 +38,7 @@ func find(t *testing.T, s store.Store, q store.Query) []store.Match {
 }
 
 // places returns the places of matches: sender/position, or sender/~position in the
-// archive.
+// archive, or sender/s0 for a summary.
 func places(t *testing.T, s store.Store, text string) []string {
 	t.Helper()
 	out := []string{}
@@ -45,6 +46,9 @@ func places(t *testing.T, s store.Store, text string) []string {
 		archived := ""
 		if m.Archived {
 			archived = "~"
+		}
+		if m.Summary {
+			archived = "s"
 		}
 		out = append(out, fmt.Sprintf("%s/%s%d", m.Record.Key.Sender, archived, m.Message))
 	}
@@ -193,6 +197,30 @@ func searchWeighs(t *testing.T, s *bench) {
 	assert.Equal(t, []string{"twice/0", "person/0", "tool/0", "later/0", "model/0"}, places(t, s.Store, "harbour"))
 }
 
+// searchTitles: of messages of one length, those with a word of more weight come first.
+func searchTitles(t *testing.T, s *bench) {
+	head := message.UserText("one two three four")
+	talk(t, s, "user", head, message.UserText("harbour one two three"))
+	talk(t, s, "title", message.UserText("harbour one two three"))
+	for i := range 20 {
+		talk(t, s, fmt.Sprint(i), message.UserText("four words of nothing"))
+	}
+	long := strings.Repeat("a", 77)
+	talk(t, s, "long", message.UserText(long+" harbour one two"), message.UserText(long+" one harbour two"))
+	talk(t, s, "labelled", message.Message{Role: message.RoleUser, Label: "skill", Content: message.ListOf(message.TextBlock("harbour"))})
+	if _, ok := s.Store.(store.Compacter); ok {
+		rec := talk(t, s, "summary", head)
+		compacted(t, s.Store, rec.ID, rec.Version, 1, "harbour one two three")
+		assert.Equal(t, []string{"summary/s0", "long/0", "title/0", "long/1", "user/1"}, places(t, s.Store, "harbour"))
+		m := find(t, s.Store, store.Query{Text: "harbour", Sender: "summary"})
+		require.Len(t, m, 1)
+		assert.True(t, m[0].Summary && !m[0].Archived && m[0].Message == 0)
+		assert.Equal(t, "harbour one two three", m[0].Snippet)
+		return
+	}
+	assert.Equal(t, []string{"long/0", "title/0", "long/1", "user/1"}, places(t, s.Store, "harbour"))
+}
+
 func searchRare(t *testing.T, s *bench) {
 	for i := range 9 {
 		talk(t, s, fmt.Sprint(i), message.UserText(fmt.Sprint("common word number ", i)), assistant("another thing entirely here"))
@@ -220,10 +248,14 @@ func searchSyntax(t *testing.T, s *bench) {
 }
 
 func searchNarrows(t *testing.T, s *bench) {
+	first := ""
 	for i := range 25 {
 		key := store.Key{Agent: fmt.Sprint("agent", i%2), Sender: fmt.Sprint("sender", i%5)}
 		rec, err := s.Conversation(t.Context(), key)
 		require.NoError(t, err)
+		if i == 0 {
+			first = rec.ID
+		}
 		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: message.MessagesOf(user(fmt.Sprint("boat ", i))...)})
 		require.NoError(t, err)
 	}
@@ -231,6 +263,7 @@ func searchNarrows(t *testing.T, s *bench) {
 		assert.Len(t, find(t, s.Store, store.Query{Text: "boat", Limit: limit}), want)
 	}
 	for q, want := range map[store.Query]int{
+		{Except: first}: 20, {Agent: "agent0", Except: first}: 10, {Except: "nobody", Agent: "agent0"}: 13,
 		{Agent: "agent0"}: 13, {Sender: "sender1"}: 5, {Agent: "agent1", Sender: "sender1"}: 3, {Agent: "agent2"}: 0, {Agent: "AGENT0"}: 0, {Sender: "sender"}: 0,
 	} {
 		narrow := q
@@ -323,14 +356,17 @@ func searchPast(t *testing.T, s *bench) {
 	if c, ok := s.Store.(store.Compacter); ok {
 		assert.Equal(t, []string{"x/1"}, places(t, s.Store, "one"), "before the compaction")
 		v := compacted(t, s.Store, rec.ID, rec.Version, 2, "summary of zero and one")
-		assert.Equal(t, []string{"x/~1"}, places(t, s.Store, "one summary"))
+		assert.Equal(t, []string{"x/s0", "x/~1"}, places(t, s.Store, "one summary"))
 		assert.Equal(t, []string{"x/2"}, places(t, s.Store, "three"))
 		talk(t, s, "x", message.UserText("four"), assistant("five"))
 		v = compacted(t, s.Store, rec.ID, v+1, 4, "summary of all")
 		assert.Equal(t, []string{"x/~5"}, places(t, s.Store, "four"), "it was compacted before it was searched for")
-		assert.Equal(t, []string{"x/1"}, places(t, s.Store, "five summary"))
+		assert.Equal(t, []string{"x/s0", "x/1"}, places(t, s.Store, "five summary"))
+		assert.Empty(t, places(t, s.Store, "and"), "the earlier summary is not found")
 		v = compacted(t, s.Store, rec.ID, v, 1, "summary of a summary")
-		assert.Equal(t, []string{"x/~1"}, places(t, s.Store, "one summary"))
+		assert.Equal(t, []string{"x/s0", "x/~1"}, places(t, s.Store, "one summary"))
+		assert.Empty(t, places(t, s.Store, "all"))
+		assert.Equal(t, "summary of a summary", find(t, s.Store, store.Query{Text: "summary"})[0].Snippet)
 		archive, err := c.Archive(t.Context(), rec.ID)
 		require.NoError(t, err)
 		m := find(t, s.Store, store.Query{Text: "two", Before: 1, After: 8})[0]
@@ -363,7 +399,7 @@ func searchForks(t *testing.T, s *bench) {
 	_, err := f.Fork(t.Context(), rec.ID, 1, store.Key{Agent: "a", Sender: "y"})
 	require.NoError(t, err)
 	if compacts {
-		assert.Equal(t, []string{"y/~0", "x/~0"}, places(t, s.Store, "zero summary"))
+		assert.Equal(t, []string{"y/s0", "x/s0", "y/~0", "x/~0"}, places(t, s.Store, "zero summary"))
 	}
 	assert.Equal(t, []string{"y/1", "x/1"}, places(t, s.Store, "one"))
 }

@@ -3,7 +3,8 @@
 //
 // These are the text of people and models, and the names of called tools. Arguments,
 // results, reasoning, metadata, media and labelled messages are left out: they may have
-// secrets, or words that nobody wrote.
+// secrets, or words that nobody wrote. Of labelled messages only the present summary of a
+// conversation is searched: it is a model's text, as an answer is.
 package search
 
 import (
@@ -16,6 +17,8 @@ import (
 
 // The weights of a word by its source; BM25 multiplies its count by them.
 const (
+	WeightSummary   = 3.0
+	WeightTitle     = 2.0
 	WeightUser      = 1.5
 	WeightTools     = 1.3
 	WeightAssistant = 1.0
@@ -30,7 +33,7 @@ const (
 )
 
 // Texts are the searchable texts of a message, by weight.
-type Texts struct{ User, Tools, Assistant string }
+type Texts struct{ User, Tools, Assistant, Title, Summary string }
 
 // IsZero reports whether there are none.
 func (t Texts) IsZero() bool { return t == Texts{} }
@@ -45,6 +48,40 @@ func Of(m message.Message) Texts {
 		return Texts{Tools: strings.Join(tools(m), " "), Assistant: texts(m)}
 	}
 	return Texts{}
+}
+
+// OfFirst is Of for the first message of a conversation. What begins the text of a person is its
+// title.
+func OfFirst(m message.Message) Texts {
+	t := Of(m)
+	t.Title, t.User = titled(t.User)
+	return t
+}
+
+// OfSummary is Of for the summary that stands for the compacted messages of a conversation.
+func OfSummary(m message.Message) Texts { return Texts{Summary: texts(m)} }
+
+// maxTitle is in characters, as that of package store. A title ends with a word.
+const maxTitle = 80
+
+// titled splits a text behind its title.
+func titled(text string) (title, rest string) {
+	n := 0
+	for i := range text {
+		if n++; n <= maxTitle {
+			continue
+		}
+		for begin, end := range each(text) {
+			if begin >= i {
+				return text[:begin], text[begin:]
+			}
+			if end >= i {
+				return text[:end], text[end:]
+			}
+		}
+		break
+	}
+	return text, ""
 }
 
 // texts returns the text blocks, a blank between them.
@@ -172,15 +209,32 @@ func bracket(what, name string) string {
 // it has none of them.
 func Snippet(m message.Message, words []Word) string {
 	text, _ := shown(m)
+	if s, ok := snippet(text, words); ok {
+		return s
+	}
+	return Line(m)
+}
+
+// SummarySnippet is Snippet for a summary.
+func SummarySnippet(m message.Message, words []Word) string {
+	text := texts(m)
+	if s, ok := snippet(text, words); ok {
+		return s
+	}
+	return cut(text, 0, MaxText)
+}
+
+// snippet returns the text around the first of the words; false if it has none of them.
+func snippet(text string, words []Word) (string, bool) {
 	for begin, end := range each(text) {
 		word := strings.ToLower(text[begin:end])
 		for _, w := range words {
 			if w.Matches(word) {
-				return cut(text, max(0, begin-MaxText/3), MaxText)
+				return cut(text, max(0, begin-MaxText/3), MaxText), true
 			}
 		}
 	}
-	return Line(m)
+	return "", false
 }
 
 // cut returns the text from byte from on as one line of at most limit bytes. It cuts

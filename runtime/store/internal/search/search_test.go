@@ -65,6 +65,32 @@ func TestManyCallsAreCut(t *testing.T) {
 	assert.Contains(t, line, "[a_tool_of_some_length, a_tool")
 }
 
+func TestTheTitleEndsWithAWord(t *testing.T) {
+	t.Parallel()
+	eighty := strings.Repeat("é", 80)
+	for text, title := range map[string]string{
+		"":                         "",
+		"short":                    "short",
+		eighty:                     eighty,
+		eighty + "x y":             eighty + "x",
+		eighty + " y":              eighty,
+		eighty[:158] + " yes no":   eighty[:158] + " ",
+		eighty[:156] + " yes no":   eighty[:156] + " yes",
+		strings.Repeat("!", 100):   strings.Repeat("!", 100),
+		strings.Repeat("a ", 41):   strings.Repeat("a ", 40),
+		strings.Repeat("\xff", 90): strings.Repeat("\ufffd", 1),
+	} {
+		got := search.OfFirst(message.UserText(text))
+		assert.Equal(t, title, got.Title, "%q", text)
+		assert.Equal(t, search.Of(message.UserText(text)).User, got.Title+got.User, "%q", text)
+	}
+	labelled := message.UserText("secret")
+	labelled.Label = "skill"
+	assert.True(t, search.OfFirst(labelled).IsZero())
+	first := search.OfFirst(message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("hello"))})
+	assert.Equal(t, search.Texts{Assistant: "hello"}, first, "a model gives no title")
+}
+
 func TestWhatIsNoMessageShowsNothing(t *testing.T) {
 	t.Parallel()
 	m := message.Message{Role: "system", Content: message.ListOf(message.TextBlock("secret"))}

@@ -85,7 +85,7 @@ CREATE TABLE event (
 -- archived by compaction. What was indexed is not kept here again. A search adds
 -- what is new.
 CREATE VIRTUAL TABLE word USING fts5 (
-	user, tools, assistant,
+	user, tools, assistant, title, summary,
 	content = '', contentless_delete = 1,
 	tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
 );

@@ -41,8 +41,10 @@ import (
 //	                   tools: ask_user
 //	7   Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
 //	                   tools: delegate
-//	8   Memory?        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch BeforeTool~ OnClose
-//	                   tools: remember recall forget
+//	8   Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
+//	                   Dispatch TurnPolicy^:timeout=5s TurnContext^:timeout=5s RefineContext^:timeout=5s
+//	                   TurnTools^:timeout=5s PromptSections^:timeout=5s BeforeTool~ AfterTurn OnClose
+//	                   tools: remember recall get_memory forget
 //	9   MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
 //	                   Dispatch OnOpen OnClose
 //	                   tools: known at run time
@@ -57,10 +59,10 @@ import (
 //	15  Extra[]        all points
 //	                   tools: known at run time
 //
-//	? may be nil, [] a group given at run time, ~ is waited for without a bound
+//	? may be nil, [] a group given at run time, ~ is waited for without a bound, ^ has a fallback
 
 // HooksRev identifies the points and tools of Hooks; composites that it is a member of compile against it.
-const HooksRev = 0x10e64de8
+const HooksRev = 0x6bd213e8
 
 // What Hooks was generated from: its fields with their tags, and below the points that its members have. If one of
 // these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -88,7 +90,7 @@ var (
 	_ = [1]struct{}{}[skills.SkillsRev-0x57253533]
 	_ = [1]struct{}{}[askuser.AskUserRev-0x9c1d4e3e]
 	_ = [1]struct{}{}[delegate.DelegateRev-0x5c7d5afb]
-	_ = [1]struct{}{}[memory.MemoryRev-0xe3bb1dc5]
+	_ = [1]struct{}{}[memory.MemoryRev-0x5b5130f6]
 	_ = [1]struct{}{}[ostools.OSRev-0x5324cc86]
 	_ = [1]struct{}{}[cost.CostRev-0xd6158616]
 )
@@ -210,9 +212,17 @@ var _ compositeguard.Unchanged = struct {
 	compositeguard.HasSchema[*memory.Memory]
 	compositeguard.HasSystemPrompt[*memory.Memory]
 	compositeguard.HasOnBuildAgent[*memory.Memory]
+	compositeguard.HasOnRegisterAgent[*memory.Memory]
+	compositeguard.HasOnUnregisterAgent[*memory.Memory]
 	compositeguard.HasScopedTools[*memory.Memory]
 	compositeguard.HasDispatch[*memory.Memory]
+	compositeguard.HasTurnPolicy[*memory.Memory]
+	compositeguard.HasTurnContext[*memory.Memory]
+	compositeguard.HasRefineContext[*memory.Memory]
+	compositeguard.HasTurnTools[*memory.Memory]
+	compositeguard.HasPromptSections[*memory.Memory]
 	compositeguard.HasBeforeTool[*memory.Memory]
+	compositeguard.HasAfterTurn[*memory.Memory]
 	compositeguard.HasOnClose[*memory.Memory]
 }{}
 
@@ -341,7 +351,7 @@ func (d *Hooks) Compose() *composite.Composite {
 		{Field: "Skills", Type: "*skills.Skills", Hook: d.Skills, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.Preprocess, point.ScopedTools, point.Dispatch), Tools: []string{skills.ToolSkill}},
 		{Field: "AskUser", Type: "*askuser.AskUser", Hook: d.AskUser, Points: point.Set(point.Schema, point.SystemPrompt, point.Dispatch), Tools: []string{askuser.ToolAskUser}},
 		{Field: "Delegate", Type: "*delegate.Delegate", Hook: d.Delegate, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch), Tools: []string{delegate.ToolDelegate}},
-		{Field: "Memory", Type: "*memory.Memory", Tag: "optional", Hook: d.Memory, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch, point.BeforeTool, point.OnClose), Tools: []string{memory.ToolRemember, memory.ToolRecall, memory.ToolForget}},
+		{Field: "Memory", Type: "*memory.Memory", Tag: "optional", Hook: d.Memory, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeTool, point.AfterTurn, point.OnClose), Tools: []string{memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget}},
 		{Field: "MCP", Type: "*mcp.MCP", Hook: d.MCP, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.OnOpen, point.OnClose), Dynamic: true},
 		{Field: "OS", Type: "*ostools.OS", Hook: d.OS, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch, point.OnClose), Tools: []string{ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite}},
 		{Field: "Cost", Type: "*cost.Cost", Tag: "AfterStep: failopen", Hook: d.Cost, Points: point.Set(point.AfterStep)},
@@ -361,7 +371,7 @@ func hooksOwner(tool string) int {
 		return 5 // AskUser
 	case delegate.ToolDelegate:
 		return 6 // Delegate
-	case memory.ToolRemember, memory.ToolRecall, memory.ToolForget:
+	case memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget:
 		return 7 // Memory
 	case ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
 		return 9 // OS
@@ -384,12 +394,12 @@ func (d *Hooks) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.Ag
 	return d.Compose().OnBuildAgent(ctx, cfg)
 }
 
-// OnRegisterAgent implements [hook.Hook]: Policy, Guard, MCP, Compact, Fallback, Structured, Extra[].
+// OnRegisterAgent implements [hook.Hook]: Policy, Guard, Memory?, MCP, Compact, Fallback, Structured, Extra[].
 func (d *Hooks) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
 	return d.Compose().OnRegisterAgent(ctx, cfg)
 }
 
-// OnUnregisterAgent implements [hook.Hook]: Extra[], Structured, Fallback, Compact, MCP, Guard, Policy.
+// OnUnregisterAgent implements [hook.Hook]: Extra[], Structured, Fallback, Compact, MCP, Memory?, Guard, Policy.
 func (d *Hooks) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 	d.Compose().OnUnregisterAgent(ctx, cfg)
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -37,12 +38,10 @@ func (m *Memory) RefineContext(ctx context.Context, t *hook.Turn) ([]hook.Contex
 	text := inputText(t)
 	queries, err := m.queries(ctx, t.Host(), s, c.Recall, text, earlier(t))
 	if err == nil {
-		var found []hit
 		limit, chars := bounded(c.Recall.Limit, maxHits), min(bounded(c.Recall.Chars, maxActiveChars), c.CharsLeft)
-		if found, err = m.table.further(ctx, s, queries, before.nums, limit); err == nil {
-			found, text := render(found, chars)
-			m.recalled.Update(t, func(r recalled) recalled { return r.with(found) })
-			return block("active", text, found), nil
+		var found []hit
+		if found, err = m.table.further(ctx, s, queries, before.facts, limit); err == nil {
+			return m.refined(t, before, found, chars), nil
 		}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -51,6 +50,18 @@ func (m *Memory) RefineContext(ctx context.Context, t *hook.Turn) ([]hook.Contex
 		})}}}, nil
 	}
 	return nil, err
+}
+
+// refined returns the block with the facts that were found, in the place of the first one; none
+// if these are the facts that it has.
+func (m *Memory) refined(t *hook.Turn, before recalled, facts []hit, chars int) []hook.ContextBlock {
+	facts, _ = render(facts, chars)
+	if slices.EqualFunc(facts, before.facts, func(a, b hit) bool { return a.num == b.num }) {
+		return nil
+	}
+	found, text := render(slices.Concat(before.always, facts), maxRecallChars)
+	m.recalled.Update(t, func(r recalled) recalled { return r.with(found) })
+	return block(text, found)
 }
 
 // bounded returns n, or most if it is 0 or more than that.
@@ -135,36 +146,29 @@ func askQueries(ctx context.Context, h hook.Host, s *settings, text string, befo
 	return slices.DeleteFunc(out, func(q string) bool { return q == "" }), nil
 }
 
-// further returns what the queries find, without the known ones. A memory that several queries
-// find comes earlier: each adds what its place is worth.
-func (t *table) further(ctx context.Context, s *settings, queries []string, known []int64, limit int) ([]hit, error) {
+// further returns what the queries and the first search find, together. A memory that several
+// of them find comes earlier: each adds what its place is worth.
+func (t *table) further(ctx context.Context, s *settings, queries []string, first []hit, limit int) ([]hit, error) {
 	worth, all := map[int64]float64{}, []hit{}
-	for _, q := range queries {
-		found, err := t.find(ctx, s.homes, search{query: q, limit: limit + len(known), kinds: []Kind{KindFact, KindTask}, halfLife: s.halfLife()})
-		if err != nil {
-			return nil, err
-		}
+	add := func(found []hit) {
 		for place, h := range found {
-			if slices.Contains(known, h.num) {
-				continue
-			}
 			if worth[h.num] == 0 {
 				all = append(all, h)
 			}
 			worth[h.num] += 1 / float64(placeOffset+place)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b hit) int {
-		switch d := worth[b.num] - worth[a.num]; {
-		case d > 0:
-			return 1
-		case d < 0:
-			return -1
+	add(first)
+	for _, q := range queries {
+		found, err := t.find(ctx, s.homes, search{query: q, limit: limit, kinds: []Kind{KindFact}, halfLife: s.halfLife()})
+		if err != nil {
+			return nil, err
 		}
-		return 0
-	})
+		add(found)
+	}
+	slices.SortStableFunc(all, func(a, b hit) int { return cmp.Compare(worth[b.num], worth[a.num]) })
 	return all[:min(limit, len(all))], nil
 }
 
 // placeOffset keeps the first place of one query from outweighing all others.
-const placeOffset = 10
+const placeOffset = 3

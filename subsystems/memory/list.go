@@ -43,6 +43,9 @@ type Remembered struct {
 	Updated      time.Time `json:"updated"`
 }
 
+// Named reports whether the memory has the name, whatever its case and blanks.
+func (r *Remembered) Named(name string) bool { return key(r.Name) == key(name) }
+
 // List returns the memories of all projects and of the user, ordered by project, owner and
 // name.
 func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {

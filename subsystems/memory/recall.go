@@ -28,6 +28,8 @@ type recalled struct {
 	// nums are the memories, in their order, and trust is the weakest label of them.
 	nums  []int64
 	trust message.Trust
+	// always are the preferences and tasks, and facts what the first search has found.
+	always, facts []hit
 	// enough: the facts answer the message so far as words can tell.
 	enough bool
 }
@@ -58,22 +60,27 @@ func (m *Memory) TurnContext(ctx context.Context, t *hook.Turn) ([]hook.ContextB
 	if p.recall != RecallLight && p.recall != RecallFull {
 		return nil, nil
 	}
-	found, enough, err := m.table.scoped(ctx, s, p.recall, inputText(t))
+	always, err := m.table.standing(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
-	found, text := render(found, maxRecallChars)
+	facts, enough := []hit(nil), true
+	if p.recall == RecallFull {
+		if facts, enough, err = m.table.fitting(ctx, s, inputText(t)); err != nil {
+			return nil, fmt.Errorf("recall: %w", err)
+		}
+	}
+	found, text := render(slices.Concat(always, facts), maxRecallChars)
 	m.recalled.Update(t, func(r recalled) recalled {
 		r = r.with(found)
-		r.enough = enough
+		r.always, r.facts, r.enough = always, facts, enough
 		return r
 	})
-	return block("recall", text, found), nil
+	return block(text, found), nil
 }
 
-// scoped returns preferences and tasks, and for a full recall also facts. enough says whether
-// the facts have most words of the text.
-func (t *table) scoped(ctx context.Context, s *settings, r Recall, text string) (out []hit, enough bool, err error) {
+// standing returns the preferences and the open tasks.
+func (t *table) standing(ctx context.Context, s *settings) (out []hit, err error) {
 	for _, k := range []struct {
 		kind  Kind
 		limit int
@@ -81,16 +88,22 @@ func (t *table) scoped(ctx context.Context, s *settings, r Recall, text string) 
 		// They act on each turn, whatever it is about: nothing from a page may.
 		found, err := t.find(ctx, s.homes, search{limit: k.limit, kinds: []Kind{k.kind}, strong: true, halfLife: s.halfLife()})
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		out = append(out, found...)
 	}
+	return out, nil
+}
+
+// fitting returns the facts whose words are in the text. enough says whether one of them has
+// most words of the text.
+func (t *table) fitting(ctx context.Context, s *settings, text string) (facts []hit, enough bool, err error) {
 	query, _ := excerpt(text, maxQuery)
-	if r != RecallFull || worthless(query) {
-		return out, true, nil
+	if worthless(query) {
+		return nil, false, nil
 	}
-	facts, err := t.find(ctx, s.homes, search{query: query, limit: maxFacts, kinds: []Kind{KindFact}, halfLife: s.halfLife()})
-	return append(out, facts...), covered(query, facts) >= sufficient, err
+	facts, err = t.find(ctx, s.homes, search{query: query, limit: maxFacts, kinds: []Kind{KindFact}, halfLife: s.halfLife()})
+	return facts, covered(query, facts) >= sufficient, err
 }
 
 // worthless reports whether a query has no word that carries meaning: it would find anything.
@@ -159,8 +172,11 @@ func entryOf(h *hit) string {
 		tag.ReplaceAllString(plain(text), `<\$1`))
 }
 
+// blockID is that of the block of recall. A block of active recall replaces the first one.
+const blockID = "recall"
+
 // block is the contribution; none for no text.
-func block(id, text string, found []hit) []hook.ContextBlock {
+func block(text string, found []hit) []hook.ContextBlock {
 	if text == "" {
 		return nil
 	}
@@ -172,9 +188,9 @@ func block(id, text string, found []hit) []hook.ContextBlock {
 		}
 	}
 	return []hook.ContextBlock{{
-		Domain: PolicyDomain, ID: id, Text: text, Sources: message.Freeze(sources),
+		Domain: PolicyDomain, ID: blockID, Text: text, Sources: message.Freeze(sources),
 		Attached: hook.Attached{Diagnostics: message.ListOf(hook.Diagnostic{
-			Code: hook.DiagnosticCode("memory." + id), Visibility: "user", Text: fmt.Sprintf("memory: %s, recalled by itself", count(len(found), "note")),
+			Code: "memory.recall", Visibility: "user", Text: fmt.Sprintf("memory: %s, recalled by itself", count(len(found), "note")),
 		})},
 	}}
 }

@@ -59,7 +59,8 @@ const maxClassified = 16_000
 // byRule classifies a message without a model.
 func byRule(text string) policy {
 	if len(text) > maxClassified {
-		text = strings.ToValidUTF8(text[:maxClassified], "")
+		text = text[:maxClassified]
+		text = text[:max(0, strings.LastIndexAny(text, " \n\t"))] // no part of a word
 	}
 	text = " " + strings.Join(strings.Fields(strings.ToLower(strings.ReplaceAll(text, "’", "'"))), " ") + " "
 	for _, r := range rules() {

@@ -45,12 +45,16 @@ func stem(word string) string {
 			return word
 		}
 	}
-	for _, end := range endings {
-		if cut, found := strings.CutSuffix(word, end); found && len(cut) >= 4 {
-			if n := len(cut); cut[n-1] == cut[n-2] && cut[n-1] != 's' && cut[n-1] != 'l' {
-				cut = cut[:n-1] // running, planned
+	for again := true; again; { // preferred, prefers and prefer all lose er
+		again = false
+		for _, end := range endings {
+			if cut, found := strings.CutSuffix(word, end); found && len(cut) >= 4 {
+				if n := len(cut); cut[n-1] == cut[n-2] && cut[n-1] != 's' && cut[n-1] != 'l' {
+					cut = cut[:n-1] // running, planned
+				}
+				word, again = cut, true
+				break
 			}
-			return cut
 		}
 	}
 	return word

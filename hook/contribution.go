@@ -199,6 +199,8 @@ type Contributed struct {
 	Context message.List[ContextBlock]
 	// BlocksLeft and CharsLeft are the rest of the budget for context.
 	BlocksLeft, CharsLeft int
+	// Tools are those that the model gets in this turn; nil before PromptSections.
+	Tools *message.ToolSet
 }
 
 // Policy returns the value of the winning policy for domain and key.

@@ -39,6 +39,10 @@ type Host interface {
 	// hooks cannot call each other without end. An answer that is longer than
 	// the limit of a tool result, or that calls a tool, is an error. Outside a turn the
 	// error is ErrNoTurn; if the turn may use no more tokens or money, ErrBudget.
+	//
+	// The host of a queued job asks a model too, until the attempt ends. An attempt has the
+	// limits of one turn of the agent whose conversation queued the job, and its tokens count
+	// as that agent's. It passes no point: the job is retried instead.
 	CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error)
 	// Compact replaces older turns of the conversation by a summary, for a hook that sees
 	// that the model's window is nearly full. Text says why; the event compaction_auto

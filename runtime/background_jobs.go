@@ -128,7 +128,7 @@ func (r *Runtime) runCall(ctx context.Context, j job.Run) error {
 		return &job.GiveUp{Reason: fmt.Sprintf("the composite has no member %s with the mode background at %s", t.Path, t.Point)}
 	}
 	m := r.jobMembers[i]
-	call, err := r.reader(ctx).Read(m.Point, t.View)
+	call, err := r.reader(ctx, j.Host).Read(m.Point, t.View)
 	if err != nil {
 		return &job.GiveUp{Reason: "the stored arguments of the call cannot be read"}
 	}
@@ -163,9 +163,9 @@ func (r *Runtime) runCall(ctx context.Context, j job.Run) error {
 
 // reader returns a reader of stored arguments. It fills in the agents and the history as
 // they are now.
-func (r *Runtime) reader(ctx context.Context) views.Reader {
+func (r *Runtime) reader(ctx context.Context, h hook.Host) views.Reader {
 	return views.Reader{
-		Host: r.host,
+		Host: h,
 		Agent: func(name string) *hook.AgentConfig {
 			if a, err := r.Agent(name); err == nil {
 				return a.core.Config

@@ -59,7 +59,7 @@ func TestAJobCallsABackgroundObserver(t *testing.T) {
 			[]any{seen.Conversation().ID(), seen.Conversation().Sender(), seen.Agent().Instructions, seen.Input().Text(),
 				seen.Standing().History.Len(), seen.Standing().Usage})
 		_, err := seen.Host().CallModel(t.Context(), message.ModelRequest{})
-		assert.ErrorIs(t, err, hook.ErrNoTurn)
+		assert.ErrorIs(t, err, hook.ErrNoTurn, "the job has ended")
 		err = seen.Host().Enqueue(t.Context(), hook.Job{Kind: runtime.KindBackground, Key: "1"})
 		assert.ErrorContains(t, err, "use another kind")
 	})

@@ -77,6 +77,7 @@ func (r *Runtime) newJobs() *job.Runner {
 	return job.New(job.Config{
 		Store: s, Project: r.o.Project, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
 		Told: func(ctx context.Context, d hook.Diagnostic) { r.host.emit(ctx, d.Event()) },
+		Host: func(ctx context.Context, j store.Job) hook.Host { return &jobHost{host: r.host, attempt: ctx, job: j} },
 	}, o)
 }
 

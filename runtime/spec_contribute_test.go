@@ -247,6 +247,11 @@ func TestSpecToolsAreHiddenAndAddedForOneTurn(t *testing.T) {
 			hook.AddedTool{Tool: message.Tool{Name: "extra", Input: boxSchema}, Owner: "H1"}, hook.AddedTool{Tool: message.Tool{Name: "look"}},
 		)}}, nil
 	}}
+	var told []*message.ToolSet
+	a.sections = func(turn *hook.Turn) ([]hook.PromptSection, error) {
+		told = append(told, turn.Contributed().Tools)
+		return nil, nil
+	}
 	m := plays(calls(want{"c1", "echo", `{}`}, want{"c2", "extra", `{"s":"y"}`}, want{"c3", "look", `{}`}), says("done"), says("again"), says("none"))
 	static := box(named("echo"), named("look"))
 	w := start(t, m, static, owner, a)
@@ -262,6 +267,9 @@ func TestSpecToolsAreHiddenAndAddedForOneTurn(t *testing.T) {
 	w.send("go")
 	assert.Equal(t, []string{"echo", "look"}, toolNames(m.requests[3].Tools), "the next turn has the agent's own again")
 	assert.Same(t, w.agent().Tools(), m.requests[3].Tools)
+	require.Len(t, told, 3)
+	assert.Same(t, m.requests[0].Tools, told[0], "who writes the prompt knows the tools of the turn")
+	assert.Same(t, m.requests[3].Tools, told[2])
 }
 
 // late is a hook whose tools are not known when the agent is registered.

@@ -42,6 +42,7 @@ func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 		}
 		m := plays(calls(want{"c1", "later", `{}`}), says("one"), calls(want{"c2", "later", `{}`}), says("two"))
 		o := &runtime.Options{Jobs: handles("memory.extract", func(_ context.Context, j runtime.JobRun) error {
+			j.Host = nil
 			done = append(done, j)
 			return nil
 		})}

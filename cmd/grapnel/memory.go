@@ -17,12 +17,13 @@ import (
 
 func (c *command) memory() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "memory", Short: "Show what agents have remembered, and adopt the memories of another project", Args: knownCommand,
+		Use: "memory", Short: "Show, review and forget what agents have remembered", Args: knownCommand,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("say what to do: `grapnel memory list` or `grapnel memory adopt --from PROJECT`")
+			return errors.New("say what to do: `grapnel memory list`, or show, forget, export, review, approve, reject, eval or adopt")
 		},
 	}
-	cmd.AddCommand(c.listMemories(), c.adoptMemories())
+	cmd.AddCommand(c.listMemories(), c.showMemory(), c.forgetMemory(), c.exportMemories(), c.reviewMemories(), c.approveMemory(), c.rejectMemory(),
+		c.evaluateMemories(), c.adoptMemories())
 	return cmd
 }
 
@@ -77,13 +78,9 @@ func (c *command) showMemories(all []memory.Remembered, everywhere, asJSON bool)
 	if len(all) == 0 && !everywhere {
 		c.Note("nothing is remembered in this project yet; --all lists those of other projects")
 	}
-	rows := [][]string{{"NAME", "OF", "SINCE", "WHAT"}}
+	rows := [][]string{{"NAME", "KIND", "ORIGIN", "OF", "SINCE", "WHAT"}}
 	for _, r := range all {
-		of := r.Of
-		if r.User {
-			of += ", in all projects"
-		}
-		rows = append(rows, []string{r.Name, of, r.Updated.Local().Format(time.DateTime), r.Content})
+		rows = append(rows, []string{r.Name, string(r.Kind), string(r.Origin), owner(&r), r.Updated.Local().Format(time.DateTime), r.Content})
 	}
 	if everywhere {
 		term.ProjectColumn(rows, func(i int) string { return all[i].Project })

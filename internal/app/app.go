@@ -177,7 +177,12 @@ func modelsOf(cfg *hook.AgentConfig) iter.Seq2[string, string] {
 			}
 		}
 		if s, _, err := hook.SectionOf[critique.Section](cfg, "critique"); err == nil && s.Model != "" {
-			yield("critique", s.Model)
+			if !yield("critique", s.Model) {
+				return
+			}
+		}
+		if s, _, err := hook.SectionOf[memory.Section](cfg, "memory"); err == nil && s.Model != "" {
+			yield("memory", s.Model)
 		}
 	}
 }
@@ -222,7 +227,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if err == nil {
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
-			Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
+			Jobs: a.jobs(), Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
 			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
 		})
 		err = a.Runtime.Open(ctx)

@@ -47,8 +47,10 @@ import (
 //	                   tools: ask_user
 //	7   Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
 //	                   tools: delegate
-//	8   Memory?        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch BeforeTool~ OnClose
-//	                   tools: remember recall forget
+//	8   Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
+//	                   Dispatch TurnPolicy^:timeout=5s TurnContext^:timeout=5s RefineContext^:timeout=5s
+//	                   TurnTools^:timeout=5s PromptSections^:timeout=5s BeforeTool~ AfterTurn OnClose
+//	                   tools: remember recall get_memory forget
 //	9   Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
 //	                   Dispatch BeforeTurn~ TurnContext:timeout=5s AfterTool~
 //	                   tools: todo_write plan_write
@@ -73,10 +75,10 @@ import (
 //	20  Extra[]        all points
 //	                   tools: known at run time
 //
-//	? may be nil, [] a group given at run time, ~ is waited for without a bound
+//	? may be nil, [] a group given at run time, ~ is waited for without a bound, ^ has a fallback
 
 // HooksRev identifies the points and tools of Hooks; composites that it is a member of compile against it.
-const HooksRev = 0x638c8eea
+const HooksRev = 0xf72944ea
 
 // What Hooks was generated from: its fields with their tags, and below the points that its members have. If one of
 // these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -109,7 +111,7 @@ var (
 	_ = [1]struct{}{}[skills.SkillsRev-0x011ed17b]
 	_ = [1]struct{}{}[askuser.AskUserRev-0x9c1d4e3e]
 	_ = [1]struct{}{}[delegate.DelegateRev-0x5c7d5afb]
-	_ = [1]struct{}{}[memory.MemoryRev-0xe3bb1dc5]
+	_ = [1]struct{}{}[memory.MemoryRev-0x5b5130f6]
 	_ = [1]struct{}{}[tasks.TasksRev-0xf9a1cdba]
 	_ = [1]struct{}{}[sessions.SessionsRev-0x807d4a35]
 	_ = [1]struct{}{}[ostools.OSRev-0x5324cc86]
@@ -237,9 +239,17 @@ var _ compositeguard.Unchanged = struct {
 	compositeguard.HasSchema[*memory.Memory]
 	compositeguard.HasSystemPrompt[*memory.Memory]
 	compositeguard.HasOnBuildAgent[*memory.Memory]
+	compositeguard.HasOnRegisterAgent[*memory.Memory]
+	compositeguard.HasOnUnregisterAgent[*memory.Memory]
 	compositeguard.HasScopedTools[*memory.Memory]
 	compositeguard.HasDispatch[*memory.Memory]
+	compositeguard.HasTurnPolicy[*memory.Memory]
+	compositeguard.HasTurnContext[*memory.Memory]
+	compositeguard.HasRefineContext[*memory.Memory]
+	compositeguard.HasTurnTools[*memory.Memory]
+	compositeguard.HasPromptSections[*memory.Memory]
 	compositeguard.HasBeforeTool[*memory.Memory]
+	compositeguard.HasAfterTurn[*memory.Memory]
 	compositeguard.HasOnClose[*memory.Memory]
 }{}
 
@@ -455,7 +465,7 @@ func (d *Hooks) Compose() *composite.Composite {
 		{Field: "Skills", Type: "*skills.Skills", Hook: d.Skills, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.RewriteRequest, point.OnModelError, point.BeforeTool), Tools: []string{skills.ToolSkill}},
 		{Field: "AskUser", Type: "*askuser.AskUser", Hook: d.AskUser, Points: point.Set(point.Schema, point.SystemPrompt, point.Dispatch), Tools: []string{askuser.ToolAskUser}},
 		{Field: "Delegate", Type: "*delegate.Delegate", Hook: d.Delegate, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch), Tools: []string{delegate.ToolDelegate}},
-		{Field: "Memory", Type: "*memory.Memory", Tag: "optional", Hook: d.Memory, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch, point.BeforeTool, point.OnClose), Tools: []string{memory.ToolRemember, memory.ToolRecall, memory.ToolForget}},
+		{Field: "Memory", Type: "*memory.Memory", Tag: "optional", Hook: d.Memory, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeTool, point.AfterTurn, point.OnClose), Tools: []string{memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget}},
 		{Field: "Tasks", Type: "*tasks.Tasks", Tag: "optional", Hook: d.Tasks, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.BeforeTurn, point.TurnContext, point.AfterTool), Tools: []string{tasks.ToolTodoWrite, tasks.ToolPlanWrite}},
 		{Field: "Sessions", Type: "*sessions.Sessions", Tag: "optional", Hook: d.Sessions, Points: point.Set(point.Schema, point.OnBuildAgent, point.ScopedTools, point.Dispatch), Tools: []string{sessions.ToolSearchSessions}},
 		{Field: "MCP", Type: "*mcp.MCP", Hook: d.MCP, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.OnOpen, point.OnClose), Dynamic: true},
@@ -480,7 +490,7 @@ func hooksOwner(tool string) int {
 		return 5 // AskUser
 	case delegate.ToolDelegate:
 		return 6 // Delegate
-	case memory.ToolRemember, memory.ToolRecall, memory.ToolForget:
+	case memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget:
 		return 7 // Memory
 	case tasks.ToolTodoWrite, tasks.ToolPlanWrite:
 		return 8 // Tasks
@@ -509,12 +519,12 @@ func (d *Hooks) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.Ag
 	return d.Compose().OnBuildAgent(ctx, cfg)
 }
 
-// OnRegisterAgent implements [hook.Hook]: Policy, Guard, Tasks?, MCP, Toolbox?, Critique?, Compact, Fallback, Structured, Schedule?, Extra[].
+// OnRegisterAgent implements [hook.Hook]: Policy, Guard, Memory?, Tasks?, MCP, Toolbox?, Critique?, Compact, Fallback, Structured, Schedule?, Extra[].
 func (d *Hooks) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
 	return d.Compose().OnRegisterAgent(ctx, cfg)
 }
 
-// OnUnregisterAgent implements [hook.Hook]: Extra[], Schedule?, Structured, Fallback, Compact, Critique?, Toolbox?, MCP, Tasks?, Guard, Policy.
+// OnUnregisterAgent implements [hook.Hook]: Extra[], Schedule?, Structured, Fallback, Compact, Critique?, Toolbox?, MCP, Tasks?, Memory?, Guard, Policy.
 func (d *Hooks) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 	d.Compose().OnUnregisterAgent(ctx, cfg)
 }

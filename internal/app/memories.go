@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/trust"
+	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
 
@@ -49,6 +51,21 @@ func trustMemories(ctx context.Context, o Options, agents []Agent) error {
 	}
 	o.Note(fmt.Sprintf("memories of the user are not used, but those of the project (%s): %s", strings.Join(wide, "; "), why))
 	return nil
+}
+
+// jobs returns the handlers of the jobs that subsystems queue.
+func (a *App) jobs() runtime.JobOptions {
+	handlers := map[string]func(context.Context, runtime.JobRun) error{}
+	if m := a.Hooks.Memory; m != nil {
+		handlers[memory.JobKind] = func(ctx context.Context, j runtime.JobRun) error {
+			err := m.Extract(ctx, j.Host, j.Job)
+			if unusable, ok := errors.AsType[*memory.UnusableError](err); ok {
+				return &runtime.JobGiveUp{Reason: unusable.Reason}
+			}
+			return err
+		}
+	}
+	return runtime.JobOptions{Handlers: handlers}
 }
 
 // withoutScope returns the agent's section memory without its scope.

@@ -7,11 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
-// userKey is the prefix of the key of a user's space.
-const userKey = "user:"
+const (
+	// userKey is the prefix of the key of a user's space.
+	userKey = "user:"
+	// projectKey is the key of the memories that agents of the project share.
+	projectKey = "project:"
+)
 
 // Remembered is one memory, in a form for people.
 type Remembered struct {
@@ -19,19 +24,33 @@ type Remembered struct {
 	// Project is "".
 	Project string `json:"project,omitzero"`
 	User    bool   `json:"user,omitzero"`
-	// Of is the owner: "agent NAME" or "space NAME".
+	// Of is the owner: "agent NAME", "space NAME", or "project" for all agents of the project.
 	Of      string `json:"of"`
 	Name    string `json:"name"`
 	Content string `json:"content"`
+	Kind    Kind   `json:"kind"`
+	// Origin is the mark of where it is from, and Trust the weakest label of what went in.
+	Origin     Origin        `json:"origin"`
+	Trust      message.Trust `json:"trust"`
+	Confidence float64       `json:"confidence"`
+	// Sources are the newest conversations and turns that wrote or confirmed it.
+	Sources []Source `json:"sources,omitzero"`
+	// Uses counts how often turns have got it, and Used is the last time.
+	Uses int64     `json:"uses,omitzero"`
+	Used time.Time `json:"used,omitzero"`
 	// Conversation is the id of the conversation that wrote it last; "" if unknown.
 	Conversation string    `json:"conversation,omitzero"`
 	Updated      time.Time `json:"updated"`
 }
 
+// Named reports whether the memory has the name, whatever its case and blanks.
+func (r *Remembered) Named(name string) bool { return key(r.Name) == key(name) }
+
 // List returns the memories of all projects and of the user, ordered by project, owner and
 // name.
 func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {
-	rows, err := m.table.db.Read().QueryContext(ctx, `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated
+	rows, err := m.table.db.Read().QueryContext(ctx, `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated,
+			m.kind, m.origin, m.trust, m.confidence, m.sources, m.uses, m.used
 		FROM memory m JOIN space s ON s.num = m.space ORDER BY s.project, s.key, m.key`)
 	if err != nil {
 		return nil, fmt.Errorf("list memories: %w", err)
@@ -39,16 +58,36 @@ func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var r Remembered
-		var key string
-		var updated int64
-		if err := rows.Scan(&r.Project, &key, &r.Name, &r.Content, &r.Conversation, &updated); err != nil {
+		var key, sources string
+		var updated, used int64
+		if err := rows.Scan(&r.Project, &key, &r.Name, &r.Content, &r.Conversation, &updated,
+			&r.Kind, &r.Origin, &r.Trust, &r.Confidence, &sources, &r.Uses, &used); err != nil {
 			return nil, fmt.Errorf("list memories: %w", err)
 		}
-		key, r.User = strings.CutPrefix(key, userKey)
-		r.Of, r.Updated = strings.Replace(key, ":", " ", 1), time.Unix(0, updated)
+		r.fill(key, sources, updated)
+		if used != 0 {
+			r.Used = time.Unix(0, used)
+		}
 		out = append(out, r)
 	}
 	return out, rows.Err()
+}
+
+// Remove removes a memory that List has returned, for good: no file has its text then. It goes
+// by project, owner and name, and reports whether there was such a memory.
+func (m *Memory) Remove(ctx context.Context, r Remembered) (bool, error) {
+	h := home{r.Project, strings.Replace(r.Of, " ", ":", 1)}
+	if r.Of == "project" {
+		h.key = projectKey
+	}
+	if r.User {
+		h.key = userKey + h.key
+	}
+	found, err := m.table.drop(ctx, h, r.Name)
+	if err != nil {
+		return false, fmt.Errorf("forget %s: %w", r.Name, err)
+	}
+	return found, nil
 }
 
 // Adopt moves the memories of another project to this one: those of an agent to the agent

@@ -287,11 +287,11 @@ func TestSections(t *testing.T) {
 	m := fresh(t)
 	for _, tc := range []struct{ section, want string }{
 		{``, ""}, {`{}`, ""}, {`{"tools":[]}`, ""}, {`{"tools":["recall"],"space":"a.b-c_1"}`, ""},
-		{`{"tools":["recal"]}`, `agent "x": section memory: tools: there is no "recal"; known are remember, recall, forget`},
+		{`{"tools":["recal"]}`, `agent "x": section memory: tools: there is no "recal"; known are remember, recall, get_memory, forget`},
 		{`{"space":"a b"}`, `agent "x": section memory: space "a b": write up to 64 letters, digits, and any of _.-`},
-		{`{"tool":[]}`, `agent "x": section memory: tool: unknown key; known are scope, space, tools`},
+		{`{"tool":[]}`, `agent "x": section memory: tool: unknown key; known are active, classifier, extraction, fallback, half_life, model, recall, scope, space, tools`},
 		{`{"scope":"user"}`, ""}, {`{"scope":"project"}`, ""},
-		{`{"scope":"all"}`, `agent "x": section memory: scope "all": write project or user`},
+		{`{"scope":"all"}`, `agent "x": section memory: scope "all": write agent, project or user`},
 	} {
 		_, err := m.OnBuildAgent(t.Context(), hook.AgentConfig{Name: "x"}.WithSection("memory", message.JSON(tc.section)))
 		if tc.want == "" {

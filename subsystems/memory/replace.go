@@ -21,11 +21,11 @@ func (m *Memory) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	if json.Unmarshal([]byte(call.Args()), &in) != nil {
 		return hook.ToolDecision{}, nil // the tool reports the error
 	}
-	h, err := m.home(t.Agent())
+	s, err := m.settingsOf(t.Agent())
 	if err != nil {
 		return hook.ToolDecision{}, err
 	}
-	was, err := look(reading{ctx, m.table.db.Read()}, h, in.Name)
+	was, err := look(reading{ctx, m.table.db.Read()}, s.own(), in.Name)
 	if err != nil {
 		return hook.ToolDecision{}, fmt.Errorf("look for a memory of that name: %w", err)
 	}

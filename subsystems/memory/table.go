@@ -1,15 +1,18 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed" // the schema
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
@@ -21,6 +24,9 @@ var schema2 string
 
 //go:embed schema/3.sql
 var schema3 string
+
+//go:embed schema/4.sql
+var schema4 string
 
 //go:embed schema/index.sql
 var makeIndex string
@@ -40,8 +46,39 @@ type home struct{ project, key string }
 type entry struct {
 	name, content string
 	aliases       []string
-	// conversation is the id of the conversation that writes it.
-	conversation string
+	// conversation is the id of the conversation that writes it, and turn that of the turn.
+	conversation, turn string
+	kind               Kind
+	label              label
+	confidence         float64
+}
+
+// Source is where a memory was written or confirmed.
+type Source struct {
+	Conversation string `json:"conversation,omitzero"`
+	Turn         string `json:"turn,omitzero"`
+}
+
+const (
+	// maxSources and maxAliases bound what a memory that is merged again and again keeps.
+	maxSources = 20
+	maxAliases = 32
+)
+
+// withSource adds the source to the JSON of the newest ones.
+func withSource(stored string, add Source) (string, error) {
+	var all []Source
+	if err := json.Unmarshal([]byte(stored), &all); err != nil {
+		all = nil // it was damaged; the newest ones matter most
+	}
+	if add != (Source{}) && !slices.Contains(all, add) {
+		all = append(all, add)
+	}
+	text, err := json.Marshal(all[max(0, len(all)-maxSources):])
+	if string(text) == "null" {
+		return "[]", err
+	}
+	return string(text), err
 }
 
 // version identifies the state of a memory; zero is a missing memory.
@@ -65,19 +102,31 @@ func key(name string) string { return strings.ToLower(tidy(name)) }
 // tidy returns the name with single blanks.
 func tidy(name string) string { return strings.Join(strings.Fields(name), " ") }
 
-// put adds the entry, or replaces the one of the same name if may allows it.
-func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool) (replaced bool, err error) {
+// putResult says what put has done. Both zero: it has added the entry.
+type putResult struct {
+	replaced bool
+	// merged is the name of the memory that says the same; "" if there is none.
+	merged string
+}
+
+// put adds the entry, or replaces the one of the same name if may allows it. An entry that
+// says what another one says is merged with it.
+func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool) (done putResult, err error) {
 	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
+		done = putResult{}
 		was, err := look(tx, h, e.name)
 		if err == nil && !may(was) {
 			err = errForeign
 		}
-		if err == nil {
-			replaced, err = t.putIn(tx, h, e)
+		if err == nil && was.num == 0 {
+			done.merged, err = t.merge(tx, h, e)
+		}
+		if err == nil && done.merged == "" {
+			done.replaced, err = t.putIn(tx, h, e)
 		}
 		return err
 	})
-	return replaced, err
+	return done, err
 }
 
 // write changes memories together with the index.
@@ -137,13 +186,19 @@ func (t *table) putIn(tx *sqlitedb.Tx, h home, e entry) (replaced bool, err erro
 		return false, err
 	}
 	now := t.now().UnixNano()
+	sources, err := withSource("[]", Source{e.conversation, e.turn})
+	if err != nil {
+		return false, err
+	}
 	var num int64
-	err = tx.QueryRow(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated)
-		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ? AND ?), ?) + 1, ?, ?, ?, ?, ?, ?, ?, ?)
+	err = tx.QueryRow(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated, kind, origin, trust, confidence, sources)
+		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ? AND ?), ?) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
-			content = excluded.content, conversation = excluded.conversation, updated = excluded.updated
+			content = excluded.content, conversation = excluded.conversation, updated = excluded.updated, kind = excluded.kind,
+			origin = excluded.origin, trust = excluded.trust, confidence = excluded.confidence, sources = excluded.sources, used = 0, uses = 0
 		RETURNING num`,
-		first(space), first(space+1)-1, first(space), space, key(e.name), e.name, string(aliases), e.content, e.conversation, now, now).Scan(&num)
+		first(space), first(space+1)-1, first(space), space, key(e.name), e.name, string(aliases), e.content, e.conversation, now, now,
+		cmp.Or(e.kind, KindFact), cmp.Or(e.label.origin, OriginModel), cmp.Or(e.label.trust, message.TrustWorkspace), cmp.Or(e.confidence, 1), sources).Scan(&num)
 	if err != nil {
 		return false, err
 	}
@@ -199,48 +254,6 @@ const spaceOf = `SELECT num FROM space WHERE project = ? AND key = ?`
 
 // first returns the first number of a space's memories.
 func first(space int64) int64 { return space << 40 }
-
-// find returns the entries that match the query, the best first. For a query without words
-// it returns the newest.
-func (t *table) find(ctx context.Context, h home, query string, limit int) ([]entry, error) {
-	var num int64
-	err := t.db.Read().QueryRowContext(ctx, spaceOf, h.project, h.key).Scan(&num)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if m := match(query); m != "" {
-		// A word in the name counts eight times, one in an alias four times.
-		var out []entry
-		err := t.db.Indexed(ctx, func() (err error) {
-			out, err = t.entries(ctx, `SELECT name, content FROM (
-					SELECT rowid AS found, bm25(word, 8, 4, 1) AS score FROM word
-					WHERE word MATCH ? AND rowid BETWEEN ? AND ? ORDER BY score, found DESC LIMIT ?)
-				JOIN memory ON num = found ORDER BY score, found DESC`, m, first(num), first(num+1)-1, limit)
-			return err
-		})
-		return out, err
-	}
-	return t.entries(ctx, `SELECT name, content FROM memory WHERE space = ? ORDER BY updated DESC, num DESC LIMIT ?`, num, limit)
-}
-
-func (t *table) entries(ctx context.Context, query string, args ...any) (out []entry, err error) {
-	rows, err := t.db.Read().QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var e entry
-		if err := rows.Scan(&e.name, &e.content); err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, rows.Err()
-}
 
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
 	err = t.write(ctx, func(tx *sqlitedb.Tx) error {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type RememberInput struct {
 	Content string `json:"content" hook:"minlen=1,maxlen=65536"`
 	// Aliases are other words by which it may be looked for: synonyms, abbreviations, names.
 	Aliases []string `json:"aliases,omitempty" hook:"maxitems=32,maxlen=200"`
+	// Kind is fact, preference (how the user wants things) or task (something that is still to be done).
+	Kind string `json:"kind,omitempty" hook:"enum=fact|preference|task"`
 }
 
 // Remember keeps something for later conversations. The same name replaces what was kept under it.
@@ -43,19 +46,27 @@ func (m *Memory) Remember(ctx context.Context, env *hook.Env, in RememberInput) 
 	if e.name == "" || strings.TrimSpace(e.content) == "" {
 		return "", &hook.ToolError{Kind: message.FailArguments, Text: "name and content must not be blank"}
 	}
-	h, err := m.home(agent(env))
+	if hasKey(e.name, e.content) {
+		return "", &hook.ToolError{Kind: message.FailDenied, Text: "it looks like a key or a password, which is never kept; say where it can be found instead"}
+	}
+	s, err := m.settingsOf(agent(env))
 	if err != nil {
 		return "", err
 	}
-	e.conversation = conversation(env)
-	replaced, err := m.table.put(ctx, h, e, m.may(env))
+	e.kind, e.conversation = cmp.Or(Kind(in.Kind), KindFact), conversation(env)
+	if t := turnOf(env); t != nil {
+		e.turn, e.label = t.ID(), m.labelOf(t, e.content)
+	}
+	done, err := m.table.put(ctx, s.own(), e, m.may(env))
 	switch {
 	case errors.Is(err, errForeign):
 		return "", &hook.ToolError{Kind: message.FailDenied, Text: "another conversation has remembered something as " + e.name +
 			" in the meantime, and nobody was asked about replacing that; recall it, and call again if it is to be replaced"}
 	case err != nil:
 		return "", fmt.Errorf("remember %s: %w", e.name, err)
-	case replaced:
+	case done.merged != "":
+		return "this is remembered already as " + done.merged, nil
+	case done.replaced:
 		return "replaced what was remembered as " + e.name, nil
 	}
 	return "remembered " + e.name, nil
@@ -73,26 +84,68 @@ type RecallInput struct {
 //
 //hook:tool readonly
 func (m *Memory) Recall(ctx context.Context, env *hook.Env, in RecallInput) (message.ToolResult, error) {
-	h, err := m.home(agent(env))
+	s, err := m.settingsOf(agent(env))
 	if err != nil {
 		return message.ToolResult{}, err
 	}
-	if in.Limit == 0 {
-		in.Limit = 5
-	}
-	found, err := m.table.find(ctx, h, in.Query, in.Limit)
+	found, err := m.table.find(ctx, s.homes, search{query: in.Query, limit: cmp.Or(in.Limit, 5), halfLife: s.halfLife()})
 	if err != nil {
 		return message.ToolResult{}, fmt.Errorf("recall: %w", err)
 	}
 	parts := make([]string, len(found))
-	for i, e := range found {
-		parts[i] = "## " + e.name + "\n" + e.content
+	for i, h := range found {
+		text, left := excerpt(h.content, maxExcerpt)
+		if left > 0 {
+			text += fmt.Sprintf("\n[%d more characters; get_memory has them]", left)
+		}
+		parts[i] = marked(&h, text)
 	}
 	if len(found) == 0 {
 		parts = []string{nothing}
 	}
+	m.use(env, found)
 	out := message.TextResult(strings.Join(parts, separator))
-	out.Trust = message.TrustWorkspace
+	out.Trust = trustOf(found)
+	return out, nil
+}
+
+// maxExcerpt is how much of one memory recall shows, in characters.
+const maxExcerpt = 4000
+
+// marked returns the memory as tools show it. What no person and no model of the user has
+// written says so, and is quoted, so that it cannot look like another memory.
+func marked(h *hit, text string) string {
+	head := "## " + h.name + "\n"
+	if h.label.origin != OriginPage && h.label.origin != OriginTool {
+		return head + text
+	}
+	return head + "[origin: " + string(h.label.origin) + "; the user has not said this]\n> " + strings.ReplaceAll(plain(text), "\n", "\n> ")
+}
+
+// GetMemoryInput is the input of get_memory.
+type GetMemoryInput struct {
+	// Name of the memory, as recall shows it after ##.
+	Name string `json:"name" hook:"minlen=1,maxlen=200"`
+}
+
+// GetMemory returns one memory as a whole, by its name.
+//
+//hook:tool readonly
+func (m *Memory) GetMemory(ctx context.Context, env *hook.Env, in GetMemoryInput) (message.ToolResult, error) {
+	s, err := m.settingsOf(agent(env))
+	if err != nil {
+		return message.ToolResult{}, err
+	}
+	h, found, err := m.table.get(ctx, s.homes, in.Name)
+	switch {
+	case err != nil:
+		return message.ToolResult{}, fmt.Errorf("get memory: %w", err)
+	case !found:
+		return message.ToolResult{}, &hook.ToolError{Kind: message.FailNotFound, Text: "there is no memory of the name " + tidy(in.Name)}
+	}
+	m.use(env, []hit{h})
+	out := message.TextResult(marked(&h, h.content))
+	out.Trust = trustOf([]hit{h})
 	return out, nil
 }
 
@@ -109,12 +162,16 @@ func (m *Memory) Forget(ctx context.Context, env *hook.Env, in ForgetInput) (str
 	if err := writable(env); err != nil {
 		return "", err
 	}
-	h, err := m.home(agent(env))
+	s, err := m.settingsOf(agent(env))
 	if err != nil {
 		return "", err
 	}
-	name := tidy(in.Name)
-	found, err := m.table.drop(ctx, h, name)
+	name, found := tidy(in.Name), false
+	for _, h := range s.homes {
+		if found, err = m.table.drop(ctx, h, name); found || err != nil {
+			break
+		}
+	}
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("forget %s: %w", name, err)

@@ -48,6 +48,9 @@ type Run struct {
 	Attempt int
 	// Conversation and Turn queued the job; "" outside of both.
 	Conversation, Turn string
+	// Host has the services of the runtime, outside of turns. Its CallModel asks the model
+	// until the attempt ends; see [hook.Host].
+	Host hook.Host
 }
 
 // Options of a Runner; all but Handlers have defaults.
@@ -77,6 +80,8 @@ type Config struct {
 	// Told is called when a job fails for good, and when the store fails. ctx has not
 	// ended. It may be nil.
 	Told func(ctx context.Context, d hook.Diagnostic)
+	// Host returns the host of an attempt, whose context is ctx; nil is [hook.NoHost].
+	Host func(ctx context.Context, j store.Job) hook.Host
 }
 
 // Runner runs jobs. Make it with New.
@@ -215,7 +220,11 @@ func (r *Runner) attempt(j store.Job) store.JobEnd {
 	ctx, cancel := context.WithTimeout(r.handling, r.o.Timeout)
 	defer cancel()
 	defer r.hold(j, cancel)()
-	failure, final := call(ctx, r.o.Handlers[j.Kind], Run{j.Job, j.Attempts, j.Conversation, j.Turn})
+	run := Run{Job: j.Job, Attempt: j.Attempts, Conversation: j.Conversation, Turn: j.Turn, Host: hook.NoHost{}}
+	if r.c.Host != nil {
+		run.Host = r.c.Host(ctx, j)
+	}
+	failure, final := call(ctx, r.o.Handlers[j.Kind], run)
 	switch {
 	case final:
 	case failure == "":

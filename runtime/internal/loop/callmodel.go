@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/spending"
 )
 
 // CallModel makes a model request of a hook within the turn; see [hook.Host]. It is safe for
@@ -86,6 +87,25 @@ func (t *Turn) requesterOf(ctx context.Context, req message.ModelRequest) *Reque
 	r.t.answering, r.t.cfg, r.t.hooks = t.answering, t.cfg, t.hooks
 	r.t.step = hook.NewStep(r.t.place, 1, req.Model.Name)
 	return r
+}
+
+// CallModel makes a request outside of any turn, for the caller. The request gets no tools. It is
+// safe for concurrent use.
+func (e *Env) CallModel(ctx context.Context, req message.ModelRequest, c spending.Caller) (message.ModelReply, error) {
+	req.Tools, req.Model.Choice = nil, message.ToolChoice{}
+	stream := e.Provider.Stream
+	if e.Spending.Counts() {
+		stream = func(ctx context.Context, req message.ModelRequest) message.ModelStream {
+			return e.Spending.Stream(ctx, e.Provider, req, c)
+		}
+	}
+	began := e.Now()
+	reply, err := e.collect(ctx, stream(ctx, req))
+	reply.Duration, reply.Model = e.Now().Sub(began), req.Model.Name
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return reply, cause
+	}
+	return reply, err
 }
 
 // collect reads the answer to one request and returns the reply. The reply is at most as long as a tool result

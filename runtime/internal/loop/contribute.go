@@ -148,6 +148,10 @@ func (c *contributing) checkBinding(a hook.AddedTool) (err error) {
 }
 
 func (c *contributing) askSections() bool {
+	if c.hooks.Has(point.PromptSections) {
+		c.contributed.Tools = c.view.Tools
+		c.teller.Contribute(c.contributed)
+	}
 	sections, ok := collect(c, point.PromptSections, c.hooks.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
 	if !ok {
 		return false

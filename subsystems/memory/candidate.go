@@ -1,0 +1,206 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+)
+
+const (
+	// maxCandidates bounds those that wait in one space; the oldest go first.
+	maxCandidates = 200
+	// maxExtracted bounds the turns that are known to be done. Jobs are not that old.
+	maxExtracted = 10_000
+)
+
+// extracted reports whether the job of the turn has been done.
+func (t *table) extracted(ctx context.Context, turn string) (done bool, err error) {
+	err = t.db.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM extracted WHERE turn = ?)`, turn).Scan(&done)
+	return done, err
+}
+
+// keep keeps what was found in a turn, once for the turn. Of that it takes what comes from
+// people, if the task is automatic and nothing is replaced; the rest waits for review.
+func (t *table) keep(ctx context.Context, of task, entries []entry) (taken, waiting int, err error) {
+	h := home{of.Project, of.Key}
+	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
+		taken, waiting = 0, 0
+		var first int
+		err := tx.QueryRow(`INSERT INTO extracted (turn, at) VALUES (?, ?) ON CONFLICT (turn) DO NOTHING RETURNING 1`, of.Turn, t.now().UnixNano()).Scan(&first)
+		if err != nil {
+			return orNone(err) // another run of the job has kept it
+		}
+		if _, err := tx.Exec(`DELETE FROM extracted WHERE turn IN (SELECT turn FROM extracted ORDER BY at DESC LIMIT -1 OFFSET ?)`, maxExtracted); err != nil {
+			return err
+		}
+		for _, e := range entries {
+			switch took, waits, err := t.keepIn(tx, h, e, of.Auto); {
+			case err != nil:
+				return err
+			case took:
+				taken++
+			case waits:
+				waiting++
+			}
+		}
+		return nil
+	})
+	return taken, waiting, err
+}
+
+func (t *table) keepIn(tx *sqlitedb.Tx, h home, e entry, auto bool) (taken, waits bool, err error) {
+	was, err := look(tx, h, e.name)
+	if err != nil {
+		return false, false, err
+	}
+	if merged, err := t.merge(tx, h, e); err != nil || merged != "" {
+		return false, false, err
+	}
+	if auto && was.num == 0 && e.label.origin.strength() >= OriginModel.strength() {
+		_, err := t.putIn(tx, h, e)
+		return err == nil, false, err
+	}
+	return false, true, t.wait(tx, h, e)
+}
+
+// wait adds a candidate, or replaces that of its name.
+func (t *table) wait(tx *sqlitedb.Tx, h home, e entry) error {
+	space, err := ensureSpace(tx, h)
+	if err != nil {
+		return err
+	}
+	aliases, err := json.Marshal(append([]string{}, e.aliases...))
+	if err != nil {
+		return err
+	}
+	sources, err := withSource("[]", Source{e.conversation, e.turn})
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO candidate (space, key, name, aliases, content, kind, origin, trust, confidence, sources, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases, content = excluded.content, kind = excluded.kind,
+			origin = excluded.origin, trust = excluded.trust, confidence = excluded.confidence, sources = excluded.sources, created = excluded.created`,
+		space, key(e.name), e.name, string(aliases), e.content, e.kind, e.label.origin, e.label.trust, e.confidence, sources, t.now().UnixNano())
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM candidate WHERE num IN (SELECT num FROM candidate WHERE space = ? ORDER BY created DESC, num DESC LIMIT -1 OFFSET ?)`, space, maxCandidates)
+	}
+	return err
+}
+
+// Candidate is a memory that waits for a person.
+type Candidate struct {
+	// Number names it to Accept and Reject.
+	Number int64 `json:"number"`
+	Remembered
+}
+
+// Candidates returns the memories that wait, of all projects and of the user, the oldest first.
+func (m *Memory) Candidates(ctx context.Context) (out []Candidate, err error) {
+	rows, err := m.table.db.Read().QueryContext(ctx, `SELECT c.num, s.project, s.key, c.name, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources, c.created
+		FROM candidate c JOIN space s ON s.num = c.space ORDER BY c.created, c.num`)
+	if err != nil {
+		return nil, fmt.Errorf("list candidates: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var c Candidate
+		var key, sources string
+		var created int64
+		if err := rows.Scan(&c.Number, &c.Project, &key, &c.Name, &c.Content, &c.Kind, &c.Origin, &c.Trust, &c.Confidence, &sources, &created); err != nil {
+			return nil, fmt.Errorf("list candidates: %w", err)
+		}
+		c.fill(key, sources, created)
+		out = append(out, c)
+	}
+	return out, rows.Err()
+}
+
+// ErrNoCandidate: there is no candidate with that number.
+var ErrNoCandidate = errors.New("no memory with this number waits")
+
+// Accept makes the candidate a memory. One of its name is replaced, and one that says the same
+// is merged with it; the mark of its origin stays. It returns the name.
+func (m *Memory) Accept(ctx context.Context, number int64) (name string, err error) {
+	err = m.table.write(ctx, func(tx *sqlitedb.Tx) error {
+		h, e, err := m.table.takeCandidate(tx, number)
+		if err != nil {
+			return err
+		}
+		name = e.name
+		was, err := look(tx, h, e.name)
+		if err != nil {
+			return err
+		}
+		if was.num == 0 {
+			if merged, err := m.table.merge(tx, h, e); err != nil || merged != "" {
+				name = merged
+				return err
+			}
+		}
+		_, err = m.table.putIn(tx, h, e)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("accept memory %d: %w", number, err)
+	}
+	return name, nil
+}
+
+// Reject removes the candidate. No file has its text then.
+func (m *Memory) Reject(ctx context.Context, number int64) error {
+	err := m.table.write(ctx, func(tx *sqlitedb.Tx) error {
+		_, _, err := m.table.takeCandidate(tx, number)
+		return err
+	})
+	if err == nil {
+		err = m.table.db.Scrub(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("reject memory %d: %w", number, err)
+	}
+	return nil
+}
+
+// takeCandidate removes the candidate and returns it.
+func (t *table) takeCandidate(tx *sqlitedb.Tx, number int64) (h home, e entry, err error) {
+	var aliases, sources string
+	err = tx.QueryRow(`SELECT s.project, s.key, c.name, c.aliases, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources
+		FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = ?`, number).
+		Scan(&h.project, &h.key, &e.name, &aliases, &e.content, &e.kind, &e.label.origin, &e.label.trust, &e.confidence, &sources)
+	if isNone(err) {
+		return h, e, ErrNoCandidate
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(aliases), &e.aliases)
+	}
+	if from := sourcesOf(sources); len(from) > 0 {
+		e.conversation, e.turn = from[len(from)-1].Conversation, from[len(from)-1].Turn
+	}
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM candidate WHERE num = ?`, number)
+	}
+	return h, e, err
+}
+
+// sourcesOf decodes the sources; none if they are damaged.
+func sourcesOf(text string) (out []Source) {
+	if json.Unmarshal([]byte(text), &out) != nil {
+		return nil
+	}
+	return out
+}
+
+// fill sets what the columns say in other words.
+func (r *Remembered) fill(key, sources string, updated int64) {
+	key, r.User = strings.CutPrefix(key, userKey)
+	r.Of, r.Updated, r.Sources = strings.TrimSuffix(strings.Replace(key, ":", " ", 1), " "), time.Unix(0, updated), sourcesOf(sources)
+	if r.Trust == "" {
+		r.Trust = message.TrustWorkspace
+	}
+}

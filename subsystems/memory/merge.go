@@ -1,0 +1,112 @@
+package memory
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+)
+
+// merge looks for a memory of the home that says what the entry says, and merges the two: the
+// memory gets the entry's source, and the entry's names as aliases. It returns the name of the
+// memory; "" if there is none. The text with more in it stays, but never that of a weaker
+// origin in the place of a stronger one.
+func (t *table) merge(tx *sqlitedb.Tx, h home, e entry) (name string, err error) {
+	var space int64
+	if err := tx.QueryRow(spaceOf, h.project, h.key).Scan(&space); err != nil {
+		return "", orNone(err)
+	}
+	old, rel, err := t.twin(tx, space, e)
+	if err != nil || rel == different {
+		return "", err
+	}
+	var aliases []string
+	if err := json.Unmarshal([]byte(old.aliases), &aliases); err != nil {
+		return "", err
+	}
+	for _, a := range append([]string{e.name}, e.aliases...) {
+		if len(aliases) < maxAliases && key(a) != key(old.name) && !slices.Contains(aliases, a) {
+			aliases = append(aliases, a)
+		}
+	}
+	if err := unindex(tx, old.row); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(aliases)
+	if err != nil {
+		return "", err
+	}
+	old.aliases = string(text)
+	if keep := old.label; rel == beyond && e.label.origin.strength() >= keep.origin.strength() || rel == same && e.label.origin.strength() > keep.origin.strength() {
+		old.content, old.label = e.content, e.label
+	}
+	sources, err := withSource(old.sources, Source{e.conversation, e.turn})
+	if err != nil {
+		return "", err
+	}
+	_, err = tx.Exec(`UPDATE memory SET aliases = ?, content = ?, origin = ?, trust = ?, confidence = max(confidence, ?), sources = ?, updated = ? WHERE num = ?`,
+		old.aliases, old.content, old.label.origin, old.label.trust, e.confidence, sources, t.now().UnixNano(), old.num)
+	if err == nil {
+		err = index(tx, old.row)
+	}
+	return old.name, err
+}
+
+// twin is a memory that says the same as an entry.
+type twin struct {
+	row
+	label   label
+	sources string
+}
+
+// maxTwins is how many memories with similar words are compared.
+const maxTwins = 5
+
+// twin returns the memory of the space that says the same as the entry, and how the entry's
+// text relates to its.
+func (t *table) twin(tx *sqlitedb.Tx, space int64, e entry) (tw twin, rel relation, err error) {
+	words := match(e.content)
+	if words == "" || len(e.content) > maxCompared {
+		return tw, different, nil
+	}
+	var found string
+	err = tx.QueryRow(`SELECT json_group_array(rowid) FROM (
+			SELECT rowid FROM word WHERE word MATCH ? AND rowid BETWEEN ? AND ? ORDER BY bm25(word, 0, 0, 1), rowid LIMIT ?)`,
+		words, first(space), first(space+1)-1, maxTwins).Scan(&found)
+	if err != nil {
+		return tw, different, err
+	}
+	var nums []int64
+	if err := json.Unmarshal([]byte(found), &nums); err != nil {
+		return tw, different, err
+	}
+	for _, num := range nums {
+		var kind Kind
+		err := tx.QueryRow(`SELECT num, name, aliases, content, origin, trust, sources, kind FROM memory WHERE num = ?`, num).
+			Scan(&tw.num, &tw.name, &tw.aliases, &tw.content, &tw.label.origin, &tw.label.trust, &tw.sources, &kind)
+		if err != nil {
+			return tw, different, orNone(err)
+		}
+		if rel := compare(e.content, tw.content); rel != different && kind == e.kind && (speaks(e.content) || sameSubject(e.name, tw.name)) {
+			return tw, rel, nil
+		}
+	}
+	return tw, different, nil
+}
+
+// ownWords is the number of words from which a text says what it is about without its name.
+const ownWords = 4
+
+func speaks(content string) bool { return len(stems(content)) >= ownWords }
+
+// sameSubject reports whether the names say the same: "Likes tea." under the names of two people
+// is two memories.
+func sameSubject(a, b string) bool { return slices.Equal(stems(a), stems(b)) }
+
+// orNone returns nil if the error says that there is no row.
+func orNone(err error) error {
+	if isNone(err) {
+		return nil
+	}
+	return err
+}

@@ -50,11 +50,12 @@ type Hooks struct {
 	AskUser  *askuser.AskUser
 	Delegate *delegate.Delegate
 	// Memory opens before and closes after the subsystems whose events it may have to
-	// record: a server that stops, a command that still runs.
-	Memory *memory.Memory `hook:"optional"`
+	// record: a server that stops, a command that still runs. It and Tasks wait for nothing
+	// at the points whose time is lifted.
+	Memory *memory.Memory `hook:"optional; TurnTools: timeout=none; PromptSections: timeout=none"`
 	// Tasks has the plan and the tasks of a conversation. Its text stands beside what the agent
 	// remembers.
-	Tasks *tasks.Tasks `hook:"optional"`
+	Tasks *tasks.Tasks `hook:"optional; TurnContext: timeout=none"`
 	// Sessions searches past conversations, beside Memory, which has what was kept of them.
 	Sessions *sessions.Sessions `hook:"optional"`
 	// MCP has tools that are known only at run time. They are routed after all static

@@ -41,11 +41,11 @@ import (
 //	                       tools: delegate
 //	1.8     Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch TurnPolicy^:timeout=5s TurnContext^:timeout=5s
-//	                       RefineContext^:timeout=5s TurnTools^:timeout=5s PromptSections^:timeout=5s
-//	                       BeforeTool~ AfterTurn OnClose
+//	                       RefineContext^:timeout=5s TurnTools~^:timeout=none
+//	                       PromptSections~^:timeout=none BeforeTool~ AfterTurn OnClose
 //	                       tools: remember recall get_memory forget
 //	1.9     Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
-//	                       ScopedTools Dispatch BeforeTurn~ TurnContext:timeout=5s AfterTool~
+//	                       ScopedTools Dispatch BeforeTurn~ TurnContext~:timeout=none AfterTool~
 //	                       tools: todo_write plan_write
 //	1.10    Sessions?      Schema OnBuildAgent ScopedTools Dispatch
 //	                       tools: search_sessions

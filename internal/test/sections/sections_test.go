@@ -42,6 +42,7 @@ const head = `{
 		{"type": "object", "additionalProperties": false, "properties": {"name": {"type": "string"}, "schema": {"type": "object"}}}]},
 	"tool_choice": {"description": "Whether the model must call a tool.", "anyOf": [{"enum": ["auto", "none", "required"]},
 		{"type": "object", "additionalProperties": false, "properties": {"tool": {"type": "string"}}}]},
+	"loop": {"enum": ["tool-calling", "plan-and-execute"], "description": "How the agent works: tool-calling, or plan-and-execute."},
 	"hooks": {"type": "object", "description": "Subsystems that are off for this agent, or tuned, in the words of hooks.json."}
 }`
 

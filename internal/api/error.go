@@ -72,6 +72,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrLateGate, http.StatusGatewayTimeout, wire.CodeSkipped},
 		{runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
 		{runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},
+		{runtime.ErrTurnTools, http.StatusBadRequest, wire.CodeInvalid},
 		{runtime.ErrAnswered, http.StatusConflict, wire.CodeAnswered},
 		{runtime.ErrRequestUnknown, http.StatusNotFound, wire.CodeNotFound},
 		{runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},

@@ -38,7 +38,10 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	if in.WhenBusy == wire.BusySteer && in.Format != (message.ResponseFormat{}) {
 		return invalid("format is for a message that begins a turn; leave it out, or write refuse or queue for when_busy")
 	}
-	model, err := modelOf(in)
+	if in.WhenBusy == wire.BusySteer && len(in.Tools) > 0 {
+		return invalid("tools are for a message that begins a turn; leave them out, or write refuse or queue for when_busy")
+	}
+	o, err := turnOptionsOf(in)
 	if err != nil {
 		return err
 	}
@@ -56,9 +59,10 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	var at turnAnswer
 	switch in.WhenBusy {
 	case "", wire.BusyRefuse:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{Model: model}, run)
+		at.Turn, err = s.begin(r.Context(), rec, o, run)
 	case wire.BusyQueue:
-		at.Turn, err = s.begin(r.Context(), rec, runtime.TurnOptions{WhenBusy: runtime.Queue, Model: model}, run)
+		o.WhenBusy = runtime.Queue
+		at.Turn, err = s.begin(r.Context(), rec, o, run)
 	case wire.BusySteer:
 		at, err = s.steer(r.Context(), rec, input, run)
 	default:
@@ -68,6 +72,15 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.writeTurn(w, r, at, streamed)
+}
+
+// turnOptionsOf returns what the message says about its turn.
+func turnOptionsOf(in wire.NewMessage) (o runtime.TurnOptions, err error) {
+	if o.Model, err = modelOf(in); err != nil {
+		return o, err
+	}
+	o.ClientTools, err = clientTools(in.Tools)
+	return o, err
 }
 
 // inputOf returns the message with its files.

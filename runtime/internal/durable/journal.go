@@ -46,6 +46,10 @@ type Turn struct {
 	Project string `json:"project,omitzero"`
 	// Token is the name of the credential for which the turn runs.
 	Token string `json:"token,omitzero"`
+	// Caller are the names of the tools that the caller gave the turn, and Client the tools
+	// that its client runs.
+	Caller []string       `json:"caller_tools,omitempty"`
+	Client []message.Tool `json:"client_tools,omitempty"`
 }
 
 // Entry is the turn's entry.

@@ -27,6 +27,8 @@ var (
 	// ErrRetries: a hook asked for more replies than the limit. It wraps the error of the model
 	// if the hook asked because of one.
 	ErrRetries = errors.New("runtime: too many retries")
+	// ErrGiven: the turn cannot have the tools that its caller gives it.
+	ErrGiven = errors.New("runtime: the turn cannot have these tools")
 	// ErrNoInput: there was nothing to send, or Preprocess left nothing.
 	ErrNoInput = errors.New("runtime: the input has no message")
 )

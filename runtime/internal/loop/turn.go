@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/given"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -27,6 +28,10 @@ type Input struct {
 	// Model overrides the agent's settings.
 	Model  message.Model
 	Layers []plan.Layer
+	// Tools are the caller's for this turn, which run in this process; nil is none.
+	// ClientTools run elsewhere: see Turn.askClient.
+	Tools       given.Toolset
+	ClientTools []message.Tool
 	// Token is the name of the credential for which the turn runs; "" is the local user.
 	Token string
 }
@@ -43,6 +48,9 @@ func (t *Turn) runForUser() hook.TurnOutcome {
 	err := t.applyLayers(t.job.input.Layers)
 	if guest := t.job.input.Guest; err == nil && guest != "" {
 		err = t.setGuest(guest)
+	}
+	if err == nil {
+		err = t.give(t.job.input.Tools, t.job.input.ClientTools)
 	}
 	if err != nil {
 		_ = t.thread.Lease.Release(t.noCancel) // if that fails, the next turn reports it
@@ -72,7 +80,7 @@ func (th *Thread) newTurn(ctx context.Context, h *Handle) *Turn {
 	a := th.Agent
 	t := &Turn{ledger: new(ledger)}
 	t.identity = identity{env: th.Env, thread: th, handle: h, id: th.Env.NewID(), started: th.Env.Now()}
-	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
+	t.resources = resources{answering: a, cfg: a.Config, view: a.viewFor(th.Place.Sender()), hooks: a.Hooks}
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}
 	t.ctx, t.noCancel = &t.turnCtx, &t.lastingCtx
 	t.response.yield = t.consumer()

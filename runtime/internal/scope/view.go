@@ -31,9 +31,19 @@ type View struct {
 	scope []uint64
 	// added are tools of one turn, which the catalog does not have.
 	added []message.Tool
+	// withheld are names outside of the catalog that may not be called.
+	withheld []string
+	// senders keep tools for some senders. sender is the one of the view; the view of an agent
+	// has none, and then all tools.
+	senders  []hook.SenderRule
+	sender   string
+	isSender bool
 	// Tools are offered to the model. Prompt is the system prompt.
 	Tools  *message.ToolSet
 	Prompt string
+	parts  prompt
+	// Unmatched are the configured patterns that match no tool now.
+	Unmatched []string
 }
 
 // catalogCache keeps the last catalog, because a hook without run-time tools has
@@ -99,20 +109,53 @@ func (h *Hooks) View(cfg *hook.AgentConfig, env Environment, strict bool) (*View
 	if err != nil {
 		return nil, err
 	}
-	v := &View{catalog: c}
+	v := &View{catalog: c, senders: slices.Concat(cfg.Senders, scope.Senders), Unmatched: c.unmatched(cfg.Tools)}
 	v.narrow(cfg, scope)
 	text, err := h.promptOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	v.Prompt = writePrompt(cfg, env, text, scope.Line, v.scope != nil)
+	v.parts = prompt{cfg.Instructions, env, text, scope.Line}
+	v.Prompt = v.parts.write(cfg.Tools, v.scope != nil)
 	return v, nil
+}
+
+// For returns the view for the turns of a sender; v itself if no rule is about senders.
+func (v *View) For(sender string) *View {
+	if len(v.senders) == 0 {
+		return v
+	}
+	out := *v
+	out.sender, out.isSender = sender, true
+	var barred []string
+	for _, t := range v.Tools.Tools().All() {
+		if out.bars(t.Name) {
+			barred = append(barred, t.Name)
+		}
+	}
+	if len(barred) == 0 {
+		return &out
+	}
+	out = *out.With(contribution.Tools{Hidden: barred})
+	out.Prompt = v.parts.write(out.Callable().Slice(), true)
+	return &out
+}
+
+// BySender reports whether the view depends on the sender.
+func (v *View) BySender() bool { return len(v.senders) > 0 }
+
+// bars reports whether a rule keeps the tool from the sender of the view.
+func (v *View) bars(tool string) bool {
+	return v.isSender && slices.ContainsFunc(v.senders, func(r hook.SenderRule) bool { return r.Bars(tool, v.sender) })
 }
 
 func (c *catalog) checkNames(names []string) error {
 	for _, name := range names {
-		if _, ok := c.index[name]; ok {
+		if _, ok := c.index[name]; ok || message.IsPattern(name) && message.ValidToolPattern(name) {
 			continue
+		}
+		if message.IsPattern(name) {
+			return fmt.Errorf("tool %q: a pattern has letters, digits, _, - and *", name)
 		}
 		if near := nearest(name, c.tools); near != "" {
 			return fmt.Errorf("tool %q: nobody owns it; did you mean %s?", name, near)
@@ -120,6 +163,16 @@ func (c *catalog) checkNames(names []string) error {
 		return fmt.Errorf("tool %q: nobody owns it", name)
 	}
 	return nil
+}
+
+// unmatched returns the patterns that match no tool.
+func (c *catalog) unmatched(names []string) (out []string) {
+	for _, p := range names {
+		if message.IsPattern(p) && !slices.ContainsFunc(c.names, func(name string) bool { return message.MatchName(p, name) }) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // narrow sets the scope to the intersection of both lists, where nil is all.
@@ -146,23 +199,34 @@ func (v *View) narrow(cfg *hook.AgentConfig, scope hook.Scope) {
 	v.scope, v.Tools = bits, message.NewToolSet(effective)
 }
 
-// NameSet is a set of names, where nil is all of them.
-type NameSet map[string]bool
+// NameSet is a set of names. The zero NameSet is all names.
+type NameSet struct {
+	// exact is nil for all names.
+	exact    map[string]bool
+	patterns []string
+}
 
-// SetOf returns the set of the names; nil is all.
+// SetOf returns the set of the names and of those that match the patterns in the list; nil is
+// all.
 func SetOf(names []string) NameSet {
 	if names == nil {
-		return nil
+		return NameSet{}
 	}
-	s := make(NameSet, len(names))
+	s := NameSet{exact: make(map[string]bool, len(names))}
 	for _, n := range names {
-		s[n] = true
+		if message.IsPattern(n) {
+			s.patterns = append(s.patterns, n)
+		} else {
+			s.exact[n] = true
+		}
 	}
 	return s
 }
 
 // Has reports whether the name is in the set.
-func (s NameSet) Has(name string) bool { return s == nil || s[name] }
+func (s NameSet) Has(name string) bool {
+	return s.exact == nil || s.exact[name] || message.MatchesAny(s.patterns, name)
+}
 
 // Standing says whether a name may be called.
 type Standing int
@@ -180,6 +244,9 @@ func (v *View) Find(name string) (message.Tool, Standing) {
 	case !ok:
 		if i := slices.IndexFunc(v.added, func(t message.Tool) bool { return t.Name == name }); i >= 0 {
 			return v.added[i], Available
+		}
+		if slices.Contains(v.withheld, name) || v.bars(name) {
+			return message.Tool{Name: name}, NotAvailable
 		}
 		return message.Tool{Name: name}, NotRegistered
 	case v.scope != nil && v.scope[i/64]&(1<<(i%64)) == 0:
@@ -206,10 +273,17 @@ func (v *View) Callable() message.List[string] {
 	return message.Freeze(names)
 }
 
-// With returns the view with the changes of one turn.
+// With returns the view with the changes of one turn. A hidden name that is no tool of the agent
+// is answered as one that is not available.
 func (v *View) With(ch contribution.Tools) *View {
 	out := *v
-	out.added = slices.Clone(v.added)
+	out.added = slices.DeleteFunc(slices.Clone(v.added), func(t message.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
+	out.withheld = slices.Clone(v.withheld)
+	for _, name := range ch.Hidden {
+		if _, ok := v.catalog.index[name]; !ok {
+			out.withheld = append(out.withheld, name)
+		}
+	}
 	if len(ch.Hidden) > 0 {
 		out.scope = make([]uint64, (len(v.catalog.tools)+63)/64)
 		for i, t := range v.catalog.tools {

@@ -12,6 +12,8 @@ import (
 type RecordOptions struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Opener gets the runs of OnClose if OnOpen is not called on this composite; nil drops them.
+	Opener hook.Host
 }
 
 // Recorded returns a composite that behaves like c and emits every hook run, as an
@@ -31,6 +33,9 @@ func (c *Composite) Recorded(o *RecordOptions) *Composite {
 	rec := &recorder{now: time.Now}
 	if o != nil && o.Now != nil {
 		rec.now = o.Now
+	}
+	if o != nil && o.Opener != nil {
+		rec.host.Store(&o.Opener)
 	}
 	return rec.recordingCopy(c, "", "", nil)
 }

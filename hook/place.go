@@ -10,7 +10,8 @@ import (
 )
 
 // Conversation is the place of one message history, keyed by agent and sender.
-// It is immutable, except for the states that hooks keep in it ([ConversationState]).
+// It is immutable, except for the states that hooks keep in it ([ConversationState]), and for the
+// configuration of its agent, which a program may change between two turns.
 type Conversation struct {
 	d      ConversationData
 	states atomic.Pointer[States]
@@ -22,8 +23,13 @@ func (c *Conversation) ID() string { return c.d.ID }
 // Sender identifies the person or program that talks to the agent.
 func (c *Conversation) Sender() string { return c.d.Sender }
 
-// Agent returns the agent's registered configuration.
-func (c *Conversation) Agent() *AgentConfig { return c.d.Agent }
+// Agent returns the agent's registered configuration, which stays the same while a turn runs.
+func (c *Conversation) Agent() *AgentConfig {
+	if c.d.Current != nil {
+		return c.d.Current.Load()
+	}
+	return c.d.Agent
+}
 
 // Host returns the runtime's services for hooks, outside a turn. It is never nil.
 func (c *Conversation) Host() Host { return hostOr(c.d.Host) }

@@ -35,6 +35,8 @@ type Conversation struct {
 	waiting []waiter
 	// cancelCompaction cancels the running compaction; nil if there is none.
 	cancelCompaction context.CancelCauseFunc
+	// compacting is the setup of the running or the last compaction.
+	compacting *loop.Setup
 }
 
 // TurnOptions configure a turn; nil is all zero values.
@@ -152,7 +154,8 @@ func (a *Agent) newConversation(rec store.Record, parent *host) *Conversation {
 	states := hook.NewStates(a.rt.states)
 	th := &c.thread
 	th.Env, th.Agent, th.Host, th.Log = a.rt.env, &a.core, c.host, c.host.log
-	th.Place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.core.Config, Host: c.host, States: states})
+	th.Config.Store(a.Config())
+	th.Place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Current: &th.Config, Host: c.host, States: states})
 	th.Lease = a.rt.leases.Lease(durable.LeaseOptions{
 		Record: rec, Log: c.host.log, States: states, KeepsStates: len(a.rt.states) > 0, Owner: leaseOwner{c},
 	})
@@ -260,10 +263,12 @@ func (c *Conversation) reserve(ctx context.Context, t *Turn, when Busy) (other *
 	if other, err := c.occupy(ctx, t, when); err != nil {
 		return other, err
 	}
-	if err := c.agent.enter(); err != nil {
+	s, err := c.agent.enter()
+	if err != nil {
 		c.vacate()
 		return nil, err
 	}
+	c.thread.Use(s)
 	if cause := c.agent.cancelCause(); cause != nil {
 		t.h.Cancel(cause)
 	}
@@ -273,7 +278,7 @@ func (c *Conversation) reserve(ctx context.Context, t *Turn, when Busy) (other *
 // leave undoes enter.
 func (c *Conversation) leave(t *Turn) {
 	t.h.Cancel(nil)
-	c.agent.leave()
+	c.agent.leave(c.thread.Setup())
 	c.vacate()
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -40,19 +41,41 @@ func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 		return nil, err
 	}
 	defer r.changes.Done()
-	err := a.build(ctx, cfg)
-	if err == nil {
-		err = a.onRegister(ctx)
+	for {
+		s, err := a.enrol(ctx, cfg)
+		if err != nil {
+			r.forget(a)
+			return nil, err
+		}
+		if a.show(s) {
+			return a, nil
+		}
+		_ = onUnregister(context.WithoutCancel(ctx), s) // a member came or went meanwhile
 	}
-	if err != nil {
-		r.forget(a)
-		return nil, err
-	}
-	a.setState(agentVisible)
+}
+
+// show makes the agent visible with the setup. It returns false if the hooks of the process have
+// changed since the setup was made.
+func (a *Agent) show(s *loop.Setup) bool {
+	r := a.rt
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.members.process.Load() != s.Process {
+		return false
+	}
+	a.core.Set(s)
+	a.setState(agentVisible)
 	r.order = append(r.order, a)
-	r.mu.Unlock()
-	return a, nil
+	return true
+}
+
+// enrol builds the setup of the configuration with the hooks of now, and registers it with them.
+func (a *Agent) enrol(ctx context.Context, cfg hook.AgentConfig) (*loop.Setup, error) {
+	s, err := a.build(ctx, cfg)
+	if err == nil {
+		err = onRegister(ctx, s)
+	}
+	return s, err
 }
 
 func checkConfig(cfg hook.AgentConfig) error {
@@ -104,38 +127,38 @@ func (r *Runtime) forget(a *Agent) {
 }
 
 // build runs OnBuildAgent and computes the agent's tools and prompt.
-func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
+func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) (*loop.Setup, error) {
 	cfg.Tools = slices.Clone(cfg.Tools)
+	s := &loop.Setup{Process: a.rt.members.process.Load(), Registered: new(loop.Users)}
 	var err error
-	if a.core.Hooks, err = a.rt.hooksOf(&cfg); err != nil {
-		return err
+	if s.Hooks, s.Layers, err = hooksOf(s.Process, &cfg); err != nil {
+		return nil, err
 	}
-	cfg, err = a.core.Hooks.BuildAgent(ctx, cfg.WithHost(a.rt.host))
+	cfg, err = s.Hooks.BuildAgent(ctx, cfg.WithHost(a.rt.host))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if cfg.Name != a.core.Name {
-		return fmt.Errorf("OnBuildAgent changed the name to %q", cfg.Name)
+		return nil, fmt.Errorf("OnBuildAgent changed the name to %q", cfg.Name)
 	}
 	if err := checkConfig(cfg); err != nil {
-		return fmt.Errorf("after OnBuildAgent: %w", err)
+		return nil, fmt.Errorf("after OnBuildAgent: %w", err)
 	}
 	if cfg.Model.ContextWindow == 0 {
 		cfg.Model.ContextWindow = provider.ContextWindow(a.rt.provider, cfg.Model.Name)
 	}
-	a.core.Asked = cfg.Tools
-	a.core.Config = &cfg
-	v, err := a.core.Hooks.View(a.core.Config, a.rt.o.Environment, true)
+	s.Asked, s.Config = cfg.Tools, &cfg
+	v, err := s.Hooks.View(s.Config, a.rt.o.Environment, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a.core.View.Store(v)
-	return nil
+	s.View.Store(v)
+	return s, nil
 }
 
-func (a *Agent) onRegister(ctx context.Context) (err error) {
+func onRegister(ctx context.Context, s *loop.Setup) (err error) {
 	defer failure.Catch(point.OnRegisterAgent, &err)
-	return a.core.Hooks.OnRegisterAgent(ctx, a.core.Config)
+	return s.Hooks.OnRegisterAgent(ctx, s.Config)
 }
 
 // Unregister removes an agent: it refuses new turns with ErrAgentClosing, waits for the
@@ -172,9 +195,9 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 		a.cancelTurns(cause)
 		r.awaitTurns(ctx, a, drained)
 	}
-	lasting := context.WithoutCancel(ctx)
+	_ = r.withGrace(ctx, a.core.Now().Hooks.At(point.OnUnregisterAgent), func() error { a.updates.Wait(); return nil })
 	r.endSessions(ctx, a)
-	r.emitFailure(ctx, r.hookWithGrace(ctx, a.core.Hooks, point.OnUnregisterAgent, func() error { return a.onUnregister(lasting) }))
+	r.unregister(ctx, a.core.Now())
 	r.forget(a)
 	r.emit(ctx, hook.Event{Kind: event.AgentUnregistered, Agent: a.Name()})
 	return nil
@@ -184,7 +207,7 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 // When a hook hangs, the remaining sessions end concurrently, so that one more grace
 // period is enough for all of them.
 func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
-	what, lasting := a.core.Hooks.At(point.OnSessionEnd), context.WithoutCancel(ctx)
+	what, lasting := a.core.Now().Hooks.At(point.OnSessionEnd), context.WithoutCancel(ctx)
 	end := func(c *Conversation) *abandoned.Call {
 		return r.begin(what, func() error { c.thread.EndSession(lasting, ""); return nil })
 	}
@@ -238,15 +261,21 @@ func (r *Runtime) emitFailure(ctx context.Context, err error) {
 
 // emit emits an event outside of any conversation. It waits as long as withGrace.
 func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
-	_ = r.withGrace(ctx, r.hooks.At(point.OnEvent), func() error {
+	_ = r.withGrace(ctx, r.hooks().At(point.OnEvent), func() error {
 		r.host.emit(context.WithoutCancel(ctx), ev)
 		return nil
 	})
 }
 
-func (a *Agent) onUnregister(ctx context.Context) (err error) {
+// unregister calls OnUnregisterAgent for the setup, and emits a failure.
+func (r *Runtime) unregister(ctx context.Context, s *loop.Setup) {
+	lasting := context.WithoutCancel(ctx)
+	r.emitFailure(ctx, r.hookWithGrace(ctx, s.Hooks, point.OnUnregisterAgent, func() error { return onUnregister(lasting, s) }))
+}
+
+func onUnregister(ctx context.Context, s *loop.Setup) (err error) {
 	defer failure.Catch(point.OnUnregisterAgent, &err)
-	a.core.Hooks.OnUnregisterAgent(ctx, a.core.Config)
+	s.Hooks.OnUnregisterAgent(ctx, s.Config)
 	return nil
 }
 
@@ -261,12 +290,13 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	cfg := *a.core.Config
-	cfg.Tools = slices.Clone(a.core.Asked)
-	v, err := a.core.Hooks.View(&cfg, r.o.Environment, false)
-	if err != nil {
-		return fmt.Errorf("refresh agent %q: %w", name, err)
+	for {
+		s := a.core.Now()
+		if err := s.Refresh(r.o.Environment); err != nil {
+			return fmt.Errorf("refresh agent %q: %w", name, err)
+		}
+		if a.core.Now() == s {
+			return ctx.Err()
+		}
 	}
-	a.core.View.Store(v)
-	return ctx.Err()
 }

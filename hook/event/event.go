@@ -44,6 +44,7 @@ const (
 // Kinds of event that belong to no place in a turn.
 const (
 	AgentRegistered   hook.EventKind = "agent_registered"   //
+	AgentUpdated      hook.EventKind = "agent_updated"      // it has another configuration: later turns get it
 	AgentUnregistered hook.EventKind = "agent_unregistered" //
 	SkillLoaded       hook.EventKind = "skill_loaded"       // Text: the name
 	ServerConnected   hook.EventKind = "server_connected"   // Text: the name of the MCP server

@@ -10,6 +10,9 @@ type RunStatus string
 // Run is one hook run: one execution of one hook at one point, or the record that it
 // was skipped. It never holds the hook's input or output, only their hashes.
 type Run struct {
+	// ID is that of the run's record where hook runs are kept as records, else "". Events do
+	// not have it.
+	ID string
 	// Subsystem is the path of the field, "Core.Guard".
 	Subsystem string
 	Point     Point

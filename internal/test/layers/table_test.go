@@ -72,6 +72,7 @@ var layers = []layer{
 	{pkgs: "internal/history", may: []string{"hook"}, reason: "a rule book: whoever reads or writes a history can hold it to it"},
 	{pkgs: "runtime/internal/contribution", may: []string{"hook"}, reason: "how contributions are merged and cut, as functions of values"},
 	{pkgs: "runtime/internal/job", may: []string{"hook", "runtime/store"}, reason: "does queued jobs over any store that keeps them"},
+	{pkgs: "runtime/internal/runlog", may: []string{"hook", "runtime/store"}, reason: "writes the records of runs and jobs to any store that keeps them"},
 	{pkgs: "runtime/internal/queue", may: nil, reason: "runs what nobody waits for, in order; knows nothing of hooks"},
 	{pkgs: "runtime", may: []string{"hook", "composite/...", "internal/history", "internal/states", "internal/view", "runtime/provider", "runtime/spending", "runtime/store", "runtime/store/mem", "runtime/internal/..."},
 		outside: []string{"github.com/oklog/ulid", "github.com/sourcegraph/conc"},

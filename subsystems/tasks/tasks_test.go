@@ -127,18 +127,6 @@ func (w *world) send(text string) hook.TurnOutcome {
 	return out
 }
 
-// kinds are the events of these kinds, in order.
-func (w *world) kinds(of ...hook.EventKind) (out []hook.EventKind) {
-	for _, ev := range w.events {
-		for _, k := range of {
-			if ev.Kind == k {
-				out = append(out, k)
-			}
-		}
-	}
-	return out
-}
-
 func (w *world) plans() (out []string) {
 	for _, ev := range w.events {
 		if ev.Kind == event.PlanUpdated {

@@ -1,15 +1,16 @@
 package providertest_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -386,15 +387,7 @@ func badRequests() map[string][]func() providertest.Wire {
 			asks(func(req *message.ModelRequest) { reflect.ValueOf(req.Tools).Elem().SetZero() }),
 		},
 		"request-same": {
-			sends(func(_ int64, body string) string {
-				var v map[string]json.RawMessage
-				_ = json.Unmarshal([]byte(body), &v)
-				var b bytes.Buffer
-				for name, value := range v { // in no order
-					fmt.Fprintf(&b, ",%q:%s", name, value)
-				}
-				return "{" + strings.TrimPrefix(b.String(), ",") + "}"
-			}),
+			sends(unordered()),
 		},
 		"prefix-stable": {
 			sends(func(n int64, body string) string {
@@ -582,3 +575,22 @@ type loud struct {
 
 // late is longer than the kit waits for goroutines.
 const late = 10 * time.Second
+
+// unordered returns what writes the members of every other request in reverse, as an unordered map
+// does now and then.
+func unordered() func(int64, string) string {
+	var sent atomic.Int64
+	return func(_ int64, body string) string {
+		var v map[string]json.RawMessage
+		_ = json.Unmarshal([]byte(body), &v)
+		names := slices.Sorted(maps.Keys(v))
+		if sent.Add(1)%2 == 0 {
+			slices.Reverse(names)
+		}
+		var b strings.Builder
+		for _, name := range names {
+			fmt.Fprintf(&b, ",%q:%s", name, v[name])
+		}
+		return "{" + strings.TrimPrefix(b.String(), ",") + "}"
+	}
+}

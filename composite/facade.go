@@ -67,7 +67,7 @@ func promptOf(cfg *hook.AgentConfig, h hook.Hook) string {
 type scoping struct {
 	tools    []string
 	narrowed bool
-	senders  []hook.SenderRule
+	senders  []message.SenderRule
 	lines    []string
 }
 
@@ -81,7 +81,7 @@ func (s *scoping) add(prefix string, tools []message.Tool, scope hook.Scope) {
 	}
 	s.narrowed = s.narrowed || scope.Tools != nil
 	for _, r := range scope.Senders {
-		rule := hook.SenderRule{Senders: r.Senders, Tools: make([]string, len(r.Tools))}
+		rule := message.SenderRule{Senders: r.Senders, Tools: make([]string, len(r.Tools))}
 		for i, local := range r.Tools {
 			rule.Tools[i] = prefix + local
 		}

@@ -26,7 +26,7 @@ type AgentConfig struct {
 	// a pattern without one a diagnostic: it also covers tools that come later.
 	Tools []string
 	// Senders keep tools for some senders. They never give the agent a tool.
-	Senders []SenderRule
+	Senders []message.SenderRule
 	Limits  Limits
 
 	sections sections

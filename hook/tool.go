@@ -22,7 +22,7 @@ type Scope struct {
 	Tools []string
 	// Senders keep tools for some senders, in addition to those of the agent's configuration.
 	// Their tools are local names or patterns of them.
-	Senders []SenderRule
+	Senders []message.SenderRule
 	// Line is added to the prompt's <scope> block; "" adds nothing.
 	Line string
 }

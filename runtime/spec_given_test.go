@@ -70,7 +70,7 @@ func TestSpecToolsOfTheCallerTakeNoToolsPlace(t *testing.T) {
 	t.Parallel()
 	hidden := box(named("shut"))
 	hidden.scope = hook.Scope{Tools: []string{}}
-	cfg := hook.AgentConfig{Name: "a", Senders: []hook.SenderRule{{Tools: []string{"ops_*"}, Senders: []string{"eve"}}}}
+	cfg := hook.AgentConfig{Name: "a", Senders: []message.SenderRule{{Tools: []string{"ops_*"}, Senders: []string{"eve"}}}}
 	w := startWith(t, plays(says("fine")), cfg, nil, box(named("read")), hidden)
 	object := func(name string) message.Tool { return message.Tool{Name: name, Input: `{"type":"object"}`} }
 	for _, tt := range []struct {

@@ -126,7 +126,7 @@ func (w *world) sendsAs(agent, sender string) hook.TurnOutcome {
 // TestSpecBashRejectedForGatewaySender: bug B6 of others. The tool is neither offered nor run, and its name is not in the prompt.
 func TestSpecBashRejectedForGatewaySender(t *testing.T) {
 	t.Parallel()
-	cfg := hook.AgentConfig{Name: "a", Senders: []hook.SenderRule{{Tools: []string{"ba*"}, Senders: []string{"ann", "ops:*"}}}}
+	cfg := hook.AgentConfig{Name: "a", Senders: []message.SenderRule{{Tools: []string{"ba*"}, Senders: []string{"ann", "ops:*"}}}}
 	m := plays(calls(want{"1", "bash", "{}"}), says("no"), calls(want{"2", "bash", "{}"}), says("yes"), says("yes"))
 	w := startWith(t, m, cfg, nil, box(named("read"), named("bash")))
 	w.sendsAs("a", "gateway:ann")
@@ -145,10 +145,10 @@ func TestSpecBashRejectedForGatewaySender(t *testing.T) {
 func TestSpecAHooksScopeHasSenders(t *testing.T) {
 	t.Parallel()
 	b := box(named("read"), named("bash"))
-	b.scope = hook.Scope{Senders: []hook.SenderRule{{Tools: []string{"bash"}, Senders: []string{"ann", "bob"}}}}
+	b.scope = hook.Scope{Senders: []message.SenderRule{{Tools: []string{"bash"}, Senders: []string{"ann", "bob"}}}}
 	for _, others := range [][]hook.Hook{{}, {box(named("other"))}} {
 		m := plays(says("1"), says("2"), says("3"))
-		cfg := hook.AgentConfig{Name: "a", Senders: []hook.SenderRule{{Tools: []string{"bash"}, Senders: []string{"bob", "eve"}}}}
+		cfg := hook.AgentConfig{Name: "a", Senders: []message.SenderRule{{Tools: []string{"bash"}, Senders: []string{"bob", "eve"}}}}
 		w := startWith(t, m, cfg, nil, append([]hook.Hook{b}, others...)...)
 		for i, sender := range []string{"ann", "bob", "eve"} {
 			w.sendsAs("a", sender)
@@ -168,7 +168,7 @@ func TestSpecAChildHasTheSenderOfItsRoot(t *testing.T) {
 	for sender, offered := range map[string][]string{"ann": {"hand", "bash"}, "gateway:ann": {"hand"}} {
 		m := plays(calls(want{"1", "hand", "{}"}), calls(want{"2", "bash", "{}"}), says("child done"), says("done"))
 		w := startWith(t, m, hook.AgentConfig{Name: "a"}, nil, box(hands, named("bash")))
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "child", Senders: []hook.SenderRule{{Tools: []string{"bash"}, Senders: []string{"ann"}}}})
+		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "child", Senders: []message.SenderRule{{Tools: []string{"bash"}, Senders: []string{"ann"}}}})
 		require.NoError(t, err)
 		w.sendsAs("a", sender)
 		assert.Equal(t, offered, m.offered(1), sender)
@@ -182,7 +182,7 @@ func TestSpecAToolThatAHookAddsIsKeptFromOtherSenders(t *testing.T) {
 	lamp := lender{box(named("lamp_on"))}
 	for sender, n := range map[string]int{"ann": 1, "eve": 0} {
 		m := plays(says("done"))
-		w := startWith(t, m, hook.AgentConfig{Name: "a", Senders: []hook.SenderRule{{Tools: []string{"lamp_*"}, Senders: []string{"ann"}}}}, nil, lamp, box())
+		w := startWith(t, m, hook.AgentConfig{Name: "a", Senders: []message.SenderRule{{Tools: []string{"lamp_*"}, Senders: []string{"ann"}}}}, nil, lamp, box())
 		w.sendsAs("a", sender)
 		assert.Len(t, m.offered(0), n, sender)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
@@ -111,7 +110,7 @@ func (r *reader) senders(v *yaml.Node) {
 	}
 	for i := 0; i+1 < len(v.Content); i += 2 {
 		tool, list := v.Content[i], v.Content[i+1]
-		rule := hook.SenderRule{Tools: []string{tool.Value}, Senders: []string{}}
+		rule := message.SenderRule{Tools: []string{tool.Value}, Senders: []string{}}
 		switch {
 		case tool.Kind != yaml.ScalarNode || !message.ValidToolPattern(tool.Value):
 			r.errorAt(tool, fmt.Sprintf("%q is no tool name", tool.Value), "use 1 to 64 letters, digits, _ or -, and * for any text: `mcp__github__*`")
@@ -119,7 +118,7 @@ func (r *reader) senders(v *yaml.Node) {
 		case list.Kind != yaml.SequenceNode:
 			r.errorAt(list, fmt.Sprintf("senders.%s is no list", tool.Value), fix)
 			continue
-		case slices.ContainsFunc(r.cfg.Senders, func(o hook.SenderRule) bool { return o.Tools[0] == tool.Value }):
+		case slices.ContainsFunc(r.cfg.Senders, func(o message.SenderRule) bool { return o.Tools[0] == tool.Value }):
 			r.errorAt(tool, fmt.Sprintf("senders has %q twice", tool.Value), "write one list for both")
 			continue
 		}

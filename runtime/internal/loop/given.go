@@ -54,11 +54,11 @@ func (t *Turn) newSet(caller given.Toolset, client []message.Tool) (set given.Se
 // giveAgain gives a resumed turn the tools that it had. The client's are stored; those of the
 // caller run only if it gives them again. All calls of others are answered as not available.
 func (t *Turn) giveAgain(was *durable.Interrupted, caller given.Toolset) {
-	_ = t.give(caller, was.Client) // an error: the agent has a tool of that name now
-	lost := slices.Clone(was.Caller)
-	for _, tool := range was.Client {
-		lost = append(lost, tool.Name)
+	lost, client := slices.Clone(was.Caller), make([]message.Tool, len(was.Client))
+	for i, tool := range was.Client {
+		lost, client[i] = append(lost, tool.Name), tool.Tool()
 	}
+	_ = t.give(caller, client) // an error: the agent has a tool of that name now
 	lost = slices.DeleteFunc(lost, func(name string) bool {
 		_, s := t.view.Find(name)
 		return s != scope.NotRegistered

@@ -53,6 +53,10 @@ func (t *Turn) runForUser() hook.TurnOutcome {
 		err = t.give(t.job.input.Tools, t.job.input.ClientTools)
 	}
 	if err != nil {
+		if untrack := t.untrackGuest; untrack != nil {
+			t.untrackGuest = nil
+			untrack()
+		}
 		_ = t.thread.Lease.Release(t.noCancel) // if that fails, the next turn reports it
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}

@@ -33,17 +33,20 @@ type View struct {
 	added []message.Tool
 	// withheld are names outside of the catalog that may not be called.
 	withheld []string
-	// senders keep tools for some senders. sender is the one of the view; the view of an agent
-	// has none, and then all tools.
-	senders  []hook.SenderRule
-	sender   string
-	isSender bool
+	// bySender is nil if no rule is about senders.
+	bySender *bySender
 	// Tools are offered to the model. Prompt is the system prompt.
 	Tools  *message.ToolSet
 	Prompt string
-	parts  prompt
-	// Unmatched are the configured patterns that match no tool now.
-	Unmatched []string
+}
+
+// bySender is the part of a view that depends on the sender.
+type bySender struct {
+	rules []message.SenderRule
+	// sender is that of the view. The view of an agent has none, and then all tools.
+	sender string
+	known  bool
+	prompt prompt
 }
 
 // catalogCache keeps the last catalog, because a hook without run-time tools has
@@ -109,24 +112,28 @@ func (h *Hooks) View(cfg *hook.AgentConfig, env Environment, strict bool) (*View
 	if err != nil {
 		return nil, err
 	}
-	v := &View{catalog: c, senders: slices.Concat(cfg.Senders, scope.Senders), Unmatched: c.unmatched(cfg.Tools)}
+	v := &View{catalog: c}
 	v.narrow(cfg, scope)
 	text, err := h.promptOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	v.parts = prompt{cfg.Instructions, env, text, scope.Line}
-	v.Prompt = v.parts.write(cfg.Tools, v.scope != nil)
+	parts := prompt{cfg.Instructions, env, text, scope.Line}
+	v.Prompt = parts.write(cfg.Tools, v.scope != nil)
+	if len(cfg.Senders)+len(scope.Senders) > 0 {
+		v.bySender = &bySender{rules: slices.Concat(cfg.Senders, scope.Senders), prompt: parts}
+	}
 	return v, nil
 }
 
 // For returns the view for the turns of a sender; v itself if no rule is about senders.
 func (v *View) For(sender string) *View {
-	if len(v.senders) == 0 {
+	if v.bySender == nil {
 		return v
 	}
-	out := *v
-	out.sender, out.isSender = sender, true
+	out, by := *v, *v.bySender
+	by.sender, by.known = sender, true
+	out.bySender = &by
 	var barred []string
 	for _, t := range v.Tools.Tools().All() {
 		if out.bars(t.Name) {
@@ -137,16 +144,17 @@ func (v *View) For(sender string) *View {
 		return &out
 	}
 	out = *out.With(contribution.Tools{Hidden: barred})
-	out.Prompt = v.parts.write(out.Callable().Slice(), true)
+	out.Prompt = by.prompt.write(out.Callable().Slice(), true)
 	return &out
 }
 
 // BySender reports whether the view depends on the sender.
-func (v *View) BySender() bool { return len(v.senders) > 0 }
+func (v *View) BySender() bool { return v.bySender != nil }
 
 // bars reports whether a rule keeps the tool from the sender of the view.
 func (v *View) bars(tool string) bool {
-	return v.isSender && slices.ContainsFunc(v.senders, func(r hook.SenderRule) bool { return r.Bars(tool, v.sender) })
+	by := v.bySender
+	return by != nil && by.known && slices.ContainsFunc(by.rules, func(r message.SenderRule) bool { return r.Bars(tool, by.sender) })
 }
 
 func (c *catalog) checkNames(names []string) error {
@@ -165,10 +173,10 @@ func (c *catalog) checkNames(names []string) error {
 	return nil
 }
 
-// unmatched returns the patterns that match no tool.
-func (c *catalog) unmatched(names []string) (out []string) {
+// Unmatched returns the patterns in a list of names that match no tool of the hooks.
+func (v *View) Unmatched(names []string) (out []string) {
 	for _, p := range names {
-		if message.IsPattern(p) && !slices.ContainsFunc(c.names, func(name string) bool { return message.MatchName(p, name) }) {
+		if message.IsPattern(p) && !slices.ContainsFunc(v.catalog.names, func(name string) bool { return message.MatchName(p, name) }) {
 			out = append(out, p)
 		}
 	}

@@ -39,6 +39,7 @@ func (c *Conversation) Host() Host { return hostOr(c.d.Host) }
 // safe to call from any goroutine, and the states that hooks keep in it ([TurnState]).
 type Turn struct {
 	d           TurnData
+	agent       *AgentConfig
 	states      atomic.Pointer[States]
 	mu          sync.Mutex
 	standing    Standing
@@ -75,7 +76,7 @@ func (t *Turn) Session() *Session { return t.d.Session }
 func (t *Turn) Conversation() *Conversation { return t.d.Conversation }
 
 // Agent returns the agent's registered configuration.
-func (t *Turn) Agent() *AgentConfig { return t.d.Conversation.d.Agent }
+func (t *Turn) Agent() *AgentConfig { return t.agent }
 
 // ID is unique in the store.
 func (t *Turn) ID() string { return t.d.ID }

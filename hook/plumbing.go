@@ -53,6 +53,9 @@ type TurnData struct {
 // NewTurn returns the place and its teller. Only the runtime has the teller.
 func NewTurn(d TurnData) (*Turn, TurnTeller) {
 	t := &Turn{d: d}
+	if d.Conversation != nil {
+		t.agent = d.Conversation.Agent()
+	}
 	return t, TurnTeller{t}
 }
 

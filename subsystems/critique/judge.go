@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/fence"
 )
 
 // Error is why an answer counts as not approved. The error of a failed turn wraps it.
@@ -104,7 +105,7 @@ func (s Section) instructions() string {
 
 // read decodes the judge's reply, which may stand in one Markdown fence. The error quotes nothing.
 func (s Section) read(text string) (verdict, error) {
-	v, err := message.DecodeStrict[verdict](message.JSON(unfenced(text)))
+	v, err := message.DecodeStrict[verdict](message.JSON(fence.Trim(text)))
 	switch {
 	case err != nil:
 		return v, errors.New("it is not the JSON object that was asked for")
@@ -119,19 +120,6 @@ func (s Section) read(text string) (verdict, error) {
 	}
 	v.Feedback = cut(strings.TrimSpace(v.Feedback), maxFeedback)
 	return v, nil
-}
-
-// unfenced returns what is within the one Markdown fence that is the whole text, as many models
-// write JSON; else the text.
-func unfenced(text string) string {
-	text = strings.TrimSpace(text)
-	inner, opened := strings.CutPrefix(text, "```")
-	inner, closed := strings.CutSuffix(inner, "```")
-	info, inner, rows := strings.Cut(inner, "\n")
-	if !opened || !closed || !rows || info != "" && !strings.EqualFold(strings.TrimSpace(info), "json") {
-		return text
-	}
-	return strings.TrimSpace(inner)
 }
 
 // cut returns at most n bytes of the text, with a mark where it was cut.

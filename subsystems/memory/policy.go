@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/fence"
 )
 
 // PolicyDomain is the domain of the policies of memory. Other hooks overrule them by a higher
@@ -221,11 +222,7 @@ func ask[T any](ctx context.Context, h hook.Host, model, prompt string, data any
 	if err != nil {
 		return v, err
 	}
-	answer := strings.TrimSpace(reply.Text())
-	if body, fenced := strings.CutPrefix(answer, "```"); fenced {
-		answer = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(body, "json"), "```"))
-	}
-	v, err = message.DecodeStrict[T](message.JSON(answer))
+	v, err = message.DecodeStrict[T](message.JSON(fence.Trim(reply.Text())))
 	if err != nil {
 		return v, errUnreadable // the text may quote what it is about
 	}

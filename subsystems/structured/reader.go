@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/fence"
 )
 
 // reader reads one streamed reply. It passes it on as it comes until the answer could begin
@@ -127,7 +128,7 @@ func (r *reader) finish(c message.Chunk) bool {
 		keep = reasoning()
 		c.Finish = stopped(c.Finish)
 	case others == 0:
-		if inner, ok := unfence(r.text()); ok {
+		if inner, ok := fence.Inner(r.text()); ok {
 			text, keep = inner, reasoning()
 		}
 	}
@@ -220,18 +221,4 @@ func following(keep func(*part) bool) func(*part) bool {
 		}
 		return keep(p)
 	}
-}
-
-// unfence returns what is within the one Markdown fence that is the whole text, as many models
-// write JSON. The fence may name json or nothing. ok is false if there is none.
-func unfence(text string) (inner string, ok bool) {
-	text = strings.TrimSpace(text)
-	inner, opened := strings.CutPrefix(text, "```")
-	inner, closed := strings.CutSuffix(inner, "```")
-	info, inner, lines := strings.Cut(inner, "\n")
-	info = strings.TrimSpace(info)
-	if !opened || !closed || !lines || info != "" && !strings.EqualFold(info, "json") {
-		return "", false
-	}
-	return strings.TrimSpace(inner), true
 }

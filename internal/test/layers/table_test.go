@@ -34,7 +34,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/character", "internal/conffile", "internal/estimate", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell", "internal/sse"}
+var leaf = []string{"internal/character", "internal/conffile", "internal/estimate", "internal/fence", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell", "internal/sse"}
 
 // harness is what only tests and the programs that run them import.
 const harness = "internal/test/..."

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/fence"
 )
 
 // Limits of one turn.
@@ -233,13 +234,8 @@ func (s *State) read() { s.Attempts, s.Problem = 0, "" }
 
 // decode reads one JSON value, which may stand in a fenced block.
 func decode(text string, to any) error {
-	text = strings.TrimSpace(text)
-	if fenced, ok := strings.CutPrefix(text, "```"); ok {
-		if _, body, ok := strings.Cut(fenced, "\n"); ok {
-			text = strings.TrimSuffix(strings.TrimSpace(body), "```")
-		}
-	}
-	if strings.TrimSpace(text) == "" {
+	text = fence.Trim(text)
+	if text == "" {
 		return errors.New("it is empty")
 	}
 	if err := json.Unmarshal([]byte(text), to); err != nil {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Critique judges answers. New makes one; it is safe for concurrent use.
@@ -131,6 +132,8 @@ func sectionOf(cfg *hook.AgentConfig) (s Section, ok bool, err error) {
 		return s, ok, problem("on_failure", "%.40q; write reject or show_unreviewed", s.OnFailure)
 	case s.On == AtStop && s.OnFailure == Reject:
 		return s, ok, problem("on_failure", "at the stop an answer is stored already and cannot be rejected; write show_unreviewed, or on: reply")
+	case s.On == OnReply && cfg.Loop == message.LoopPlanAndExecute:
+		return s, ok, problem("on", "the replies of this loop are plans and steps as well as the answer; write on: stop, and on_failure: show_unreviewed")
 	case s.Threshold < 0 || s.Threshold > maxThreshold:
 		return s, ok, problem("threshold", "%d; write a number from 1 to %d, or leave it out", s.Threshold, maxThreshold)
 	case len(s.Rubric) > maxRubric:

@@ -460,3 +460,20 @@ func TestEachTurnHasItsOwnReturns(t *testing.T) {
 	}
 	assert.Equal(t, []string{"critique.returned", "<retried>", "critique.approved", "critique.returned", "<retried>", "critique.approved"}, w.codes())
 }
+
+// The replies of a loop that plans are plans, decisions and results of steps, and none of them is an answer.
+func TestALoopThatPlansIsJudgedAtItsStop(t *testing.T) {
+	t.Parallel()
+	for section, want := range map[message.JSON]string{
+		`{}`: "on: the replies of this loop are plans and steps as well as the answer; write on: stop",
+		`{"on":"stop","on_failure":"show_unreviewed"}`: "",
+	} {
+		cfg := hook.AgentConfig{Name: "a", Loop: message.LoopPlanAndExecute}.WithSection("critique", section)
+		_, err := critique.New().OnBuildAgent(t.Context(), cfg)
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}

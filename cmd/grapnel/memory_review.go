@@ -111,8 +111,12 @@ func (c *command) forgetMemory() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if found, err := m.Remove(cmd.Context(), r); err != nil || !found {
-					return errors.Join(err, map[bool]error{true: errors.New("somebody else has just forgotten it")}[err == nil])
+				found, err := m.Remove(cmd.Context(), r)
+				switch {
+				case err != nil:
+					return err
+				case !found:
+					return errors.New("somebody else has just forgotten it")
 				}
 				return c.Say("forgot " + r.Name + " of " + owner(&r) + "; conversations in which it was said still have it")
 			})

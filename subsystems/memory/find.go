@@ -36,7 +36,7 @@ type search struct {
 	// kinds are those wanted; nil is all. strong leaves out what is from a page.
 	kinds  []Kind
 	strong bool
-	// halfLife is the time after which a memory that nobody uses counts half; 0 is never.
+	// halfLife is the one of Section; 0 is never.
 	halfLife time.Duration
 }
 

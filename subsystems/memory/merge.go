@@ -9,8 +9,8 @@ import (
 
 // merge looks for a memory of the home that says what the entry says, and merges the two: the
 // memory gets the entry's source, and the entry's names as aliases. It returns the name of the
-// memory; "" if there is none. The text with more in it stays, but never that of a weaker
-// origin in the place of a stronger one.
+// memory; "" if there is none. The text with more in it stays. An entry of a weaker origin
+// changes neither text nor aliases: a page would choose by which words a memory is found.
 func (t *table) merge(tx *sqlitedb.Tx, h home, e entry) (name string, err error) {
 	var space int64
 	if err := tx.QueryRow(spaceOf, h.project, h.key).Scan(&space); err != nil {
@@ -24,8 +24,9 @@ func (t *table) merge(tx *sqlitedb.Tx, h home, e entry) (name string, err error)
 	if err := json.Unmarshal([]byte(old.aliases), &aliases); err != nil {
 		return "", err
 	}
+	weak := e.label.origin.strength() < old.label.origin.strength()
 	for _, a := range append([]string{e.name}, e.aliases...) {
-		if len(aliases) < maxAliases && key(a) != key(old.name) && !slices.Contains(aliases, a) {
+		if !weak && len(aliases) < maxAliases && key(a) != key(old.name) && !slices.Contains(aliases, a) {
 			aliases = append(aliases, a)
 		}
 	}

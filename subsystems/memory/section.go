@@ -36,8 +36,8 @@ type Section struct {
 	Extraction string `json:"extraction"`
 	// Model classifies, looks further and extracts; "" is the agent's.
 	Model string `json:"model"`
-	// HalfLife is the number of days after which a memory that nobody uses counts half, from
-	// 1 to 3650; 0 is DefaultHalfLife.
+	// HalfLife is the number of days in which a memory that nobody uses loses half of what age
+	// can take from its weight, from 1 to 3650; 0 is DefaultHalfLife. A quarter always stays.
 	HalfLife int `json:"half_life"`
 }
 

@@ -48,11 +48,14 @@ func owner(r *memory.Remembered) string {
 	return r.Of
 }
 
-func oneName(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%s takes the name of one memory, but got %d arguments; quote a name with blanks", cmd.CommandPath(), len(args))
+// oneName refuses all but the name of one thing.
+func oneName(of string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes the name of one %s, but got %d arguments; quote a name with blanks", cmd.CommandPath(), of, len(args))
+		}
+		return nil
 	}
-	return nil
 }
 
 func ofFlag(cmd *cobra.Command, of *string) {
@@ -63,7 +66,7 @@ func (c *command) showMemory() *cobra.Command {
 	var of string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show NAME", Short: "Show one memory with where it is from", Args: oneName,
+		Use: "show NAME", Short: "Show one memory with where it is from", Args: oneName("memory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
 				r, err := theMemory(cmd.Context(), m, paths, args[0], of)
@@ -104,7 +107,7 @@ func origin(r *memory.Remembered) string {
 func (c *command) forgetMemory() *cobra.Command {
 	var of string
 	cmd := &cobra.Command{
-		Use: "forget NAME", Short: "Remove a memory for good, from all files of the memories", Args: oneName,
+		Use: "forget NAME", Short: "Remove a memory for good, from all files of the memories", Args: oneName("memory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
 				r, err := theMemory(cmd.Context(), m, paths, args[0], of)

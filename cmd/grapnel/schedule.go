@@ -123,23 +123,16 @@ func (c *command) newSchedule(ctx context.Context, s *schedule.Schedule, paths a
 
 // knownAgent returns an error unless the project or its daemon has the agent.
 func (c *command) knownAgent(ctx context.Context, paths app.Paths, name string) error {
-	agents, err := app.Agents(paths, nil)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, a := range agents {
-		if a.Config.Name == name {
-			return nil
-		}
-		names = append(names, a.Config.Name)
+	unknown := app.CheckAgent(paths, name)
+	if unknown == nil {
+		return nil
 	}
 	if d := c.projectDaemon(ctx, paths); d != nil {
 		if _, err := d.Agent(ctx, name); err == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no agent %.80q; known are %s", name, strings.Join(names, ", "))
+	return unknown
 }
 
 // projectDaemon returns a client of the daemon that serves the project; nil if none does.
@@ -237,7 +230,7 @@ func unknownSchedule(err error) error {
 func (c *command) removeSchedule() *cobra.Command {
 	var p place
 	cmd := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a schedule; its conversation stays", Args: cobra.ExactArgs(1),
+		Use: "remove NAME", Short: "Remove a schedule; its conversation stays", Args: oneName("schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.inSchedules(cmd.Context(), p, func(s *schedule.Schedule, _ app.Paths) error {
 				if err := s.Remove(cmd.Context(), args[0]); err != nil {
@@ -254,7 +247,7 @@ func (c *command) removeSchedule() *cobra.Command {
 func (c *command) runSchedule() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "run NAME", Short: "Run a schedule now, and show it", Args: cobra.ExactArgs(1),
+		Use: "run NAME", Short: "Run a schedule now, and show it", Args: oneName("schedule"),
 		Long: "Runs a schedule now, on the daemon of the project or in this process, and shows it. What needs approval is asked here.\n" +
 			"The times of the schedule stay as they are.",
 		RunE: func(cmd *cobra.Command, args []string) error {

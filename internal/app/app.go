@@ -377,6 +377,15 @@ func (a *App) Waits(name string) bool {
 	return i >= 0 && a.Hooks.MCP != nil && a.Hooks.MCP.Waits(a.agents[i].Config)
 }
 
+// CheckAgent returns an error, with the known names, unless the project has an agent of that name.
+func CheckAgent(p Paths, name string) error {
+	agents, err := Agents(p, nil)
+	if err != nil || slices.ContainsFunc(agents, func(a Agent) bool { return a.Config.Name == name }) {
+		return err
+	}
+	return unknown(agents, name)
+}
+
 func (a *App) unknown(name string) error { return unknown(a.agents, name) }
 
 func unknown(agents []Agent, name string) error {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	_ "time/tzdata" // a machine or a container may have no time zones
 
 	"github.com/sourcegraph/conc"
 
@@ -90,11 +91,13 @@ type Schedule struct {
 	// waiting are the schedules that wait for events. Events of the conversations in own begin nothing.
 	waiting []row
 	own     map[string]bool
-	lost    int
+	// lost counts events that found no place in events.
+	lost int
 
 	events chan arrival
-	// full has an entry for each turn of a run that may still begin.
-	free    chan struct{}
+	// turns has an entry for each running turn, slots at most.
+	turns chan struct{}
+	// stop ends the goroutine in ticking, which looks at the file.
 	stop    context.CancelFunc
 	ticking conc.WaitGroup
 	// endRuns cancels the running turns.
@@ -106,7 +109,7 @@ var _ hook.OnClose = (*Schedule)(nil)
 
 // Open opens the file, or makes it. Start begins to run what is due.
 func Open(ctx context.Context, path string, o *Options) (*Schedule, error) {
-	s := &Schedule{agents: map[string]Section{}, own: map[string]bool{}, events: make(chan arrival, maxEvents), free: make(chan struct{}, slots)}
+	s := &Schedule{agents: map[string]Section{}, own: map[string]bool{}, events: make(chan arrival, maxEvents), turns: make(chan struct{}, slots)}
 	if o != nil {
 		s.o = *o
 	}

@@ -261,8 +261,8 @@ func (s *Schedule) runClaimed(ctx context.Context, c claim, run func(context.Con
 // inSlot runs the turn once fewer than slots runs are going on.
 func (s *Schedule) inSlot(ctx context.Context, c claim, run func(context.Context, Task) (hook.StopReason, error)) (hook.StopReason, error) {
 	select {
-	case s.free <- struct{}{}:
-		defer func() { <-s.free }()
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}

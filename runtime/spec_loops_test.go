@@ -93,6 +93,7 @@ func TestSpecPlanAndExecutePlansExecutesDecidesAndAnswers(t *testing.T) {
 	shown := strings.Join(textOf(w.eventsOf(event.TextDelta)), "|")
 	assert.Equal(t, "x is there|one x|There is one x.", shown, "nobody sees the JSON of a plan")
 
+	require.Len(t, m.requests, 7)
 	second := m.requests[1].Messages
 	assert.Contains(t, second.At(second.Len()-1).Text(), "1. [ ] look\n2. [ ] guess", "the plan is in view")
 	third := m.requests[4].Messages

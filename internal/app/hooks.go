@@ -50,11 +50,11 @@ type Hooks struct {
 	AskUser  *askuser.AskUser
 	Delegate *delegate.Delegate
 	// Memory opens before and closes after the subsystems whose events it may have to
-	// record: a server that stops, a command that still runs. It and Tasks wait for nothing
-	// at the points whose time is lifted.
-	Memory *memory.Memory `hook:"optional; TurnTools: timeout=none; PromptSections: timeout=none"`
+	// record: a server that stops, a command that still runs. It bounds its own waiting, so that
+	// it costs nothing where it is off: a timeout of the composite has a goroutine and two timers.
+	Memory *memory.Memory `hook:"optional; TurnPolicy: timeout=none; TurnContext: timeout=none; RefineContext: timeout=none; TurnTools: timeout=none; PromptSections: timeout=none"`
 	// Tasks has the plan and the tasks of a conversation. Its text stands beside what the agent
-	// remembers.
+	// remembers, and waits for nothing.
 	Tasks *tasks.Tasks `hook:"optional; TurnContext: timeout=none"`
 	// Sessions searches past conversations, beside Memory, which has what was kept of them.
 	Sessions *sessions.Sessions `hook:"optional"`

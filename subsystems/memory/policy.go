@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -29,6 +30,10 @@ type policy struct {
 	source     string
 }
 
+// contributionTime bounds the classification of a turn, and the first search; that of a composite
+// for contributors is the same.
+const contributionTime = 5 * time.Second
+
 // TurnPolicy classifies the turn. A failure of the classifier is the hook's; Fallback has the
 // policy then.
 func (m *Memory) TurnPolicy(ctx context.Context, t *hook.Turn) ([]hook.Policy, error) {
@@ -36,6 +41,8 @@ func (m *Memory) TurnPolicy(ctx context.Context, t *hook.Turn) ([]hook.Policy, e
 	if err != nil || !s.takesPart() {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, contributionTime)
+	defer cancel()
 	p, err := m.classify(ctx, t, s)
 	if err != nil {
 		return nil, fmt.Errorf("classify the turn: %w", err)

@@ -60,6 +60,8 @@ func (m *Memory) TurnContext(ctx context.Context, t *hook.Turn) ([]hook.ContextB
 	if p.recall != RecallLight && p.recall != RecallFull {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, contributionTime)
+	defer cancel()
 	always, err := m.table.standing(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)

@@ -40,8 +40,8 @@ import (
 //	1.7     Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
 //	                       tools: delegate
 //	1.8     Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
-//	                       ScopedTools Dispatch TurnPolicy^:timeout=5s TurnContext^:timeout=5s
-//	                       RefineContext^:timeout=5s TurnTools~^:timeout=none
+//	                       ScopedTools Dispatch TurnPolicy~^:timeout=none TurnContext~^:timeout=none
+//	                       RefineContext~^:timeout=none TurnTools~^:timeout=none
 //	                       PromptSections~^:timeout=none BeforeTool~ AfterTurn OnClose
 //	                       tools: remember recall get_memory forget
 //	1.9     Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent

@@ -105,7 +105,7 @@ type App struct {
 	model    message.Model // of agents that name none
 	presence *presence
 	commands *supervisor.Supervisor
-	// await waits for the registration of an agent; nil does not wait. RunSchedules sets it.
+	// await waits for the registration of an agent that a schedule runs. RunSchedules sets it.
 	await func(ctx context.Context, agent string) error
 }
 
@@ -171,18 +171,14 @@ func modelsOf(cfg *hook.AgentConfig) iter.Seq2[string, string] {
 				}
 			}
 		}
-		if s, _, err := hook.SectionOf[compact.Section](cfg, "compact"); err == nil && s.Model != "" {
-			if !yield("compact", s.Model) {
+		// The registration reports a section that is wrong.
+		c, _, _ := hook.SectionOf[compact.Section](cfg, "compact")
+		j, _, _ := hook.SectionOf[critique.Section](cfg, "critique")
+		m, _, _ := hook.SectionOf[memory.Section](cfg, "memory")
+		for _, s := range [][2]string{{"compact", c.Model}, {"critique", j.Model}, {"memory", m.Model}} {
+			if s[1] != "" && !yield(s[0], s[1]) {
 				return
 			}
-		}
-		if s, _, err := hook.SectionOf[critique.Section](cfg, "critique"); err == nil && s.Model != "" {
-			if !yield("critique", s.Model) {
-				return
-			}
-		}
-		if s, _, err := hook.SectionOf[memory.Section](cfg, "memory"); err == nil && s.Model != "" {
-			yield("memory", s.Model)
 		}
 	}
 }

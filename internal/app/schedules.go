@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -27,19 +26,14 @@ func (a *App) RunSchedules(await func(ctx context.Context, agent string) error) 
 
 // runScheduled runs the turn of a schedule. A turn of a person in the same conversation comes first.
 func (a *App) runScheduled(ctx context.Context, t schedule.Task) (hook.StopReason, error) {
-	if a.await != nil {
-		if err := a.await(ctx, t.Agent); err != nil {
-			return "", err
-		}
-	}
-	agent, err := a.Runtime.Agent(t.Agent)
-	if errors.Is(err, runtime.ErrAgentUnknown) {
-		return "", a.unknown(t.Agent)
-	}
-	if err != nil {
+	if err := a.await(ctx, t.Agent); err != nil {
 		return "", err
 	}
-	if err := a.CheckModel(agent.Config()); err != nil {
+	agent, err := a.Runtime.Agent(t.Agent)
+	if err == nil {
+		err = a.CheckModel(agent.Config())
+	}
+	if err != nil {
 		return "", err
 	}
 	conv, err := agent.Conversation(ctx, t.Sender)

@@ -101,17 +101,11 @@ func (t *table) standing(ctx context.Context, s *settings) (out []hit, err error
 // most words of the text.
 func (t *table) fitting(ctx context.Context, s *settings, text string) (facts []hit, enough bool, err error) {
 	query, _ := excerpt(text, maxQuery)
-	if worthless(query) {
+	if words, _ := terms(query); len(words) == 0 { // without a word that carries meaning it would find anything
 		return nil, false, nil
 	}
 	facts, err = t.find(ctx, s.homes, search{query: query, limit: maxFacts, kinds: []Kind{KindFact}, halfLife: s.halfLife()})
 	return facts, covered(query, facts) >= sufficient, err
-}
-
-// worthless reports whether a query has no word that carries meaning: it would find anything.
-func worthless(query string) bool {
-	words, _ := terms(query)
-	return len(words) == 0
 }
 
 // sufficient is the share of a message's words that facts have to have.

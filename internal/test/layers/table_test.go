@@ -124,6 +124,7 @@ var layers = []layer{
 	{pkgs: "internal/pointdoc", may: []string{"hook", "composite/plan", "composite/plan/picture", "internal/aliases"}, reason: "for tests: writes the manual of the points"},
 	{pkgs: "internal/argrules", reason: "what a struct of arguments may have, for the generator and for hook/tool"},
 	{pkgs: "internal/offer", may: []string{"hook/message"}, reason: "one way to narrow the tools of a request, for skills and for the toolbox"},
+	{pkgs: "internal/fence", reason: "one reading of what models put around JSON, for subsystems and loops"},
 	{pkgs: "internal/estimate", reason: "one estimate of tokens, for models, histories and prompts"},
 	{pkgs: "internal/attach", may: []string{"hook/message"}, reason: "one answer to what a file is that a person gives to a model"},
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},

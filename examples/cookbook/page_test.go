@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write docs/cookbook.md")
 
 // recipes are the files, in the order of the page.
-var recipes = []string{"functions", "audit", "cost", "guardrail", "rewrite", "approval", "fallback", "stop"}
+var recipes = []string{"functions", "audit", "guardrail", "rewrite", "stop"}
 
 // What hookgen wrote is of the sources as they are.
 func TestGenerated(t *testing.T) { hooktest.Generated(t) }
@@ -26,7 +26,7 @@ func TestGenerated(t *testing.T) { hooktest.Generated(t) }
 func TestPage(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	b.WriteString("# Cookbook\n\nA recipe each for what people want most often. All of them run as tests, in `examples/cookbook`; the agent there has one\n" +
+	b.WriteString("# Cookbook\n\nA recipe each for what no subsystem does for you yet. All of them run as tests, in `examples/cookbook`; the agent there has one\n" +
 		"tool, `order`, and a scripted model. `composite.Of` puts hooks together at run time; with a struct and `hookgen` the same is\ngenerated: [hookgen.md](hookgen.md).\n")
 	for _, name := range recipes {
 		b.WriteString("\n" + recipe(t, name+"_test.go"))

@@ -46,8 +46,11 @@ const (
 const memoryName = "last voyage"
 
 // prompts are the messages of the demo's user. The second is long: with the first turn it does
-// not fit into the model's window.
-var prompts = []string{"Write the summary of our voyage from the log, in the form that the skill asks for.", harbour}
+// not fit into the model's window. The third is said in a conversation of its own, which knows
+// nothing of the first.
+var prompts = []string{"Write the summary of our voyage from the log, in the form that the skill asks for.", harbour, question}
+
+const question = "How long was our last voyage?"
 
 //go:embed report.txt
 var harbour string
@@ -93,12 +96,17 @@ func play(ctx context.Context, o Options, opened *app.App, paths app.Paths, a *a
 	if err != nil {
 		return err
 	}
-	conv, err := agent.Conversation(ctx, "demo-"+ulid.Make().String())
+	id := "demo-" + ulid.Make().String()
+	voyage, err := agent.Conversation(ctx, id)
 	if err != nil {
 		return err
 	}
-	r := newReport(paths, func() ([]message.Message, error) { return opened.Store.Messages(ctx, conv.ID()) })
-	out, err := show(ctx, o, conv, r)
+	later, err := agent.Conversation(ctx, id+"-later")
+	if err != nil {
+		return err
+	}
+	r := newReport(paths, func() ([]message.Message, error) { return opened.Store.Messages(ctx, voyage.ID()) })
+	out, err := show(ctx, o, []*runtime.Conversation{voyage, voyage, later}, r)
 	if err != nil {
 		return err
 	}
@@ -109,12 +117,12 @@ func play(ctx context.Context, o Options, opened *app.App, paths app.Paths, a *a
 	return r.writeText(o.Out)
 }
 
-// show plays the turns until one fails, and returns the outcome of the last.
-func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (out hook.TurnOutcome, err error) {
+// show plays the turns, each in its conversation, until one fails, and returns the outcome of the last.
+func show(ctx context.Context, o Options, convs []*runtime.Conversation, r *report) (out hook.TurnOutcome, err error) {
 	if o.JSON {
 		p := term.NewJSONPrinter(o.Out)
-		for _, text := range prompts {
-			out, err = conv.Send(ctx, message.TextInput(text), &runtime.TurnOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
+		for i, text := range prompts {
+			out, err = convs[i].Send(ctx, message.TextInput(text), &runtime.TurnOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
 			if err = errors.Join(cmp.Or(err, out.Err), p.Err()); err != nil {
 				break
 			}
@@ -128,9 +136,12 @@ func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report)
 		}
 	}
 	note(intro)
-	for _, text := range prompts {
+	for i, text := range prompts {
+		if convs[i] != convs[0] {
+			note("A new conversation.\n")
+		}
 		note("> " + shortened(text) + "\n")
-		out, err = conv.Send(ctx, message.TextInput(text), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+		out, err = convs[i].Send(ctx, message.TextInput(text), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 			p.OnEvent(ev)
 			if said := r.onEvent(ev); said != "" {
 				p.Note(said)

@@ -37,6 +37,7 @@ type facts struct {
 	Skill      string `json:"skill"`
 	Recalled   string `json:"recalled"`
 	Remembered string `json:"remembered"`
+	ByItself   string `json:"recalled_by_itself"`
 	ServerUses int    `json:"mcp_calls"`
 	AtOnce     int    `json:"at_once"`
 	AtOnceMS   int64  `json:"at_once_ms"`
@@ -83,6 +84,12 @@ func (r *report) onEvent(ev hook.Event) string {
 	case event.CallResult:
 		r.ended = append(r.ended, d.CallID)
 		r.result(d)
+	case event.TurnStart:
+		r.facts.ByItself = ""
+	case event.Diagnostic:
+		if d.Code == "memory.recall" {
+			r.facts.ByItself = strings.TrimPrefix(ev.Text, "memory: recalled ")
+		}
 	case event.TurnRetried:
 		r.facts.Retried++
 	case event.CompactionAuto:
@@ -172,6 +179,7 @@ func (r *report) writeText(out io.Writer) error {
 	rows := [][2]string{
 		{"skill", f.Skill + ", from a folder in .agents/skills"},
 		{"memory", memory},
+		{"recalled", r.facts.ByItself + " came into the new conversation without a tool call"},
 		{"MCP", fmt.Sprintf("%d calls to the server chartroom, a child process", f.ServerUses)},
 		{"at once", fmt.Sprintf("%d calls in %s", f.AtOnce, term.Took(time.Duration(f.AtOnceMS)*time.Millisecond))},
 		{"failed", f.Failed + ": the model was told, and the turn went on"},

@@ -101,7 +101,9 @@ func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 	case event.ServerLost:
 		say(screen.Yellow, "!", "MCP server lost: "+ev.Text)
 	case event.Diagnostic:
-		say(screen.Dim, "·", ev.Text)
+		if ev.Detail().Visibility.Reaches(p.hooks) {
+			say(screen.Dim, "·", ev.Text)
+		}
 	case event.Steered:
 		say(screen.Plain, ">", ev.Text)
 	case event.SteerRefused:

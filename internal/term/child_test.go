@@ -50,7 +50,7 @@ func delegation() []hook.Event {
 		at(2, "plain", "t3", eventOf(event.SubagentStart, "Count.", call)),
 		at(2, "plain", "t3", eventOf(event.Error, "the model is gone", hook.EventDetail{})),
 		at(2, "plain", "t3", eventOf(event.SubagentEnd, "", hook.EventDetail{Stop: hook.StopError})),
-		one(event.Diagnostic, "cut", hook.EventDetail{}),
+		one(event.Diagnostic, "cut", hook.EventDetail{Visibility: event.VisibleUser}),
 		two(event.SubagentEnd, "Once upon a time.", hook.EventDetail{Stop: hook.StopCompleted}),
 		one(event.SubagentEnd, "", hook.EventDetail{Stop: hook.StopStepsLimit}),
 		eventOf(event.CallResult, "", hook.EventDetail{CallID: "d", Tool: "delegate", Result: message.TextResult("[…]"), Outcome: message.OutcomeExecuted, Duration: 2 * time.Second}),

@@ -186,7 +186,7 @@ func block(text string, found []hit) []hook.ContextBlock {
 	return []hook.ContextBlock{{
 		Domain: PolicyDomain, ID: blockID, Text: text, Sources: message.Freeze(sources),
 		Attached: hook.Attached{Diagnostics: message.ListOf(hook.Diagnostic{
-			Code: "memory.recall", Visibility: "user", Text: fmt.Sprintf("memory: %s, recalled by itself", count(len(found), "note")),
+			Code: "memory.recall", Visibility: "user", Text: fmt.Sprintf("memory: recalled %s", count(len(found), "note")),
 		})},
 	}}
 }

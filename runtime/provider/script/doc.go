@@ -23,6 +23,7 @@
 //	when:
 //	  user:     TEXT     the user's last message
 //	  system:   TEXT     the system prompt
+//	  context:  TEXT     what hooks have put beside the conversation
 //	  model:    TEXT     the id of the model that is asked for
 //	  result:   RESULT   a tool result of this turn; a list: each of them is there
 //	  tools:    [NAME]   these tools are offered

@@ -36,6 +36,17 @@ func (v *view) look() {
 	}
 }
 
+// context returns the messages that are not the user's own, but a hook's.
+func (v *view) context() string {
+	var out []string
+	for _, m := range v.req.Messages.All() {
+		if m.Role == message.RoleUser && m.Label != "" {
+			out = append(out, m.Text())
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
 // next counts one more message of the history; false at its end. Consecutive user messages
 // are one input.
 func (v *view) next() bool {
@@ -98,8 +109,8 @@ func (v *view) offers(tool string) bool {
 // conditions is a compiled When.
 type conditions struct {
 	When
-	user, system, model textTest
-	results             []resultTest
+	user, system, context, model textTest
+	results                      []resultTest
 }
 
 type textTest struct {
@@ -121,6 +132,7 @@ const (
 	missCall
 	missUser
 	missSystem
+	missContext
 	missModel
 	missTools
 	missNoTools
@@ -150,6 +162,7 @@ func (r *Rule) conditions(sequence *int) (conditions, []problem) {
 	}
 	c.user = compile("when.user", c.User)
 	c.system = compile("when.system", c.System)
+	c.context = compile("when.context", c.Context)
 	c.model = compile("when.model", c.Model)
 	for i, res := range c.Results {
 		field := fmt.Sprintf("when.result[%d]", i)
@@ -174,6 +187,8 @@ func (c *conditions) missed(v *view) int {
 		return missUser
 	case !c.system.holds(v.req.System):
 		return missSystem
+	case c.Context != Text{} && !c.context.holds(v.context()):
+		return missContext
 	case !c.model.holds(v.req.Model.Name):
 		return missModel
 	}
@@ -225,6 +240,8 @@ func (c *conditions) explain(miss int, v *view) string {
 		return "the user's message " + c.user.missing()
 	case missSystem:
 		return "the system prompt " + c.system.missing()
+	case missContext:
+		return "the context " + c.context.missing()
 	case missModel:
 		return "the model " + c.model.missing()
 	case missTools:
@@ -274,6 +291,7 @@ func (c *conditions) expressions() []expression {
 	}
 	add(&c.user, func(v *view) string { return v.user })
 	add(&c.system, func(v *view) string { return v.req.System })
+	add(&c.context, (*view).context)
 	add(&c.model, func(v *view) string { return v.req.Model.Name })
 	for i := range c.results {
 		r := &c.results[i]

@@ -193,12 +193,13 @@ func (p *parser) when(n *yaml.Node) *When {
 		p.fail(n, "when must be a mapping of conditions or `always`; leave it out for the next rule in order")
 		return &When{}
 	}
-	m := p.mapping(n, "when", "user", "system", "model", "result", "tools", "no_tools", "turn", "step", "call")
+	m := p.mapping(n, "when", "user", "system", "context", "model", "result", "tools", "no_tools", "turn", "step", "call")
 	for key, value := range m {
 		p.at["when."+key] = value
 	}
 	w := &When{
-		User: p.test(m.node("user"), "user"), System: p.test(m.node("system"), "system"), Model: p.test(m.node("model"), "model"),
+		User: p.test(m.node("user"), "user"), System: p.test(m.node("system"), "system"),
+		Context: p.test(m.node("context"), "context"), Model: p.test(m.node("model"), "model"),
 		Tools: p.names(m.node("tools"), "tools"), NoTools: p.names(m.node("no_tools"), "no_tools"),
 		Turn: p.ordinal(m.node("turn"), "turn"), Step: p.ordinal(m.node("step"), "step"), Call: p.ordinal(m.node("call"), "call"),
 	}

@@ -38,6 +38,8 @@ type When struct {
 	User Text
 	// System is the system prompt.
 	System Text
+	// Context is what hooks have put beside the conversation: the messages with a label.
+	Context Text
 	// Model is the id of the requested model.
 	Model Text
 	// Results must each be found among the tool results of this turn.

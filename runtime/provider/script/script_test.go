@@ -69,6 +69,7 @@ rules:
   - {when: {user: {matches: '(?i)^HELLO\b'}}, say: matches}
   - {when: {user: needle}, say: contains}
   - {when: {system: be kind}, say: system}
+  - {when: {context: {matches: 'thread'}, user: straw}, say: context}
   - {when: {model: {equals: m-1}}, say: model}
   - {when: {tools: [a, b], no_tools: [c]}, say: tools}
   - {when: {turn: 2, step: 2}, say: turn 2 step 2}
@@ -97,6 +98,8 @@ func TestTheFirstRuleThatFitsAnswers(t *testing.T) {
 	}
 	feedback := message.UserText("needle")
 	feedback.Label = "feedback"
+	thread := message.UserText("a thread")
+	thread.Label = "context"
 	for _, tc := range []struct {
 		want string
 		req  message.ModelRequest
@@ -119,6 +122,8 @@ func TestTheFirstRuleThatFitsAnswers(t *testing.T) {
 		{"call 5", request("x", "> 1", "> 2", "y", "> 3", "> 4")},
 		{"second", request("x", "> y", "results of earlier turns do not count")},
 		{"first", with(request("x"), func(r *message.ModelRequest) { r.Messages = r.Messages.Append(feedback) })},
+		{"context", with(request("straw"), func(r *message.ModelRequest) { r.Messages = r.Messages.Append(thread) })},
+		{"first", request("straw thread")},
 		{"first", request()},
 	} {
 		t.Run(tc.want, func(t *testing.T) {
@@ -289,7 +294,7 @@ func TestMistakesAreNamedWithTheirLine(t *testing.T) {
 		{"all at once", "rules:\n- saay: a\n- say: ${x}\n- {say: a, when: {stop: 1}}",
 			"f:2: a rule has no key \"saay\"; known are name, when, reason, say, calls, finish, usage, error, pace\n" +
 				"f:3: say: ${x} refers to nothing; known are ${user}, ${result}, ${result:TOOL} and the groups of the rule's expressions (none has a name)\n" +
-				"f:4: when has no key \"stop\"; known are user, system, model, result, tools, no_tools, turn, step, call"},
+				"f:4: when has no key \"stop\"; known are user, system, context, model, result, tools, no_tools, turn, step, call"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -257,7 +257,7 @@ func TestATurnGetsWhatFitsWithItsSources(t *testing.T) {
 	assert.Equal(t, []string{
 		"memory indentation (preference, model) of conversation conversation-1", "memory renewal (task, model) of conversation conversation-1",
 		"memory staging port (fact, model) of conversation conversation-1"}, p.blocks[0].Sources.Slice())
-	assert.Equal(t, "memory: 3 notes, recalled by itself", p.blocks[0].Diagnostics.At(0).Text, "which holds no values")
+	assert.Equal(t, "memory: recalled 3 notes", p.blocks[0].Diagnostics.At(0).Text, "which holds no values")
 	assert.Empty(t, p.refined, "the first search was enough")
 
 	light := as(t, c.m, "a", `{"recall":"light"}`).play("Which port does the staging server listen on?", scene{})

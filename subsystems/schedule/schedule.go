@@ -172,8 +172,15 @@ func (s *Schedule) Find(ctx context.Context, name string) (Scheduled, error) {
 // ends as it would.
 func (s *Schedule) Remove(ctx context.Context, name string) error { return s.table.remove(ctx, name) }
 
-// RunNow runs the schedule once, as run does, and notes it. Its times stay as they are.
+// RunNow runs the schedule once, as run does, and notes it. Its times stay as they are. A run
+// that is nil is Options.Run; without both it returns an error.
 func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context.Context, t Task) (hook.StopReason, error)) error {
+	if run == nil {
+		run = s.o.Run
+	}
+	if run == nil {
+		return errors.New("schedule: nothing says how to run a turn: set Options.Run, or give RunNow a function")
+	}
 	one, err := s.row(ctx, name)
 	if err != nil {
 		return err

@@ -67,6 +67,7 @@ func promptOf(cfg *hook.AgentConfig, h hook.Hook) string {
 type scoping struct {
 	tools    []string
 	narrowed bool
+	senders  []message.SenderRule
 	lines    []string
 }
 
@@ -74,11 +75,18 @@ type scoping struct {
 // scope that the member does not own, so that no member can widen the union.
 func (s *scoping) add(prefix string, tools []message.Tool, scope hook.Scope) {
 	for _, t := range tools {
-		if scope.Tools == nil || slices.Contains(scope.Tools, t.Name) {
+		if scope.Tools == nil || message.MatchesAny(scope.Tools, t.Name) {
 			s.tools = append(s.tools, prefix+t.Name)
 		}
 	}
-	s.narrowed = s.narrowed || scope.Restricted()
+	s.narrowed = s.narrowed || scope.Tools != nil
+	for _, r := range scope.Senders {
+		rule := message.SenderRule{Senders: r.Senders, Tools: make([]string, len(r.Tools))}
+		for i, local := range r.Tools {
+			rule.Tools[i] = prefix + local
+		}
+		s.senders = append(s.senders, rule)
+	}
 	if scope.Line != "" {
 		s.lines = append(s.lines, scope.Line)
 	}
@@ -86,7 +94,7 @@ func (s *scoping) add(prefix string, tools []message.Tool, scope hook.Scope) {
 
 // scope returns the union: unrestricted if no member narrows anything.
 func (s *scoping) scope() hook.Scope {
-	out := hook.Scope{Line: strings.Join(s.lines, "\n")}
+	out := hook.Scope{Senders: s.senders, Line: strings.Join(s.lines, "\n")}
 	if s.narrowed {
 		out.Tools = s.tools
 		if out.Tools == nil {

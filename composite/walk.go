@@ -22,7 +22,7 @@ func decide[H any, P place, V any, D decision](ctx context.Context, c *Composite
 	for next := 0; next < len(entries); {
 		switch e := &entries[next]; {
 		case !e.plain:
-			decideWith(ctx, c, &g, e, at, v, call)
+			decideWith(ctx, c, &g, e, narrowed(at, &g), v, call)
 			next++
 		case g.final:
 			next++
@@ -46,10 +46,22 @@ func askFrom[H, P, V any, D decision](ctx context.Context, g *gate, entries []en
 		e := &entries[next]
 		next++
 		g.current = &e.as
-		d, err := call(e.hook, ctx, at, v)
+		d, err := call(e.hook, ctx, narrowed(at, g), v)
 		g.answer(ruled(d).Ruling, err)
 	}
 	return next
+}
+
+// narrowed returns the place that the next decider sees: a tool call has the grant that is left by the deciders before it.
+func narrowed[P any](at P, g *gate) P {
+	granted := hook.ToolDecision{Ruling: g.ruling}.Grant()
+	if granted == (hook.Grant{}) {
+		return at
+	}
+	if call, ok := any(at).(*hook.ToolCall); ok {
+		return any(call.Narrowed(granted)).(P)
+	}
+	return at
 }
 
 func ask[H, P, V any, D decision](ctx context.Context, g *gate, h H, at P, v V, call func(H, context.Context, P, V) (D, error)) {

@@ -20,11 +20,14 @@ type AgentConfig struct {
 	Model message.Model
 	// Instructions are the first part of the system prompt.
 	Instructions string
-	// Tools are the public names of the tools that the agent may use. Nil means
-	// all that its hooks offer; empty and non-nil means none. A name without an
-	// owner is an error at registration.
-	Tools  []string
-	Limits Limits
+	// Tools are the public names of the tools that the agent may use, or patterns
+	// of them, see [message.MatchName]. Nil means all that its hooks offer; empty
+	// and non-nil means none. A name without an owner is an error at registration,
+	// a pattern without one a diagnostic: it also covers tools that come later.
+	Tools []string
+	// Senders keep tools for some senders. They never give the agent a tool.
+	Senders []message.SenderRule
+	Limits  Limits
 	// Loop is the loop of its turns; "" is tool calling.
 	Loop message.Loop
 
@@ -45,7 +48,7 @@ type Limits struct {
 }
 
 // Merge returns c overridden by over. An empty value in over leaves that of c; Tools
-// override unless they are nil. Sections override by name, each as a whole.
+// override unless they are nil. Rules for senders add up. Sections override by name, each as a whole.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	c.Name = cmp.Or(over.Name, c.Name)
 	c.Description = cmp.Or(over.Description, c.Description)
@@ -58,6 +61,7 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if over.Tools != nil {
 		c.Tools = slices.Clone(over.Tools)
 	}
+	c.Senders = slices.Concat(c.Senders, over.Senders)
 	for _, s := range over.sections {
 		c = c.WithSection(s.name, s.body)
 	}

@@ -172,6 +172,22 @@ func (c *ToolCall) Original() message.JSON { return c.d.Original }
 // from Name if a hook has renamed the call, and within Dispatch under a prefix.
 func (c *ToolCall) OriginalName() string { return cmp.Or(c.d.OriginalName, c.d.Tool.Name) }
 
+// Grant is what the call may do, as far as it was narrowed: at BeforeTool by the hooks before
+// this one and by earlier rounds, and from Approve on by all of them. The zero Grant adds no
+// limit. No hook can widen it: the call runs with the intersection of all grants.
+func (c *ToolCall) Grant() Grant { return c.d.Grant }
+
+// Narrowed returns the same call with a smaller grant: the intersection of both. It returns c
+// itself for the zero Grant. Composites and the runtime use it.
+func (c *ToolCall) Narrowed(g Grant) *ToolCall {
+	if g == (Grant{}) {
+		return c
+	}
+	d := c.d
+	d.Grant = d.Grant.Intersect(g)
+	return &ToolCall{d}
+}
+
 // WithArgs returns the same call with other arguments.
 func (c *ToolCall) WithArgs(args message.JSON) *ToolCall {
 	d := c.d

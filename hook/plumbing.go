@@ -104,6 +104,8 @@ type ToolCallData struct {
 	Original message.JSON
 	// OriginalName is the name of the tool as the model gave it; "" is that of Tool.
 	OriginalName string
+	// Grant is what the call may do; the zero Grant adds no limit.
+	Grant Grant
 }
 
 // NewToolCall returns the place.

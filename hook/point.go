@@ -189,7 +189,8 @@ type RewriteArgs interface {
 // answer in the tool's place, or narrow the grant. Called on the loop's goroutine,
 // in call order, before any call of the step runs; no hook is asked after the first
 // deny or stop. call.Args are final; if a person modifies them, BeforeTool is called
-// again. Closed: denied.
+// again. call.Grant is what the hooks before this one left; no answer widens it. Closed:
+// denied.
 //
 //hook:point decide gate failclosed answer=deny
 type BeforeTool interface {

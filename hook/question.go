@@ -58,6 +58,8 @@ type ApprovalRequest struct {
 	Args message.JSON
 	// Reason is why the person is asked; may be empty.
 	Reason string
+	// Grant is what the call may do if it is approved; the zero Grant adds no limit.
+	Grant Grant
 	// ApprovedOnTimeout: without an answer in time the call is approved, not refused.
 	ApprovedOnTimeout bool
 	// Offers are the rules that the person may have remembered, the narrowest first.

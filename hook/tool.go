@@ -17,14 +17,18 @@ const ReservedTools = "final_answer multi_tool_use"
 
 // Scope is a hook's answer to "which of your tools may this agent use?".
 type Scope struct {
-	// Tools are local names. Nil means all; empty and non-nil means none.
+	// Tools are local names or patterns of them, see [message.MatchName]. Nil means all;
+	// empty and non-nil means none.
 	Tools []string
+	// Senders keep tools for some senders, in addition to those of the agent's configuration.
+	// Their tools are local names or patterns of them.
+	Senders []message.SenderRule
 	// Line is added to the prompt's <scope> block; "" adds nothing.
 	Line string
 }
 
 // Restricted reports whether the scope narrows anything.
-func (s Scope) Restricted() bool { return s.Tools != nil }
+func (s Scope) Restricted() bool { return s.Tools != nil || len(s.Senders) > 0 }
 
 // Runner runs a bound call. Run is called at most once per approval, concurrently
 // with the other calls of the step, on a goroutine of its own. It ends soon after ctx
@@ -120,19 +124,36 @@ func (e *Env) Progress(text string) {
 // never widened. The zero Grant adds no limit to those that the tool's owner enforces.
 type Grant struct {
 	// ReadOnly: no change to files or elsewhere.
-	ReadOnly bool
+	ReadOnly bool `json:"read_only,omitzero"`
 	// NoNetwork: nothing beyond this machine.
-	NoNetwork bool
+	NoNetwork bool `json:"no_network,omitzero"`
 	// Root is an absolute, slash-separated path below which files may be touched;
 	// "" is no limit.
-	Root string
+	Root string `json:"root,omitzero"`
 	// Timeout bounds the execution; 0 is no bound.
-	Timeout time.Duration
+	Timeout time.Duration `json:"timeout,omitzero"`
 	// MaxOutput bounds the output in bytes; 0 is no bound.
-	MaxOutput int
+	MaxOutput int `json:"max_output,omitzero"`
 	// Void: nothing is allowed, whatever the other fields say. Two grants with
 	// disjoint roots intersect to it.
-	Void bool
+	Void bool `json:"void,omitzero"`
+}
+
+// String returns the limits in words, for people; "" for the zero Grant.
+func (g Grant) String() string {
+	var out []string
+	add := func(on bool, text string) {
+		if on {
+			out = append(out, text)
+		}
+	}
+	add(g.Void, "nothing")
+	add(g.ReadOnly, "read only")
+	add(g.NoNetwork, "no network")
+	add(g.Root != "", "below "+g.Root)
+	add(g.Timeout > 0, g.Timeout.String())
+	add(g.MaxOutput > 0, fmt.Sprintf("%d bytes", g.MaxOutput))
+	return strings.Join(out, ", ")
 }
 
 // Intersect returns a grant with the limits of both g and o.

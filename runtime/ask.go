@@ -6,11 +6,12 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
 )
 
-// Request waits for a person's answer: to questions of an agent, or to a tool call that
-// needs approval.
+// Request waits for an answer: of a person to questions or to a tool call that needs approval,
+// or of a client to a call that it runs.
 type Request = human.Request
 
 // Ask implements hook.Host. A request for approval has no event of its own: those of the
@@ -77,6 +78,19 @@ func (r *Runtime) AwaitPending(ctx context.Context, conversation string) error {
 func (r *Runtime) Answer(conversation, id, by string, response hook.Response) error {
 	early := r.runs(conversation)
 	return r.requests.Answer(human.Key{Conversation: conversation, ID: id}, human.Answer{Response: response, By: by}, early)
+}
+
+// AnswerCall brings the result of a call that a client runs ([TurnOptions].ClientTools).
+// [Runtime.Pending] and the event client_call have such calls. The result is cut to size as that
+// of any tool, its trust is external, and its Failure says whether it failed. It is stored with
+// the step of the turn; whoever gets no error can forget it.
+//
+// While a turn of the conversation runs, the result may come before the call waits: a client that
+// has seen call_start need not wait for client_call. It counts once the gates have let the call
+// pass. The error is ErrRequestUnknown if no such call waits and none can come, and ErrAnswered
+// if the call has a result or its time is over.
+func (r *Runtime) AnswerCall(conversation, call string, result message.ToolResult) error {
+	return r.requests.Answer(human.Key{Conversation: conversation, ID: call}, human.Answer{Result: &result}, conversation != "" && r.runs(conversation))
 }
 
 // runs reports whether a turn of the conversation runs in this process.

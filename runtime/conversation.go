@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/given"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -63,10 +64,26 @@ type TurnOptions struct {
 	// Token is the name of the credential that asks, never the credential itself: limits of
 	// package spending count by it, and a turn that is resumed keeps it. "" is the local user.
 	Token string
+	// Tools are further tools for this turn, which run in this process: hook.Hook has the two
+	// methods, so [tool.Set] makes one. Nil is none. Their calls pass all gates, as those of the
+	// agent's own. They are added to the agent's tools whatever its configuration lists, unless
+	// a rule keeps their name from the sender. They take no tool's place: a name that the
+	// agent's hooks have, or a wrong name or schema, is ErrTurnTools. Later turns, children and
+	// guests do not have them.
+	Tools Toolset
+	// ClientTools are further tools for this turn, which somebody else runs: a call emits the
+	// event client_call and waits until [Runtime.AnswerCall] brings its result. Of a tool count
+	// Name, Description, Input, Annotations and Timeout, the longest wait: 0 is five minutes, a
+	// day the most. At most 128 tools and 256 KiB. Otherwise they are as Tools. A turn that is
+	// resumed keeps them, and its calls wait again.
+	ClientTools []message.Tool
 	// SameProject makes Resume refuse a turn that began in another project, with
 	// ErrNotInterrupted. It is for programs that resume turns without a user's request.
 	SameProject bool
 }
+
+// Toolset has tools for one turn. Every hook.Hook is one; of its methods only these are called.
+type Toolset = given.Toolset
 
 // Busy says what to do while another turn of the conversation runs.
 type Busy int
@@ -227,7 +244,10 @@ func (c *Conversation) answer(ctx context.Context, t *Turn, in message.Input, o 
 		}
 	}
 	defer c.storeSummary(ctx)
-	return c.thread.Run(ctx, &t.h, loop.Input{Message: in, Observe: o.Observe, Guest: o.Guest, Model: o.Model, Layers: o.Layers, Token: o.Token})
+	return c.thread.Run(ctx, &t.h, loop.Input{
+		Message: in, Observe: o.Observe, Guest: o.Guest, Model: o.Model, Layers: o.Layers, Token: o.Token,
+		Tools: o.Tools, ClientTools: o.ClientTools,
+	})
 }
 
 func orZero(o *TurnOptions) TurnOptions {

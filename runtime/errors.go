@@ -50,6 +50,9 @@ var (
 	ErrAnswered = human.ErrAnswered
 	// ErrRequestUnknown: there is no such request, and none can come.
 	ErrRequestUnknown = human.ErrUnknown
+	// ErrTurnTools: a turn cannot have the tools of TurnOptions; the rest of the text says
+	// which and why.
+	ErrTurnTools = loop.ErrGiven
 	// ErrRejected: the turn failed because a hook rejected the request or the reply.
 	ErrRejected = loop.ErrRejected
 	// ErrRetries: hooks asked for more retries in one step than are allowed. If a failure of

@@ -27,6 +27,11 @@ func (r *Runtime) Register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 		return nil, fmt.Errorf("register agent %q: %w", cfg.Name, err)
 	}
 	r.host.emit(ctx, hook.Event{Kind: event.AgentRegistered, Agent: a.Name()})
+	for _, p := range a.core.View.Load().Unmatched(a.core.Asked) {
+		r.emit(ctx, hook.Diagnostic{
+			Code: event.CodeToolPattern, Text: fmt.Sprintf("agent %q: no tool matches %q now; tools that come later will", a.Name(), p),
+		}.Event())
+	}
 	return a, nil
 }
 

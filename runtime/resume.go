@@ -25,6 +25,9 @@ func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
 // again under the same key. All others are answered as interrupted, because their effect is
 // unknown. Then the turn asks the model for the next step.
 //
+// The turn has its ClientTools again: their calls wait again, under the same id. Its Tools it
+// has if o gives them again; else their calls are answered as not available.
+//
 // If the turn was resumed Options.Limits.Resumes times already, Resume only ends it. The
 // error is ErrNotInterrupted if no turn was interrupted, or, with TurnOptions.SameProject,
 // none that began in this project. Other errors are those of Start.
@@ -39,5 +42,5 @@ func (c *Conversation) resume(ctx context.Context, t *Turn, o *TurnOptions) hook
 		return loop.Refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
 	}
 	defer c.storeSummary(ctx)
-	return c.thread.Resume(ctx, &t.h, o.Observe)
+	return c.thread.Resume(ctx, &t.h, loop.Input{Observe: o.Observe, Tools: o.Tools})
 }

@@ -29,7 +29,7 @@ func (c *command) policy() *cobra.Command {
 func (c *command) explainPolicy() *cobra.Command {
 	var p place
 	var t trustFlags
-	agent := app.DefaultAgent
+	agent, sender := app.DefaultAgent, ""
 	cmd := &cobra.Command{
 		Use:   "explain TOOL ARGS",
 		Short: "Show what the rules decide about a call, which rules match, and why",
@@ -40,16 +40,17 @@ func (c *command) explainPolicy() *cobra.Command {
 			if len(args) != 2 {
 				return fmt.Errorf("policy explain takes a tool and its arguments as JSON, but got %d arguments; write: grapnel policy explain bash '{\"command\": \"git log\"}'", len(args))
 			}
-			return c.explainRules(cmd.Context(), p, agent, t, args[0], message.JSON(args[1]))
+			return c.explainRules(cmd.Context(), p, agent, sender, t, args[0], message.JSON(args[1]))
 		},
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&agent, "agent", agent, "the agent that makes the call")
+	cmd.Flags().StringVar(&sender, "sender", sender, "who sends the message; without it rules for some senders restrict, and allow nothing")
 	t.add(cmd)
 	return cmd
 }
 
-func (c *command) explainRules(ctx context.Context, p place, agent string, t trustFlags, tool string, args message.JSON) error {
+func (c *command) explainRules(ctx context.Context, p place, agent, sender string, t trustFlags, tool string, args message.JSON) error {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (c *command) explainRules(ctx context.Context, p place, agent string, t tru
 		if err != nil {
 			return err
 		}
-		e, err := opened.Explain(ctx, a, tool, args)
+		e, err := opened.Explain(ctx, a, sender, tool, args)
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ const (
 	Usage            hook.EventKind = "usage"              // Detail.Usage and Detail.Cost of one model call
 	CallsBegin       hook.EventKind = "calls_begin"        // Detail.Tools: the names, as early as known
 	CallStart        hook.EventKind = "call_start"         // Detail: the call and its arguments, once bound
+	ClientCall       hook.EventKind = "client_call"        // Detail: a call that the client runs and whose result it brings
 	CallProgress     hook.EventKind = "call_progress"      // Text, Detail: the call
 	ApprovalAsked    hook.EventKind = "approval_asked"     // Detail: the call; Text: the reason
 	ApprovalTimedOut hook.EventKind = "approval_timed_out" // nobody answered; Detail: the call, Answer: what becomes of it; Text: after how long
@@ -103,6 +104,7 @@ const (
 	CodeToolInvalid      hook.DiagnosticCode = "tool_bundle.invalid"              // a tool was not added: its name or schema is invalid
 	CodeToolReserved     hook.DiagnosticCode = "tool_bundle.reserved_name"        // a tool was not added: its name is reserved
 	CodeToolHidden       hook.DiagnosticCode = "tool_bundle.hidden"               // a tool was not added: another bundle hides it
+	CodeToolPattern      hook.DiagnosticCode = "tool_scope.unmatched_pattern"     // a pattern in an agent's list of tools matches none at its registration
 	CodeToolUnknown      hook.DiagnosticCode = "tool_bundle.unknown"              // a tool to hide that the agent does not have
 	CodeDiagnosticsLost  hook.DiagnosticCode = "contribution.diagnostics_omitted" // there were more diagnostics than are emitted
 )

@@ -84,7 +84,7 @@ func checkScope(p *probe) {
 	p.with(func(s *subject) {
 		scope := s.hook.ScopedTools(s.cfg)
 		for i, name := range scope.Tools {
-			if _, own := find(s.tools, name); !own {
+			if _, own := find(s.tools, name); !own && !message.IsPattern(name) {
 				p.failf("ScopedTools names %q, which is not in the schema", name)
 			}
 			if slices.Contains(scope.Tools[:i], name) {

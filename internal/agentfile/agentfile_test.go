@@ -94,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, front, want string }{
 		{"unknown key", "descripton: x", `d/a.md:2:1: unknown key "descripton"; did you mean "description"?`},
-		{"far from any key", "zzzzzz: x", `d/a.md:2:1: unknown key "zzzzzz"; known are compact, critique, delegate, description, fallback, format, guard, hooks, instructions, limits, loop, mcp, memory, model, name, ostools, policy, schedule, sessions, skills, structured, tasks, tool_choice, toolbox, tools`},
+		{"far from any key", "zzzzzz: x", `d/a.md:2:1: unknown key "zzzzzz"; known are compact, critique, delegate, description, fallback, format, guard, hooks, instructions, limits, loop, mcp, memory, model, name, ostools, policy, schedule, senders, sessions, skills, structured, tasks, tool_choice, toolbox, tools`},
 		{"a key of another program", "permissionMode: plan", `d/a.md:2:1: unknown key "permissionMode"; it is a key of Claude Code's agent files: delete it, or move the file to .claude/agents`},
 		{"twice", "model: a\nmodel: b", `d/a.md:3:1: key "model" is given twice, first in line 2; delete one of them`},
 		{"twice below", "ostools:\n  a: 1\n  a: 2", `d/a.md:4:3: key "a" is given twice; delete one of them`},
@@ -122,7 +122,13 @@ func TestParseRefuses(t *testing.T) {
 		{"choice twice", "model: {tool_choice: auto}\ntool_choice: none", "d/a.md:3:14: tool_choice is given twice, under model and under the agent; delete one of them"},
 		{"choice twice, the other way round", "tool_choice: none\nmodel: {tool_choice: auto}", "d/a.md:3:8: tool_choice is given twice, under model and under the agent; delete one of them"},
 		{"tools in a line", "tools: read, grep", "d/a.md:2:8: tools is no list; write `tools: [read, grep]`, or `tools: []` for none"},
-		{"tool name", "tools: [read, a b]", `d/a.md:2:15: "a b" is no tool name; use 1 to 64 letters, digits, _ or -`},
+		{"tool name", "tools: [read, a b]", `d/a.md:2:15: "a b" is no tool name; use 1 to 64 letters, digits, _ or -, and * for any text: ` + "`mcp__github__*`"},
+		{"a pattern of another kind", "tools: [\"mcp:*\"]", `d/a.md:2:9: "mcp:*" is no tool name; use 1 to 64 letters, digits, _ or -, and * for any text: ` + "`mcp__github__*`"},
+		{"senders is a list", "senders: [ann]", "d/a.md:2:10: senders is no mapping; write `senders: {bash: [ann, \"gateway:*\"]}`: a tool or a pattern, and who may have it called"},
+		{"senders of no tool", "senders: {a b: [ann]}", `d/a.md:2:11: "a b" is no tool name; use 1 to 64 letters, digits, _ or -, and * for any text: ` + "`mcp__github__*`"},
+		{"a sender is no list", "senders: {bash: ann}", "d/a.md:2:17: senders.bash is no list; write `senders: {bash: [ann, \"gateway:*\"]}`: a tool or a pattern, and who may have it called"},
+		{"a number is no sender", "senders: {bash: [7]}", `d/a.md:2:18: senders.bash has "7", which is no sender; write the name of a sender, in quotes if it has a * or is a number`},
+		{"senders twice", "senders: {bash: [], bash: [ann]}", `d/a.md:2:21: senders has "bash" twice; write one list for both`},
 		{"tool twice", "tools: [read, read]", `d/a.md:2:15: tool "read" is listed twice; delete one of them`},
 		{"loop", "loop: reflexion", "d/a.md:2:7: there is no loop \"reflexion\"; write tool-calling or plan-and-execute"},
 		{"loop of no text", "loop: [a]", "d/a.md:2:7: loop is no text; write `loop: …` in one line"},
@@ -302,4 +308,14 @@ func TestDocumentedExample(t *testing.T) {
 	assert.Equal(t, []string{"read", "glob", "grep"}, cfg.Tools)
 	assert.Equal(t, hook.Limits{Steps: 8, Time: 2 * time.Minute}, cfg.Limits)
 	assert.Equal(t, "You review changes. Quote file and line.", cfg.Instructions)
+}
+
+// TestParseSenders: an empty list is nobody, and the order is that of the file.
+func TestParseSenders(t *testing.T) {
+	t.Parallel()
+	cfg, warnings, err := agentfile.Parse("a.md", []byte("---\ntools: [read, \"mcp__*\"]\nsenders:\n  write: []\n  \"mcp__*\": [ann, \"gateway:*\"]\n---\nHelp.\n"), agentfile.Grapnel)
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	assert.Equal(t, []string{"read", "mcp__*"}, cfg.Tools)
+	assert.Equal(t, []message.SenderRule{{Tools: []string{"write"}, Senders: []string{}}, {Tools: []string{"mcp__*"}, Senders: []string{"ann", "gateway:*"}}}, cfg.Senders)
 }

@@ -17,6 +17,7 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 		"description": func(v *yaml.Node) { r.text(v, "description", &r.cfg.Description) },
 		"model":       r.model,
 		"tools":       r.tools,
+		"senders":     r.senders,
 		"limits":      r.limits,
 		"loop":        r.loop,
 		"format":      r.format,
@@ -93,8 +94,8 @@ func (r *reader) tools(v *yaml.Node) {
 	tools := make([]string, 0, len(v.Content))
 	for _, n := range v.Content {
 		switch {
-		case n.Kind != yaml.ScalarNode || !message.ValidToolName(n.Value):
-			r.errorAt(n, fmt.Sprintf("%q is no tool name", n.Value), "use 1 to 64 letters, digits, _ or -")
+		case n.Kind != yaml.ScalarNode || !message.ValidToolPattern(n.Value):
+			r.errorAt(n, fmt.Sprintf("%q is no tool name", n.Value), "use 1 to 64 letters, digits, _ or -, and * for any text: `mcp__github__*`")
 		case slices.Contains(tools, n.Value):
 			r.errorAt(n, fmt.Sprintf("tool %q is listed twice", n.Value), "delete one of them")
 		default:
@@ -102,6 +103,38 @@ func (r *reader) tools(v *yaml.Node) {
 		}
 	}
 	r.cfg.Tools = tools
+}
+
+// senders reads which tools are for some senders only, in the order of the file.
+func (r *reader) senders(v *yaml.Node) {
+	const fix = "write `senders: {bash: [ann, \"gateway:*\"]}`: a tool or a pattern, and who may have it called"
+	if v.Kind != yaml.MappingNode {
+		r.errorAt(v, "senders is no mapping", fix)
+		return
+	}
+	for i := 0; i+1 < len(v.Content); i += 2 {
+		tool, list := v.Content[i], v.Content[i+1]
+		rule := message.SenderRule{Tools: []string{tool.Value}, Senders: []string{}}
+		switch {
+		case tool.Kind != yaml.ScalarNode || !message.ValidToolPattern(tool.Value):
+			r.errorAt(tool, fmt.Sprintf("%q is no tool name", tool.Value), "use 1 to 64 letters, digits, _ or -, and * for any text: `mcp__github__*`")
+			continue
+		case list.Kind != yaml.SequenceNode:
+			r.errorAt(list, fmt.Sprintf("senders.%s is no list", tool.Value), fix)
+			continue
+		case slices.ContainsFunc(r.cfg.Senders, func(o message.SenderRule) bool { return o.Tools[0] == tool.Value }):
+			r.errorAt(tool, fmt.Sprintf("senders has %q twice", tool.Value), "write one list for both")
+			continue
+		}
+		for _, n := range list.Content {
+			if n.Kind != yaml.ScalarNode || n.Value == "" || n.Tag != "!!str" {
+				r.errorAt(n, fmt.Sprintf("senders.%s has %q, which is no sender", tool.Value, n.Value), "write the name of a sender, in quotes if it has a * or is a number")
+				continue
+			}
+			rule.Senders = append(rule.Senders, n.Value)
+		}
+		r.cfg.Senders = append(r.cfg.Senders, rule)
+	}
 }
 
 func (r *reader) limits(v *yaml.Node) {
@@ -165,7 +198,7 @@ func (r *reader) agree() {
 	case at == nil || r.cfg.Tools == nil || len(r.wrong) > 0:
 	case choice.Mode == message.ToolChoiceRequired && len(r.cfg.Tools) == 0:
 		r.errorAt(at, "tool_choice is required, but the agent has no tool", "list one under `tools`, or write `tool_choice: auto`")
-	case choice.Mode == message.ToolChoiceTool && !slices.Contains(r.cfg.Tools, choice.Tool):
+	case choice.Mode == message.ToolChoiceTool && !message.MatchesAny(r.cfg.Tools, choice.Tool):
 		r.errorAt(at, fmt.Sprintf("tool_choice names %q, which is not in the agent's list of tools", choice.Tool), "add it to `tools`, or name one of them")
 	}
 }

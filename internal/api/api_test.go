@@ -177,6 +177,12 @@ func TestDaemon(t *testing.T) {
 	_, err = w.client.Resume(ctx, conv.ID)
 	assert.Equal(t, wire.CodeIdle, client.CodeOf(err))
 
+	t.Log("no call waits for a client")
+	waiting, err := w.client.Calls(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Empty(t, waiting)
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.AnswerCall(ctx, conv.ID, "c1", wire.CallResult{Text: "x"})))
+
 	t.Log("forks, searches, moves")
 	w.branches("eve")
 

@@ -29,7 +29,7 @@ func askOf(q runtime.Request) wire.Ask {
 	r := q.Approval
 	w := wire.Ask{
 		ID: q.ID, Agent: q.Agent, Conversation: q.Conversation, Turn: q.Turn, Depth: q.Depth, CallID: r.CallID,
-		Tool: r.Tool, Args: r.Args, Reason: r.Reason, Asked: q.Asked.UTC(), ApprovedOnTimeout: r.ApprovedOnTimeout,
+		Tool: r.Tool, Args: r.Args, Reason: r.Reason, Grant: r.Grant, Asked: q.Asked.UTC(), ApprovedOnTimeout: r.ApprovedOnTimeout,
 	}
 	if at := q.Expires(); !at.IsZero() {
 		w.Expires = at.UTC()

@@ -74,6 +74,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrEnded, http.StatusConflict, wire.CodeIdle},
 		{runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
 		{runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},
+		{runtime.ErrTurnTools, http.StatusBadRequest, wire.CodeInvalid},
 		{runtime.ErrAnswered, http.StatusConflict, wire.CodeAnswered},
 		{runtime.ErrRequestUnknown, http.StatusNotFound, wire.CodeNotFound},
 		{runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},

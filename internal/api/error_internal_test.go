@@ -50,6 +50,7 @@ func sentinels() map[string]struct {
 		"runtime.ErrEnded":            {runtime.ErrEnded, http.StatusConflict, wire.CodeIdle},
 		"runtime.ErrArguments":        {runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
 		"runtime.ErrUnsupported":      {runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},
+		"runtime.ErrTurnTools":        {runtime.ErrTurnTools, http.StatusBadRequest, wire.CodeInvalid},
 		"runtime.ErrNoInput":          {runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},
 		"runtime.ErrAnswered":         {runtime.ErrAnswered, http.StatusConflict, wire.CodeAnswered},
 		"runtime.ErrRequestUnknown":   {runtime.ErrRequestUnknown, http.StatusNotFound, wire.CodeNotFound},

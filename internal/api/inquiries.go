@@ -21,7 +21,7 @@ const (
 func (s *Server) inquiries(conversation string) []wire.Inquiry {
 	out := []wire.Inquiry{}
 	for _, q := range s.o.Runtime.Pending() {
-		if q.Approval != nil || conversation != "" && q.Conversation != conversation {
+		if q.Approval != nil || q.Call != nil || conversation != "" && q.Conversation != conversation {
 			continue
 		}
 		w := wire.Inquiry{

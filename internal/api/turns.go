@@ -70,12 +70,15 @@ func (s *Server) optionsOf(ctx context.Context, in wire.NewMessage) (o runtime.T
 	for _, f := range []struct {
 		field string
 		given bool
-	}{{"model", !in.Model.IsZero()}, {"format", in.Format != message.ResponseFormat{}}, {"guest", in.Guest != ""}} {
+	}{{"model", !in.Model.IsZero()}, {"format", in.Format != message.ResponseFormat{}}, {"guest", in.Guest != ""}, {"tools", len(in.Tools) > 0}} {
 		if f.given && in.WhenBusy == wire.BusySteer {
 			return o, invalid("%s is for a message that begins a turn; leave it out, or write refuse or queue for when_busy", f.field)
 		}
 	}
-	if o.Model, err = modelOf(in); err != nil || in.Guest == "" {
+	if o.Model, err = modelOf(in); err != nil {
+		return o, err
+	}
+	if o.ClientTools, err = clientTools(in.Tools); err != nil || in.Guest == "" {
 		return o, err
 	}
 	o.Guest = in.Guest

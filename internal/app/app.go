@@ -472,7 +472,7 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 		case mine[t.Name]:
 		case agent.Plan().OffBy(out[i].Owner) != "":
 			out[i].OutOfScope = out[i].Owner + " is turned off by " + agent.Plan().OffBy(out[i].Owner)
-		case listed != nil && !slices.Contains(listed, t.Name):
+		case listed != nil && !message.MatchesAny(listed, t.Name):
 			out[i].OutOfScope = "not in the agent's list of tools"
 		default:
 			out[i].OutOfScope = "excluded by the agent's section for " + out[i].Owner

@@ -88,16 +88,20 @@ func (s ruleSource) excepted() (out []string) {
 	return out
 }
 
-// ruleLine returns the text of a rule with its grant.
+// ruleLine returns the text of a rule with its senders and its grant.
 func ruleLine(r policy.Rule) string {
+	line := r.Rule
+	if r.Senders != nil {
+		line += " for " + strings.Join(r.Senders, ", ")
+	}
 	if r.Grant == (policy.Grant{}) {
-		return r.Rule
+		return line
 	}
 	grant, err := json.Marshal(r.Grant)
 	if err != nil {
-		return r.Rule + " (limited)"
+		return line + " (limited)"
 	}
-	return r.Rule + " limited to " + string(grant)
+	return line + " limited to " + string(grant)
 }
 
 // trustRules asks whether the project's file and agents may allow calls. The approval covers all
@@ -149,9 +153,9 @@ func tighten(agents []Agent) error {
 	return nil
 }
 
-// Explain returns the decision of the rules about a call of the tool by the agent. The
-// arguments are first decoded and checked like those of a model.
-func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, args message.JSON) (Explanation, error) {
+// Explain returns the decision of the rules about a call of the tool by the agent, in the turns
+// of a sender; "" is a sender that is not known. The arguments are first decoded and checked like those of a model.
+func (a *App) Explain(ctx context.Context, agent *runtime.Agent, sender, tool string, args message.JSON) (Explanation, error) {
 	all := a.Schema()
 	i := slices.IndexFunc(all, func(t message.Tool) bool { return strings.EqualFold(t.Name, tool) })
 	if i < 0 {
@@ -172,6 +176,9 @@ func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, ar
 	}
 	if by := agent.Plan().OffBy("Policy"); by != "" {
 		return Explanation{}, fmt.Errorf("no rule is asked: Policy is turned off by %s", by)
+	}
+	if sender != "" {
+		return a.Hooks.Policy.ExplainFor(agent.Config(), sender, all[i], inv.Args())
 	}
 	return a.Hooks.Policy.Explain(agent.Config(), all[i], inv.Args())
 }

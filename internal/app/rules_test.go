@@ -38,7 +38,7 @@ func judged(t *testing.T, o app.Options, commands ...string) (effects []policy.E
 	agent, err := opened.Register(t.Context(), "chief", hook.AgentConfig{})
 	require.NoError(t, err)
 	for _, c := range commands {
-		e, err := opened.Explain(t.Context(), agent, "Bash", message.JSON(`{"command":"`+c+`"}`))
+		e, err := opened.Explain(t.Context(), agent, "", "Bash", message.JSON(`{"command":"`+c+`"}`))
 		require.NoError(t, err)
 		effects = append(effects, e.Effect)
 	}

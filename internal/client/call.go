@@ -150,6 +150,20 @@ func (c *Client) Reply(ctx context.Context, inquiry string, r wire.Reply) error 
 	return err
 }
 
+// Calls returns the calls of a conversation that wait for the result of a client, the oldest
+// first; "" is all conversations.
+func (c *Client) Calls(ctx context.Context, id string) ([]wire.Call, error) {
+	out, err := call[wire.Calls](ctx, c, http.MethodGet, "/v1/calls?"+url.Values{"conversation": {id}}.Encode(), nil)
+	return out.Calls, err
+}
+
+// AnswerCall brings the result of a call of a tool that this client runs. An error with
+// CodeAnswered says that the call has a result already.
+func (c *Client) AnswerCall(ctx context.Context, id, callID string, r wire.CallResult) error {
+	_, err := call[wire.CallResult](ctx, c, http.MethodPost, conversation(id, "/calls/"+url.PathEscape(callID)), r)
+	return err
+}
+
 // Fork makes a conversation with the first turns of another one.
 func (c *Client) Fork(ctx context.Context, id string, f wire.NewFork) (wire.Conversation, error) {
 	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/fork"), f)

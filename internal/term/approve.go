@@ -50,6 +50,9 @@ func refuse(r Request, why string) hook.ApprovalReply {
 func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, error) {
 	shown, cut := a.preview(r.Approval, previewLines)
 	a.show(screen.Format("\n%s wants to run: %s\n%s", who(r), screen.Rows(r.Approval.Reason), shown))
+	if limits := r.Approval.Grant.String(); limits != "" {
+		a.show(screen.Format("  Limited to: %s\n", limits))
+	}
 	if r.Approval.ApprovedOnTimeout {
 		a.show(screen.Format("  Without an answer it is allowed at %s.\n", r.Expires.Local().Format("15:04:05")))
 	}

@@ -140,7 +140,7 @@ func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 // answer it before it was shown, nor answer a request from before a restart.
 func (a *Approval) inquiry(call *hook.ToolCall, reason string, s subject) hook.Inquiry {
 	return hook.Inquiry{ID: rand.Text(), Timeout: a.o.Timeout, Approval: &hook.ApprovalRequest{
-		CallID: call.ID(), Tool: call.Name(), Args: call.Args(), Reason: reason, Offers: s.offers(),
+		CallID: call.ID(), Tool: call.Name(), Args: call.Args(), Reason: reason, Grant: call.Grant(), Offers: s.offers(),
 		ApprovedOnTimeout: a.o.Timeout > 0 && a.o.OnTimeout == ApproveOnTimeout,
 	}}
 }

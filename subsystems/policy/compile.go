@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // RuleError is the error of one rule.
@@ -40,6 +42,8 @@ type rule struct {
 	glob  glob
 	path  pathGlob
 	grant hook.Grant
+	// senders are patterns; nil is every sender.
+	senders []string
 }
 
 // ruleForm is the kind of value that a rule matches.
@@ -106,7 +110,47 @@ func (c compiler) rule(r *rule, written Rule) *problem {
 	if p == nil {
 		p = c.grant(r, written.Grant)
 	}
+	if p == nil {
+		p = r.setSenders(written.Senders)
+	}
 	return p
+}
+
+// maxSenders bounds the senders of a rule, and maxSender the length of each in bytes.
+const maxSenders, maxSender = 1000, 1024
+
+func (r *rule) setSenders(senders []string) *problem {
+	if senders != nil && len(senders) == 0 {
+		return &problem{"its list of senders is empty", "name the senders for which the rule holds, or leave senders out for all"}
+	}
+	if len(senders) > maxSenders {
+		return &problem{fmt.Sprintf("it has %d senders", len(senders)), fmt.Sprintf("write at most %d, or a pattern: gateway:*", maxSenders)}
+	}
+	for _, s := range senders {
+		if s == "" || len(s) > maxSender {
+			return &problem{fmt.Sprintf("%.40q is no sender", s), "write the name of a sender, with * for any text: gateway:*"}
+		}
+	}
+	r.senders = slices.Clone(senders)
+	return nil
+}
+
+// holdsFor reports whether the rule holds for the sender. Of an unknown one it restricts, and
+// allows nothing.
+func (r *rule) holdsFor(by sender) bool {
+	switch {
+	case r.senders == nil:
+		return true
+	case !by.known:
+		return r.effect != Allow
+	}
+	return message.MatchesAny(r.senders, by.name)
+}
+
+// sender is who started the turn of a call. It is not known outside of turns.
+type sender struct {
+	name  string
+	known bool
 }
 
 // whole reports whether a pattern matches every call. For paths no pattern does, because

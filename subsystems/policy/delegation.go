@@ -41,7 +41,7 @@ func (p *Policy) judge(cfg *hook.AgentConfig, call *hook.ToolCall) (judgement, e
 	if err != nil {
 		return judgement{}, err
 	}
-	return set.judge(p.compiler.subjects, p.compiler.places, call.Tool(), call.Args())
+	return set.judge(p.compiler.subjects, p.compiler.places, senderOf(call), call.Tool(), call.Args())
 }
 
 // join adds the judgement by the rules of an agent above. An ask names that agent in its
@@ -70,6 +70,15 @@ func (j *judgement) sameAs(o *judgement) bool {
 		return false
 	}
 	return j.decided == nil || j.decided.rule == o.decided.rule
+}
+
+// senderOf returns the sender of the turn that a user started.
+func senderOf(call *hook.ToolCall) sender {
+	turn := turnOf(call)
+	if turn == nil || turn.Root().Conversation() == nil {
+		return sender{}
+	}
+	return sender{turn.Root().Conversation().Sender(), true}
 }
 
 // turnOf returns the turn of the call; nil outside a turn.

@@ -45,14 +45,24 @@ type Match struct {
 }
 
 // Explain returns the policy's answer to a call of the tool by an agent, and the reasons.
-// A nil cfg is an agent without rules of its own. The error says that the arguments are
-// not a JSON object, or that the agent's section is wrong.
+// A nil cfg is an agent without rules of its own. The sender is not known: see
+// [Rule.Senders]. The error says that the arguments are not a JSON object, or that the
+// agent's section is wrong.
 func (p *Policy) Explain(cfg *hook.AgentConfig, tool message.Tool, args message.JSON) (Explanation, error) {
+	return p.explain(cfg, sender{}, tool, args)
+}
+
+// ExplainFor is Explain for the calls in the turns of a sender.
+func (p *Policy) ExplainFor(cfg *hook.AgentConfig, by string, tool message.Tool, args message.JSON) (Explanation, error) {
+	return p.explain(cfg, sender{by, true}, tool, args)
+}
+
+func (p *Policy) explain(cfg *hook.AgentConfig, by sender, tool message.Tool, args message.JSON) (Explanation, error) {
 	set, err := p.of(cfg)
 	if err != nil {
 		return Explanation{}, err
 	}
-	j, err := set.judge(p.compiler.subjects, p.compiler.places, tool, args)
+	j, err := set.judge(p.compiler.subjects, p.compiler.places, by, tool, args)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -109,27 +119,10 @@ func (e Explanation) String() string {
 		fmt.Fprintf(&sb, "  in doubt: %s\n", e.Doubt)
 	}
 	if e.Grant != nil {
-		fmt.Fprintf(&sb, "  limited to: %s\n", limits(*e.Grant))
+		fmt.Fprintf(&sb, "  limited to: %s\n", e.Grant)
 	}
 	return sb.String()
 }
 
 // line escapes line breaks, so that a text cannot look like lines of an explanation.
 func line(text string) string { return strings.ReplaceAll(text, "\n", `\n`) }
-
-// limits returns the limits of a grant in words.
-func limits(g hook.Grant) string {
-	var out []string
-	add := func(on bool, text string) {
-		if on {
-			out = append(out, text)
-		}
-	}
-	add(g.Void, "nothing")
-	add(g.ReadOnly, "read only")
-	add(g.NoNetwork, "no network")
-	add(g.Root != "", "below "+g.Root)
-	add(g.Timeout > 0, g.Timeout.String())
-	add(g.MaxOutput > 0, fmt.Sprintf("%d bytes", g.MaxOutput))
-	return strings.Join(out, ", ")
-}

@@ -54,15 +54,15 @@ func (j *judgement) hit(r *rule, part string, maybe bool) {
 	}
 }
 
-// judge compares a call with all rules for its tool. The error says that the arguments
+// judge compares a call with all rules for its tool and its sender. The error says that the arguments
 // are not a JSON object.
-func (s ruleset) judge(subjects map[string]Subject, at places, tool message.Tool, args message.JSON) (judgement, error) {
+func (s ruleset) judge(subjects map[string]Subject, at places, by sender, tool message.Tool, args message.JSON) (judgement, error) {
 	var j judgement
 	c := call{name: strings.ToLower(tool.Name), places: at}
 	c.subject = subjects[c.name]
 	var mine []*rule
 	for _, r := range s.rules {
-		if r.names(c.name, c.subject.As) {
+		if r.names(c.name, c.subject.As) && r.holdsFor(by) {
 			mine = append(mine, r)
 		}
 	}

@@ -228,7 +228,7 @@ func TestSection(t *testing.T) {
 		`{"allow":["Bash(git *"]}`:          `agent "a": section policy: allow[0]: rule "Bash(git *": the parenthesis is not closed at the end; write the tool and then its pattern, and nothing behind it: Bash(git *)`,
 		`{"deny":["Reed"]}`:                 `agent "a": section policy: deny[0]: rule "Reed": there is no such tool; did you mean read?`,
 		`{"default":"x"}`:                   `agent "a": section policy: default: there is no default "x"; write deny, ask, annotations or allow`,
-		`{"allow":[{"rule":"Bash","g":1}]}`: `agent "a": section policy: allow[0].g: unknown key; known are grant, rule`,
+		`{"allow":[{"rule":"Bash","g":1}]}`: `agent "a": section policy: allow[0].g: unknown key; known are grant, rule, senders`,
 	} {
 		_, err := p.OnBuildAgent(t.Context(), hook.AgentConfig{Name: "a"}.WithSection("policy", message.JSON(section)))
 		assert.EqualError(t, err, want)

@@ -27,7 +27,7 @@ type Rules struct {
 	Source string `json:"-"`
 }
 
-// Rule is one rule. In JSON it is a text, or an object if it has a grant.
+// Rule is one rule. In JSON it is a text, or an object if it has a grant or senders.
 type Rule struct {
 	// Rule is a tool, or a tool and a pattern for its argument: "Bash(git log *)". The
 	// package's README has the whole syntax.
@@ -35,6 +35,11 @@ type Rule struct {
 	// Grant limits the calls that match; the zero Grant limits nothing. A deny rule has
 	// none.
 	Grant Grant `json:"grant,omitzero"`
+	// Senders are the senders for which the rule holds, or patterns of them
+	// ([message.MatchName]): "gateway:*". Nil is all of them; empty is an error. The
+	// calls of a child agent have the sender of the turn that a user started. Where the
+	// sender is not known, deny and ask rules hold and allow rules do not.
+	Senders []string `json:"senders,omitempty"`
 }
 
 // Grant is [hook.Grant] in the form of a rule. The owner of the tool enforces it;
@@ -94,9 +99,9 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(r), json.RejectUnknownMembers(true))
 }
 
-// MarshalJSON writes a rule without a grant as a text.
+// MarshalJSON writes a rule without a grant and senders as a text.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	if r.Grant == (Grant{}) {
+	if r.Grant == (Grant{}) && r.Senders == nil {
 		return json.Marshal(r.Rule)
 	}
 	type plain Rule

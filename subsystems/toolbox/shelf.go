@@ -28,25 +28,7 @@ func (b *box) keeps(tool string) bool {
 	case b.section.Keep == nil:
 		return !strings.HasPrefix(tool, "mcp__")
 	}
-	return slices.ContainsFunc(*b.section.Keep, func(entry string) bool { return matches(entry, tool) })
-}
-
-// matches reports whether a name fits a pattern, in which * is any text.
-func matches(pattern, name string) bool {
-	first, rest, wild := strings.Cut(pattern, "*")
-	name, ok := strings.CutPrefix(name, first)
-	if !ok || !wild {
-		return ok && name == ""
-	}
-	parts := strings.Split(rest, "*")
-	for _, part := range parts[:len(parts)-1] {
-		i := strings.Index(name, part)
-		if i < 0 {
-			return false
-		}
-		name = name[i+len(part):]
-	}
-	return strings.HasSuffix(name, parts[len(parts)-1])
+	return message.MatchesAny(*b.section.Keep, tool)
 }
 
 // shelf are the tools of an agent, sorted into those that are kept and those that are found. It is safe for concurrent use.

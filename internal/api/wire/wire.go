@@ -196,6 +196,49 @@ type NewMessage struct {
 	// Guest is the name of another agent that answers, in text and without tools; "" is the
 	// conversation's own. A message that steers has none.
 	Guest string `json:"guest,omitzero"`
+	// Tools are further tools for the turn that the message begins, which the client runs. A
+	// message that steers has none.
+	Tools []ClientTool `json:"tools,omitzero"`
+}
+
+// ClientTool is a tool that the client runs: a call is an event client_call, and
+// POST /v1/conversations/{id}/calls/{call} brings its result.
+type ClientTool struct {
+	// Name matches ^[a-zA-Z0-9_-]{1,64}$, and is no tool of the agent.
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	// Input is the JSON Schema of the arguments; "" is any object.
+	Input message.JSON `json:"input,omitzero"`
+	// Timeout is the longest wait for a result, as time.ParseDuration reads it; "" is five
+	// minutes, a day is the most.
+	Timeout string `json:"timeout,omitzero"`
+}
+
+// Call is a tool call that waits for the result of a client.
+type Call struct {
+	// ID is the model's id of the call, unique in the conversation.
+	ID           string       `json:"id"`
+	Agent        string       `json:"agent,omitzero"`
+	Conversation string       `json:"conversation"`
+	Turn         string       `json:"turn"`
+	Tool         string       `json:"tool"`
+	Args         message.JSON `json:"args"`
+	Asked        time.Time    `json:"asked"`
+	// Expires is when the wait ends.
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// Calls is a list of calls, the oldest first.
+type Calls struct {
+	Calls []Call `json:"calls"`
+}
+
+// CallResult is the result of a call, from the client that ran it.
+type CallResult struct {
+	// Text is what the model reads.
+	Text string `json:"text"`
+	// IsError: the call failed, and Text says why.
+	IsError bool `json:"is_error,omitzero"`
 }
 
 // File is a file of a message: an image, a PDF, audio or text. What it is follows from its
@@ -249,8 +292,10 @@ type Ask struct {
 	// Args are the arguments with which the tool will run.
 	Args message.JSON `json:"args"`
 	// Reason is why the call needs approval.
-	Reason string    `json:"reason,omitzero"`
-	Asked  time.Time `json:"asked"`
+	Reason string `json:"reason,omitzero"`
+	// Grant is what the call may do if it is approved; the zero Grant adds no limit.
+	Grant hook.Grant `json:"grant,omitzero"`
+	Asked time.Time  `json:"asked"`
 	// Expires is when the ask times out; zero is never.
 	Expires time.Time `json:"expires,omitzero"`
 	// ApprovedOnTimeout: at the timeout the call is approved, not refused.

@@ -123,7 +123,7 @@ func requestOf(ask wire.Ask) term.Request {
 	}
 	return term.Request{Agent: ask.Agent, Depth: ask.Depth, Expires: ask.Expires, Inquiry: hook.Inquiry{
 		ID: ask.ID, Approval: &hook.ApprovalRequest{
-			CallID: ask.CallID, Tool: ask.Tool, Args: ask.Args, Reason: ask.Reason, ApprovedOnTimeout: ask.ApprovedOnTimeout,
+			CallID: ask.CallID, Tool: ask.Tool, Args: ask.Args, Reason: ask.Reason, Grant: ask.Grant, ApprovedOnTimeout: ask.ApprovedOnTimeout,
 			Offers: message.Freeze(offers),
 		},
 	}}

@@ -102,6 +102,7 @@ var layers = []layer{
 	{pkgs: "runtime/internal/failure", may: []string{"hook"}, reason: "failures of what composites return"},
 	{pkgs: "runtime/internal/scope", may: []string{"hook", "composite", "composite/plan", "runtime/internal/abandoned", "runtime/internal/contribution", "runtime/internal/failure"},
 		reason: "what an agent may use; knows no turn"},
+	{pkgs: "runtime/internal/given", may: []string{"hook", "internal/schema"}, reason: "tools that a caller gives one turn: those of its client hold to schemas that nobody here wrote"},
 	{pkgs: "runtime/internal/loop", may: []string{"hook", "composite", "composite/plan", "internal/history", "runtime/provider", "runtime/spending", "runtime/store", "runtime/internal/..."},
 		reason: "runs turns; knows no registry of agents and no queue of a conversation"},
 	{pkgs: "runtime/internal/planning", may: []string{"hook/message"}, reason: "the plan of a turn and its phases: knows no turn and asks no model"},

@@ -35,6 +35,8 @@ const head = `{
 	"description": {"type": "string", "description": "One sentence, for people and for agents that delegate."},
 	"model": {"description": "A model, as VENDOR:NAME, or a mapping with its settings.", "anyOf": [{"type": "string"}, {"type": "object"}]},
 	"tools": {"type": "array", "items": {"type": "string"}, "description": "The tools that the agent may use; all if it is left out, none if it is empty."},
+	"senders": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}},
+		"description": "Tools, or patterns of them, that only some senders may have called."},
 	"limits": {"type": "object", "additionalProperties": false, "description": "Limits of one turn.", "properties": {
 		"steps": {"type": "integer"}, "tokens": {"type": "integer"}, "max_tokens": {"type": "integer"}, "context_window": {"type": "integer"},
 		"time": {"type": "string", "description": "A duration, such as 90s or 2m."}}},

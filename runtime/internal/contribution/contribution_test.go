@@ -204,7 +204,7 @@ func TestTools(t *testing.T) {
 // different.
 func TestScope(t *testing.T) {
 	for standing, want := range map[contribution.Standing]string{
-		contribution.Barred:   "its owner keeps it from this agent, or the agent's list of tools does not name it",
+		contribution.Barred:   "its owner keeps it from this agent, the agent's list of tools does not name it, or a rule keeps it from this sender",
 		contribution.Unlisted: "the agent's configuration lists its tools and does not name this one, so only an agent without a list can be given it",
 		contribution.Above:    "the agent whose turn runs this one may not use it; give it to that one as well",
 		contribution.Visiting: "a guest of a conversation has no tools",

@@ -33,7 +33,7 @@ const (
 
 // outOfScope explains the standings outside an agent's scope.
 var outOfScope = map[Standing]string{
-	Barred:   "its owner keeps it from this agent, or the agent's list of tools does not name it",
+	Barred:   "its owner keeps it from this agent, the agent's list of tools does not name it, or a rule keeps it from this sender",
 	Unlisted: "the agent's configuration lists its tools and does not name this one, so only an agent without a list can be given it",
 	Above:    "the agent whose turn runs this one may not use it; give it to that one as well",
 	Visiting: "a guest of a conversation has no tools",

@@ -47,6 +47,32 @@ type Turn struct {
 	Project string `json:"project,omitzero"`
 	// Token is the name of the credential for which the turn runs.
 	Token string `json:"token,omitzero"`
+	// Caller are the names of the tools that the caller gave the turn, and Client the tools
+	// that its client runs.
+	Caller []string     `json:"caller_tools,omitempty"`
+	Client []ClientTool `json:"client_tools,omitempty"`
+}
+
+// ClientTool is a tool that the client of a turn runs, as far as the client describes it.
+type ClientTool struct {
+	Name        string              `json:"name"`
+	Description string              `json:"description,omitzero"`
+	Input       message.JSON        `json:"input,omitzero"`
+	Timeout     time.Duration       `json:"timeout,omitzero"`
+	Annotations message.Annotations `json:"annotations,omitzero"`
+}
+
+// ClientTools returns what is stored of the tools.
+func ClientTools(tools []message.Tool) (out []ClientTool) {
+	for _, t := range tools {
+		out = append(out, ClientTool{t.Name, t.Description, t.Input, t.Timeout, t.Annotations})
+	}
+	return out
+}
+
+// Tool is the tool again.
+func (t ClientTool) Tool() message.Tool {
+	return message.Tool{Name: t.Name, Description: t.Description, Input: t.Input, Timeout: t.Timeout, Annotations: t.Annotations}
 }
 
 // Entry is the turn's entry.

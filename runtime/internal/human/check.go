@@ -8,8 +8,10 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-func valid(q hook.Inquiry) error {
+func valid(r Request) error {
+	q := r.Inquiry
 	switch {
+	case r.Call != nil:
 	case q.ID == "":
 		return errors.New("runtime: Ask: the inquiry has no id; set Inquiry.ID to the key of the call that asks, Env.Key")
 	case q.Approval == nil && q.Questions.Len() == 0:
@@ -20,9 +22,15 @@ func valid(q hook.Inquiry) error {
 	return nil
 }
 
-func check(q hook.Inquiry, a Answer) error {
+func check(q Request, a Answer) error {
+	if !q.answeredBy(a) && (q.Call != nil || a.Result != nil) {
+		return errors.New("the request is of another kind: the result of a call answers a call")
+	}
+	if q.Call != nil {
+		return nil
+	}
 	if q.Approval == nil {
-		return checkGiven(q, a.Response)
+		return checkGiven(q.Inquiry, a.Response)
 	}
 	if a.Approval == nil {
 		return errors.New("the request is about a tool call; approve, refuse or modify it")

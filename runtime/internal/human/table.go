@@ -1,10 +1,11 @@
-// Package human keeps the requests that wait for a person's answer: questions of
-// agents, and tool calls that need approval. It does not deliver them to people.
+// Package human keeps the requests that wait for an answer from outside: questions of agents,
+// tool calls that need a person's approval, and tool calls that a client runs. It does not
+// deliver them.
 //
 // # Early answers
 //
 // A client sees the tool call before the call asks its question, and may answer that
-// early. The table keeps a bounded number of early answers for each conversation. It
+// early. The same holds for the result of a call that a client runs. The table keeps a bounded number of early answers for each conversation. It
 // drops an early answer that does not fit the questions. A call cannot be approved
 // early, because the person has not seen it.
 //
@@ -23,6 +24,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 const (
@@ -41,10 +43,12 @@ var (
 // Key names a request.
 type Key struct{ Conversation, ID string }
 
-// Request waits for a person's answer: to questions, or to a tool call that needs
-// approval.
+// Request waits for an answer: to questions, to a tool call that needs approval, or to a call
+// that a client runs.
 type Request struct {
 	hook.Inquiry
+	// Call is the call that a client runs; nil for all other requests. ID is that of the call.
+	Call *Call
 	// Conversation is the conversation that people see, also if a child's turn asks.
 	Conversation string
 	// Agent and Turn ask. Depth is 0 for a turn of the conversation itself, and more for
@@ -70,10 +74,24 @@ func (r Request) Expires() time.Time {
 
 func (r Request) key() Key { return Key{r.Conversation, r.ID} }
 
+// Call is a tool call that a client runs.
+type Call struct {
+	Tool string
+	// Args fit the schema of the tool.
+	Args message.JSON
+}
+
 // Answer is the answer to a request. By names the person who gave it.
 type Answer struct {
 	hook.Response
-	By string
+	// Result is that of a call; nil for all other requests.
+	Result *message.ToolResult
+	By     string
+}
+
+// answeredBy reports whether the answer is of the kind that the request wants.
+func (r Request) answeredBy(a Answer) bool {
+	return (r.Approval != nil) == (a.Approval != nil) && (r.Call != nil) == (a.Result != nil)
 }
 
 // Table holds the requests of a runtime. The zero value is ready; it is safe for
@@ -120,7 +138,7 @@ func (t *Table) endLocked(e *entry, why string) {
 // hook.ErrNoTurn if the request was forgotten, the cause of ctx, or a mistake in the
 // request.
 func (t *Table) Ask(ctx context.Context, r Request, listed func()) (Answer, error) {
-	if err := valid(r.Inquiry); err != nil {
+	if err := valid(r); err != nil {
 		return Answer{}, err
 	}
 	e, err := t.add(r)
@@ -142,7 +160,7 @@ func (t *Table) add(r Request) (*entry, error) {
 	case e.asked:
 		return nil, fmt.Errorf("runtime: Ask: inquiry %q was made before in this turn; put all questions into one, or add to its id what tells them apart", r.ID)
 	}
-	if e.answer != nil && check(r.Inquiry, *e.answer) != nil {
+	if e.answer != nil && check(r, *e.answer) != nil {
 		e.answer, e.over, e.done = nil, false, make(chan struct{})
 	}
 	e.Request, e.asked = r, true
@@ -217,7 +235,7 @@ func (t *Table) Answer(k Key, a Answer, early bool) error {
 		a.Approval = &reply
 	}
 	if e.asked {
-		if err := check(e.Inquiry, a); err != nil {
+		if err := check(e.Request, a); err != nil {
 			return err
 		}
 	}
@@ -235,7 +253,7 @@ func (t *Table) openLocked(k Key, a Answer, early bool) (*entry, error) {
 		return nil, fmt.Errorf("%w: %s", ErrAnswered, why)
 	case e == nil && early && t.mayBeEarlyLocked(k, a):
 		return t.addLocked(k), nil
-	case e == nil, e.asked && (e.Approval != nil) != (a.Approval != nil):
+	case e == nil, e.asked && !e.answeredBy(a):
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, k.ID)
 	case e.over:
 		return nil, fmt.Errorf("%w: %q", ErrAnswered, k.ID)

@@ -24,6 +24,29 @@ type Agent struct {
 	Registration Registration
 	// overlay is the newest view that TurnTools changed.
 	overlay atomic.Pointer[overlay]
+	// senderView is the newest view for a sender.
+	senderView atomic.Pointer[senderView]
+}
+
+// senderView is the view that base is for a sender.
+type senderView struct {
+	base   *scope.View
+	sender string
+	made   *scope.View
+}
+
+// viewFor returns the agent's view for the turns of a sender. It keeps the newest one.
+func (a *Agent) viewFor(sender string) *scope.View {
+	base := a.View.Load()
+	if !base.BySender() {
+		return base
+	}
+	if last := a.senderView.Load(); last != nil && last.base == base && last.sender == sender {
+		return last.made
+	}
+	s := &senderView{base: base, sender: sender, made: base.For(sender)}
+	a.senderView.Store(s)
+	return s.made
 }
 
 // Registration is that of an agent in package runtime.
@@ -89,7 +112,7 @@ func (t *Turn) applyLayers(layers []plan.Layer) error {
 	if err != nil {
 		return err
 	}
-	t.hooks, t.view, t.layers, t.cfg = hooks, view, layers, &cfg
+	t.hooks, t.view, t.layers, t.cfg = hooks, view.For(t.thread.Place.Sender()), layers, &cfg
 	return nil
 }
 

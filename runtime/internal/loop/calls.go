@@ -27,7 +27,6 @@ type call struct {
 	// at is the call as hooks see it, with its present arguments; first has the model's.
 	at    *hook.ToolCall
 	first hook.ToolCall
-	grant hook.Grant
 	// parsed: a repair gave the call arguments that are JSON. cutOff: the model's answer ended
 	// at its token limit, perhaps within this call.
 	parsed, cutOff bool
@@ -196,7 +195,11 @@ func (t *Turn) bind(c *call, at *hook.ToolCall) bool {
 func (t *Turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
 	t.enterForeign(point.Dispatch)
 	defer t.exitForeignRecovering(point.Dispatch, &err)
-	inv, owned = t.hooks.Dispatch(t.ctx, at)
+	if owner := t.given.Owner(at.Name()); owner != nil {
+		inv, owned = owner.Dispatch(t.ctx, at)
+	} else {
+		inv, owned = t.hooks.Dispatch(t.ctx, at)
+	}
 	return inv, owned, nil
 }
 
@@ -248,7 +251,7 @@ func (t *Turn) decide(c *call) {
 		t.enterForeign(point.BeforeTool)
 		d, _ := t.hooks.BeforeTool(t.ctx, c.at)
 		d = exitForeignDecided(t.ctx, t, d)
-		c.grant = c.grant.Intersect(d.Grant())
+		c.at = c.at.Narrowed(d.Grant())
 		if !t.applyToolDecision(c, d) {
 			return
 		}
@@ -273,7 +276,7 @@ func (t *Turn) applyToolDecision(c *call, d hook.ToolDecision) (ask bool) {
 		c.setResult(message.OutcomeDenied, denial(v.Reason))
 	case v.Kind == hook.AnswerDeny:
 		c.setResult(message.OutcomeDenied, denial(v.Reason))
-	case c.grant.Void:
+	case c.at.Grant().Void:
 		c.setResult(message.OutcomeDenied, denial("denied: nothing is left of what the call may do"))
 	case v.Kind == hook.AnswerAnswer:
 		c.setResult(message.OutcomeAnswered, d.Result())

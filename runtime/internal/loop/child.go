@@ -125,8 +125,12 @@ func (t *Turn) withSubagentEvents(in message.Input, run func() hook.TurnOutcome)
 // childView returns the tools and the prompt of a child: the tools that both its agent and its
 // parent may use, limited to run.Tools.
 func (a *Agent) childView(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
-	own := a.View.Load()
+	sender := parent.root().thread.Place.Sender()
+	own := a.viewFor(sender)
 	for _, name := range run.Tools {
+		if message.IsPattern(name) {
+			continue
+		}
 		if _, s := parent.view.Find(name); s != scope.Available {
 			return nil, fmt.Errorf("tool %q is not available to agent %q, which runs it", name, parent.thread.Agent.Name)
 		}
@@ -144,7 +148,11 @@ func (a *Agent) childView(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (
 	if run.Instructions != "" {
 		cfg.Instructions += "\n\n" + run.Instructions
 	}
-	return hooks.View(&cfg, parent.env.Environment, false)
+	v, err := hooks.View(&cfg, parent.env.Environment, false)
+	if err != nil {
+		return nil, err
+	}
+	return v.For(sender), nil
 }
 
 // childRecord makes the record of the child's conversation, named after the call.

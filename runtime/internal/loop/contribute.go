@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -121,7 +120,7 @@ func (t *Turn) standing(name string) contribution.Standing {
 		return contribution.Barred
 	case t.guestName() != "":
 		return contribution.Visiting
-	case t.answering.Asked != nil && !slices.Contains(t.answering.Asked, name):
+	case !scope.SetOf(t.answering.Asked).Has(name):
 		return contribution.Unlisted
 	}
 	if t.parent == nil {

@@ -33,6 +33,8 @@ var (
 	ErrRetries = errors.New("runtime: too many retries")
 	// ErrPlan: the model's replies could not be read as a plan.
 	ErrPlan = planning.ErrPlan
+	// ErrGiven: the turn cannot have the tools that its caller gives it.
+	ErrGiven = errors.New("runtime: the turn cannot have these tools")
 	// ErrNoInput: there was nothing to send, or Preprocess left nothing.
 	ErrNoInput = errors.New("runtime: the input has no message")
 )

@@ -110,7 +110,7 @@ func (t *Turn) runs(calls []call, n int) []toolrun.Run {
 			continue
 		}
 		c.run = &runs[next]
-		c.run.Place, c.run.Tool, c.run.Grant, c.run.Key = c.at, c.runner, c.grant, t.callKey(c)
+		c.run.Place, c.run.Tool, c.run.Key = c.at, c.runner, t.callKey(c)
 		next++
 	}
 	return runs
@@ -204,7 +204,7 @@ func (t *Turn) askAfterTool(ctx context.Context, c *call) {
 }
 
 func (c *call) outcome() hook.ToolOutcome {
-	return hook.ToolOutcome{Result: c.end.Result, Outcome: c.end.Outcome, Duration: c.end.Duration, Grant: c.grant}
+	return hook.ToolOutcome{Result: c.end.Result, Outcome: c.end.Outcome, Duration: c.end.Duration, Grant: c.at.Grant()}
 }
 
 // withheld is the result that replaces a withheld one.
@@ -220,8 +220,8 @@ func (t *Turn) maxResult(c *call) int {
 	if n <= 0 {
 		n = t.env.Limits.Result
 	}
-	if c.grant.MaxOutput > 0 {
-		n = min(n, c.grant.MaxOutput)
+	if most := c.at.Grant().MaxOutput; most > 0 {
+		n = min(n, most)
 	}
 	return n
 }

@@ -14,6 +14,7 @@ func (t *Turn) turnEntry() store.Entry {
 	return durable.Turn{
 		ID: t.id, Number: t.place.Number(), From: t.firstMessage, Started: t.started, Resumed: t.resumed, Guest: t.guestName(),
 		Event: t.eventsBefore, Project: t.env.Project, Model: t.model, Token: t.account().Token(),
+		Caller: t.given.Caller(), Client: durable.ClientTools(t.given.Client()),
 	}.Entry()
 }
 

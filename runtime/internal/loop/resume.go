@@ -12,10 +12,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 )
 
-// Resume continues the interrupted turn.
-func (th *Thread) Resume(ctx context.Context, h *Handle, observe func(hook.Event)) hook.TurnOutcome {
+// Resume continues the interrupted turn. Of in only Observe and Tools count.
+func (th *Thread) Resume(ctx context.Context, h *Handle, in Input) hook.TurnOutcome {
 	t := th.newTurn(ctx, h)
-	t.job = turnJob{run: (*Turn).runInterrupted, input: Input{Observe: observe}, interrupted: th.Lease.Journal(), resume: true}
+	t.job = turnJob{run: (*Turn).runInterrupted, input: Input{Observe: in.Observe, Tools: in.Tools}, interrupted: th.Lease.Journal(), resume: true}
 	return t.drive(ctx).out
 }
 
@@ -76,6 +76,7 @@ func (t *Turn) runInterrupted() hook.TurnOutcome {
 	t.restore(was)
 	ask := t.job.resume && was.End == nil && !t.endsPartial() && (was.Guest == "" || t.setGuest(was.Guest) == nil)
 	t.setModel(message.Model{Format: was.Format}.Merge(was.Model))
+	t.giveAgain(was, t.job.input.Tools)
 	in := inputOf(was, t.history.stored, t.firstMessage)
 	t.enter(in, t.job.input.Observe)
 	t.handle.steers.openWith(was.Steers)

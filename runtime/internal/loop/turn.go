@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/given"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -24,6 +25,10 @@ type Input struct {
 	// Model overrides the agent's settings.
 	Model  message.Model
 	Layers []plan.Layer
+	// Tools are the caller's for this turn, which run in this process; nil is none.
+	// ClientTools run elsewhere: see Turn.askClient.
+	Tools       given.Toolset
+	ClientTools []message.Tool
 	// Token is the name of the credential for which the turn runs; "" is the local user.
 	Token string
 }
@@ -41,7 +46,14 @@ func (t *Turn) runForUser() hook.TurnOutcome {
 	if guest := t.job.input.Guest; err == nil && guest != "" {
 		err = t.setGuest(guest)
 	}
+	if err == nil {
+		err = t.give(t.job.input.Tools, t.job.input.ClientTools)
+	}
 	if err != nil {
+		if untrack := t.untrackGuest; untrack != nil {
+			t.untrackGuest = nil
+			untrack()
+		}
 		_ = t.thread.Lease.Release(t.noCancel) // if that fails, the next turn reports it
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
@@ -69,7 +81,7 @@ func (th *Thread) newTurn(ctx context.Context, h *Handle) *Turn {
 	a := th.Agent
 	t := &Turn{ledger: new(ledger)}
 	t.identity = identity{env: th.Env, thread: th, handle: h, id: th.Env.NewID(), started: th.Env.Now()}
-	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
+	t.resources = resources{answering: a, cfg: a.Config, view: a.viewFor(th.Place.Sender()), hooks: a.Hooks}
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}
 	t.ctx, t.noCancel = &t.turnCtx, &t.lastingCtx
 	t.response.yield = t.consumer()

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/given"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -101,6 +102,8 @@ type resources struct {
 	// model has what this turn overrides of the agent's model.
 	model message.Model
 	view  *scope.View
+	// given are the tools that the caller gives the turn; view has them, too.
+	given given.Set
 	// hooks are the agent's under the layers of this turn.
 	hooks  *scope.Hooks
 	layers []plan.Layer

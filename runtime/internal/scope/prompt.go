@@ -2,8 +2,6 @@ package scope
 
 import (
 	"strings"
-
-	"github.com/grapnel-go/grapnel/hook"
 )
 
 // Environment describes in the system prompt where the tools work. The prompt leaves out empty
@@ -16,23 +14,31 @@ type Environment struct {
 	Root string
 }
 
-// writePrompt joins the parts of a system prompt: instructions, environment, the texts of the
+// prompt has the parts of a system prompt.
+type prompt struct {
+	instructions string
+	env          Environment
+	// hooks is the text of the hooks, scope their lines about the scope.
+	hooks, scope string
+}
+
+// write joins the parts of a system prompt: instructions, environment, the texts of the
 // hooks, scope. The prompt of an agent without tools has no environment, so under hook.Nop it is
 // the instructions alone. Nothing in it depends on a clock or the order of a map: the same
 // registration gives the same bytes, as the caches of providers need.
-func writePrompt(cfg *hook.AgentConfig, env Environment, hooks, scopeLines string, narrowed bool) string {
+func (p prompt) write(tools []string, narrowed bool) string {
 	parts := make([]string, 0, 4)
 	add := func(text string) {
 		if text = strings.Trim(text, "\n"); text != "" {
 			parts = append(parts, text)
 		}
 	}
-	add(cfg.Instructions)
-	if len(cfg.Tools) > 0 {
-		add(env.block())
+	add(p.instructions)
+	if len(tools) > 0 {
+		add(p.env.block())
 	}
-	add(hooks)
-	add(scopeBlock(cfg.Tools, scopeLines, narrowed))
+	add(p.hooks)
+	add(scopeBlock(tools, p.scope, narrowed))
 	return strings.Join(parts, "\n\n")
 }
 

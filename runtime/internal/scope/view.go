@@ -31,9 +31,22 @@ type View struct {
 	scope []uint64
 	// added are tools of one turn, which the catalog does not have.
 	added []message.Tool
+	// withheld are names outside of the catalog that may not be called.
+	withheld []string
+	// bySender is nil if no rule is about senders.
+	bySender *bySender
 	// Tools are offered to the model. Prompt is the system prompt.
 	Tools  *message.ToolSet
 	Prompt string
+}
+
+// bySender is the part of a view that depends on the sender.
+type bySender struct {
+	rules []message.SenderRule
+	// sender is that of the view. The view of an agent has none, and then all tools.
+	sender string
+	known  bool
+	prompt prompt
 }
 
 // catalogCache keeps the last catalog, because a hook without run-time tools has
@@ -106,8 +119,43 @@ func (h *Hooks) View(cfg *hook.AgentConfig, env Environment, strict bool) (*View
 	if err != nil {
 		return nil, err
 	}
-	v.Prompt = writePrompt(cfg, env, text, scope.Line, v.scope != nil && (listed || h.partly(v)))
+	parts := prompt{cfg.Instructions, env, text, scope.Line}
+	v.Prompt = parts.write(cfg.Tools, v.scope != nil && (listed || h.partly(v)))
+	if len(cfg.Senders)+len(scope.Senders) > 0 {
+		v.bySender = &bySender{rules: slices.Concat(cfg.Senders, scope.Senders), prompt: parts}
+	}
 	return v, nil
+}
+
+// For returns the view for the turns of a sender; v itself if no rule is about senders.
+func (v *View) For(sender string) *View {
+	if v.bySender == nil {
+		return v
+	}
+	out, by := *v, *v.bySender
+	by.sender, by.known = sender, true
+	out.bySender = &by
+	var barred []string
+	for _, t := range v.Tools.Tools().All() {
+		if out.bars(t.Name) {
+			barred = append(barred, t.Name)
+		}
+	}
+	if len(barred) == 0 {
+		return &out
+	}
+	out = *out.With(contribution.Tools{Hidden: barred})
+	out.Prompt = by.prompt.write(out.Callable().Slice(), true)
+	return &out
+}
+
+// BySender reports whether the view depends on the sender.
+func (v *View) BySender() bool { return v.bySender != nil }
+
+// bars reports whether a rule keeps the tool from the sender of the view.
+func (v *View) bars(tool string) bool {
+	by := v.bySender
+	return by != nil && by.known && slices.ContainsFunc(by.rules, func(r message.SenderRule) bool { return r.Bars(tool, by.sender) })
 }
 
 // partly reports whether some member offers the agent some of its tools and not the others. A member that offers none is off for
@@ -130,8 +178,11 @@ func (h *Hooks) partly(v *View) bool {
 
 func (c *catalog) checkNames(names []string) error {
 	for _, name := range names {
-		if _, ok := c.index[name]; ok {
+		if _, ok := c.index[name]; ok || message.IsPattern(name) && message.ValidToolPattern(name) {
 			continue
+		}
+		if message.IsPattern(name) {
+			return fmt.Errorf("tool %q: a pattern has letters, digits, _, - and *", name)
 		}
 		if near := nearest(name, c.tools); near != "" {
 			return fmt.Errorf("tool %q: nobody owns it; did you mean %s?", name, near)
@@ -139,6 +190,16 @@ func (c *catalog) checkNames(names []string) error {
 		return fmt.Errorf("tool %q: nobody owns it", name)
 	}
 	return nil
+}
+
+// Unmatched returns the patterns in a list of names that match no tool of the hooks.
+func (v *View) Unmatched(names []string) (out []string) {
+	for _, p := range names {
+		if message.IsPattern(p) && !slices.ContainsFunc(v.catalog.names, func(name string) bool { return message.MatchName(p, name) }) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // narrow sets the scope to the intersection of both lists, where nil is all.
@@ -165,23 +226,34 @@ func (v *View) narrow(cfg *hook.AgentConfig, scope hook.Scope) {
 	v.scope, v.Tools = bits, message.NewToolSet(effective)
 }
 
-// NameSet is a set of names, where nil is all of them.
-type NameSet map[string]bool
+// NameSet is a set of names. The zero NameSet is all names.
+type NameSet struct {
+	// exact is nil for all names.
+	exact    map[string]bool
+	patterns []string
+}
 
-// SetOf returns the set of the names; nil is all.
+// SetOf returns the set of the names and of those that match the patterns in the list; nil is
+// all.
 func SetOf(names []string) NameSet {
 	if names == nil {
-		return nil
+		return NameSet{}
 	}
-	s := make(NameSet, len(names))
+	s := NameSet{exact: make(map[string]bool, len(names))}
 	for _, n := range names {
-		s[n] = true
+		if message.IsPattern(n) {
+			s.patterns = append(s.patterns, n)
+		} else {
+			s.exact[n] = true
+		}
 	}
 	return s
 }
 
 // Has reports whether the name is in the set.
-func (s NameSet) Has(name string) bool { return s == nil || s[name] }
+func (s NameSet) Has(name string) bool {
+	return s.exact == nil || s.exact[name] || message.MatchesAny(s.patterns, name)
+}
 
 // Standing says whether a name may be called.
 type Standing int
@@ -199,6 +271,9 @@ func (v *View) Find(name string) (message.Tool, Standing) {
 	case !ok:
 		if i := slices.IndexFunc(v.added, func(t message.Tool) bool { return t.Name == name }); i >= 0 {
 			return v.added[i], Available
+		}
+		if slices.Contains(v.withheld, name) || v.bars(name) {
+			return message.Tool{Name: name}, NotAvailable
 		}
 		return message.Tool{Name: name}, NotRegistered
 	case v.scope != nil && v.scope[i/64]&(1<<(i%64)) == 0:
@@ -225,10 +300,17 @@ func (v *View) Callable() message.List[string] {
 	return message.Freeze(names)
 }
 
-// With returns the view with the changes of one turn.
+// With returns the view with the changes of one turn. A hidden name that is no tool of the agent
+// is answered as one that is not available.
 func (v *View) With(ch contribution.Tools) *View {
 	out := *v
-	out.added = slices.Clone(v.added)
+	out.added = slices.DeleteFunc(slices.Clone(v.added), func(t message.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
+	out.withheld = slices.Clone(v.withheld)
+	for _, name := range ch.Hidden {
+		if _, ok := v.catalog.index[name]; !ok {
+			out.withheld = append(out.withheld, name)
+		}
+	}
 	if len(ch.Hidden) > 0 {
 		out.scope = make([]uint64, (len(v.catalog.tools)+63)/64)
 		for i, t := range v.catalog.tools {

@@ -35,8 +35,8 @@ func (a attempts) Run(ctx context.Context) message.ToolResult {
 
 // attempt runs the tool within its time limit.
 func (r *Run) attempt(ctx context.Context) message.ToolResult {
-	env := hook.Env{Call: r.Place, Grant: r.Grant, Attempt: r.attempts, Key: r.Key}.WithProgress(r.report)
-	if limit := shorter(r.Place.Tool().Timeout, r.Grant.Timeout); limit > 0 {
+	env := hook.Env{Call: r.Place, Grant: r.Place.Grant(), Attempt: r.attempts, Key: r.Key}.WithProgress(r.report)
+	if limit := shorter(r.Place.Tool().Timeout, r.Place.Grant().Timeout); limit > 0 {
 		return r.limited(ctx, env, limit)
 	}
 	env.Deadline, _ = ctx.Deadline()

@@ -16,12 +16,10 @@ import (
 // and do not copy or change it after that. The goroutine of an abandoned call keeps it
 // until the call ends.
 type Run struct {
-	// Place is the call as hooks and the tool see it.
+	// Place is the call as hooks and the tool see it. Its grant bounds the attempts.
 	Place *hook.ToolCall
 	// Tool runs the call.
 	Tool hook.Runner
-	// Grant is what the call may do.
-	Grant hook.Grant
 	// Key is the same for every attempt at the call, also in another process.
 	Key string
 

@@ -32,11 +32,11 @@ func TestTheToolIsToldOfItsCall(t *testing.T) {
 			return message.ToolResult{}
 		}}
 		runs := b.runs(x)
-		runs[0].Grant = hook.Grant{Timeout: time.Minute, MaxOutput: 7}
+		runs[0].Place = runs[0].Place.Narrowed(hook.Grant{Timeout: time.Minute, MaxOutput: 7})
 		began := time.Now()
 		b.runAll(t.Context(), runs)
 		assert.Same(t, runs[0].Place, env.Call)
-		assert.Equal(t, runs[0].Grant, env.Grant)
+		assert.Equal(t, runs[0].Place.Grant(), env.Grant)
 		assert.Equal(t, "key", env.Key)
 		assert.Equal(t, 1, env.Attempt)
 		assert.Equal(t, began.Add(time.Minute), env.Deadline, "the shorter limit counts")

@@ -101,7 +101,8 @@ func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 	case event.ServerLost:
 		say(screen.Yellow, "!", "MCP server lost: "+ev.Text)
 	case event.Diagnostic:
-		if ev.Detail().Visibility.Reaches(p.hooks) {
+		// Those that say nothing of it are the runtime's own, for everybody.
+		if v := ev.Detail().Visibility; v == "" || v.Reaches(p.hooks) {
 			say(screen.Dim, "·", ev.Text)
 		}
 	case event.Steered:

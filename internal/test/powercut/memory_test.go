@@ -59,7 +59,7 @@ func recordMemories(t *testing.T) recorded {
 	}}
 }
 
-// listed returns the memories as recall shows them, sorted.
+// listed returns the memories in one text, sorted.
 func listed(kept map[string]string) string {
 	var parts []string
 	for name, content := range kept {
@@ -83,17 +83,16 @@ func examineMemories(ctx context.Context, dir string, states []string, acknowled
 			f.breaks("close: %w", err)
 		}
 	}()
-	all, err := m.Recall(ctx, &hook.Env{}, memory.RecallInput{Limit: 50})
+	all, err := m.List(ctx)
 	if f.took = time.Since(began); err != nil {
-		f.breaks("recall: %w", err)
+		f.breaks("list: %w", err)
 		return f
 	}
-	parts := strings.Split(all.Text(), "\n---\n")
-	slices.Sort(parts)
-	is := strings.Join(parts, "\n")
-	if !strings.HasPrefix(is, "## ") {
-		is = "" // there are none
+	kept := map[string]string{}
+	for _, r := range all {
+		kept[r.Name] = r.Content
 	}
+	is := listed(kept)
 	n := -1
 	for i, was := range states {
 		if was == is {
@@ -101,7 +100,7 @@ func examineMemories(ctx context.Context, dir string, states []string, acknowled
 		}
 	}
 	if n < 0 {
-		f.breaks("memories as they have never been: %d of them", len(parts))
+		f.breaks("memories as they have never been: %d of them", len(all))
 	}
 	f.lost += max(0, promised-max(n, 0))
 	if err := integrity(ctx, path); err != nil {

@@ -18,6 +18,10 @@ type InBackground struct {
 	Point hook.Point
 	// As has the member's options at the point.
 	As Member
+	// Takes reports whether the member takes calls that were queued under the version, and
+	// Version is its own, from 1.
+	Version int
+	Takes   func(version int) bool
 	// Visibility is that of its runs; "" is internal.
 	Visibility hook.Visibility
 }
@@ -38,7 +42,11 @@ func (c *Composite) findBackground(path string, out *[]InBackground) {
 			p := pointNamed(use.Name)
 			if use.Mode == "background" && m.points.Has(p) {
 				as := Member{Path: full, Policy: m.policy(p), Timeout: m.timeout(p), late: c.late}
-				*out = append(*out, InBackground{c.origin, m.path, full, m.hook, p, as, c.visibility(m, p)})
+				d := defaultsOf(m.given)
+				*out = append(*out, InBackground{
+					Composite: c.origin, Local: m.path, Path: full, Hook: m.hook, Point: p, As: as,
+					Version: max(1, d.Version), Takes: d.Takes, Visibility: c.visibility(m, p),
+				})
 			}
 		}
 		if inner, ok := m.hook.(*Composite); ok {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sourcegraph/conc"
-
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -25,8 +23,8 @@ type collect[T Contribution[T]] struct {
 	ready func(hook.Contributions) []T
 	err   error
 	// parts are in the order of the calls.
-	parts   []*part[T]
-	running *conc.WaitGroup
+	parts []*part[T]
+	crew  *crew // nil without parallel members
 }
 
 // part has the contributions of one member, or its error.
@@ -82,15 +80,16 @@ func (c *collect[T]) fallback(m *Member) []T {
 	return nil
 }
 
-// start calls the current member concurrently with those after it.
-func (c *collect[T]) start(ctx context.Context, call func(context.Context) ([]T, error)) {
+// start calls the current member concurrently with those after it, within the bounds. It
+// calls began just before the member, when its timeout starts too.
+func (c *collect[T]) start(ctx context.Context, b *bounds, began func(), call func(context.Context) ([]T, error)) {
 	p := &part[T]{by: c.current}
 	c.parts = append(c.parts, p)
-	if c.running == nil {
-		c.running = conc.NewWaitGroup()
-	}
 	point := c.point
-	c.running.Go(func() {
+	if c.crew == nil {
+		c.crew = newCrew(b)
+	}
+	c.crew.run(func() {
 		returned := false
 		defer func() {
 			if v := recover(); v != nil {
@@ -99,6 +98,7 @@ func (c *collect[T]) start(ctx context.Context, call func(context.Context) ([]T,
 				p.err = errors.New("it ended its goroutine")
 			}
 		}()
+		began()
 		p.items, p.err = timed(ctx, p.by, point, call)
 		returned = true
 	})
@@ -111,11 +111,11 @@ func (c *collect[T]) recover() {
 }
 
 func (c *collect[T]) wait() {
-	if c.running == nil {
+	if c.crew == nil {
 		return
 	}
-	c.running.Wait()
-	c.running = nil
+	c.crew.running.Wait()
+	c.crew = nil
 	for _, p := range c.parts {
 		if p.err == nil {
 			continue

@@ -51,6 +51,8 @@ type Composite struct {
 	// composite within the recorded one.
 	rec              *recorder
 	path, toolPrefix string
+	// parallel bounds the members tagged parallel; nil is the default of a point.
+	parallel *bounds
 	// inherited is the visibility of runs of members without one in their tags: that of
 	// the tag of this composite, as a member of another one. Nil without rec.
 	inherited map[hook.Point]hook.Visibility

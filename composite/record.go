@@ -17,6 +17,8 @@ import (
 // recorder is shared by the composites of one [Recorded].
 type recorder struct {
 	now func() time.Time
+	// log gets the runs too; nil is none.
+	log RunLog
 	// host is the argument of OnOpen, because OnClose has none.
 	host atomic.Pointer[hook.Host]
 }
@@ -55,6 +57,9 @@ func (c *Composite) record(i int, p hook.Point, about any) *run {
 	}
 	r := &run{rec: c.rec, member: m, as: m.as(p), nested: m.nested && !m.overrides(p)}
 	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: event.RunSucceeded, Visibility: c.visibility(m, p)}
+	if c.rec.log != nil {
+		r.ID = c.rec.log.NewID()
+	}
 	if call, ok := about.(*hook.ToolCall); ok {
 		r.CallID, r.Tool = call.ID(), c.toolPrefix+call.Name()
 		if point.InfoOf(p).Kind != "rewrite" {
@@ -100,14 +105,19 @@ func (r *run) finish(ctx context.Context, host hook.Host, late bool) {
 // emitted only if it was late.
 func (r *run) emit(ctx context.Context, host hook.Host, late bool) {
 	if late || !r.nested && !r.idle() {
-		host.Emit(ctx, r.Run.Event())
+		r.tell(ctx, host)
 	}
 }
 
 // idle reports whether the called method may be that of hook.Nop.
 func (r *run) idle() bool {
 	quiet := r.Status == event.RunSucceeded && !r.Changed || r.Status == event.RunSkipped
-	return quiet && r.Point != point.Dispatch && ofFacade(r.Point, point.InfoOf(r.Point)) && !r.member.known.Has(r.Point) && !r.member.overrides(r.Point)
+	return quiet && r.Point != point.Dispatch && r.maybeNop()
+}
+
+// maybeNop reports whether nobody can know that the hook has a method of its own at the point.
+func (r *run) maybeNop() bool {
+	return ofFacade(r.Point, point.InfoOf(r.Point)) && !r.member.known.Has(r.Point) && !r.member.overrides(r.Point)
 }
 
 // endInBackground emits a background run. A run whose context ended because the runtime closes
@@ -192,6 +202,32 @@ func clocked[T any](r *run, call func(context.Context) (T, error)) func(context.
 	}
 }
 
+// begins puts the run into the log with the status, unless its end may be left out.
+func (r *run) begins(ctx context.Context, host hook.Host, status hook.RunStatus) *run {
+	if r != nil && r.rec.log != nil && !r.nested && !r.maybeNop() {
+		began := r.Run
+		began.Status = status
+		r.rec.log.Put(ctx, host, began)
+	}
+	return r
+}
+
+// begin sets the start of a parallel contributor, which may have waited for its turn.
+func (r *run) begin(ctx context.Context, host hook.Host) {
+	if r != nil {
+		r.Started = r.rec.now()
+		r.begins(ctx, host, event.RunRunning)
+	}
+}
+
+// tell emits the run and puts it into the log.
+func (r *run) tell(ctx context.Context, host hook.Host) {
+	if r.rec.log != nil {
+		r.rec.log.Put(ctx, host, r.Run)
+	}
+	host.Emit(ctx, r.Run.Event())
+}
+
 // parallelRun is the run of a parallel contributor.
 type parallelRun[T any] struct {
 	*run
@@ -239,7 +275,7 @@ func (c *Composite) skip(ctx context.Context, i int, p hook.Point, about any, ho
 	r := c.record(i, p, about)
 	r.Status, r.Input, r.By = event.RunSkipped, "", by
 	if !r.idle() {
-		host.Emit(ctx, r.Run.Event())
+		r.tell(ctx, host)
 	}
 }
 

@@ -1,6 +1,7 @@
 package composite
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -12,6 +13,18 @@ import (
 type RecordOptions struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Log also gets the runs; nil is none.
+	Log RunLog
+}
+
+// RunLog keeps records of hook runs. It is safe for concurrent use, and its methods do not wait.
+type RunLog interface {
+	// NewID returns the id of a run.
+	NewID() string
+	// Put gets a run when it begins, with the status event.RunRunning or, in the background,
+	// event.RunQueued, and again when it ends, with the same ID. Runs that take no time, as
+	// skipped ones, are put once. at is the host of the run's place.
+	Put(ctx context.Context, at hook.Host, r hook.Run)
 }
 
 // Recorded returns a composite that behaves like c and emits every hook run, as an
@@ -29,8 +42,11 @@ func (c *Composite) Recorded(o *RecordOptions) *Composite {
 		return c
 	}
 	rec := &recorder{now: time.Now}
-	if o != nil && o.Now != nil {
-		rec.now = o.Now
+	if o != nil {
+		rec.log = o.Log
+		if o.Now != nil {
+			rec.now = o.Now
+		}
 	}
 	return rec.recordingCopy(c, "", "", nil)
 }

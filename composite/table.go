@@ -165,7 +165,7 @@ func (c *Composite) renewed() *Composite {
 			m.hook, changed = h.Compose(), true
 		}
 	}
-	if !changed || c.layers || c.rec != nil {
+	if !changed || c.layers || c.rec != nil || c.parallel != nil {
 		return c
 	}
 	for i := range out.members {
@@ -200,6 +200,8 @@ func (t *Table) plan() *plan.Plan {
 		specs[i] = plan.Spec{Field: r.Field, Type: r.Type, Options: o, Group: r.IsGroup, Dynamic: r.Dynamic, Tools: r.Tools, Open: r.Points == 0}
 		specs[i].Points = planPoints(func(p hook.Point, _ point.Info) bool { return r.Points.Has(p) })
 		_, specs[i].Fallback = r.Hook.(hook.Fallback)
+		d := defaultsOf(r.zero())
+		specs[i].Defaults.Version, specs[i].Defaults.Accepts = d.Version, d.Accepts
 		if g, ok := r.zero().(composer); ok {
 			specs[i].Composite = g.Compose().Plan()
 		}

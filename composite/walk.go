@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 )
 
 // This file has the walk over the members of a point, one function for each kind of
@@ -81,7 +82,7 @@ func decideWith[H any, P place, V any, D decision](ctx context.Context, c *Compo
 		return
 	}
 	g.current = &e.as
-	r := c.record(e.index, g.point, at).in(&g.walk)
+	r := c.record(e.index, g.point, at).in(&g.walk).begins(ctx, at.Host(), event.RunRunning)
 	p := g.point // a closure over g would move it to the heap
 	var answer D
 	ask(ctx, g, e.hook, at, v, func(h H, ctx context.Context, at P, v V) (d D, err error) {
@@ -131,7 +132,7 @@ func rewriteWith[H any, P place, V any](ctx context.Context, c *Composite, f *fo
 		return
 	}
 	f.current = &e.as
-	r := rewriting(c.record(e.index, f.point, at), f)
+	r := rewriting(c.record(e.index, f.point, at), f).begins(ctx, at.Host(), event.RunRunning)
 	p := f.point
 	pass(ctx, f, e.hook, at, func(h H, ctx context.Context, at P, v V) (V, error) {
 		return timed(ctx, &e.as, p, func(ctx context.Context) (V, error) { return call(h, ctx, at, v) })
@@ -190,12 +191,13 @@ func contributeWith[H any, T Contribution[T]](ctx context.Context, c *Composite,
 	r, before := c.record(e.index, all.point, at).in(&all.walk), len(all.parts)
 	callMember := clocked(r, func(ctx context.Context) ([]T, error) { return call(e.hook, ctx, at) })
 	if c.modeOf(e.index, all.point) == "parallel" {
-		all.start(ctx, callMember)
+		all.start(ctx, c.parallel, func() { r.begin(ctx, at.Host()) }, callMember)
 		if r == nil {
 			return nil
 		}
 		return &parallelRun[T]{r, all.parts[before]}
 	}
+	r.begins(ctx, at.Host(), event.RunRunning)
 	p := all.point
 	add(ctx, all, e.hook, at, func(H, context.Context, *hook.Turn) ([]T, error) { return timed(ctx, &e.as, p, callMember) })
 	if r != nil {
@@ -243,6 +245,7 @@ func observeWith[H any, P place, V any](ctx context.Context, c *Composite, f *fa
 		startInBackground(ctx, f, r, at.Host(), s)
 		return
 	}
+	r.begins(ctx, at.Host(), event.RunRunning)
 	bounded, cancel := e.as.within(ctx)
 	defer cancel()
 	notify(bounded, f, e.hook, at, v, call)
@@ -269,7 +272,13 @@ func startInBackground(ctx context.Context, f *fan, r *run, host hook.Host, s *b
 	s.began, s.ended = func() {}, emitFailure(host)
 	if r != nil {
 		r.Queued = r.Started
-		s.began = func() { r.Started = r.rec.now() }
+		s.began = func() {
+			r.Started = r.rec.now()
+			r.begins(ctx, host, event.RunRunning)
+		}
+		if s.job.Payload == "" { // a job has a record of its own
+			r.begins(ctx, host, event.RunQueued)
+		}
 		s.ended = func(ctx context.Context, failure *fault) { r.endInBackground(ctx, host, failure) }
 	}
 	if !f.background(ctx, host, s) && r != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
@@ -86,7 +87,7 @@ func (c *Composite) openOrClose(ctx context.Context, b *bracket, at int, as *Mem
 		return
 	}
 	b.current = as
-	r := c.record(at, b.point, about).in(&b.walk)
+	r := c.record(at, b.point, about).in(&b.walk).begins(ctx, host, event.RunRunning)
 	callBracket(ctx, b, call)
 	if r != nil {
 		r.end(ctx, &b.walk, host)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 )
@@ -51,7 +52,7 @@ func (w *toolChain) run(ctx context.Context, at int) (result message.ToolResult)
 		return w.returned(at, w.run(ctx, at+1))
 	}
 	returned := false
-	if r := w.c.record(e.index, point.WrapTool, w.call); r != nil {
+	if r := w.c.record(e.index, point.WrapTool, w.call).begins(ctx, w.call.Host(), event.RunRunning); r != nil {
 		defer func() { r.endWrap(ctx, w.call.Host(), returned) }()
 	}
 	defer w.recover(ctx, at, &e.as, &result)
@@ -150,7 +151,7 @@ func (w *modelChain) Stream(ctx context.Context) (stream message.ModelStream) {
 		return w.rest().Stream(ctx)
 	}
 	returned := false
-	r := w.c.record(e.index, point.WrapModel, w.step)
+	r := w.c.record(e.index, point.WrapModel, w.step).begins(ctx, w.step.Host(), event.RunRunning)
 	if r != nil {
 		defer func() {
 			if !returned {

@@ -88,6 +88,9 @@ type Job struct {
 	// does one. It is not empty.
 	Key     string       `json:"key"`
 	Payload message.JSON `json:"payload,omitzero"`
+	// Version is that of the payload, from 1. 0 is the version of the kind's handler in the
+	// process that queues the job, or 1 if it has none.
+	Version int `json:"version,omitzero"`
 }
 
 // Policy is a named setting of one turn, "memory" "recall" "off". Of several with

@@ -100,6 +100,7 @@ func TestEveryFieldOfAnEventIsReadAsItWasWritten(t *testing.T) {
 
 func TestEveryFieldOfAHookRunIsReadAsItWasWritten(t *testing.T) {
 	run := made[hook.Run](&filler{t: t})
+	run.ID = "" // that of a record, which an event does not have
 	back := roundTrip(t, run.Event())
 	got, ok := back.Run()
 	assert.True(t, ok)

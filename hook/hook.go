@@ -6,6 +6,10 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
+// ContractVersion is the version of what jobs keep of the arguments of hooks. A queued call of
+// another version is kept, but does not run.
+const ContractVersion = 1
+
 // Hook is the facade of one subsystem, or of a whole composite of them. Embed
 // [Nop] and implement what is needed. A nil Hook is [Nop] wherever one is
 // accepted.

@@ -10,6 +10,9 @@ type RunStatus string
 // Run is one hook run: one execution of one hook at one point, or the record that it
 // was skipped. It never holds the hook's input or output, only their hashes.
 type Run struct {
+	// ID is that of the run's record where hook runs are kept as records, else "". Events do
+	// not have it.
+	ID string
 	// Subsystem is the path of the field, "Core.Guard".
 	Subsystem string
 	Point     Point
@@ -47,6 +50,7 @@ type Run struct {
 // Event returns the event that tells of the hook run. The composite that
 // records tells it when the run is over.
 func (r Run) Event() Event {
+	r.ID = ""
 	return Event{Kind: kindHookRun, Text: r.Reason, detail: &privateDetail{
 		EventDetail: EventDetail{
 			CallID: r.CallID, Tool: r.Tool, Duration: r.Duration, Answer: r.Answer, By: r.By,

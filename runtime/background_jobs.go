@@ -71,13 +71,15 @@ func (r *Runtime) queueCall(ctx context.Context, h *host, of hook.Hook, path str
 	if len(key) > keyLimit {
 		key = event.Digest(message.JSON(key))
 	}
-	queued, err := s.Enqueue(ctx, store.Job{
-		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: message.JSON(payload)}, Conversation: h.log.Conversation(), Turn: h.turnOf(ctx),
-	})
+	stored := store.Job{
+		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: message.JSON(payload), Version: m.Version}, Contract: hook.ContractVersion, Conversation: h.log.Conversation(), Turn: h.turnOf(ctx),
+	}
+	queued, err := s.Enqueue(ctx, stored)
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)
 	}
 	if queued {
+		r.jobQueued(stored)
 		r.record(ctx, h, m, hook.Run{Queued: r.o.Now(), Status: event.RunQueued}) // before the job can have run
 		r.jobs.Wake()
 	}
@@ -116,6 +118,19 @@ func (r *Runtime) handlers() map[string]job.Handler {
 	return all
 }
 
+// calledBy returns the member that the job with the payload calls.
+func (r *Runtime) calledBy(payload message.JSON) (composite.InBackground, bool) {
+	var t task
+	if json.Unmarshal([]byte(payload), &t) != nil {
+		return composite.InBackground{}, false
+	}
+	i := slices.IndexFunc(r.jobMembers, func(m composite.InBackground) bool { return m.Path == t.Path && m.Point.String() == t.Point })
+	if i < 0 {
+		return composite.InBackground{}, false
+	}
+	return r.jobMembers[i], true
+}
+
 // runCall runs one job of a member. It emits a failure outside of any turn, and the job is
 // retried.
 func (r *Runtime) runCall(ctx context.Context, j job.Run) error {
@@ -123,11 +138,10 @@ func (r *Runtime) runCall(ctx context.Context, j job.Run) error {
 	if err := json.Unmarshal([]byte(j.Payload), &t); err != nil {
 		return &job.GiveUp{Reason: "the stored arguments of the call cannot be read"}
 	}
-	i := slices.IndexFunc(r.jobMembers, func(m composite.InBackground) bool { return m.Path == t.Path && m.Point.String() == t.Point })
-	if i < 0 {
+	m, ok := r.calledBy(j.Payload)
+	if !ok {
 		return &job.GiveUp{Reason: fmt.Sprintf("the composite has no member %s with the mode background at %s", t.Path, t.Point)}
 	}
-	m := r.jobMembers[i]
 	call, err := r.reader(ctx, j.Host).Read(m.Point, t.View)
 	if err != nil {
 		return &job.GiveUp{Reason: "the stored arguments of the call cannot be read"}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
@@ -13,6 +14,9 @@ import (
 
 // JobOptions configure which queued jobs a runtime runs, and how.
 type JobOptions = job.Options
+
+// JobVersions say which jobs a handler takes.
+type JobVersions = job.Versions
 
 // JobRun is one attempt at a job, the argument of its handler.
 type JobRun = job.Run
@@ -36,11 +40,16 @@ func (h *host) Enqueue(ctx context.Context, j hook.Job) error {
 		return err
 	}
 	turn := h.turnOf(ctx)
-	queued, err := s.Enqueue(ctx, store.Job{Job: j, Project: h.rt.o.Project, Conversation: h.log.Conversation(), Turn: turn})
+	if j.Version == 0 {
+		j.Version = max(1, h.rt.o.Jobs.Versions[j.Kind].Version)
+	}
+	stored := store.Job{Job: j, Contract: hook.ContractVersion, Project: h.rt.o.Project, Conversation: h.log.Conversation(), Turn: turn}
+	queued, err := s.Enqueue(ctx, stored)
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)
 	}
 	if queued {
+		h.rt.jobQueued(stored)
 		h.rt.jobs.Wake()
 	}
 	return nil
@@ -75,10 +84,31 @@ func (r *Runtime) newJobs() *job.Runner {
 		o.Handlers = nil // checkJobs has refused handlers of the program
 	}
 	return job.New(job.Config{
-		Store: s, Project: r.o.Project, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
+		Store: s, Refuse: r.refuseJob, Began: r.jobBegan, Ended: r.jobEnded, Project: r.o.Project, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
 		Told: func(ctx context.Context, d hook.Diagnostic) { r.host.emit(ctx, d.Event()) },
 		Host: func(ctx context.Context, j store.Job) hook.Host { return &jobHost{host: r.host, attempt: ctx, job: j} },
 	}, o)
+}
+
+// refuseJob returns why this process must not run the job, because it was queued under another
+// version; "" if it may.
+func (r *Runtime) refuseJob(j store.Job) string {
+	const kept = "it stays queued for a process that does"
+	if j.Contract != hook.ContractVersion {
+		return fmt.Sprintf("a job of the kind %s was queued under version %d of the contract, and this process has %d: %s", j.Kind, j.Contract, hook.ContractVersion, kept)
+	}
+	if j.Kind == KindBackground {
+		m, ok := r.calledBy(j.Payload)
+		if !ok || m.Takes(j.Version) { // a call of no member is given up by its handler
+			return ""
+		}
+		return fmt.Sprintf("a call of %s at %s was queued under version %d of it, and this process has version %d, which does not take it: %s", m.Path, m.Point, j.Version, m.Version, kept)
+	}
+	v := r.o.Jobs.Versions[j.Kind]
+	if (plan.Defaults{Version: v.Version, Accepts: v.Accepts}).Takes(j.Version) {
+		return ""
+	}
+	return fmt.Sprintf("a job of the kind %s was queued under version %d, and the handler of this process has version %d, which does not take it: %s", j.Kind, j.Version, max(1, v.Version), kept)
 }
 
 // checkJobs returns an error if the handlers include the runtime's own kind, or the store

@@ -27,6 +27,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/keyed"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
+	"github.com/grapnel-go/grapnel/runtime/internal/runlog"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
@@ -149,6 +150,9 @@ type Calls struct {
 	// seconds. In all, the turn waits twice as long at most. The turn of a child waits
 	// half as long as its parent's.
 	Grace time.Duration
+	// Contributors bounds the hooks that contribute to turns at the same time, because
+	// their tags say parallel; the zero value has the defaults.
+	Contributors composite.Parallel
 }
 
 // Events configure which events a Runtime emits and holds for later subscribers.
@@ -194,6 +198,8 @@ type Runtime struct {
 	// states are the conversation states of the hook, by key.
 	states map[string]hook.State
 	jobs   *job.Runner
+	// runs keeps records of hook runs and jobs; nil if the store keeps none.
+	runLog *runlog.Log
 	// jobMembers are the members that jobs call.
 	jobMembers []composite.InBackground
 	// backgroundRuns are the runs that Host.Go started.
@@ -317,6 +323,7 @@ func (r *Runtime) Open(ctx context.Context) error {
 		return fmt.Errorf("open: %w", err)
 	}
 	r.state = stateOpen
+	r.runLog.Start()
 	r.jobs.Start()
 	return nil
 }
@@ -329,7 +336,7 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h, err := c.Layered(r.o.Layers...)
+	h, err := c.Bounded(r.o.Calls.Contributors).Layered(r.o.Layers...)
 	if err != nil {
 		return err
 	}
@@ -340,12 +347,20 @@ func (r *Runtime) openHook(ctx context.Context) error {
 		return err
 	}
 	r.jobMembers = h.InBackground()
-	r.jobs = r.newJobs()
+	r.jobs, r.runLog = r.newJobs(), r.newRuns()
 	if r.o.Events.RecordHooks {
-		h = h.Recorded(&composite.RecordOptions{Now: r.o.Now})
+		h = h.Recorded(r.recordOptions())
 	}
 	r.hooks = scope.New(h)
 	return r.hooks.OnOpen(ctx, r.host)
+}
+
+func (r *Runtime) recordOptions() *composite.RecordOptions {
+	o := &composite.RecordOptions{Now: r.o.Now}
+	if r.runLog != nil {
+		o.Log = hookRuns{r}
+	}
+	return o
 }
 
 // enter changes the state if it is from.
@@ -418,6 +433,9 @@ func (r *Runtime) close(ctx context.Context) error {
 	r.closeBackgroundRuns(ctx)
 	_ = r.withGrace(ctx, abandoned.Work{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })
 	defer r.streams.Close()
+	defer func() {
+		_ = r.withGrace(ctx, abandoned.Work{Point: "runs"}, func() error { r.runLog.Close(); return nil })
+	}()
 	hooks, tools := r.abandoned.Wait(ctx), r.tools.Close(ctx)
 	return errors.Join(abandonedError(slices.Concat(hooks, tools)...), r.hookWithGrace(ctx, r.hooks, point.OnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
 }

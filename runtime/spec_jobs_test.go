@@ -54,8 +54,10 @@ func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 		assert.Equal(t, []string{"queued", "queued"}, w.results())
 		require.Len(t, done, 2, "each key once, though both were queued in both turns")
 		turn := w.eventsOf(event.TurnStart)[0].Turn
-		assert.Equal(t, runtime.JobRun{Job: jobOf("attached"), Attempt: 1, Conversation: w.conv.ID(), Turn: turn}, done[0])
-		assert.Equal(t, jobOf("host"), done[1].Job)
+		attached, host := jobOf("attached"), jobOf("host")
+		attached.Version, host.Version = 1, 1 // that of a handler which says none
+		assert.Equal(t, runtime.JobRun{Job: attached, Attempt: 1, Conversation: w.conv.ID(), Turn: turn}, done[0])
+		assert.Equal(t, host, done[1].Job)
 		all, err := w.rt.Jobs(t.Context(), store.JobSucceeded)
 		require.NoError(t, err)
 		assert.Len(t, all, 2)

@@ -18,6 +18,23 @@ type Defaults struct {
 	Requires, Before, After []string
 	// Points are the policies of single points.
 	Points []PointUse
+	// Version is that of the subsystem; 0 is 1. It changes with the meaning of what its
+	// queued calls get.
+	Version int
+	// Accepts is the oldest version whose queued calls it still takes; 0 is Version.
+	Accepts int
+}
+
+// Takes reports whether a subsystem with these defaults takes calls that were queued under
+// the version; 0 is 1.
+func (d Defaults) Takes(version int) bool {
+	own := max(1, d.Version)
+	oldest := own
+	if d.Accepts > 0 {
+		oldest = d.Accepts
+	}
+	version = max(1, version)
+	return oldest <= version && version <= own
 }
 
 var typeRef = regexp.MustCompile(`^[A-Za-z_]\w*\.[A-Z]\w*$`)
@@ -33,6 +50,10 @@ func ParseDefaults(text string, points []Point) (Defaults, []Problem) {
 		switch name {
 		case "order":
 			d.Order, _ = strconv.Atoi(value)
+		case "version":
+			d.Version = t.version(word, value)
+		case "accepts":
+			d.Accepts = t.version(word, value)
 		case "requires", "before", "after":
 			for _, ref := range list {
 				if !typeRef.MatchString(ref) {
@@ -56,9 +77,26 @@ func ParseDefaults(text string, points []Point) (Defaults, []Problem) {
 			}
 		}
 	}
+	if d.Accepts > max(1, d.Version) {
+		t.add(&Problem{Code: "HG008", Word: "accepts=" + strconv.Itoa(d.Accepts), Message: fmt.Sprintf(
+			"accepts=%d is newer than the version of the subsystem, %d", d.Accepts, max(1, d.Version)), Fix: "set version= to the newer one"})
+	}
 	d.Points = t.options.Points
 	return d, t.problems
 }
+
+// version parses a version, a number from 1.
+func (t *parser) version(word, value string) int {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > maxVersion {
+		t.add(&Problem{Code: "HG008", Word: word, Message: fmt.Sprintf("%s is no version: versions are numbers from 1 to %d", word, maxVersion), Fix: "version=2"})
+		return 0
+	}
+	return n
+}
+
+// maxVersion is the highest version of a subsystem.
+const maxVersion = 1_000_000
 
 // String writes the defaults in the form of //hook:subsystem, "" for none.
 func (d Defaults) String() string {
@@ -70,6 +108,12 @@ func (d Defaults) String() string {
 	}
 	if d.Order != 0 {
 		out = append(out, "order="+strconv.Itoa(d.Order))
+	}
+	if d.Version != 0 {
+		out = append(out, "version="+strconv.Itoa(d.Version))
+	}
+	if d.Accepts != 0 {
+		out = append(out, "accepts="+strconv.Itoa(d.Accepts))
 	}
 	add("requires", d.Requires)
 	add("before", d.Before)

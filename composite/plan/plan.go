@@ -68,7 +68,11 @@ type Member struct {
 	Dynamic  bool   `json:"dynamic,omitzero"`
 	Group    bool   `json:"group,omitzero"`
 	// Fallback: the member has contributions ready for its failure (hook.Fallback).
-	Fallback bool     `json:"fallback,omitzero"`
+	Fallback bool `json:"fallback,omitzero"`
+	// Version is that of the subsystem, left out if it declares none, which is 1. Accepts is
+	// the oldest version whose queued calls it takes; left out it is its own.
+	Version  int      `json:"version,omitzero"`
+	Accepts  int      `json:"accepts,omitzero"`
 	Prefix   string   `json:"prefix,omitzero"`
 	Requires []string `json:"requires,omitzero"`
 	// Only and Without are the points at which a member with unknown points is called, or
@@ -156,7 +160,7 @@ func Errors(problems []Problem) []Problem {
 func member(s Spec) Member {
 	m := Member{
 		Field: s.Field, Type: s.Type, Optional: s.Options.Optional, Dynamic: (s.Dynamic || s.Options.Dynamic) && s.offers(),
-		Group: s.Group, Fallback: s.Fallback, Prefix: s.Options.Prefix, Requires: s.Options.Requires, Composite: s.Composite,
+		Group: s.Group, Fallback: s.Fallback, Version: s.Defaults.Version, Accepts: s.Defaults.Accepts, Prefix: s.Options.Prefix, Requires: s.Options.Requires, Composite: s.Composite,
 	}
 	for _, t := range s.tools() {
 		m.Tools = append(m.Tools, s.Options.Prefix+t)

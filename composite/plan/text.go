@@ -86,7 +86,7 @@ func (p *Plan) rows(number, indent, prefix string) []row {
 	for i, m := range p.Members {
 		n := number + strconv.Itoa(i+1)
 		lines := []string{m.Acts()}
-		for _, l := range []struct{ word, text string }{{"tools", m.Owns(prefix)}, {"requires", strings.Join(m.Requires, " ")}} {
+		for _, l := range []struct{ word, text string }{{"tools", m.Owns(prefix)}, {"requires", strings.Join(m.Requires, " ")}, {"version", m.versions()}} {
 			if l.text != "" {
 				lines = append(lines, l.word+": "+l.text)
 			}
@@ -97,6 +97,17 @@ func (p *Plan) rows(number, indent, prefix string) []row {
 		}
 	}
 	return out
+}
+
+// versions returns the version of the subsystem for people; "" if it declares none.
+func (m Member) versions() string {
+	switch {
+	case m.Version == 0:
+		return ""
+	case m.Accepts == 0 || m.Accepts == m.Version:
+		return strconv.Itoa(m.Version)
+	}
+	return strconv.Itoa(m.Version) + ", takes queued calls from version " + strconv.Itoa(m.Accepts) + " on"
 }
 
 // Label returns the field's name with a mark if it is optional or a group: "Memory?",

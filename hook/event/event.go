@@ -66,6 +66,7 @@ const (
 	RunTimedOut    hook.RunStatus = "timed_out"   // it took longer than its field allows
 	RunInterrupted hook.RunStatus = "interrupted" // it returned an error because the turn was cancelled
 	RunSkipped     hook.RunStatus = "skipped"     // it was not called: By had ended the point
+	RunRunning     hook.RunStatus = "running"     // it has begun and not ended; only records have it, events do not
 	RunQueued      hook.RunStatus = "queued"      // a job calls it later; Attempt counts the tries
 )
 
@@ -117,6 +118,10 @@ const (
 	CodeBackgroundAbandoned hook.DiagnosticCode = "background.abandoned"  // background runs did not end in time
 	CodeBackgroundNotQueued hook.DiagnosticCode = "background.not_queued" // a member tagged background runs at once, because no job could be stored
 )
+
+// CodeJobMismatch: a job was queued under a version of its handler, or of the contract, that this
+// process does not take. The job stays queued for a process that does.
+const CodeJobMismatch hook.DiagnosticCode = "hook.recovery_contract_mismatch"
 
 // The codes of the runtime's diagnostics about repairs. Their visibility is user.
 const (

@@ -26,6 +26,8 @@ type Job struct {
 	hook.Job
 	// ID is unique in the store.
 	ID int64
+	// Contract is the hook.ContractVersion of the process that queued it, from 1.
+	Contract int
 	// Project is the project that queued it; only this one runs it.
 	Project string
 	// Conversation and Turn queued it; "" outside of both.
@@ -56,6 +58,8 @@ type JobTake struct {
 	// Gone are owners that are known to have died: their jobs can be taken before the
 	// end of their leases.
 	Gone []string
+	// Except are ids of jobs that the caller cannot run, at most MaxExcept.
+	Except []int64
 }
 
 // JobEnd is how an attempt ended.
@@ -73,7 +77,8 @@ type JobEnd struct {
 type Jobs interface {
 	// Enqueue queues the job, unless there is one of its project, kind and key. A job
 	// that has failed is queued again, with the new payload. Only Kind, Key, Payload,
-	// Project, Conversation and Turn of j count.
+	// Version, Contract, Project, Conversation and Turn of j count. A Version or Contract
+	// below 1 is 1.
 	Enqueue(ctx context.Context, j Job) (queued bool, err error)
 	// TakeJob takes the job that has been due for longest. If no job is due, the error
 	// is ErrNoJob, and Due of the result is when the next one is; zero if there is none.
@@ -97,6 +102,9 @@ const (
 	maxJobPayload = 1 << 16
 )
 
+// MaxExcept is how many jobs a [JobTake] may leave out.
+const MaxExcept = 1000
+
 // CheckJob returns an error if the job cannot be queued. Its text quotes no values. Stores
 // call it.
 func CheckJob(j hook.Job) error {
@@ -107,6 +115,8 @@ func CheckJob(j hook.Job) error {
 		return fmt.Errorf("store: kind and key of a job have %d bytes at most; use a hash of what the key is made of", maxJobName)
 	case len(j.Payload) > maxJobPayload:
 		return fmt.Errorf("store: the payload of a job has %d bytes at most; queue the name of what it is about", maxJobPayload)
+	case j.Version < 0:
+		return errors.New("store: the version of a job is a number from 1")
 	case j.Payload != "" && !json.Valid([]byte(j.Payload)):
 		return errors.New("store: the payload of a job is no JSON")
 	}
@@ -117,6 +127,9 @@ func CheckJob(j hook.Job) error {
 func (t JobTake) Check() error {
 	if t.Owner == "" || t.Hold <= 0 {
 		return errors.New("store: a job is taken by nobody, or for no time: set JobTake.Owner and JobTake.Hold")
+	}
+	if len(t.Except) > MaxExcept {
+		return fmt.Errorf("store: JobTake.Except has %d jobs; at most %d", len(t.Except), MaxExcept)
 	}
 	return nil
 }

@@ -20,6 +20,10 @@ type Subsystem struct {
 	Dynamic bool `option:"dynamic"`
 	// Order is the place in a composite: a number, lower first, 100 by default.
 	Order int `option:"order"`
+	// Version is that of the subsystem, a number from 1, which is the default. Raise it when the meaning of its queued calls changes.
+	Version int `option:"version"`
+	// Accepts is the oldest version whose queued calls the subsystem still takes; by default only its own.
+	Accepts int `option:"accepts"`
 	// Requires are types of which the composite must have a field: skills.Skills.
 	Requires []string `option:"requires"`
 	// Before are types whose fields come after this one's.

@@ -28,7 +28,7 @@ func (m *Model) defaults(s *Subsystem) {
 			if refs := m.qualified(s, a, value); refs != nil {
 				words = append(words, name+"="+strings.Join(refs, ","))
 			}
-		case "order", "timeout", "failopen", "failclosed":
+		case "order", "version", "accepts", "timeout", "failopen", "failclosed":
 			words = append(words, a.Arg)
 		}
 	}

@@ -104,7 +104,9 @@ var parts = []row{
 		change{leftOut, "the event of a changed list", "subsystems/tasks/tools.go",
 			"	tell(ctx, env.Call.Host(), now)\n", ""}},
 
-	{id: "L1", what: "Runs of hooks are recorded when they start."},
+	{"L1", "A hook run is recorded when it starts; attempts of jobs keep their time and error; grapnel runs shows them.",
+		proof{"./runtime", "TestSpecAHookRunIsRecordedWhenItStarts|TestSpecTheRecordOfAJobHasItsAttempts"},
+		change{mutant, "a run is recorded when it has ended only", "composite/record.go", "		r.rec.log.Put(ctx, host, began)\n", "		_ = began\n"}},
 	{"L2", "What a process has left undone when it died is done by the next one.",
 		proof{"./runtime/internal/job", "TestWhatTheDeadHaveLeftIsTakenOver"},
 		change{off, "the look for processes that are gone", "runtime/internal/job/runner.go", "if len(t.Gone) == 0 {", "if len(t.Gone) >= 0 {"}},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -53,11 +54,22 @@ type Run struct {
 	Host hook.Host
 }
 
+// Versions say which jobs a handler takes.
+type Versions struct {
+	// Version is that of the payloads of new jobs; 0 is 1.
+	Version int
+	// Accepts is the oldest version that the handler still takes; 0 is Version.
+	Accepts int
+}
+
 // Options of a Runner; all but Handlers have defaults.
 type Options struct {
 	// Handlers are by kind. The runner leaves jobs of other kinds to other processes.
 	// Without handlers it runs no jobs.
 	Handlers map[string]Handler
+	// Versions are those of the handlers by kind; a kind that is not in it has version 1
+	// and takes no other.
+	Versions map[string]Versions
 	// Workers is how many jobs run at once; 0 is DefaultWorkers.
 	Workers int
 	// Attempts is how often a job is tried before it fails; 0 is DefaultAttempts.
@@ -77,6 +89,13 @@ type Config struct {
 	Now func() time.Time
 	// Gone reports whether an owner is known to have died; nil is never.
 	Gone func(owner string) bool
+	// Refuse returns why this process must not run a job of another version, for people;
+	// "" runs it. Nil runs all jobs.
+	Refuse func(j store.Job) string
+	// Began is called when an attempt begins, Ended when it has ended, and also if a job ended
+	// or was put back without one: then started is zero. Both do not wait; nil is none.
+	Began func(j store.Job, started time.Time)
+	Ended func(j store.Job, started time.Time, end store.JobEnd)
 	// Told is called when a job fails for good, and when the store fails. ctx has not
 	// ended. It may be nil.
 	Told func(ctx context.Context, d hook.Diagnostic)
@@ -96,6 +115,8 @@ type Runner struct {
 	taking, handling context.Context
 	stop, abandon    context.CancelFunc
 	running          sync.WaitGroup
+	// refused are the jobs that this process cannot run; only the loop uses them.
+	refused []int64
 }
 
 // New returns a runner that is not started yet.
@@ -144,6 +165,13 @@ func (r *Runner) loop(ctx context.Context) {
 			return
 		}
 		j, err := r.take(ctx)
+		if err == nil && r.c.Refuse != nil {
+			if why := r.c.Refuse(j); why != "" {
+				<-r.slots
+				r.putBack(j, why)
+				continue
+			}
+		}
 		if err == nil {
 			r.running.Go(func() {
 				defer func() { <-r.slots }()
@@ -178,8 +206,29 @@ func (r *Runner) wait(ctx context.Context, due time.Time, err error) bool {
 	return true
 }
 
+// refusedAgain is when a job that cannot be run is looked at again, if there are too many to
+// remember.
+const refusedAgain = 10 * time.Minute
+
+// putBack queues a job again that this process must not run, for another one. The attempt does
+// not count.
+func (r *Runner) putBack(j store.Job, why string) {
+	end := store.JobEnd{Status: store.JobQueued, Due: r.c.Now(), Failure: string(event.CodeJobMismatch), Uncounted: true}
+	if len(r.refused) < store.MaxExcept {
+		r.refused = append(r.refused, j.ID)
+	} else {
+		end.Due = end.Due.Add(refusedAgain)
+	}
+	r.tell(event.CodeJobMismatch, why)
+	r.ended(j, time.Time{}, end)
+	err := r.c.Store.EndJob(context.WithoutCancel(r.handling), j.ID, j.Epoch, end)
+	if err != nil && !errors.Is(err, store.ErrFenced) {
+		r.tell("job.store_failed", "a job that does not run here could not be put back; it stays taken until its lease ends")
+	}
+}
+
 func (r *Runner) take(ctx context.Context) (store.Job, error) {
-	t := store.JobTake{Owner: r.c.Owner, Project: r.c.Project, Kinds: r.kinds, Hold: lease}
+	t := store.JobTake{Owner: r.c.Owner, Project: r.c.Project, Kinds: r.kinds, Hold: lease, Except: r.refused}
 	j, err := r.c.Store.TakeJob(ctx, t)
 	if r.c.Gone == nil || !errors.Is(err, store.ErrNoJob) {
 		return j, err
@@ -203,9 +252,15 @@ func (r *Runner) take(ctx context.Context) (store.Job, error) {
 // process fails without another attempt.
 func (r *Runner) do(j store.Job) {
 	end := store.JobEnd{Status: store.JobFailed, Failure: "interrupted"}
+	var started time.Time
 	if j.Attempts <= r.o.Attempts {
+		started = r.c.Now()
+		if r.c.Began != nil {
+			r.c.Began(j, started)
+		}
 		end = r.attempt(j)
 	}
+	r.ended(j, started, end)
 	if end.Status == store.JobFailed {
 		r.tell("job.given_up", fmt.Sprintf("a job was given up after %d attempts: the last one ended with %s", min(j.Attempts, r.o.Attempts), end.Failure))
 	}
@@ -214,6 +269,12 @@ func (r *Runner) do(j store.Job) {
 		r.tell("job.store_failed", "the result of a job could not be stored; the job will run again")
 	}
 	r.Wake() // the next attempt may be due before the end of wait
+}
+
+func (r *Runner) ended(j store.Job, started time.Time, end store.JobEnd) {
+	if r.c.Ended != nil {
+		r.c.Ended(j, started, end)
+	}
 }
 
 func (r *Runner) attempt(j store.Job) store.JobEnd {

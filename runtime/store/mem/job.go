@@ -26,8 +26,9 @@ func (s *Store) Enqueue(_ context.Context, j store.Job) (bool, error) {
 	now := s.now()
 	made := store.Job{
 		Job: j.Job, ID: int64(len(s.jobs)) + 1, Project: j.Project, Conversation: j.Conversation, Turn: j.Turn,
-		Status: store.JobQueued, Due: now, Created: now, Updated: now,
+		Contract: max(1, j.Contract), Status: store.JobQueued, Due: now, Created: now, Updated: now,
 	}
+	made.Version = max(1, j.Version)
 	if i, known := s.jobAt[jobKey{j.Project, j.Kind, j.Key}]; known {
 		old := s.jobs[i]
 		if old.Status != store.JobFailed {
@@ -58,7 +59,7 @@ func (s *Store) TakeJob(_ context.Context, t store.JobTake) (store.Job, error) {
 	now, best := s.now(), -1
 	var next time.Time
 	for i, j := range s.jobs {
-		if j.Project != t.Project || j.Status != store.JobQueued && j.Status != store.JobRunning || !slices.Contains(t.Kinds, j.Kind) {
+		if j.Project != t.Project || j.Status != store.JobQueued && j.Status != store.JobRunning || !slices.Contains(t.Kinds, j.Kind) || slices.Contains(t.Except, j.ID) {
 			continue
 		}
 		if next.IsZero() || j.Due.Before(next) {

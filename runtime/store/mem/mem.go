@@ -32,7 +32,9 @@ type Store struct {
 	jobs     []store.Job
 	jobAt    map[jobKey]int
 	spending spending
-	closed   bool
+	// runs is in the order in which they were written first.
+	runs   []store.Run
+	closed bool
 }
 
 var (

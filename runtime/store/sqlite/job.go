@@ -15,16 +15,16 @@ import (
 var _ store.Jobs = (*Store)(nil)
 
 const (
-	insertJob = `INSERT INTO job (kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated, project)
-		VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, '', 0, '', ?6, ?6, ?7)
+	insertJob = `INSERT INTO job (kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated, project, version, contract)
+		VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, '', 0, '', ?6, ?6, ?7, ?8, ?9)
 		ON CONFLICT (project, kind, key) DO UPDATE SET payload = ?3, conversation = ?4, turn = ?5, status = 'queued', attempts = 0, due = ?6,
-			failure = '', updated = ?6 WHERE status = 'failed'`
-	jobColumns = `num, kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated, project`
-	openJob    = `project = ?3 AND status IN ('queued', 'running') AND kind IN (SELECT value FROM json_each(?1))`
+			failure = '', updated = ?6, version = ?8, contract = ?9 WHERE status = 'failed'`
+	jobColumns = `num, kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated, project, version, contract`
+	openJob    = `project = ?3 AND status IN ('queued', 'running') AND kind IN (SELECT value FROM json_each(?1)) AND num NOT IN (SELECT value FROM json_each(?4))`
 	nextJob    = `SELECT coalesce(min(due), 0), count(*), coalesce(sum(status = 'running' AND owner IN (SELECT value FROM json_each(?2))), 0)
 		FROM job WHERE ` + openJob
-	takeJob = `UPDATE job SET status = 'running', attempts = attempts + 1, epoch = epoch + 1, owner = ?4, due = ?5, updated = ?6
-		WHERE num = (SELECT num FROM job INDEXED BY job_due WHERE ` + openJob + ` AND (due <= ?6 OR status = 'running' AND owner IN (SELECT value FROM json_each(?2)))
+	takeJob = `UPDATE job SET status = 'running', attempts = attempts + 1, epoch = epoch + 1, owner = ?5, due = ?6, updated = ?7
+		WHERE num = (SELECT num FROM job INDEXED BY job_due WHERE ` + openJob + ` AND (due <= ?7 OR status = 'running' AND owner IN (SELECT value FROM json_each(?2)))
 			ORDER BY due, num LIMIT 1) RETURNING ` + jobColumns
 	endJob = `UPDATE job SET status = ?1, due = ?2, failure = ?3, attempts = attempts - ?4, updated = ?5, payload = iif(?1 = 'succeeded', '', payload)
 		WHERE num = ?6 AND epoch = ?7 AND status = 'running'`
@@ -39,7 +39,7 @@ func (s *Store) Enqueue(ctx context.Context, j store.Job) (queued bool, err erro
 		return false, err
 	}
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		res, err := tx.Exec(insertJob, j.Kind, j.Key, string(j.Payload), j.Conversation, j.Turn, s.now().UnixNano(), j.Project)
+		res, err := tx.Exec(insertJob, j.Kind, j.Key, string(j.Payload), j.Conversation, j.Turn, s.now().UnixNano(), j.Project, max(1, j.Version), max(1, j.Contract))
 		if err != nil {
 			return err
 		}
@@ -55,9 +55,9 @@ func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (j store.Job, err 
 	if err := t.Check(); err != nil {
 		return j, err
 	}
-	kinds, gone := list(t.Kinds), list(t.Gone)
+	kinds, gone, except := list(t.Kinds), list(t.Gone), list(t.Except)
 	var due, open, left int64
-	if err := s.db.Read().QueryRowContext(ctx, nextJob, kinds, gone, t.Project).Scan(&due, &open, &left); err != nil {
+	if err := s.db.Read().QueryRowContext(ctx, nextJob, kinds, gone, t.Project, except).Scan(&due, &open, &left); err != nil {
 		return j, s.failed("look for jobs", err)
 	}
 	if open > 0 {
@@ -68,7 +68,7 @@ func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (j store.Job, err 
 	}
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		now := s.now()
-		j, err = scanJob(tx.QueryRow(takeJob, kinds, gone, t.Project, t.Owner, now.Add(t.Hold).UnixNano(), now.UnixNano()))
+		j, err = scanJob(tx.QueryRow(takeJob, kinds, gone, t.Project, except, t.Owner, now.Add(t.Hold).UnixNano(), now.UnixNano()))
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) { // another process has just taken it
@@ -146,7 +146,7 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]store.Jo
 func scanJob(row interface{ Scan(dest ...any) error }) (j store.Job, err error) {
 	var due, created, updated int64
 	err = row.Scan(&j.ID, &j.Kind, &j.Key, (*string)(&j.Payload), &j.Conversation, &j.Turn, (*string)(&j.Status), &j.Attempts,
-		&due, &j.Owner, &j.Epoch, &j.Failure, &created, &updated, &j.Project)
+		&due, &j.Owner, &j.Epoch, &j.Failure, &created, &updated, &j.Project, &j.Version, &j.Contract)
 	j.Created, j.Updated = time.Unix(0, created), time.Unix(0, updated)
 	if due != 0 {
 		j.Due = time.Unix(0, due)
@@ -154,14 +154,14 @@ func scanJob(row interface{ Scan(dest ...any) error }) (j store.Job, err error) 
 	return j, err
 }
 
-// list returns the texts as a JSON array, for json_each.
-func list[T ~string](texts []T) string {
-	if len(texts) == 0 {
+// list returns the values as a JSON array, for json_each.
+func list[T ~string | ~int64](values []T) string {
+	if len(values) == 0 {
 		return "[]"
 	}
-	data, err := json.Marshal(texts)
+	data, err := json.Marshal(values)
 	if err != nil {
-		panic(fmt.Sprintf("sqlite: encode a list of strings: %v", err))
+		panic(fmt.Sprintf("sqlite: encode a list: %v", err))
 	}
 	return string(data)
 }

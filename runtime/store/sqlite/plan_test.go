@@ -27,7 +27,7 @@ func scans() map[string]string {
 // hot are the statements of a turn that write.
 func hot() []string {
 	return []string{updateClaim, updateAppend, updateNote, insertMessage, insertEntry, insertEvent, clearJournal, deleteEntry, fewerEntries, markIndexed, insertJob, nextJob, takeJob, endJob, writeState,
-		spend, reserve, release, unfold}
+		spend, reserve, release, unfold, runByID, writeRun, dropRuns}
 }
 
 // sums are the statements that look whether a limit on spending is reached. What is reserved is a few rows.

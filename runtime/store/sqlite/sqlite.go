@@ -40,6 +40,9 @@ var schema5 string
 //go:embed schema/6.sql
 var schema6 string
 
+//go:embed schema/7.sql
+var schema7 string
+
 //go:embed schema/index.sql
 var makeIndex string
 
@@ -90,7 +93,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 		o = &Options{}
 	}
 	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
-		Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5, schema6},
+		Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7},
 		Index: sqlitedb.Index{Name: "word", Create: makeIndex, From: []string{"conversation", "message", "archive"}, Column: "summary"}, Note: o.Note,
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ func jobRules() []rule {
 func jobs(b *bench) store.Jobs { return b.Store.(store.Jobs) }
 
 func job(kind, key string) store.Job {
-	return store.Job{Job: hook.Job{Kind: kind, Key: key, Payload: `{"n":1}`}, Conversation: "c", Turn: "t"}
+	return store.Job{Job: hook.Job{Kind: kind, Key: key, Payload: `{"n":1}`, Version: 3}, Contract: 2, Conversation: "c", Turn: "t"}
 }
 
 func enqueue(t *testing.T, b *bench, j store.Job, want bool) {

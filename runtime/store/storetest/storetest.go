@@ -78,6 +78,7 @@ func parts() []part {
 		{"store.Jobs", implements[store.Jobs], slices.Concat(jobRules(), projectJobRules())},
 		{"store.Adopter", implements[store.Adopter], adoptRules()},
 		{"store.Spending", implements[store.Spending], spendingRules()},
+		{"store.Runs", implements[store.Runs], runRules()},
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 type RecordOptions struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Opener gets the runs of OnClose if OnOpen is not called on this composite; nil drops them.
+	Opener hook.Host
 	// Log also gets the runs; nil is none.
 	Log RunLog
 }
@@ -47,6 +49,9 @@ func (c *Composite) Recorded(o *RecordOptions) *Composite {
 		if o.Now != nil {
 			rec.now = o.Now
 		}
+	}
+	if o != nil && o.Opener != nil {
+		rec.host.Store(&o.Opener)
 	}
 	return rec.recordingCopy(c, "", "", nil)
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // Conversation is the place of one message history, keyed by agent and sender.
-// It is immutable, except for the states that hooks keep in it ([ConversationState]).
+// It is immutable, except for the states that hooks keep in it ([ConversationState]), and for the
+// configuration of its agent, which a program may change between two turns.
 type Conversation struct {
 	d      ConversationData
 	states atomic.Pointer[States]
@@ -26,8 +27,13 @@ func (c *Conversation) Sender() string { return c.d.Sender }
 // keep something of a turn elsewhere leave it. Jobs cannot be queued there.
 func (c *Conversation) Ephemeral() bool { return c.d.Ephemeral }
 
-// Agent returns the agent's registered configuration.
-func (c *Conversation) Agent() *AgentConfig { return c.d.Agent }
+// Agent returns the agent's registered configuration, which stays the same while a turn runs.
+func (c *Conversation) Agent() *AgentConfig {
+	if c.d.Current != nil {
+		return c.d.Current.Load()
+	}
+	return c.d.Agent
+}
 
 // Host returns the runtime's services for hooks, outside a turn. It is never nil.
 func (c *Conversation) Host() Host { return hostOr(c.d.Host) }
@@ -37,6 +43,7 @@ func (c *Conversation) Host() Host { return hostOr(c.d.Host) }
 // safe to call from any goroutine, and the states that hooks keep in it ([TurnState]).
 type Turn struct {
 	d           TurnData
+	agent       *AgentConfig
 	states      atomic.Pointer[States]
 	mu          sync.Mutex
 	standing    Standing
@@ -73,7 +80,7 @@ func (t *Turn) Session() *Session { return t.d.Session }
 func (t *Turn) Conversation() *Conversation { return t.d.Conversation }
 
 // Agent returns the agent's registered configuration.
-func (t *Turn) Agent() *AgentConfig { return t.d.Conversation.d.Agent }
+func (t *Turn) Agent() *AgentConfig { return t.agent }
 
 // ID is unique in the store.
 func (t *Turn) ID() string { return t.d.ID }

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -14,6 +15,9 @@ type ConversationData struct {
 	Sender string
 	// Agent is the registered configuration; hooks must not change it.
 	Agent *AgentConfig
+	// Current holds the configuration instead of Agent, if it is not nil. Its owner may change it
+	// between two turns.
+	Current *atomic.Pointer[AgentConfig]
 	// Host is the runtime's services for hooks; nil is [NoHost].
 	Host Host
 	// States are those of the hooks; nil are new ones that are not stored.
@@ -51,6 +55,9 @@ type TurnData struct {
 // NewTurn returns the place and its teller. Only the runtime has the teller.
 func NewTurn(d TurnData) (*Turn, TurnTeller) {
 	t := &Turn{d: d}
+	if d.Conversation != nil {
+		t.agent = d.Conversation.Agent()
+	}
 	return t, TurnTeller{t}
 }
 

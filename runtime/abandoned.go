@@ -43,11 +43,7 @@ func (r *Runtime) Abandoned() []Abandoned {
 // LateHooks returns how many hooks still run although they have exceeded their own
 // timeout, or, as background runs, outlived Close.
 func (r *Runtime) LateHooks() int {
-	n := int(r.lateRuns.Load())
-	if r.hooks != nil {
-		n += r.hooks.LateHooks()
-	}
-	return n
+	return int(r.lateRuns.Load()) + r.hooks().LateHooks()
 }
 
 // withGrace makes the call on a goroutine of its own and waits for it until ctx has ended,

@@ -29,6 +29,10 @@ type Agent struct {
 	// children are the conversations of running child turns, and those of other agents in
 	// which this one is a guest.
 	children []*Conversation
+	// replaced are the setups before updates that turns still have.
+	replaced []*loop.Setup
+	// updates counts the setups in replaced.
+	updates sync.WaitGroup
 	// cancelled is the cause that cancels all turns, also those that begin later.
 	cancelled error
 }
@@ -50,16 +54,16 @@ func (a *Agent) key(sender string) store.Key {
 	return store.Key{Project: a.rt.o.Project, Agent: a.core.Name, Sender: sender}
 }
 
-// Config returns the configuration as registered: after every OnBuildAgent, with the
+// Config returns the configuration as registered or updated: after every OnBuildAgent, with the
 // effective tools. The caller must not change it.
-func (a *Agent) Config() *hook.AgentConfig { return a.core.Config }
+func (a *Agent) Config() *hook.AgentConfig { return a.core.Now().Config }
 
 // Prompt returns the system prompt, without the sections that hooks add to single turns.
-func (a *Agent) Prompt() string { return a.core.View.Load().Prompt }
+func (a *Agent) Prompt() string { return a.core.Now().View.Load().Prompt }
 
 // Tools returns the tools that the agent may use. Its model sees these tools, and calls
 // of other tools fail.
-func (a *Agent) Tools() *message.ToolSet { return a.core.View.Load().Tools }
+func (a *Agent) Tools() *message.ToolSet { return a.core.Now().View.Load().Tools }
 
 // Agent returns the agent with the name. The error is ErrAgentClosing while the agent is
 // being unregistered, and ErrAgentUnknown before its registration has returned and after
@@ -110,21 +114,30 @@ func (a *Agent) check() error {
 	return a.usableLocked()
 }
 
-// enter counts a turn that begins. The caller calls leave when the turn has ended.
-func (a *Agent) enter() error {
+// enter counts a turn that begins, with the setup of now. The caller calls leave when the turn has
+// ended.
+func (a *Agent) enter() (*loop.Setup, error) {
 	if err := a.rt.checkOpen(); err != nil {
-		return err
+		return nil, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.usableLocked(); err != nil {
-		return err
+		return nil, err
 	}
 	a.turns++
-	return nil
+	return a.holdLocked(), nil
 }
 
-func (a *Agent) leave() {
+// holdLocked returns the setup of now and counts a user of it.
+func (a *Agent) holdLocked() *loop.Setup {
+	s := a.core.Now()
+	s.Hold()
+	return s
+}
+
+func (a *Agent) leave(s *loop.Setup) {
+	s.Release()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.turns--
@@ -133,7 +146,9 @@ func (a *Agent) leave() {
 	}
 }
 
-// startClosing refuses new turns. The channel is closed when the running ones have ended.
+// startClosing refuses new turns. The channel is closed when the running ones have ended. The
+// agent keeps the hooks of now, so that they still learn of its end: the caller releases the Process
+// of its setup behind that.
 func (a *Agent) startClosing() (<-chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,6 +156,7 @@ func (a *Agent) startClosing() (<-chan struct{}, error) {
 		return nil, err
 	}
 	a.state, a.drained = agentClosing, make(chan struct{})
+	a.core.Now().Process.Hold()
 	if a.turns == 0 {
 		close(a.drained)
 	}

@@ -182,7 +182,7 @@ func (r *Runtime) reader(ctx context.Context, h hook.Host) views.Reader {
 		Host: h,
 		Agent: func(name string) *hook.AgentConfig {
 			if a, err := r.Agent(name); err == nil {
-				return a.core.Config
+				return a.Config()
 			}
 			if r.o.FindAgent != nil {
 				if cfg, err := r.o.FindAgent(ctx, name); err == nil {

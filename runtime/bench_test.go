@@ -289,7 +289,7 @@ func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
 // TestAnAgentTakesLittleMemory: the heap of 2,000 agents, divided by them. The bound is
 // what holds today, and a twentieth for the sizes of maps and slices that grow.
 func TestAnAgentTakesLittleMemory(t *testing.T) {
-	const agents, bound = 2000, 2900
+	const agents, bound = 2000, 3100
 	rt := runtime.New(newFast(64), same{says("ok")}, nil)
 	require.NoError(t, rt.Open(t.Context()))
 	defer func() { require.NoError(t, rt.Close(context.Background())) }()

@@ -105,19 +105,20 @@ func (c *Conversation) Archive(ctx context.Context) ([]message.Message, error) {
 // enterCompaction begins a compaction, one at a time. Turns may run meanwhile. The context
 // ends when the turns of the agent are cancelled. The caller calls the function at the end.
 func (c *Conversation) enterCompaction(ctx context.Context) (context.Context, func(), error) {
-	if err := c.agent.enter(); err != nil {
+	s, err := c.agent.enter()
+	if err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
 	busy := c.cancelCompaction != nil
 	if !busy {
-		c.cancelCompaction = cancel
+		c.cancelCompaction, c.compacting = cancel, s
 	}
 	c.mu.Unlock()
 	if busy {
 		cancel(nil)
-		c.agent.leave()
+		c.agent.leave(s)
 		return nil, nil, fmt.Errorf("%w: %s is being compacted", ErrBusy, c.ID())
 	}
 	if cause := c.agent.cancelCause(); cause != nil {
@@ -128,8 +129,15 @@ func (c *Conversation) enterCompaction(ctx context.Context) (context.Context, fu
 		c.cancelCompaction = nil
 		c.mu.Unlock()
 		cancel(nil)
-		c.agent.leave()
+		c.agent.leave(s)
 	}, nil
+}
+
+// compactingWith returns the setup of the running compaction.
+func (c *Conversation) compactingWith() *loop.Setup {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.compacting
 }
 
 // stopCompaction cancels the compaction, if one runs.
@@ -186,11 +194,11 @@ func (c *Conversation) summarize(ctx context.Context, p past, o *CompactOptions)
 
 // beforeCompaction calls the hooks at BeforeCompaction. The error is ErrSkipped.
 func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.CompactionDecision, error) {
-	hooks := c.agent.core.Hooks
+	hooks := p.setup.Hooks
 	if !hooks.Has(point.BeforeCompaction) {
 		return hook.CompactionDecision{}, nil
 	}
-	all, model := messagesOf(p.messages), &c.agent.core.Config.Model
+	all, model := messagesOf(p.messages), &p.setup.Config.Model
 	d, _ := hooks.BeforeCompaction(ctx, c.thread.Place, hook.Compaction{
 		Messages: message.MessagesOf(all[:p.cut]...), Auto: p.auto,
 		Budget: hook.TokenBudget{Limit: int64(model.ContextWindow), Used: tokensOf(all), Reserved: int64(model.MaxTokens)},
@@ -215,7 +223,7 @@ func skipped(v hook.Verdict) error {
 
 // afterCompaction calls the hooks at AfterCompaction.
 func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compacted) {
-	hooks := c.agent.core.Hooks
+	hooks := p.setup.Hooks
 	if !hooks.Has(point.AfterCompaction) {
 		return
 	}
@@ -256,6 +264,8 @@ func summaryMessage(summary string) message.Message {
 
 // past is the history of a conversation when it was read.
 type past struct {
+	// setup is that of the compaction, or of the turn in which it is.
+	setup    *loop.Setup
 	record   store.Record
 	messages []store.Kept
 	// cut is the number of messages to archive, and archived that number in the store,
@@ -283,7 +293,7 @@ func (c *Conversation) pastOf(ctx context.Context, s store.Porter, rec store.Rec
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		return past{}, err
 	}
-	p := past{record: rec, messages: d.Messages, cut: cutOf(o, d.Messages[:min(limit, len(d.Messages))])}
+	p := past{setup: c.compactingWith(), record: rec, messages: d.Messages, cut: cutOf(o, d.Messages[:min(limit, len(d.Messages))])}
 	if p.cut == 0 || p.cut == 1 && d.Messages[0].Summary {
 		return past{}, ErrNothingToCompact
 	}

@@ -42,7 +42,7 @@ func (c *Conversation) compactWithin(ctx context.Context, t *loop.Turn, why stri
 	if err != nil {
 		return hook.Compacted{}, err
 	}
-	p.auto = true
+	p.auto, p.setup = true, c.thread.Setup()
 	c.host.emit(ctx, hook.Event{Kind: event.CompactionAuto, Text: why})
 	made, err := c.summarize(ctx, p, &o)
 	t.Charge(made.Usage, made.Cost)

@@ -40,6 +40,8 @@ type Conversation struct {
 	ended bool
 	// cancelCompaction cancels the running compaction; nil if there is none.
 	cancelCompaction context.CancelCauseFunc
+	// compacting is the setup of the running or the last compaction.
+	compacting *loop.Setup
 }
 
 // TurnOptions configure a turn; nil is all zero values.
@@ -185,7 +187,10 @@ func (a *Agent) newConversation(rec store.Record, parent *host, at *home) *Conve
 	states := hook.NewStates(a.rt.states)
 	th := &c.thread
 	th.Env, th.Agent, th.Host, th.Log = at.env, &a.core, c.host, c.host.log
-	th.Place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.core.Config, Host: c.host, States: states, Ephemeral: at.ephemeral})
+	th.Config.Store(a.Config())
+	th.Place = hook.NewConversation(hook.ConversationData{
+		ID: rec.ID, Sender: rec.Key.Sender, Current: &th.Config, Host: c.host, States: states, Ephemeral: at.ephemeral,
+	})
 	th.Lease = at.leases.Lease(durable.LeaseOptions{
 		Record: rec, Log: c.host.log, States: states, KeepsStates: len(a.rt.states) > 0, Owner: leaseOwner{c},
 	})
@@ -296,10 +301,12 @@ func (c *Conversation) reserve(ctx context.Context, t *Turn, when Busy) (other *
 	if other, err := c.occupy(ctx, t, when); err != nil {
 		return other, err
 	}
-	if err := c.agent.enter(); err != nil {
+	s, err := c.agent.enter()
+	if err != nil {
 		c.vacate()
 		return nil, err
 	}
+	c.thread.Use(s)
 	if cause := c.agent.cancelCause(); cause != nil {
 		t.h.Cancel(cause)
 	}
@@ -309,7 +316,7 @@ func (c *Conversation) reserve(ctx context.Context, t *Turn, when Busy) (other *
 // leave undoes enter.
 func (c *Conversation) leave(t *Turn) {
 	t.h.Cancel(nil)
-	c.agent.leave()
+	c.agent.leave(c.thread.Setup())
 	c.vacate()
 }
 

@@ -70,6 +70,10 @@ var (
 	ErrNoInput = loop.ErrNoInput
 	// ErrAnswer: the turn of [SendAs] has no answer of the type that was asked for.
 	ErrAnswer = errors.New("runtime: no answer of that type")
+	// ErrMemberUnknown: no member of that name is attached.
+	ErrMemberUnknown = errors.New("runtime: no member of that name is attached")
+	// ErrDetached: the turn was cancelled because a member of its hooks was detached.
+	ErrDetached = errors.New("runtime: a member of the turn's hooks was detached")
 	// ErrAbandoned: calls of tools or hooks that ignored their context still run.
 	ErrAbandoned = errors.New("runtime: abandoned work has not ended")
 )

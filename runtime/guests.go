@@ -31,13 +31,14 @@ type registration struct{ agent *Agent }
 func (r registration) TrackGuestTurn(th *loop.Thread) (untrack func(), err error) {
 	a, c := r.agent, th.Host.(*host).conv
 	a.keepChild(c) // before enter, so that cancelTurns finds it
-	if err := a.enter(); err != nil {
+	s, err := a.enter()
+	if err != nil {
 		a.dropChild(c)
 		return nil, err
 	}
 	return func() {
 		a.dropChild(c)
-		a.leave()
+		a.leave(s)
 	}, nil
 }
 
@@ -65,7 +66,7 @@ func (c child) Enter(ctx context.Context) (*loop.Handle, context.Context, error)
 // Leave implements loop.Child.
 func (c child) Leave(h *loop.Handle) {
 	h.Cancel(nil)
-	c.conv.agent.leave()
+	c.conv.agent.leave(c.conv.thread.Setup())
 	c.conv.vacate()
 }
 

@@ -51,11 +51,19 @@ func (c *Conversation) newHost(id string, parent *host) *host {
 }
 
 // Listeners implements stream.Owner.
-func (h *host) Listeners() *composite.Composite {
-	if h.conv != nil {
-		return h.conv.agent.core.Hooks.Composite
+func (h *host) Listeners() (hooks *composite.Composite, done func()) {
+	if h.conv == nil {
+		h.rt.mu.Lock()
+		defer h.rt.mu.Unlock()
+		p := h.rt.members.process.Load()
+		p.Hold()
+		return p.Hooks.Composite, p.Release
 	}
-	return h.rt.hooks.Composite
+	a := h.conv.agent
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.holdLocked()
+	return s.Hooks.Composite, s.Release
 }
 
 // EventHost implements stream.Owner.

@@ -60,7 +60,7 @@ func (h *jobHost) agent(ctx context.Context) (*hook.AgentConfig, error) {
 		return nil, err
 	}
 	if a, err := h.rt.Agent(rec.Key.Agent); err == nil {
-		return a.core.Config, nil
+		return a.Config(), nil
 	}
 	if h.rt.o.FindAgent == nil {
 		return nil, fmt.Errorf("%w: %q", ErrAgentUnknown, rec.Key.Agent)

@@ -6,6 +6,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
@@ -29,18 +30,20 @@ func AgentLayer(cfg *hook.AgentConfig) (plan.Layer, bool, error) {
 	return layer, true, err
 }
 
-// hooksOf returns the hooks of an agent with the configuration.
-func (r *Runtime) hooksOf(cfg *hook.AgentConfig) (*scope.Hooks, error) {
+// hooksOf returns the hooks of an agent with the configuration, and its layer if it has one.
+func hooksOf(p *loop.Process, cfg *hook.AgentConfig) (*scope.Hooks, []plan.Layer, error) {
 	layer, ok, err := AgentLayer(cfg)
 	if err != nil || !ok {
-		return r.hooks, err
+		return p.Hooks, nil, err
 	}
-	return r.hooks.Under([]plan.Layer{layer})
+	layers := []plan.Layer{layer}
+	hooks, err := p.Hooks.Under(layers)
+	return hooks, layers, err
 }
 
 // Plan returns the plan of the agent's hooks. The plan of a hook that is no composite has
 // one nameless member.
-func (a *Agent) Plan() *plan.Plan { return a.core.Hooks.Plan() }
+func (a *Agent) Plan() *plan.Plan { return a.core.Now().Hooks.Plan() }
 
 // Plan returns the plan of the process's hooks, including members that single agents have
 // turned off. Before Open it is the plan of the hook that New got, without layers; nil if
@@ -50,7 +53,7 @@ func (r *Runtime) Plan() *plan.Plan {
 	opened := r.state == stateOpen || r.state == stateClosed
 	r.mu.Unlock()
 	if opened {
-		return r.hooks.Plan()
+		return r.hooks().Plan()
 	}
 	c, err := composite.From(r.given)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/failure"
+	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -27,12 +28,18 @@ func (r *Runtime) Register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 		return nil, fmt.Errorf("register agent %q: %w", cfg.Name, err)
 	}
 	r.host.emit(ctx, hook.Event{Kind: event.AgentRegistered, Agent: a.Name()})
-	for _, p := range a.core.View.Load().Unmatched(a.core.Asked) {
+	r.tellUnmatched(ctx, a)
+	return a, nil
+}
+
+// tellUnmatched tells of patterns in the agent's list of tools that match none.
+func (r *Runtime) tellUnmatched(ctx context.Context, a *Agent) {
+	now := a.core.Now()
+	for _, p := range now.View.Load().Unmatched(now.Asked) {
 		r.emit(ctx, hook.Diagnostic{
 			Code: event.CodeToolPattern, Text: fmt.Sprintf("agent %q: no tool matches %q now; tools that come later will", a.Name(), p),
 		}.Event())
 	}
-	return a, nil
 }
 
 func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, error) {
@@ -45,19 +52,65 @@ func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 		return nil, err
 	}
 	defer r.changes.Done()
-	err := a.build(ctx, cfg)
-	if err == nil {
-		err = a.onRegister(ctx)
+	for {
+		shown, err := a.tryRegister(ctx, cfg)
+		if err != nil {
+			r.forget(a)
+			return nil, err
+		}
+		if shown {
+			return a, nil
+		}
 	}
+}
+
+// tryRegister registers the agent with the hooks of now, and shows it. It returns false, and
+// nothing has changed, if a member came or went meanwhile.
+func (a *Agent) tryRegister(ctx context.Context, cfg hook.AgentConfig) (shown bool, err error) {
+	p := a.rt.holdProcess()
+	defer p.Release()
+	s, err := a.enrol(ctx, cfg, p)
 	if err != nil {
-		r.forget(a)
-		return nil, err
+		return false, err
 	}
-	a.setState(agentVisible)
+	if a.show(s) {
+		return true, nil
+	}
+	_ = onUnregister(context.WithoutCancel(ctx), s)
+	return false, nil
+}
+
+// holdProcess returns the hooks of now and counts a user of them.
+func (r *Runtime) holdProcess() *loop.Process {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.members.process.Load()
+	p.Hold()
+	return p
+}
+
+// show makes the agent visible with the setup. It returns false if the hooks of the process have
+// changed since the setup was made.
+func (a *Agent) show(s *loop.Setup) bool {
+	r := a.rt
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.members.process.Load() != s.Process {
+		return false
+	}
+	a.core.Set(s)
+	a.setState(agentVisible)
 	r.order = append(r.order, a)
-	r.mu.Unlock()
-	return a, nil
+	return true
+}
+
+// enrol builds the setup of the configuration with the hooks, and registers it with them.
+func (a *Agent) enrol(ctx context.Context, cfg hook.AgentConfig, p *loop.Process) (*loop.Setup, error) {
+	s, err := a.build(ctx, cfg, p)
+	if err == nil {
+		err = onRegister(ctx, s)
+	}
+	return s, err
 }
 
 func checkConfig(cfg hook.AgentConfig) error {
@@ -109,38 +162,38 @@ func (r *Runtime) forget(a *Agent) {
 }
 
 // build runs OnBuildAgent and computes the agent's tools and prompt.
-func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
+func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig, p *loop.Process) (*loop.Setup, error) {
 	cfg.Tools = slices.Clone(cfg.Tools)
+	s := &loop.Setup{Process: p, Registered: new(loop.Users)}
 	var err error
-	if a.core.Hooks, err = a.rt.hooksOf(&cfg); err != nil {
-		return err
+	if s.Hooks, s.Layers, err = hooksOf(s.Process, &cfg); err != nil {
+		return nil, err
 	}
-	cfg, err = a.core.Hooks.BuildAgent(ctx, cfg.WithHost(a.rt.host))
+	cfg, err = s.Hooks.BuildAgent(ctx, cfg.WithHost(a.rt.host))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if cfg.Name != a.core.Name {
-		return fmt.Errorf("OnBuildAgent changed the name to %q", cfg.Name)
+		return nil, fmt.Errorf("OnBuildAgent changed the name to %q", cfg.Name)
 	}
 	if err := checkConfig(cfg); err != nil {
-		return fmt.Errorf("after OnBuildAgent: %w", err)
+		return nil, fmt.Errorf("after OnBuildAgent: %w", err)
 	}
 	if cfg.Model.ContextWindow == 0 {
 		cfg.Model.ContextWindow = provider.ContextWindow(a.rt.provider, cfg.Model.Name)
 	}
-	a.core.Asked = cfg.Tools
-	a.core.Config = &cfg
-	v, err := a.core.Hooks.View(a.core.Config, a.rt.o.Environment, true)
+	s.Asked, s.Config = cfg.Tools, &cfg
+	v, err := s.Hooks.View(s.Config, a.rt.o.Environment, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a.core.View.Store(v)
-	return nil
+	s.View.Store(v)
+	return s, nil
 }
 
-func (a *Agent) onRegister(ctx context.Context) (err error) {
+func onRegister(ctx context.Context, s *loop.Setup) (err error) {
 	defer failure.Catch(point.OnRegisterAgent, &err)
-	return a.core.Hooks.OnRegisterAgent(ctx, a.core.Config)
+	return s.Hooks.OnRegisterAgent(ctx, s.Config)
 }
 
 // Unregister removes an agent: it refuses new turns with ErrAgentClosing, waits for the
@@ -171,15 +224,16 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 	if err != nil {
 		return err
 	}
+	defer a.core.Now().Process.Release()
 	select {
 	case <-drained:
 	case <-ctx.Done():
 		a.cancelTurns(cause)
 		r.awaitTurns(ctx, a, drained)
 	}
-	lasting := context.WithoutCancel(ctx)
+	_ = r.withGrace(ctx, a.core.Now().Hooks.At(point.OnUnregisterAgent), func() error { a.updates.Wait(); return nil })
 	r.endSessions(ctx, a)
-	r.emitFailure(ctx, r.hookWithGrace(ctx, a.core.Hooks, point.OnUnregisterAgent, func() error { return a.onUnregister(lasting) }))
+	r.unregister(ctx, a.core.Now())
 	r.forget(a)
 	r.emit(ctx, hook.Event{Kind: event.AgentUnregistered, Agent: a.Name()})
 	return nil
@@ -189,7 +243,7 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 // When a hook hangs, the remaining sessions end concurrently, so that one more grace
 // period is enough for all of them.
 func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
-	what, lasting := a.core.Hooks.At(point.OnSessionEnd), context.WithoutCancel(ctx)
+	what, lasting := a.core.Now().Hooks.At(point.OnSessionEnd), context.WithoutCancel(ctx)
 	end := func(c *Conversation) *abandoned.Call {
 		return r.begin(what, func() error { c.thread.EndSession(lasting, ""); return nil })
 	}
@@ -243,15 +297,21 @@ func (r *Runtime) emitFailure(ctx context.Context, err error) {
 
 // emit emits an event outside of any conversation. It waits as long as withGrace.
 func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
-	_ = r.withGrace(ctx, r.hooks.At(point.OnEvent), func() error {
+	_ = r.withGrace(ctx, r.hooks().At(point.OnEvent), func() error {
 		r.host.emit(context.WithoutCancel(ctx), ev)
 		return nil
 	})
 }
 
-func (a *Agent) onUnregister(ctx context.Context) (err error) {
+// unregister calls OnUnregisterAgent for the setup, and emits a failure.
+func (r *Runtime) unregister(ctx context.Context, s *loop.Setup) {
+	lasting := context.WithoutCancel(ctx)
+	r.emitFailure(ctx, r.hookWithGrace(ctx, s.Hooks, point.OnUnregisterAgent, func() error { return onUnregister(lasting, s) }))
+}
+
+func onUnregister(ctx context.Context, s *loop.Setup) (err error) {
 	defer failure.Catch(point.OnUnregisterAgent, &err)
-	a.core.Hooks.OnUnregisterAgent(ctx, a.core.Config)
+	s.Hooks.OnUnregisterAgent(ctx, s.Config)
 	return nil
 }
 
@@ -266,12 +326,13 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	cfg := *a.core.Config
-	cfg.Tools = slices.Clone(a.core.Asked)
-	v, err := a.core.Hooks.View(&cfg, r.o.Environment, false)
-	if err != nil {
-		return fmt.Errorf("refresh agent %q: %w", name, err)
+	for {
+		s := a.core.Now()
+		if err := s.Refresh(r.o.Environment); err != nil {
+			return fmt.Errorf("refresh agent %q: %w", name, err)
+		}
+		if a.core.Now() == s {
+			return ctx.Err()
+		}
 	}
-	a.core.View.Store(v)
-	return ctx.Err()
 }

@@ -173,9 +173,10 @@ type Environment = scope.Environment
 // Runtime runs agents over one hook and one provider. Make it with New, then
 // Open; all methods are safe for concurrent use.
 type Runtime struct {
-	// given is the hook that New got; hooks adds layers and the recorder to it.
+	// given is the hook that New got. members adds to it layers, members that come and go, and the
+	// recorder.
 	given    hook.Hook
-	hooks    *scope.Hooks
+	members  members
 	provider provider.Provider
 	o        Options
 	// finding locks the name of an agent while it is found and registered.
@@ -212,7 +213,7 @@ type Runtime struct {
 	agents map[string]*Agent
 	// order is the visible agents in the order of their registration.
 	order []*Agent
-	// changes counts the unfinished calls of Register and Unregister.
+	// changes counts the unfinished calls that change agents or members.
 	changes sync.WaitGroup
 }
 
@@ -235,7 +236,8 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 		h = hook.Nop{}
 	}
 	// Open composes the hook: until then members may be set.
-	r := &Runtime{given: h, hooks: scope.None(), provider: p, agents: map[string]*Agent{}}
+	r := &Runtime{given: h, provider: p, agents: map[string]*Agent{}}
+	r.members.process.Store(&loop.Process{Hooks: scope.None()})
 	if o != nil {
 		r.o = *o
 	}
@@ -348,20 +350,27 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	}
 	r.jobMembers = h.InBackground()
 	r.jobs, r.runLog = r.newJobs(), r.newRuns()
-	if r.o.Events.RecordHooks {
-		h = h.Recorded(r.recordOptions())
-	}
-	r.hooks = scope.New(h)
-	return r.hooks.OnOpen(ctx, r.host)
+	p := &loop.Process{Hooks: scope.New(r.recorded(h))}
+	r.members.fixed = h
+	r.members.process.Store(p)
+	r.members.live = []*loop.Process{p}
+	return p.Hooks.OnOpen(ctx, r.host)
 }
 
-func (r *Runtime) recordOptions() *composite.RecordOptions {
-	o := &composite.RecordOptions{Now: r.o.Now}
+// recorded returns the composite that records its hook runs, if the options say so.
+func (r *Runtime) recorded(c *composite.Composite) *composite.Composite {
+	if !r.o.Events.RecordHooks {
+		return c
+	}
+	o := &composite.RecordOptions{Now: r.o.Now, Opener: r.host}
 	if r.runLog != nil {
 		o.Log = hookRuns{r}
 	}
-	return o
+	return c.Recorded(o)
 }
+
+// hooks returns the hooks of the process.
+func (r *Runtime) hooks() *scope.Hooks { return r.members.process.Load().Hooks }
 
 // enter changes the state if it is from.
 func (r *Runtime) enter(from, to state) error {
@@ -424,7 +433,7 @@ const closeGraces = turnGraces + 3
 func (r *Runtime) close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, r.cancelTurns)
 	defer stop()
-	_ = r.withGrace(ctx, r.hooks.At(point.OnRegisterAgent), func() error { r.changes.Wait(); return nil })
+	_ = r.withGrace(ctx, r.hooks().At(point.OnRegisterAgent), func() error { r.changes.Wait(); return nil })
 	for _, a := range slices.Backward(r.visible()) {
 		r.retire(ctx, a, ErrClosed)
 	}
@@ -437,7 +446,7 @@ func (r *Runtime) close(ctx context.Context) error {
 		_ = r.withGrace(ctx, abandoned.Work{Point: "runs"}, func() error { r.runLog.Close(); return nil })
 	}()
 	hooks, tools := r.abandoned.Wait(ctx), r.tools.Close(ctx)
-	return errors.Join(abandonedError(slices.Concat(hooks, tools)...), r.hookWithGrace(ctx, r.hooks, point.OnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
+	return errors.Join(abandonedError(slices.Concat(hooks, tools)...), r.hookWithGrace(ctx, r.hooks(), point.OnClose, func() error { return r.hooks().OnClose(context.WithoutCancel(ctx)) }))
 }
 
 // cancelTurns cancels every running turn.

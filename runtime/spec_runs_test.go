@@ -125,7 +125,9 @@ func TestSpecARunOfAProcessThatDiedIsInterrupted(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, read := range []func() ([]store.Run, error){
-			func() ([]store.Run, error) { return w.rt.Runs(t.Context(), store.RunFilter{Status: event.RunInterrupted}) },
+			func() ([]store.Run, error) {
+				return w.rt.Runs(t.Context(), store.RunFilter{Status: event.RunInterrupted})
+			},
 			func() ([]store.Run, error) {
 				return s.Runs(t.Context(), store.RunFilter{Status: event.RunInterrupted})
 			},

@@ -44,7 +44,7 @@ Do not copy secrets such as passwords, tokens and keys: say where they can be fo
 func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *CompactOptions, hints message.List[string]) error {
 	in := message.UserText("Sum up the earlier part of this conversation.")
 	in.Label = message.LabelCompaction
-	requests := c.thread.NewRequester(ctx, in, message.MessagesOf(messagesOf(p.messages)...), p.record.Turns+1)
+	requests := c.thread.NewRequester(ctx, p.setup, in, message.MessagesOf(messagesOf(p.messages)...), p.record.Turns+1)
 	defer func() { made.Usage, made.Cost = requests.Spent() }()
 	focus := hints.Slice()
 	if o.Focus != "" {

@@ -45,6 +45,7 @@ const (
 // Kinds of event that belong to no place in a turn.
 const (
 	AgentRegistered   hook.EventKind = "agent_registered"   //
+	AgentUpdated      hook.EventKind = "agent_updated"      // it has another configuration: later turns get it
 	AgentUnregistered hook.EventKind = "agent_unregistered" //
 	PlanUpdated       hook.EventKind = "plan_updated"       // Text: the plan or task list as Markdown
 	SkillLoaded       hook.EventKind = "skill_loaded"       // Text: the name

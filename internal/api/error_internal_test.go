@@ -59,16 +59,18 @@ func sentinels() map[string]struct {
 		// Abandoned work is the daemon's failure; only its end reports it.
 		"runtime.ErrAbandoned": {runtime.ErrAbandoned, http.StatusInternalServerError, wire.CodeInternal},
 		// Only SendAs returns it, which no endpoint calls.
-		"runtime.ErrAnswer":  {runtime.ErrAnswer, http.StatusInternalServerError, wire.CodeInternal},
-		"store.ErrConflict":  {store.ErrConflict, http.StatusConflict, wire.CodeBusy},
-		"store.ErrFenced":    {store.ErrFenced, http.StatusConflict, wire.CodeBusy},
-		"store.ErrLeased":    {&store.LeasedError{}, http.StatusConflict, wire.CodeBusy},
-		"store.ErrUnknown":   {store.ErrUnknown, http.StatusNotFound, wire.CodeNotFound},
-		"store.ErrExists":    {store.ErrExists, http.StatusConflict, wire.CodeExists},
-		"store.ErrCompacted": {store.ErrCompacted, http.StatusBadRequest, wire.CodeInvalid},
-		"store.ErrNoTurn":    {store.ErrNoTurn, http.StatusBadRequest, wire.CodeInvalid},
-		"store.ErrKey":       {store.ErrKey, http.StatusBadRequest, wire.CodeInvalid},
-		"store.ErrClosed":    {store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		"runtime.ErrMemberUnknown": {runtime.ErrMemberUnknown, http.StatusInternalServerError, wire.CodeInternal}, // nor detaches
+		"runtime.ErrDetached":      {runtime.ErrDetached, http.StatusConflict, wire.CodeSkipped},
+		"runtime.ErrAnswer":        {runtime.ErrAnswer, http.StatusInternalServerError, wire.CodeInternal},
+		"store.ErrConflict":        {store.ErrConflict, http.StatusConflict, wire.CodeBusy},
+		"store.ErrFenced":          {store.ErrFenced, http.StatusConflict, wire.CodeBusy},
+		"store.ErrLeased":          {&store.LeasedError{}, http.StatusConflict, wire.CodeBusy},
+		"store.ErrUnknown":         {store.ErrUnknown, http.StatusNotFound, wire.CodeNotFound},
+		"store.ErrExists":          {store.ErrExists, http.StatusConflict, wire.CodeExists},
+		"store.ErrCompacted":       {store.ErrCompacted, http.StatusBadRequest, wire.CodeInvalid},
+		"store.ErrNoTurn":          {store.ErrNoTurn, http.StatusBadRequest, wire.CodeInvalid},
+		"store.ErrKey":             {store.ErrKey, http.StatusBadRequest, wire.CodeInvalid},
+		"store.ErrClosed":          {store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		// The file is damaged: the daemon's failure, and nothing that a client can do.
 		"store.ErrDamaged": {&store.DamagedError{ID: "c1", Part: "message"}, http.StatusInternalServerError, wire.CodeInternal},
 		// No endpoint takes jobs.

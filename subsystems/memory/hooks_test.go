@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -794,6 +795,20 @@ func TestEvaluation(t *testing.T) {
 	assert.Equal(t, memory.Score{Hit: 1, MRR: 1}, own.Scoped)
 	_, err = memory.Evaluate(t.Context(), []byte(`{"memory":[]}`))
 	assert.ErrorContains(t, err, "the set of conversations")
+}
+
+// TestIndependentEvaluation plays the questions of a reader who had not seen this package: recall gets no worse than docs/memory.md says.
+func TestIndependentEvaluation(t *testing.T) {
+	t.Parallel()
+	set, err := os.ReadFile("testdata/independent.json")
+	require.NoError(t, err)
+	e, err := memory.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	assert.Equal(t, [3]int{66, 18, 90}, [3]int{e.Memories, e.Conversations, e.Questions})
+	t.Logf("first search %+v, with active recall %+v", e.Scoped, e.Active)
+	assert.GreaterOrEqual(t, e.Scoped.Hit, 0.515)
+	assert.GreaterOrEqual(t, e.Active.Hit, 0.785)
+	assert.LessOrEqual(t, e.Scoped.Wrongly, 16)
 }
 
 func BenchmarkIdleTurn(b *testing.B) {

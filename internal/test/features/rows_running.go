@@ -47,7 +47,7 @@ var running = []row{
 		change{mutant, "the settings of a turn without effect", "runtime/internal/loop/turn.go", "	cfg.Model = cfg.Model.Merge(m)\n", ""}},
 	{"F15", "Scopes and rules say for which senders they hold.",
 		proof{"./runtime", "TestSpecBashRejectedForGatewaySender|TestSpecAHooksScopeHasSenders"},
-		change{mutant, "the same view for all senders", "runtime/internal/loop/turn.go", "view: a.viewFor(th.Place.Sender())", "view: a.View.Load()"}},
+		change{mutant, "the same view for all senders", "runtime/internal/loop/turn.go", "view: a.viewFor(s, sender)", "view: s.View.Load()"}},
 	{"F16", "Search in the place of the schemas of many tools.",
 		proof{"./subsystems/toolbox", "TestTheSearchReplacesSchemas|TestFoundToolsOutliveTheProcess"},
 		change{off, "the search", "subsystems/toolbox/shelf.go",

@@ -55,10 +55,10 @@ func newProcess(t *testing.T, s store.Store, owner string, gone ...string) *proc
 	return p
 }
 
-func (p *process) Listeners() *composite.Composite {
+func (p *process) Listeners() (*composite.Composite, func()) {
 	c, err := composite.From(hook.Nop{})
 	require.NoError(p.t, err)
-	return c
+	return c, func() {}
 }
 func (p *process) EventHost() hook.Host { return hook.NoHost{} }
 func (p *process) Now() time.Time       { return time.Now() }

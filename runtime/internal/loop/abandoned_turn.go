@@ -60,7 +60,7 @@ func (th *Thread) ownerContext(t *Turn) context.Context {
 func (t *Turn) endAbandoned() *Turn {
 	s := t.successor()
 	wait := t.grace() / looks
-	what := t.thread.Agent.Hooks.At(t.loop.At())
+	what := t.base.Hooks.At(t.loop.At())
 	s.failure = &hook.Failure{Subsystem: what.Hook, Point: t.loop.At(), Err: abandoned.ErrStillRuns, Late: true}
 	if s.failure.Point == point.OnEvent {
 		wait = 0
@@ -159,7 +159,7 @@ func (s *successor) emitReason() {
 	}
 	s.emit(hook.Diagnostic{
 		Code: event.CodeTurnAbandoned, Visibility: event.VisibleUser,
-		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", s.thread.Agent.Hooks.At(s.old.loop.At())),
+		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", s.base.Hooks.At(s.old.loop.At())),
 	}.Event())
 }
 
@@ -383,7 +383,7 @@ func (s *successor) release(held delivery) {
 // deliverQueued delivers the queued events and returns the delivery. It takes the delivery
 // away from a hook or an observer that hangs.
 func (s *successor) deliverQueued(d stream.Delivery) stream.Delivery {
-	what := s.thread.Agent.Hooks.At(point.OnEvent)
+	what := s.base.Hooks.At(point.OnEvent)
 	ctx, cancel := context.WithTimeout(context.Background(), s.deliveryTime())
 	defer cancel()
 	err := abandoned.Go(s.env.Abandoned, what, func() error {

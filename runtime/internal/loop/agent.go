@@ -14,14 +14,9 @@ import (
 
 // Agent is the part of a registered agent that turns use.
 type Agent struct {
-	Name   string
-	Config *hook.AgentConfig
-	// Asked are the configured tools, before any scope; nil is all.
-	Asked []string
-	// Hooks are those of the process under the layers of the agent's configuration.
-	Hooks        *scope.Hooks
-	View         atomic.Pointer[scope.View]
+	Name         string
 	Registration Registration
+	setup        atomic.Pointer[Setup]
 	// overlay is the newest view that TurnTools changed.
 	overlay atomic.Pointer[overlay]
 	// senderView is the newest view for a sender.
@@ -35,9 +30,9 @@ type senderView struct {
 	made   *scope.View
 }
 
-// viewFor returns the agent's view for the turns of a sender. It keeps the newest one.
-func (a *Agent) viewFor(sender string) *scope.View {
-	base := a.View.Load()
+// viewFor returns the view of a setup of the agent for the turns of a sender. It keeps the newest one.
+func (a *Agent) viewFor(of *Setup, sender string) *scope.View {
+	base := of.View.Load()
 	if !base.BySender() {
 		return base
 	}
@@ -57,6 +52,12 @@ type Registration interface {
 	// Child makes the conversation of a child turn, below the parent's. The caller calls Drop.
 	Child(rec store.Record, parent *Thread) Child
 }
+
+// Now is the setup that the next turn gets.
+func (a *Agent) Now() *Setup { return a.setup.Load() }
+
+// Set sets the setup that the next turn gets.
+func (a *Agent) Set(s *Setup) { a.setup.Store(s) }
 
 // key is the key of the agent's conversation with the sender.
 func (a *Agent) key(env *Env, sender string) store.Key {
@@ -82,16 +83,16 @@ func (a *Agent) overlaid(base *scope.View, ch contribution.Tools) *scope.View {
 	return o.made
 }
 
-// hooksUnder returns the agent's hooks in a turn that is a child of the parent's.
+// hooksUnder returns the hooks of an agent with the setup in a turn that is a child of the parent's.
 // Law 10: a child passes the gates of its parent, so no agent can avoid a gate by delegating.
-func (a *Agent) hooksUnder(parent *Turn) (*scope.Hooks, error) {
-	hooks, err := a.Hooks.Under(inherited(parent.layers))
+func (s *Setup) hooksUnder(parent *Turn) (*scope.Hooks, error) {
+	hooks, err := s.Hooks.Under(inherited(parent.layers))
 	if err != nil || hooks == parent.hooks {
 		return hooks, err
 	}
 	if gate := parent.hooks.Plan().Beyond(hooks.Plan()); gate != "" {
 		return nil, fmt.Errorf("%w: %s holds agent %q and not, or less strictly, %q; leave it on there, or turn it off for both",
-			hook.ErrUngated, gate, parent.thread.Agent.Name, a.Name)
+			hook.ErrUngated, gate, parent.thread.Agent.Name, s.Config.Name)
 	}
 	return hooks, nil
 }
@@ -101,13 +102,12 @@ func (t *Turn) applyLayers(layers []plan.Layer) error {
 	if len(layers) == 0 {
 		return nil
 	}
-	a := t.thread.Agent
-	hooks, err := a.Hooks.Under(layers)
+	hooks, err := t.base.Hooks.Under(layers)
 	if err != nil {
 		return err
 	}
-	cfg := *a.Config
-	cfg.Tools = slices.Clone(a.Asked)
+	cfg := *t.base.Config
+	cfg.Tools = slices.Clone(t.base.Asked)
 	view, err := t.viewOf(hooks, &cfg)
 	if err != nil {
 		return err

@@ -83,8 +83,8 @@ func (t *Turn) requesterOf(ctx context.Context, req message.ModelRequest) *Reque
 		in = req.Messages.At(n - 1)
 	}
 	in.Label = message.LabelModelCall
-	r := t.thread.NewRequester(ctx, in, message.Messages{}, t.ordinal)
-	r.t.answering, r.t.cfg, r.t.hooks = t.answering, t.cfg, t.hooks
+	r := t.thread.NewRequester(ctx, t.base, in, message.Messages{}, t.ordinal)
+	r.t.answering, r.t.setup, r.t.cfg, r.t.hooks = t.answering, t.setup, t.cfg, t.hooks
 	r.t.step = hook.NewStep(r.t.place, 1, req.Model.Name)
 	return r
 }

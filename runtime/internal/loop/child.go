@@ -45,11 +45,15 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	hooks, err := agent.hooksUnder(t)
+	setup, err := agent.Now().Under(t.base.Process, t.env.Environment)
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	view, err := agent.childView(hooks, t, run)
+	hooks, err := setup.hooksUnder(t)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	view, err := setup.childView(agent, hooks, t, run)
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
@@ -76,7 +80,7 @@ func (t *Turn) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcom
 	}
 	child := th.newTurn(ctx, h)
 	child.parent, child.depth, child.view, child.allowed = t, t.depth+1, view, scope.SetOf(run.Tools)
-	child.hooks, child.layers = hooks, t.layers
+	child.base, child.setup, child.cfg, child.hooks, child.layers = setup, setup, setup.Config, hooks, t.layers
 	child.job = turnJob{run: (*Turn).runAsChild, input: Input{Message: run.Input}, child: callDetail(run)}
 	return child.drive(ctx).out, nil
 }
@@ -124,25 +128,25 @@ func (t *Turn) withSubagentEvents(in message.Input, run func() hook.TurnOutcome)
 
 // childView returns the tools and the prompt of a child: the tools that both its agent and its
 // parent may use, limited to run.Tools.
-func (a *Agent) childView(hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
+func (s *Setup) childView(agent *Agent, hooks *scope.Hooks, parent *Turn, run hook.AgentRun) (*scope.View, error) {
 	sender := parent.root().thread.Place.Sender()
-	own := a.viewFor(sender)
+	own := agent.viewFor(s, sender)
 	for _, name := range run.Tools {
 		if message.IsPattern(name) {
 			continue
 		}
-		if _, s := parent.view.Find(name); s != scope.Available {
+		if _, standing := parent.view.Find(name); standing != scope.Available {
 			return nil, fmt.Errorf("tool %q is not available to agent %q, which runs it", name, parent.thread.Agent.Name)
 		}
 	}
-	cfg, given := *a.Config, scope.SetOf(run.Tools)
+	cfg, given := *s.Config, scope.SetOf(run.Tools)
 	cfg.Tools = []string{}
 	for _, tool := range own.Tools.Tools().All() {
-		if _, s := parent.view.Find(tool.Name); s == scope.Available && given.Has(tool.Name) {
+		if _, standing := parent.view.Find(tool.Name); standing == scope.Available && given.Has(tool.Name) {
 			cfg.Tools = append(cfg.Tools, tool.Name)
 		}
 	}
-	if hooks == a.Hooks && run.Instructions == "" && len(cfg.Tools) == own.Tools.Tools().Len() {
+	if hooks == s.Hooks && run.Instructions == "" && len(cfg.Tools) == own.Tools.Tools().Len() {
 		return own, nil
 	}
 	if run.Instructions != "" {

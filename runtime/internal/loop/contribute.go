@@ -120,7 +120,7 @@ func (t *Turn) standing(name string) contribution.Standing {
 		return contribution.Barred
 	case t.guestName() != "":
 		return contribution.Visiting
-	case !scope.SetOf(t.answering.Asked).Has(name):
+	case !scope.SetOf(t.setup.Asked).Has(name):
 		return contribution.Unlisted
 	}
 	if t.parent == nil {
@@ -142,7 +142,7 @@ func (c *contributing) checkBinding(a hook.AddedTool) (err error) {
 			err = errors.New("the Dispatch of its owner panicked")
 		}
 	}()
-	step := hook.NewStep(c.place, 1, c.answering.Config.Model.Name)
+	step := hook.NewStep(c.place, 1, c.setup.Config.Model.Name)
 	return c.hooks.Binds(c.ctx, a.Owner, hook.NewToolCall(hook.ToolCallData{Step: step, Tool: a.Tool, Args: "{}", Original: "{}"}))
 }
 

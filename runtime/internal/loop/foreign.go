@@ -156,7 +156,7 @@ func (t *Turn) lateGate(p hook.Point) bool {
 	if info.Kind != "decide" && info.Kind != "rewrite" || p == point.Approve || t.hostCalls.Load() > 0 || t.job.settles() {
 		return false
 	}
-	what := t.thread.Agent.Hooks.At(p)
+	what := t.base.Hooks.At(p)
 	t.handle.Cancel(fmt.Errorf("%w: %s at %s, within %s; Options.Limits.Gate changes that, or timeout=… in the tag of its field", ErrLateGate, what.Hook, p, t.env.Limits.Gate))
 	return true
 }
@@ -171,7 +171,7 @@ func (t *Turn) InHost() func() {
 // patience is how long the owner waits for a cancelled turn.
 func (t *Turn) patience() drive.Patience {
 	return drive.Patience{Grace: t.grace(), Last: t.abandonDeadline(), Looks: looks, Abandon: func(p hook.Point) func() {
-		what := t.thread.Agent.Hooks.At(p)
+		what := t.base.Hooks.At(p)
 		t.env.Abandoned.Add(what)
 		return func() { t.env.Abandoned.Ended(what) }
 	}}

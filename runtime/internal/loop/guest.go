@@ -17,9 +17,13 @@ func (t *Turn) setGuest(name string) error {
 	if guest == t.thread.Agent {
 		return nil
 	}
-	cfg := *guest.Config
+	setup, err := guest.Now().Under(t.base.Process, t.env.Environment)
+	if err != nil {
+		return fmt.Errorf("guest %q: %w", name, err)
+	}
+	cfg := *setup.Config
 	cfg.Tools, cfg.Loop = []string{}, ""
-	hooks, err := guest.Hooks.Under(t.layers)
+	hooks, err := setup.Hooks.Under(t.layers)
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)
 	}
@@ -33,7 +37,7 @@ func (t *Turn) setGuest(name string) error {
 	// Some providers want the tools of calls in the history to be named.
 	view.Tools = t.view.Tools
 	cfg.Model.Choice = message.ToolChoice{Mode: message.ToolChoiceNone}
-	t.answering, t.view, t.cfg = guest, view, &cfg
+	t.answering, t.setup, t.view, t.cfg = guest, setup, view, &cfg
 	return nil
 }
 

@@ -53,10 +53,10 @@ func newWorld(t *testing.T, h hook.Hook, answers ...message.ModelStream) *world 
 		Limits: loop.Limits{Result: 1000, Contributions: contribution.Budget{}, Depth: 1, Children: 1, Resumes: 1, Unreadable: 3},
 		Tools:  tools, Loops: new(drive.Pool), Abandoned: new(abandoned.Counts), Requests: new(human.Table), Background: queue.New(nil),
 	}
-	agent := &loop.Agent{Name: "a", Config: &hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}}, Hooks: scope.New(c)}
-	view, err := agent.Hooks.View(agent.Config, env.Environment, true)
-	require.NoError(t, err)
-	agent.View.Store(view)
+	setup := &loop.Setup{Process: new(loop.Process), Registered: new(loop.Users), Config: &hook.AgentConfig{Name: "a", Model: message.Model{Name: "m"}}, Hooks: scope.New(c)}
+	require.NoError(t, setup.Refresh(env.Environment))
+	agent := &loop.Agent{Name: "a"}
+	agent.Set(setup)
 
 	rec, err := w.store.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func newWorld(t *testing.T, h hook.Hook, answers ...message.ModelStream) *world 
 	states := hook.NewStates(nil)
 	w.lease = leases.Lease(durable.LeaseOptions{Record: rec, Log: log, States: states, Owner: w})
 	w.thread = &loop.Thread{Env: env, Agent: agent, Host: hook.NoHost{}, Log: log, Lease: w.lease}
-	w.thread.Place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: "ann", Agent: agent.Config, Host: hook.NoHost{}, States: states})
+	w.thread.Place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: "ann", Agent: setup.Config, Host: hook.NoHost{}, States: states})
 	w.thread.Loaded(message.Messages{})
 	t.Cleanup(func() { assert.Empty(t, tools.Close(context.Background())) })
 	t.Cleanup(func() { env.Background.Close(context.Background(), time.Second) })
@@ -74,7 +74,9 @@ func newWorld(t *testing.T, h hook.Hook, answers ...message.ModelStream) *world 
 	return w
 }
 
-func (w *world) Listeners() *composite.Composite                         { return w.thread.Agent.Hooks.Composite }
+func (w *world) Listeners() (*composite.Composite, func()) {
+	return w.thread.Agent.Now().Hooks.Composite, func() {}
+}
 func (w *world) EventHost() hook.Host                                    { return hook.NoHost{} }
 func (w *world) Now() time.Time                                          { return time.Now() }
 func (w *world) WriteEvents(context.Context, int64, []store.Event) error { return nil }

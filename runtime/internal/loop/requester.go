@@ -15,16 +15,15 @@ import (
 // It shares no state with a running turn and writes no journal. It is for one goroutine at a time.
 type Requester struct{ t *Turn }
 
-// NewRequester returns a Requester. Hooks see its requests in a turn with that number and
-// input, after the history. The requests end with ctx.
-func (th *Thread) NewRequester(ctx context.Context, in message.Message, history message.Messages, number int) *Requester {
-	a := th.Agent
+// NewRequester returns a Requester for the agent with the setup. Hooks see its requests in a turn
+// with that number and input, after the history. The requests end with ctx.
+func (th *Thread) NewRequester(ctx context.Context, s *Setup, in message.Message, history message.Messages, number int) *Requester {
 	t := &Turn{ledger: new(ledger)}
 	if running := th.Current(); running != nil { // a hook of it has asked
 		t.payer = running.account()
 	}
 	t.identity = identity{env: th.Env, thread: th, id: th.Env.NewID(), started: th.Env.Now()}
-	t.resources = resources{answering: a, cfg: a.Config, view: a.View.Load(), hooks: a.Hooks}
+	t.resources = resourcesOf(th.Agent, s, th.Place.Sender())
 	t.contexts = contexts{ctx: ctx, noCancel: context.WithoutCancel(ctx)}
 	t.response.yield = t.consumer()
 	t.place, t.teller = hook.NewTurn(hook.TurnData{

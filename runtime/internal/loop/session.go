@@ -21,7 +21,7 @@ func (t *Turn) beginSession() bool {
 		return true
 	}
 	t.enterForeign(point.OnSessionStart)
-	d, _ := t.thread.Agent.Hooks.OnSessionStart(t.ctx, s.place)
+	d, _ := t.base.Hooks.OnSessionStart(t.ctx, s.place)
 	d = exitForeignDecided(t.ctx, t, d)
 	th := t.thread
 	th.mu.Lock()

@@ -5,11 +5,13 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
@@ -22,6 +24,11 @@ type Thread struct {
 	Host  hook.Host
 	Log   *stream.Log
 	Lease *durable.Lease
+
+	// setup is that of the running turn, or of the last one.
+	setup atomic.Pointer[Setup]
+	// Config is the configuration that Place shows.
+	Config atomic.Pointer[hook.AgentConfig]
 
 	mu sync.Mutex
 	// turn is the running turn; nil between turns.
@@ -44,6 +51,20 @@ type Thread struct {
 
 // ID is the conversation's id in the store.
 func (th *Thread) ID() string { return th.Place.ID() }
+
+// Setup is that of the running turn, or of the last one; before the first it is that of now.
+func (th *Thread) Setup() *Setup {
+	if s := th.setup.Load(); s != nil {
+		return s
+	}
+	return th.Agent.Now()
+}
+
+// Use sets the setup of the turn that begins. The caller occupies the conversation.
+func (th *Thread) Use(s *Setup) {
+	th.setup.Store(s)
+	th.Config.Store(s.Config)
+}
 
 // SetSource sets the source of the next session; "" lets the history decide.
 func (th *Thread) SetSource(source hook.SessionSource) { th.nextSource = source }
@@ -147,17 +168,25 @@ func (th *Thread) takeSession(next hook.SessionSource) *session {
 	defer th.mu.Unlock()
 	s := th.session
 	th.session, th.nextSource = nil, next
-	if s == nil || !s.begun || !th.Agent.Hooks.Has(point.OnSessionEnd) {
+	if s == nil || !s.begun || !th.Agent.Now().Hooks.Has(point.OnSessionEnd) {
 		return nil
 	}
 	return s
+}
+
+// hooksOf returns the hooks of the agent in the turn; outside of turns they are those of now.
+func (th *Thread) hooksOf(t *Turn) *scope.Hooks {
+	if t == nil {
+		return th.Agent.Now().Hooks
+	}
+	return t.base.Hooks
 }
 
 // callSessionEnd calls OnSessionEnd. t is the turn whose loop does so; nil outside of a loop.
 func (th *Thread) callSessionEnd(ctx context.Context, t *Turn, s *session) {
 	ctx = context.WithoutCancel(ctx)
 	t.enterForeign(point.OnSessionEnd)
-	th.Agent.Hooks.OnSessionEnd(ctx, s.place)
+	th.hooksOf(t).OnSessionEnd(ctx, s.place)
 	t.exitForeign()
 	_ = th.Lease.Flush(ctx) // the next turn writes what this fails to write
 }

@@ -76,12 +76,17 @@ func (t *Turn) setModel(m message.Model) {
 	t.cfg, t.model = &cfg, m
 }
 
+// resourcesOf returns those of a turn that the agent with the setup answers.
+func resourcesOf(a *Agent, s *Setup, sender string) resources {
+	return resources{answering: a, base: s, setup: s, cfg: s.Config, view: a.viewFor(s, sender), hooks: s.Hooks}
+}
+
 // newTurn returns a turn that the conversation's own agent answers.
 func (th *Thread) newTurn(ctx context.Context, h *Handle) *Turn {
 	a := th.Agent
 	t := &Turn{ledger: new(ledger)}
 	t.identity = identity{env: th.Env, thread: th, handle: h, id: th.Env.NewID(), started: th.Env.Now()}
-	t.resources = resources{answering: a, cfg: a.Config, view: a.viewFor(th.Place.Sender()), hooks: a.Hooks}
+	t.resources = resourcesOf(a, th.Setup(), th.Place.Sender())
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}
 	t.ctx, t.noCancel = &t.turnCtx, &t.lastingCtx
 	t.response.yield = t.consumer()

@@ -96,6 +96,8 @@ type identity struct {
 type resources struct {
 	// answering is the agent that answers: the conversation's own or a guest.
 	answering *Agent
+	// base is the setup of the conversation's own agent, and setup that of the agent that answers.
+	base, setup *Setup
 	// untrackGuest undoes Registration.TrackGuestTurn; nil without a guest.
 	untrackGuest func()
 	cfg          *hook.AgentConfig

@@ -45,6 +45,8 @@ type Queues struct {
 
 	mu     sync.Mutex
 	queues map[Name]*queue
+	// idle is signalled when a queue becomes idle.
+	idle   *sync.Cond
 	closed bool
 	// givenUp: Close has abandoned the runs; no waiting run begins any more.
 	givenUp bool
@@ -73,6 +75,7 @@ func New(o *Options) *Queues {
 	if l.o.Waiting <= 0 {
 		l.o.Waiting = DefaultWaiting
 	}
+	l.idle = sync.NewCond(&l.mu)
 	l.running, l.stop = context.WithCancel(context.Background())
 	return l
 }
@@ -130,6 +133,7 @@ func (l *Queues) next(name Name) {
 		return
 	}
 	delete(l.queues, name)
+	l.idle.Broadcast()
 	if len(l.queues) == 0 && l.empty != nil {
 		close(l.empty)
 		l.empty = nil
@@ -164,6 +168,22 @@ func (l *Queues) Close(ctx context.Context, grace time.Duration) (left, dropped 
 	case <-timer.C:
 	}
 	return l.giveUp()
+}
+
+// Wait waits until the queues whose name matches are idle. Somebody else may still call Go.
+func (l *Queues) Wait(match func(Name) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		busy := false
+		for name := range l.queues {
+			busy = busy || match(name)
+		}
+		if !busy {
+			return
+		}
+		l.idle.Wait()
+	}
 }
 
 func (l *Queues) giveUp() (left, dropped int) {

@@ -158,7 +158,7 @@ func (l *Log) take(ctx context.Context, from *Log, ev *hook.Event, how How) {
 	d.busy, d.by, d.aboutFailure = true, how.owner(), ev.Kind == event.HookFailed
 	holder := Delivery{l, d.gen}
 	l.mu.Unlock()
-	holder.deliver(ctx, from.listeners(), ev, observer)
+	holder.deliverFrom(ctx, from, ev, observer)
 	holder.Release()
 }
 
@@ -313,7 +313,7 @@ func (d Delivery) Release() {
 		if !ok {
 			return
 		}
-		d.deliver(q.ctx, q.from.listeners(), &q.ev, q.observer)
+		d.deliverFrom(q.ctx, q.from, &q.ev, q.observer)
 	}
 }
 
@@ -358,7 +358,7 @@ func (d Delivery) deliverUpTo(n int) bool {
 		if !ok {
 			break
 		}
-		d.deliver(q.ctx, q.from.listeners(), &q.ev, q.observer)
+		d.deliverFrom(q.ctx, q.from, &q.ev, q.observer)
 	}
 	return d.Held()
 }

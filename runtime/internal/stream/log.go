@@ -32,8 +32,9 @@ type LogOptions struct {
 // Owner is the conversation of a Log. The log calls the methods under no lock but that of
 // a write.
 type Owner interface {
-	// Listeners returns the hooks that get events between turns.
-	Listeners() *composite.Composite
+	// Listeners returns the hooks that get events between turns. The caller calls done when they
+	// have got the event.
+	Listeners() (hooks *composite.Composite, done func())
 	// EventHost returns the host that OnEvent finds in an event. Its Emit sets How.Inside.
 	EventHost() hook.Host
 	// WriteEvents stores events, and nothing else, under the epoch.
@@ -275,9 +276,9 @@ func (l *Log) timeLocked(ev *hook.Event) {
 	ev.Time = l.clock
 }
 
-func (l *Log) listeners() *composite.Composite {
+func (l *Log) listeners() (hooks *composite.Composite, done func()) {
 	if h := l.turnHooks.Load(); h != nil {
-		return h
+		return h, func() {}
 	}
 	return l.o.Owner.Listeners()
 }

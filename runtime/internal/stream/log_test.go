@@ -61,9 +61,9 @@ func (p *place) OnEvent(ctx context.Context, ev hook.Event) {
 	p.heard(ctx, ev)
 }
 
-func (p *place) Listeners() *composite.Composite { return p.hooks }
-func (p *place) EventHost() hook.Host            { return inside{p: p} }
-func (p *place) Now() time.Time                  { return time.Now() }
+func (p *place) Listeners() (*composite.Composite, func()) { return p.hooks, func() {} }
+func (p *place) EventHost() hook.Host                      { return inside{p: p} }
+func (p *place) Now() time.Time                            { return time.Now() }
 
 func (p *place) WriteEvents(_ context.Context, _ int64, events []store.Event) error {
 	p.mu.Lock()

@@ -28,6 +28,13 @@ func (d Delivery) deliver(ctx context.Context, h hook.Hook, ev *hook.Event, obse
 	}
 }
 
+// deliverFrom is deliver for the listeners of the log that the event comes from.
+func (d Delivery) deliverFrom(ctx context.Context, from *Log, ev *hook.Event, observer func(hook.Event)) {
+	hooks, done := from.listeners()
+	defer done()
+	d.deliver(ctx, hooks, ev, observer)
+}
+
 // tell calls the listeners from next on. If one of them panics, tell returns with next
 // behind that one: so one deferred call serves all listeners.
 func (d Delivery) tell(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event), next *listener) {

@@ -68,7 +68,7 @@ func TestREADMEQuotes(t *testing.T) {
 			assert.Contains(t, string(data), b.body, "quoted from %s", file)
 		}
 	}
-	assert.Equal(t, 5+10, quotes)
+	assert.Equal(t, 7+10, quotes)
 }
 
 // TestDocsLinks: every file and every heading that the pages for operators and embedders point

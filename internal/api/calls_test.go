@@ -118,14 +118,14 @@ func TestToolsThatNoTurnCanHave(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx, conv := t.Context(), w.conversation("ann")
 	for says, m := range map[string]wire.NewMessage{
-		`the agent has a tool "echo"`: {Text: "x", Tools: []wire.ClientTool{{Name: "echo"}}},
-		"the name has to match":       {Text: "x", Tools: []wire.ClientTool{{Name: "a b"}}},
-		"is given twice":              {Text: "x", Tools: []wire.ClientTool{{Name: "a"}, {Name: "a"}}},
-		"its schema":                  {Text: "x", Tools: []wire.ClientTool{{Name: "a", Input: `{"type":7}`}}},
-		"tools[0].timeout is":         {Text: "x", Tools: []wire.ClientTool{{Name: "a", Timeout: "soon"}}},
-		"its time is 25h0m0s":         {Text: "x", Tools: []wire.ClientTool{{Name: "a", Timeout: "25h"}}},
-		"more than 262144 bytes":      {Text: "x", Tools: []wire.ClientTool{{Name: "a", Description: strings.Repeat("x", 256<<10)}}},
-		"tools is for a message":      {Text: "x", Tools: []wire.ClientTool{{Name: "a"}}, WhenBusy: wire.BusySteer},
+		`the agent has a tool "echo"`:              {Text: "x", Tools: []wire.ClientTool{{Name: "echo"}}},
+		"the name has to match":                    {Text: "x", Tools: []wire.ClientTool{{Name: "a b"}}},
+		"is given twice":                           {Text: "x", Tools: []wire.ClientTool{{Name: "a"}, {Name: "a"}}},
+		"have these tools: tool \"a\": its schema": {Text: "x", Tools: []wire.ClientTool{{Name: "a", Input: `{"type":7}`}}},
+		"tools[0].timeout is":                      {Text: "x", Tools: []wire.ClientTool{{Name: "a", Timeout: "soon"}}},
+		"its time is 25h0m0s":                      {Text: "x", Tools: []wire.ClientTool{{Name: "a", Timeout: "25h"}}},
+		"more than 262144 bytes":                   {Text: "x", Tools: []wire.ClientTool{{Name: "a", Description: strings.Repeat("x", 256<<10)}}},
+		"tools is for a message":                   {Text: "x", Tools: []wire.ClientTool{{Name: "a"}}, WhenBusy: wire.BusySteer},
 	} {
 		_, err := w.direct.SendMessage(ctx, conv.ID, m)
 		assert.Equal(t, wire.CodeInvalid, client.CodeOf(err), says)

@@ -45,15 +45,13 @@ type Set struct {
 	client []message.Tool
 }
 
-// New returns the tools of a caller, which may be nil, and of its client. ask brings the result of
-// a call to the client. The error says which tool is wrong. It panics as the caller's Schema does.
-func New(caller Toolset, client []message.Tool, ask Ask) (Set, error) {
+// New returns a caller's own tools, which are those of its Schema, and those of its client. ask
+// brings the result of a call to the client. The error says which tool is wrong.
+func New(caller Toolset, own, client []message.Tool, ask Ask) (Set, error) {
 	s := Set{owners: map[string]Toolset{}}
-	if caller != nil {
-		for _, t := range caller.Schema() {
-			if err := s.add(t, caller); err != nil {
-				return Set{}, err
-			}
+	for _, t := range own {
+		if err := s.add(t, caller); err != nil {
+			return Set{}, err
 		}
 	}
 	size := 0

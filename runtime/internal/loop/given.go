@@ -44,11 +44,23 @@ func (t *Turn) give(caller given.Toolset, client []message.Tool) error {
 	return nil
 }
 
-func (t *Turn) newSet(caller given.Toolset, client []message.Tool) (set given.Set, err error) {
+func (t *Turn) newSet(caller given.Toolset, client []message.Tool) (given.Set, error) {
+	own, err := t.schemaOf(caller)
+	if err != nil {
+		return given.Set{}, err
+	}
+	return given.New(caller, own, client, t.askClient)
+}
+
+// schemaOf returns the tools of the caller; none for nil.
+func (t *Turn) schemaOf(caller given.Toolset) (tools []message.Tool, err error) {
+	if caller == nil {
+		return nil, nil
+	}
 	t.enterForeign(point.Schema)
 	defer t.exitForeign()
 	defer failure.Catch(point.Schema, &err)
-	return given.New(caller, client, t.askClient)
+	return caller.Schema(), nil
 }
 
 // giveAgain gives a resumed turn the tools that it had. The client's are stored; those of the

@@ -120,11 +120,10 @@ func (c *collect[T]) wait() {
 		if p.err == nil {
 			continue
 		}
-		f := newFailure(c.point, p.by.Path, p.err, false)
-		_, inner := p.err.(*hook.Failure)
-		c.failures = append(c.failures, fault{f, inner})
+		c.current = p.by
+		f, closed := c.fault(p.err, false)
 		switch p.items = nil; {
-		case !p.by.closed(c.point, p.err):
+		case !closed:
 			p.items = c.fallback(p.by)
 		case c.err == nil:
 			c.err = f

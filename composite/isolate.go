@@ -58,18 +58,24 @@ type fault struct {
 	inner bool
 }
 
-// fault records the failure of the current member and reports whether its policy is closed.
+// fault records the failure of the current member and reports whether it closes the point.
 func (w *walk) fault(err error, panicked bool) (*hook.Failure, bool) {
 	_, inner := err.(*hook.Failure)
-	f := newFailure(w.point, w.current.Path, err, panicked)
+	f, closed := newFailure(w.point, w.current.Path, err, panicked), w.current.closed(w.point, err)
+	if !closed && hook.SeverityOf(err) == hook.SeveritySilent {
+		f = f.Silently()
+	}
 	w.failures = append(w.failures, fault{f, inner})
-	return f, w.current.closed(w.point, err)
+	return f, closed
 }
 
-// closed reports whether the error of the member closes the point. A failure inside a nested
-// composite that closed the point there closes it here too, unless the composite's tag has a
-// policy.
+// closed reports whether the error of the member closes the point: if its policy does, or the
+// severity of the error, which opens nothing. A failure inside a nested composite that closed the
+// point there closes it here too, unless the composite's tag has a policy.
 func (m *Member) closed(p hook.Point, err error) bool {
+	if hook.SeverityOf(err).Closes() {
+		return true
+	}
 	if f, ok := err.(*hook.Failure); ok && f.Subsystem != "" && m.Policy == PolicyDefault {
 		return true
 	}

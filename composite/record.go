@@ -153,8 +153,9 @@ func (r *run) failed(ctx context.Context, f *hook.Failure) {
 // decided ends the run of a decider with its answer.
 func decided(ctx context.Context, r *run, g *gate, answer hook.Ruling, host hook.Host) {
 	if len(g.failures) > r.failures { // the fail policy answers for a failed decider
-		if answer = (hook.Ruling{}); r.as.Policy.closed(g.point) {
-			answer = g.failures[len(g.failures)-1].Failure.Ruling(point.Failed(g.point))
+		last := g.failures[len(g.failures)-1].Failure
+		if answer = (hook.Ruling{}); r.as.closed(g.point, last.Err) {
+			answer = last.Ruling(point.Failed(g.point))
 		}
 	}
 	v := answer.Verdict()

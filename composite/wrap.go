@@ -82,7 +82,7 @@ func (w *toolChain) recover(ctx context.Context, at int, as *Member, result *mes
 		switch {
 		case w.levels[at].returned:
 			*result = w.levels[at].result
-		case as.Policy.closed(point.WrapTool):
+		case as.closed(point.WrapTool, f.Err):
 			*result = message.FailedResult(message.FailPanic, f.Public())
 		default:
 			*result = w.run(ctx, at+1)
@@ -175,7 +175,7 @@ func (w *modelChain) recover(ctx context.Context, as *Member, stream *message.Mo
 		return
 	}
 	f := newFailure(point.WrapModel, as.Path, panicError(v), true)
-	if as.Policy.closed(point.WrapModel) {
+	if as.closed(point.WrapModel, f.Err) {
 		*stream = func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, f) }
 		return
 	}

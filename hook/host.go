@@ -155,19 +155,33 @@ type Failure struct {
 	Stack []byte
 	// Late: the hook did not answer within its timeout; it may still run.
 	Late bool
+
+	// silent: only hooks hear of it.
+	silent bool
+}
+
+// Silently returns the failure as one of which only hooks hear.
+func (f *Failure) Silently() *Failure {
+	out := *f
+	out.silent = true
+	return &out
 }
 
 // Error names the place and the cause. It is for operators: a cause may quote
 // the values that the hook worked on, so a model gets Public instead.
 func (f *Failure) Error() string { return fmt.Sprintf("%s: %s: %v", f.Subsystem, f.Point, f.Err) }
 
-// Public names the place without the cause.
+// Public names the place without the cause, and the public text of an [Error].
 func (f *Failure) Public() string {
 	name, failed := cmp.Or(f.Subsystem, "a hook"), "failed"
 	if f.Late {
 		failed = "did not answer in time"
 	}
-	return fmt.Sprintf("%s %s at %s", name, failed, f.Point)
+	place := fmt.Sprintf("%s %s at %s", name, failed, f.Point)
+	if text := publicText(f.Err); text != "" {
+		return place + ": " + text
+	}
+	return place
 }
 
 // Unwrap returns the cause.
@@ -195,8 +209,13 @@ func (f *Failure) Ruling(kind Answer) Ruling {
 
 // Event returns the event that tells of the failure. What is written
 // of it, text and JSON, leaves the cause out, which may quote secrets; [Event.Failure]
-// has it.
+// has it. Of a silent failure it is an internal diagnostic.
 func (f *Failure) Event() Event {
+	if f.silent {
+		return Event{Kind: kindDiagnostic, Text: f.Public(), detail: &privateDetail{
+			EventDetail: EventDetail{Subsystem: f.Subsystem, Point: f.Point, Code: "hook.failed_silently", Visibility: visibleInternal}, failure: f,
+		}}
+	}
 	return Event{Kind: kindHookFailed, Text: f.Public(), detail: &privateDetail{
 		EventDetail: EventDetail{Subsystem: f.Subsystem, Point: f.Point}, failure: f,
 	}}

@@ -81,7 +81,7 @@ func TestNames(t *testing.T) {
 	}
 	consts := stringsOf(sources(t))
 	for _, typ := range []string{"EventKind", "Outcome", "FailureKind", "StopReason", "Answer", "Role", "BlockKind", "Trust", "FinishReason", "ToolChoiceMode",
-		"FailureClass", "Effort", "SessionSource", "DiagnosticCode", "Visibility", "RunStatus", "Loop"} {
+		"FailureClass", "Effort", "SessionSource", "DiagnosticCode", "Visibility", "RunStatus", "Loop", "Severity"} {
 		require.NotEmpty(t, consts[typ], "no constants of type %s", typ)
 		for _, c := range consts[typ] {
 			fmt.Fprintf(&sb, "%s %s\n", typ, c)

@@ -125,6 +125,9 @@ func (a *Agent) enter() (*loop.Setup, error) {
 	if err := a.usableLocked(); err != nil {
 		return nil, err
 	}
+	if f := a.core.Halted(); f != nil {
+		return nil, fmt.Errorf("%w: %q: %s; update the agent or register it again", ErrAgentHalted, a.Name(), f.Public())
+	}
 	a.turns++
 	return a.holdLocked(), nil
 }

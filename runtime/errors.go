@@ -70,6 +70,9 @@ var (
 	ErrNoInput = loop.ErrNoInput
 	// ErrAnswer: the turn of [SendAs] has no answer of the type that was asked for.
 	ErrAnswer = errors.New("runtime: no answer of that type")
+	// ErrAgentHalted: a hook has failed fatally ([hook.SeverityFatal]); the agent begins no turn
+	// until it is updated or registered again.
+	ErrAgentHalted = errors.New("runtime: the agent is halted")
 	// ErrMemberUnknown: no member of that name is attached.
 	ErrMemberUnknown = errors.New("runtime: no member of that name is attached")
 	// ErrDetached: the turn was cancelled because a member of its hooks was detached.

@@ -109,6 +109,9 @@ func (h *host) accept(ctx context.Context, ev hook.Event, how stream.How) {
 		ev = ev.WithDetail(d)
 	}
 	h.emitHow(ctx, ev, how)
+	if h.conv != nil && h.conv.agent.core.Halt(ev.Failure()) {
+		h.emitHow(ctx, loop.HaltEvent(h.conv.agent.Name(), ev.Failure()), how)
+	}
 }
 
 // emit emits an event of the runtime.

@@ -120,6 +120,9 @@ const (
 	CodeBackgroundNotQueued hook.DiagnosticCode = "background.not_queued" // a member tagged background runs at once, because no job could be stored
 )
 
+// CodeAgentHalted: a hook has failed fatally, and its agent begins no more turns. Its visibility is user.
+const CodeAgentHalted hook.DiagnosticCode = "agent.halted"
+
 // CodeJobMismatch: a job was queued under a version of its handler, or of the contract, that this
 // process does not take. The job stays queued for a process that does.
 const CodeJobMismatch hook.DiagnosticCode = "hook.recovery_contract_mismatch"

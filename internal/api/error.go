@@ -58,6 +58,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrAgentUnknown, http.StatusNotFound, wire.CodeNotFound},
 		{runtime.ErrAgentExists, http.StatusConflict, wire.CodeExists},
 		{runtime.ErrAgentClosing, http.StatusConflict, wire.CodeAgentGone},
+		{runtime.ErrAgentHalted, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{runtime.ErrDetached, http.StatusConflict, wire.CodeSkipped},
 		{runtime.ErrBusy, http.StatusConflict, wire.CodeBusy},
 		{runtime.ErrChild, http.StatusBadRequest, wire.CodeInvalid},

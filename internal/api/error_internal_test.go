@@ -60,6 +60,7 @@ func sentinels() map[string]struct {
 		"runtime.ErrAbandoned": {runtime.ErrAbandoned, http.StatusInternalServerError, wire.CodeInternal},
 		// Only SendAs returns it, which no endpoint calls.
 		"runtime.ErrMemberUnknown": {runtime.ErrMemberUnknown, http.StatusInternalServerError, wire.CodeInternal}, // nor detaches
+		"runtime.ErrAgentHalted":   {runtime.ErrAgentHalted, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		"runtime.ErrDetached":      {runtime.ErrDetached, http.StatusConflict, wire.CodeSkipped},
 		"runtime.ErrAnswer":        {runtime.ErrAnswer, http.StatusInternalServerError, wire.CodeInternal},
 		"store.ErrConflict":        {store.ErrConflict, http.StatusConflict, wire.CodeBusy},

@@ -21,7 +21,18 @@ type Agent struct {
 	overlay atomic.Pointer[overlay]
 	// senderView is the newest view for a sender.
 	senderView atomic.Pointer[senderView]
+	// halted is the fatal failure after which no turn begins; nil if there was none.
+	halted atomic.Pointer[hook.Failure]
 }
+
+// Halt refuses further turns if the failure is fatal. It returns false if it is not, or if there
+// was such a failure before.
+func (a *Agent) Halt(f *hook.Failure) bool {
+	return f != nil && hook.SeverityOf(f.Err) == hook.SeverityFatal && a.halted.CompareAndSwap(nil, f)
+}
+
+// Halted returns the fatal failure after which no turn begins; nil if there was none.
+func (a *Agent) Halted() *hook.Failure { return a.halted.Load() }
 
 // senderView is the view that base is for a sender.
 type senderView struct {
@@ -56,8 +67,13 @@ type Registration interface {
 // Now is the setup that the next turn gets.
 func (a *Agent) Now() *Setup { return a.setup.Load() }
 
-// Set sets the setup that the next turn gets.
-func (a *Agent) Set(s *Setup) { a.setup.Store(s) }
+// Set sets the setup that the next turn gets. With another configuration turns begin again after
+// a fatal failure.
+func (a *Agent) Set(s *Setup) {
+	if was := a.setup.Swap(s); was != nil && was.Config != s.Config {
+		a.halted.Store(nil)
+	}
+}
 
 // key is the key of the agent's conversation with the sender.
 func (a *Agent) key(env *Env, sender string) store.Key {

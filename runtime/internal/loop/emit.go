@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -80,8 +81,22 @@ func (t *Turn) emitHookFailed(ctx context.Context, f *hook.Failure) {
 	if f.Late {
 		return
 	}
+	t.halt(f)
 	t.event = f.Event()
 	t.postWith(ctx, &t.event, stream.How{})
+}
+
+// halt refuses further turns of the conversation's agent if the failure is fatal.
+func (t *Turn) halt(f *hook.Failure) {
+	if t.thread.Agent.Halt(f) {
+		t.emit(HaltEvent(t.thread.Agent.Name, f))
+	}
+}
+
+// HaltEvent tells that an agent begins no more turns.
+func HaltEvent(agent string, f *hook.Failure) hook.Event {
+	return hook.Diagnostic{Code: event.CodeAgentHalted, Visibility: event.VisibleUser, Text: fmt.Sprintf(
+		"the agent %s begins no more turns until it is updated or registered again: %s", agent, f.Public())}.Event()
 }
 
 // emitCall emits an event about a call.

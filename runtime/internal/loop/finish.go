@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"errors"
+
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -11,6 +13,11 @@ import (
 // finish settles the outcome, stores the end of the turn and emits it.
 func (t *Turn) finish() hook.TurnOutcome {
 	t.askTurnError()
+	for _, err := range t.errs {
+		if f, ok := errors.AsType[*hook.Failure](err); ok {
+			t.halt(f)
+		}
+	}
 	for t.addSteers(true) { // the model of the next turn reads these
 		t.stored = true
 	}

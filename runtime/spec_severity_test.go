@@ -41,7 +41,9 @@ func TestSpecHowFarAnErrorReaches(t *testing.T) {
 			t.Parallel()
 			heard := 0
 			fails := &adds{
-				sections: func(*hook.Turn) ([]hook.PromptSection, error) { return nil, severe(tc.severity, "the vault\n is closed") },
+				sections: func(*hook.Turn) ([]hook.PromptSection, error) {
+					return nil, severe(tc.severity, "the vault\n is closed")
+				},
 				event: func(ev hook.Event) {
 					if f := ev.Failure(); f != nil && strings.Contains(f.Error(), canary) {
 						heard++

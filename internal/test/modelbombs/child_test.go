@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	goruntime "runtime"
 	"runtime/debug"
@@ -132,13 +133,23 @@ func runChild(ctx context.Context, o order) (r report, err error) {
 	return r, nil
 }
 
-// settle returns what the heap has after a collection, and the process afterwards.
+// settle returns what the heap has after a collection, and the process afterwards. The connection to the server ends some time
+// after the turn, and holds its buffers until then, so settle collects until the heap shrinks no more.
 func settle() (live, resident int64, err error) {
-	debug.FreeOSMemory()
+	const most, pause = 50, 40 * time.Millisecond
 	var m goruntime.MemStats
-	goruntime.ReadMemStats(&m)
+	live = math.MaxInt64
+	for same, i := 0, 0; same < 5 && i < most; same, i = same+1, i+1 {
+		debug.FreeOSMemory()
+		goruntime.ReadMemStats(&m)
+		if int64(m.HeapAlloc) < live-live/100 {
+			same = 0
+		}
+		live = min(live, int64(m.HeapAlloc))
+		time.Sleep(pause)
+	}
 	resident, err = status("VmRSS")
-	return int64(m.HeapAlloc), resident, err
+	return live, resident, err
 }
 
 // status reads one line of the process's own state, in bytes.

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// settleTime is how long to wait for the exit status of a process that seems to
-	// be ending.
+	// settleTime is how long to wait for the rest of what a process that has ended says.
 	settleTime = 200 * time.Millisecond
+	// exitTime is how long to wait for the exit status of a process that seems to be ending.
+	exitTime = 2 * time.Second
 	// stuckTime is how long a call may outlive its context. That happens only while the
 	// server does not read its input.
 	stuckTime = time.Second

@@ -72,7 +72,7 @@ func (p *process) gone() <-chan struct{} { return p.exited }
 func (p *process) pid() int { return p.Pid() }
 
 func (p *process) exit() (status string, ended bool) {
-	if !p.within(settleTime, nil) {
+	if !p.within(exitTime, nil) {
 		return "", false
 	}
 	return p.Status().String(), true

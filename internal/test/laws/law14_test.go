@@ -82,7 +82,7 @@ func TestLaw14NestedAndGroupedIsABlock(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r, casts := rand.New(rand.NewPCG(seed, 14)), newCasts(t)
 	pairs := map[string]bool{}
-	for round := range rounds {
+	for round := range *rounds {
 		s := drawSet(r)
 		c := casts.of(s.names)
 		members := s.nested()
@@ -148,7 +148,7 @@ func TestLaw14ABlockAnswersAsItsMembersWould(t *testing.T) {
 	t.Parallel()
 	r, casts := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 15)), newCasts(t)
 	blocks := map[string]map[string]hook.Hook{}
-	for range rounds {
+	for range *rounds {
 		s := drawSet(r)
 		for name, m := range s.mode { // time has no part in this
 			if m == differential.Hangs {

@@ -195,6 +195,16 @@ var gates = []gate{
 		noBad: "the hooks' own counts are compared",
 	},
 	{
+		name: "laws",
+		shows: "The laws of a composite hold for random sets of hooks, and one of them fails for each of some twenty mistakes in the walk over the members. The " +
+			"short form makes one mistake in ten.",
+		pkg: "./internal/test/laws", tests: "TestLaws1To4And11|TestLaw3BlockingDoesNotDependOnTheOrder|TestLaw5EveryAfterRunsExactlyOnce|TestLaw6GatesOneByOneCallsAtOnceResultsInOrder|" +
+			"TestLaw7WhatIsApprovedRunsAndIsStored|TestLaw8EveryToolHasOneOwner|TestLaw9WhatIsAdvertisedIsWhatIsEnforced|TestLaw10HooksFollowDelegation|" +
+			"TestLaw14ABlockAnswersAsItsMembersWould|TestLaw14NestedAndGroupedIsABlock|TestLawsJudgeTheWalk",
+		long: []string{"-laws.rounds", "10000", "-laws.share", "1", "-test.timeout=60m"},
+		bad:  map[string]string{"mistakes": "a walk with a mistake"},
+	},
+	{
 		name: "features",
 		shows: "Every feature that docs/features.md claims is shown by its tests, and these fail by an assertion when one place of the code is changed: a part is " +
 			"left out, an option is off, or the code has a mistake. The short form tries a few rows; `make soak-short` tries those that changed, and one in ten, behind the gates.",

@@ -1,8 +1,12 @@
 package api
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,11 +66,79 @@ func hookLevel(r *http.Request) (hook.Visibility, error) {
 	return level, nil
 }
 
+// shown says what of the events a client gets.
+type shown struct {
+	// level is the least visibility of hook runs.
+	level hook.Visibility
+	// whole: nothing is cut out of large events.
+	whole bool
+}
+
+// shownTo returns what the client wants to get.
+func shownTo(r *http.Request) (v shown, err error) {
+	if v.level, err = hookLevel(r); err != nil {
+		return v, err
+	}
+	switch text := r.URL.Query().Get("payload"); text {
+	case "", "cut":
+	case "whole":
+		v.whole = true
+	default:
+		return v, invalid("payload is %.40q; write cut or whole", text)
+	}
+	return v, nil
+}
+
+// maxPayload is how many bytes of its text, its arguments and its result an event has in a stream,
+// unless its reader wants the whole.
+const maxPayload = 2048
+
+// dataOf returns the event as the stream has it. What was cut is read at the path in its member full.
+func (v shown) dataOf(item runtime.Item) []byte {
+	ev := item.Event()
+	if v.whole || ev.Conversation == "" || ev.Ephemeral || ev.Seq == 0 {
+		return item.JSON()
+	}
+	data, omitted := item.Cut(maxPayload)
+	if omitted == 0 {
+		return data
+	}
+	at := runtime.Position{Epoch: ev.Epoch, Seq: ev.Seq}
+	full := strconv.Quote("/v1/conversations/" + url.PathEscape(ev.Conversation) + "/events/" + at.String())
+	return append(append(slices.Clone(data[:len(data)-1]), `,"full":`...), full+"}"...)
+}
+
+// event answers with one whole event.
+func (s *Server) event(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	at, err := runtime.ParsePosition(r.PathValue("event"))
+	if err != nil || at.Seq == 0 {
+		return invalid("the event: %v", cmp.Or(err, errors.New("events count from 1")))
+	}
+	from := s.o.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: rec.ID, After: &runtime.Position{Epoch: at.Epoch, Seq: at.Seq - 1}})
+	defer from.Close()
+	p, err := from.Read(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, item := range p.Items {
+		if ev := item.Event(); ev.Epoch == at.Epoch && ev.Seq == at.Seq && item.JSON() != nil {
+			w.Header().Set("Content-Type", "application/json")
+			_, err := w.Write(item.JSON())
+			return err
+		}
+	}
+	return notFound("there is no event %s of this conversation, or it is not kept any more", at)
+}
+
 // stream writes server-sent events until the client goes, the turn or the daemon ends, or
 // the client reads nothing for too long. Its end affects nothing else. With a nil turn, no
 // turn ends it.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position, t *runtime.Turn) error {
-	level, err := hookLevel(r)
+	view, err := shownTo(r)
 	if err != nil {
 		return err
 	}
@@ -96,7 +168,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 		}
 		if p.More == nil {
 			ended := false
-			if !write(func() (err error) { ended, err = writeItems(w, p.Items, t, level); return err }) || ended {
+			if !write(func() (err error) { ended, err = writeItems(w, p.Items, t, view); return err }) || ended {
 				return nil
 			}
 			continue
@@ -123,13 +195,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 }
 
 // writeItems writes a page. It returns ended if the page has the end of the turn. It leaves
-// out hook runs that are less visible than level. If such a run is the last item, it writes
+// out hook runs that are less visible than the view says, and cuts large events. If such a run is the last item, it writes
 // the id alone, so that the client knows how far the stream is.
-func writeItems(w io.Writer, items []runtime.Item, t *runtime.Turn, level hook.Visibility) (ended bool, err error) {
+func writeItems(w io.Writer, items []runtime.Item, t *runtime.Turn, view shown) (ended bool, err error) {
 	for i, item := range items {
-		part := sse.Event{ID: item.At.String(), Data: item.JSON()}
+		part := sse.Event{ID: item.At.String(), Data: view.dataOf(item)}
 		switch {
-		case hidden(item, level):
+		case hidden(item, view.level):
 			if i < len(items)-1 {
 				continue
 			}

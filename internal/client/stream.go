@@ -43,18 +43,19 @@ func (c *Client) Events(ctx context.Context, id, after string) iter.Seq2[Item, e
 	if id != "" {
 		path = conversation(id, "/events")
 	}
-	path += c.hooks()
+	path += c.query()
 	return func(yield func(Item, error) bool) {
 		f := follower{c: c, path: path, last: after}
 		f.run(ctx, yield)
 	}
 }
 
-func (c *Client) hooks() string {
-	if c.o.Hooks == "" {
-		return ""
+func (c *Client) query() string {
+	q := "?payload=whole"
+	if c.o.Hooks != "" {
+		q += "&hooks=" + url.QueryEscape(string(c.o.Hooks))
 	}
-	return "?hooks=" + url.QueryEscape(string(c.o.Hooks))
+	return q
 }
 
 func (f *follower) items(ctx context.Context) iter.Seq2[Item, error] {
@@ -65,7 +66,7 @@ func (f *follower) items(ctx context.Context) iter.Seq2[Item, error] {
 // ErrTurnLost if turn_end cannot come any more.
 func (c *Client) Follow(ctx context.Context, t wire.Turn) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		f := &follower{c: c, path: conversation(t.Conversation, "/events") + c.hooks(), last: t.LastEventID, turn: &t}
+		f := &follower{c: c, path: conversation(t.Conversation, "/events") + c.query(), last: t.LastEventID, turn: &t}
 		for item, err := range f.items(ctx) {
 			ev := item.Event
 			switch {

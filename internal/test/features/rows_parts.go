@@ -142,5 +142,7 @@ var parts = []row{
 	{"N3", "A program has agents without a daemon, a database or hooks, and links nothing that it does not use.",
 		proof{"./examples/embedded", "TestRuns|TestLinksLittle"},
 		change{mutant, "the runtime brings a subsystem along", "runtime/doc.go", "\npackage runtime\n", "\npackage runtime\n\nimport _ \"github.com/grapnel-go/grapnel/subsystems/guard\"\n"}},
-	{id: "N4", what: "Large payloads in events are cut, with a reference to the whole."},
+	{"N4", "Large payloads of events are cut in streams, with the path of the whole; a reader that is too slow is told what it missed.",
+		proof{"./internal/api", "TestLargePayloadsAreCutAndSaidWhereTheWholeIs|TestSubscribers"},
+		change{off, "the bound of payloads", "internal/api/events.go", "const maxPayload = 2048\n", "const maxPayload = 1 << 30\n"}},
 }

@@ -108,7 +108,7 @@ var layers = []layer{
 		reason: "runs turns; knows no registry of agents and no queue of a conversation"},
 	{pkgs: "runtime/internal/planning", may: []string{"hook/message"}, reason: "the plan of a turn and its phases: knows no turn and asks no model"},
 	{pkgs: "runtime/internal/drive", may: []string{"hook"}, reason: "a goroutine that its owner can abandon; knows no turn"},
-	{pkgs: "runtime/internal/stream", may: []string{"hook", "composite", "runtime/store"}, reason: "events: numbered, delivered, kept and followed; knows no turn"},
+	{pkgs: "runtime/internal/stream", may: []string{"runtime/internal/bound", "hook", "composite", "runtime/store"}, reason: "events: numbered, delivered, kept and followed; knows no turn"},
 	{pkgs: "runtime/store/internal/codec", may: []string{"hook"}, outside: []string{"github.com/go-json-experiment/json"},
 		reason: "messages as JSON, once for every store and every file"},
 	{pkgs: "runtime/store/jsonl", may: []string{"hook", "internal/history", "runtime/store", "runtime/store/internal/codec"}, outside: []string{"github.com/go-json-experiment/json"},

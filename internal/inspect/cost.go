@@ -46,15 +46,21 @@ func Cost(ctx context.Context, c *console.Console, p app.Paths, o Costs) (err er
 	if o.All = o.All || o.By == "project"; !o.All {
 		filter.Project = &project
 	}
-	rows, err := readCosts(ctx, p, filter, c.Note)
+	rows, err := stored(ctx, p, c.Note, func(s keeps) ([]store.Spent, error) { return s.Spent(ctx, filter) })
 	if err != nil {
 		return err
 	}
 	return showCosts(c, rows, o)
 }
 
-// readCosts returns no rows if nothing is stored yet.
-func readCosts(ctx context.Context, p app.Paths, f store.SpendingFilter, note func(string)) (rows []store.Spent, err error) {
+// keeps is the part of a store of which something is shown.
+type keeps interface {
+	store.Spending
+	store.Runs
+}
+
+// stored reads rows from the project's store; none if nothing is stored yet.
+func stored[T any](ctx context.Context, p app.Paths, note func(string), read func(s keeps) ([]T, error)) (rows []T, err error) {
 	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -63,7 +69,7 @@ func readCosts(ctx context.Context, p app.Paths, f store.SpendingFilter, note fu
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return s.Spent(ctx, f)
+	return read(s)
 }
 
 // maxDays is how many days Costs.Since may name.

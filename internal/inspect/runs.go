@@ -3,10 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +46,7 @@ func ShowRuns(ctx context.Context, c *console.Console, p app.Paths, o Runs) erro
 	f := store.RunFilter{
 		Project: p.Project(), ID: o.ID, Conversation: o.Conversation, Subsystem: o.Subsystem, Status: hook.RunStatus(o.Status), Limit: o.Limit,
 	}
-	runs, err := readRuns(ctx, p, f, c.Note)
+	runs, err := stored(ctx, p, c.Note, func(s keeps) ([]store.Run, error) { return app.Runs(ctx, p, s, f) })
 	switch {
 	case err != nil:
 		return err
@@ -70,19 +67,6 @@ func ShowRuns(ctx context.Context, c *console.Console, p app.Paths, o Runs) erro
 		table = append(table, []string{at(r), cmp.Or(r.Point, "-"), cmp.Or(r.Subsystem, "-"), status(r), took(r), about(r), r.ID})
 	}
 	return c.Tables(table)
-}
-
-// readRuns returns no runs if nothing is stored yet.
-func readRuns(ctx context.Context, p app.Paths, f store.RunFilter, note func(string)) (runs []store.Run, err error) {
-	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	s, err := app.OpenConversations(ctx, p, note)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return app.Runs(ctx, p, s, f)
 }
 
 func at(r store.Run) string {

@@ -34,10 +34,10 @@ func admit(r *http.Request) error {
 		return forbidden("the socket belongs to another user; start a daemon of your own, or name its socket with --socket")
 	}
 	switch r.Method {
-	case http.MethodGet, http.MethodPost, http.MethodDelete:
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete:
 		return nil
 	}
-	return &failure{http.StatusMethodNotAllowed, wire.CodeMethod, "the methods are GET, POST and DELETE"}
+	return &failure{http.StatusMethodNotAllowed, wire.CodeMethod, "the methods are GET, POST, PUT and DELETE"}
 }
 
 // caller is the process at the other end of a connection, if its user is known.

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	strict "github.com/go-json-experiment/json"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -108,11 +111,79 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 		}
 		return invalid("%v", err) // a hook or the runtime refused the configuration
 	}
+	if err := s.keep(in); err != nil {
+		return errors.Join(err, s.o.Runtime.Unregister(context.WithoutCancel(r.Context()), a.Name()))
+	}
 	out := agentOf(a)
 	out.Prompt = a.Prompt()
 	w.Header().Set("Location", "/v1/agents/"+url.PathEscape(a.Name()))
 	writeJSON(w, http.StatusCreated, out)
 	return nil
+}
+
+// updateAgent replaces an agent that a client has made: the next turn has what is new.
+func (s *Server) updateAgent(w http.ResponseWriter, r *http.Request) error {
+	in, err := readJSON[wire.NewAgent](w, r)
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("agent")
+	if in.Name = cmp.Or(in.Name, name); in.Name != name {
+		return invalid("name is %.80q, and the path names %.80q; an agent keeps its name: make another one, and delete this one", in.Name, name)
+	}
+	if _, err := s.agent(r.Context(), name); err != nil {
+		return err
+	}
+	if s.o.Agents != nil {
+		if file := s.o.Agents.File(name); file != "" {
+			return &failure{http.StatusConflict, wire.CodeExists, fmt.Sprintf("the agent %s is that of %s; change the file, and start the daemon again", name, file)}
+		}
+	}
+	cfg, err := configOf(in)
+	if err != nil {
+		return err
+	}
+	cfg.Model.Name = cmp.Or(cfg.Model.Name, s.o.Model)
+	a, err := s.o.Runtime.Update(context.WithoutCancel(r.Context()), cfg)
+	if err != nil {
+		if f := failureOf(err); f.code != wire.CodeInternal {
+			return f
+		}
+		return invalid("%v", err)
+	}
+	if err := s.keep(in); err != nil {
+		return fmt.Errorf("%w; it holds until the daemon ends", err)
+	}
+	out := agentOf(a)
+	out.Prompt = a.Prompt()
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+// keep keeps an agent for the next start.
+func (s *Server) keep(in wire.NewAgent) error {
+	if s.o.Agents == nil {
+		return nil
+	}
+	data, err := json.Marshal(in)
+	if err == nil {
+		err = s.o.Agents.Keep(in.Name, data)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the agent %q: %w", in.Name, err)
+	}
+	return nil
+}
+
+// ConfigOf returns the configuration of a kept agent. model is that of an agent without one.
+func ConfigOf(kept []byte, model string) (hook.AgentConfig, error) {
+	var in wire.NewAgent
+	if err := strict.Unmarshal(kept, &in, strict.RejectUnknownMembers(true)); err != nil {
+		return hook.AgentConfig{}, fmt.Errorf("what was kept of it: %s", describe(err))
+	}
+	cfg, err := configOf(in)
+	cfg.Model.Name = cmp.Or(cfg.Model.Name, model)
+	return cfg, err
 }
 
 func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
@@ -157,6 +228,11 @@ func (s *Server) deleteAgent(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	if err := s.o.Runtime.Unregister(ctx, name); err != nil {
 		return fmt.Errorf("unregister agent %q: %w", name, err)
+	}
+	if s.o.Agents != nil {
+		if err := s.o.Agents.Drop(name); err != nil {
+			return fmt.Errorf("the agent %q is gone until the daemon starts again: %w", name, err)
+		}
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -91,6 +93,10 @@ func TestDaemon(t *testing.T) {
 	shown, err := w.client.Agent(ctx, "other")
 	require.NoError(t, err)
 	assert.Equal(t, made, shown)
+	other, err := w.client.UpdateAgent(ctx, wire.NewAgent{Name: "other", Instructions: "Be another.", Tools: []string{}})
+	require.NoError(t, err)
+	assert.Contains(t, other.Prompt, "Be another.")
+	assert.Empty(t, other.Tools)
 	require.NoError(t, w.client.DeleteAgent(ctx, "other"))
 	_, err = w.client.Agent(ctx, "other")
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
@@ -201,6 +207,10 @@ func TestDaemon(t *testing.T) {
 	stored, err = w.client.ConversationByID(ctx, conv.ID)
 	require.NoError(t, err)
 	assert.Equal(t, 8, stored.Turns)
+
+	t.Log("one event")
+	status, _ := w.whole(fmt.Sprintf("/v1/conversations/%s/events/%d-%d", conv.ID, last(t, events).Epoch, last(t, events).Seq))
+	assert.Equal(t, http.StatusOK, status)
 
 	for _, r := range w.server.Routes() {
 		assert.True(t, w.contract.seen[r.Method+" "+r.Path], "%s %s was not answered in this test", r.Method, r.Path)

@@ -28,6 +28,7 @@ func (s *Server) routes() map[Route]handler {
 		{"GET", "/v1/agents"}:                            s.listAgents,
 		{"POST", "/v1/agents"}:                           s.createAgent,
 		{"GET", "/v1/agents/{agent}"}:                    s.showAgent,
+		{"PUT", "/v1/agents/{agent}"}:                    s.updateAgent,
 		{"DELETE", "/v1/agents/{agent}"}:                 s.deleteAgent,
 		{"GET", "/v1/conversations"}:                     s.listConversations,
 		{"POST", "/v1/conversations"}:                    s.openConversation,

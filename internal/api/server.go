@@ -54,6 +54,8 @@ type Options struct {
 	Hooks bool
 	// Tools returns all tools, with the reason why the agent may not use one; nil is none.
 	Tools func(agent *runtime.Agent) []wire.Tool
+	// Agents keeps the agents that clients make; nil forgets them when the runtime closes.
+	Agents Agents
 	// Await waits until the registration of the agent has ended, and returns its error;
 	// nil does not wait.
 	Await func(ctx context.Context, agent string) error
@@ -83,6 +85,15 @@ type Options struct {
 	Stall time.Duration
 	// Timeouts bound the requests.
 	Timeouts Timeouts
+}
+
+// Agents keeps agents that clients have made, as they sent them. It is safe for concurrent use.
+type Agents interface {
+	// Keep keeps an agent, or what it has become, and Drop keeps it no longer.
+	Keep(name string, agent []byte) error
+	Drop(name string) error
+	// File returns the file that defines an agent of that name; "" if none does.
+	File(name string) string
 }
 
 // Server answers requests. It is safe for concurrent use.

@@ -41,7 +41,12 @@ func (c *Client) Agent(ctx context.Context, name string) (wire.Agent, error) {
 	return call[wire.Agent](ctx, c, http.MethodGet, "/v1/agents/"+url.PathEscape(name), nil)
 }
 
-// CreateAgent registers an agent until the daemon ends.
+// UpdateAgent replaces an agent that a client has made. Its next turn has what is new.
+func (c *Client) UpdateAgent(ctx context.Context, a wire.NewAgent) (wire.Agent, error) {
+	return call[wire.Agent](ctx, c, http.MethodPut, "/v1/agents/"+url.PathEscape(a.Name), a)
+}
+
+// CreateAgent registers an agent, which outlives the daemon until it is deleted.
 func (c *Client) CreateAgent(ctx context.Context, a wire.NewAgent) (wire.Agent, error) {
 	return call[wire.Agent](ctx, c, http.MethodPost, "/v1/agents", a)
 }

@@ -67,7 +67,12 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	if err := r.start(ctx, agents); err != nil {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
+	made := keptAgents(o.App.Paths, agents)
+	if err := made.register(ctx, opened, o.App.Note); err != nil {
+		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
+	}
 	served := apiOptions(opened, o.App.Paths)
+	served.Agents = made
 	served.Await, served.Log = r.await, o.App.Note
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close

@@ -3,15 +3,10 @@ package trust
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 
-	"github.com/gofrs/flock"
-
-	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/internal/lockedfile"
 )
 
 // approved is what a person has allowed under one key of the trust file.
@@ -89,55 +84,25 @@ func changes(before, now []string) []string {
 	return out
 }
 
+func (f File) file() lockedfile.File[approved] { return lockedfile.File[approved]{Path: f.Path} }
+
 func (f File) read() (map[string]approved, error) {
-	known := map[string]approved{}
-	data, err := conffile.Read(f.Path, &conffile.Options{JSON: true, Private: true})
-	if errors.Is(err, fs.ErrNotExist) {
-		return known, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &known)
-	}
+	known, err := f.file().Read()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; delete the file to be asked again", f.Path, err)
+		return nil, fmt.Errorf("%w; delete the file to be asked again", err)
 	}
 	return known, nil
 }
 
-// write adds one approval to the file. It reads the file again under its lock:
-// another process may have written since, while a person was asked. The file is
-// replaced whole and synced first, so an interrupted write or a loss of power leaves
-// the old one.
-func (f File) write(key string, a approved) (err error) {
-	lock := flock.New(f.Path+".lock", flock.SetPermissions(0o600))
-	if err := lock.Lock(); err != nil {
-		return fmt.Errorf("remember the answer: %w", err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	known, err := f.read()
-	if err != nil {
-		return err
-	}
-	known[key] = a
-	data, err := json.MarshalIndent(known, "", "  ")
+// write adds one approval to the file. Another process may have written since, while a person was
+// asked.
+func (f File) write(key string, a approved) error {
+	err := f.file().Change(func(known map[string]approved) error {
+		known[key] = a
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("remember the answer: %w", err)
 	}
-	tmp := f.Path + ".new"
-	if err := writeSynced(tmp, append(data, '\n')); err != nil {
-		return fmt.Errorf("remember the answer: %w", err)
-	}
-	return os.Rename(tmp, f.Path)
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return nil
 }

@@ -1,0 +1,76 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/lockedfile"
+)
+
+// kept are the agents that clients have made, by project and name, as they sent them. They are
+// registered again when the daemon starts, and pass all hooks again.
+type kept struct {
+	file    lockedfile.File[map[string]json.RawMessage]
+	project string
+	// files has the file of each agent that the project defines.
+	files map[string]string
+}
+
+func keptAgents(paths app.Paths, agents []app.Agent) kept {
+	k := kept{project: paths.Project(), files: map[string]string{}}
+	k.file.Path = filepath.Join(paths.State, "agents.json")
+	for _, a := range agents {
+		k.files[a.Config.Name] = a.File
+	}
+	return k
+}
+
+// Keep keeps an agent, or what it has become.
+func (k kept) Keep(name string, agent []byte) error {
+	return k.file.Change(func(projects map[string]map[string]json.RawMessage) error {
+		if projects[k.project] == nil {
+			projects[k.project] = map[string]json.RawMessage{}
+		}
+		projects[k.project][name] = agent
+		return nil
+	})
+}
+
+// Drop keeps an agent no longer.
+func (k kept) Drop(name string) error {
+	return k.file.Change(func(projects map[string]map[string]json.RawMessage) error {
+		delete(projects[k.project], name)
+		return nil
+	})
+}
+
+// File returns the file that defines an agent of that name; "" if none does.
+func (k kept) File(name string) string { return k.files[name] }
+
+// register registers the kept agents. One that cannot be registered is told of, and stays kept.
+func (k kept) register(ctx context.Context, a *app.App, note func(string)) error {
+	projects, err := k.file.Read()
+	if err != nil {
+		return fmt.Errorf("the agents that clients have made: %w; mend or delete the file", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(projects[k.project])) {
+		if file := k.File(name); file != "" {
+			note(fmt.Sprintf("the agent %s that a client has made is not registered: %s defines one of that name", name, file))
+			continue
+		}
+		cfg, err := api.ConfigOf(projects[k.project][name], a.DefaultModel().Name)
+		if err == nil {
+			_, err = a.Runtime.Register(ctx, cfg)
+		}
+		if err != nil {
+			note(fmt.Sprintf("the agent %s that a client has made is not registered: %v", name, err))
+		}
+	}
+	return nil
+}

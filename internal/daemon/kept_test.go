@@ -1,0 +1,85 @@
+package daemon_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+)
+
+// while runs a daemon while do runs, and returns what it noted.
+func while(t *testing.T, paths app.Paths, do func(c *client.Client)) (notes []string) {
+	t.Helper()
+	at := socket(t)
+	d, err := daemon.Open(t.Context(), daemon.Options{Socket: at, App: app.Options{Paths: paths, Note: func(text string) { notes = append(notes, text) }}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	do(client.New(at, nil))
+	stop()
+	require.NoError(t, <-ended)
+	return notes
+}
+
+// TestAgentsOfClientsOutliveTheDaemon: with what they have become, until they are deleted, and in their own project.
+func TestAgentsOfClientsOutliveTheDaemon(t *testing.T) {
+	t.Parallel()
+	paths := project(t)
+	made := wire.NewAgent{Name: "made", Model: "script:model.yaml", Instructions: "One.", Tools: []string{}}
+	while(t, paths, func(c *client.Client) {
+		_, err := c.CreateAgent(t.Context(), made)
+		require.NoError(t, err)
+		_, err = c.CreateAgent(t.Context(), wire.NewAgent{Name: "gone", Model: "script:model.yaml"})
+		require.NoError(t, err)
+		changed := made
+		changed.Instructions = "Two."
+		got, err := c.UpdateAgent(t.Context(), changed)
+		require.NoError(t, err)
+		assert.Contains(t, got.Prompt, "Two.")
+		require.NoError(t, c.DeleteAgent(t.Context(), "gone"))
+
+		_, err = c.UpdateAgent(t.Context(), wire.NewAgent{Name: "helper"})
+		assert.Equal(t, wire.CodeExists, client.CodeOf(err))
+		assert.ErrorContains(t, err, "helper.md; change the file")
+		_, err = c.UpdateAgent(t.Context(), wire.NewAgent{Name: "nobody"})
+		assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+		bad := made
+		bad.Tools = []string{"no_such_tool"}
+		_, err = c.UpdateAgent(t.Context(), bad)
+		assert.Equal(t, wire.CodeInvalid, client.CodeOf(err))
+	})
+	notes := while(t, paths, func(c *client.Client) {
+		agents, err := c.Agents(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"grapnel", "helper", "made"}, names(agents))
+		got, err := c.Agent(t.Context(), "made")
+		require.NoError(t, err)
+		assert.Contains(t, got.Prompt, "Two.", "what it has become, and not the update that was refused")
+		assert.Empty(t, got.Tools)
+	})
+	assert.False(t, slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "made") }), notes)
+
+	info, err := os.Stat(filepath.Join(paths.State, "agents.json"))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	t.Log("a file of the project that takes the name wins, and it is said")
+	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, ".grapnel", "agents", "made.md"), []byte("---\nmodel: script:model.yaml\n---\nThree.\n"), 0o600))
+	notes = while(t, paths, func(c *client.Client) {
+		got, err := c.Agent(t.Context(), "made")
+		require.NoError(t, err)
+		assert.Contains(t, got.Prompt, "Three.")
+	})
+	assert.True(t, slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "made.md defines one of that name") }), notes)
+}

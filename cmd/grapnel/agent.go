@@ -40,3 +40,62 @@ func (c *command) showAgent() *cobra.Command {
 	setFlag(cmd, &above)
 	return cmd
 }
+
+func (c *command) reloadAgents() *cobra.Command {
+	var socket string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Make the daemon read the files of its agents again",
+		Long: "Makes the running daemon read .grapnel/agents again, and says what has changed. The next turns have what is new; those that\n" +
+			"run keep what they have. If a file has a mistake, every agent stays as it is. What an agent requests and nobody has\n" +
+			"approved is left out. Rules, MCP servers, skills and hooks.json are read when the daemon starts.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := c.daemonHere(cmd.Context(), socket, "")
+			if err != nil {
+				return err
+			}
+			done, err := d.Reload(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := inspect.Reloaded(&c.Console, done, asJSON); err != nil {
+				return err
+			}
+			if len(done.Refused) > 0 {
+				return &failed{exitFailed, fmt.Errorf("%d of the agents were refused, and keep what they had", len(done.Refused))}
+			}
+			return nil
+		},
+	}
+	socketFlag(cmd, &socket)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *command) agentStats() *cobra.Command {
+	var socket string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Show what the daemon's agents have done since it began",
+		Long: "Shows, for each agent of the running daemon, the turns that run and those that have ended since it began, with their steps,\n" +
+			"tool calls, tokens, costs and average time. Turns that an agent has run for another one count as its own.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := c.daemonHere(cmd.Context(), socket, "")
+			if err != nil {
+				return err
+			}
+			stats, err := d.Stats(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return inspect.AgentStats(&c.Console, stats, asJSON)
+		},
+	}
+	socketFlag(cmd, &socket)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

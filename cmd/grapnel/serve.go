@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -80,6 +81,7 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	}
 	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Grace: f.grace, Resume: f.resume, App: app.Options{
 		Paths: paths, Approval: asks, Model: app.AbsoluteModel(f.model), Note: c.Note, Trust: c.trust(c.Approver(nil), f.trust),
+		TrustLater:  c.trust(term.NewApprover(nil), f.trust),
 		RecordHooks: f.hooks, Set: f.set, Reply: f.reply,
 	}})
 	if err != nil {

@@ -75,7 +75,7 @@ func (c *command) agents() *cobra.Command {
 		},
 	}
 	p.flags(cmd)
-	cmd.AddCommand(c.showAgent())
+	cmd.AddCommand(c.showAgent(), c.reloadAgents(), c.agentStats())
 	return cmd
 }
 

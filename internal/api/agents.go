@@ -136,7 +136,7 @@ func (s *Server) updateAgent(w http.ResponseWriter, r *http.Request) error {
 	}
 	if s.o.Agents != nil {
 		if file := s.o.Agents.File(name); file != "" {
-			return &failure{http.StatusConflict, wire.CodeExists, fmt.Sprintf("the agent %s is that of %s; change the file, and start the daemon again", name, file)}
+			return &failure{http.StatusConflict, wire.CodeExists, fmt.Sprintf("the agent %s is that of %s; change the file, and reload", name, file)}
 		}
 	}
 	cfg, err := configOf(in)
@@ -235,5 +235,46 @@ func (s *Server) deleteAgent(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// reload reads the files of the agents again.
+func (s *Server) reload(w http.ResponseWriter, r *http.Request) error {
+	if s.o.Reload == nil {
+		return invalid("no file defines the agents of this daemon")
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), reloadTime+s.o.Grace)
+	defer cancel()
+	out, err := s.o.Reload(ctx)
+	if err != nil {
+		return &failure{http.StatusConflict, wire.CodeConfig, err.Error()}
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+// reloadTime is how long a reload may wait for the servers of agents.
+const reloadTime = 2 * time.Minute
+
+// stats counts the turns of the registered agents and of those that were.
+func (s *Server) stats(w http.ResponseWriter, _ *http.Request) error {
+	out := wire.Stats{Since: s.started.UTC(), Agents: []wire.AgentStats{}}
+	if s.o.Stats != nil {
+		out.Agents = s.o.Stats()
+	}
+	of := func(name string) *wire.AgentStats {
+		i, found := slices.BinarySearchFunc(out.Agents, name, func(a wire.AgentStats, name string) int { return strings.Compare(a.Agent, name) })
+		if !found {
+			out.Agents = slices.Insert(out.Agents, i, wire.AgentStats{Agent: name, Stops: map[hook.StopReason]int{}})
+		}
+		return &out.Agents[i]
+	}
+	for _, name := range s.o.Runtime.Agents() {
+		of(name)
+	}
+	for _, t := range s.o.Runtime.Running() {
+		of(t.Conversation().Agent().Name()).Running++
+	}
+	writeJSON(w, http.StatusOK, out)
 	return nil
 }

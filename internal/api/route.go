@@ -25,6 +25,8 @@ func (s *Server) routes() map[Route]handler {
 		{"GET", "/v1/health"}:                            s.health,
 		{"GET", "/v1/plan"}:                              s.plan,
 		{"GET", "/v1/tools"}:                             s.tools,
+		{"GET", "/v1/stats"}:                             s.stats,
+		{"POST", "/v1/reload"}:                           s.reload,
 		{"GET", "/v1/agents"}:                            s.listAgents,
 		{"POST", "/v1/agents"}:                           s.createAgent,
 		{"GET", "/v1/agents/{agent}"}:                    s.showAgent,

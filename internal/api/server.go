@@ -56,6 +56,10 @@ type Options struct {
 	Tools func(agent *runtime.Agent) []wire.Tool
 	// Agents keeps the agents that clients make; nil forgets them when the runtime closes.
 	Agents Agents
+	// Reload reads the files of agents again; nil is no such files.
+	Reload func(ctx context.Context) (wire.Reloaded, error)
+	// Stats returns what was counted of each agent, sorted by name; nil counts nothing.
+	Stats func() []wire.AgentStats
 	// Await waits until the registration of the agent has ended, and returns its error;
 	// nil does not wait.
 	Await func(ctx context.Context, agent string) error

@@ -12,6 +12,8 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -65,8 +67,8 @@ type Options struct {
 	// Note gets a sentence about each oddity that is no error; nil drops it.
 	Note func(text string)
 	// Trust decides about requests of the project that nobody has allowed yet, one at a time;
-	// nil refuses them.
-	Trust trust.Ask
+	// nil refuses them. TrustLater decides about those that come with Reload.
+	Trust, TrustLater trust.Ask
 
 	// scheduled runs the turn of a schedule. Open sets it.
 	scheduled func(ctx context.Context, t schedule.Task) (hook.StopReason, error)
@@ -96,7 +98,9 @@ type App struct {
 	Hooks   *Hooks
 
 	assembly assembly
-	agents   []Agent
+	agents   atomic.Pointer[[]Agent] // those of the files; Reload replaces them
+	reloads  sync.Mutex              // held while Reload works
+	options  Options
 	models   *models.Models
 	note     func(string)
 	paths    Paths
@@ -198,7 +202,8 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	noteForeign(o)
-	a := &App{agents: agents, note: o.Note, paths: o.Paths, commands: supervisor.New()}
+	a := &App{note: o.Note, paths: o.Paths, commands: supervisor.New()}
+	a.agents.Store(&agents)
 	if err := a.openModels(o); err != nil {
 		return nil, err
 	}
@@ -214,8 +219,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	o.store = a.Store
 	o.Extra = append(a.hooks(o), o.Extra...)
+	a.options = o
 	var ledger *spending.Ledger
-	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
+	if a.assembly, err = assemble(ctx, o, agents, a.delegates); err == nil {
 		a.Hooks = a.assembly.Hooks
 		if ledger, err = a.ledger(o, o.Spending); err != nil {
 			err = errors.Join(err, a.assembly.discard(ctx))
@@ -340,37 +346,55 @@ func (a *App) Close(ctx context.Context) error {
 	return errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())
 }
 
-// index returns the index of the agent; -1 if there is none with that name.
-func (a *App) index(name string) int {
-	return slices.IndexFunc(a.agents, func(c Agent) bool { return c.Config.Name == name })
+// defined returns the agent that a file of the project defines, or the built-in one.
+func (a *App) defined(name string) (Agent, bool) {
+	return named(*a.agents.Load(), name)
+}
+
+func named(agents []Agent, name string) (Agent, bool) {
+	i := slices.IndexFunc(agents, func(c Agent) bool { return c.Config.Name == name })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return agents[i], true
+}
+
+// File returns the file that defines the agent; "" if none does.
+func (a *App) File(name string) string {
+	of, _ := a.defined(name)
+	return of.File
 }
 
 // Register registers one agent; over overrides its file. It waits for the agent's MCP servers,
 // and notes those that it waits for and those that are missing. It is safe for concurrent use.
 func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) (*runtime.Agent, error) {
-	i := a.index(name)
-	if i < 0 {
+	of, ok := a.defined(name)
+	if !ok {
 		return nil, a.unknown(name)
 	}
-	cfg := a.agents[i].Config
+	return a.register(ctx, of, over)
+}
+
+func (a *App) register(ctx context.Context, of Agent, over hook.AgentConfig) (*runtime.Agent, error) {
+	cfg := of.Config
 	if over.Model.Name != "" {
 		cfg.Model = cfg.Model.For(over.Model.Name)
 	}
 	cfg = a.modelled(cfg.Merge(over))
 	agent, err := a.Runtime.Register(ctx, cfg)
 	if err != nil {
-		return nil, a.explained(a.agents[i], cfg, err)
+		return nil, a.explained(of, cfg, err)
 	}
-	if err := a.checkChoice(a.agents[i], agent); err != nil {
-		return nil, errors.Join(err, a.Runtime.Unregister(context.WithoutCancel(ctx), name))
+	if err := a.checkChoice(of, agent); err != nil {
+		return nil, errors.Join(err, a.Runtime.Unregister(context.WithoutCancel(ctx), cfg.Name))
 	}
 	return agent, nil
 }
 
 // Waits reports whether Register may have to wait for MCP servers of the agent.
 func (a *App) Waits(name string) bool {
-	i := a.index(name)
-	return i >= 0 && a.Hooks.MCP != nil && a.Hooks.MCP.Waits(a.agents[i].Config)
+	of, ok := a.defined(name)
+	return ok && a.Hooks.MCP != nil && a.Hooks.MCP.Waits(of.Config)
 }
 
 // CheckAgent returns an error, with the known names, unless the project has an agent of that name.
@@ -382,7 +406,7 @@ func CheckAgent(p Paths, name string) error {
 	return unknown(agents, name)
 }
 
-func (a *App) unknown(name string) error { return unknown(a.agents, name) }
+func (a *App) unknown(name string) error { return unknown(*a.agents.Load(), name) }
 
 func unknown(agents []Agent, name string) error {
 	names := make([]string, len(agents))
@@ -394,22 +418,26 @@ func unknown(agents []Agent, name string) error {
 
 // find returns the configuration of an agent that another agent runs.
 func (a *App) find(_ context.Context, name string) (hook.AgentConfig, error) {
-	i := a.index(name)
-	if i < 0 {
+	of, ok := a.defined(name)
+	if !ok {
 		return hook.AgentConfig{}, a.unknown(name)
 	}
-	return a.modelled(a.agents[i].Config), nil
+	return a.modelled(of.Config), nil
 }
 
 // delegates returns the agents that tasks can be delegated to: those of the project and all
 // others that are registered.
 func (a *App) delegates() []delegate.AgentInfo {
 	var out []delegate.AgentInfo
-	for _, c := range a.agents {
+	agents := *a.agents.Load()
+	for _, c := range agents {
 		out = append(out, delegate.AgentInfo{Name: c.Config.Name, Description: c.Config.Description})
 	}
 	for _, name := range a.Runtime.Agents() {
-		if agent, err := a.Runtime.Agent(name); err == nil && a.index(name) < 0 {
+		if _, known := named(agents, name); known {
+			continue
+		}
+		if agent, err := a.Runtime.Agent(name); err == nil {
 			out = append(out, delegate.AgentInfo{Name: name, Description: agent.Config().Description})
 		}
 	}
@@ -492,10 +520,8 @@ func (a *App) ToolSizes(agent *runtime.Agent) toolbox.Sizes {
 
 // listed returns the list of tools in the agent's file; nil is all.
 func (a *App) listed(name string) []string {
-	if i := a.index(name); i >= 0 {
-		return a.agents[i].Config.Tools
-	}
-	return nil
+	of, _ := a.defined(name)
+	return of.Config.Tools
 }
 
 func (a *App) ownerAtRunTime(tool string) string {

@@ -126,8 +126,8 @@ func (a *App) limit(agent *runtime.Agent, reason hook.StopReason) string {
 		return ""
 	}
 	file := ".grapnel/agents/" + agent.Name() + ".md"
-	if i := a.index(agent.Name()); i >= 0 && a.agents[i].File != "" {
-		file = a.paths.Short(a.agents[i].File)
+	if own := a.File(agent.Name()); own != "" {
+		file = a.paths.Short(own)
 	}
 	return fmt.Sprintf("the limit of %s is reached; raise limits.%s in %s", what, key, file)
 }

@@ -26,13 +26,8 @@ func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []m
 	if err != nil {
 		return nil, err
 	}
-	var project policy.Rules
-	if o.Paths.projectRules() != o.Paths.userRules() {
-		if project, err = o.Paths.parseRules(o.Paths.projectRules(), o.Paths.readProject); err != nil {
-			return nil, err
-		}
-	}
-	if project, err = trustRules(ctx, o, project, agents); err != nil {
+	project, err := loadProjectRules(ctx, o, agents)
+	if err != nil {
 		return nil, err
 	}
 	def := user.Default
@@ -42,6 +37,16 @@ func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []m
 	return policy.New([]policy.Rules{user, project}, &policy.Options{
 		Default: def, Root: o.Paths.Root, Home: o.Paths.Home, Tools: tools,
 	})
+}
+
+// loadProjectRules reads the rules of the project. It removes those that nobody has approved, from the agents as well.
+func loadProjectRules(ctx context.Context, o Options, agents []Agent) (rules policy.Rules, err error) {
+	if o.Paths.projectRules() != o.Paths.userRules() {
+		if rules, err = o.Paths.parseRules(o.Paths.projectRules(), o.Paths.readProject); err != nil {
+			return rules, err
+		}
+	}
+	return trustRules(ctx, o, rules, agents)
 }
 
 // parseRules reads a file of rules, if there is one.

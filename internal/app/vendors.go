@@ -94,13 +94,20 @@ func (a *App) resolved(name string) string {
 // agent's file, or the user's settings, if they name the model. The error is models.ErrNone if
 // nobody does.
 func (a *App) CheckModel(cfg *hook.AgentConfig) error {
-	i := a.index(cfg.Name)
-	inFile := ""
-	if i >= 0 {
-		inFile = a.agents[i].Config.Model.Name
+	if of, ok := a.defined(cfg.Name); ok {
+		return a.checkModel(&of, cfg)
 	}
-	byDefault := i >= 0 && inFile == "" && cfg.Model.Name != "" && cfg.Model.Name == a.resolved(a.conf.Model.Name)
-	named := i >= 0 && !byDefault && a.resolved(inFile) != cfg.Model.Name
+	return a.checkModel(nil, cfg)
+}
+
+// checkModel is CheckModel for an agent that is defined as of; nil is no file of the project.
+func (a *App) checkModel(of *Agent, cfg *hook.AgentConfig) error {
+	inFile := ""
+	if of != nil {
+		inFile = of.Config.Model.Name
+	}
+	byDefault := of != nil && inFile == "" && cfg.Model.Name != "" && cfg.Model.Name == a.resolved(a.conf.Model.Name)
+	named := of != nil && !byDefault && a.resolved(inFile) != cfg.Model.Name
 	for key, model := range modelsOf(cfg) {
 		settings := message.Model{Name: model}
 		switch key {
@@ -113,8 +120,8 @@ func (a *App) CheckModel(cfg *hook.AgentConfig) error {
 		switch {
 		case err != nil && key == "model" && byDefault:
 			return located(a.conf.Problem(key, err.Error(), ""), err)
-		case err != nil && i >= 0 && !named && a.agents[i].File != "":
-			return located(a.agents[i].Problem(key, err.Error(), ""), err)
+		case err != nil && of != nil && !named && of.File != "":
+			return located(of.Problem(key, err.Error(), ""), err)
 		case err != nil || named:
 			return err
 		}
@@ -137,7 +144,7 @@ func (a *App) Candidates(cfg *hook.AgentConfig) []string {
 	}
 	add(cmp.Or(cfg.Model.Name, a.model.Name))
 	add(a.model.Name)
-	for _, agent := range a.agents {
+	for _, agent := range *a.agents.Load() {
 		for _, model := range modelsOf(&agent.Config) {
 			add(model)
 		}

@@ -46,6 +46,17 @@ func (c *Client) UpdateAgent(ctx context.Context, a wire.NewAgent) (wire.Agent, 
 	return call[wire.Agent](ctx, c, http.MethodPut, "/v1/agents/"+url.PathEscape(a.Name), a)
 }
 
+// Reload makes the daemon read the files of its agents again. If one is wrong, the error has its
+// mistakes, and nothing has changed.
+func (c *Client) Reload(ctx context.Context) (wire.Reloaded, error) {
+	return call[wire.Reloaded](ctx, c, http.MethodPost, "/v1/reload", nil)
+}
+
+// Stats returns what the daemon has counted since it began.
+func (c *Client) Stats(ctx context.Context) (wire.Stats, error) {
+	return call[wire.Stats](ctx, c, http.MethodGet, "/v1/stats", nil)
+}
+
 // CreateAgent registers an agent, which outlives the daemon until it is deleted.
 func (c *Client) CreateAgent(ctx context.Context, a wire.NewAgent) (wire.Agent, error) {
 	return call[wire.Agent](ctx, c, http.MethodPost, "/v1/agents", a)

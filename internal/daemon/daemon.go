@@ -59,6 +59,8 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return err
 	}
 	o.App.Recent, o.App.Schedules = recentEvents, true
+	var counted tally
+	o.App.Extra = append(o.App.Extra, &counted)
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return err
@@ -67,13 +69,13 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	if err := r.start(ctx, agents); err != nil {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
-	made := keptAgents(o.App.Paths, agents)
-	if err := made.register(ctx, opened, o.App.Note); err != nil {
+	made := keptAgents(opened, o.App.Paths.State)
+	if err := made.register(ctx, o.App.Note); err != nil {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	served := apiOptions(opened, o.App.Paths)
 	served.Agents = made
-	served.Await, served.Log = r.await, o.App.Note
+	served.Await, served.Log, served.Reload, served.Stats = r.await, o.App.Note, r.reload, counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close
 	opened.RunSchedules(r.await)

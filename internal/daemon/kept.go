@@ -17,17 +17,13 @@ import (
 // registered again when the daemon starts, and pass all hooks again.
 type kept struct {
 	file    lockedfile.File[map[string]json.RawMessage]
+	app     *app.App
 	project string
-	// files has the file of each agent that the project defines.
-	files map[string]string
 }
 
-func keptAgents(paths app.Paths, agents []app.Agent) kept {
-	k := kept{project: paths.Project(), files: map[string]string{}}
-	k.file.Path = filepath.Join(paths.State, "agents.json")
-	for _, a := range agents {
-		k.files[a.Config.Name] = a.File
-	}
+func keptAgents(opened *app.App, state string) kept {
+	k := kept{app: opened, project: opened.Project()}
+	k.file.Path = filepath.Join(state, "agents.json")
 	return k
 }
 
@@ -51,10 +47,10 @@ func (k kept) Drop(name string) error {
 }
 
 // File returns the file that defines an agent of that name; "" if none does.
-func (k kept) File(name string) string { return k.files[name] }
+func (k kept) File(name string) string { return k.app.File(name) }
 
 // register registers the kept agents. One that cannot be registered is told of, and stays kept.
-func (k kept) register(ctx context.Context, a *app.App, note func(string)) error {
+func (k kept) register(ctx context.Context, note func(string)) error {
 	projects, err := k.file.Read()
 	if err != nil {
 		return fmt.Errorf("the agents that clients have made: %w; mend or delete the file", err)
@@ -64,9 +60,9 @@ func (k kept) register(ctx context.Context, a *app.App, note func(string)) error
 			note(fmt.Sprintf("the agent %s that a client has made is not registered: %s defines one of that name", name, file))
 			continue
 		}
-		cfg, err := api.ConfigOf(projects[k.project][name], a.DefaultModel().Name)
+		cfg, err := api.ConfigOf(projects[k.project][name], k.app.DefaultModel().Name)
 		if err == nil {
-			_, err = a.Runtime.Register(ctx, cfg)
+			_, err = k.app.Runtime.Register(ctx, cfg)
 		}
 		if err != nil {
 			note(fmt.Sprintf("the agent %s that a client has made is not registered: %v", name, err))

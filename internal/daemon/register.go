@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/app"
 )
 
@@ -72,6 +73,23 @@ func (r *registrations) await(ctx context.Context, agent string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// reload reloads the agents of the files, when their first registrations have ended.
+func (r *registrations) reload(ctx context.Context) (wire.Reloaded, error) {
+	for _, one := range r.late {
+		select {
+		case <-one.done:
+		case <-ctx.Done():
+			return wire.Reloaded{}, ctx.Err()
+		}
+	}
+	done, err := r.app.Reload(ctx)
+	out := wire.Reloaded{Added: done.Added, Updated: done.Updated, Removed: done.Removed, Unchanged: done.Unchanged}
+	for _, no := range done.Refused {
+		out.Refused = append(out.Refused, wire.Refused(no))
+	}
+	return out, err
 }
 
 // close cancels the running registrations and closes the app.

@@ -65,7 +65,48 @@ type Agents struct {
 	Agents []Agent `json:"agents"`
 }
 
-// NewAgent registers an agent until the daemon ends.
+// Reloaded says what a reload has done with the agents that files define, sorted by name.
+type Reloaded struct {
+	Added   []string `json:"added,omitzero"`
+	Updated []string `json:"updated,omitzero"`
+	Removed []string `json:"removed,omitzero"`
+	// Unchanged is how many agents are as they were.
+	Unchanged int `json:"unchanged"`
+	// Refused are the agents that keep what they had; a new one is not there.
+	Refused []Refused `json:"refused,omitzero"`
+}
+
+// Refused is an agent that could not be reloaded, and why.
+type Refused struct {
+	Agent string `json:"agent"`
+	Why   string `json:"why"`
+}
+
+// Stats counts since the daemon began.
+type Stats struct {
+	Since  time.Time    `json:"since"`
+	Agents []AgentStats `json:"agents"`
+}
+
+// AgentStats counts the turns of one agent, with those that it ran for another agent.
+type AgentStats struct {
+	Agent string `json:"agent"`
+	// Running is how many of its turns run now; the rest counts turns that have ended.
+	Running int `json:"running"`
+	Turns   int `json:"turns"`
+	// Stops says how the turns ended.
+	Stops map[hook.StopReason]int `json:"stops"`
+	// Steps and Calls are their model steps and tool calls.
+	Steps int           `json:"steps"`
+	Calls int           `json:"calls"`
+	Usage message.Usage `json:"usage"`
+	Cost  hook.Cost     `json:"cost"` // in billionths of a dollar
+	// Millis is how long they took together, and Last when one ended last; the zero time is never.
+	Millis int64     `json:"ms"`
+	Last   time.Time `json:"last,omitzero"`
+}
+
+// NewAgent registers an agent.
 type NewAgent struct {
 	Name         string `json:"name"`
 	Description  string `json:"description,omitzero"`
@@ -426,6 +467,7 @@ const (
 	CodeMedia       Code = "unsupported_media" // the Content-Type is wrong
 	CodeTooSlow     Code = "too_slow"          // the body did not come in time
 	CodeModel       Code = "model"             // the model failed, or its answer cannot be used
+	CodeConfig      Code = "configuration"     // a file of the project has a mistake
 	CodeUnavailable Code = "unavailable"       // the daemon is shutting down
 	CodeInternal    Code = "internal"          // the daemon failed
 )

@@ -1,0 +1,135 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Reloaded says what Reload has done with each agent, sorted by name.
+type Reloaded struct {
+	Added, Updated, Removed []string
+	// Unchanged is how many agents are as they were.
+	Unchanged int
+	// Refused are the agents that keep what they had; a new one is not there.
+	Refused []Refusal
+}
+
+// Refusal is an agent that could not be reloaded, and why.
+type Refusal struct{ Agent, Why string }
+
+// Reload reads the files of the agents again, and registers, updates and unregisters what has changed.
+// Turns that run keep the agent that they have; the next ones have the new one. If a file is wrong,
+// Reload returns the mistakes of all files, and every agent stays as it is; an agent that a hook or
+// the runtime refuses stays as it is alone. What an agent requests and nobody has approved is left
+// out, as by Open; Options.TrustLater is asked. Rules, hooks.json, servers and skills are read when the
+// program starts. A removed agent ends with its turns; when ctx ends, they are cancelled.
+//
+// One Reload at a time works; the others wait.
+func (a *App) Reload(ctx context.Context) (Reloaded, error) {
+	a.reloads.Lock()
+	defer a.reloads.Unlock()
+	agents, err := Agents(a.paths, a.note)
+	if err == nil {
+		err = a.approve(ctx, agents)
+	}
+	if err != nil {
+		return Reloaded{}, err
+	}
+	var out Reloaded
+	next := make([]Agent, 0, len(agents))
+	for _, is := range agents {
+		name := is.Config.Name
+		was, known := a.defined(name)
+		registered := slices.Contains(a.Runtime.Agents(), name)
+		var err error
+		switch {
+		case registered && !known:
+			err = errors.New("a client has made an agent of that name; delete that one first")
+		case registered && reflect.DeepEqual(was, is):
+			out.Unchanged++
+		case registered:
+			if err = a.update(ctx, was, is); err == nil {
+				out.Updated = append(out.Updated, name)
+			}
+		default:
+			if err = a.add(ctx, is); err == nil {
+				out.Added = append(out.Added, name)
+			}
+		}
+		if err != nil {
+			out.Refused = append(out.Refused, Refusal{name, err.Error()})
+			is = was
+		}
+		if err == nil || known {
+			next = append(next, is)
+		}
+	}
+	old := *a.agents.Load()
+	a.agents.Store(&next)
+	for _, was := range old {
+		name := was.Config.Name
+		if _, kept := named(agents, name); kept {
+			continue
+		}
+		if err := a.Runtime.Unregister(ctx, name); err != nil && !gone(err) {
+			out.Refused = append(out.Refused, Refusal{name, err.Error()})
+			continue
+		}
+		out.Removed = append(out.Removed, name)
+	}
+	slices.SortFunc(out.Refused, func(x, y Refusal) int { return strings.Compare(x.Agent, y.Agent) })
+	return out, nil
+}
+
+// approve removes from the agents what nobody has approved, as Open does.
+func (a *App) approve(ctx context.Context, agents []Agent) error {
+	o := a.options
+	o.Trust = o.TrustLater
+	if _, err := loadLayers(ctx, o, agents); err != nil {
+		return err
+	}
+	if !a.assembly.conf.off("Policy") {
+		if _, err := loadProjectRules(ctx, o, agents); err != nil {
+			return err
+		}
+	}
+	if a.assembly.conf.off("Memory") {
+		return nil
+	}
+	return trustMemories(ctx, o, agents)
+}
+
+// add registers an agent that was not there.
+func (a *App) add(ctx context.Context, is Agent) error {
+	cfg := a.modelled(is.Config)
+	if err := a.checkModel(&is, &cfg); err != nil {
+		return err
+	}
+	_, err := a.register(ctx, is, hook.AgentConfig{})
+	return err
+}
+
+// update replaces what an agent was by what it is. After an error it is what it was.
+func (a *App) update(ctx context.Context, was, is Agent) error {
+	cfg := a.modelled(is.Config)
+	if err := a.checkModel(&is, &cfg); err != nil {
+		return err
+	}
+	agent, err := a.Runtime.Update(ctx, cfg)
+	if err != nil {
+		return a.explained(is, cfg, err)
+	}
+	if err = a.checkChoice(is, agent); err == nil {
+		return nil
+	}
+	if _, back := a.Runtime.Update(context.WithoutCancel(ctx), a.modelled(was.Config)); back != nil {
+		return fmt.Errorf("%w; and it cannot be again what it was: %w", err, back)
+	}
+	return err
+}

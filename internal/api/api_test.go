@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 )
@@ -97,6 +99,13 @@ func TestDaemon(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, other.Prompt, "Be another.")
 	assert.Empty(t, other.Tools)
+	stats, err := w.client.Stats(ctx)
+	require.NoError(t, err)
+	require.Len(t, stats.Agents, 3)
+	assert.Equal(t, wire.AgentStats{Agent: "none", Stops: map[hook.StopReason]int{}}, stats.Agents[1], "nobody counts here")
+	_, err = w.client.Reload(ctx)
+	assert.Equal(t, wire.CodeInvalid, client.CodeOf(err))
+	assert.ErrorContains(t, err, "no file defines the agents")
 	require.NoError(t, w.client.DeleteAgent(ctx, "other"))
 	_, err = w.client.Agent(ctx, "other")
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
@@ -231,4 +240,30 @@ func TestHealthCountsAbandonedCalls(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Empty(t, health.Abandoned)
 	}, 10*time.Second, time.Millisecond)
+}
+
+// TestReload: what a reload has done, and what it could not do, is said as the document has it.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	want := wire.Reloaded{Added: []string{"a"}, Updated: []string{"b"}, Removed: []string{"c"}, Unchanged: 1, Refused: []wire.Refused{{Agent: "d", Why: "no"}}}
+	failure := errors.New("a.md:1:1: wrong")
+	var fails error
+	counted := []wire.AgentStats{{Agent: "gone", Turns: 2, Stops: map[hook.StopReason]int{hook.StopCompleted: 2}, Steps: 3, Cost: 5, Millis: 7, Last: time.Now().UTC()}}
+	w := newWorld(t, &worldOptions{api: api.Options{
+		Reload: func(context.Context) (wire.Reloaded, error) { return want, fails },
+		Stats:  func() []wire.AgentStats { return counted },
+	}})
+	got, err := w.client.Reload(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	fails = failure
+	_, err = w.client.Reload(t.Context())
+	assert.Equal(t, wire.CodeConfig, client.CodeOf(err))
+	assert.ErrorContains(t, err, "a.md:1:1: wrong")
+
+	stats, err := w.client.Stats(t.Context())
+	require.NoError(t, err)
+	require.Len(t, stats.Agents, 2)
+	assert.Equal(t, counted[0], stats.Agents[0])
+	assert.Equal(t, "helper", stats.Agents[1].Agent)
 }

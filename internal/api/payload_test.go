@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,7 +51,7 @@ func (w *world) sent(id, query, text string) (out []partOf) {
 		if p.Data == nil {
 			continue
 		}
-		part := partOf{raw: p.Data}
+		part := partOf{raw: bytes.Clone(p.Data)} // the reader uses it again
 		require.NoError(w.t, json.Unmarshal(p.Data, &part))
 		out = append(out, part)
 	}
@@ -78,7 +79,7 @@ func TestLargePayloadsAreCutAndSaidWhereTheWholeIs(t *testing.T) {
 	text := fmt.Sprintf(`call echo {"s":%q}`, long)
 	cut := map[hook.EventKind]partOf{}
 	for _, p := range w.sent(conv.ID, "", text) {
-		assert.True(t, utf8.Valid(p.raw))
+		assert.True(t, utf8.Valid(p.raw), p.Kind)
 		if p.Kind == event.TextDelta {
 			assert.Empty(t, p.Full, "the pieces of a reply stay whole")
 			continue

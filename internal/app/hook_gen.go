@@ -45,8 +45,8 @@ import (
 //	                   tools: skill
 //	6   AskUser        Schema SystemPrompt Dispatch
 //	                   tools: ask_user
-//	7   Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
-//	                   tools: delegate
+//	7   Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnStop~ AfterTurn
+//	                   tools: delegate delegate_tasks
 //	8   Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
 //	                   Dispatch TurnPolicy~^:timeout=none TurnContext~^:timeout=none
 //	                   RefineContext~^:timeout=none TurnTools~^:timeout=none
@@ -79,7 +79,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound, ^ has a fallback
 
 // HooksRev identifies the points and tools of Hooks; composites that it is a member of compile against it.
-const HooksRev = 0xf72944ea
+const HooksRev = 0x4f2168aa
 
 // What Hooks was generated from: its fields with their tags, and below the points that its members have. If one of
 // these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -111,7 +111,7 @@ var (
 	} = Hooks{}
 	_ = [1]struct{}{}[skills.SkillsRev-0x011ed17b]
 	_ = [1]struct{}{}[askuser.AskUserRev-0x9c1d4e3e]
-	_ = [1]struct{}{}[delegate.DelegateRev-0x5c7d5afb]
+	_ = [1]struct{}{}[delegate.DelegateRev-0x8e3037b5]
 	_ = [1]struct{}{}[memory.MemoryRev-0x5b5130f6]
 	_ = [1]struct{}{}[tasks.TasksRev-0xf9a1cdba]
 	_ = [1]struct{}{}[sessions.SessionsRev-0x807d4a35]
@@ -226,6 +226,8 @@ var _ compositeguard.Unchanged = struct {
 	compositeguard.HasOnBuildAgent[*delegate.Delegate]
 	compositeguard.HasScopedTools[*delegate.Delegate]
 	compositeguard.HasDispatch[*delegate.Delegate]
+	compositeguard.HasOnStop[*delegate.Delegate]
+	compositeguard.HasAfterTurn[*delegate.Delegate]
 }{}
 
 // staleHooksMemory is Memory beside the markers of what it does not have; see [guard.Unchanged].
@@ -465,7 +467,7 @@ func (d *Hooks) Compose() *composite.Composite {
 		{Field: "Instructions", Type: "*instructions.Instructions", Tag: "optional", Hook: d.Instructions, Points: point.Set(point.OnBuildAgent, point.PromptSections)},
 		{Field: "Skills", Type: "*skills.Skills", Hook: d.Skills, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.RewriteRequest, point.OnModelError, point.BeforeTool), Tools: []string{skills.ToolSkill}},
 		{Field: "AskUser", Type: "*askuser.AskUser", Hook: d.AskUser, Points: point.Set(point.Schema, point.SystemPrompt, point.Dispatch), Tools: []string{askuser.ToolAskUser}},
-		{Field: "Delegate", Type: "*delegate.Delegate", Hook: d.Delegate, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch), Tools: []string{delegate.ToolDelegate}},
+		{Field: "Delegate", Type: "*delegate.Delegate", Hook: d.Delegate, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch, point.OnStop, point.AfterTurn), Tools: []string{delegate.ToolDelegate, delegate.ToolDelegateTasks}},
 		{Field: "Memory", Type: "*memory.Memory", Tag: "optional; TurnPolicy: timeout=none; TurnContext: timeout=none; RefineContext: timeout=none; TurnTools: timeout=none; PromptSections: timeout=none", Hook: d.Memory, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeTool, point.AfterTurn, point.OnClose), Tools: []string{memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget}},
 		{Field: "Tasks", Type: "*tasks.Tasks", Tag: "optional; TurnContext: timeout=none", Hook: d.Tasks, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.BeforeTurn, point.TurnContext, point.AfterTool), Tools: []string{tasks.ToolTodoWrite, tasks.ToolPlanWrite}},
 		{Field: "Sessions", Type: "*sessions.Sessions", Tag: "optional", Hook: d.Sessions, Points: point.Set(point.Schema, point.OnBuildAgent, point.ScopedTools, point.Dispatch), Tools: []string{sessions.ToolSearchSessions}},
@@ -489,7 +491,7 @@ func hooksOwner(tool string) int {
 		return 4 // Skills
 	case askuser.ToolAskUser:
 		return 5 // AskUser
-	case delegate.ToolDelegate:
+	case delegate.ToolDelegate, delegate.ToolDelegateTasks:
 		return 6 // Delegate
 	case memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget:
 		return 7 // Memory

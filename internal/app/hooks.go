@@ -44,9 +44,8 @@ type Hooks struct {
 	Instructions *instructions.Instructions `hook:"optional"`
 	// Skills expands /name before other subsystems read the input.
 	Skills *skills.Skills
-	// AskUser and Delegate act at no point: each owns one tool, which reaches people or
-	// other agents. Their place is that of their text in the prompt: after what the agent
-	// knows, before what it can do itself.
+	// AskUser and Delegate reach people and other agents. Their place is that of their text in
+	// the prompt: after what the agent knows, before what it can do itself.
 	AskUser  *askuser.AskUser
 	Delegate *delegate.Delegate
 	// Memory opens before and closes after the subsystems whose events it may have to

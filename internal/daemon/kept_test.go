@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -82,4 +84,49 @@ func TestAgentsOfClientsOutliveTheDaemon(t *testing.T) {
 		assert.Contains(t, got.Prompt, "Three.")
 	})
 	assert.True(t, slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "made.md defines one of that name") }), notes)
+}
+
+// TestReloadAndStats: a file that changes is read again, and turns are counted by agent.
+func TestReloadAndStats(t *testing.T) {
+	t.Parallel()
+	paths := project(t)
+	while(t, paths, func(c *client.Client) {
+		require.NoError(t, os.WriteFile(filepath.Join(paths.Root, ".grapnel", "agents", "new.md"), []byte("---\nmodel: script:model.yaml\n---\nNew.\n"), 0o600))
+		done, err := c.Reload(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, wire.Reloaded{Added: []string{"new"}, Unchanged: 2}, done)
+
+		_, err = c.CreateAgent(t.Context(), wire.NewAgent{Name: "made", Model: "script:model.yaml"})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(paths.Root, ".grapnel", "agents", "made.md"), []byte("---\nmodel: script:model.yaml\n---\nFile.\n"), 0o600))
+		done, err = c.Reload(t.Context())
+		require.NoError(t, err)
+		require.Len(t, done.Refused, 1)
+		assert.Contains(t, done.Refused[0].Why, "a client has made an agent of that name")
+
+		require.NoError(t, os.WriteFile(filepath.Join(paths.Root, ".grapnel", "agents", "new.md"), []byte("no frontmatter"), 0o600))
+		_, err = c.Reload(t.Context())
+		assert.Equal(t, wire.CodeConfig, client.CodeOf(err))
+		assert.ErrorContains(t, err, "new.md:1:1")
+
+		conv, err := c.Conversation(t.Context(), "new", "ann")
+		require.NoError(t, err)
+		turn, err := c.Send(t.Context(), conv.ID, "hello")
+		require.NoError(t, err)
+		for _, err := range c.Follow(t.Context(), turn) {
+			require.NoError(t, err)
+		}
+		stats, err := c.Stats(t.Context())
+		require.NoError(t, err)
+		require.Len(t, stats.Agents, 4)
+		assert.Equal(t, "grapnel", stats.Agents[0].Agent)
+		assert.Zero(t, stats.Agents[0].Turns)
+		of := stats.Agents[3]
+		assert.Equal(t, "new", of.Agent)
+		assert.Equal(t, 1, of.Turns)
+		assert.Equal(t, map[hook.StopReason]int{hook.StopCompleted: 1}, of.Stops)
+		assert.Equal(t, 1, of.Steps)
+		assert.Positive(t, of.Usage.Total())
+		assert.WithinDuration(t, time.Now(), of.Last, time.Minute)
+	})
 }

@@ -1,6 +1,7 @@
 // Package delegate lets an agent hand tasks to other agents: the tool delegate
 // runs up to eight of them at the same time, each with a conversation of its own,
-// and returns their answers.
+// and returns their answers, or, in the background, a number for each, which delegate_tasks
+// lists, waits for and stops. Tasks in the background end with the turn that began them.
 //
 // The host runs the agents ([hook.Host.RunAgent]): with the same hooks and limits as
 // the delegating agent, with no tools that this one may not use, and no longer than
@@ -19,13 +20,14 @@ import (
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
-// Delegate owns the tool delegate. It keeps no state between calls and is safe for
-// concurrent use; New makes one.
+// Delegate owns the tools delegate and delegate_tasks. It keeps nothing longer than a turn
+// and is safe for concurrent use; New makes one.
 //
 //hook:subsystem
 type Delegate struct {
 	hook.Nop
-	o Options
+	o     Options
+	crews hook.TurnState[*crew]
 }
 
 var _ hook.Hook = (*Delegate)(nil)

@@ -392,9 +392,12 @@ func TestThePromptListsTheAgentsThatThereAre(t *testing.T) {
 
 func TestTheToolWaits(t *testing.T) {
 	t.Parallel()
-	tool := withCrew().Schema()[0]
-	assert.True(t, tool.Waits)
-	assert.Equal(t, message.Annotations{}, tool.Annotations)
+	tools := withCrew().Schema()
+	require.Len(t, tools, 2)
+	for _, tool := range tools {
+		assert.True(t, tool.Waits, tool.Name)
+		assert.Equal(t, message.Annotations{ReadOnly: tool.Name == delegate.ToolDelegateTasks}, tool.Annotations)
+	}
 }
 
 // TestAListHoldsBelow: an agent without a list of its own may run those that the

@@ -16,6 +16,8 @@ import (
 type DelegateInput struct {
 	// Tasks are run at the same time; none sees what the others do.
 	Tasks []Task `json:"tasks" hook:"minitems=1,maxitems=8"`
+	// Background returns at once, with a number for each task. They run while you go on; delegate_tasks has their results. They end with your turn.
+	Background bool `json:"background,omitzero"`
 }
 
 // Task is the task of one agent.
@@ -36,9 +38,13 @@ type TaskResult struct {
 	// Result is the agent's final answer, "" if there is none.
 	Result string `json:"result"`
 	// Stop is why the agent stopped; "completed" is the regular end.
-	Stop hook.StopReason `json:"stop"`
+	Stop hook.StopReason `json:"stop,omitzero"`
 	// Error is what went wrong, "" if nothing did.
 	Error string `json:"error,omitzero"`
+	// Task is the number of a task in the background, and State how it stands: running, ended, or given,
+	// whose result was given before. Others have neither.
+	Task  int    `json:"task,omitzero"`
+	State string `json:"state,omitzero"`
 }
 
 // Delegate hands tasks to other agents, which work on them at the same time, and
@@ -55,6 +61,9 @@ func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput
 			return nil, &hook.ToolError{Kind: message.FailArguments, Text: fmt.Sprintf("tasks[%d].message is blank: write what the agent is to do", i)}
 		}
 	}
+	if in.Background {
+		return d.begin(ctx, env, in.Tasks)
+	}
 	out := make([]TaskResult, len(in.Tasks))
 	slots := make(chan struct{}, d.o.Parallel)
 	var wg sync.WaitGroup
@@ -62,12 +71,16 @@ func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput
 		wg.Go(func() { out[i] = d.task(ctx, slots, env, i, t) })
 	}
 	wg.Wait()
-	total := d.o.MaxTotal
-	if most := env.Grant.MaxOutput; most > 0 {
-		total = min(total, most)
-	}
-	shorten(out, d.o.MaxResult, total)
+	shorten(out, d.o.MaxResult, d.total(env))
 	return out, nil
+}
+
+// total is how many bytes the results of one call may have together.
+func (d *Delegate) total(env *hook.Env) int {
+	if most := env.Grant.MaxOutput; most > 0 {
+		return min(d.o.MaxTotal, most)
+	}
+	return d.o.MaxTotal
 }
 
 // task runs one task as soon as there is a slot.

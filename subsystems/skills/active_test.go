@@ -386,7 +386,7 @@ func TestNoAgentRidsItselfOfASkillByDelegating(t *testing.T) {
 	require.NoError(t, err)
 	out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
 	require.NoError(t, cmp.Or(err, out.Err))
-	assert.Equal(t, []string{"a skill delegate bash read write", "a skill delegate bash read", "b skill bash", "b skill bash", "a skill delegate bash read"}, v.asked)
+	assert.Equal(t, []string{"a skill delegate delegate_tasks bash read write", "a skill delegate bash read", "b skill bash", "b skill bash", "a skill delegate bash read"}, v.asked)
 	assert.Equal(t, []string{`bash {"c":"git x"}`}, shop.ran)
 }
 

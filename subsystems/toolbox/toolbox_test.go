@@ -374,10 +374,10 @@ func TestChildren(t *testing.T) {
 		require.NoError(t, err)
 	}
 	w.send(nil)
-	plain := "read mcp__x__list_issues mcp__x__merge mcp__y__send_mail delegate"
+	plain := "read mcp__x__list_issues mcp__x__merge mcp__y__send_mail delegate delegate_tasks"
 	for i, want := range []string{
-		"read delegate tool_search", plain, plain, "read delegate tool_search", "read delegate tool_search",
-		"read delegate tool_search mcp__x__merge", "read delegate tool_search mcp__x__merge", "read delegate tool_search",
+		"read delegate delegate_tasks tool_search", plain, plain, "read delegate delegate_tasks tool_search", "read delegate delegate_tasks tool_search",
+		"read delegate delegate_tasks tool_search mcp__x__merge", "read delegate delegate_tasks tool_search mcp__x__merge", "read delegate delegate_tasks tool_search",
 	} {
 		assert.Equal(t, want, w.vendor.offered(i), "request %d", i)
 	}

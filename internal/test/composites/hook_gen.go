@@ -37,8 +37,8 @@ import (
 //	                       tools: skill
 //	1.6     AskUser        Schema SystemPrompt Dispatch
 //	                       tools: ask_user
-//	1.7     Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
-//	                       tools: delegate
+//	1.7     Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnStop~ AfterTurn
+//	                       tools: delegate delegate_tasks
 //	1.8     Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch TurnPolicy~^:timeout=none TurnContext~^:timeout=none
 //	                       RefineContext~^:timeout=none TurnTools~^:timeout=none
@@ -74,7 +74,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound, ^ has a fallback
 
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
-const WholeRev = 0xe9552096
+const WholeRev = 0xac9ecad6
 
 // What Whole was generated from: its fields with their tags, and below the points that its members have. If one of
 // these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -87,7 +87,7 @@ var (
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_ = [1]struct{}{}[app.HooksRev-0xf72944ea]
+	_ = [1]struct{}{}[app.HooksRev-0x4f2168aa]
 	_ = [1]struct{}{}[FreeRev-0xb28f73d2]
 )
 
@@ -131,7 +131,7 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that w is now: what a runtime runs.
 func (w *Whole) Compose() *composite.Composite {
 	return composite.Compose(w, composite.Table{Type: "composites.Whole", Owner: wholeOwner, Rows: []composite.Row{
-		{Field: "Daemon", Type: "*app.Hooks", Hook: w.Daemon, Dynamic: true, Tools: []string{skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, sessions.ToolSearchSessions, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite, toolbox.ToolToolSearch}},
+		{Field: "Daemon", Type: "*app.Hooks", Hook: w.Daemon, Dynamic: true, Tools: []string{skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, delegate.ToolDelegateTasks, memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, sessions.ToolSearchSessions, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite, toolbox.ToolToolSearch}},
 		{Field: "Around", Type: "*composites.Around", Hook: w.Around, Points: point.Set(point.WrapTool)},
 		{Field: "Free", Type: "*composites.Free", Hook: w.Free, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolFree}},
 	}})
@@ -140,7 +140,7 @@ func (w *Whole) Compose() *composite.Composite {
 // wholeOwner returns the row of the member that owns a static tool; -1 for none.
 func wholeOwner(tool string) int {
 	switch tool {
-	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, sessions.ToolSearchSessions, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite, toolbox.ToolToolSearch:
+	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, delegate.ToolDelegateTasks, memory.ToolRemember, memory.ToolRecall, memory.ToolGetMemory, memory.ToolForget, tasks.ToolTodoWrite, tasks.ToolPlanWrite, sessions.ToolSearchSessions, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite, toolbox.ToolToolSearch:
 		return 0 // Daemon
 	case ToolFree:
 		return 2 // Free

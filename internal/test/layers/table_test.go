@@ -193,7 +193,7 @@ var layers = []layer{
 	{pkgs: "internal/explain", may: []string{"hook", "composite/plan", "runtime/store", "internal/term"},
 		reason: "works on what any store has kept, over any plan"},
 	{pkgs: "internal/choose", may: []string{"hook", "internal/agentfile", "internal/app", "internal/models", "internal/term"}, reason: "how a person says which model answers; it knows no command"},
-	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "internal/app", "internal/term", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures, for people and programs; it knows no command"},
+	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "internal/api/wire", "internal/app", "internal/term", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
 	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "runtime/provider/catalog", "composite/plan/picture", "subsystems/approval", "subsystems/memory", "subsystems/schedule", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},

@@ -523,7 +523,7 @@ func TestSpecChildrenAndGuestsAreContributedTo(t *testing.T) {
 	w := stage(t, c, nil, agents("chief", "clerk", "critic"), delegate.New(nil), box(named("echo")), &late{toolbox: box(named("extra"), named("more"))}, a)
 	w.send("go")
 	assert.Equal(t, "context! user <context id=\"who\">\nclerk at depth 1\n</context>", c["clerk"].shown(0)[1])
-	assert.Equal(t, []string{"delegate", "extra"}, toolNames(c["clerk"].requests[0].Tools),
+	assert.Equal(t, []string{"delegate", "delegate_tasks", "extra"}, toolNames(c["clerk"].requests[0].Tools),
 		"a child is added what its parent has, and has not what is hidden from its parent")
 	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("and you?"), &runtime.TurnOptions{Guest: "critic"})
 	require.NoError(t, err)

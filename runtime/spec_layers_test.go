@@ -174,7 +174,7 @@ func TestSpecATurnsLayersReachItsChildren(t *testing.T) {
 	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Layers: off(t, "this turn", "Scribe")})
 	require.NoError(t, err)
 	assert.Equal(t, "session", s.heard())
-	assert.Equal(t, []string{"echo", "delegate"}, toolNames(c["writer"].requests[0].Tools))
+	assert.Equal(t, []string{"echo", "delegate", "delegate_tasks"}, toolNames(c["writer"].requests[0].Tools))
 	require.Len(t, c["writer"].requests, 2, "its call was not denied")
 }
 

@@ -42,9 +42,7 @@ func TestAServerThatDoesNotAnswerHoldsUpItsAgentAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, agents, 1, "the other one still waits")
 	assert.Equal(t, "free", agents[0].Name)
-	line, err := s.out.ReadString('\n')
-	require.NoError(t, err)
-	assert.Equal(t, "note: waiting for the MCP server deaf (1s so far)\n", line)
+	assert.Equal(t, "note: waiting for the MCP server deaf (1s so far)\n", s.line())
 	s.end()
 	assert.NoFileExists(t, filepath.Join(s.dir, "project", "started"))
 }
@@ -65,8 +63,7 @@ func TestARequiredServerThatDies(t *testing.T) {
 	_, err = s.client.Conversation(t.Context(), "free", "me")
 	require.NoError(t, err)
 	for _, want := range []string{"note: the MCP server dies is not there: it ended while it was started (exit status 3); the end of its stderr: no ", "note: the agent grapnel is not registered: "} {
-		line, err := s.out.ReadString('\n')
-		require.NoError(t, err)
+		line := s.line()
 		assert.Contains(t, line, want)
 		assert.NotContains(t, line, "\x1b")
 	}

@@ -44,7 +44,8 @@ type site struct {
 	dir    string
 	args   []string // of serve, besides
 	client *client.Client
-	out    *bufio.Reader // of serve, behind the line that says that it serves
+	out    *bufio.Reader // of serve
+	early  []string      // lines of out before the one that says that it serves
 	stop   context.CancelFunc
 	ended  chan error
 }
@@ -95,13 +96,31 @@ func (s *site) start() {
 		s.ended <- err
 	}()
 	s.out = bufio.NewReader(r)
-	line, err := s.out.ReadString('\n')
-	require.NoError(t, err)
-	require.Contains(t, line, "grapnel: serving ")
+	for { // agents are registered in the background, and may be noted before
+		line, err := s.out.ReadString('\n')
+		require.NoError(t, err, "%q", s.early)
+		if strings.HasPrefix(line, "grapnel: serving ") {
+			break
+		}
+		s.early = append(s.early, line)
+	}
 	t.Cleanup(func() {
 		s.end()
 		_ = r.Close()
 	})
+}
+
+// line returns the next line that serve says, but for the one that it serves.
+func (s *site) line() string {
+	s.t.Helper()
+	if len(s.early) > 0 {
+		first := s.early[0]
+		s.early = s.early[1:]
+		return first
+	}
+	line, err := s.out.ReadString('\n')
+	require.NoError(s.t, err)
+	return line
 }
 
 func (s *site) end() {

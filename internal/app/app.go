@@ -101,8 +101,8 @@ type App struct {
 	agents   atomic.Pointer[[]Agent] // those of the files; Reload replaces them
 	reloads  sync.Mutex              // held while Reload works
 	options  Options
+	settings map[string]string // by Paths.settings, when it was opened
 	models   *models.Models
-	note     func(string)
 	paths    Paths
 	conf     config.Config
 	project  config.Config // has limits of spending only
@@ -202,7 +202,11 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	noteForeign(o)
-	a := &App{note: o.Note, paths: o.Paths, commands: supervisor.New()}
+	settings, err := o.Paths.settings()
+	if err != nil {
+		return nil, err
+	}
+	a := &App{options: o, paths: o.Paths, settings: settings, commands: supervisor.New()}
 	a.agents.Store(&agents)
 	if err := a.openModels(o); err != nil {
 		return nil, err

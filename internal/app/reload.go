@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/trust"
 )
 
 // Reloaded says what Reload has done with each agent, sorted by name.
@@ -28,13 +30,16 @@ type Refusal struct{ Agent, Why string }
 // Reload returns the mistakes of all files, and every agent stays as it is; an agent that a hook or
 // the runtime refuses stays as it is alone. What an agent requests and nobody has approved is left
 // out, as by Open; Options.TrustLater is asked. Rules, hooks.json, servers and skills are read when the
-// program starts. A removed agent ends with its turns; when ctx ends, they are cancelled.
+// program starts; if rules or hooks.json have changed since, Reload refuses. A removed agent ends with its turns; when ctx ends, they are cancelled.
 //
 // One Reload at a time works; the others wait.
 func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 	a.reloads.Lock()
 	defer a.reloads.Unlock()
-	agents, err := Agents(a.paths, a.note)
+	agents, err := Agents(a.paths, a.options.Note)
+	if err == nil {
+		err = a.settled()
+	}
 	if err == nil {
 		err = a.approve(ctx, agents)
 	}
@@ -85,6 +90,37 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 	}
 	slices.SortFunc(out.Refused, func(x, y Refusal) int { return strings.Compare(x.Agent, y.Agent) })
 	return out, nil
+}
+
+// settings returns the digests of the files that limit what agents may do. An approval of an agent's section is one of them as well.
+func (p Paths) settings() (map[string]string, error) {
+	out := map[string]string{}
+	for _, f := range []struct {
+		file string
+		read func(string) ([]byte, error)
+	}{{p.projectRules(), p.readProject}, {p.projectHooks(), p.readProject}, {p.userRules(), readUser}, {p.userHooks(), readUser}} {
+		data, err := f.read(f.file)
+		if err != nil {
+			return nil, err
+		}
+		out[f.file] = trust.Digest(string(data))
+	}
+	return out, nil
+}
+
+// settled returns an error if those files are not as they were when the program started: it has the old ones, and an agent would
+// be approved under the new ones.
+func (a *App) settled() error {
+	now, err := a.paths.settings()
+	if err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(now)) {
+		if now[file] != a.settings[file] {
+			return fmt.Errorf("%s has changed since the program started, which has what was there before; start it again", a.paths.Short(file))
+		}
+	}
+	return nil
 }
 
 // approve removes from the agents what nobody has approved, as Open does.

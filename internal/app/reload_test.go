@@ -123,3 +123,24 @@ func TestReloadApprovesNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotEqual(t, memory.ScopeUser, memories.Scope)
 }
+
+// TestReloadUnderOtherRules: what limits agents is read when the program starts, so no agent comes under rules that the program does not have.
+func TestReloadUnderOtherRules(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"policy.json", "hooks.json"} {
+		a, write := reloadable(t, map[string]string{"one": "One."})
+		write("one", agentFile+"Two.")
+		_, err := a.Reload(t.Context())
+		require.NoError(t, err)
+		write("one", agentFile+"Three.")
+		file := filepath.Join(filepath.Dir(a.File("one")), "..", name)
+		text := `{"deny":["Bash(rm *)"]}`
+		if name == "hooks.json" {
+			text = `{"Tasks":"off"}`
+		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err = a.Reload(t.Context())
+		require.ErrorContains(t, err, name+" has changed since the program started")
+		assert.Contains(t, prompt(t, a, "one"), "Two.")
+	}
+}

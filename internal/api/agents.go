@@ -29,6 +29,13 @@ func agentOf(a *runtime.Agent) wire.Agent {
 	return out
 }
 
+// wholeAgent is the agent with its prompt.
+func wholeAgent(a *runtime.Agent) wire.Agent {
+	out := agentOf(a)
+	out.Prompt = a.Prompt()
+	return out
+}
+
 func (s *Server) listAgents(w http.ResponseWriter, _ *http.Request) error {
 	out := wire.Agents{Agents: []wire.Agent{}}
 	for _, name := range s.o.Runtime.Agents() {
@@ -45,9 +52,7 @@ func (s *Server) showAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := agentOf(a)
-	out.Prompt = a.Prompt()
-	writeJSON(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, wholeAgent(a))
 	return nil
 }
 
@@ -99,26 +104,39 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := configOf(in)
+	cfg, err := s.wanted(in)
 	if err != nil {
 		return err
 	}
-	cfg.Model.Name = cmp.Or(cfg.Model.Name, s.o.Model)
 	a, err := s.o.Runtime.Register(context.WithoutCancel(r.Context()), cfg)
 	if err != nil {
-		if f := failureOf(err); f.code != wire.CodeInternal {
-			return f
-		}
-		return invalid("%v", err) // a hook or the runtime refused the configuration
+		return refused(err)
 	}
 	if err := s.keep(in); err != nil {
 		return errors.Join(err, s.o.Runtime.Unregister(context.WithoutCancel(r.Context()), a.Name()))
 	}
-	out := agentOf(a)
-	out.Prompt = a.Prompt()
 	w.Header().Set("Location", "/v1/agents/"+url.PathEscape(a.Name()))
-	writeJSON(w, http.StatusCreated, out)
+	writeJSON(w, http.StatusCreated, wholeAgent(a))
 	return nil
+}
+
+// wanted returns the configuration of an agent that a client wants. Its name is not that of an agent that a file defines, also
+// while that one is not registered yet.
+func (s *Server) wanted(in wire.NewAgent) (hook.AgentConfig, error) {
+	if s.o.Agents != nil {
+		if file := s.o.Agents.File(in.Name); file != "" {
+			return hook.AgentConfig{}, &failure{http.StatusConflict, wire.CodeExists, fmt.Sprintf("the agent %s is that of %s; change the file, and reload", in.Name, file)}
+		}
+	}
+	return configOf(in, s.o.Model)
+}
+
+// refused is the error of a configuration that the runtime or a hook has refused.
+func refused(err error) error {
+	if f := failureOf(err); f.code != wire.CodeInternal {
+		return f
+	}
+	return invalid("%v", err)
 }
 
 // updateAgent replaces an agent that a client has made: the next turn has what is new.
@@ -134,29 +152,18 @@ func (s *Server) updateAgent(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.agent(r.Context(), name); err != nil {
 		return err
 	}
-	if s.o.Agents != nil {
-		if file := s.o.Agents.File(name); file != "" {
-			return &failure{http.StatusConflict, wire.CodeExists, fmt.Sprintf("the agent %s is that of %s; change the file, and reload", name, file)}
-		}
-	}
-	cfg, err := configOf(in)
+	cfg, err := s.wanted(in)
 	if err != nil {
 		return err
 	}
-	cfg.Model.Name = cmp.Or(cfg.Model.Name, s.o.Model)
 	a, err := s.o.Runtime.Update(context.WithoutCancel(r.Context()), cfg)
 	if err != nil {
-		if f := failureOf(err); f.code != wire.CodeInternal {
-			return f
-		}
-		return invalid("%v", err)
+		return refused(err)
 	}
 	if err := s.keep(in); err != nil {
 		return fmt.Errorf("%w; it holds until the daemon ends", err)
 	}
-	out := agentOf(a)
-	out.Prompt = a.Prompt()
-	writeJSON(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, wholeAgent(a))
 	return nil
 }
 
@@ -181,15 +188,14 @@ func ConfigOf(kept []byte, model string) (hook.AgentConfig, error) {
 	if err := strict.Unmarshal(kept, &in, strict.RejectUnknownMembers(true)); err != nil {
 		return hook.AgentConfig{}, fmt.Errorf("what was kept of it: %s", describe(err))
 	}
-	cfg, err := configOf(in)
-	cfg.Model.Name = cmp.Or(cfg.Model.Name, model)
-	return cfg, err
+	return configOf(in, model)
 }
 
-func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
+// configOf returns the configuration of an agent; model is that of one without.
+func configOf(in wire.NewAgent, model string) (hook.AgentConfig, error) {
 	cfg := hook.AgentConfig{
 		Name: in.Name, Description: in.Description, Instructions: in.Instructions, Tools: slices.Clone(in.Tools),
-		Model:  message.Model{Name: in.Model, Format: in.Format, Choice: in.ToolChoice, MaxTokens: in.Limits.MaxTokens},
+		Model:  message.Model{Name: cmp.Or(in.Model, model), Format: in.Format, Choice: in.ToolChoice, MaxTokens: in.Limits.MaxTokens},
 		Limits: hook.Limits{Steps: in.Limits.Steps, Tokens: in.Limits.Tokens}, Loop: in.Loop,
 	}
 	if in.Tools != nil && cfg.Tools == nil {
@@ -218,21 +224,28 @@ func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
 }
 
 // deleteAgent unregisters the agent. It waits for the agent's turns for the grace period,
-// and then cancels them.
+// and then cancels them. A kept agent is kept no longer, also if it could not be registered.
 func (s *Server) deleteAgent(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("agent")
-	if _, err := s.agent(r.Context(), name); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.o.Grace)
-	defer cancel()
-	if err := s.o.Runtime.Unregister(ctx, name); err != nil {
-		return fmt.Errorf("unregister agent %q: %w", name, err)
+	_, missing := s.agent(r.Context(), name)
+	if missing == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.o.Grace)
+		defer cancel()
+		if err := s.o.Runtime.Unregister(ctx, name); err != nil {
+			return fmt.Errorf("unregister agent %q: %w", name, err)
+		}
 	}
 	if s.o.Agents != nil {
-		if err := s.o.Agents.Drop(name); err != nil {
+		found, err := s.o.Agents.Drop(name)
+		if err != nil {
 			return fmt.Errorf("the agent %q is gone until the daemon starts again: %w", name, err)
 		}
+		if found {
+			missing = nil
+		}
+	}
+	if missing != nil {
+		return missing
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -194,22 +194,23 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	}
 }
 
-// writeItems writes a page. It returns ended if the page has the end of the turn. It leaves
-// out hook runs that are less visible than the view says, and cuts large events. If such a run is the last item, it writes
+// writeItems writes a page. It returns ended if the page has the end of the turn. It cuts large events, and
+// leaves out hook runs that are less visible than the view says. If such a run is the last item, it writes
 // the id alone, so that the client knows how far the stream is.
 func writeItems(w io.Writer, items []runtime.Item, t *runtime.Turn, view shown) (ended bool, err error) {
 	for i, item := range items {
-		part := sse.Event{ID: item.At.String(), Data: view.dataOf(item)}
+		part := sse.Event{ID: item.At.String()}
 		switch {
 		case hidden(item, view.level):
 			if i < len(items)-1 {
 				continue
 			}
-			part.Data = nil
 		case item.Restarted:
 			part.Name, part.Data = wire.StreamRestarted, keptData(item, "{")
 		case item.Missed > 0:
 			part.Name, part.Data = wire.StreamLagged, keptData(item, `{"missed":`+strconv.FormatUint(item.Missed, 10)+",")
+		default:
+			part.Data = view.dataOf(item)
 		}
 		if err := part.Write(w); err != nil {
 			return false, err

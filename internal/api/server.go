@@ -93,9 +93,10 @@ type Options struct {
 
 // Agents keeps agents that clients have made, as they sent them. It is safe for concurrent use.
 type Agents interface {
-	// Keep keeps an agent, or what it has become, and Drop keeps it no longer.
+	// Keep keeps an agent, or what it has become.
 	Keep(name string, agent []byte) error
-	Drop(name string) error
+	// Drop keeps an agent no longer. It returns false if it was not kept.
+	Drop(name string) (bool, error)
 	// File returns the file that defines an agent of that name; "" if none does.
 	File(name string) string
 }

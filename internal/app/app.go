@@ -395,10 +395,9 @@ func (a *App) register(ctx context.Context, of Agent, over hook.AgentConfig) (*r
 	return agent, nil
 }
 
-// Waits reports whether Register may have to wait for MCP servers of the agent.
-func (a *App) Waits(name string) bool {
-	of, ok := a.defined(name)
-	return ok && a.Hooks.MCP != nil && a.Hooks.MCP.Waits(of.Config)
+// Waits reports whether the registration of an agent with this configuration may wait for MCP servers.
+func (a *App) Waits(cfg hook.AgentConfig) bool {
+	return a.Hooks.MCP != nil && a.Hooks.MCP.Waits(cfg)
 }
 
 // CheckAgent returns an error, with the known names, unless the project has an agent of that name.

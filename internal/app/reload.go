@@ -29,8 +29,9 @@ type Refusal struct{ Agent, Why string }
 // Turns that run keep the agent that they have; the next ones have the new one. If a file is wrong,
 // Reload returns the mistakes of all files, and every agent stays as it is; an agent that a hook or
 // the runtime refuses stays as it is alone. What an agent requests and nobody has approved is left
-// out, as by Open; Options.TrustLater is asked. Rules, hooks.json, servers and skills are read when the
-// program starts; if rules or hooks.json have changed since, Reload refuses. A removed agent ends with its turns; when ctx ends, they are cancelled.
+// out, as by Open; Options.TrustLater is asked, and Options.Trust about a server that an agent's file defines. Rules, hooks.json,
+// servers and skills are read when the program starts; if rules or hooks.json have changed since, Reload refuses.
+// A removed agent ends with its turns; when ctx ends, they are cancelled.
 //
 // One Reload at a time works; the others wait.
 func (a *App) Reload(ctx context.Context) (Reloaded, error) {
@@ -38,10 +39,10 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 	defer a.reloads.Unlock()
 	agents, err := Agents(a.paths, a.options.Note)
 	if err == nil {
-		err = a.settled()
+		err = a.approve(ctx, agents)
 	}
 	if err == nil {
-		err = a.approve(ctx, agents)
+		err = a.settled() // last, since approve reads the same files
 	}
 	if err != nil {
 		return Reloaded{}, err

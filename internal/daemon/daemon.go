@@ -59,18 +59,18 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return err
 	}
 	o.App.Recent, o.App.Schedules = recentEvents, true
-	var counted tally
+	if o.App.Note == nil {
+		o.App.Note = func(string) {}
+	}
+	var counted stats
 	o.App.Extra = append(o.App.Extra, &counted)
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return err
 	}
 	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note}
-	if err := r.start(ctx, agents); err != nil {
-		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
-	}
 	made := keptAgents(opened, o.App.Paths.State)
-	if err := made.register(ctx, o.App.Note); err != nil {
+	if err := r.start(ctx, agents, made); err != nil {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	served := apiOptions(opened, o.App.Paths)

@@ -1,13 +1,13 @@
 package daemon
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/lockedfile"
@@ -38,9 +38,10 @@ func (k kept) Keep(name string, agent []byte) error {
 	})
 }
 
-// Drop keeps an agent no longer.
-func (k kept) Drop(name string) error {
-	return k.file.Change(func(projects map[string]map[string]json.RawMessage) error {
+// Drop keeps an agent no longer. It returns false if it was not kept.
+func (k kept) Drop(name string) (found bool, err error) {
+	return found, k.file.Change(func(projects map[string]map[string]json.RawMessage) error {
+		_, found = projects[k.project][name]
 		delete(projects[k.project], name)
 		return nil
 	})
@@ -49,24 +50,25 @@ func (k kept) Drop(name string) error {
 // File returns the file that defines an agent of that name; "" if none does.
 func (k kept) File(name string) string { return k.app.File(name) }
 
-// register registers the kept agents. One that cannot be registered is told of, and stays kept.
-func (k kept) register(ctx context.Context, note func(string)) error {
+// agents returns the configurations of the kept agents, by name; model is that of one without. One that cannot be
+// registered is told of, and stays kept.
+func (k kept) agents(model string, note func(string)) ([]hook.AgentConfig, error) {
 	projects, err := k.file.Read()
 	if err != nil {
-		return fmt.Errorf("the agents that clients have made: %w; mend or delete the file", err)
+		return nil, fmt.Errorf("the agents that clients have made: %w; mend or delete the file", err)
 	}
+	var out []hook.AgentConfig
 	for _, name := range slices.Sorted(maps.Keys(projects[k.project])) {
 		if file := k.File(name); file != "" {
 			note(fmt.Sprintf("the agent %s that a client has made is not registered: %s defines one of that name", name, file))
 			continue
 		}
-		cfg, err := api.ConfigOf(projects[k.project][name], k.app.DefaultModel().Name)
-		if err == nil {
-			_, err = k.app.Runtime.Register(ctx, cfg)
-		}
+		cfg, err := api.ConfigOf(projects[k.project][name], model)
 		if err != nil {
 			note(fmt.Sprintf("the agent %s that a client has made is not registered: %v", name, err))
+			continue
 		}
+		out = append(out, cfg)
 	}
-	return nil
+	return out, nil
 }

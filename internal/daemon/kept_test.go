@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/trust"
 )
 
 // while runs a daemon while do runs, and returns what it noted.
@@ -129,4 +131,57 @@ func TestReloadAndStats(t *testing.T) {
 		assert.Positive(t, of.Usage.Total())
 		assert.WithinDuration(t, time.Now(), of.Last, time.Minute)
 	})
+}
+
+// TestAClientTakesNoNameOfAFile: also while the file's agent is not registered, here because nobody has approved its server.
+func TestAClientTakesNoNameOfAFile(t *testing.T) {
+	t.Parallel()
+	paths := project(t)
+	mcp := "---\nmodel: script:model.yaml\nmcp: {define: {srv: {command: sleep, args: ['60']}}}\n---\nFile.\n"
+	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, ".grapnel", "agents", "waiting.md"), []byte(mcp), 0o600))
+	while(t, paths, func(c *client.Client) {
+		_, err := c.Agent(t.Context(), "waiting")
+		require.ErrorContains(t, err, "approved", "it is not registered")
+		_, err = c.CreateAgent(t.Context(), wire.NewAgent{Name: "waiting", Model: "script:model.yaml"})
+		assert.Equal(t, wire.CodeExists, client.CodeOf(err))
+		assert.ErrorContains(t, err, "waiting.md; change the file")
+	})
+	assert.NoFileExists(t, filepath.Join(paths.State, "agents.json"))
+}
+
+// TestAKeptAgentThatWaits: it does not hold up the daemon, whoever asks for it waits, and one that is missing can be deleted.
+func TestAKeptAgentThatWaits(t *testing.T) {
+	t.Parallel()
+	paths := project(t)
+	kept := `{` + strconv.Quote(paths.Project()) + `: {"wants": {"name": "wants", "model": "script:model.yaml",
+		"sections": {"mcp": {"define": {"srv": {"command": "sleep", "args": ["60"], "required": true}}}}}}}`
+	require.NoError(t, os.MkdirAll(paths.State, 0o700))
+	file := filepath.Join(paths.State, "agents.json")
+	require.NoError(t, os.WriteFile(file, []byte(kept), 0o600))
+	asked, answer := make(chan struct{}), make(chan struct{})
+	at := socket(t)
+	d, err := daemon.Open(t.Context(), daemon.Options{Socket: at, App: app.Options{Paths: paths, Trust: func(context.Context, trust.Request) (trust.Answer, error) {
+		close(asked)
+		<-answer
+		return trust.Refused, nil
+	}}})
+	require.NoError(t, err, "while a person is asked about its server, and nobody reads notes")
+	<-asked
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	c := client.New(at, nil)
+	agents, err := c.Agents(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"grapnel", "helper"}, names(agents))
+	close(answer)
+	_, err = c.Agent(t.Context(), "wants")
+	require.ErrorContains(t, err, "srv")
+	require.NoError(t, c.DeleteAgent(t.Context(), "wants"))
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(c.DeleteAgent(t.Context(), "wants")))
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "wants")
+	stop()
+	require.NoError(t, <-ended)
 }

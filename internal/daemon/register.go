@@ -29,28 +29,47 @@ type registration struct {
 	err  error // set before done is closed
 }
 
-// start registers the agents. It returns the errors of agents that wait for no server.
-func (r *registrations) start(ctx context.Context, agents []app.Agent) error {
+// start registers the agents of the files, and then those that clients have made. It returns the errors
+// of the files' agents that wait for no server.
+func (r *registrations) start(ctx context.Context, files []app.Agent, made kept) error {
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.late = map[string]*registration{}
-	for _, a := range agents {
-		name := a.Config.Name
-		if !r.app.Waits(name) {
-			if err := r.register(ctx, a); err != nil {
-				return err
-			}
-			continue
+	for _, a := range files {
+		if err := r.begin(ctx, a.Config, func(ctx context.Context) error { return r.register(ctx, a) }); err != nil {
+			return err
 		}
-		one := &registration{done: make(chan struct{})}
-		r.late[name] = one
-		r.all.Go(func() {
-			defer close(one.done)
-			if one.err = r.register(ctx, a); one.err != nil && ctx.Err() == nil {
-				r.note(fmt.Sprintf("the agent %s is not registered: %v", name, one.err))
-			}
-		})
 	}
+	agents, err := made.agents(r.model, r.note)
+	for _, cfg := range agents {
+		register := func(ctx context.Context) error {
+			_, err := r.app.Runtime.Register(ctx, cfg)
+			return err
+		}
+		if err := r.begin(ctx, cfg, register); err != nil {
+			r.missing(cfg.Name, err)
+		}
+	}
+	return err
+}
+
+// begin calls register, in the background if the agent may wait for servers; else it returns its error.
+func (r *registrations) begin(ctx context.Context, cfg hook.AgentConfig, register func(context.Context) error) error {
+	if !r.app.Waits(cfg) {
+		return register(ctx)
+	}
+	one := &registration{done: make(chan struct{})}
+	r.late[cfg.Name] = one
+	r.all.Go(func() {
+		defer close(one.done)
+		if one.err = register(ctx); one.err != nil && ctx.Err() == nil {
+			r.missing(cfg.Name, one.err)
+		}
+	})
 	return nil
+}
+
+func (r *registrations) missing(agent string, why error) {
+	r.note(fmt.Sprintf("the agent %s is not registered: %v", agent, why))
 }
 
 func (r *registrations) register(ctx context.Context, a app.Agent) error {

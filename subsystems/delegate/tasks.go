@@ -181,6 +181,12 @@ type TasksInput struct {
 //
 //hook:tool readonly waits
 func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInput) ([]TaskResult, error) {
+	switch {
+	case env.Grant.Void:
+		return nil, &hook.ToolError{Kind: message.FailDenied, Text: "tasks cannot be seen here"}
+	case env.Grant.ReadOnly && in.Action == actionStop:
+		return nil, &hook.ToolError{Kind: message.FailDenied, Text: "this agent may only read, and stop no task"}
+	}
 	var c *crew
 	if s := env.Call.Step(); s != nil && s.Turn() != nil {
 		c = d.crews.Get(s.Turn())
@@ -205,14 +211,9 @@ func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInp
 		for _, b := range tasks {
 			b.stop()
 		}
+		in.Seconds = 0 // it takes no time
 	}
-	if in.Action != actionStop && in.Seconds > 0 {
-		bounded, cancel := context.WithTimeout(ctx, time.Duration(in.Seconds)*time.Second)
-		defer cancel()
-		await(bounded, tasks)
-	} else {
-		await(ctx, tasks)
-	}
+	await(ctx, tasks, time.Duration(in.Seconds)*time.Second)
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody reads what it would give
 	}
@@ -221,8 +222,13 @@ func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInp
 	return out, nil
 }
 
-// await waits for the tasks until ctx ends.
-func await(ctx context.Context, tasks []*background) {
+// await waits until the tasks have ended, ctx ends, or that time is over; 0 is no bound.
+func await(ctx context.Context, tasks []*background, most time.Duration) {
+	if most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
 	for _, b := range tasks {
 		select {
 		case <-b.done:

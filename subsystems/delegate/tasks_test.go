@@ -197,3 +197,22 @@ func TestAWaitThatIsCancelledTakesNoResult(t *testing.T) {
 		assert.Equal(t, []delegate.TaskResult{done(1, "did a"), done(2, "did b")}, f.ask(t, `{"action":"wait"}`))
 	})
 }
+
+// TestTasksWithLimits: a call that may have no effect sees no task, and one that may only read stops none.
+func TestTasksWithLimits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newOffice(nil, "a")
+		f.begin(t, "a")
+		env := &hook.Env{Call: hooktest.Call(hooktest.Step(f.turn), delegate.ToolDelegateTasks, ""), Grant: hook.Grant{ReadOnly: true}}
+		_, err := f.d.DelegateTasks(t.Context(), env, delegate.TasksInput{Action: "stop"})
+		assert.ErrorContains(t, err, "this agent may only read")
+		got, err := f.d.DelegateTasks(t.Context(), env, delegate.TasksInput{Action: "list"})
+		require.NoError(t, err)
+		assert.Equal(t, []delegate.TaskResult{running(1)}, got)
+		env.Grant = hook.Grant{Void: true}
+		_, err = f.d.DelegateTasks(t.Context(), env, delegate.TasksInput{Action: "list"})
+		assert.ErrorContains(t, err, "cannot be seen here")
+		f.d.AfterTurn(t.Context(), f.turn, hook.TurnOutcome{})
+	})
+}

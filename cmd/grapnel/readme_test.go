@@ -183,6 +183,7 @@ func transcript(t *testing.T, text string) string {
 func shape(text string) []string {
 	for _, r := range [][2]string{
 		{`(<1 ms|\d+ ms|\d+\.\d+ s)`, "TIME"},
+		{`asking again in \S+`, "asking again"}, // a retry waits for a time of chance
 		{`/\S*(grapnel-demo-\d+|/\.local/\S*)`, "PATH"},
 		{`in the order [1-4 ]+;`, "in some order;"},
 		{`\d+ tokens in, \d+ out`, "tokens"},

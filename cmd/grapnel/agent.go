@@ -65,7 +65,7 @@ func (c *command) reloadAgents() *cobra.Command {
 				return err
 			}
 			if len(done.Refused) > 0 {
-				return &failed{exitFailed, fmt.Errorf("%d of the agents were refused, and keep what they had", len(done.Refused))}
+				return &failed{exitFailed, fmt.Errorf("agents that were refused and keep what they had: %d", len(done.Refused))}
 			}
 			return nil
 		},

@@ -48,7 +48,7 @@ func wrongLine(line string, cause error) error {
 		if strings.HasPrefix(line, "@") {
 			return fmt.Errorf("the cron line %.80q is wrong: %w; %s", line, cause, hint)
 		}
-		return fmt.Errorf("the cron line %.80q has %d fields, and needs %d: %s; %s", line, len(words), len(fields), strings.Join(fields[:], ", "), hint)
+		return fmt.Errorf("the cron line %.80q has not %d fields, but %d: %s; %s", line, len(fields), len(words), strings.Join(fields[:], ", "), hint)
 	}
 	for i, word := range words {
 		alone := [...]string{"*", "*", "*", "*", "*"}

@@ -75,9 +75,9 @@ func TestOnceADay(t *testing.T) {
 func TestWrongLines(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"":                   "has 0 fields, and needs 5: minute (0-59), hour (0-23)",
-		"* * * *":            "has 4 fields",
-		"0 7 * * 1-5 *":      "has 6 fields",
+		"":                   "has not 5 fields, but 0: minute (0-59), hour (0-23)",
+		"* * * *":            "has not 5 fields, but 4",
+		"0 7 * * 1-5 *":      "has not 5 fields, but 6",
 		"60 7 * * *":         `the minute (0-59) is "60"`,
 		"0 25 * * *":         `the hour (0-23) is "25"`,
 		"0 0 0 * *":          `the day of the month (1-31) is "0"`,

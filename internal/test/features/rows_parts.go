@@ -142,7 +142,7 @@ var parts = []row{
 		change{leftOut, "the list of agents", "internal/api/agents.go", "out.Agents = append(out.Agents, agentOf(a))", "_ = agentOf(a)"}},
 	{"N2", "Agents are made, changed, reloaded and counted over the API, and outlive the daemon.",
 		proof{"./internal/daemon", "TestAgentsOfClientsOutliveTheDaemon|TestReloadAndStats"},
-		change{leftOut, "the agents that are kept", "internal/daemon/kept.go", "_, err = k.app.Runtime.Register(ctx, cfg)", "_ = cfg"}},
+		change{leftOut, "the agents that are kept", "internal/daemon/kept.go", "out = append(out, cfg)", "_ = cfg"}},
 	{"N3", "A program has agents without a daemon, a database or hooks, and links nothing that it does not use.",
 		proof{"./examples/embedded", "TestRuns|TestLinksLittle"},
 		change{mutant, "the runtime brings a subsystem along", "runtime/doc.go", "\npackage runtime\n", "\npackage runtime\n\nimport _ \"github.com/grapnel-go/grapnel/subsystems/guard\"\n"}},

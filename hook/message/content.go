@@ -39,7 +39,8 @@ type Block struct {
 	URI string `json:"uri,omitzero"`
 	// Data is the bytes of media or a resource in base64, as the wires carry them.
 	Data string `json:"data,omitzero"`
-	// Name is the name of a document for people and models, such as plan.pdf.
+	// Name is the name of a document for people and models, such as plan.pdf. A text with a name is
+	// that of a file which came with the message.
 	Name string `json:"name,omitzero"`
 	// JSON is a structured value, or the arguments of a tool call. In a reply the
 	// arguments are exactly as the model sent them, even if they are no JSON. In the
@@ -72,6 +73,10 @@ func MediaKind(mime string) BlockKind {
 func (b *Block) IsMedia() bool {
 	return b.Kind == BlockImage || b.Kind == BlockAudio || b.Kind == BlockDocument
 }
+
+// Attached reports whether the block is a file that came with a message: what it says, the message's
+// sender has not said.
+func (b *Block) Attached() bool { return b.Name != "" || b.IsMedia() || b.Kind == BlockResource }
 
 // TextBlock returns a block of plain text.
 func TextBlock(text string) Block { return Block{Kind: BlockText, Text: text} }

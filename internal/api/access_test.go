@@ -216,7 +216,7 @@ func TestFilesOfAMessage(t *testing.T) {
 	assert.Equal(t, []message.Block{
 		message.TextBlock("What is this?"),
 		{Kind: message.BlockImage, MIME: "image/png", Name: "a.png", Data: "iVBORw0KGgoAAAANSUhEUg=="},
-		message.TextBlock("The file notes.md:\n\n# Notes"),
+		{Kind: message.BlockText, Name: "notes.md", Text: "The file notes.md:\n\n# Notes"},
 	}, ms[0].Content.Slice())
 }
 

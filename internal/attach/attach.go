@@ -46,7 +46,7 @@ func Block(name string, data []byte) (message.Block, error) {
 	case len(data) > MaxText:
 		return message.Block{}, fmt.Errorf("%s has %d bytes of text; at most %d can be attached: tell the agent to read the file instead", name, len(data), MaxText)
 	}
-	return message.TextBlock("The file " + name + ":\n\n" + string(data)), nil
+	return message.Block{Kind: message.BlockText, Name: name, Text: "The file " + name + ":\n\n" + string(data)}, nil
 }
 
 // kindOf returns the kind and media type of the media in data; "" for anything else.

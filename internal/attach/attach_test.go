@@ -43,7 +43,7 @@ func TestBlock(t *testing.T) {
 	}
 	b, err := attach.Block("/x/notes.md", []byte("# Notes\n"))
 	require.NoError(t, err)
-	assert.Equal(t, message.TextBlock("The file notes.md:\n\n# Notes\n"), b)
+	assert.Equal(t, message.Block{Kind: message.BlockText, Name: "notes.md", Text: "The file notes.md:\n\n# Notes\n"}, b)
 	hostile, err := attach.Block("a\n\x1b[2J\u009b\u202eb.txt", []byte("x"))
 	require.NoError(t, err)
 	assert.Equal(t, "The file a__[2J__b.txt:\n\nx", hostile.Text)

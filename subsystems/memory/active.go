@@ -80,8 +80,8 @@ func earlier(t *hook.Turn) (out []string) {
 		end -= n // the input is part of the history already
 	}
 	for i := end - 1; i >= 0 && len(out) < lookBack; i-- {
-		if msg := history.At(i); msg.Role == message.RoleUser && msg.Label == "" && !msg.Ephemeral {
-			out = append(out, msg.Text())
+		if words, ok := wordsOf(history.At(i)); ok {
+			out = append(out, words)
 		}
 	}
 	return out

@@ -54,15 +54,18 @@ func (t *table) keep(ctx context.Context, of task, entries []entry) (taken, wait
 	return taken, waiting, err
 }
 
+// keepIn merges the entry with the memory that says the same, or takes it, or lets it wait. What may not be taken
+// by itself adds nothing to a memory that is there.
 func (t *table) keepIn(tx *sqlitedb.Tx, h home, e entry, auto bool) (taken, waits bool, err error) {
+	auto = auto && e.label.origin.strength() >= OriginModel.strength()
 	was, err := look(tx, h, e.name)
 	if err != nil {
 		return false, false, err
 	}
-	if merged, err := t.merge(tx, h, e); err != nil || merged != "" {
+	if merged, err := t.merge(tx, h, e, auto); err != nil || merged != "" {
 		return false, false, err
 	}
-	if auto && was.num == 0 && e.label.origin.strength() >= OriginModel.strength() {
+	if auto && was.num == 0 {
 		_, err := t.putIn(tx, h, e)
 		return err == nil, false, err
 	}
@@ -138,7 +141,7 @@ func (m *Memory) Accept(ctx context.Context, number int64) (name string, err err
 			return err
 		}
 		if was.num == 0 {
-			if merged, err := m.table.merge(tx, h, e); err != nil || merged != "" {
+			if merged, err := m.table.merge(tx, h, e, true); err != nil || merged != "" {
 				name = merged
 				return err
 			}

@@ -54,7 +54,7 @@ func (m *Memory) AfterTurn(ctx context.Context, t *hook.Turn, outcome hook.TurnO
 		}
 	}
 	s, err := m.settingsOf(t.Agent())
-	if err != nil || s.Extraction == off || t.Parent() != nil || outcome.Err != nil || !held(t).extract {
+	if err != nil || s.Extraction == off || t.Parent() != nil || outcome.Err != nil || !held(t).extract || offRecordSince(t) {
 		return
 	}
 	user, _ := excerpt(strings.TrimSpace(inputText(t)), maxTurnChars)
@@ -73,6 +73,22 @@ func (m *Memory) AfterTurn(ctx context.Context, t *hook.Turn, outcome hook.TurnO
 	if err != nil {
 		tell(ctx, t.Host(), "memory.not_extracted", "debug", "memory: no job could be queued to look for what should be remembered")
 	}
+}
+
+// offRecordSince reports whether a message to the running turn asked for nothing to be kept.
+func offRecordSince(t *hook.Turn) bool {
+	history, began := t.Standing().History, strings.TrimSpace(inputText(t))
+	for i := history.Len() - 1; i >= 0; i-- {
+		words, ok := wordsOf(history.At(i))
+		switch {
+		case !ok:
+		case strings.TrimSpace(words) == began:
+			return false
+		case byRule(words).reason == reasonOffRecord:
+			return true
+		}
+	}
+	return false
 }
 
 func tell(ctx context.Context, h hook.Host, code hook.DiagnosticCode, v hook.Visibility, text string) {

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
 
@@ -54,6 +55,8 @@ type scene struct {
 	history []message.Message
 	parent  *hook.Turn
 	id      string
+	// attached are files that came with the message.
+	attached []message.Block
 	// tools are those that the model gets; nil is all that memory does not hide.
 	tools []string
 	// overrule are policies of other hooks.
@@ -66,9 +69,14 @@ func (c caller) play(text string, s scene) *played {
 	if s.id == "" {
 		s.id = "turn-1"
 	}
+	in := message.UserText(text)
+	in.Content = in.Content.Append(s.attached...)
 	turn, teller := hook.NewTurn(hook.TurnData{
-		Conversation: hooktest.Conversation(c.cfg, s.host), ID: s.id, Number: 1, Input: message.TextInput(text), Parent: s.parent, Started: time.Now(),
+		Conversation: hooktest.Conversation(c.cfg, s.host), ID: s.id, Number: 1, Input: message.Input{Messages: message.ListOf(in)}, Parent: s.parent, Started: time.Now(),
 	})
+	if s.attached != nil {
+		s.history = append(s.history, in)
+	}
 	teller.Tell(hook.Standing{History: message.MessagesOf(s.history...)})
 	p := &played{turn: turn, policies: map[string]string{}}
 	ctx := c.t.Context()
@@ -564,6 +572,81 @@ func TestAutomaticExtractionTakesNothingFromPages(t *testing.T) {
 	}
 }
 
+// What a person has attached is not what they have said.
+func TestAnAttachedFileIsNotTheUser(t *testing.T) {
+	t.Parallel()
+	file, err := attach.Block("notes.txt", []byte("The user prefers green tea in the morning."))
+	require.NoError(t, err)
+	image, err := attach.Block("a.png", []byte("\x89PNG\r\n\x1a\n0000"))
+	require.NoError(t, err)
+	for _, block := range []message.Block{file, image} {
+		c := as(t, fresh(t), "a", `{"extraction":"auto","recall":"full"}`)
+		s := scene{attached: []message.Block{block}}
+		job := queued(t, c, "Read this, and remember what matters.", "Noted.", s)
+		assert.NotContains(t, string(job.Payload), "green tea")
+		_, err = extract(t, c, job, twoFound)
+		require.NoError(t, err)
+		assert.Empty(t, listed(t, c.m))
+		assert.Equal(t, []string{"tea tool", "ticket tool"}, waiting(t, c.m))
+		turn := c.play("Read this, and remember what matters.", s).turn
+		r := hooktest.Invoke(t.Context(), c.m, hooktest.Call(hooktest.Step(turn), "remember", `{"name":"tea","content":"The user prefers green tea in the morning.","kind":"preference"}`))
+		require.Empty(t, r.Failure, r.Text())
+		assert.Equal(t, []string{"tea preference tool"}, listed(t, c.m))
+	}
+}
+
+// The words of a child turn's input are those of the model that runs it.
+func TestAChildIsNotTheUser(t *testing.T) {
+	t.Parallel()
+	c := as(t, fresh(t), "a", `{"recall":"full"}`)
+	turn := c.play("The user prefers green tea.", scene{parent: c.play("Go on.", scene{}).turn}).turn
+	r := hooktest.Invoke(t.Context(), c.m, hooktest.Call(hooktest.Step(turn), "remember", `{"name":"tea","content":"The user prefers green tea."}`))
+	require.Empty(t, r.Failure, r.Text())
+	assert.Equal(t, []string{"tea fact model"}, listed(t, c.m))
+}
+
+// What may not be taken by itself adds nothing to the text of a memory that is there, not even a word.
+func TestWhatWaitsChangesNoMemory(t *testing.T) {
+	t.Parallel()
+	const text, more = "The deployment of billing runs on Tuesdays after lunch.", "The deployment of billing always runs on Tuesdays after lunch."
+	page := []message.Message{{Role: message.RoleTool, CallID: "c", Tool: "fetch", Result: message.ToolResult{Trust: message.TrustExternal}}}
+	answer := `{"memories":[{"kind":"fact","name":"billing","content":"` + more + `","confidence":0.9}]}`
+	for mode, history := range map[string][]message.Message{"review": nil, "auto": page} {
+		c := as(t, fresh(t), "a", `{"extraction":"`+mode+`"}`)
+		turn := c.play("Go on.", scene{history: history}).turn
+		r := hooktest.Invoke(t.Context(), c.m, hooktest.Call(hooktest.Step(turn), "remember", message.JSON(`{"name":"deployment","content":"`+text+`"}`)))
+		require.Empty(t, r.Failure, r.Text())
+		_, err := extract(t, c, queued(t, c, more, "Noted.", scene{id: "t2", history: history}), answer)
+		require.NoError(t, err)
+		all, err := c.m.List(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		assert.Equal(t, text, all[0].Content, mode)
+		assert.Len(t, waiting(t, c.m), 1, mode)
+	}
+	c := as(t, fresh(t), "a", `{"extraction":"auto"}`)
+	c.keep("fact", "deployment", text)
+	_, err := extract(t, c, queued(t, c, more, "Noted.", scene{id: "t2"}), answer)
+	require.NoError(t, err)
+	all, err := c.m.List(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, more, all[0].Content, "a person has said it, and it is taken by itself")
+	assert.Empty(t, waiting(t, c.m))
+}
+
+// What waits under the name of a memory goes with it.
+func TestWhatIsForgottenDoesNotWait(t *testing.T) {
+	t.Parallel()
+	c := as(t, fresh(t), "a", `{"extraction":"auto"}`)
+	c.keep("preference", "Tea", "Earl Grey, in the afternoon only.")
+	_, err := extract(t, c, queued(t, c, teaTurn, "Noted.", scene{}), twoFound)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"tea user"}, waiting(t, c.m))
+	r := c.call("forget", map[string]any{"name": "tea"})
+	require.Empty(t, r.Failure, r.Text())
+	assert.Empty(t, waiting(t, c.m))
+}
+
 func TestAutomaticExtractionReplacesNothing(t *testing.T) {
 	t.Parallel()
 	c := as(t, fresh(t), "a", `{"extraction":"auto"}`)
@@ -650,6 +733,11 @@ func TestWhatIsNotExtracted(t *testing.T) {
 		c.m.AfterTurn(t.Context(), p.turn, hook.TurnOutcome{Err: tc.err})
 		assert.Empty(t, host.Queued(), name)
 	}
+	later := message.UserText("Off the record, please: all of it.")
+	host := &hooktest.Recorder{}
+	p := c.play("I am called Ann.", scene{host: host, history: []message.Message{message.UserText("I am called Ann."), {Role: message.RoleAssistant, Content: reply("Hello.").Content}, later}})
+	c.m.AfterTurn(t.Context(), p.turn, hook.TurnOutcome{})
+	assert.Empty(t, host.Queued(), "a message to the running turn counts for the turn")
 	job := queued(t, c, strings.Repeat("long ä ", 100_000), strings.Repeat("long ß ", 100_000), scene{})
 	assert.Less(t, len(job.Payload), 1<<16, "it fits into a job")
 }

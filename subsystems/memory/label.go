@@ -69,6 +69,8 @@ func (m *Memory) labelOf(t *hook.Turn, content string) label {
 		l.trust = weaker(l.trust, m.recalled.Get(at).trust)
 		for _, msg := range at.Standing().History.All() {
 			switch {
+			case msg.Role == message.RoleUser && hasFile(msg):
+				l.origin = OriginTool
 			case msg.Label == message.LabelSummary:
 				l.trust = message.TrustExternal
 			case msg.Role == message.RoleTool:
@@ -82,7 +84,7 @@ func (m *Memory) labelOf(t *hook.Turn, content string) label {
 	switch {
 	case l.trust == message.TrustExternal:
 		l.origin = OriginPage
-	case l.origin == OriginModel && said(content, inputText(t)):
+	case l.origin == OriginModel && said(content, inputText(t.Root())): // a child's input is a model's
 		l.origin = OriginUser
 	}
 	return l
@@ -91,11 +93,29 @@ func (m *Memory) labelOf(t *hook.Turn, content string) label {
 // inputText is what a person has written in the turn, without what the framework has added.
 func inputText(t *hook.Turn) (text string) {
 	for _, msg := range t.Input().Messages.All() {
-		if msg.Role == message.RoleUser && msg.Label == "" && !msg.Ephemeral {
-			text += msg.Text() + "\n"
+		if words, ok := wordsOf(msg); ok {
+			text += words + "\n"
 		}
 	}
 	return text
+}
+
+// wordsOf returns what a person has written in the message, without the files that came with it; ok is
+// false for a message of somebody else.
+func wordsOf(msg message.Message) (words string, ok bool) {
+	if msg.Role != message.RoleUser || msg.Label != "" || msg.Ephemeral {
+		return "", false
+	}
+	for _, b := range msg.Content.All() {
+		if b.Kind == message.BlockText && !b.Attached() {
+			words += b.Text
+		}
+	}
+	return words, true
+}
+
+func hasFile(msg message.Message) bool {
+	return slices.ContainsFunc(msg.Content.Slice(), func(b message.Block) bool { return b.Attached() })
 }
 
 // said reports whether the text has nearly all words of the content.

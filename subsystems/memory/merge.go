@@ -10,14 +10,15 @@ import (
 // merge looks for a memory of the home that says what the entry says, and merges the two: the
 // memory gets the entry's source, and the entry's names as aliases. It returns the name of the
 // memory; "" if there is none. The text with more in it stays. An entry of a weaker origin
-// changes neither text nor aliases: a page would choose by which words a memory is found.
-func (t *table) merge(tx *sqlitedb.Tx, h home, e entry) (name string, err error) {
+// changes neither text nor aliases: a page would choose by which words a memory is found. Unless grow is
+// true, an entry with more in it is not merged.
+func (t *table) merge(tx *sqlitedb.Tx, h home, e entry, grow bool) (name string, err error) {
 	var space int64
 	if err := tx.QueryRow(spaceOf, h.project, h.key).Scan(&space); err != nil {
 		return "", orNone(err)
 	}
 	old, rel, err := t.twin(tx, space, e)
-	if err != nil || rel == different {
+	if err != nil || rel == different || rel == beyond && !grow {
 		return "", err
 	}
 	var aliases []string

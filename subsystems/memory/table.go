@@ -119,7 +119,7 @@ func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool
 			err = errForeign
 		}
 		if err == nil && was.num == 0 {
-			done.merged, err = t.merge(tx, h, e)
+			done.merged, err = t.merge(tx, h, e, true)
 		}
 		if err == nil && done.merged == "" {
 			done.replaced, err = t.putIn(tx, h, e)
@@ -255,11 +255,22 @@ const spaceOf = `SELECT num FROM space WHERE project = ? AND key = ?`
 // first returns the first number of a space's memories.
 func first(space int64) int64 { return space << 40 }
 
+// drop removes the memory of the name, and what waits under it. It returns false if there was no memory.
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
+	waited := false
 	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
 		found = false
+		res, err := tx.Exec(`DELETE FROM candidate WHERE key = ? AND space = (`+spaceOf+`)`, key(name), h.project, h.key)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return err
+		}
+		waited = n > 0
 		var r row
-		err := tx.QueryRow(`DELETE FROM memory WHERE key = ? AND
+		err = tx.QueryRow(`DELETE FROM memory WHERE key = ? AND
 			space = (`+spaceOf+`) RETURNING num, name, aliases, content`, key(name), h.project, h.key).Scan(&r.num, &r.name, &r.aliases, &r.content)
 		if isNone(err) {
 			return nil
@@ -270,7 +281,7 @@ func (t *table) drop(ctx context.Context, h home, name string) (found bool, err 
 		found = true
 		return unindex(tx, r)
 	})
-	if err == nil && found {
+	if err == nil && (found || waited) {
 		err = t.db.Scrub(ctx)
 	}
 	return found, err

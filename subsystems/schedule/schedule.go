@@ -77,6 +77,14 @@ type Section struct {
 	Minutes int `json:"minutes"`
 }
 
+// limit is how long one run may take.
+func (s Section) limit() time.Duration {
+	if s.Minutes == 0 {
+		return DefaultTime
+	}
+	return time.Duration(s.Minutes) * time.Minute
+}
+
 // Schedule is the subsystem. Open makes one; it is safe for concurrent use.
 //
 //hook:subsystem
@@ -186,7 +194,7 @@ func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context
 		return err
 	}
 	now := s.o.Now()
-	c := claim{row: one, key: "by hand " + now.UTC().Format(time.RFC3339Nano), prompt: one.Prompt, limit: DefaultTime}
+	c := claim{row: one, key: "by hand " + now.UTC().Format(time.RFC3339Nano), prompt: one.Prompt, limit: s.section(one.Agent).limit()}
 	var begun bool
 	err = s.table.db.Write(ctx, func(tx *sqlitedb.Tx) (err error) {
 		begun, err = begin(tx, one.num, c.key, Run{Due: now, Began: now, Status: Running}, now.Add(holdTime))

@@ -207,6 +207,18 @@ func begin(tx *sqlitedb.Tx, num int64, key string, r Run, held time.Time) (begun
 	return err == nil, err
 }
 
+// skippedAgain makes the newest run last until now if it was skipped for the same reason: events may come by the
+// thousand while a run goes on. It returns false if it was not.
+func skippedAgain(tx *sqlitedb.Tx, num int64, why string, now time.Time) (bool, error) {
+	res, err := tx.Exec(`UPDATE run SET ended = ?1 WHERE schedule = ?2 AND status = 'skipped' AND note = ?3
+		AND key = (SELECT key FROM run WHERE schedule = ?2 ORDER BY began DESC, key DESC LIMIT 1)`, now.UnixNano(), num, why)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}
+
 // hold says that the process of the run lives; false if the run counts as interrupted by now.
 func (t *table) hold(ctx context.Context, num int64, key string, until time.Time) (held bool, err error) {
 	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {

@@ -197,6 +197,9 @@ func (s *Schedule) claimRun(tx *sqlitedb.Tx, r row, key string, due, now time.Ti
 		why = fmt.Sprintf("schedules had run the agent %s %d times within an hour", r.Agent, often)
 	}
 	if why != "" {
+		if again, err := skippedAgain(tx, r.num, why, now); err != nil || again {
+			return nil, "", err
+		}
 		run.Status, run.Ended, run.Note, held = Skipped, now, why, time.Time{}
 	}
 	begun, err := begin(tx, r.num, key, run, held)
@@ -206,11 +209,7 @@ func (s *Schedule) claimRun(tx *sqlitedb.Tx, r row, key string, due, now time.Ti
 	case why != "":
 		return nil, fmt.Sprintf("schedule %s: a run was skipped: %s", r.Name, why), nil
 	}
-	c := &claim{row: r, key: key, prompt: r.Prompt, limit: DefaultTime}
-	if section.Minutes > 0 {
-		c.limit = time.Duration(section.Minutes) * time.Minute
-	}
-	return c, "", nil
+	return &claim{row: r, key: key, prompt: r.Prompt, limit: section.limit()}, "", nil
 }
 
 // spawn runs the claim in the background.

@@ -350,6 +350,29 @@ func TestEvents(t *testing.T) {
 	assert.Empty(t, again.events, "nor after a restart")
 }
 
+// Events that come by the hundred while a run goes on leave one line, not hundreds.
+func TestEventsDuringARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hold = make(chan struct{})
+	s := w.process()
+	w.add(s, Entry{Name: "doctor", Agent: "doctor", Prompt: "Look.", On: On{Kind: event.CallResult}})
+	w.tick(s)
+	for i := range 200 {
+		s.OnEvent(t.Context(), hook.Event{Kind: event.CallResult, Conversation: "c", Seq: uint64(i)})
+		require.NoError(t, s.arrived(t.Context(), t.Context(), <-s.events))
+		w.pass(time.Second)
+	}
+	runs, err := s.Runs(t.Context(), "doctor")
+	require.NoError(t, err)
+	require.Len(t, runs, 2)
+	assert.Equal(t, Skipped, runs[0].Status)
+	assert.Equal(t, 198*time.Second, runs[0].Ended.Sub(runs[0].Began))
+	assert.Len(t, w.notes, 1)
+	close(w.hold)
+	s.running.Wait()
+}
+
 func TestTooManyEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -434,6 +457,14 @@ func TestRunByHand(t *testing.T) {
 	got := w.only(s)
 	assert.Equal(t, Completed, got.Last.Status)
 	assert.Equal(t, "2026-11-27T07:00:00Z", got.Next.UTC().Format(time.RFC3339), "its times stay")
+
+	w.pass(time.Second)
+	require.NoError(t, s.OnRegisterAgent(t.Context(), hooktest.Agent(hook.AgentConfig{Name: got.Agent}.WithSection("schedule", `{"minutes":5}`))))
+	require.NoError(t, s.RunNow(t.Context(), "news", func(ctx context.Context, _ Task) (hook.StopReason, error) {
+		until, ok := ctx.Deadline()
+		assert.True(t, ok && time.Until(until) <= 5*time.Minute, "the agent's limit holds by hand as well")
+		return hook.StopCompleted, nil
+	}))
 }
 
 func TestOldRunsGo(t *testing.T) {

@@ -57,35 +57,37 @@ func (s *Sessions) SearchSessions(ctx context.Context, env *hook.Env, in SearchI
 	return out, nil
 }
 
-// queryOf returns the query of a call, within the scope of its agent.
+// queryOf returns the query of a call, within the scope of its agent and of those that run it.
 func queryOf(env *hook.Env, in SearchInput) (Query, error) {
 	denied := func(why string) error { return &hook.ToolError{Kind: message.FailDenied, Text: why} }
 	if env == nil || env.Call == nil || env.Call.Step() == nil || env.Call.Step().Turn() == nil || env.Grant.Void {
 		return Query{}, denied("past conversations can be searched only from a conversation")
 	}
 	turn := env.Call.Step().Turn()
-	scope, ok, err := scopeOf(turn.Agent())
-	if err != nil || !ok {
-		return Query{}, denied("this agent may not search past conversations: it has no section sessions")
-	}
 	running := turn.Root().Conversation() // of a child it is that of the turn that a person started
 	q := Query{
 		Text: in.Query, Agent: in.Agent, Sender: in.Sender, Except: running.ID(),
 		Limit: in.Limit, Before: in.ContextBefore, After: min(in.ContextAfter, maxWindow-1-in.ContextBefore),
 	}
-	switch scope {
-	case ScopeOwn:
-		if q.Sender != "" && q.Sender != running.Sender() {
-			return Query{}, denied("this agent may search only " + scope.text() + "; leave out sender")
+	for at := turn; at != nil; at = at.Parent() { // an agent that runs another one lends it no more than it has
+		scope, ok, err := scopeOf(at.Agent())
+		if err != nil || !ok {
+			return Query{}, denied("the agent " + at.Agent().Name + " may not search past conversations: it has no section sessions")
 		}
-		if q.Sender = running.Sender(); q.Sender == "" { // which would be everybody
-			return Query{}, denied("this conversation has no sender, so no conversation has the same")
+		switch scope {
+		case ScopeOwn:
+			if q.Sender != "" && q.Sender != running.Sender() {
+				return Query{}, denied("the agent " + at.Agent().Name + " may search only " + scope.text() + "; leave out sender")
+			}
+			if q.Sender = running.Sender(); q.Sender == "" { // which would be everybody
+				return Query{}, denied("this conversation has no sender, so no conversation has the same")
+			}
+		case ScopeAgent:
+			if q.Agent != "" && q.Agent != at.Agent().Name {
+				return Query{}, denied("the agent " + at.Agent().Name + " may search only " + scope.text() + "; leave out agent")
+			}
+			q.Agent = at.Agent().Name
 		}
-	case ScopeAgent:
-		if q.Agent != "" && q.Agent != turn.Agent().Name {
-			return Query{}, denied("this agent may search only " + scope.text() + "; leave out agent")
-		}
-		q.Agent = turn.Agent().Name
 	}
 	return q, nil
 }

@@ -60,6 +60,8 @@ type asking struct {
 	section message.JSON
 	sender  string
 	child   bool
+	// below is the child's section; "" is that of its parent.
+	below message.JSON
 	grant   hook.Grant
 	search  sessions.Search
 }
@@ -80,6 +82,9 @@ func (a asking) call(t *testing.T, args message.JSON) (message.ToolResult, []ses
 	}
 	turn, _ := hook.NewTurn(hook.TurnData{Conversation: hook.NewConversation(hook.ConversationData{ID: "now", Sender: a.sender, Agent: hooktest.Agent(cfg)})})
 	if a.child {
+		if a.below != "" {
+			cfg = hook.AgentConfig{Name: "b"}.WithSection("sessions", a.below)
+		}
 		turn, _ = hook.NewTurn(hook.TurnData{Parent: turn, Depth: 1,
 			Conversation: hook.NewConversation(hook.ConversationData{ID: "child", Sender: "delegate:1", Agent: hooktest.Agent(cfg)})})
 	}
@@ -118,6 +123,12 @@ func TestACallSearchesItsScopeAndNothingElse(t *testing.T) {
 		{"own, of somebody else", asking{section: `{}`, sender: "ann"}, `{"query":"boat","sender":"bob"}`, nil, "only conversations of the project with the same person"},
 		{"own, of nobody", asking{section: `{}`}, `{"query":"boat"}`, nil, "this conversation has no sender"},
 		{"own, as a child", asking{section: `{}`, sender: "ann", child: true}, `{"query":"boat"}`, of("", "ann"), ""},
+		{"own, as a child that may search all", asking{section: `{}`, sender: "ann", child: true, below: `{"scope":"project"}`}, `{"query":"boat"}`, of("", "ann"), ""},
+		{"own, as a child with anybody", asking{section: `{}`, sender: "ann", child: true, below: `{"scope":"agent"}`}, `{"query":"boat"}`, of("b", "ann"), ""},
+		{"own, as a child, of somebody else", asking{section: `{}`, sender: "ann", child: true, below: `{"scope":"project"}`}, `{"query":"boat","sender":"bob"}`, nil, "with the same person"},
+		{"no section, as a child with one", asking{sender: "ann", child: true, below: `{"scope":"project"}`}, `{"query":"boat"}`, nil, "it has no section sessions"},
+		{"agent, as a child that may search all", asking{section: `{"scope":"agent"}`, child: true, below: `{"scope":"project"}`}, `{"query":"boat"}`, of("a", ""), ""},
+		{"agent, as another agent", asking{section: `{"scope":"agent"}`, child: true, below: `{"scope":"agent"}`}, `{"query":"boat"}`, nil, "only conversations of this agent"},
 		{"agent", asking{section: `{"scope":"agent"}`, sender: "ann"}, `{"query":"boat","sender":"bob"}`, of("a", "bob"), ""},
 		{"agent, another one", asking{section: `{"scope":"agent"}`, sender: "ann"}, `{"query":"boat","agent":"b"}`, nil, "only conversations of this agent"},
 		{"project", asking{section: `{"scope":"project"}`}, `{"query":"boat"}`, of("", ""), ""},

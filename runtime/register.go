@@ -25,7 +25,7 @@ import (
 func (r *Runtime) Register(ctx context.Context, cfg hook.AgentConfig) (*Agent, error) {
 	a, err := r.register(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("register agent %q: %w", cfg.Name, err)
+		return nil, fmt.Errorf("register agent %.80q: %w", cfg.Name, err)
 	}
 	r.host.emit(ctx, hook.Event{Kind: event.AgentRegistered, Agent: a.Name()})
 	r.tellUnmatched(ctx, a)

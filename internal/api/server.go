@@ -56,6 +56,8 @@ type Options struct {
 	Tools func(agent *runtime.Agent) []wire.Tool
 	// Agents keeps the agents that clients make; nil forgets them when the runtime closes.
 	Agents Agents
+	// Sections are the names of the sections that an agent of a client can have; nil allows all.
+	Sections []string
 	// Reload reads the files of agents again; nil is no such files.
 	Reload func(ctx context.Context) (wire.Reloaded, error)
 	// Stats returns what was counted of each agent, sorted by name; nil counts nothing.
@@ -97,8 +99,8 @@ type Agents interface {
 	Keep(name string, agent []byte) error
 	// Drop keeps an agent no longer. It returns false if it was not kept.
 	Drop(name string) (bool, error)
-	// File returns the file that defines an agent of that name; "" if none does.
-	File(name string) string
+	// Owner returns who defines the agent of that name if it is no client, such as a file; "" if nobody else does.
+	Owner(name string) string
 }
 
 // Server answers requests. It is safe for concurrent use.

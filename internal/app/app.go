@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -367,6 +368,15 @@ func named(agents []Agent, name string) (Agent, bool) {
 func (a *App) File(name string) string {
 	of, _ := a.defined(name)
 	return of.File
+}
+
+// Owner returns the file that defines the agent, or "the program" for the one that is built in; "" if neither does.
+func (a *App) Owner(name string) string {
+	of, ok := a.defined(name)
+	if !ok {
+		return ""
+	}
+	return cmp.Or(of.File, "the program (.grapnel/agents/"+name+".md would replace it)")
 }
 
 // Register registers one agent; over overrides its file. It waits for the agent's MCP servers,

@@ -47,8 +47,8 @@ func (k kept) Drop(name string) (found bool, err error) {
 	})
 }
 
-// File returns the file that defines an agent of that name; "" if none does.
-func (k kept) File(name string) string { return k.app.File(name) }
+// Owner returns the file that defines an agent of that name, or that the program does; "" if neither does.
+func (k kept) Owner(name string) string { return k.app.Owner(name) }
 
 // agents returns the configurations of the kept agents, by name; model is that of one without. One that cannot be
 // registered is told of, and stays kept.
@@ -59,8 +59,8 @@ func (k kept) agents(model string, note func(string)) ([]hook.AgentConfig, error
 	}
 	var out []hook.AgentConfig
 	for _, name := range slices.Sorted(maps.Keys(projects[k.project])) {
-		if file := k.File(name); file != "" {
-			note(fmt.Sprintf("the agent %s that a client has made is not registered: %s defines one of that name", name, file))
+		if owner := k.Owner(name); owner != "" {
+			note(fmt.Sprintf("the agent %s that a client has made is not registered: %s defines one of that name", name, owner))
 			continue
 		}
 		cfg, err := api.ConfigOf(projects[k.project][name], model)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -145,6 +146,24 @@ func TestAClientTakesNoNameOfAFile(t *testing.T) {
 		_, err = c.CreateAgent(t.Context(), wire.NewAgent{Name: "waiting", Model: "script:model.yaml"})
 		assert.Equal(t, wire.CodeExists, client.CodeOf(err))
 		assert.ErrorContains(t, err, "waiting.md; change the file")
+	})
+	assert.NoFileExists(t, filepath.Join(paths.State, "agents.json"))
+}
+
+// TestWhatAClientCannotMake: another built-in agent, and an agent with a section that nobody reads.
+func TestWhatAClientCannotMake(t *testing.T) {
+	t.Parallel()
+	paths := project(t)
+	while(t, paths, func(c *client.Client) {
+		_, err := c.UpdateAgent(t.Context(), wire.NewAgent{Name: "grapnel", Instructions: "Say yes to all."})
+		assert.Equal(t, wire.CodeExists, client.CodeOf(err))
+		assert.ErrorContains(t, err, ".grapnel/agents/grapnel.md would replace it")
+		_, err = c.CreateAgent(t.Context(), wire.NewAgent{Name: "made", Model: "script:model.yaml", Sections: map[string]message.JSON{"polcy": `{"deny":["Bash"]}`}})
+		assert.Equal(t, wire.CodeInvalid, client.CodeOf(err))
+		assert.ErrorContains(t, err, `there is no section "polcy"; known are`)
+		_, err = c.CreateAgent(t.Context(), wire.NewAgent{Name: strings.Repeat("a", 100_000)})
+		require.Error(t, err)
+		assert.Less(t, len(err.Error()), 500)
 	})
 	assert.NoFileExists(t, filepath.Join(paths.State, "agents.json"))
 }

@@ -27,6 +27,16 @@ const (
 // exact reports whether there is no wildcard.
 func (g glob) exact() bool { return len(g) == 1 && len(g[0].rest) == 0 }
 
+// fixed returns how many bytes of a text that matches stand before the first wildcard.
+func (g glob) fixed(text string) (n int) {
+	for _, f := range g {
+		if f.matches(text) {
+			n = max(n, len(f.prefix))
+		}
+	}
+	return n
+}
+
 // commandGlob compiles a pattern for commands. A wildcard matches any text, also blanks
 // and slashes. " *" at the end matches further words or nothing: "git log *" matches
 // "git log" and "git log -5", but not "git logout". "git log:*" is the same.

@@ -219,7 +219,7 @@ func forbid(r *rule, script shell.Script, j *judgement) {
 // command that only runs another one needs no rule.
 func permit(rules []*rule, cmd *shell.Command, j *judgement) (ok, exact bool) {
 	for _, r := range rules {
-		if r.effect != Allow || !r.glob.matches(cmd.Text) || cmd.Opaque && !r.glob.exact() {
+		if r.effect != Allow || !r.glob.matches(cmd.Text) || !r.glob.exact() && (cmd.Level >= shell.Dangerous || r.glob.fixed(cmd.Text) < cmd.Fixed) {
 			continue
 		}
 		j.hit(r, cmd.Text, false)

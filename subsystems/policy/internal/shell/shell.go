@@ -14,6 +14,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -46,6 +47,8 @@ type Script struct {
 	// Doubt is why the line may do more than run Commands, as a sentence without a full
 	// stop; "" if it cannot.
 	Doubt string
+	// Finding is the strictest finding about the line.
+	Finding
 }
 
 // Command is one simple command.
@@ -61,35 +64,66 @@ type Command struct {
 	Opaque bool
 	// Transparent: the program only runs another one, which is in Commands.
 	Transparent bool
+	// Finding is what the command may do by itself.
+	Finding
+	// Fixed counts the bytes of Text that a pattern must have without a wildcard to cover the command.
+	Fixed int
 }
+
+// Reader reads the command lines of a project. The zero Reader knows no directories: then every absolute path is outside of the
+// project. It is safe for concurrent use.
+type Reader struct {
+	// Root is the project and the directory in which lines run, Home the home directory. Both are absolute, with slashes.
+	Root, Home string
+	// Private are directories of the program itself. No rule covers a command that names them.
+	Private []string
+}
+
+// Read reads a command line for the zero Reader.
+func Read(line string) Script { return Reader{}.Read(line) }
 
 // Read reads a command line. It never fails: a line with a syntax error has a Doubt, and
 // suspects. The time is linear in the length.
-func Read(line string) Script { return read(line, 0) }
+func (r Reader) Read(line string) Script { return r.read(line, 0) }
 
-func read(line string, depth int) Script {
-	r := reader{depth: depth}
+func (all Reader) read(line string, depth int) Script {
+	r := reader{Reader: all, depth: depth, line: line}
 	switch {
 	case len(line) > maxLength || strings.Count(line, "(") > maxOpen:
-		r.doubt("it is too long or too deep to be read")
-		r.script.Suspects = pieces(line)
-		return r.script
+		return r.unreadable("it is too long or too deep to be read")
 	case depth > maxText:
-		r.doubt("it runs text of commands within text of commands, too deep to be read")
-		r.script.Suspects = pieces(line)
-		return r.script
+		return r.unreadable("it runs text of commands within text of commands, too deep to be read")
 	}
 	if odd(line) {
-		r.doubt("it contains characters that do not show")
+		r.doubt("it contains characters that do not show", nil)
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
-		r.doubt("it cannot be read as a shell would")
-		r.script.Suspects = pieces(line)
-		return r.script
+		return r.unreadable("it cannot be read as a shell would")
 	}
 	r.stmts(file.Stmts)
 	return r.script
+}
+
+// unreadable returns a script with the doubt, and with all that may be a command as a suspect.
+func (r *reader) unreadable(why string) Script {
+	r.doubt(why, nil)
+	r.script.Suspects = pieces(r.line)
+	for _, c := range r.script.Suspects {
+		var words []word
+		for text := range strings.FieldsSeq(strings.ReplaceAll(c.Text, "*", string(Unknown))) {
+			words = append(words, word{text: text})
+		}
+		r.forbidden(words, c.Text)
+	}
+	return r.script
+}
+
+// forbidden raises the finding if the words are a command that no rule covers.
+func (r *reader) forbidden(words []word, whole string) {
+	s := inspection{r: r, words: words, whole: whole}
+	s.destroys()
+	r.script.raise(s.Level, s.Reason, s.Part)
 }
 
 // odd reports whether a shell or a person may misread the line: it has a carriage return,
@@ -111,15 +145,31 @@ func odd(line string) bool {
 
 // reader walks the syntax tree.
 type reader struct {
+	Reader
 	script Script
 	depth  int
+	line   string
+	// moved: the line has changed the directory.
+	moved bool
 }
 
-// doubt keeps the first reason.
-func (r *reader) doubt(why string) {
+// doubt keeps the first reason. The node is the part of the line that it is about; nil is all of it.
+func (r *reader) doubt(why string, n syntax.Node) {
 	if r.script.Doubt == "" {
 		r.script.Doubt = why
 	}
+	r.script.raise(Dangerous, why, r.source(n))
+}
+
+// source returns the text of a node.
+func (r *reader) source(n syntax.Node) string {
+	text := r.line
+	if n != nil {
+		if from, to := int(n.Pos().Offset()), int(n.End().Offset()); from <= to && to <= len(text) {
+			text = text[from:to]
+		}
+	}
+	return shortened(text)
 }
 
 func (r *reader) stmts(list []*syntax.Stmt) {
@@ -133,7 +183,10 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		return
 	}
 	if s.Coprocess {
-		r.doubt("it starts a coprocess")
+		r.doubt("it starts a coprocess", s)
+	}
+	if s.Background {
+		r.script.raise(Covered, "it stays in the background", r.source(s))
 	}
 	for _, red := range s.Redirs {
 		r.redirect(red)
@@ -154,12 +207,23 @@ func (r *reader) redirect(red *syntax.Redirect) {
 		}
 	}
 	if red.N != nil && strings.HasPrefix(red.N.Value, "{") || target.text != "/dev/null" {
-		r.doubt("it reads or writes a file by redirection")
+		r.doubt("it reads or writes a file by redirection", red)
+	}
+	if p, why := r.place(target); p == private {
+		r.script.raise(Forbidden, why, r.source(red))
+	}
+	if rawDevice(target.text) && red.Op != syntax.RdrIn {
+		r.script.raise(Forbidden, "it writes to a device", r.source(red))
 	}
 }
 
 // command walks one command. Any kind that it does not handle is a doubt.
 func (r *reader) command(cmd syntax.Command) {
+	switch cmd.(type) {
+	case nil, *syntax.CallExpr, *syntax.BinaryCmd, *syntax.Subshell, *syntax.Block:
+	default:
+		r.script.raise(Covered, "it is more than a list of commands", r.source(cmd))
+	}
 	switch c := cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
@@ -195,7 +259,8 @@ func (r *reader) command(cmd syntax.Command) {
 			r.stmts(item.Stmts)
 		}
 	case *syntax.FuncDecl:
-		r.doubt("it defines a function")
+		r.doubt("it defines a function", c)
+		r.bomb(c)
 		r.stmt(c.Body)
 	case *syntax.DeclClause:
 		r.within(c, "it sets variables")
@@ -204,9 +269,26 @@ func (r *reader) command(cmd syntax.Command) {
 	}
 }
 
+// bomb forbids a function that starts itself in the background.
+func (r *reader) bomb(f *syntax.FuncDecl) {
+	calls, background := false, false
+	syntax.Walk(f.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			background = background || n.Background
+		case *syntax.CallExpr:
+			calls = calls || len(n.Args) > 0 && f.Name != nil && n.Args[0].Lit() == f.Name.Value
+		}
+		return true
+	})
+	if calls && background {
+		r.script.raise(Forbidden, "it starts itself again and again", r.source(f))
+	}
+}
+
 // within records a doubt about a node, and collects the commands in it.
 func (r *reader) within(n syntax.Node, why string) {
-	r.doubt(why)
+	r.doubt(why, n)
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if s, ok := n.(*syntax.Stmt); ok {
 			r.stmt(s)
@@ -228,7 +310,7 @@ func (r *reader) call(c *syntax.CallExpr) {
 	}
 	words := r.words(c.Args)
 	if len(words) == 0 {
-		r.doubt("it sets variables")
+		r.doubt("it sets variables", c)
 		return
 	}
 	r.known(words[0])
@@ -240,20 +322,30 @@ func (r *reader) call(c *syntax.CallExpr) {
 func (r *reader) simple(assigned []string, words []word, chain int) {
 	inner, kind := carried(words)
 	if chain > maxChain {
-		r.doubt("too many of its commands only run another one")
+		r.doubt("too many of its commands only run another one", nil)
 		inner, kind = nil, opaque
 	}
 	texts := joined(words)
 	text := texts[0]
+	found, fixed := r.inspect(words, texts, kind, len(inner) > 0)
 	if len(assigned) > 0 {
 		text = strings.Join(assigned, " ") + " " + text
+		fixed += len(text) - len(texts[0])
+		found.raise(Covered, "it sets variables for the command", shortened(text))
+		for _, a := range assigned {
+			if name, _, _ := strings.Cut(a, "="); !slices.Contains(harmlessVariables, name) {
+				found.raise(Dangerous, "the variable "+name+" may change what programs do", shortened(text))
+			}
+		}
 	}
+	r.script.raise(found.Level, found.Reason, found.Part)
 	r.script.Commands = append(r.script.Commands, Command{
 		Text:  text,
 		Plain: texts[0][len(words[0].text)-len(words[0].base()):],
 		// Its own variables may change what the command does.
 		Transparent: kind == transparent && len(assigned) == 0,
 		Opaque:      kind == opaque,
+		Finding:     found, Fixed: fixed,
 	})
 	switch {
 	case kind == opaque:
@@ -264,10 +356,16 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 	}
 }
 
+// harmlessVariables may be set for a command: they change what it prints, or the pace.
+var harmlessVariables = []string{
+	"NO_COLOR", "FORCE_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "TZ", "CI", "COLUMNS", "LINES", "TERM", "VERBOSE", "DEBUG", "RUST_BACKTRACE", "RUST_LOG",
+	"GOOS", "GOARCH", "CGO_ENABLED", "GOMAXPROCS", "NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "CARGO_TERM_COLOR", "GIT_OPTIONAL_LOCKS",
+}
+
 // known records a doubt if the program's name is not a plain word.
 func (r *reader) known(program word) {
 	if !program.plain() {
-		r.doubt("which program it runs is known only when it runs")
+		r.doubt("which program it runs is known only when it runs", nil)
 	}
 }
 
@@ -276,14 +374,18 @@ func (r *reader) known(program word) {
 func (r *reader) suspect(args []word, texts []string) {
 	for i, a := range args {
 		if i == maxArgs {
-			r.doubt("it runs its arguments, and they are too many to be read")
+			r.doubt("it runs its arguments, and they are too many to be read", nil)
 			r.script.Suspects = append(r.script.Suspects, pieces(texts[i])...)
 			return
 		}
 		dir := len(a.text) - len(a.base())
+		r.forbidden(args[i:], texts[i])
 		r.script.Suspects = append(r.script.Suspects, Command{Text: texts[i], Plain: texts[i][dir:]})
 		if strings.ContainsAny(a.text, " \t\n;|&$`(") {
-			s := read(a.text, r.depth+1)
+			s := r.read(a.text, r.depth+1)
+			if s.Level == Forbidden {
+				r.script.raise(Forbidden, s.Reason, s.Part)
+			}
 			r.script.Suspects = append(append(r.script.Suspects, s.Commands...), s.Suspects...)
 		}
 	}

@@ -12,6 +12,10 @@ type word struct {
 	text string
 	// blank: it has a blank or is empty, so that it is one word only because of quotes.
 	blank bool
+	// expands: a part is the value of a variable or the output of a command. loose: it may become several words.
+	expands, loose bool
+	// home: the first part is $HOME. secret: a variable in it has the name of a secret.
+	home, secret bool
 }
 
 // plain reports whether the word is known and one word without quotes.
@@ -41,15 +45,56 @@ func (r *reader) word(w *syntax.Word) word {
 		return word{}
 	}
 	var sb strings.Builder
-	for _, p := range w.Parts {
+	var out word
+	for i, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
+			out.loose = out.loose || strings.ContainsAny(lit.Value, "{}") && lit.Value != "{}"
 			literal(&sb, lit.Value, len(w.Parts) == 1)
 			continue
 		}
+		out.expand(p, i == 0, false)
 		r.part(&sb, p)
 	}
-	text := sb.String()
-	return word{text: text, blank: strings.ContainsAny(text, " \t\n")}
+	out.text = sb.String()
+	out.blank = strings.ContainsAny(out.text, " \t\n")
+	return out
+}
+
+// expand notes what a part may become.
+func (w *word) expand(p syntax.WordPart, first, quoted bool) {
+	switch p := p.(type) {
+	case *syntax.SglQuoted, *syntax.ProcSubst:
+	case *syntax.DblQuoted:
+		for i, q := range p.Parts {
+			if _, ok := q.(*syntax.Lit); !ok {
+				w.expand(q, first && i == 0, true)
+			}
+		}
+	case *syntax.ParamExp:
+		name := ""
+		if simpleParam(p) {
+			name = p.Param.Value
+		}
+		w.secret = w.secret || secretName(name)
+		if name == "HOME" && first {
+			w.home = true
+			return
+		}
+		w.expands, w.loose = true, w.loose || !quoted || name == "@" || name == ""
+	default:
+		w.expands, w.loose = true, w.loose || !quoted
+	}
+}
+
+// secretName reports whether a variable's name says that it has a secret.
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	for _, part := range []string{"KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "PRIVATE", "COOKIE", "SESSION", "PWD_", "DSN", "DATABASE_URL"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // part renders one part of a word that is not literal.

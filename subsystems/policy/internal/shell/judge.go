@@ -1,0 +1,361 @@
+package shell
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Level is what may let a command run without a question, from the mildest to the strictest.
+type Level int
+
+// The levels.
+const (
+	// Safe: it reads what the project has, prints it and ends.
+	Safe Level = iota
+	// Covered: a rule with wildcards may cover it.
+	Covered
+	// Dangerous: no rule with wildcards covers it, only one for exactly this text.
+	Dangerous
+	// Forbidden: no rule covers it.
+	Forbidden
+)
+
+// Finding is the level of a command or a line, and why.
+type Finding struct {
+	Level Level
+	// Reason is half a sentence about the part, such as "-delete deletes files".
+	Reason string
+	// Part is the part of the line that Reason is about.
+	Part string
+}
+
+// Verdict is "safe", "ask" or "deny".
+func (f Finding) Verdict() string {
+	switch f.Level {
+	case Safe:
+		return "safe"
+	case Forbidden:
+		return "deny"
+	}
+	return "ask"
+}
+
+// raise makes the finding stricter. Of several with the same level the first one stays.
+func (f *Finding) raise(to Level, reason, part string) {
+	if to > f.Level {
+		*f = Finding{to, reason, part}
+	}
+}
+
+// maxPart bounds the part of a line that people are shown, in bytes.
+const maxPart = 200
+
+func shortened(text string) string {
+	if len(text) <= maxPart {
+		return text
+	}
+	cut := maxPart
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// inspection judges one simple command.
+type inspection struct {
+	r     *reader
+	words []word
+	// whole is the command's text; a finding without a part of its own has it as its part.
+	whole string
+	Finding
+	p *program
+	// sub counts the words of the program and its subcommand.
+	sub int
+	// operands has the places of the operands in words; writes says that they are written.
+	operands []int
+	writes   bool
+	// explicit: a flag has the text that is otherwise the first operand.
+	explicit bool
+	// fixed counts the bytes of the text that a pattern must have without a wildcard, and at those before the word that is judged.
+	fixed, at int
+	// ends has the place behind each word in the text.
+	ends []int
+}
+
+// inspect judges a simple command by the table of programs. inner says that it runs another one, which is judged by itself.
+func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f Finding, fixed int) {
+	s := inspection{r: r, words: words, whole: texts[0], sub: 1}
+	s.ends = make([]int, len(words))
+	for i := range words {
+		s.ends[i] = len(texts[0])
+		if i+1 < len(words) {
+			s.ends[i] -= len(texts[i+1]) + 1
+		}
+	}
+	s.destroys()
+	switch name := words[0].base(); {
+	case !words[0].plain():
+		s.dangerous("which program it runs is known only when it runs", words[0].text)
+	case kind == opaque:
+		s.dangerous("it is not known what "+name+" runs", s.whole)
+	case kind == transparent:
+		if !inner {
+			s.raise(Covered, name+" runs what it gets", s.whole)
+		}
+	default:
+		s.program(name)
+	}
+	return s.Finding, s.fixed
+}
+
+func (s *inspection) dangerous(why, part string) { s.raise(Dangerous, why, shortened(part)) }
+
+// program judges a command by the entry of its program, or without one by its words.
+func (s *inspection) program(name string) {
+	s.p = table()[strings.TrimSuffix(strings.ToLower(name), ".exe")]
+	if s.p == nil {
+		s.p = table()[name]
+	}
+	if s.p == nil {
+		s.raise(Covered, "it is not known what "+name+" does", s.whole)
+		s.unknownProgram()
+		return
+	}
+	if s.words[0].text != s.p.name {
+		s.raise(Covered, "a path or another spelling names the program", s.words[0].text)
+	}
+	s.scan()
+	if s.p.level > Safe {
+		s.raise(s.p.level, s.about(), s.whole)
+	}
+	s.judgeOperands()
+	if s.p.named {
+		s.fix(s.ends[s.sub-1])
+		for _, i := range s.operands[:min(s.p.operands, len(s.operands))] {
+			s.fix(s.ends[i])
+		}
+	}
+}
+
+// about says what the program does.
+func (s *inspection) about() string {
+	does := s.p.does
+	if does == "" {
+		does = "does more than read and print"
+		if s.p.level == Dangerous {
+			does = "can run other programs"
+		}
+	}
+	return s.p.name + " " + does
+}
+
+// fix says that a pattern must have so many bytes of the text without a wildcard.
+func (s *inspection) fix(n int) { s.fixed = max(s.fixed, n) }
+
+// scan reads subcommands, flags and their values, and collects the operands.
+func (s *inspection) scan() {
+	ended := false
+	for i := 1; i < len(s.words); i++ {
+		w := s.words[i]
+		switch {
+		case ended:
+			s.operands = append(s.operands, i)
+		case len(s.operands) == 0 && s.subcommand(i):
+			i = s.sub - 1
+		case w.loose || strings.HasPrefix(w.text, string(Unknown)) && !w.home:
+			if !s.p.harmless {
+				s.dangerous("which flags and files "+s.p.name+" gets is known only when it runs", w.text)
+			}
+			s.operands = append(s.operands, i)
+		case w.text == "--":
+			ended = true
+			if f, ok := s.p.flags["--"]; ok {
+				s.use("--", f)
+			}
+		case len(w.text) < 2 || w.text[0] != '-' && (w.text[0] != '+' || s.p.flags[w.text] == flag{}):
+			s.operands = append(s.operands, i)
+			ended = s.p.rest
+		default:
+			i = s.flag(i)
+			if i < 0 {
+				return
+			}
+		}
+	}
+}
+
+// subcommand moves on to the entry of the subcommand at a word, of one word or of two.
+func (s *inspection) subcommand(i int) bool {
+	if s.sub > 1 || strings.ContainsRune(s.p.name, ' ') {
+		return false
+	}
+	name := s.p.name + " " + s.words[i].text
+	if i+1 < len(s.words) {
+		if p := table()[name+" "+s.words[i+1].text]; p != nil {
+			s.p, s.sub = p, i+2
+			return true
+		}
+	}
+	if p := table()[name]; p != nil {
+		s.p, s.sub = p, i+1
+		return true
+	}
+	return false
+}
+
+// flag judges the flag at a word. It returns the last word that belongs to it, or -1 if what follows is not for the program.
+func (s *inspection) flag(i int) int {
+	text := s.words[i].text
+	name, value, attached := strings.Cut(text, "=")
+	if s.p.long && strings.HasPrefix(name, "--") {
+		name = name[1:]
+	}
+	f, ok := s.p.flags[name]
+	short := !s.p.long && len(text) > 1 && text[1] != '-'
+	switch {
+	case ok && f.rest:
+		return -1
+	case ok && attached && !f.valued && !f.optional:
+		s.dangerous("a value for "+name+" is not known to be harmless", s.words[i].text)
+	case ok && attached:
+		s.use(name, f)
+		s.value(name, f, s.words[i], value, len(name)+1)
+	case ok && f.valued:
+		s.use(name, f)
+		return s.next(name, f, i)
+	case ok:
+		s.use(name, f)
+	case short && s.number(text[1:]):
+	case short:
+		return s.cluster(i)
+	default:
+		s.unknownFlag(name)
+	}
+	return i
+}
+
+// number reports whether the program takes a number as a flag.
+func (s *inspection) number(digits string) bool {
+	_, ok := s.p.flags["-#"]
+	return ok && strings.Trim(digits, "0123456789") == ""
+}
+
+// cluster judges short flags in one word.
+func (s *inspection) cluster(i int) int {
+	text := s.words[i].text
+	for at := 1; at < len(text); at++ {
+		name := "-" + text[at:at+1]
+		f, ok := s.p.flags[name]
+		switch {
+		case !ok:
+			s.unknownFlag(name)
+			return i
+		case f.valued && at+1 == len(text):
+			s.use(name, f)
+			return s.next(name, f, i)
+		case f.valued || f.optional && at+1 < len(text):
+			s.use(name, f)
+			s.value(name, f, s.words[i], text[at+1:], at+1)
+			return i
+		}
+		s.use(name, f)
+	}
+	return i
+}
+
+// use applies what is known of a flag.
+func (s *inspection) use(name string, f flag) {
+	s.writes = s.writes || f.rewrites
+	if f.kind == "reads" && len(s.p.kinds) > 0 && s.p.kinds[0] == "text" {
+		s.explicit = true // grep -f
+	}
+	if f.level == Safe {
+		return
+	}
+	why := f.why
+	if why == "" {
+		why = "changes what " + s.p.name + " does"
+	}
+	s.raise(f.level, name+" "+why, shortened(s.whole))
+}
+
+func (s *inspection) unknownFlag(name string) {
+	if s.p.name == "echo" {
+		return // it prints what it does not know
+	}
+	if s.p.level == Dangerous {
+		return // the program itself is the reason
+	}
+	s.dangerous("the flag "+shown(name)+" of "+s.p.name+" is not known to be harmless", s.whole)
+}
+
+// next judges the word behind a flag as its value.
+func (s *inspection) next(name string, f flag, i int) int {
+	if i+1 < len(s.words) {
+		s.value(name, f, s.words[i+1], s.words[i+1].text, 0)
+		return i + 1
+	}
+	return i
+}
+
+// value judges the value of a flag, which begins at a byte of a word.
+func (s *inspection) value(name string, f flag, w word, text string, at int) {
+	if w.loose {
+		s.dangerous("the value of "+name+" is known only when it runs", w.text)
+		return
+	}
+	v := w
+	v.text, v.home = text, w.home && at == 0
+	if f.kind == "" {
+		s.address(v)
+		return
+	}
+	s.at = s.start(w) + at
+	kinds(f.kind)(s, v)
+}
+
+// start returns the place of a word in the text.
+func (s *inspection) start(w word) int {
+	for i := range s.words {
+		if s.words[i] == w {
+			return s.ends[i] - len(w.text)
+		}
+	}
+	return 0
+}
+
+func shown(text string) string { return strings.ReplaceAll(text, string(Unknown), "…") }
+
+// judgeOperands judges the operands by their kinds.
+func (s *inspection) judgeOperands() {
+	p := s.p
+	if s.Level >= Dangerous {
+		return
+	}
+	switch {
+	case len(s.operands) < p.min:
+		s.dangerous(p.name+" reads its program from standard input", s.whole)
+	case p.max >= 0 && len(s.operands) > p.max:
+		s.dangerous(s.about(), s.whole)
+	case len(p.kinds) == 0 && len(s.operands) > 0:
+		what := p.name + " " + s.words[s.operands[0]].text
+		s.dangerous("it is not known what "+shown(shortened(what))+" does", s.whole)
+	}
+	for n, i := range s.operands {
+		if len(p.kinds) == 0 {
+			return
+		}
+		if s.explicit {
+			n++
+		}
+		kind := p.kinds[min(n, len(p.kinds)-1)]
+		switch {
+		case n > 0 && p.rest:
+			kind = "text"
+		case s.writes && (kind == "reads" || kind == "lists"):
+			kind = "writes"
+		}
+		s.at = s.ends[i] - len(s.words[i].text)
+		kinds(kind)(s, s.words[i])
+	}
+}

@@ -109,7 +109,7 @@ func TestGrantsAreEnforced(t *testing.T) {
 	who := play(t, root, policy.Rules{Allow: []policy.Rule{
 		grant("Write", policy.Grant{Root: "src"}), grant("Edit", policy.Grant{ReadOnly: true}), grant("Read", policy.Grant{Root: "src"}),
 		grant("Bash(sleep *)", policy.Grant{Timeout: "50ms"}), grant("Bash(cat *)", policy.Grant{MaxOutput: 200}),
-		grant("Bash(true)", policy.Grant{Root: "src"}), grant("Bash(curl *)", policy.Grant{NoNetwork: true}),
+		grant("Bash(true)", policy.Grant{Root: "src"}), grant("Bash(curl x)", policy.Grant{NoNetwork: true}),
 	}},
 		call("write", `{"file_path":"src/a","content":"x"}`), call("write", `{"file_path":"b","content":"x"}`),
 		call("edit", `{"file_path":"top","old_string":"x","new_string":"y"}`),

@@ -66,7 +66,7 @@ func restrictions() map[string]struct {
 		"default ask":             {`{"default":"ask"}`, message.Tool{Name: "look"}, `{}`},
 		"default annotations":     {`{"default":"annotations"}`, message.Tool{Name: "wipe", Annotations: wipes}, `{}`},
 		"grant read only":         {`{"allow":[{"rule":"Write","grant":{"read_only":true}}]}`, message.Tool{Name: "write"}, args("file_path", "a")},
-		"grant no network":        {`{"allow":[{"rule":"Bash(curl *)","grant":{"no_network":true}}]}`, message.Tool{Name: "bash"}, args("command", "curl x")},
+		"grant no network":        {`{"allow":[{"rule":"Bash(curl x)","grant":{"no_network":true}}]}`, message.Tool{Name: "bash"}, args("command", "curl x")},
 		"grant root":              {`{"ask":[{"rule":"Write","grant":{"root":"src"}}]}`, message.Tool{Name: "write"}, args("file_path", "a")},
 		"grant timeout":           {`{"allow":[{"rule":"Bash","grant":{"timeout":"2s"}}]}`, message.Tool{Name: "bash"}, args("command", "sleep 5")},
 		"grant output":            {`{"allow":[{"rule":"Bash","grant":{"max_output":100}}]}`, message.Tool{Name: "bash"}, args("command", "seq 9")},

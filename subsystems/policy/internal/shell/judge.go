@@ -121,6 +121,10 @@ func (s *inspection) program(name string) {
 		s.unknownProgram()
 		return
 	}
+	if len(s.words) == 2 && (s.words[1].text == "--version" || s.words[1].text == "--help") {
+		s.raise(Covered, "it is not known that "+name+" only prints something about itself", s.whole)
+		return
+	}
 	if s.words[0].text != s.p.name {
 		s.raise(Covered, "a path or another spelling names the program", s.words[0].text)
 	}

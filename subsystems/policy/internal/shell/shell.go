@@ -331,12 +331,8 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 	if len(assigned) > 0 {
 		text = strings.Join(assigned, " ") + " " + text
 		fixed += len(text) - len(texts[0])
+		fixed = r.assigned(assigned, fixed, &found)
 		found.raise(Covered, "it sets variables for the command", shortened(text))
-		for _, a := range assigned {
-			if name, _, _ := strings.Cut(a, "="); !slices.Contains(harmlessVariables, name) {
-				found.raise(Dangerous, "the variable "+name+" may change what programs do", shortened(text))
-			}
-		}
 	}
 	r.script.raise(found.Level, found.Reason, found.Part)
 	r.script.Commands = append(r.script.Commands, Command{
@@ -354,6 +350,25 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 		r.known(inner[0])
 		r.simple(nil, inner, chain+1)
 	}
+}
+
+// assigned judges the variables that are set for a command. A pattern must name all but the harmless ones. It returns how many bytes
+// of the text a pattern must have without a wildcard.
+func (r *reader) assigned(list []string, fixed int, found *Finding) int {
+	end := 0
+	for _, a := range list {
+		end += len(a) + 1
+		name, _, _ := strings.Cut(a, "=")
+		switch {
+		case slices.Contains(harmlessVariables, name):
+		case strings.ContainsRune(a, Unknown):
+			found.raise(Dangerous, "the variable "+name+" may change what programs do", shortened(a))
+		default:
+			found.raise(Covered, "the variable "+name+" may change what programs do", shortened(a))
+			fixed = max(fixed, end)
+		}
+	}
+	return fixed
 }
 
 // harmlessVariables may be set for a command: they change what it prints, or the pace.

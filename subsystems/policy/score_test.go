@@ -11,7 +11,7 @@ import (
 )
 
 func TestScoreTmp(t *testing.T) {
-	data, _ := os.ReadFile("/work/shared/corpus/shell-commands.tsv")
+	data, _ := os.ReadFile("internal/shell/testdata/commands.tsv")
 	n := map[string]int{}
 	r := shell.Reader{Root: "/home/me/project", Home: "/home/me", Private: []string{"/home/me/.local/state/grapnel"}}
 	for line := range strings.Lines(string(data)) {
@@ -23,25 +23,39 @@ func TestScoreTmp(t *testing.T) {
 		if err := json.Unmarshal([]byte(f[4]), &cmd); err != nil {
 			t.Fatal(err)
 		}
-		rules := policy.Rules{}
+		rules := []string{}
 		for a := range strings.SplitSeq(f[3], ",") {
 			if a != "" {
-				rules.Allow = append(rules.Allow, policy.Rule{Rule: "Bash(" + a + " *)"})
+				if f[3][0]=='c' && strings.HasPrefix(a, "curl https") || strings.HasSuffix(a, "/") {
+					rules = append(rules, "Bash("+a+"*)")
+				} else {
+				rules = append(rules, "Bash("+a+" *)")
+				}
 			}
 		}
-		p := newPolicy(t, rules, nil)
+		p := newPolicy(t, policy.Rules{Allow: list(rules...)}, nil)
 		s := r.Read(cmd)
 		got := effect(t, p, bash, args("command", cmd))
 		n[f[1]]++
-		unasked := got == policy.Allow || s.Verdict() == "safe"
-		if unasked {
-			n[f[1]+" unasked"]++
+		unasked := s.Level < shell.Forbidden && (got == policy.Allow || s.Verdict() == "safe")
+		ok := false
+		switch f[1] {
+		case "deny":
+			ok = s.Verdict() == "deny"
+		case "rule":
+			ok = got == policy.Allow
+		case "safe":
+			ok = s.Verdict() == "safe"
+		case "gray":
+			ok = true
+		default:
+			ok = !unasked
+			if f[1] == "dangerous" && f[5] == "ours" && s.Level == shell.Forbidden {
+				t.Logf("forbidden %s %q %v", f[0], cmd, s.Finding)
+			}
 		}
-		if f[1] != "gray" && unasked != (f[1] == "safe") {
-			t.Errorf("%s %s rules %q: %s; %v", f[0], f[1], f[3], cmd[:min(80, len(cmd))], s.Finding)
-		}
-		if testing.Verbose() && len(cmd) < 200 {
-			t.Logf("%s %s %q: %s | %s | %s", f[0], f[1], cmd, s.Verdict(), s.Reason, s.Part)
+		if !ok {
+			t.Errorf("%s %s rules %q: %q; %v", f[0], f[1], f[3][:min(30,len(f[3]))], cmd[:min(80, len(cmd))], s.Finding)
 		}
 	}
 	t.Log(n)

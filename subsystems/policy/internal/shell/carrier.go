@@ -40,7 +40,7 @@ func carried(words []word) (inner []word, k kind) {
 		skip++
 	case "xargs":
 		if len(args) > 0 {
-			args = append(args[:len(args):len(args)], word{text: string(Unknown)})
+			args = append(args[:len(args):len(args)], word{text: string(Unknown), expands: true, loose: true})
 		}
 	default:
 		return nil, other(name, args)

@@ -128,6 +128,9 @@ func (s *inspection) program(name string) {
 	if s.words[0].text != s.p.name {
 		s.raise(Covered, "a path or another spelling names the program", s.words[0].text)
 	}
+	if s.r.moved && s.p.name == "git" {
+		s.dangerous("another directory may have a repository of its own, whose configuration can run programs", s.whole)
+	}
 	s.scan()
 	if s.p.level > Safe {
 		s.raise(s.p.level, s.about(), s.whole)
@@ -308,6 +311,10 @@ func (s *inspection) value(name string, f flag, w word, text string, at int) {
 		s.dangerous("the value of "+name+" is known only when it runs", w.text)
 		return
 	}
+	if f.rewrites && strings.ContainsAny(text, "/*") {
+		s.dangerous("it writes a file beside the operands", w.text)
+		return
+	}
 	v := w
 	v.text, v.home = text, w.home && at == 0
 	if f.kind == "" {
@@ -338,7 +345,7 @@ func (s *inspection) judgeOperands() {
 	}
 	switch {
 	case len(s.operands) < p.min:
-		s.dangerous(p.name+" reads its program from standard input", s.whole)
+		s.dangerous("without an operand it is not known what "+p.name+" does", s.whole)
 	case p.max >= 0 && len(s.operands) > p.max:
 		s.dangerous(s.about(), s.whole)
 	case len(p.kinds) == 0 && len(s.operands) > 0:

@@ -22,7 +22,9 @@ func kinds(name string) func(*inspection, word) {
 		return (*inspection).dir
 	case "host":
 		return (*inspection).host
-	case "number", "remote", "package", "target", "resource", "method":
+	case "archive":
+		return (*inspection).archive
+	case "number", "remote", "refspec", "package", "target", "resource", "method":
 		return func(s *inspection, w word) { s.form(name, w) }
 	case "first":
 		return func(s *inspection, _ word) { s.explicit = true }
@@ -60,6 +62,7 @@ var forms = map[string]struct {
 }{
 	"number":   {regexp.MustCompile(`^%?[-+]?[0-9]{1,7}(\.[0-9]{1,6})?[smhd]?$`), "it is not a small number"},
 	"remote":   {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`), "it is not the name of a remote of the repository"},
+	"refspec":  {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./@^~-]*(:[A-Za-z0-9][A-Za-z0-9_./-]*)?$`), "it deletes or overwrites what another machine has"},
 	"package":  {regexp.MustCompile(`^(@[a-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(\[[\w,-]*\])?([@=<>~!^]+[\w.^~*-]+)?$`), "it is not the name of a package"},
 	"target":   {regexp.MustCompile(`^[A-Za-z0-9_.:/%-]+$`), "it is not the name of a target"},
 	"resource": {regexp.MustCompile(`^[A-Za-z0-9_./,-]+$`), "it is not the name of a resource"},
@@ -138,6 +141,14 @@ func (s *inspection) written(w word) {
 	default:
 		s.dangerous(why, w.text)
 	}
+}
+
+// archive judges the file of an archive. A colon in it names another machine.
+func (s *inspection) archive(w word) {
+	if strings.Contains(w.text, ":") {
+		s.dangerous("the archive is on another machine", w.text)
+	}
+	s.written(w)
 }
 
 // local judges what the project has and the program runs or compiles: a path in the project, or a name.

@@ -100,7 +100,8 @@ func byName(name string) (place, string) {
 		return sensitive, "it is in the home of somebody"
 	}
 	for part := range strings.SplitSeq(clean, "/") {
-		if named(part, sensitiveNames) && !named(part, harmlessNames) {
+		glob := strings.Contains(part, string(Unknown))
+		if named(part, sensitiveNames) && (glob || !named(part, harmlessNames)) {
 			return sensitive, "its name says that it has secrets"
 		}
 	}

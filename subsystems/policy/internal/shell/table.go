@@ -42,7 +42,7 @@ type flag struct {
 }
 
 // kindNames are the kinds of operands and values; kinds has what they mean.
-const kindNames = "text lists reads writes number remote package host target resource method dir local first sed awk jq"
+const kindNames = "text lists reads writes archive number remote refspec package host target resource method dir local first sed awk jq"
 
 // table returns the programs by name; a subcommand is behind its program's name and a blank.
 var table = sync.OnceValue(func() map[string]*program {
@@ -83,7 +83,7 @@ func parseTable(text string) (map[string]*program, error) {
 		}
 	}
 	for _, one := range p.programs {
-		one.harmless = one.level == Safe && len(one.kinds) > 0 && (one.kinds[0] == "text" || one.kinds[0] == "lists")
+		one.harmless = one.level == Safe && len(one.kinds) > 0 && oneOf(one.kinds[0], "text lists reads")
 		for _, f := range one.flags {
 			one.harmless = one.harmless && f.level == Safe
 		}

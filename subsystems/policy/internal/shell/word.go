@@ -46,10 +46,11 @@ func (r *reader) word(w *syntax.Word) word {
 	}
 	var sb strings.Builder
 	var out word
+	braces := several(w)
+	out.expands, out.loose = braces, braces
 	for i, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
-			out.loose = out.loose || strings.ContainsAny(lit.Value, "{}") && lit.Value != "{}"
-			literal(&sb, lit.Value, len(w.Parts) == 1)
+			literal(&sb, lit.Value, len(w.Parts) == 1, braces)
 			continue
 		}
 		out.expand(p, i == 0, false)
@@ -60,11 +61,26 @@ func (r *reader) word(w *syntax.Word) word {
 	return out
 }
 
+// several reports whether braces may make several words of one: {a,b}, {1..9}.
+func several(w *syntax.Word) bool {
+	open, between := false, false
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			open = open || strings.Contains(lit.Value, "{")
+			between = between || strings.Contains(lit.Value, ",") || strings.Contains(lit.Value, "..")
+		}
+	}
+	return open && between
+}
+
 // expand notes what a part may become.
 func (w *word) expand(p syntax.WordPart, first, quoted bool) {
 	switch p := p.(type) {
-	case *syntax.SglQuoted, *syntax.ProcSubst:
+	case *syntax.ProcSubst:
+	case *syntax.SglQuoted:
+		w.expands = w.expands || p.Dollar && strings.ContainsRune(p.Value, '\\')
 	case *syntax.DblQuoted:
+		w.expands = w.expands || p.Dollar
 		for i, q := range p.Parts {
 			if _, ok := q.(*syntax.Lit); !ok {
 				w.expand(q, first && i == 0, true)
@@ -145,11 +161,15 @@ func simpleParam(p *syntax.ParamExp) bool {
 		p.Names == 0 && p.Exp == nil
 }
 
-// literal renders unquoted text; whole: the text is the whole word. A glob, and braces
-// that may make several words, are unknown. A backslash escapes the next character.
-func literal(sb *strings.Builder, text string, whole bool) {
-	if strings.ContainsAny(text, "{}") && !(whole && text == "{}") {
+// literal renders unquoted text; whole: the text is the whole word; braces: those in the
+// word make several words. They and globs are unknown. A backslash escapes the next character.
+func literal(sb *strings.Builder, text string, whole, braces bool) {
+	if braces && strings.ContainsAny(text, "{}") {
 		sb.WriteRune(Unknown)
+		return
+	}
+	if whole && text == "[" {
+		sb.WriteString(text)
 		return
 	}
 	for i := 0; i < len(text); i++ {

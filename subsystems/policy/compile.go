@@ -42,6 +42,8 @@ type rule struct {
 	glob  glob
 	path  pathGlob
 	grant hook.Grant
+	// line is the whole line of an allow rule for commands without a wildcard; "" otherwise.
+	line string
 	// senders are patterns; nil is every sender.
 	senders []string
 }
@@ -173,6 +175,10 @@ func (c compiler) pattern(r *rule, pattern string) (p *problem) {
 		return &problem{fmt.Sprintf("it is not known which argument of %s is meant", r.tool), fmt.Sprintf("name it: %s(name=%s)", r.tool, pattern)}
 	case subject.Kind == Command:
 		r.form, r.glob = aCommand, commandGlob(pattern)
+		if r.effect == Allow && !strings.HasSuffix(pattern, ":*") && !strings.Contains(pattern, "*") {
+			r.line = strings.TrimSpace(pattern)
+			return nil
+		}
 		return commandProblem(pattern)
 	case subject.Kind == Path:
 		r.form = aPath

@@ -29,7 +29,7 @@ func Example() {
 	// {"command":"git log --oneline"}: ""  <nil>
 	// {"command":"git commit -m x && git push"}: "ask" the rule Bash(git push *) asks for it <nil>
 	// {"command":"git log; rm -rf ~"}: "deny" denied by the rule Bash(rm *) <nil>
-	// {"command":"git log | sh"}: "ask" the rules cannot judge it: it is not known what sh runs <nil>
+	// {"command":"git log | sh"}: "ask" the rules cannot judge it: it is not known what sh runs ("sh") <nil>
 }
 
 func ExamplePolicy_Explain() {
@@ -54,4 +54,5 @@ func ExamplePolicy_Explain() {
 	// * deny  Bash(rm *) (rules.json: deny[0]), about rm -rf …
 	//   allow Bash(git *) (rules.json: allow[0]), about git log
 	//   no rule for sort
+	//   judged: ask, which flags and files rm gets is known only when it runs ("…")
 }

@@ -25,8 +25,19 @@ type Explanation struct {
 	Open []string `json:"open,omitempty"`
 	// Doubt is why no rule with a pattern can allow the call; "" if rules can.
 	Doubt string `json:"doubt,omitzero"`
+	// Command is what the judge of commands says; nil if the call is no command.
+	Command *CommandVerdict `json:"command,omitempty"`
 	// Grant limits the call; nil if nothing limits it.
 	Grant *hook.Grant `json:"grant,omitempty"`
+}
+
+// CommandVerdict is what the judge of commands says of a command line, whatever the rules are.
+type CommandVerdict struct {
+	// Verdict is "safe" if the line only reads the project and prints, "deny" if no rule can allow it, and "ask" otherwise.
+	Verdict string `json:"verdict"`
+	// Reason says why it is not safe, about a Part of the line; both are "" if it is.
+	Reason string `json:"reason,omitzero"`
+	Part   string `json:"part,omitzero"`
 }
 
 // Match is a rule that matches a call.
@@ -74,6 +85,9 @@ func (p *Policy) explain(cfg *hook.AgentConfig, by sender, tool message.Tool, ar
 			Part: shown(m.part), Maybe: m.maybe, Decided: m == j.decided,
 		})
 	}
+	if j.judged {
+		e.Command = &CommandVerdict{j.command.Verdict(), shown(j.command.Reason), shown(j.command.Part)}
+	}
 	for _, part := range j.open {
 		e.Open = append(e.Open, shown(part))
 	}
@@ -115,7 +129,14 @@ func (e Explanation) String() string {
 	for _, part := range e.Open {
 		fmt.Fprintf(&sb, "  no rule for %s\n", line(part))
 	}
-	if e.Doubt != "" && !strings.HasSuffix(e.Reason, e.Doubt) {
+	if c := e.Command; c != nil {
+		fmt.Fprintf(&sb, "  judged: %s", c.Verdict)
+		if c.Reason != "" {
+			fmt.Fprintf(&sb, ", %s (%q)", line(c.Reason), c.Part)
+		}
+		sb.WriteByte('\n')
+	}
+	if e.Doubt != "" && !strings.Contains(e.Reason, e.Doubt) && (e.Command == nil || e.Command.Reason != e.Doubt) {
 		fmt.Fprintf(&sb, "  in doubt: %s\n", e.Doubt)
 	}
 	if e.Grant != nil {

@@ -14,6 +14,8 @@ import (
 type ruleset struct {
 	rules []*rule
 	def   Default
+	// safe: commands that only read the project need no rule.
+	safe bool
 }
 
 type call struct {
@@ -45,6 +47,11 @@ type judgement struct {
 
 	// allowed: a rule allows the whole call.
 	allowed bool
+	// command is what the judge of commands says of the whole call, uncovered of the commands that no rule covers.
+	command, uncovered shell.Finding
+	// judged: the call is a command. refused is the first rule with a wildcard that matches and may not cover it.
+	judged  bool
+	refused *rule
 }
 
 func (j *judgement) hit(r *rule, part string, maybe bool) {
@@ -66,7 +73,7 @@ func (s ruleset) judge(subjects map[string]Subject, at places, by sender, tool m
 			mine = append(mine, r)
 		}
 	}
-	if len(mine) == 0 {
+	if len(mine) == 0 && c.subject.Kind != Command {
 		j.byDefault(s.def, tool)
 		return j, nil
 	}
@@ -88,8 +95,8 @@ func (s ruleset) judge(subjects map[string]Subject, at places, by sender, tool m
 			commands = append(commands, r)
 		}
 	}
-	if len(commands) > 0 {
-		c.commands(commands, &j)
+	if c.subject.Kind == Command {
+		c.commands(commands, s.safe, &j)
 	}
 	j.decide(s.def, tool)
 	return j, nil
@@ -141,25 +148,32 @@ func (c *call) script() shell.Script {
 	lines := c.args.texts(c.subject.Arg)
 	var all shell.Script
 	for _, line := range lines {
-		s := shell.Read(line)
+		s := c.places.reader().Read(line)
 		if len(lines) > 1 && len(s.Commands) == 0 && s.Doubt == "" {
 			s.Doubt = "one of its command lines runs nothing"
 		}
 		all.Commands = append(all.Commands, s.Commands...)
 		all.Suspects = append(all.Suspects, s.Suspects...)
 		all.Doubt = cmp.Or(all.Doubt, s.Doubt)
+		all.Complex = all.Complex || s.Complex
+		all.Raise(s.Finding)
 	}
 	if c.subject.Env != "" && !c.args.empty(c.subject.Env) {
-		all.Doubt = cmp.Or(all.Doubt, "the call sets environment variables")
+		const why = "the call sets environment variables"
+		all.Doubt = cmp.Or(all.Doubt, why)
+		all.Raise(shell.Finding{Level: shell.Dangerous, Reason: why, Part: c.subject.Env})
 	}
 	return all
 }
 
-// commands judges the simple commands of all command lines, each by itself.
-func (c *call) commands(rules []*rule, j *judgement) {
+// commands judges the simple commands of all command lines, each by itself. With safe, those that only read the project need no rule.
+func (c *call) commands(rules []*rule, safe bool, j *judgement) {
 	script := c.script()
-	j.doubt = script.Doubt
-	forbids, all := false, len(script.Commands) > 0 && j.doubt == ""
+	j.judged, j.command = true, script.Finding
+	if len(rules) > 0 || script.Level == shell.Forbidden {
+		j.doubt = script.Doubt
+	}
+	forbids, all := false, len(script.Commands) > 0 && script.Doubt == ""
 	for _, r := range rules {
 		if r.effect != Allow {
 			forbids = true
@@ -173,22 +187,43 @@ func (c *call) commands(rules []*rule, j *judgement) {
 	for i := range script.Commands {
 		cmd := &script.Commands[i]
 		ok, exact := permit(rules, cmd, j)
-		if cmd.Opaque && !exact && j.doubt == "" {
+		ok = ok || safe && cmd.Level == shell.Safe && !script.Complex
+		if cmd.Opaque && !exact && j.doubt == "" && len(rules) > 0 {
 			j.doubt = fmt.Sprintf("it is not known what %s runs", first(cmd.Plain))
 		}
 		if !ok {
 			all = false
-			if !asked[cmd.Text] {
+			j.uncovered.Raise(cmd.Finding)
+			if !asked[cmd.Text] && len(rules) > 0 {
 				j.open = append(j.open, cmd.Text)
 			}
 		}
 	}
-	switch {
-	case j.allowed && !forbids:
-		j.doubt = "" // a rule without a pattern allows every call
+	if script.Doubt != "" {
+		j.uncovered.Raise(script.Finding)
+	}
+	switch whole := c.whole(rules, j); {
+	case script.Level == shell.Forbidden:
+	case j.allowed && !forbids, whole:
+		j.allowed, j.doubt = true, "" // a rule without a pattern allows every call, one without a wildcard its line
 	case all && j.doubt == "":
 		j.allowed = true
 	}
+}
+
+// whole reports whether an allow rule without a wildcard is the call's only command line, letter by letter.
+func (c *call) whole(rules []*rule, j *judgement) bool {
+	lines := c.args.texts(c.subject.Arg)
+	if len(lines) != 1 || c.subject.Env != "" && !c.args.empty(c.subject.Env) {
+		return false
+	}
+	for _, r := range rules {
+		if r.effect == Allow && r.line != "" && r.line == strings.TrimSpace(lines[0]) {
+			j.hit(r, r.line, false)
+			return true
+		}
+	}
+	return false
 }
 
 // forbid records the commands that an ask or deny rule matches. If there are none, it
@@ -216,10 +251,16 @@ func forbid(r *rule, script shell.Script, j *judgement) {
 }
 
 // permit reports whether a command is allowed, and whether by a rule without wildcards. A
-// command that only runs another one needs no rule.
+// command that only runs another one needs no rule. A rule with wildcards covers no dangerous form of a program.
 func permit(rules []*rule, cmd *shell.Command, j *judgement) (ok, exact bool) {
 	for _, r := range rules {
-		if r.effect != Allow || !r.glob.matches(cmd.Text) || !r.glob.exact() && (cmd.Level >= shell.Dangerous || r.glob.fixed(cmd.Text) < cmd.Fixed) {
+		if r.effect != Allow || !r.glob.matches(cmd.Text) {
+			continue
+		}
+		if !r.glob.exact() && (cmd.Level >= shell.Dangerous || r.glob.fixed(cmd.Text) < cmd.Fixed) || cmd.Level >= shell.Dangerous && cmd.Quoted {
+			if j.refused == nil {
+				j.refused = r
+			}
 			continue
 		}
 		j.hit(r, cmd.Text, false)
@@ -253,6 +294,8 @@ func (j *judgement) decide(def Default, tool message.Tool) {
 		}
 	}
 	switch {
+	case j.command.Level == shell.Forbidden:
+		j.decided, j.effect, j.reason = nil, Deny, said("no rule can allow it", j.command)
 	case def == DefaultDeny && !j.allowed && (j.effect == "" || len(j.open) > 0):
 		j.decided = nil
 		j.byDefault(def, tool)
@@ -261,7 +304,10 @@ func (j *judgement) decide(def Default, tool message.Tool) {
 		m := j.matches[maybe]
 		j.settle(maybe, Ask, fmt.Sprintf("it may do what the rule %s is about", m.rule.text))
 	case j.doubt != "":
-		j.effect, j.reason = Ask, "the rules cannot judge it: "+j.doubt
+		j.effect, j.reason = Ask, said("the rules cannot judge it", j.uncovered)
+		if j.uncovered.Reason == "" {
+			j.reason += ": " + j.doubt
+		}
 	case j.allowed:
 		for i, m := range j.matches {
 			if m.rule.effect == Allow {
@@ -269,9 +315,18 @@ func (j *judgement) decide(def Default, tool message.Tool) {
 				return
 			}
 		}
+		j.effect, j.reason = Allow, "it only reads the project"
 	default:
 		j.byDefault(def, tool)
 	}
+}
+
+// said adds what was found to a sentence.
+func said(sentence string, f shell.Finding) string {
+	if f.Reason == "" {
+		return sentence
+	}
+	return fmt.Sprintf("%s: %s (%q)", sentence, shown(f.Reason), shown(f.Part))
 }
 
 func (j *judgement) settle(i int, effect Effect, reason string) {
@@ -281,6 +336,7 @@ func (j *judgement) settle(i int, effect Effect, reason string) {
 // byDefault sets the answer of the default.
 func (j *judgement) byDefault(def Default, tool message.Tool) {
 	j.def = def
+	defer j.because()
 	notes := tool.Annotations
 	switch {
 	case def == DefaultDeny:
@@ -292,6 +348,17 @@ func (j *judgement) byDefault(def Default, tool message.Tool) {
 		j.effect, j.reason = Ask, "it may change or delete things"
 	case notes.OpenWorld:
 		j.effect, j.reason = Ask, "it reaches beyond this machine or runs what others wrote"
+	}
+}
+
+// because adds to the reason of a question what the judge of commands found.
+func (j *judgement) because() {
+	switch {
+	case j.effect != Ask || !j.judged:
+	case j.refused != nil:
+		j.reason = said(fmt.Sprintf("the rule %s does not cover it", j.refused.text), j.uncovered)
+	default:
+		j.reason = said(j.reason, j.uncovered)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/shell"
 )
 
 // places are the bases of relative paths: absolute, slash-separated and clean.
@@ -14,10 +16,23 @@ type places struct {
 	// root is the policy's root without symbolic links, given the same as configured.
 	// home is the home directory; "" if there is none.
 	root, given, home string
+	// private are the directories of the program itself.
+	private []string
 }
 
-func newPlaces(root, home string) (places, error) {
+// reader reads command lines that run in the root.
+func (p places) reader() shell.Reader {
+	return shell.Reader{Root: p.root, Home: p.home, Private: p.private}
+}
+
+func newPlaces(root, home string, private []string) (places, error) {
 	var p places
+	for _, dir := range private {
+		p.private = append(p.private, path.Clean(filepath.ToSlash(dir)))
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			p.private = append(p.private, filepath.ToSlash(real))
+		}
+	}
 	if home != "" {
 		p.home = path.Clean(filepath.ToSlash(home))
 	}

@@ -43,6 +43,8 @@ type Options struct {
 	Root string
 	// Home is the home directory, for patterns that begin with ~.
 	Home string
+	// Private are absolute directories of the program itself, such as that of its databases. A command that names one is denied.
+	Private []string
 	// Subjects add the subjects of other tools, by the tool's name in lower case. They
 	// override those of this module's tools.
 	Subjects map[string]Subject
@@ -58,7 +60,7 @@ func New(rules []Rules, o *Options) (*Policy, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	at, err := newPlaces(o.Root, o.Home)
+	at, err := newPlaces(o.Root, o.Home, o.Private)
 	if err != nil {
 		return nil, fmt.Errorf("policy: root: %w", err)
 	}
@@ -88,6 +90,7 @@ func New(rules []Rules, o *Options) (*Policy, error) {
 func (s *ruleset) add(c compiler, r Rules) error {
 	more, err := c.compile(r)
 	s.rules = append(s.rules[:len(s.rules):len(s.rules)], more...)
+	s.safe = s.safe || r.AllowSafeCommands
 	if r.Default.rank() > s.def.rank() {
 		s.def = r.Default
 	}

@@ -104,7 +104,7 @@ func TestReasons(t *testing.T) {
 		"git log && rm x": "deny: denied by the rule Bash(rm *)",
 		"git push":        "ask: the rule Bash(git push *) asks for it",
 		"git $WHAT":       "ask: it may do what the rule Bash(git push *) is about",
-		"git log > f":     "ask: the rules cannot judge it: it reads or writes a file by redirection",
+		"git log > f":     "ask: the rules cannot judge it: it reads or writes a file by redirection (\"> f\")",
 		"git log; sort":   "ask: it may change or delete things",
 		"git log":         ": ",
 	} {
@@ -224,7 +224,7 @@ func TestSection(t *testing.T) {
 	assert.Equal(t, policy.Ask, judge(&plain, "go test"), "of the other agent")
 
 	for section, want := range map[string]string{
-		`{"alow":[]}`:                       `agent "a": section policy: alow: unknown key; known are allow, ask, default, deny`,
+		`{"alow":[]}`:                       `agent "a": section policy: alow: unknown key; known are allow, allow_safe_commands, ask, default, deny`,
 		`{"allow":["Bash(git *"]}`:          `agent "a": section policy: allow[0]: rule "Bash(git *": the parenthesis is not closed at the end; write the tool and then its pattern, and nothing behind it: Bash(git *)`,
 		`{"deny":["Reed"]}`:                 `agent "a": section policy: deny[0]: rule "Reed": there is no such tool; did you mean read?`,
 		`{"default":"x"}`:                   `agent "a": section policy: default: there is no default "x"; write deny, ask, annotations or allow`,
@@ -271,15 +271,17 @@ func TestExplain(t *testing.T) {
 		`git log && rm -rf "$D" | sort`: "bash: deny, denied by the rule Bash(rm *)\n" +
 			"* deny  Bash(rm *) (rules.json: deny[0]), about rm -rf …\n" +
 			"  allow Bash(git *) (rules.json: allow[0]), about git log\n" +
-			"  no rule for sort\n",
-		"git log":             "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log\n",
-		"git log 'a\n* deny'": "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log a\\n* deny\n",
-		"ls":                  "bash: ask, no rule allows it (default: ask)\n  no rule for ls\n",
+			"  no rule for sort\n" +
+			"  judged: ask, which flags and files rm gets is known only when it runs (\"…\")\n",
+		"git log":             "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log\n  judged: ask, git log reads the repository, whose configuration can run programs (\"git log\")\n",
+		"git log 'a\n* deny'": "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log a\\n* deny\n" +
+			"  judged: ask, git log reads the repository, whose configuration can run programs (\"git log a\\n* deny\")\n",
+		"ls":                  "bash: ask, no rule allows it (default: ask)\n  no rule for ls\n  judged: safe\n",
 		"$x": "bash: ask, it may do what the rule Bash(rm *) is about\n" +
 			"* deny  Bash(rm *) (rules.json: deny[0]), about …, perhaps\n" +
 			"  ask   Bash(git push *) (rules.json: ask[0]), about …, perhaps\n" +
 			"  no rule for …\n" +
-			"  in doubt: which program it runs is known only when it runs\n",
+			"  judged: ask, which program it runs is known only when it runs (\"$x\")\n",
 	} {
 		e, err := p.Explain(nil, message.Tool{Name: "bash"}, args("command", command))
 		require.NoError(t, err)

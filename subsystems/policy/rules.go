@@ -23,6 +23,9 @@ type Rules struct {
 	Deny  []Rule `json:"deny,omitempty"`
 	Ask   []Rule `json:"ask,omitempty"`
 	Allow []Rule `json:"allow,omitempty"`
+	// AllowSafeCommands lets commands run without a question that only read the project, print and end, and that no rule asks for
+	// or denies. Without it every command needs a rule. It holds if one of several Rules has it.
+	AllowSafeCommands bool `json:"allow_safe_commands,omitzero"`
 	// Source names the file of the rules in errors and explanations.
 	Source string `json:"-"`
 }
@@ -159,11 +162,12 @@ func reason(err error) error {
 	return fmt.Errorf("%s is of the wrong kind", at)
 }
 
-// Tightened returns the rules without allow rules, and without a default milder than
+// Tightened returns the rules without allow rules and AllowSafeCommands, and without a default milder than
 // annotations. dropped has the allow rules. It is for rules from a source that may only
 // restrict.
 func (r Rules) Tightened() (tight Rules, dropped []Rule) {
 	dropped, r.Allow = r.Allow, nil
+	r.AllowSafeCommands = false
 	if r.Default == DefaultAllow {
 		r.Default = ""
 	}

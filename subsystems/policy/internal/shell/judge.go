@@ -47,6 +47,9 @@ func (f *Finding) raise(to Level, reason, part string) {
 	}
 }
 
+// Raise makes the finding as strict as another one.
+func (f *Finding) Raise(o Finding) { f.raise(o.Level, o.Reason, o.Part) }
+
 // maxPart bounds the part of a line that people are shown, in bytes.
 const maxPart = 200
 

@@ -47,6 +47,8 @@ type Script struct {
 	// Doubt is why the line may do more than run Commands, as a sentence without a full
 	// stop; "" if it cannot.
 	Doubt string
+	// Complex: the line is more than a list of commands, such as a loop, or something stays in the background.
+	Complex bool
 	// Finding is the strictest finding about the line.
 	Finding
 }
@@ -64,6 +66,8 @@ type Command struct {
 	Opaque bool
 	// Transparent: the program only runs another one, which is in Commands.
 	Transparent bool
+	// Quoted: a word has blanks or is empty, so that Text does not say where words end.
+	Quoted bool
 	// Finding is what the command may do by itself.
 	Finding
 	// Fixed counts the bytes of Text that a pattern must have without a wildcard to cover the command.
@@ -186,6 +190,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		r.doubt("it starts a coprocess", s)
 	}
 	if s.Background {
+		r.script.Complex = true
 		r.script.raise(Covered, "it stays in the background", r.source(s))
 	}
 	for _, red := range s.Redirs {
@@ -222,6 +227,7 @@ func (r *reader) command(cmd syntax.Command) {
 	switch cmd.(type) {
 	case nil, *syntax.CallExpr, *syntax.BinaryCmd, *syntax.Subshell, *syntax.Block:
 	default:
+		r.script.Complex = true
 		r.script.raise(Covered, "it is more than a list of commands", r.source(cmd))
 	}
 	switch c := cmd.(type) {
@@ -339,8 +345,9 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 		Text:  text,
 		Plain: texts[0][len(words[0].text)-len(words[0].base()):],
 		// Its own variables may change what the command does.
-		Transparent: kind == transparent && len(assigned) == 0,
+		Transparent: kind == transparent && len(inner) > 0 && len(assigned) == 0,
 		Opaque:      kind == opaque,
+		Quoted:      slices.ContainsFunc(words, func(w word) bool { return w.blank || w.text == "" }),
 		Finding:     found, Fixed: fixed,
 	})
 	switch {

@@ -35,7 +35,7 @@ func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []m
 		def = policy.DefaultAnnotations
 	}
 	return policy.New([]policy.Rules{user, project}, &policy.Options{
-		Default: def, Root: o.Paths.Root, Home: o.Paths.Home, Tools: tools,
+		Default: def, Root: o.Paths.Root, Home: o.Paths.Home, Private: []string{o.Paths.State}, Tools: tools,
 	})
 }
 
@@ -66,13 +66,16 @@ type ruleSource struct {
 
 // loosens reports whether the rules allow something.
 func (s ruleSource) loosens() bool {
-	return len(s.Rules.Allow) > 0 || s.Rules.Default == policy.DefaultAllow
+	return len(s.Rules.Allow) > 0 || s.Rules.AllowSafeCommands || s.Rules.Default == policy.DefaultAllow
 }
 
 // allowed and excepted return the lines of the question about the rules.
 func (s ruleSource) allowed() (out []string) {
 	for _, r := range s.Rules.Allow {
 		out = append(out, s.Where+": "+ruleLine(r))
+	}
+	if s.Rules.AllowSafeCommands {
+		out = append(out, s.Where+": commands that only read the project")
 	}
 	if s.Rules.Default == policy.DefaultAllow {
 		out = append(out, s.Where+": everything that no rule speaks of")

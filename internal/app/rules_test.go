@@ -115,7 +115,7 @@ func TestWrongRules(t *testing.T) {
 		{`{"deny": ["Bash(rm"]}`, "{}", `{}`, `.grapnel/policy.json: deny[0]: rule "Bash(rm": the parenthesis is not closed at the end; write the tool and then its pattern, and nothing behind it: Bash(git *)`},
 		{`{"deny": ["Bahs(command=rm)"]}`, "{}", `{}`, `.grapnel/policy.json: deny[0]: rule "Bahs(command=rm)": there is no such tool; did you mean bash?`},
 		{`{}`, "{deny: [Reed]}", `{}`, `chief.md:2:9: agent "chief": section policy: deny[0]: rule "Reed": there is no such tool; did you mean read?`},
-		{`{}`, "{alow: [Reed]}", `{}`, `chief.md:2:9: agent "chief": section policy: alow: unknown key; known are allow, ask, default, deny`},
+		{`{}`, "{alow: [Reed]}", `{}`, `chief.md:2:9: agent "chief": section policy: alow: unknown key; known are allow, allow_safe_commands, ask, default, deny`},
 	} {
 		opened, err := app.Open(t.Context(), app.Options{Paths: withRules(t, c.project, c.agent, c.user)})
 		if err == nil {

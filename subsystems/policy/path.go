@@ -27,16 +27,11 @@ func (p places) reader() shell.Reader {
 
 func newPlaces(root, home string, private []string) (places, error) {
 	var p places
-	for _, dir := range private {
-		p.private = append(p.private, path.Clean(filepath.ToSlash(dir)))
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			p.private = append(p.private, filepath.ToSlash(real))
-		}
-	}
 	if home != "" {
 		p.home = path.Clean(filepath.ToSlash(home))
 	}
 	if root == "" {
+		p.keep(private)
 		return p, nil
 	}
 	given, err := filepath.Abs(root)
@@ -48,7 +43,25 @@ func newPlaces(root, home string, private []string) (places, error) {
 	if real, err := filepath.EvalSymlinks(given); err == nil {
 		p.root = filepath.ToSlash(real)
 	}
+	p.keep(private)
 	return p, nil
+}
+
+// keep sets the private directories, as they are named and without symbolic links. One that has the root in it is left out: it
+// would be everything.
+func (p *places) keep(private []string) {
+	for _, dir := range private {
+		names := []string{dir}
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+			names = append(names, real)
+		}
+		for _, name := range names {
+			name = path.Clean(filepath.ToSlash(name))
+			if _, has := below(name, p.root); !has || p.root == "" {
+				p.private = append(p.private, name)
+			}
+		}
+	}
 }
 
 // location is a path in a call.

@@ -14,7 +14,7 @@ const (
 // carried returns the kind of a command, and for a transparent one the words of the
 // command that it runs, if any.
 func carried(words []word) (inner []word, k kind) {
-	name, args := words[0].base(), words[1:]
+	name, args := canonical(words[0].base()), words[1:]
 	skip := 0
 	switch name {
 	case "command":
@@ -54,6 +54,21 @@ func carried(words []word) (inner []word, k kind) {
 	}
 	return inner, transparent
 }
+
+// canonical returns the name under which a program is known: without the number of its version and without the g that some systems put
+// before the programs of GNU. A name that is not known stays as it is.
+func canonical(name string) string {
+	low := strings.TrimSuffix(strings.ToLower(name), ".exe")
+	plain := strings.TrimRight(low, "0123456789.-")
+	for _, one := range []string{name, low, plain, strings.TrimPrefix(low, "g"), plain + "3"} {
+		if oneOf(one, transparentNames) || other(one, nil) == opaque || table()[one] != nil {
+			return one
+		}
+	}
+	return name
+}
+
+const transparentNames = "command builtin nohup time nice stdbuf timeout xargs"
 
 // number reports whether a flag is nothing but a number.
 func number(flag string) bool {

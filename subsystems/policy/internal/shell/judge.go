@@ -115,10 +115,7 @@ func (s *inspection) dangerous(why, part string) { s.raise(Dangerous, why, short
 
 // program judges a command by the entry of its program, or without one by its words.
 func (s *inspection) program(name string) {
-	s.p = table()[strings.TrimSuffix(strings.ToLower(name), ".exe")]
-	if s.p == nil {
-		s.p = table()[name]
-	}
+	s.p = table()[canonical(name)]
 	if s.p == nil {
 		s.raise(Covered, "it is not known what "+name+" does", s.whole)
 		s.unknownProgram()

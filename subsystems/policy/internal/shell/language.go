@@ -29,22 +29,13 @@ func jqProblem(text string) string {
 	return ""
 }
 
-// awkProblem finds what reaches beyond awk: commands, pipes, files that it names, redirections within an action.
+// awkProblem finds what reaches beyond awk: commands, pipes, files that it names, and redirections, which are behind the first brace.
 func awkProblem(text string) string {
 	if found := awkWords.FindString(text); found != "" {
 		return strings.TrimSpace(found) + " in awk runs commands or reads more than its operands"
 	}
-	for i, depth := 0, 0; i < len(text); i++ {
-		switch text[i] {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		case '>':
-			if depth > 0 && !strings.HasPrefix(text[i:], ">=") {
-				return "> in an action of awk writes a file"
-			}
-		}
+	if _, actions, ok := strings.Cut(text, "{"); ok && strings.Contains(strings.ReplaceAll(actions, ">=", ""), ">") {
+		return "> in an action of awk writes a file"
 	}
 	return ""
 }

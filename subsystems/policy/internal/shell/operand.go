@@ -60,7 +60,7 @@ var forms = map[string]struct {
 	ok  *regexp.Regexp
 	why string
 }{
-	"number":   {regexp.MustCompile(`^%?[-+]?[0-9]{1,7}(\.[0-9]{1,6})?[smhd]?$`), "it is not a small number"},
+	"number":   {regexp.MustCompile(`^%?[0-9]{1,7}(\.[0-9]{1,6})?[smhd]?$`), "it is not a small number"},
 	"remote":   {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`), "it is not the name of a remote of the repository"},
 	"refspec":  {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./@^~-]*(:[A-Za-z0-9][A-Za-z0-9_./-]*)?$`), "it deletes or overwrites what another machine has"},
 	"package":  {regexp.MustCompile(`^(@[a-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(\[[\w,-]*\])?([@=<>~!^]+[\w.^~*-]+)?$`), "it is not the name of a package"},
@@ -92,7 +92,11 @@ func (s *inspection) lists(w word) {
 			s.raise(Forbidden, why, w.text)
 		case network:
 			s.dangerous(why, w.text)
-		case outside, sensitive, device:
+		case sensitive:
+			if _, _, in := s.r.resolve(w.text); !in {
+				s.dangerous(why, w.text)
+			}
+		case outside, device:
 			s.raise(Covered, "it is outside of the project", w.text)
 		}
 	}
@@ -127,11 +131,9 @@ func (s *inspection) written(w word) {
 	case private:
 		s.raise(Forbidden, why, w.text)
 	case device:
-		if w.text != "/dev/null" {
-			s.raise(Forbidden, why, w.text)
-		}
+		s.dangerous(why, w.text)
 	case inside:
-		if why := s.r.guarded(w); why != "" {
+		if why := s.r.guarded(w); why != "" && !(s.writes && s.r.isRoot(w)) {
 			s.dangerous(why, w.text)
 		}
 	case public:
@@ -153,6 +155,11 @@ func (s *inspection) archive(w word) {
 
 // local judges what the project has and the program runs or compiles: a path in the project, or a name.
 func (s *inspection) local(w word) {
+	if s.writes {
+		s.written(w)
+		return
+	}
+	w.text, _, _ = strings.Cut(w.text, "::") // a test within a file
 	place, why := s.r.place(w)
 	switch {
 	case w.text == "-" || w.text == "/dev/stdin":
@@ -258,7 +265,7 @@ func pathsIn(text string) []string {
 }
 
 // runs are parts of the names of flags with which programs run other programs.
-var runs = regexp.MustCompile(`(?i)^--?([a-z0-9]+-)*(exec|execute|command|cmd|eval|shell|editor|pager|preload|pre|interpreter|to-program|program|proxycommand|preprocessor|filter-cmd|hook|script|require|loader|plugin|config|rcfile|init-file)(-[a-z0-9]+)*$`)
+var runs = regexp.MustCompile(`(?i)^--?([a-z0-9]+-)*(exec|execute|command|cmd|eval|shell|editor|pager|preload|pre|interpreter|to-program|program|proxycommand|preprocessor|prog|filter-cmd|hook|script|require|loader|plugin|config|rcfile|init-file)(-[a-z0-9]+)*$`)
 
 // unknownProgram judges a program that the table does not have. A rule may cover it, but not where its arguments say that it runs
 // a command or is about secrets.

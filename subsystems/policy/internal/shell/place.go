@@ -73,6 +73,9 @@ func (r *reader) place(w word) (place, string) {
 	if in {
 		return inside, ""
 	}
+	if r.wholeSystem(w) || strings.HasPrefix(r.Root+"/", strings.TrimSuffix(abs, "/")+"/") || strings.HasPrefix(r.Home+"/", strings.TrimSuffix(abs, "/")+"/") {
+		return sensitive, "below it is more than the project"
+	}
 	if strings.HasPrefix(low, "~/.") || r.Home != "" && strings.HasPrefix(abs, r.Home+"/.") {
 		return sensitive, "what lies there is not of the project"
 	}

@@ -140,7 +140,7 @@ func odd(line string) bool {
 			if _, size := utf8.DecodeRuneInString(line[i:]); size == 1 {
 				return true
 			}
-		case !unicode.IsPrint(c):
+		case !unicode.IsPrint(c), c > unicode.MaxASCII && unicode.In(c, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point), c == '\u2800':
 			return true
 		}
 	}

@@ -96,7 +96,7 @@ func (s *inspection) lists(w word) {
 			if _, _, in := s.r.resolve(w.text); !in {
 				s.dangerous(why, w.text)
 			}
-		case outside, device:
+		case outside, above, device:
 			s.raise(Covered, "it is outside of the project", w.text)
 		}
 	}
@@ -114,7 +114,7 @@ func (s *inspection) reads(w word) {
 	switch place, why := s.r.place(w); place {
 	case private:
 		s.raise(Forbidden, why, w.text)
-	case sensitive, network, device:
+	case sensitive, network, device, above:
 		s.dangerous(why, w.text)
 	case outside:
 		s.raise(Covered, why, w.text)
@@ -242,6 +242,10 @@ func (s *inspection) generic(w word) {
 			s.raise(Forbidden, why, w.text)
 		case sensitive, network:
 			s.dangerous(why, w.text)
+		case above:
+			if s.p == nil && len(w.text) > 1 && !strings.HasPrefix(w.text, ".") {
+				s.dangerous(why, w.text)
+			}
 		case device:
 			if s.p == nil {
 				s.dangerous(why, w.text)

@@ -12,6 +12,7 @@ const (
 	inside    place = iota // below the project's root
 	public                 // outside, and the same on every machine
 	outside                // elsewhere
+	above                  // a directory with more than the project below it
 	sensitive              // its name says that it has secrets
 	device                 // a device, or what the kernel shows as a file
 	network                // another machine's
@@ -74,7 +75,7 @@ func (r *reader) place(w word) (place, string) {
 		return inside, ""
 	}
 	if r.wholeSystem(w) || strings.HasPrefix(r.Root+"/", strings.TrimSuffix(abs, "/")+"/") || strings.HasPrefix(r.Home+"/", strings.TrimSuffix(abs, "/")+"/") {
-		return sensitive, "below it is more than the project"
+		return above, "below it is more than the project"
 	}
 	if strings.HasPrefix(low, "~/.") || r.Home != "" && strings.HasPrefix(abs, r.Home+"/.") {
 		return sensitive, "what lies there is not of the project"

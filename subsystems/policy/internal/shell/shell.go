@@ -336,7 +336,9 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 	found, fixed := r.inspect(words, texts, kind, len(inner) > 0)
 	if len(assigned) > 0 {
 		text = strings.Join(assigned, " ") + " " + text
-		fixed += len(text) - len(texts[0])
+		if fixed > 0 {
+			fixed += len(text) - len(texts[0])
+		}
 		fixed = r.assigned(assigned, fixed, &found)
 		found.raise(Covered, "it sets variables for the command", shortened(text))
 	}

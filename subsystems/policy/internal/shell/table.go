@@ -121,11 +121,10 @@ func (p *program) attribute(i int, word string) (err error) {
 	switch {
 	case i == 0:
 		level, more, plus := strings.Cut(word, "+")
-		if plus {
+		p.named = level == "named"
+		if p.level, err = levelOf(level); err == nil && plus {
 			p.operands, err = strconv.Atoi(more)
 		}
-		p.named = level == "named"
-		p.level, err = levelOf(level)
 	case key == "min":
 		p.min, err = strconv.Atoi(value)
 	case key == "max":

@@ -273,10 +273,10 @@ func TestExplain(t *testing.T) {
 			"  allow Bash(git *) (rules.json: allow[0]), about git log\n" +
 			"  no rule for sort\n" +
 			"  judged: ask, which flags and files rm gets is known only when it runs (\"…\")\n",
-		"git log":             "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log\n  judged: ask, git log reads the repository, whose configuration can run programs (\"git log\")\n",
+		"git log": "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log\n  judged: ask, git log reads the repository, whose configuration can run programs (\"git log\")\n",
 		"git log 'a\n* deny'": "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log a\\n* deny\n" +
 			"  judged: ask, git log reads the repository, whose configuration can run programs (\"git log a\\n* deny\")\n",
-		"ls":                  "bash: ask, no rule allows it (default: ask)\n  no rule for ls\n  judged: safe\n",
+		"ls": "bash: ask, no rule allows it (default: ask)\n  no rule for ls\n  judged: safe\n",
 		"$x": "bash: ask, it may do what the rule Bash(rm *) is about\n" +
 			"* deny  Bash(rm *) (rules.json: deny[0]), about …, perhaps\n" +
 			"  ask   Bash(git push *) (rules.json: ask[0]), about …, perhaps\n" +

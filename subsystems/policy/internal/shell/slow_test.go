@@ -1,0 +1,46 @@
+package shell_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestTimeIsBounded: no line of the longest length takes long, whatever is nested or repeated in it.
+func TestTimeIsBounded(t *testing.T) {
+	t.Parallel()
+	r := strings.Repeat
+	for name, line := range map[string]string{
+		"parens":  r("(", 999) + "ls" + r(")", 999),
+		"subst":   r("$(", 900) + "ls" + r(")", 900),
+		"dq":      r("\"$(", 900) + "ls" + r(")\"", 900),
+		"bq":      r("echo `", 1) + "ls`",
+		"sudo":    "sudo " + r("a ", 15000),
+		"sudoq":   "sudo " + r("'a b' ", 490),
+		"sh4":     "sh -c 'sh -c \"sh -c a\\ b\" " + r("\"x y z\" ", 400) + "'",
+		"env":     r("env 'a;b' ", 3000),
+		"parts":   r("ls;", 10900),
+		"parts2":  r("sudo a;", 4600),
+		"git":     "git log " + r("--oneline ", 3000),
+		"sed":     "sed '" + r("s/a/b/;", 4600) + "'",
+		"sede":    "sed " + r("-e p ", 6000),
+		"awk":     "awk '" + r("{print}", 4600) + "'",
+		"cat":     "cat " + r("a/b ", 8000),
+		"vals":    "grep -e x " + r("a ", 15000),
+		"colon":   "x " + r("a:", 15000),
+		"heredoc": "cat <<E\n" + r("$(ls)", 500) + "\nE",
+		"funcs":   r("f() { ", 900) + "ls" + r("; }", 900),
+		"funcs2":  r("f() { f & ", 900) + "ls" + r("; }", 900),
+		"timec":   r("time ", 6000) + "ls",
+		"trap":    r("trap 'ls; ls' EXIT;", 1500),
+		"brace":   r("{ ", 5000) + "ls;" + r(" }", 5000),
+		"if":      r("if ls; then ", 2000) + "ls" + r("; fi", 2000),
+		"arith":   "echo $((" + r("(", 900) + "1" + r(")", 900) + "))",
+	} {
+		start := time.Now()
+		reader.Read(line)
+		assert.Less(t, time.Since(start), 20*time.Second, name) // half a second on a busy machine
+	}
+}

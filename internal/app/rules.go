@@ -64,11 +64,6 @@ type ruleSource struct {
 	Rules policy.Rules
 }
 
-// loosens reports whether the rules allow something.
-func (s ruleSource) loosens() bool {
-	return len(s.Rules.Allow) > 0 || s.Rules.AllowSafeCommands || s.Rules.Default == policy.DefaultAllow
-}
-
 // allowed and excepted return the lines of the question about the rules.
 func (s ruleSource) allowed() (out []string) {
 	for _, r := range s.Rules.Allow {
@@ -148,7 +143,7 @@ func trustRules(ctx context.Context, o Options, project policy.Rules, agents []A
 func tighten(agents []Agent) error {
 	for i, a := range agents {
 		rules, found, err := hook.SectionOf[policy.Rules](&a.Config, "policy")
-		if err != nil || !found || !(ruleSource{Rules: rules}).loosens() {
+		if err != nil || !found || !rules.Loosens() {
 			continue
 		}
 		own, _ := rules.Tightened()

@@ -174,6 +174,11 @@ func (r Rules) Tightened() (tight Rules, dropped []Rule) {
 	return r, dropped
 }
 
+// Loosens reports whether the rules allow something.
+func (r Rules) Loosens() bool {
+	return len(r.Allow) > 0 || r.AllowSafeCommands || r.Default == DefaultAllow
+}
+
 // JSON returns the rules in the form of [Parse] and of a section. Text that is not UTF-8
 // is an error.
 func (r Rules) JSON() (message.JSON, error) {

@@ -175,7 +175,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		alone := reader.Read(line)
 		if alone.Level > shell.Safe && (alone.Reason == "" || alone.Part == "" && line != "") {
-			t.Errorf("%q: %s without a reason or a part: %q", line, alone.Verdict(), alone.Finding)
+			t.Errorf("%q: %s without a reason or a part: %v", line, alone.Verdict(), alone.Finding)
 		}
 		for _, c := range alone.Commands {
 			if c.Level > alone.Level || c.Fixed < 0 || c.Fixed > len(c.Text) {

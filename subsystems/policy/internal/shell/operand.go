@@ -3,6 +3,8 @@ package shell
 import (
 	"regexp"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/script"
 )
 
 // kinds returns the judge of one kind of operands; nil if there is no such kind.
@@ -29,11 +31,11 @@ func kinds(name string) func(*inspection, word) {
 	case "first":
 		return func(s *inspection, _ word) { s.explicit = true }
 	case "sed":
-		return func(s *inspection, w word) { s.language(w, sedProblem) }
+		return func(s *inspection, w word) { s.language(w, script.Sed) }
 	case "awk":
-		return func(s *inspection, w word) { s.language(w, awkProblem) }
+		return func(s *inspection, w word) { s.language(w, script.Awk) }
 	case "jq":
-		return func(s *inspection, w word) { s.language(w, jqProblem) }
+		return func(s *inspection, w word) { s.language(w, script.Jq) }
 	}
 	return nil
 }
@@ -228,6 +230,18 @@ var metadata = regexp.MustCompile(`(?i)169\.254\.\d+\.\d+|2852039166|0xa9fe|0251
 func (s *inspection) address(w word) {
 	if metadata.MatchString(w.text) {
 		s.dangerous("a cloud gives secrets at this address", w.text)
+	}
+}
+
+// language judges a word that is a program in a language of its own.
+func (s *inspection) language(w word, problem func(string) string) {
+	s.explicit = true
+	if w.expands || strings.Contains(w.text, string(Unknown)) {
+		s.dangerous("what "+s.p.name+" does is known only when it runs", w.text)
+		return
+	}
+	if why := problem(w.text); why != "" {
+		s.dangerous(why, w.text)
 	}
 }
 

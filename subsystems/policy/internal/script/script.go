@@ -1,36 +1,27 @@
-package shell
+// Package script looks into programs in small languages that stand in a command line: sed, awk and jq. It says what
+// reaches beyond their input and output. What it does not know is a problem.
+package script
 
 import (
 	"regexp"
 	"strings"
 )
 
-// language judges a word that is a program in a language of its own.
-func (s *inspection) language(w word, problem func(string) string) {
-	s.explicit = true
-	if w.expands || strings.Contains(w.text, string(Unknown)) {
-		s.dangerous("what "+s.p.name+" does is known only when it runs", w.text)
-		return
-	}
-	if why := problem(w.text); why != "" {
-		s.dangerous(why, w.text)
-	}
-}
-
 var (
 	jqWords  = regexp.MustCompile(`\b(env|ENV|import|include|modulemeta|get_search_list|input_filename|halt|halt_error|repeat|range|until|while|recurse)\b|\$__`)
 	awkWords = regexp.MustCompile(`\b(system|getline|ENVIRON|PROCINFO|ARGV|ARGC|close|fflush)\b|@|[^|]\|[^|]|^\||\|$|\|&`)
 )
 
-func jqProblem(text string) string {
+// Jq finds what reads variables or files, or may not end. "" is no problem.
+func Jq(text string) string {
 	if found := jqWords.FindString(text); found != "" {
 		return found + " of jq reads variables or files, or may not end"
 	}
 	return ""
 }
 
-// awkProblem finds what reaches beyond awk: commands, pipes, files that it names, and redirections, which are behind the first brace.
-func awkProblem(text string) string {
+// Awk finds what reaches beyond awk: commands, pipes, files that it names, and redirections, which are behind the first brace.
+func Awk(text string) string {
 	if found := awkWords.FindString(text); found != "" {
 		return strings.TrimSpace(found) + " in awk runs commands or reads more than its operands"
 	}
@@ -46,8 +37,8 @@ type sedReader struct {
 	at   int
 }
 
-// sedProblem finds commands of sed that run programs or touch files, and all that it does not know.
-func sedProblem(text string) string {
+// Sed finds commands of sed that run programs or touch files, and all that it does not know.
+func Sed(text string) string {
 	s := sedReader{text: text}
 	for {
 		s.skip(" \t\n;{}")

@@ -14,8 +14,10 @@
 // An ask or a deny of another hook stays in force, because no hook can lift another
 // hook's answer.
 //
-// The policy is not a sandbox: it reads commands, and does not know what programs do.
-// Package [shell] describes how it reads a command line.
+// A command line is parsed and judged: a rule with a wildcard covers no dangerous form of a
+// program, and some commands are denied whatever the rules say. The policy is not a sandbox:
+// it reads the line, and not the scripts and files that programs run. docs/commands.md says
+// what it cannot see.
 //
 // Rules are compiled once; a wrong rule is an error of [New]. The README of the package
 // has the syntax.

@@ -1,5 +1,5 @@
-// Package shell reads a command line like bash and returns the simple commands that
-// it runs, so that a policy can judge each of them.
+// Package shell reads a command line like bash, returns the simple commands that it runs, and judges each
+// of them and the line.
 //
 // It never guesses in favour of a command. Unclear parts show as [Unknown] in a word,
 // as an Opaque command, or as the script's Doubt; Suspects has commands that may run.
@@ -9,8 +9,11 @@
 //	s := shell.Read("git log | xargs rm")
 //	// s.Commands: "git log", "rm \x00"; s.Doubt: ""
 //
-// It knows the language, not the programs: it knows that `find -exec` runs a command,
-// but not that `find -delete` deletes files.
+// What it knows of programs is a table, programs.txt, with one entry for each: which flags and operands are
+// harmless, and why others are not. A program or a flag that is not there is not known to be harmless. The
+// finding of a command says whether a rule with a wildcard may cover it; [Finding.Verdict] is that of the line.
+//
+// It does not read files: what a script, a build file or a plugin does is not in the line.
 package shell
 
 import (

@@ -125,3 +125,26 @@ func TestWrongRules(t *testing.T) {
 		assert.ErrorContains(t, err, c.want)
 	}
 }
+
+// TestSafeCommands: the user lets safe commands run unasked, a project only when that is approved. What is the daemon's own is denied
+// whatever the rules say.
+func TestSafeCommands(t *testing.T) {
+	t.Parallel()
+	const safe = `{"allow_safe_commands": true}`
+	own := withRules(t, `{}`, `{}`, safe)
+	effects, _ := judged(t, app.Options{Paths: own}, "ls -la | head", "ls > x", "cat .env", "mkdir x")
+	assert.Equal(t, []policy.Effect{policy.Allow, policy.Ask, policy.Ask, policy.Ask}, effects)
+
+	for name, p := range map[string]app.Paths{"project": withRules(t, safe, `{}`, `{}`), "agent": withRules(t, `{}`, safe, `{}`)} {
+		effects, notes := judged(t, app.Options{Paths: p}, "ls")
+		assert.Equal(t, []policy.Effect{policy.Ask}, effects, name)
+		require.Len(t, notes, 1, name)
+		assert.Contains(t, notes[0], "commands that only read the project", name)
+		effects, _ = judged(t, app.Options{Paths: p, Trust: func(context.Context, trust.Request) (trust.Answer, error) { return trust.Once, nil }}, "ls")
+		assert.Equal(t, []policy.Effect{policy.Allow}, effects, name)
+	}
+
+	all := withRules(t, `{}`, `{}`, `{"allow": ["Bash"]}`)
+	effects, _ = judged(t, app.Options{Paths: all}, "cp x y", "cat "+all.Conversations, "echo x > "+all.Approvals()+"/y", "sqlite3 "+all.State+"/memory.db", "rm -rf /")
+	assert.Equal(t, []policy.Effect{policy.Allow, policy.Deny, policy.Deny, policy.Deny, policy.Deny}, effects)
+}

@@ -96,6 +96,7 @@ func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f
 		}
 	}
 	s.destroys()
+	s.private()
 	switch name := words[0].base(); {
 	case !words[0].plain():
 		s.dangerous("which program it runs is known only when it runs", words[0].text)

@@ -59,10 +59,8 @@ func (r *reader) place(w word) (place, string) {
 		return network, "it may be on another machine"
 	}
 	abs, rel, in := r.resolve(text)
-	for _, dir := range r.Private {
-		if abs == dir || strings.HasPrefix(abs, dir+"/") || strings.HasPrefix(low, "~/.local/state/grapnel") {
-			return private, "it is the daemon's own"
-		}
+	if r.isPrivate(abs) {
+		return private, "it is the daemon's own"
 	}
 	name := low
 	if in {
@@ -81,6 +79,48 @@ func (r *reader) place(w word) (place, string) {
 		return sensitive, "what lies there is not of the project"
 	}
 	return outside, "it is outside of the project"
+}
+
+// isPrivate reports whether a path is in a directory of the program itself, or may be by a glob.
+func (r *reader) isPrivate(abs string) bool {
+	for _, dir := range r.Private {
+		rest, all := strings.TrimPrefix(abs, "/"), true
+		for part := range strings.SplitSeq(strings.TrimPrefix(dir, "/"), "/") {
+			var own string
+			own, rest, _ = strings.Cut(rest, "/")
+			first, last, glob := strings.Cut(own, string(Unknown))
+			if own != part && !(glob && strings.HasPrefix(part, first) && strings.HasSuffix(part, last[strings.LastIndexByte(last, byte(Unknown))+1:])) {
+				all = false
+				break
+			}
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// private forbids what names a directory of the program itself, but not as a text that is printed or searched for.
+func (s *inspection) private() {
+	name, operands := canonical(s.words[0].base()), 0
+	if len(s.r.Private) == 0 || name == "echo" || name == "printf" {
+		return
+	}
+	for _, w := range s.words[1:] {
+		if !strings.HasPrefix(w.text, "-") {
+			operands++
+		}
+		if !strings.Contains(w.text, "/") || operands == 1 && oneOf(name, "grep egrep fgrep rg sed awk jq") {
+			continue
+		}
+		for _, text := range pathsIn(w.text) {
+			v := word{text: strings.TrimPrefix(text, "-"), home: w.home && text == w.text}
+			if place, why := s.r.place(v); place == private {
+				s.raise(Forbidden, why, w.text)
+			}
+		}
+	}
 }
 
 // byName judges a path in lower case by its names alone.

@@ -130,6 +130,7 @@ func (r *reader) unreadable(why string) Script {
 func (r *reader) forbidden(words []word, whole string) {
 	s := inspection{r: r, words: words, whole: whole}
 	s.destroys()
+	s.private()
 	r.script.raise(s.Level, s.Reason, s.Part)
 }
 

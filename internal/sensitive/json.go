@@ -1,0 +1,96 @@
+package sensitive
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// MaskJSON masks the strings of a JSON document, so that it stays one. A string is also looked at as the value of its
+// member's name: what {"password": "…"} has is found like password = "…". It returns doc itself if nothing was found. A text that
+// is no JSON is masked as a text, and becomes a JSON string.
+func (d *Detector) MaskJSON(doc []byte) []byte {
+	if d.clean(doc) {
+		return doc
+	}
+	var out bytes.Buffer
+	if err := d.maskValue(&out, json.NewDecoder(bytes.NewReader(doc))); err != nil {
+		text, _ := json.Marshal(d.Mask(string(doc)))
+		return text
+	}
+	return out.Bytes()
+}
+
+// clean reports whether a document has nothing to mask, which most have: no string of it has an escape that hides something,
+// and nothing is found in it as a text.
+func (d *Detector) clean(doc []byte) bool {
+	return bytes.IndexByte(doc, '\\') < 0 && json.Valid(doc) && len(d.Find(string(doc))) == 0
+}
+
+// maskValue copies the document of dec.
+func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) error {
+	dec.UseNumber()
+	type level struct {
+		object bool
+		n      int // tokens in it
+	}
+	var levels []level
+	name := ""
+	for {
+		tok, err := dec.Token()
+		if err == io.EOF && len(levels) == 0 && out.Len() > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		top := len(levels) - 1
+		delim, isDelim := tok.(json.Delim)
+		if isDelim && (delim == '}' || delim == ']') {
+			out.WriteByte(byte(delim))
+			levels = levels[:top]
+			continue
+		}
+		isName := top >= 0 && levels[top].object && levels[top].n%2 == 0
+		if top >= 0 {
+			switch n := levels[top].n; {
+			case levels[top].object && n%2 == 1:
+				out.WriteByte(':')
+			case n > 0:
+				out.WriteByte(',')
+			}
+			levels[top].n++
+		} else if out.Len() > 0 {
+			return io.ErrUnexpectedEOF // a second document
+		}
+		switch v := tok.(type) {
+		case json.Delim:
+			out.WriteByte(byte(v))
+			levels = append(levels, level{object: v == '{'})
+		case string:
+			text := d.maskString(name, v, isName)
+			if name = ""; isName {
+				name = v
+			}
+			data, err := json.Marshal(text)
+			if err != nil {
+				return err
+			}
+			out.Write(data)
+		default:
+			data, err := json.Marshal(v)
+			if err != nil {
+				return err
+			}
+			out.Write(data)
+			name = ""
+		}
+	}
+}
+
+func (d *Detector) maskString(name, text string, isName bool) string {
+	if !isName && d.wants(kindAssigned) && secretName(name) && secretValue(name, text, true) {
+		return Finding{Class: Secret, Kind: kindAssigned}.Marker()
+	}
+	return d.Mask(text)
+}

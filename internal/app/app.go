@@ -77,6 +77,8 @@ type Options struct {
 	commands *supervisor.Supervisor
 	// models finds models. Open sets it.
 	models *models.Models
+	// audit is the section audit of config.yaml. Open sets it.
+	audit message.JSON
 	// store has the conversations that agents search. Open sets it.
 	store *sqlite.Store
 }
@@ -215,7 +217,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
 		return nil, err
 	}
-	o.commands, o.models, o.scheduled = a.commands, a.models, a.runScheduled
+	o.commands, o.models, o.scheduled, o.audit = a.commands, a.models, a.runScheduled, a.conf.Audit
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/audit"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/critique"
@@ -64,6 +65,8 @@ type Hooks struct {
 	OS *ostools.OS
 	// Cost gets the end of a step first, so that the others can read the cost.
 	Cost *cost.Cost
+	// Audit records what was decided and done. It waits for its file, and has no other timeout.
+	Audit *audit.Audit `hook:"optional"`
 	// Toolbox replaces schemas by a search, after Skills has narrowed the tools and before Compact
 	// measures the request.
 	Toolbox *toolbox.Toolbox `hook:"optional,after=Skills,after=MCP"`

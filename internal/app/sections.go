@@ -1,6 +1,7 @@
 package app
 
 import (
+	"github.com/grapnel-go/grapnel/subsystems/audit"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -22,6 +23,7 @@ import (
 // Sections returns the zero value of each subsystem's section, by its key in an agent's file.
 func Sections() map[string]any {
 	return map[string]any{
+		"audit":        audit.Section{},
 		"compact":      compact.Section{},
 		"critique":     critique.Section{},
 		"delegate":     delegate.Section{},

@@ -1,4 +1,4 @@
-// Package config reads config.yaml: the user's default model, vendors and limits of spending.
+// Package config reads config.yaml: the user's default model, vendors, limits of spending and audit.
 //
 //	model: anthropic:claude-sonnet
 //	vendors:
@@ -30,6 +30,8 @@ type Config struct {
 	Vendors map[string]Vendor
 	// Spending is the section of that name as JSON; "" is none.
 	Spending message.JSON
+	// Audit is the section of that name as JSON, of all agents; "" is none.
+	Audit message.JSON
 
 	file string
 	// at has the values of the file by their keys.
@@ -69,7 +71,8 @@ func Parse(file string, data []byte, known []string) (Config, error) {
 	r.document(data, map[string]func(*yaml.Node){
 		"model":    func(v *yaml.Node) { r.Model = agentfile.Model(&r.fields, v) },
 		"vendors":  r.vendors,
-		"spending": r.spending,
+		"spending": func(v *yaml.Node) { r.Spending = r.section("spending", v) },
+		"audit":    func(v *yaml.Node) { r.Audit = r.section("audit", v) },
 	})
 	if err := r.wrong.Err(); err != nil {
 		return Config{}, err
@@ -96,7 +99,7 @@ func ParseProject(file string, data []byte) (Config, error) {
 	mine := func(v *yaml.Node) {
 		r.wrongAt(v, "a project cannot set this: its file has spending only", "write it in ~/.grapnel/config.yaml")
 	}
-	r.document(data, map[string]func(*yaml.Node){"model": mine, "vendors": mine, "spending": r.spending})
+	r.document(data, map[string]func(*yaml.Node){"model": mine, "vendors": mine, "audit": mine, "spending": func(v *yaml.Node) { r.Spending = r.section("spending", v) }})
 	if err := r.wrong.Err(); err != nil {
 		return Config{}, err
 	}
@@ -138,10 +141,11 @@ func (r *reader) document(data []byte, keys map[string]func(*yaml.Node)) {
 	r.fields.Members(top, "key", keys)
 }
 
-func (r *reader) spending(v *yaml.Node) {
+// section returns a section as JSON.
+func (r *reader) section(name string, v *yaml.Node) message.JSON {
 	if v.Kind != yaml.MappingNode {
-		r.wrongAt(v, "spending is no mapping", "write `spending: {key: value}`")
-		return
+		r.wrongAt(v, name+" is no mapping", "write `"+name+": {key: value}`")
+		return ""
 	}
-	r.Spending = message.JSON(r.fields.JSON(v))
+	return message.JSON(r.fields.JSON(v))
 }

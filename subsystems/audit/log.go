@@ -20,6 +20,8 @@ import (
 	"sync"
 
 	"github.com/gofrs/flock"
+
+	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
 // Log is an append-only record in a directory of its own: files of lines, each a tag and a record as JSON. The tag of a record is the
@@ -175,9 +177,19 @@ func (l *Log) end() (h head, err error) {
 	return h, os.Truncate(filepath.Join(l.dir, last), from)
 }
 
+// open opens a file of the log, and none that a link in its place names elsewhere.
+func (l *Log) open(name string) (*os.File, error) {
+	root, err := os.OpenRoot(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.Open(name)
+	return f, errors.Join(err, root.Close())
+}
+
 // behind returns what the file has from there on, at most one record and one byte.
 func (l *Log) behind(name string, from int64) ([]byte, error) {
-	f, err := os.Open(filepath.Join(l.dir, name))
+	f, err := l.open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +239,7 @@ func (l *Log) setHead(h head) error {
 }
 
 func (l *Log) readHead() (h head, err error) {
-	data, err := os.ReadFile(filepath.Join(l.dir, headName))
+	data, err := conffile.Read(filepath.Join(l.dir, headName), &conffile.Options{Private: true, Binary: true})
 	if errors.Is(err, fs.ErrNotExist) {
 		files, err := l.files()
 		switch {
@@ -268,7 +280,7 @@ func (l *Log) loadKey(create bool) error {
 		return nil
 	}
 	path := filepath.Join(l.dir, keyName)
-	text, err := os.ReadFile(path)
+	text, err := conffile.Read(path, &conffile.Options{Private: true})
 	if errors.Is(err, fs.ErrNotExist) && create {
 		files, err := l.files()
 		if err != nil {
@@ -388,7 +400,7 @@ var errEnough = errors.New("enough")
 
 // lines calls each with the lines of a file until it returns false.
 func (l *Log) lines(name string, each func([]byte) (bool, error)) error {
-	f, err := os.Open(filepath.Join(l.dir, name))
+	f, err := l.open(name)
 	if err != nil {
 		return err
 	}

@@ -55,17 +55,18 @@ import (
 //	1.12    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	                       tools: bash edit glob grep read write
 //	1.13    Cost           AfterStep~:failopen
-//	1.14    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
+//	1.14    Audit?         OnBuildAgent OnRegisterAgent OnEvent BeforeTurn~ BeforeTool~
+//	1.15    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
 //	                       RewriteRequest~ BeforeTool~
 //	                       tools: tool_search
-//	1.15    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
-//	1.16    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
+//	1.16    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
+//	1.17    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
 //	                       WrapModel OnModelError~ AfterModel~ BeforeCompaction~
-//	1.17    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
-//	1.18    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
+//	1.18    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
+//	1.19    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                       WrapModel AfterModel~
-//	1.19    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
-//	1.20    Extra[]        all points
+//	1.20    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
+//	1.21    Extra[]        all points
 //	                       tools: known at run time
 //	2     Around           WrapTool
 //	3     Free             Schema Dispatch

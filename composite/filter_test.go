@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // picky surrounds the calls of one model.
@@ -54,4 +55,33 @@ func TestStreamFilter(t *testing.T) {
 		}
 		assert.Equal(t, want.calls, calls, model)
 	}
+}
+
+// holder holds the replies of one model.
+type holder struct {
+	hook.Nop
+	model string
+}
+
+func (h *holder) HoldsReply(step *hook.Step) bool { return step.Model() == h.model }
+
+func (h *holder) RewriteReply(_ context.Context, _ *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
+	return reply, nil
+}
+
+// A reply is held if one member holds it, also in a composite within another, or says nothing about it.
+func TestReplyFilter(t *testing.T) {
+	t.Parallel()
+	step := hooktest.Step(nil)
+	held := func(fields ...composite.Field) bool {
+		inner, err := composite.Of("Inner", fields...)
+		require.NoError(t, err)
+		outer, err := composite.Of("Outer", composite.Field{Name: "Inner", Hook: inner}, composite.Field{Name: "Other", Hook: &holder{model: "nobody"}})
+		require.NoError(t, err)
+		return outer.HoldsReply(step)
+	}
+	silent := point.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, reply message.ModelReply) (message.ModelReply, error) { return reply, nil })
+	assert.False(t, held(composite.Field{Name: "Nobody", Hook: &holder{model: "nobody"}}))
+	assert.True(t, held(composite.Field{Name: "Nobody", Hook: &holder{model: "nobody"}}, composite.Field{Name: "Mine", Hook: &holder{model: step.Model()}}))
+	assert.True(t, held(composite.Field{Name: "Silent", Hook: silent}))
 }

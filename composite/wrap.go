@@ -123,6 +123,24 @@ func wants(h hook.WrapModel, step *hook.Step, req message.ModelRequest) bool {
 	return !ok || f.WantsStream(step, req)
 }
 
+// ReplyFilter is implemented by a hook with RewriteReply that leaves most replies alone. A reply that no such hook holds
+// is shown as it comes.
+type ReplyFilter interface {
+	// HoldsReply reports whether nobody may see the step's reply before RewriteReply and AfterModel have answered. It is
+	// asked once for each request, and is short. RewriteReply is called whatever the answer.
+	HoldsReply(step *hook.Step) bool
+}
+
+// HoldsReply implements [ReplyFilter]: it reports whether a member holds the reply.
+func (c *Composite) HoldsReply(step *hook.Step) bool {
+	for i := range c.entries.rewriteReply {
+		if f, ok := c.entries.rewriteReply[i].hook.(ReplyFilter); !ok || f.HoldsReply(step) {
+			return true
+		}
+	}
+	return false
+}
+
 // modelChain is one request's way through all wraps.
 type modelChain struct {
 	c    *Composite

@@ -146,7 +146,7 @@ type OnModelError interface {
 }
 
 // RewriteReply may change a whole reply before AfterModel judges it. If a hook has
-// this point, clients get no text until it has returned. Inner hook first. Closed:
+// this point and holds the reply (see package composite), clients get no text until it has returned. Inner hook first. Closed:
 // the step fails.
 //
 //hook:point rewrite fold reverse failclosed

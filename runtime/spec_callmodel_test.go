@@ -96,6 +96,7 @@ func TestSpecCallModelFails(t *testing.T) {
 	}{
 		{"with the model's error", hook.Limits{}, fails(gone, "half"), `call model "main": gone`, 2},
 		{"where it panics", hook.Limits{}, func(func(message.Chunk, error) bool) { panic("boom") }, `call model "main": the provider panicked: boom`, 2},
+		{"where it panics before it streams", hook.Limits{}, nil, `call model "main": the provider panicked: boom`, 2},
 		{"where it calls a tool", hook.Limits{}, calls(want{"c1", "echo", `{}`}), `call model "main": the model called a tool, and was offered none`, 2},
 		{"where it ends without a finish", hook.Limits{}, chunks(text("x")), `call model "main": provider: the stream ended without a finish`, 2},
 		{"where it does not end", hook.Limits{}, says(long, long), `call model "main": the answer is longer than 1000 bytes; set MaxTokens, or raise Options.Limits.Result`, 2},

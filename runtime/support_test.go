@@ -36,6 +36,7 @@ type model struct {
 	ctx context.Context
 }
 
+// plays is a provider with these answers; it panics where one is nil.
 func plays(replies ...message.ModelStream) *model { return &model{replies: replies} }
 
 func (m *model) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
@@ -46,6 +47,9 @@ func (m *model) Stream(ctx context.Context, req message.ModelRequest) message.Mo
 	m.requests = append(m.requests, req)
 	if n >= len(m.replies) {
 		return says("nothing left to say")
+	}
+	if m.replies[n] == nil {
+		panic("boom")
 	}
 	return m.replies[n]
 }

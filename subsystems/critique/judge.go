@@ -2,14 +2,12 @@ package critique
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/fence"
+	"github.com/grapnel-go/grapnel/internal/review"
 )
 
 // Error is why an answer counts as not approved. The error of a failed turn wraps it.
@@ -60,32 +58,18 @@ func (s Section) judge(ctx context.Context, host hook.Host, request, answer stri
 	if len(answer) > maxAnswer {
 		return verdict{}, &Error{Reason: fmt.Sprintf("it has %d bytes, and at most %d can be reviewed", len(answer), maxAnswer)}
 	}
-	data, err := json.Marshal(struct {
-		Request string `json:"request"`
-		Answer  string `json:"answer"`
-	}{cut(request, maxRequest), answer})
-	if err != nil {
-		return verdict{}, &Error{Reason: "it cannot be given to the judge", Err: err}
+	v, err := review.Ask(ctx, host, review.Question{
+		Model: s.Model, Instructions: s.instructions(), Timeout: s.timeout,
+		Data: struct {
+			Request string `json:"request"`
+			Answer  string `json:"answer"`
+		}{review.Cut(request, maxRequest), answer},
+	}, s.check)
+	var failed *review.Error
+	if errors.As(err, &failed) {
+		return verdict{}, &Error{Reason: failed.Reason, Err: failed.Err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	reply, err := host.CallModel(ctx, message.ModelRequest{
-		Model: message.Model{Name: s.Model}, System: s.instructions(), Messages: message.MessagesOf(message.UserText(string(data))),
-	})
-	switch {
-	case errors.Is(err, hook.ErrBudget):
-		return verdict{}, &Error{Reason: "the turn may spend no more, so nobody has reviewed it", Err: err}
-	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return verdict{}, &Error{Reason: fmt.Sprintf("the review did not end within %s", s.timeout), Err: err}
-	case err != nil:
-		return verdict{}, &Error{Reason: "the review failed: " + cut(err.Error(), 300), Err: err}
-	case reply.Finish != message.FinishStop:
-		return verdict{}, &Error{Reason: "the review broke off"}
-	}
-	v, err := s.read(reply.Text())
-	if err != nil {
-		return verdict{}, &Error{Reason: "the verdict cannot be read: " + err.Error(), Err: err}
-	}
+	v.Feedback = review.Cut(strings.TrimSpace(v.Feedback), maxFeedback)
 	return v, nil
 }
 
@@ -103,29 +87,17 @@ func (s Section) instructions() string {
 		`"feedback": what the writer has to change, in a few sentences; "" if you approve}`
 }
 
-// read decodes the judge's reply, which may stand in one Markdown fence. The error quotes nothing.
-func (s Section) read(text string) (verdict, error) {
-	v, err := message.DecodeStrict[verdict](message.JSON(fence.Trim(text)))
+// check says what is wrong with a verdict.
+func (s Section) check(v verdict) error {
 	switch {
-	case err != nil:
-		return v, errors.New("it is not the JSON object that was asked for")
 	case v.Verdict != approve && v.Verdict != revise:
-		return v, errors.New("verdict is neither approve nor revise")
+		return errors.New("verdict is neither approve nor revise")
 	case v.Verdict == revise && strings.TrimSpace(v.Feedback) == "":
-		return v, errors.New("it is revise, and feedback is empty")
+		return errors.New("it is revise, and feedback is empty")
 	case s.Threshold > 0 && v.Score == nil:
-		return v, errors.New("score is missing")
+		return errors.New("score is missing")
 	case v.Score != nil && (*v.Score < 0 || *v.Score > maxThreshold):
-		return v, errors.New("score is not between 0 and 10")
+		return errors.New("score is not between 0 and 10")
 	}
-	v.Feedback = cut(strings.TrimSpace(v.Feedback), maxFeedback)
-	return v, nil
-}
-
-// cut returns at most n bytes of the text, with a mark where it was cut.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + " […]"
+	return nil
 }

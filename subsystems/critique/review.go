@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/review"
 )
 
 // The codes of the diagnostics. Those of answers that nobody has approved are for users, the
@@ -29,7 +30,7 @@ func (c *Critique) AfterModel(ctx context.Context, step *hook.Step, reply messag
 	if !ok || reply.Finish == message.FinishPause || calls(reply.Content) || strings.TrimSpace(reply.Text()) == "" {
 		return hook.ReplyDecision{}, nil
 	}
-	r := &review{Critique: c, s: s, turn: step.Turn(), host: step.Host()}
+	r := &hearing{Critique: c, s: s, turn: step.Turn(), host: step.Host()}
 	feedback, failed := r.of(ctx, requestOf(step.Turn(), step.Number()), reply.Text())
 	switch {
 	case feedback != "":
@@ -47,15 +48,15 @@ func (c *Critique) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.St
 	if !ok || stopping.Stop != hook.StopCompleted || strings.TrimSpace(text) == "" {
 		return hook.StopDecision{}, nil
 	}
-	r := &review{Critique: c, s: s, turn: turn, host: turn.Host()}
+	r := &hearing{Critique: c, s: s, turn: turn, host: turn.Host()}
 	if feedback, _ := r.of(ctx, requestOf(turn, turn.Standing().Steps+1), text); feedback != "" {
 		return hook.ContinueTurn(feedback), nil
 	}
 	return hook.StopDecision{}, nil
 }
 
-// review is the review of one answer.
-type review struct {
+// hearing is the review of one answer.
+type hearing struct {
 	*Critique
 	s    Section
 	turn *hook.Turn
@@ -64,7 +65,7 @@ type review struct {
 
 // of judges the answer. Feedback that is not empty returns it to the writer; an error says that
 // nobody has approved it. Without both it is approved.
-func (r *review) of(ctx context.Context, request, answer string) (feedback string, failed *Error) {
+func (r *hearing) of(ctx context.Context, request, answer string) (feedback string, failed *Error) {
 	v, failed := r.s.judge(ctx, r.host, request, answer)
 	switch {
 	case failed != nil:
@@ -85,7 +86,7 @@ func (r *review) of(ctx context.Context, request, answer string) (feedback strin
 }
 
 // tell emits a diagnostic.
-func (r *review) tell(ctx context.Context, code hook.DiagnosticCode, to hook.Visibility, text string) {
+func (r *hearing) tell(ctx context.Context, code hook.DiagnosticCode, to hook.Visibility, text string) {
 	r.host.Emit(ctx, hook.Diagnostic{Code: code, Text: text, Visibility: to}.Event())
 }
 
@@ -106,7 +107,7 @@ func (s Section) feedback(v verdict, answer string) string {
 	}
 	text := "A reviewer has returned your answer: " + why + "\n\nAnswer again, with the whole answer and nothing about the review."
 	if s.On == OnReply {
-		text += " What you had written:\n\n" + cut(answer, maxEcho)
+		text += " What you had written:\n\n" + review.Cut(answer, maxEcho)
 	}
 	return text
 }

@@ -48,7 +48,7 @@ func (t *Turn) callModel(ctx context.Context, req message.ModelRequest) (message
 	var r *Requester // nil until the first failure
 	for {
 		began := t.env.Now()
-		reply, err := t.env.collect(ctx, t.requestModel(ctx, req))
+		reply, err := t.env.collect(ctx, func() message.ModelStream { return t.requestModel(ctx, req) })
 		t.addCalled(req.Model.Name, reply.Usage)
 		reply.Duration, reply.Model = t.env.Now().Sub(began), req.Model.Name
 		if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -100,7 +100,7 @@ func (e *Env) CallModel(ctx context.Context, req message.ModelRequest, c spendin
 		}
 	}
 	began := e.Now()
-	reply, err := e.collect(ctx, stream(ctx, req))
+	reply, err := e.collect(ctx, func() message.ModelStream { return stream(ctx, req) })
 	reply.Duration, reply.Model = e.Now().Sub(began), req.Model.Name
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return reply, cause
@@ -110,7 +110,7 @@ func (e *Env) CallModel(ctx context.Context, req message.ModelRequest, c spendin
 
 // collect reads the answer to one request and returns the reply. The reply is at most as long as a tool result
 // and calls no tools. A panic of the provider becomes an error.
-func (e *Env) collect(ctx context.Context, stream message.ModelStream) (reply message.ModelReply, err error) {
+func (e *Env) collect(ctx context.Context, begin func() message.ModelStream) (reply message.ModelReply, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the provider panicked: %v", v)
@@ -118,7 +118,7 @@ func (e *Env) collect(ctx context.Context, stream message.ModelStream) (reply me
 	}()
 	c := provider.Collector{Limits: e.Limits.Reply}
 	size := 0
-	for chunk, err := range stream {
+	for chunk, err := range begin() {
 		if err == nil {
 			err = ctx.Err() // a provider may ignore the context
 		}

@@ -105,7 +105,7 @@ func (t *Turn) request() message.ModelRequest {
 // askBeforeModel asks BeforeModel. After stop and reject no model is asked; otherwise a reply
 // without a finish means that it is.
 func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, hook.Verdict) {
-	t.response.held = t.response.control || t.hooks.Has(point.RewriteReply)
+	t.response.held = t.response.control || t.hooks.HoldsReply(t.step)
 	t.enterForeign(point.BeforeModel)
 	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
 	d = exitForeignDecided(t.ctx, t, d)

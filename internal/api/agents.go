@@ -123,14 +123,16 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 // wanted returns the configuration of an agent that a client wants. Its name is not that of an agent that a file or the program
 // defines, also while that one is not registered yet.
 func (s *Server) wanted(in wire.NewAgent) (hook.AgentConfig, error) {
-	if s.o.Agents != nil {
-		if owner := s.o.Agents.Owner(in.Name); owner != "" {
-			return hook.AgentConfig{}, &failure{http.StatusConflict, wire.CodeExists, fmt.Sprintf("the agent %s is that of %s; change the file, and reload", in.Name, owner)}
-		}
+	if s.o.Agents == nil {
+		return configOf(in, s.o.Model)
 	}
+	if owner := s.o.Agents.Owner(in.Name); owner != "" {
+		return hook.AgentConfig{}, &failure{http.StatusConflict, wire.CodeExists, fmt.Sprintf("the agent %s is that of %s; change the file, and reload", in.Name, owner)}
+	}
+	known := s.o.Agents.Sections()
 	for name := range in.Sections {
-		if s.o.Sections != nil && !slices.Contains(s.o.Sections, name) { // it might be a restriction that nobody would keep
-			return hook.AgentConfig{}, invalid("there is no section %.40q; known are %s", name, strings.Join(s.o.Sections, ", "))
+		if !slices.Contains(known, name) { // it might be a restriction that nobody would keep
+			return hook.AgentConfig{}, invalid("there is no section %.40q; known are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return configOf(in, s.o.Model)

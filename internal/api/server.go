@@ -56,8 +56,6 @@ type Options struct {
 	Tools func(agent *runtime.Agent) []wire.Tool
 	// Agents keeps the agents that clients make; nil forgets them when the runtime closes.
 	Agents Agents
-	// Sections are the names of the sections that an agent of a client can have; nil allows all.
-	Sections []string
 	// Reload reads the files of agents again; nil is no such files.
 	Reload func(ctx context.Context) (wire.Reloaded, error)
 	// Stats returns what was counted of each agent, sorted by name; nil counts nothing.
@@ -101,6 +99,8 @@ type Agents interface {
 	Drop(name string) (bool, error)
 	// Owner returns who defines the agent of that name if it is no client, such as a file; "" if nobody else does.
 	Owner(name string) string
+	// Sections are the names of the sections that an agent can have, sorted.
+	Sections() []string
 }
 
 // Server answers requests. It is safe for concurrent use.

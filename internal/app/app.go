@@ -33,6 +33,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/critique"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
+	"github.com/grapnel-go/grapnel/subsystems/guardrail"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
@@ -182,7 +183,12 @@ func modelsOf(cfg *hook.AgentConfig) iter.Seq2[string, string] {
 		c, _, _ := hook.SectionOf[compact.Section](cfg, "compact")
 		j, _, _ := hook.SectionOf[critique.Section](cfg, "critique")
 		m, _, _ := hook.SectionOf[memory.Section](cfg, "memory")
-		for _, s := range [][2]string{{"compact", c.Model}, {"critique", j.Model}, {"memory", m.Model}} {
+		g, _, _ := hook.SectionOf[guardrail.Section](cfg, "guardrail")
+		others := [][2]string{{"compact", c.Model}, {"critique", j.Model}, {"memory", m.Model}}
+		for _, check := range slices.Concat(g.Input, g.Output) {
+			others = append(others, [2]string{"guardrail", check.Model})
+		}
+		for _, s := range others {
 			if s[1] != "" && !yield(s[0], s[1]) {
 				return
 			}

@@ -13,9 +13,9 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/guardrail"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
-	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
@@ -54,11 +54,9 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Audit", func() (err error) { d.Audit, err = newAudit(o); return err }},
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(ctx, o, d.Delegate); return err }},
 		{"Instructions", func() error { d.Instructions = newInstructions(o); return nil }},
+		{"Guardrail", func() error { d.Guardrail = guardrail.New(nil); return nil }},
 		{"Critique", func() error { d.Critique = critique.New(); return nil }},
-		{"Sessions", func() error {
-			d.Sessions = sessions.New(&sessions.Options{Search: searchSessions(o.store, o.Paths.Project())})
-			return nil
-		}},
+		{"Sessions", func() error { d.Sessions = newSessions(o); return nil }},
 		{"Tasks", func() error { d.Tasks = tasks.New(); return nil }},
 		{"Memory", func() (err error) {
 			if err := trustMemories(ctx, o, agents); err != nil {

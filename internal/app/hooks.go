@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/guardrail"
 	"github.com/grapnel-go/grapnel/subsystems/instructions"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
@@ -41,10 +42,12 @@ type Hooks struct {
 	// Approval decides about calls that need approval, by new and remembered answers. Its
 	// timeout is an option and not in the tag: an operator sets it, and it is no failure.
 	Approval *approval.Approval
+	// Guardrail sees an input before others expand it, and a reply after all others have written it.
+	Guardrail *guardrail.Guardrail `hook:"optional"`
 	// Instructions has the project's AGENTS.md and its relatives for the prompt of each turn.
 	Instructions *instructions.Instructions `hook:"optional"`
 	// Skills expands /name before other subsystems read the input.
-	Skills *skills.Skills
+	Skills *skills.Skills `hook:"after=Guardrail"`
 	// AskUser and Delegate reach people and other agents. Their place is that of their text in
 	// the prompt: after what the agent knows, before what it can do itself.
 	AskUser  *askuser.AskUser

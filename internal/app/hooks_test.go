@@ -23,6 +23,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/guardrail"
 	"github.com/grapnel-go/grapnel/subsystems/instructions"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
@@ -56,7 +57,7 @@ func whole(t *testing.T) *app.Hooks {
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Toolbox: toolbox.New(),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
-		Tasks: tasks.New(), Critique: critique.New(),
+		Tasks: tasks.New(), Critique: critique.New(), Guardrail: guardrail.New(nil),
 		Sessions:     sessions.New(&sessions.Options{Search: func(context.Context, sessions.Query) ([]sessions.Match, error) { return nil, nil }}),
 		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
+	"github.com/grapnel-go/grapnel/subsystems/guardrail"
 	"github.com/grapnel-go/grapnel/subsystems/instructions"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
@@ -29,6 +30,7 @@ func Sections() map[string]any {
 		"delegate":     delegate.Section{},
 		"fallback":     fallback.Section{},
 		"guard":        guard.Section{},
+		"guardrail":    guardrail.Section{},
 		"instructions": instructions.Section{},
 		"mcp":          mcp.Section{},
 		"memory":       memory.Section{},

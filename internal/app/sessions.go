@@ -8,6 +8,10 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/sessions"
 )
 
+func newSessions(o Options) *sessions.Sessions {
+	return sessions.New(&sessions.Options{Search: searchSessions(o.store, o.Paths.Project())})
+}
+
 // searchSessions searches the conversations of one project in the store.
 func searchSessions(s *sqlite.Store, project string) sessions.Search {
 	return func(ctx context.Context, q sessions.Query) ([]sessions.Match, error) {

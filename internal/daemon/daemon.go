@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/api"
@@ -76,7 +74,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	served := apiOptions(opened, o.App.Paths)
-	served.Agents, served.Sections = made, slices.Sorted(maps.Keys(app.Sections()))
+	served.Agents = made
 	served.Await, served.Log, served.Reload, served.Stats = r.await, o.App.Note, r.reload, counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close

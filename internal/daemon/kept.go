@@ -50,6 +50,9 @@ func (k kept) Drop(name string) (found bool, err error) {
 // Owner returns the file that defines an agent of that name, or that the program does; "" if neither does.
 func (k kept) Owner(name string) string { return k.app.Owner(name) }
 
+// Sections are the names of the sections that an agent can have.
+func (k kept) Sections() []string { return slices.Sorted(maps.Keys(app.Sections())) }
+
 // agents returns the configurations of the kept agents, by name; model is that of one without. One that cannot be
 // registered is told of, and stays kept.
 func (k kept) agents(model string, note func(string)) ([]hook.AgentConfig, error) {

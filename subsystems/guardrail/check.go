@@ -119,15 +119,20 @@ func (c *check) kinds(said string) (out []string) {
 	return out
 }
 
-// all returns what the checks say against the text, in their order. Those that a model judges run at the same time.
+// all returns what the checks say against the text, in their order. Models judge at the same time, Options.Parallel at most.
 func (g *Guardrail) all(ctx context.Context, host hook.Host, list []check, t text) []objection {
 	found := make([]*objection, len(list))
+	slots := make(chan struct{}, g.o.Parallel)
 	var reviews sync.WaitGroup
 	for i := range list {
 		c := &list[i]
 		if c.Rule != "" {
 			if strings.TrimSpace(t.said) != "" {
-				reviews.Go(func() { found[i] = g.review(ctx, host, c, t.said) })
+				reviews.Go(func() {
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					found[i] = c.review(ctx, host, t.said)
+				})
 			}
 		} else if why, objects := c.look(t); objects {
 			found[i] = &objection{check: *c, why: why}
@@ -156,16 +161,10 @@ const (
 )
 
 // review has a model judge the text. Only its pass is one.
-func (g *Guardrail) review(ctx context.Context, host hook.Host, c *check, said string) *objection {
+func (c *check) review(ctx context.Context, host hook.Host, said string) *objection {
 	no := func(why string) *objection { return &objection{check: *c, why: why, failed: true} }
 	if len(said) > maxReviewed {
 		return no(fmt.Sprintf("it has %d bytes, and at most %d can be judged", len(said), maxReviewed))
-	}
-	select {
-	case g.slots <- struct{}{}:
-		defer func() { <-g.slots }()
-	case <-ctx.Done():
-		return no("the turn has ended before it was judged")
 	}
 	v, err := review.Ask(ctx, host, review.Question{
 		Model: c.Model, Timeout: c.timeout, Data: map[string]string{"text": said},

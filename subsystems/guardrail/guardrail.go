@@ -22,8 +22,6 @@ import (
 type Guardrail struct {
 	hook.Nop
 	o Options
-	// slots bound the reviews by models that run at the same time.
-	slots chan struct{}
 	// judged is what was found in the reply of the running step.
 	judged hook.TurnState[judged]
 	// retried is how often the turn's replies were returned to the model.
@@ -43,7 +41,7 @@ var (
 
 // Options of New.
 type Options struct {
-	// Parallel is how many models may review at the same time, of all turns together; 0 is DefaultParallel.
+	// Parallel is how many models may review one text at the same time; 0 is DefaultParallel.
 	Parallel int
 }
 
@@ -59,7 +57,6 @@ func New(o *Options) *Guardrail {
 	if g.o.Parallel <= 0 {
 		g.o.Parallel = DefaultParallel
 	}
-	g.slots = make(chan struct{}, g.o.Parallel)
 	return g
 }
 

@@ -46,22 +46,22 @@ func TestSections(t *testing.T) {
 		`{}`: "",
 		`{"input":[{"name":"n","match":"a","action":"redact","say":"no"},{"find":["secret","personal"]},{"schema":{"type":"object"}}],
 		  "output":[{"require":"a","action":"warn"},{"rule":"r","model":"m","action":"retry","fail_open":true}],"retries":3,"timeout":"10m"}`: "",
-		`{"timeout":"0s"}`:                                     `timeout: "0s"; write a time up to 10m0s, such as 20s`,
-		`{"retries":4}`:                                        "retries: 4; write a number from 1 to 3",
-		`{"input":[{}]}`:                                       "input[0]: it has 0 of match, require, find, schema and rule; a check has one of them",
-		`{"output":[{"match":"a"},{"match":"a","rule":"r"}]}`:  "output[1]: it has 2 of match",
-		`{"input":[{"match":"a(b"}]}`:                          "input[0]: match: error parsing regexp",
-		`{"input":[{"match":"(?=a)"}]}`:                        "input[0]: match: error parsing regexp",
-		`{"input":[{"match":"a","action":"retry"}]}`:           "input[0]: action: an input comes from a person and is not asked for again",
-		`{"output":[{"match":"a","action":"drop"}]}`:           `output[0]: action: "drop"; write block, retry, redact or warn`,
-		`{"output":[{"rule":"r","action":"redact"}]}`:          "output[0]: action: rule finds no place that could be masked",
-		`{"output":[{"match":"a*","action":"redact"}]}`:        "fits the empty text",
-		`{"output":[{"find":["names"]}]}`:                      `output[0]: find: "names"; write secret or personal`,
-		`{"output":[{"schema":{"type":"nothing"}}]}`:           "output[0]: schema: ",
-		`{"output":[{"match":"a","model":"m"}]}`:               "output[0]: model: only a rule is judged by a model",
-		`{"output":[{"match":"a","fail_open":true}]}`:          "output[0]: fail_open: only the judgement of a rule can fail",
-		`{"outputs":[]}`:                                       "outputs: unknown key",
-		message.JSON(`{"output":[{"rule":"` + long + `"}]}`):    "output[0]: a text of more than 16384 bytes",
+		`{"timeout":"0s"}`: `timeout: "0s"; write a time up to 10m0s, such as 20s`,
+		`{"retries":4}`:    "retries: 4; write a number from 1 to 3",
+		`{"input":[{}]}`:   "input[0]: it has 0 of match, require, find, schema and rule; a check has one of them",
+		`{"output":[{"match":"a"},{"match":"a","rule":"r"}]}`: "output[1]: it has 2 of match",
+		`{"input":[{"match":"a(b"}]}`:                         "input[0]: match: error parsing regexp",
+		`{"input":[{"match":"(?=a)"}]}`:                       "input[0]: match: error parsing regexp",
+		`{"input":[{"match":"a","action":"retry"}]}`:          "input[0]: action: an input comes from a person and is not asked for again",
+		`{"output":[{"match":"a","action":"drop"}]}`:          `output[0]: action: "drop"; write block, retry, redact or warn`,
+		`{"output":[{"rule":"r","action":"redact"}]}`:         "output[0]: action: rule finds no place that could be masked",
+		`{"output":[{"match":"a*","action":"redact"}]}`:       "fits the empty text",
+		`{"output":[{"find":["names"]}]}`:                     `output[0]: find: "names"; write secret or personal`,
+		`{"output":[{"schema":{"type":"nothing"}}]}`:          "output[0]: schema: ",
+		`{"output":[{"match":"a","model":"m"}]}`:              "output[0]: model: only a rule is judged by a model",
+		`{"output":[{"match":"a","fail_open":true}]}`:         "output[0]: fail_open: only the judgement of a rule can fail",
+		`{"outputs":[]}`: "outputs: unknown key",
+		message.JSON(`{"output":[{"rule":"` + long + `"}]}`):                                   "output[0]: a text of more than 16384 bytes",
 		message.JSON(`{"output":[` + strings.Repeat(`{"match":"a"},`, 32) + `{"match":"a"}]}`): "output: 33 checks; write at most 32",
 	} {
 		_, err := guardrail.New(nil).OnBuildAgent(t.Context(), hook.AgentConfig{Name: "a"}.WithSection("guardrail", section))
@@ -394,7 +394,7 @@ func TestAJudgeThatIsLateIsNoPass(t *testing.T) {
 	})
 }
 
-// TestReviewsRunAtTheSameTimeWithinABound: of all turns together.
+// TestReviewsRunAtTheSameTimeWithinABound.
 func TestReviewsRunAtTheSameTimeWithinABound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

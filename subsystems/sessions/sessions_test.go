@@ -61,9 +61,9 @@ type asking struct {
 	sender  string
 	child   bool
 	// below is the child's section; "" is that of its parent.
-	below message.JSON
-	grant   hook.Grant
-	search  sessions.Search
+	below  message.JSON
+	grant  hook.Grant
+	search sessions.Search
 }
 
 func (a asking) call(t *testing.T, args message.JSON) (message.ToolResult, []sessions.Query) {

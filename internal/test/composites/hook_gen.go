@@ -31,42 +31,44 @@ import (
 //	1.2     Guard          OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~
 //	                       AfterStep~ AfterTurn
 //	1.3     Approval       Approve~
-//	1.4     Instructions?  OnBuildAgent PromptSections:timeout=5s
-//	1.5     Skills         Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	1.4     Guardrail?     OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess BeforeTurn~
+//	                       RewriteReply~ AfterModel~
+//	1.5     Instructions?  OnBuildAgent PromptSections:timeout=5s
+//	1.6     Skills         Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	                       RewriteRequest~ OnModelError~ BeforeTool~
 //	                       tools: skill
-//	1.6     AskUser        Schema SystemPrompt Dispatch
+//	1.7     AskUser        Schema SystemPrompt Dispatch
 //	                       tools: ask_user
-//	1.7     Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnStop~ AfterTurn
+//	1.8     Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnStop~ AfterTurn
 //	                       tools: delegate delegate_tasks
-//	1.8     Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	1.9     Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch TurnPolicy~^:timeout=none TurnContext~^:timeout=none
 //	                       RefineContext~^:timeout=none TurnTools~^:timeout=none
 //	                       PromptSections~^:timeout=none BeforeTool~ AfterTurn OnClose
 //	                       tools: remember recall get_memory forget
-//	1.9     Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	1.10    Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch BeforeTurn~ TurnContext~:timeout=none AfterTool~
 //	                       tools: todo_write plan_write
-//	1.10    Sessions?      Schema OnBuildAgent ScopedTools Dispatch
+//	1.11    Sessions?      Schema OnBuildAgent ScopedTools Dispatch
 //	                       tools: search_sessions
-//	1.11    MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	1.12    MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch OnOpen OnClose
 //	                       tools: known at run time
-//	1.12    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	1.13    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	                       tools: bash edit glob grep read write
-//	1.13    Cost           AfterStep~:failopen
-//	1.14    Audit?         OnBuildAgent OnRegisterAgent OnEvent BeforeTurn~ BeforeTool~
-//	1.15    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
+//	1.14    Cost           AfterStep~:failopen
+//	1.15    Audit?         OnBuildAgent OnRegisterAgent OnEvent BeforeTurn~ BeforeTool~
+//	1.16    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
 //	                       RewriteRequest~ BeforeTool~
 //	                       tools: tool_search
-//	1.16    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
-//	1.17    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
+//	1.17    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
+//	1.18    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
 //	                       WrapModel OnModelError~ AfterModel~ BeforeCompaction~
-//	1.18    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
-//	1.19    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
+//	1.19    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
+//	1.20    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                       WrapModel AfterModel~
-//	1.20    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
-//	1.21    Extra[]        all points
+//	1.21    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
+//	1.22    Extra[]        all points
 //	                       tools: known at run time
 //	2     Around           WrapTool
 //	3     Free             Schema Dispatch

@@ -80,7 +80,9 @@ func TestReplyFilter(t *testing.T) {
 		require.NoError(t, err)
 		return outer.HoldsReply(step)
 	}
-	silent := point.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, reply message.ModelReply) (message.ModelReply, error) { return reply, nil })
+	silent := point.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
+		return reply, nil
+	})
 	assert.False(t, held(composite.Field{Name: "Nobody", Hook: &holder{model: "nobody"}}))
 	assert.True(t, held(composite.Field{Name: "Nobody", Hook: &holder{model: "nobody"}}, composite.Field{Name: "Mine", Hook: &holder{model: step.Model()}}))
 	assert.True(t, held(composite.Field{Name: "Silent", Hook: silent}))

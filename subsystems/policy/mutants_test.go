@@ -201,8 +201,8 @@ func badJudges(rules policy.Rules) map[string]func(command string) bool {
 	}
 	cut := strings.NewReplacer("&&", "\x01", "||", "\x01", ";", "\x01", "|", "\x01", "&", "\x01", "\n", "\x01")
 	return map[string]func(string) bool{
-		"prefix": covered,
-		"cutting": func(command string) bool {
+		"bad.prefix": covered,
+		"bad.cutting": func(command string) bool {
 			for part := range strings.SplitSeq(cut.Replace(command), "\x01") {
 				if part = strings.TrimSpace(part); part != "" && !covered(part) {
 					return false
@@ -210,7 +210,7 @@ func badJudges(rules policy.Rules) map[string]func(command string) bool {
 			}
 			return true
 		},
-		"no-table": func(command string) bool {
+		"bad.no-table": func(command string) bool {
 			s := shell.Read(command)
 			for _, c := range s.Commands {
 				if !covered(c.Text) || c.Opaque {
@@ -251,6 +251,6 @@ func TestMutants(t *testing.T) {
 	figure(t, "composed", judged, "lines altogether")
 	for name := range bad {
 		assert.NotZero(t, passed[name], "the judge %s is bad, and that was not found", name)
-		figure(t, "bad."+name, passed[name], "lines that would have run unasked")
+		figure(t, name, passed[name], "lines that would have run unasked")
 	}
 }

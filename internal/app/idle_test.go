@@ -19,10 +19,16 @@ import (
 )
 
 // sections turn on what is off without a section. Whoever adds a subsystem with such a section
-// adds it here.
+// adds it here, unless it has work in every turn, as critique and audit have.
 const sections = `guard: {steps: 50, time: 1h, repeats: 3, conversation: {steps: 100000}}
 fallback: {models: ["script:model.yaml"]}
 compact: {share: 0.8}
+memory: {recall: auto}
+tasks: {}
+sessions: {}
+toolbox: {}
+schedule: {}
+guardrail: {input: [{match: never said}], output: [{match: never said}]}
 `
 
 // idleTurn returns a turn of the whole program with one call of a tool that costs nothing, in a

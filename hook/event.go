@@ -94,6 +94,7 @@ func (e Event) WithCall(c *ToolCall) Event {
 func (e Event) WithEnd(end *CallEnd) Event {
 	return e.WithDetail(EventDetail{
 		CallID: end.Call.ID(), Tool: end.Call.Name(), Result: end.Result, Outcome: end.Outcome, Duration: end.Duration,
+		By: end.By,
 	})
 }
 
@@ -122,6 +123,8 @@ type CallEnd struct {
 	Result   message.ToolResult
 	Outcome  message.Outcome
 	Duration time.Duration
+	// By is the path of the hook whose answer took the place of the tool: it denied the call, or gave a result. "" if none did.
+	By string
 }
 
 // Detached returns the event without a host, so that a kept event keeps nothing else alive.

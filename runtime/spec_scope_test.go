@@ -257,3 +257,36 @@ func TestSpecAGateSeesTheGrantOfTheRoundBefore(t *testing.T) {
 	assert.Equal(t, []hook.Grant{{}, {ReadOnly: true}}, seen)
 	assert.Equal(t, hook.Grant{ReadOnly: true}, granted)
 }
+
+// The result of a call that did not run names the hook because of which it did not.
+func TestSpecACallResultNamesWhoTookThePlaceOfTheTool(t *testing.T) {
+	t.Parallel()
+	gate := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+		switch c.ID() {
+		case "denied":
+			return hook.DenyTool("no"), nil
+		case "answered":
+			return hook.AnswerTool(message.TextResult("instead")), nil
+		case "refused", "approved":
+			return hook.AskTool("sure?"), nil
+		}
+		return hook.ToolDecision{}, nil
+	})
+	people := point.ApproveFunc(func(_ context.Context, c *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
+		if c.ID() == "refused" {
+			return hook.RefuseCall("not now"), nil
+		}
+		return hook.ApproveCall(), nil
+	})
+	var all []want
+	for _, id := range []string{"denied", "answered", "refused", "approved", "plain"} {
+		all = append(all, want{id, "echo", `{"s":"x"}`})
+	}
+	w := start(t, plays(calls(all...), says("done")), gate, people, box(named("echo")))
+	w.send("go")
+	by := map[string]string{}
+	for _, ev := range w.eventsOf(event.CallResult) {
+		by[ev.Detail().CallID] = ev.Detail().By
+	}
+	assert.Equal(t, map[string]string{"denied": "H0", "answered": "H0", "refused": "H1", "approved": "", "plain": ""}, by)
+}

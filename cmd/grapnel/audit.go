@@ -76,7 +76,7 @@ func (c *command) verifyAudit() *cobra.Command {
 			if err != nil {
 				return &failed{exitFailed, err}
 			}
-			return screen.New(c.Written).Print(screen.Format("%d records in %d files: %s\n", v.Records, v.Files, "none was changed, and none is missing"))
+			return screen.New(c.Written).Print(screen.Format("none was changed, and none is missing; records: %d, files: %d\n", v.Records, v.Files))
 		},
 	}
 }

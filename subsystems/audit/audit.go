@@ -121,7 +121,7 @@ func (a *Audit) section(agent string) (s Section, on bool) {
 
 // OnEvent writes the record of an event that is one of the record.
 func (a *Audit) OnEvent(_ context.Context, ev hook.Event) {
-	if !recorded[ev.Kind] {
+	if !recorded[ev.Kind] && !(ev.Kind == event.Diagnostic && ev.Detail().Visibility.Reaches(event.VisibleAudit)) {
 		return
 	}
 	s, on := a.section(ev.Agent)
@@ -173,6 +173,8 @@ func (a *Audit) record(ev hook.Event, contents bool) Record {
 		r.Decision = string(d.Answer)
 	case event.CallResult:
 		r.Decision = string(d.Outcome)
+	case event.Diagnostic:
+		r.Decision = string(d.Code)
 	case event.HookFailed:
 		r.Decision, r.By = string(d.Point), d.Subsystem
 	}

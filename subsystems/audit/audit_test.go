@@ -16,6 +16,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
@@ -59,6 +60,9 @@ func newWorld(t *testing.T, o audit.Options, sections map[string]message.JSON) *
 	o.Log = audit.NewLog(w.dir, nil)
 	deny := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		if c.Name() == "no" {
+			for _, to := range []hook.Visibility{event.VisibleDebug, event.VisibleAudit} {
+				c.Host().Emit(context.Background(), hook.Diagnostic{Code: "rules." + hook.DiagnosticCode(to), Text: "canary-of-a-diagnostic", Visibility: to}.Event())
+			}
 			return hook.DenyTool("not this one"), nil
 		}
 		return hook.ToolDecision{}, nil
@@ -127,9 +131,9 @@ func TestARecordSaysWhatHappenedAndWhoDecided(t *testing.T) {
 		assert.Equal(t, "seen", r.Agent)
 		assert.Equal(t, "here", r.Project)
 		assert.NotEmpty(t, r.Turn)
-		got = append(got, strings.TrimSpace(r.Kind+" "+r.Tool+" "+r.Decision+" "+string(r.Stop)))
+		got = append(got, strings.Join(strings.Fields(r.Kind+" "+r.Tool+" "+r.Decision+" "+string(r.Stop)+" "+r.By), " "))
 	}
-	assert.ElementsMatch(t, []string{"turn_start", "call_start put", "call_result put executed", "call_start no", "call_result no denied", "turn_end   completed"}, got)
+	assert.ElementsMatch(t, []string{"turn_start", "call_start put", "call_result put executed", "call_start no", "diagnostic rules.audit", "call_result no denied Rules", "turn_end completed"}, got)
 	assert.NotContains(t, raw, "canary")
 	for _, r := range all {
 		if r.Kind == "call_start" && r.Tool == "put" {

@@ -270,6 +270,9 @@ func (t *Turn) decide(c *call) {
 // applyToolDecision applies the decision and reports whether a person has to be asked.
 func (t *Turn) applyToolDecision(c *call, d hook.ToolDecision) (ask bool) {
 	v := d.Verdict()
+	if v.Kind != hook.AnswerAsk {
+		c.end.By = v.By
+	}
 	switch {
 	case v.Kind == hook.AnswerStop:
 		t.signalStop(v)
@@ -320,6 +323,7 @@ func (t *Turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON,
 	if v.Reason == "" {
 		v.Reason = "refused"
 	}
+	c.end.By = v.By
 	c.setResult(message.OutcomeDenied, denial(v.Reason))
 	if t.ctx.Err() != nil {
 		c.setResult(message.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it was approved"))

@@ -118,6 +118,14 @@ func (t *Turn) Elapsed() time.Duration {
 // returned it.
 func (t *Turn) Input() message.Input { return t.d.Input }
 
+// IsCompaction reports whether the turn is the request for a summary of the conversation. Its request and its reply pass the
+// points about models like those of a turn, with the same conversation and agent, without tools; nobody is shown the reply. A hook that
+// judges answers or keeps what a request offered leaves it alone.
+func (t *Turn) IsCompaction() bool {
+	in := t.d.Input.Messages
+	return in.Len() > 0 && in.At(0).Label == message.LabelCompaction
+}
+
 // Limits are the agent's limits for this turn.
 func (t *Turn) Limits() Limits { return t.d.Limits }
 

@@ -71,7 +71,7 @@ import (
 //	16  Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
 //	                   RewriteRequest~ BeforeTool~
 //	                   tools: tool_search
-//	17  Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
+//	17  Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~ AfterTurn
 //	18  Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
 //	                   WrapModel OnModelError~ AfterModel~ BeforeCompaction~
 //	19  Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
@@ -415,6 +415,7 @@ var _ compositeguard.Unchanged = struct {
 	compositeguard.HasOnUnregisterAgent[*critique.Critique]
 	compositeguard.HasAfterModel[*critique.Critique]
 	compositeguard.HasOnStop[*critique.Critique]
+	compositeguard.HasAfterTurn[*critique.Critique]
 }{}
 
 // staleHooksCompact is Compact beside the markers of what it does not have; see [guard.Unchanged].
@@ -518,7 +519,7 @@ func (d *Hooks) Compose() *composite.Composite {
 		{Field: "Cost", Type: "*cost.Cost", Tag: "AfterStep: failopen", Hook: d.Cost, Points: point.Set(point.AfterStep)},
 		{Field: "Audit", Type: "*audit.Audit", Tag: "optional", Hook: d.Audit, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnEvent, point.BeforeTurn, point.BeforeTool)},
 		{Field: "Toolbox", Type: "*toolbox.Toolbox", Tag: "optional,after=Skills,after=MCP", Hook: d.Toolbox, Points: point.Set(point.Schema, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.RewriteRequest, point.BeforeTool), Tools: []string{toolbox.ToolToolSearch}},
-		{Field: "Critique", Type: "*critique.Critique", Tag: "optional", Hook: d.Critique, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.AfterModel, point.OnStop)},
+		{Field: "Critique", Type: "*critique.Critique", Tag: "optional", Hook: d.Critique, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.AfterModel, point.OnStop, point.AfterTurn)},
 		{Field: "Compact", Type: "*compact.Compact", Tag: "after=Toolbox", Hook: d.Compact, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeTurn, point.RewriteRequest, point.WrapModel, point.OnModelError, point.AfterModel, point.BeforeCompaction)},
 		{Field: "Fallback", Type: "*fallback.Fallback", Tag: "after=Compact", Hook: d.Fallback, Points: point.Set(point.OnRegisterAgent, point.OnUnregisterAgent, point.RewriteRequest, point.OnModelError, point.AfterModel)},
 		{Field: "Structured", Type: "*structured.Structured", Tag: "after=Fallback", Hook: d.Structured, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.AfterModel)},

@@ -107,14 +107,14 @@ func lacks(summary string, facts []string) (out []string) {
 // WantsStream says which calls WrapModel surrounds, see package composite. RewriteReply would hold
 // back the text of every turn.
 func (c *Compact) WantsStream(s *hook.Step, _ message.ModelRequest) bool {
-	return isCompaction(s.Turn())
+	return s.Turn().IsCompaction()
 }
 
 // WrapModel completes a summary with what it lacks after a second try, and with what people have
 // pinned.
 func (c *Compact) WrapModel(ctx context.Context, s *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
 	stream := next.Stream(ctx)
-	if !isCompaction(s.Turn()) {
+	if !s.Turn().IsCompaction() {
 		return stream
 	}
 	return func(yield func(message.Chunk, error) bool) {
@@ -160,7 +160,7 @@ func (c *Compact) checked(s *hook.Step, text string) string {
 // AfterModel asks once more for a summary that lacks something. Of other replies it notes the
 // usage.
 func (c *Compact) AfterModel(_ context.Context, s *hook.Step, reply message.ModelReply) (hook.ReplyDecision, error) {
-	if !isCompaction(s.Turn()) {
+	if !s.Turn().IsCompaction() {
 		c.note(s, reply)
 		return hook.ReplyDecision{}, nil
 	}

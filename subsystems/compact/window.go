@@ -85,7 +85,7 @@ func (c *Compact) measure(o Options, cfg *hook.AgentConfig, req *message.ModelRe
 
 // RewriteRequest makes room in a request that fills the window.
 func (c *Compact) RewriteRequest(ctx context.Context, s *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
-	if isCompaction(s.Turn()) {
+	if s.Turn().IsCompaction() {
 		c.remember(s, req)
 		return req, nil
 	}
@@ -182,7 +182,7 @@ func (c *Compact) runs(id string) running {
 
 // OnModelError makes room when the provider says that the request was too long, and asks again.
 func (c *Compact) OnModelError(ctx context.Context, s *hook.Step, f message.ModelFailure) (hook.FailureDecision, error) {
-	if f.Class != message.FailureContext || isCompaction(s.Turn()) {
+	if f.Class != message.FailureContext || s.Turn().IsCompaction() {
 		return hook.FailureDecision{}, nil
 	}
 	was := c.turn.Update(s.Turn(), func(was step) step { was.refused++; return was })
@@ -295,9 +295,4 @@ func sizeOf(m *message.Message) int {
 		return 0
 	}
 	return len(m.Result.Text())
-}
-
-func isCompaction(t *hook.Turn) bool {
-	in := t.Input().Messages
-	return in.Len() > 0 && in.At(0).Label == message.LabelCompaction
 }

@@ -41,6 +41,7 @@ type Critique struct {
 var (
 	_ hook.AfterModel = (*Critique)(nil)
 	_ hook.OnStop     = (*Critique)(nil)
+	_ hook.AfterTurn  = (*Critique)(nil)
 )
 
 // Place says where answers are judged.

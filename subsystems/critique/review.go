@@ -23,15 +23,17 @@ const (
 
 // AfterModel judges a final answer: one without tool calls and with text.
 func (c *Critique) AfterModel(ctx context.Context, step *hook.Step, reply message.ModelReply) (hook.ReplyDecision, error) {
-	if step.Turn() == nil {
+	if step.Turn() == nil || step.Turn().IsCompaction() {
 		return hook.ReplyDecision{}, nil
 	}
 	s, ok := c.at(step.Turn().Agent(), OnReply)
-	if !ok || reply.Finish == message.FinishPause || calls(reply.Content) || strings.TrimSpace(reply.Text()) == "" {
+	called := calls(reply.Content) && reply.Finish != message.FinishFilter // which drops them, and leaves the text
+	answer := paused(step.Turn()) + reply.Text()
+	if !ok || reply.Finish == message.FinishPause || called || strings.TrimSpace(answer) == "" {
 		return hook.ReplyDecision{}, nil
 	}
 	r := &hearing{Critique: c, s: s, turn: step.Turn(), host: step.Host()}
-	feedback, failed := r.of(ctx, requestOf(step.Turn(), step.Number()), reply.Text())
+	feedback, failed := r.of(ctx, requestOf(step.Turn(), step.Number()), answer)
 	switch {
 	case feedback != "":
 		return hook.RetryReply(feedback), nil
@@ -53,6 +55,15 @@ func (c *Critique) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.St
 		return hook.ContinueTurn(feedback), nil
 	}
 	return hook.StopDecision{}, nil
+}
+
+// AfterTurn tells of an answer that nobody has reviewed, because the turn ended otherwise than completed.
+func (c *Critique) AfterTurn(ctx context.Context, turn *hook.Turn, out hook.TurnOutcome) {
+	if _, ok := c.at(turn.Agent(), AtStop); !ok || out.Stop == hook.StopCompleted || strings.TrimSpace(out.Text()) == "" {
+		return
+	}
+	r := &hearing{Critique: c, turn: turn, host: turn.Host()}
+	r.tell(ctx, CodeUnreviewed, event.VisibleUser, "critique: nobody has reviewed the answer, because the turn ended with "+string(out.Stop))
 }
 
 // hearing is the review of one answer.
@@ -108,6 +119,20 @@ func (s Section) feedback(v verdict, answer string) string {
 	text := "A reviewer has returned your answer: " + why + "\n\nAnswer again, with the whole answer and nothing about the review."
 	if s.On == OnReply {
 		text += " What you had written:\n\n" + review.Cut(answer, maxEcho)
+	}
+	return text
+}
+
+// paused returns the text of the answer before the model paused, which is history already: an answer of which a part is
+// missing is not judged.
+func paused(turn *hook.Turn) (text string) {
+	history := turn.Standing().History
+	for i := history.Len() - 1; i >= 0; i-- {
+		m := history.At(i)
+		if m.Role != message.RoleAssistant || calls(m.Content) {
+			break
+		}
+		text = m.Text() + text
 	}
 	return text
 }

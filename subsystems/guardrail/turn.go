@@ -68,13 +68,8 @@ func (g *Guardrail) HoldsReply(step *hook.Step) bool {
 // checked returns the checks of the step's reply. A summary of a conversation is for the model, and not checked.
 func (g *Guardrail) checked(step *hook.Step) (list []check, retries int) {
 	t := step.Turn()
-	if t == nil {
+	if t == nil || t.IsCompaction() {
 		return nil, 0
-	}
-	for _, m := range t.Input().Messages.All() {
-		if m.Label == message.LabelCompaction {
-			return nil, 0
-		}
 	}
 	return g.output(t)
 }
@@ -118,7 +113,7 @@ func (g *Guardrail) AfterModel(ctx context.Context, step *hook.Step, reply messa
 func (g *Guardrail) judge(ctx context.Context, host hook.Host, list []check, reply message.ModelReply) *objection {
 	whole := reply.Finish != message.FinishPause
 	for range reply.Calls() {
-		whole = false
+		whole = reply.Finish == message.FinishFilter // its calls are dropped
 	}
 	return g.worst(ctx, host, g.all(ctx, host, list, text{said: reply.Text(), hidden: reply.Reasoning(), whole: whole}))
 }

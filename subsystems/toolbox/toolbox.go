@@ -171,7 +171,7 @@ func (b *Toolbox) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 // RewriteRequest replaces the schemas of tools that are neither kept nor found. Below the limit it removes the search instead.
 func (b *Toolbox) RewriteRequest(ctx context.Context, step *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	t := step.Turn()
-	if t == nil || t.Conversation() == nil {
+	if t == nil || t.Conversation() == nil || t.IsCompaction() {
 		return req, nil
 	}
 	mine := b.of(t.Agent())
@@ -199,6 +199,9 @@ func (b *Toolbox) RewriteRequest(ctx context.Context, step *hook.Step, req messa
 
 // turnOff notes that the conversation is offered all of its tools.
 func (b *Toolbox) turnOff(t *hook.Turn) {
+	if b.turn.Get(t).set != nil {
+		b.turn.Update(t, func(offered) offered { return offered{} })
+	}
 	if b.conversation.Get(t.Conversation()).On {
 		b.conversation.Update(t.Conversation(), func(c conversation) conversation {
 			c.On = false
@@ -271,17 +274,20 @@ func (b *Toolbox) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolD
 		return hook.ToolDecision{}, nil
 	}
 	mine := b.of(t.Agent())
-	if mine == nil || !b.conversation.Get(t.Conversation()).On || b.isOffered(mine, t, call) {
+	if mine == nil || b.isOffered(mine, t, call) {
 		return hook.ToolDecision{}, nil
 	}
 	b.load(t, call.Name())
 	return hook.DenyTool("this tool was not loaded, so you have not seen its schema. It is loaded now: call it again, with arguments that fit the schema"), nil
 }
 
-// isOffered reports whether the step of the call offered the tool. After a restart that is not known, and the conversation says it.
+// isOffered reports whether the step of the call offered the tool. If the step has noted nothing, as after a restart, the conversation says it.
 func (b *Toolbox) isOffered(mine *box, t *hook.Turn, call *hook.ToolCall) bool {
 	if o := b.turn.Get(t); o.set != nil && o.step == call.Step().Number() {
 		return offer.Has(o.set, call.Name())
+	}
+	if !b.conversation.Get(t.Conversation()).On {
+		return true
 	}
 	return mine.keeps(call.Name()) || slices.Contains(b.conversation.Get(t.Conversation()).Loaded, call.Name())
 }

@@ -61,7 +61,7 @@ import (
 //	1.16    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
 //	                       RewriteRequest~ BeforeTool~
 //	                       tools: tool_search
-//	1.17    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~
+//	1.17    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~ AfterTurn
 //	1.18    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
 //	                       WrapModel OnModelError~ AfterModel~ BeforeCompaction~
 //	1.19    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~

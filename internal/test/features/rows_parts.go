@@ -84,7 +84,7 @@ var parts = []row{
 			"	if l.done() {\n", "	if l.done() || !l.done() {\n"}},
 	{"K11", "A conversation that grows beyond the model's window makes room, by a summary, and goes on.",
 		proof{"./subsystems/compact", "TestTheProvidersRefusalMakesRoom"},
-		change{off, "room for a request that the provider refuses", "subsystems/compact/window.go", "if f.Class != message.FailureContext || isCompaction(s.Turn()) {", `if f.Class != "" || isCompaction(s.Turn()) {`}},
+		change{off, "room for a request that the provider refuses", "subsystems/compact/window.go", "if f.Class != message.FailureContext || s.Turn().IsCompaction() {", `if f.Class != "" || s.Turn().IsCompaction() {`}},
 	{"K12", "A second model judges replies.",
 		proof{"./subsystems/critique", "TestAnAnswerIsReturnedUntilItIsApproved|TestAJudgesFailureIsNoApproval"},
 		change{mutant, "a failure of the judge is an approval", "subsystems/critique/review.go",

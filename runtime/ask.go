@@ -83,21 +83,24 @@ func (r *Runtime) Answer(conversation, id, by string, response hook.Response) er
 // AnswerCall brings the result of a call that a client runs ([TurnOptions].ClientTools).
 // [Runtime.Pending] and the event client_call have such calls. The result is cut to size as that
 // of any tool, its trust is external, and its Failure says whether it failed. It is stored with
-// the step of the turn; whoever gets no error can forget it.
+// the step of the turn: if the process dies before that, the call waits again when the turn is resumed.
 //
 // While a turn of the conversation runs, the result may come before the call waits: a client that
 // has seen call_start need not wait for client_call. It counts once the gates have let the call
 // pass. The error is ErrRequestUnknown if no such call waits and none can come, and ErrAnswered
 // if the call has a result or its time is over.
 func (r *Runtime) AnswerCall(conversation, call string, result message.ToolResult) error {
-	return r.requests.Answer(human.Key{Conversation: conversation, ID: call}, human.Answer{Result: &result}, conversation != "" && r.runs(conversation))
+	if conversation == "" { // ids are those of models, and those of several conversations may be equal
+		return ErrRequestUnknown
+	}
+	return r.requests.Answer(human.Key{Conversation: conversation, ID: call}, human.Answer{Result: &result}, r.runs(conversation))
 }
 
-// runs reports whether a turn of the conversation runs in this process.
+// runs reports whether a turn of the conversation runs in this process. What children ask is asked in the conversation that people see.
 func (r *Runtime) runs(conversation string) bool {
 	for _, a := range r.all() {
 		for _, c := range a.all() {
-			if c.ID() == conversation && c.thread.Current() != nil {
+			if c.ID() == conversation && c.parent == "" && c.thread.Current() != nil {
 				return true
 			}
 		}

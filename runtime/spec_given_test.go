@@ -11,12 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
 // F9, F10: tools that the caller of a turn gives it, and tools that its client runs.
@@ -320,4 +322,145 @@ func TestSpecAClientsCallWaitsAgainAfterARestart(t *testing.T) {
 	all := strings.Join(second.history(), "\n")
 	assert.Contains(t, all, "tool c1 look: waves")
 	assert.Contains(t, all, "tool c2 look: stars")
+}
+
+// A client names its tool like one that the parent's agent has turned off: the child then has the real one.
+func TestSpecAClientsToolLendsAChildNothing(t *testing.T) {
+	t.Parallel()
+	ran := false
+	type hooks struct {
+		Delegate *delegate.Delegate
+		Shell    *toolbox
+	}
+	h, err := composite.New(&hooks{delegate.New(nil), box(does("shell", func(context.Context) message.ToolResult { ran = true; return message.TextResult("rm") }))})
+	require.NoError(t, err)
+	c := cast{
+		"chief":  plays(delegates("writer"), says("done"), delegates("writer"), says("done")),
+		"writer": plays(calls(want{"1", "shell", "{}"}), says("written"), calls(want{"2", "shell", "{}"}), says("written")),
+	}
+	cfg := hook.AgentConfig{Name: "chief"}.WithSection(runtime.LayerSection, `{"Shell":"off"}`)
+	w := stage(t, c, nil, []hook.AgentConfig{cfg, {Name: "writer"}}, h)
+	w.send("go")
+	require.False(t, ran)
+	_, err = w.with(runtime.TurnOptions{ClientTools: []message.Tool{{Name: "shell"}}})
+	require.NoError(t, err)
+	assert.False(t, ran, "a child has only the tools that both have")
+}
+
+// A child has no calls of a client, and nobody forgets what would be kept for them.
+func TestSpecNoEarlyResultForAChild(t *testing.T) {
+	t.Parallel()
+	var child string
+	g := newGate("wait")
+	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(calls(want{"1", "wait", "{}"}), says("written"))}
+	w := stage(t, c, nil, agents("chief", "writer"), delegate.New(nil), box(g.tool),
+		point.TurnContextFunc(func(_ context.Context, t *hook.Turn) ([]hook.ContextBlock, error) {
+			if t.Parent() != nil {
+				child = t.Conversation().ID()
+			}
+			return nil, nil
+		}))
+	done := make(chan struct{})
+	go func() { defer close(done); w.send("go") }()
+	<-g.reached
+	assert.ErrorIs(t, w.rt.AnswerCall(child, "x", message.TextResult("1 MiB")), runtime.ErrRequestUnknown)
+	close(g.open)
+	<-done
+	err := w.rt.AnswerCall(child, "x", message.TextResult("again"))
+	assert.ErrorIs(t, err, runtime.ErrRequestUnknown, "after the end of the turn nothing is kept")
+}
+
+// docs: an early result is dropped if a gate denies the call. 16 of them fill the table instead.
+func TestSpecAnEarlyResultOfADeniedCallIsDropped(t *testing.T) {
+	t.Parallel()
+	denies := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+		if c.Args() != `{}` {
+			return hook.DenyTool("not that"), nil
+		}
+		return hook.ToolDecision{}, nil
+	})
+	var many []want
+	for i := range 16 {
+		many = append(many, want{fmt.Sprint("d", i), "look", `{"s":"x"}`})
+	}
+	m := plays(calls(many...), calls(want{"ok", "look", `{}`}), says("done"))
+	w := start(t, m, denies)
+	var errs []error
+	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{
+		ClientTools: []message.Tool{{Name: "look", Timeout: 300 * time.Millisecond}},
+		Observe: func(ev hook.Event) {
+			if ev.Kind == event.CallStart {
+				if err := w.rt.AnswerCall(w.conv.ID(), ev.Detail().CallID, message.TextResult("seen")); err != nil {
+					errs = append(errs, fmt.Errorf("%s: %w", ev.Detail().CallID, err))
+				}
+			}
+			if ev.Kind == event.CallResult {
+				w.events = append(w.events, ev)
+			}
+		},
+	})
+	require.NoError(t, err)
+	assert.Empty(t, errs)
+	assert.Equal(t, "seen", w.results()[16])
+}
+
+// An early answer of another kind takes the place of the result of a client's call.
+func TestSpecAnEarlyAnswerOfAnotherKindTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	m := plays(calls(want{"c1", "look", `{}`}), says("done"))
+	w := start(t, m)
+	var second error
+	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{
+		ClientTools: []message.Tool{{Name: "look", Timeout: 300 * time.Millisecond}},
+		Observe: func(ev hook.Event) {
+			if ev.Kind == event.CallStart {
+				require.NoError(t, w.rt.Answer(w.conv.ID(), "c1", "x", hook.Response{}))
+				second = w.rt.AnswerCall(w.conv.ID(), "c1", message.TextResult("seen"))
+			}
+			w.events = append(w.events, ev)
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, second)
+	assert.Equal(t, []string{"seen"}, w.results())
+}
+
+// The id alone names no call: those of several conversations may be equal.
+func TestSpecACallIsAnsweredInItsConversation(t *testing.T) {
+	t.Parallel()
+	m := plays(calls(want{"c1", "look", `{}`}), says("done"))
+	w := start(t, m)
+	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{
+		ClientTools: []message.Tool{{Name: "look"}},
+		Observe: func(ev hook.Event) {
+			if ev.Kind == event.ClientCall {
+				assert.Error(t, w.rt.AnswerCall("", "c1", message.TextResult("of somebody else")))
+				_ = w.rt.AnswerCall(w.conv.ID(), "c1", message.TextResult("mine"))
+			}
+			w.events = append(w.events, ev)
+		},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"mine"}, w.results())
+}
+
+// After a restart the agent has a tool of its own with the name of a client's: it does not run in the client's place, and the
+// client's other tools are there.
+func TestSpecAClientsCallNeverRunsTheAgentsTool(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := boot(t, dir, plays(calls(want{"c1", "look", `{}`}, want{"c2", "other", `{}`})), runtime.Options{}, box(named("read")))
+	first.runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
+		o.ClientTools = []message.Tool{{Name: "look"}, {Name: "other"}}
+		return dialog.Send(ctx, first.conv, message.TextInput("1"), o)
+	})
+	first.until(event.ClientCall, 2)
+	first.dies()
+	ran := false
+	second := boot(t, dir, plays(says("done")), runtime.Options{}, box(named("read"), does("look", func(context.Context) message.ToolResult { ran = true; return message.TextResult("deleted everything") })))
+	second.resumes()
+	assert.Equal(t, "other", second.until(event.ClientCall, 1).Detail().Tool)
+	require.NoError(t, second.rt.AnswerCall(second.conv.ID(), "c2", message.TextResult("seen")))
+	second.ends()
+	assert.False(t, ran)
 }

@@ -32,6 +32,8 @@ type crew struct {
 
 	mu    sync.Mutex
 	tasks []*background // by number, from 1
+	// reminded is how often the turn was told of tasks whose results it has not read.
+	reminded int
 }
 
 // background is one task.
@@ -114,15 +116,23 @@ func (c *crew) find(numbers []int) ([]*background, error) {
 	return out, nil
 }
 
-// take returns the tasks: those that have ended with their results, which are given once.
-func (c *crew) take(tasks []*background) []TaskResult {
+// entrySize is what a result takes beside its text, in bytes.
+const entrySize = 256
+
+// take returns the tasks: those that have ended with their results, which are given once. Of results that are together longer than
+// total bytes it leaves the later ones for another call, but gives one.
+func (c *crew) take(tasks []*background, each, total int) []TaskResult {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make([]TaskResult, len(tasks))
+	out, first := make([]TaskResult, len(tasks)), true
 	for i, b := range tasks {
 		out[i] = b.standing()
-		if out[i].State == stateEnded {
-			out[i], b.given = b.result, true
+		if out[i].State != stateEnded {
+			continue
+		}
+		if n := min(jsonSize(b.result.Result)+jsonSize(b.result.Error), each) + entrySize; first || n <= total {
+			out[i], b.given, first = b.result, true, false
+			total -= n
 		}
 	}
 	return out
@@ -177,7 +187,7 @@ type TasksInput struct {
 }
 
 // DelegateTasks lists, waits for or stops the tasks that this turn has begun with background. The result of each is given once; a task that
-// has not ended is running.
+// has not ended is running, and the result of one that has ended without it comes with the next call.
 //
 //hook:tool readonly waits
 func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInput) ([]TaskResult, error) {
@@ -217,7 +227,7 @@ func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInp
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody reads what it would give
 	}
-	out := c.take(tasks)
+	out := c.take(tasks, d.o.MaxResult, d.total(env))
 	shorten(out, d.o.MaxResult, d.total(env))
 	return out, nil
 }
@@ -249,12 +259,20 @@ func (d *Delegate) OnStop(ctx context.Context, t *hook.Turn, s hook.Stopping) (h
 	if open == "" {
 		return hook.StopDecision{}, nil
 	}
-	if s.Stop != hook.StopCompleted || s.Continued >= reminders {
+	if s.Stop != hook.StopCompleted || !c.remind() {
 		c.end(ctx)
 		return hook.StopDecision{}, nil
 	}
 	return hook.ContinueTurn("Your tasks in the background: " + open + ". Read the results with " + t.Agent().ToolName(ToolDelegateTasks) +
 		", or stop the tasks with it, and then answer."), nil
+}
+
+// remind reports whether the turn may be told once more.
+func (c *crew) remind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reminded++
+	return c.reminded <= reminders
 }
 
 // AfterTurn ends the tasks of a turn that was cancelled or has failed.

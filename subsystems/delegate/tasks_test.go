@@ -114,8 +114,8 @@ func TestATurnEndsWithItsTasks(t *testing.T) {
 		f.begin(t, "a", "b")
 		close(f.doors["a"])
 		synctest.Wait()
-		for n := range 3 {
-			d, err = f.d.OnStop(t.Context(), f.turn, hook.Stopping{Stop: hook.StopCompleted, Continued: n})
+		for n := range 3 { // whatever other hooks have continued
+			d, err = f.d.OnStop(t.Context(), f.turn, hook.Stopping{Stop: hook.StopCompleted, Continued: 3 + n})
 			require.NoError(t, err)
 			assert.Equal(t, hook.AnswerContinue, d.Verdict().Kind)
 			assert.Contains(t, d.Verdict().Reason, "1 (writer) has ended, and you have not read its result; 2 (writer) still runs")
@@ -169,10 +169,18 @@ func TestBackgroundIsBounded(t *testing.T) {
 		r := f.call(t.Context(), delegate.ToolDelegate, `{"background":true,"tasks":[{"agent":"a","message":"x"}]}`)
 		assert.True(t, r.IsError())
 		assert.Contains(t, r.Text(), "at most 32 tasks")
-		for _, one := range f.ask(t, `{"action":"wait"}`) {
-			assert.LessOrEqual(t, len(one.Result), 5_000)
-			assert.Contains(t, one.Result, "bytes more]")
+		given := 0
+		for range 3 { // all of them do not fit one answer
+			for _, one := range f.ask(t, `{"action":"wait"}`) {
+				if one.Result == "" {
+					continue
+				}
+				given++
+				assert.InDelta(t, 5_000, len(one.Result), 100)
+				assert.Contains(t, one.Result, "bytes more]")
+			}
 		}
+		assert.Equal(t, 32, given)
 		assert.Equal(t, 32, closed)
 		assert.Equal(t, 2, most)
 

@@ -255,6 +255,8 @@ func (t *Table) openLocked(k Key, a Answer, early bool) (*entry, error) {
 		return t.addLocked(k), nil
 	case e == nil, e.asked && !e.answeredBy(a):
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, k.ID)
+	case e.over && !e.asked && (e.answer.Result == nil) != (a.Result == nil): // the one before was for another kind of request
+		e.answer, e.over, e.done = nil, false, make(chan struct{})
 	case e.over:
 		return nil, fmt.Errorf("%w: %q", ErrAnswered, k.ID)
 	}
@@ -300,6 +302,15 @@ func (t *Table) Pending() []Request {
 		out[i] = e.Request
 	}
 	return out
+}
+
+// DropEarly drops an early answer to a request that will not be made.
+func (t *Table) DropEarly(k Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.requests[k]; e != nil && !e.asked {
+		delete(t.requests, k)
+	}
 }
 
 // Forget drops the requests of a conversation whose turn has ended. Any waiting Ask

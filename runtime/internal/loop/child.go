@@ -135,14 +135,14 @@ func (s *Setup) childView(agent *Agent, hooks *scope.Hooks, parent *Turn, run ho
 		if message.IsPattern(name) {
 			continue
 		}
-		if _, standing := parent.view.Find(name); standing != scope.Available {
+		if !parent.lends(name) {
 			return nil, fmt.Errorf("tool %q is not available to agent %q, which runs it", name, parent.thread.Agent.Name)
 		}
 	}
 	cfg, given := *s.Config, scope.SetOf(run.Tools)
 	cfg.Tools = []string{}
 	for _, tool := range own.Tools.Tools().All() {
-		if _, standing := parent.view.Find(tool.Name); standing == scope.Available && given.Has(tool.Name) {
+		if parent.lends(tool.Name) && given.Has(tool.Name) {
 			cfg.Tools = append(cfg.Tools, tool.Name)
 		}
 	}
@@ -157,6 +157,12 @@ func (s *Setup) childView(agent *Agent, hooks *scope.Hooks, parent *Turn, run ho
 		return nil, err
 	}
 	return v.For(sender), nil
+}
+
+// lends reports whether a child may use the tool of that name: the agent's own, and not one that the turn was given under the name.
+func (t *Turn) lends(name string) bool {
+	_, standing := t.view.Find(name)
+	return standing == scope.Available && t.given.Owner(name) == nil
 }
 
 // childRecord makes the record of the child's conversation, named after the call.

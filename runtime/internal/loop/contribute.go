@@ -126,7 +126,7 @@ func (t *Turn) standing(name string) contribution.Standing {
 	if t.parent == nil {
 		return contribution.Free
 	}
-	if _, s := t.parent.view.Find(name); s != scope.Available || !t.allowed.Has(name) {
+	if !t.parent.lends(name) || !t.allowed.Has(name) {
 		return contribution.Above
 	}
 	return contribution.Free

@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/runtime/internal/bound"
+	"github.com/grapnel-go/grapnel/runtime/internal/human"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 )
 
@@ -151,6 +152,9 @@ func (t *Turn) emitResults(calls []call) {
 
 func (t *Turn) emitResult(c *call) {
 	c.resultEmitted = true
+	if len(t.given.Client()) > 0 {
+		t.env.Requests.DropEarly(human.Key{Conversation: t.thread.ID(), ID: c.at.ID()})
+	}
 	t.emit(hook.Event{Kind: event.CallResult}.WithEnd(&c.end))
 }
 

@@ -66,12 +66,19 @@ func (t *Turn) schemaOf(caller given.Toolset) (tools []message.Tool, err error) 
 // giveAgain gives a resumed turn the tools that it had. The client's are stored; those of the
 // caller run only if it gives them again. All calls of others are answered as not available.
 func (t *Turn) giveAgain(was *durable.Interrupted, caller given.Toolset) {
-	lost, client := slices.Clone(was.Caller), make([]message.Tool, len(was.Client))
-	for i, tool := range was.Client {
-		lost, client[i] = append(lost, tool.Name), tool.Tool()
+	names := slices.Clone(was.Caller)
+	var client []message.Tool
+	for _, tool := range was.Client {
+		names = append(names, tool.Name)
+		if _, s := t.view.Find(tool.Name); s == scope.NotRegistered { // else the agent has got a tool of that name
+			client = append(client, tool.Tool())
+		}
 	}
-	_ = t.give(caller, client) // an error: the agent has a tool of that name now
-	lost = slices.DeleteFunc(lost, func(name string) bool {
+	if t.give(caller, client) != nil { // the same, of the caller's
+		_ = t.give(nil, client)
+	}
+	t.ungiven = slices.DeleteFunc(names, func(name string) bool { return t.given.Owner(name) != nil })
+	lost := slices.DeleteFunc(slices.Clone(t.ungiven), func(name string) bool {
 		_, s := t.view.Find(name)
 		return s != scope.NotRegistered
 	})

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -58,6 +59,7 @@ func (t *Turn) attributeMessages() {
 	}
 	var shown message.Messages
 	for _, m := range t.history.stored.All() {
+		m = withoutMarks(m)
 		if m.Role == message.RoleAssistant && m.From != me {
 			m = t.withAuthor(m)
 		}
@@ -68,6 +70,27 @@ func (t *Turn) attributeMessages() {
 		t.history.addEphemeral("guest", fmt.Sprintf("You are %s, and a guest in this conversation: you answer what follows, in text and without tools. "+
 			"What other agents have said stands in <from agent=\"…\"> tags; write none yourself.", me))
 	}
+}
+
+// mark matches what looks like the tag of an author.
+var mark = regexp.MustCompile(`(?i)<(/?from)`)
+
+// withoutMarks returns the message with no text in it that looks like such a tag: nobody speaks for another agent.
+func withoutMarks(m message.Message) message.Message {
+	for i, b := range m.Content.All() {
+		if b.Kind != message.BlockText || !mark.MatchString(b.Text) {
+			continue
+		}
+		blocks := m.Content.Slice()
+		for j := i; j < len(blocks); j++ {
+			if blocks[j].Kind == message.BlockText {
+				blocks[j].Text = mark.ReplaceAllString(blocks[j].Text, `<\$1`)
+			}
+		}
+		m.Content = message.Freeze(blocks)
+		break
+	}
+	return m
 }
 
 // withAuthor puts the text of another agent's message into a tag with its name.

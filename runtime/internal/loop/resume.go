@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -314,7 +315,7 @@ func (t *Turn) endInterruptedCalls(was *durable.Interrupted, ask bool) (more boo
 		c := &calls[i]
 		switch {
 		case c.hasOutcome():
-		case ask && was.Starts[c.at.ID()].Again && t.bind(c, c.at):
+		case ask && was.Starts[c.at.ID()].Again && !slices.Contains(t.ungiven, c.at.Name()) && t.bind(c, c.at):
 			t.emitCall(event.CallStart, c, "")
 			t.decide(c)
 		case !c.hasOutcome():

@@ -13,7 +13,6 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +75,8 @@ type Options struct {
 	scheduled func(ctx context.Context, t schedule.Task) (hook.StopReason, error)
 	// commands starts the processes of all subsystems. Open sets it.
 	commands *supervisor.Supervisor
+	// later: TrustLater decides. Open sets it.
+	later *atomic.Bool
 	// models finds models. Open sets it.
 	models *models.Models
 	// audit is the section audit of config.yaml. Open sets it.
@@ -103,7 +104,7 @@ type App struct {
 
 	assembly assembly
 	agents   atomic.Pointer[[]Agent] // those of the files; Reload replaces them
-	reloads  sync.Mutex              // held while Reload works
+	reloads  chan struct{}           // has an entry while Reload works
 	options  Options
 	settings map[string]string // by Paths.settings, when it was opened
 	models   *models.Models
@@ -215,7 +216,8 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{options: o, paths: o.Paths, settings: settings, commands: supervisor.New()}
+	o.later = new(atomic.Bool)
+	a := &App{options: o, paths: o.Paths, settings: settings, commands: supervisor.New(), reloads: make(chan struct{}, 1)}
 	a.agents.Store(&agents)
 	if err := a.openModels(o); err != nil {
 		return nil, err
@@ -386,6 +388,10 @@ func (a *App) Owner(name string) string {
 	}
 	return cmp.Or(of.File, "the program (.grapnel/agents/"+name+".md would replace it)")
 }
+
+// Started says that the agents of the start are registered: from here on Options.TrustLater decides about servers that an agent
+// defines.
+func (a *App) Started() { a.options.later.Store(true) }
 
 // Register registers one agent; over overrides its file. It waits for the agent's MCP servers,
 // and notes those that it waits for and those that are missing. It is safe for concurrent use.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/trust"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
 // Reloaded says what Reload has done with each agent, sorted by name.
@@ -29,14 +30,19 @@ type Refusal struct{ Agent, Why string }
 // Turns that run keep the agent that they have; the next ones have the new one. If a file is wrong,
 // Reload returns the mistakes of all files, and every agent stays as it is; an agent that a hook or
 // the runtime refuses stays as it is alone. What an agent requests and nobody has approved is left
-// out, as by Open; Options.TrustLater is asked, and Options.Trust about a server that an agent's file defines. Rules, hooks.json,
+// out, as by Open; Options.TrustLater is asked, also about servers that an agent's file defines. Rules, hooks.json,
 // servers and skills are read when the program starts; if rules or hooks.json have changed since, Reload refuses.
 // A removed agent ends with its turns; when ctx ends, they are cancelled.
 //
 // One Reload at a time works; the others wait.
 func (a *App) Reload(ctx context.Context) (Reloaded, error) {
-	a.reloads.Lock()
-	defer a.reloads.Unlock()
+	select {
+	case a.reloads <- struct{}{}:
+		defer func() { <-a.reloads }()
+	case <-ctx.Done():
+		return Reloaded{}, context.Cause(ctx)
+	}
+	a.Started()
 	agents, err := Agents(a.paths, a.options.Note)
 	if err == nil {
 		err = a.approve(ctx, agents)
@@ -44,14 +50,19 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 	if err == nil {
 		err = a.settled() // last, since approve reads the same files
 	}
+	if err == nil {
+		err = a.checkDelegates(agents)
+	}
 	if err != nil {
 		return Reloaded{}, err
 	}
+	old := *a.agents.Load()
+	a.agents.Store(both(agents, old)) // new agents may name each other
 	var out Reloaded
 	next := make([]Agent, 0, len(agents))
 	for _, is := range agents {
 		name := is.Config.Name
-		was, known := a.defined(name)
+		was, known := named(old, name)
 		registered := slices.Contains(a.Runtime.Agents(), name)
 		var err error
 		switch {
@@ -76,7 +87,6 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 			next = append(next, is)
 		}
 	}
-	old := *a.agents.Load()
 	a.agents.Store(&next)
 	for _, was := range old {
 		name := was.Config.Name
@@ -91,6 +101,33 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 	}
 	slices.SortFunc(out.Refused, func(x, y Refusal) int { return strings.Compare(x.Agent, y.Agent) })
 	return out, nil
+}
+
+// both returns the agents, and behind them the old ones of other names.
+func both(agents, old []Agent) *[]Agent {
+	all := slices.Clone(agents)
+	for _, was := range old {
+		if _, there := named(agents, was.Config.Name); !there {
+			all = append(all, was)
+		}
+	}
+	return &all
+}
+
+// checkDelegates returns an error if an agent delegates to one that there will not be: the next start would fail.
+func (a *App) checkDelegates(agents []Agent) (err error) {
+	for _, of := range agents {
+		s, _, wrong := hook.SectionOf[delegate.Section](&of.Config, "delegate")
+		if wrong != nil {
+			continue // the registration says it better
+		}
+		for _, name := range s.Agents {
+			if _, there := named(agents, name); !there {
+				err = errors.Join(err, fmt.Errorf("%s: agent %q: section delegate: agents: there is no agent %q", a.paths.Short(of.File), of.Config.Name, name))
+			}
+		}
+	}
+	return err
 }
 
 // settings returns the digests of the files that limit what agents may do. An approval of an agent's section is one of them as well.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/trust"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
@@ -143,4 +144,29 @@ func TestReloadUnderOtherRules(t *testing.T) {
 		require.ErrorContains(t, err, name+" has changed since the program started")
 		assert.Contains(t, prompt(t, a, "one"), "Two.")
 	}
+}
+
+// A reload asks TrustLater, which refuses here: Trust is asked at the start only.
+func TestAReloadStartsNoServerThatNobodyHasApproved(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{"model.yaml": oneAnswer})
+	asked := []string{}
+	a, err := app.Open(t.Context(), app.Options{Paths: p,
+		Trust: func(_ context.Context, r trust.Request) (trust.Answer, error) {
+			asked = append(asked, r.Question())
+			return trust.Once, nil
+		},
+		TrustLater: func(context.Context, trust.Request) (trust.Answer, error) { return trust.No, nil },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, a.Close(context.Background())) })
+	require.Empty(t, asked)
+	proof := filepath.Join(t.TempDir(), "proof")
+	file := filepath.Join(p.Root, ".grapnel", "agents", "sly.md")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("---\nmodel: script:model.yaml\nmcp:\n  define:\n    s: {command: touch, args: [\""+proof+"\"]}\n---\nX.\n"), 0o600))
+	_, err = a.Reload(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, asked, "Trust is asked at the start only")
+	assert.NoFileExists(t, proof)
 }

@@ -154,6 +154,10 @@ func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server
 	return func(ctx context.Context, agent string, s mcp.Server) error {
 		one.Lock()
 		defer one.Unlock()
+		o := o
+		if o.later.Load() {
+			o.Trust = o.TrustLater
+		}
 		want := trust.Request{From: "the agent " + agent, Dir: o.Paths.Root, Wants: map[trust.Kind][]string{}}
 		files := addServer(&want, s)
 		key := filepath.Join(o.Paths.Root, "agent "+agent, s.Name)

@@ -53,14 +53,14 @@ func (k kept) Owner(name string) string { return k.app.Owner(name) }
 // Sections are the names of the sections that an agent can have.
 func (k kept) Sections() []string { return slices.Sorted(maps.Keys(app.Sections())) }
 
-// agents returns the configurations of the kept agents, by name; model is that of one without. One that cannot be
-// registered is told of, and stays kept.
-func (k kept) agents(model string, note func(string)) ([]hook.AgentConfig, error) {
+// agents returns the configurations of the kept agents, by name; model is that of one without. What cannot be
+// read is told of, and stays kept.
+func (k kept) agents(model string, note func(string)) (out []hook.AgentConfig) {
 	projects, err := k.file.Read()
 	if err != nil {
-		return nil, fmt.Errorf("the agents that clients have made: %w; mend or delete the file", err)
+		note(fmt.Sprintf("the agents that clients have made are not there: %v; mend or delete the file", err))
+		return nil
 	}
-	var out []hook.AgentConfig
 	for _, name := range slices.Sorted(maps.Keys(projects[k.project])) {
 		if owner := k.Owner(name); owner != "" {
 			note(fmt.Sprintf("the agent %s that a client has made is not registered: %s defines one of that name", name, owner))
@@ -73,5 +73,5 @@ func (k kept) agents(model string, note func(string)) ([]hook.AgentConfig, error
 		}
 		out = append(out, cfg)
 	}
-	return out, nil
+	return out
 }

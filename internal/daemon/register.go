@@ -39,17 +39,40 @@ func (r *registrations) start(ctx context.Context, files []app.Agent, made kept)
 			return err
 		}
 	}
-	agents, err := made.agents(r.model, r.note)
-	for _, cfg := range agents {
-		register := func(ctx context.Context) error {
-			_, err := r.app.Runtime.Register(ctx, cfg)
-			return err
+	r.made(ctx, made.agents(r.model, r.note))
+	go func() {
+		r.all.Wait()
+		r.app.Started()
+	}()
+	return nil
+}
+
+// made registers the agents that clients have made. One may name another, so those that are refused are tried again as long as
+// another one gets in.
+func (r *registrations) made(ctx context.Context, agents []hook.AgentConfig) {
+	for {
+		var refused []hook.AgentConfig
+		var why []error
+		for _, cfg := range agents {
+			err := r.begin(ctx, cfg, func(ctx context.Context) error {
+				_, err := r.app.Runtime.Register(ctx, cfg)
+				return err
+			})
+			if err != nil {
+				refused, why = append(refused, cfg), append(why, err)
+			}
 		}
-		if err := r.begin(ctx, cfg, register); err != nil {
-			r.missing(cfg.Name, err)
+		if len(refused) == 0 {
+			return
 		}
+		if len(refused) == len(agents) {
+			for i, cfg := range refused {
+				r.missing(cfg.Name, why[i])
+			}
+			return
+		}
+		agents = refused
 	}
-	return err
 }
 
 // begin calls register, in the background if the agent may wait for servers; else it returns its error.

@@ -39,7 +39,7 @@ func (f File[T]) Read() (map[string]T, error) {
 
 // Change reads the members under the file's lock, calls change, and writes what that has left. An
 // interrupted write or a loss of power leaves the old file. After an error of change nothing is
-// written.
+// written, nor if Read would refuse what is written, because it is too long or too deep.
 func (f File[T]) Change(change func(members map[string]T) error) (err error) {
 	lock := flock.New(f.Path+".lock", flock.SetPermissions(0o600))
 	if err := lock.Lock(); err != nil {
@@ -60,6 +60,9 @@ func (f File[T]) Change(change func(members map[string]T) error) (err error) {
 	tmp := f.Path + ".new"
 	if err := writeSynced(tmp, append(data, '\n')); err != nil {
 		return err
+	}
+	if _, err := (File[T]{tmp}).Read(); err != nil {
+		return errors.Join(fmt.Errorf("it would not be readable: %w", err), os.Remove(tmp))
 	}
 	return os.Rename(tmp, f.Path)
 }

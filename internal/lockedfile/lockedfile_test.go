@@ -1,10 +1,13 @@
 package lockedfile_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -49,4 +52,18 @@ func TestAChangeThatFailsWritesNothing(t *testing.T) {
 	_, err = f.Read()
 	assert.ErrorContains(t, err, f.Path, "damage is told, with its place")
 	assert.Error(t, f.Change(func(map[string]string) error { return nil }), "and never overwritten")
+}
+
+// TestWhatCannotBeReadIsNotWritten: one member that is too long or too deep would take all others along.
+func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
+	t.Parallel()
+	f := lockedfile.File[json.RawMessage]{Path: filepath.Join(t.TempDir(), "f.json")}
+	require.NoError(t, f.Change(func(m map[string]json.RawMessage) error { m["a"] = json.RawMessage(`1`); return nil }))
+	for _, bad := range []string{strconv.Quote(strings.Repeat("x", 2<<20)), strings.Repeat("[", 120) + strings.Repeat("]", 120)} {
+		assert.Error(t, f.Change(func(m map[string]json.RawMessage) error { m["b"] = json.RawMessage(bad); return nil }))
+		assert.NoFileExists(t, f.Path+".new")
+		got, err := f.Read()
+		require.NoError(t, err)
+		assert.Equal(t, map[string]json.RawMessage{"a": json.RawMessage(`1`)}, got)
+	}
 }

@@ -267,9 +267,17 @@ func (c *command) runNow(ctx context.Context, s *schedule.Schedule, f runFlags, 
 	var outcome error
 	err := s.RunNow(ctx, name, func(ctx context.Context, t schedule.Task) (hook.StopReason, error) {
 		f.agent, f.sender = t.Agent, t.Sender
+		place := func() bool {
+			id, err := app.ScheduledIn(ctx, paths, t)
+			if err == nil {
+				t.Begun(id, "")
+			}
+			return err == nil
+		}
+		known := place() // before its events, which begin no runs
 		outcome = c.turns(ctx, f, false, []string{t.Prompt})
-		if id := c.conversationOf(ctx, paths, t); id != "" {
-			t.Begun(id, "")
+		if !known { // nothing was stored before
+			place()
 		}
 		if shown, ok := errors.AsType[*failed](outcome); ok && shown.err == nil {
 			if shown.code == exitInterrupted {
@@ -283,23 +291,4 @@ func (c *command) runNow(ctx context.Context, s *schedule.Schedule, f runFlags, 
 		return outcome
 	}
 	return err
-}
-
-// conversationOf returns the id of the conversation in which the task ran; "" if it is not known.
-func (c *command) conversationOf(ctx context.Context, paths app.Paths, t schedule.Task) string {
-	db, err := app.OpenConversations(ctx, paths, nil)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = db.Close() }() // it was only read
-	all, err := db.List(ctx)
-	if err != nil {
-		return ""
-	}
-	for _, rec := range all {
-		if rec.Key.Project == paths.Project() && rec.Key.Agent == t.Agent && rec.Key.Sender == t.Sender {
-			return rec.ID
-		}
-	}
-	return ""
 }

@@ -73,6 +73,8 @@ type Options struct {
 
 	// scheduled runs the turn of a schedule. Open sets it.
 	scheduled func(ctx context.Context, t schedule.Task) (hook.StopReason, error)
+	// ready waits until the agent of a schedule is registered. Open sets it.
+	ready func(ctx context.Context, agent string) error
 	// commands starts the processes of all subsystems. Open sets it.
 	commands *supervisor.Supervisor
 	// later: TrustLater decides. Open sets it.
@@ -226,6 +228,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	o.commands, o.models, o.scheduled, o.audit = a.commands, a.models, a.runScheduled, a.conf.Audit
+	o.ready = func(ctx context.Context, agent string) error { return a.await(ctx, agent) }
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}

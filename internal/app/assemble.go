@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/guardrail"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/schedule"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
@@ -67,7 +68,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		}},
 		{"Schedule", func() (err error) {
 			if o.Schedules {
-				d.Schedule, err = OpenSchedules(ctx, o.Paths, o.scheduled, o.Note)
+				d.Schedule, err = openSchedules(ctx, o.Paths, schedule.Options{Run: o.scheduled, Ready: o.ready, Note: o.Note})
 			}
 			return err
 		}},

@@ -2,17 +2,24 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 )
 
 // OpenSchedules opens the schedules of the project. run runs what is due once Start is called; nil
 // runs nothing. note gets a sentence about each missed or failed run. The caller closes them.
 func OpenSchedules(ctx context.Context, p Paths, run func(context.Context, schedule.Task) (hook.StopReason, error), note func(string)) (*schedule.Schedule, error) {
-	return schedule.Open(ctx, p.Schedules, &schedule.Options{Project: p.Project(), Run: run, Note: note})
+	return openSchedules(ctx, p, schedule.Options{Run: run, Note: note})
+}
+
+func openSchedules(ctx context.Context, p Paths, o schedule.Options) (*schedule.Schedule, error) {
+	o.Project = p.Project()
+	return schedule.Open(ctx, p.Schedules, &o)
 }
 
 // RunSchedules begins to run what is due. await waits for the registration of an agent. It does
@@ -24,11 +31,19 @@ func (a *App) RunSchedules(await func(ctx context.Context, agent string) error) 
 	}
 }
 
-// runScheduled runs the turn of a schedule. A turn of a person in the same conversation comes first.
-func (a *App) runScheduled(ctx context.Context, t schedule.Task) (hook.StopReason, error) {
-	if err := a.await(ctx, t.Agent); err != nil {
+// ScheduledIn returns the id of the conversation in which the task runs.
+func ScheduledIn(ctx context.Context, p Paths, t schedule.Task) (id string, err error) {
+	db, err := OpenConversations(ctx, p, nil)
+	if err != nil {
 		return "", err
 	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rec, err := db.Conversation(ctx, store.Key{Project: p.Project(), Agent: t.Agent, Sender: t.Sender})
+	return rec.ID, err
+}
+
+// runScheduled runs the turn of a schedule. A turn of a person in the same conversation comes first.
+func (a *App) runScheduled(ctx context.Context, t schedule.Task) (hook.StopReason, error) {
 	agent, err := a.Runtime.Agent(t.Agent)
 	if err == nil {
 		err = a.CheckModel(agent.Config())

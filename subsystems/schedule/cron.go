@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,10 +35,41 @@ func parse(line, zone string, local *time.Location) (timer, error) {
 	if t.line, err = cron.ParseStandard(line); err != nil {
 		return t, wrongLine(line, err)
 	}
-	if every, ok := t.line.(cron.ConstantDelaySchedule); ok && every.Delay < time.Minute {
-		return t, fmt.Errorf("the line %.80q is due every %v, and a minute is the least", line, every.Delay)
+	if err := meaningless(line); err != nil {
+		return t, err
+	}
+	if every, ok := t.line.(cron.ConstantDelaySchedule); ok && (every.Delay < time.Minute || every.Delay > longest) {
+		return t, fmt.Errorf("the line %.80q is due every %v; a minute is the least, and a year of 366 days the most", line, every.Delay)
 	}
 	return t, nil
+}
+
+// longest is the most that @every may have.
+const longest = 366 * 24 * time.Hour
+
+// sizes are how many values each field has.
+var sizes = [...]int{60, 24, 31, 12, 7}
+
+// meaningless returns an error for what the library takes and nobody means: a list with nothing in it, and a step that is larger
+// than its field, which would run as if it were the field's size.
+func meaningless(line string) error {
+	words := strings.Fields(line)
+	if len(words) != len(fields) {
+		return nil
+	}
+	for i, word := range words {
+		for item := range strings.SplitSeq(word, ",") {
+			_, step, stepped := strings.Cut(item, "/")
+			n, err := strconv.Atoi(step)
+			switch {
+			case item == "":
+				return fmt.Errorf("the cron line %.80q is wrong: the %s is %.40q, and nothing stands beside a comma", line, fields[i], word)
+			case stepped && err == nil && n >= sizes[i]:
+				return fmt.Errorf("the cron line %.80q is wrong: the %s is %.40q, and a step of %d never comes within it; @every takes longer times", line, fields[i], word, n)
+			}
+		}
+	}
+	return nil
 }
 
 // wrongLine names the field that is wrong.

@@ -87,6 +87,12 @@ func (o On) check() error {
 			return fmt.Errorf("%.60q is no pattern; * stands for any characters, ? for one", pattern)
 		}
 	}
+	if o.Stop != "" && o.Kind != event.TurnEnd && o.Kind != event.SubagentEnd {
+		return fmt.Errorf("the event %s has no stop=; turn_end and subagent_end have", o.Kind)
+	}
+	if o.Tool != "" && slices.Contains([]hook.EventKind{event.TurnStart, event.TurnEnd, event.Error, event.Compacted, event.ServerConnected, event.ServerLost}, o.Kind) {
+		return fmt.Errorf("the event %s has no tool=; call_result has", o.Kind)
+	}
 	if o.Stop != "" && o.Stop.Authority() == hook.StopReason("").Authority() {
 		return fmt.Errorf("no turn ends with %.60q; stop reasons are error, cancelled, denied, completed and others, which docs/openapi.yaml lists", o.Stop)
 	}

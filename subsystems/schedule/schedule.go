@@ -45,6 +45,8 @@ type Options struct {
 	// Run runs one turn and returns how it ended. It ends with ctx. A Schedule without it begins
 	// no runs.
 	Run func(ctx context.Context, t Task) (hook.StopReason, error)
+	// Ready waits until the agent is registered, so that its section is known; nil does not wait.
+	Ready func(ctx context.Context, agent string) error
 	// Now is the clock; nil is time.Now. Zone is the time zone of cron lines without one; nil is
 	// that of the machine.
 	Now  func() time.Time
@@ -85,6 +87,19 @@ func (s Section) limit() time.Duration {
 	return time.Duration(s.Minutes) * time.Minute
 }
 
+// registered is the section of an agent, and whose it is: an update registers the new configuration before it
+// unregisters the old one.
+type registered struct {
+	Section
+	cfg *hook.AgentConfig
+}
+
+// liveRun names a run in the file.
+type liveRun struct {
+	schedule int64
+	key      string
+}
+
 // Schedule is the subsystem. Open makes one; it is safe for concurrent use.
 //
 //hook:subsystem
@@ -95,10 +110,14 @@ type Schedule struct {
 
 	mu sync.Mutex
 	// agents has the sections of the registered agents.
-	agents map[string]Section
+	agents map[string]registered
 	// waiting are the schedules that wait for events. Events of the conversations in own begin nothing.
 	waiting []row
 	own     map[string]bool
+	// live are the runs of this process, with their conversations as far as they are known.
+	live map[liveRun]string
+	// looked is when the file was last looked at; zero before the first time.
+	looked time.Time
 	// lost counts events that found no place in events.
 	lost int
 
@@ -117,7 +136,7 @@ var _ hook.OnClose = (*Schedule)(nil)
 
 // Open opens the file, or makes it. Start begins to run what is due.
 func Open(ctx context.Context, path string, o *Options) (*Schedule, error) {
-	s := &Schedule{agents: map[string]Section{}, own: map[string]bool{}, events: make(chan arrival, maxEvents), turns: make(chan struct{}, slots)}
+	s := &Schedule{agents: map[string]registered{}, own: map[string]bool{}, live: map[liveRun]string{}, events: make(chan arrival, maxEvents), turns: make(chan struct{}, slots)}
 	if o != nil {
 		s.o = *o
 	}
@@ -194,7 +213,7 @@ func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context
 		return err
 	}
 	now := s.o.Now()
-	c := claim{row: one, key: "by hand " + now.UTC().Format(time.RFC3339Nano), prompt: one.Prompt, limit: s.section(one.Agent).limit()}
+	c := claim{row: one, key: "by hand " + now.UTC().Format(time.RFC3339Nano), prompt: one.Prompt, byHand: true}
 	var begun bool
 	err = s.table.db.Write(ctx, func(tx *sqlitedb.Tx) (err error) {
 		begun, err = begin(tx, one.num, c.key, Run{Due: now, Began: now, Status: Running}, now.Add(holdTime))
@@ -244,7 +263,7 @@ func (s *Schedule) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) err
 	section, err := sectionOf(cfg)
 	if err == nil {
 		s.mu.Lock()
-		s.agents[cfg.Name] = section
+		s.agents[cfg.Name] = registered{section, cfg}
 		s.mu.Unlock()
 	}
 	return err
@@ -253,7 +272,9 @@ func (s *Schedule) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) err
 // OnUnregisterAgent forgets it.
 func (s *Schedule) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
 	s.mu.Lock()
-	delete(s.agents, cfg.Name)
+	if s.agents[cfg.Name].cfg == cfg {
+		delete(s.agents, cfg.Name)
+	}
 	s.mu.Unlock()
 }
 
@@ -262,8 +283,8 @@ func (s *Schedule) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
 func (s *Schedule) section(agent string) Section {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if section, ok := s.agents[agent]; ok {
-		return section
+	if of, ok := s.agents[agent]; ok {
+		return of.Section
 	}
 	return Section{PerHour: DefaultPerHour}
 }

@@ -185,8 +185,8 @@ func (t *table) waiting(ctx context.Context) (out []row, own map[string]bool, er
 
 // urgent reports whether a schedule is due, or a run has lost its process.
 func (t *table) urgent(ctx context.Context, now time.Time) (yes bool, err error) {
-	err = t.db.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM schedule WHERE project = ? AND due > 0 AND due <= ?)
-		OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND held <= ?)`, t.project, now.UnixNano(), now.UnixNano()).Scan(&yes)
+	err = t.db.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM schedule WHERE project = ?1 AND due > 0 AND due <= ?2)
+		OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= ?2 OR held > ?3))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
 	return yes, err
 }
 
@@ -219,18 +219,24 @@ func skippedAgain(tx *sqlitedb.Tx, num int64, why string, now time.Time) (bool, 
 	return n > 0, err
 }
 
-// hold says that the process of the run lives; false if the run counts as interrupted by now.
+// hold says that the process of the run lives; false if the run is not there any more.
 func (t *table) hold(ctx context.Context, num int64, key string, until time.Time) (held bool, err error) {
 	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		res, err := tx.Exec(`UPDATE run SET held = ? WHERE schedule = ? AND key = ? AND held > 0`, until.UnixNano(), num, key)
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		held = n > 0
+		held, err = holdIn(tx, liveRun{num, key}, until)
 		return err
 	})
 	return held, err
+}
+
+// holdIn takes back a run that counted as interrupted, because its process slept.
+func holdIn(tx *sqlitedb.Tx, run liveRun, until time.Time) (held bool, err error) {
+	res, err := tx.Exec(`UPDATE run SET held = ?, status = ?, ended = 0, note = '' WHERE schedule = ? AND key = ? AND (held > 0 OR status = ?)`,
+		until.UnixNano(), string(Running), run.schedule, run.key, string(Interrupted))
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
 }
 
 // place notes the conversation of a run, and its turn once it has begun.
@@ -253,9 +259,9 @@ func (t *table) end(ctx context.Context, num int64, key string, s Status, note s
 	})
 }
 
-// interrupt ends the runs whose processes have died. The file may have those of other projects.
+// interrupt ends the runs whose processes have died, some of them while the clock was ahead. The file may have those of other projects.
 func interrupt(tx *sqlitedb.Tx, now time.Time) error {
-	_, err := tx.Exec(`UPDATE run SET status = ?, ended = held, held = 0, note = CASE turn WHEN '' THEN 'the daemon ended before the turn had begun'
-		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND held <= ?`, string(Interrupted), now.UnixNano())
+	_, err := tx.Exec(`UPDATE run SET status = ?1, ended = min(held, ?2), held = 0, note = CASE turn WHEN '' THEN 'the daemon ended before the turn had begun'
+		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND (held <= ?2 OR held > ?3)`, string(Interrupted), now.UnixNano(), now.Add(2*holdTime).UnixNano())
 	return err
 }

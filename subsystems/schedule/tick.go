@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/sourcegraph/conc"
@@ -20,8 +21,11 @@ type claim struct {
 	row
 	key    string
 	prompt string
-	limit  time.Duration
+	// byHand: a person wants it, whatever the agent's section says of schedules.
+	byHand bool
 }
+
+func (c *claim) run() liveRun { return liveRun{c.num, c.key} }
 
 // arrival is an event that a schedule waits for.
 type arrival struct {
@@ -84,7 +88,10 @@ func (s *Schedule) refresh(ctx context.Context) error {
 	if err == nil {
 		s.mu.Lock()
 		s.waiting = waiting
-		maps.Copy(s.own, own) // a run may have added one that the file does not have yet
+		for _, conversation := range s.live {
+			own[conversation] = true // the file may not have it yet
+		}
+		s.own = own
 		s.mu.Unlock()
 	}
 	return err
@@ -93,13 +100,23 @@ func (s *Schedule) refresh(ctx context.Context) error {
 // tick begins the runs that are due. Whichever process has the write lock first begins them.
 func (s *Schedule) tick(ctx, runs context.Context) error {
 	now := s.o.Now()
-	if urgent, err := s.table.urgent(ctx, now); err != nil || !urgent {
+	back := s.looked.IsZero() || now.Before(s.looked)
+	s.looked = now
+	if urgent, err := s.table.urgent(ctx, now); err != nil || !urgent && !back {
 		return err
 	}
 	var claims []claim
 	var notes []string
 	err := s.table.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		claims, notes = nil, nil
+		if back { // at the start, and after the clock was ahead
+			if err := s.repair(tx, now); err != nil {
+				return err
+			}
+		}
+		if err := s.keepLive(tx, now); err != nil {
+			return err
+		}
 		if err := interrupt(tx, now); err != nil {
 			return err
 		}
@@ -137,14 +154,52 @@ func (s *Schedule) tick(ctx, runs context.Context) error {
 	return nil
 }
 
+// repair lets no schedule be due later than its line says: it may have been moved while the clock was ahead.
+func (s *Schedule) repair(tx *sqlitedb.Tx, now time.Time) error {
+	for last := int64(0); ; {
+		r, err := scanRow(tx.QueryRow(`SELECT `+entryColumns+` FROM schedule s
+			WHERE project = ? AND due > ? AND num > ? ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last))
+		if isNone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		last = r.num
+		t, err := parse(r.Cron, r.Zone, s.o.Zone)
+		if err != nil {
+			continue // it is told of when it is due
+		}
+		if next := t.next(now.Add(-inTime)); !next.IsZero() && next.Before(r.due) { // a run of before has its key
+			if _, err := tx.Exec(`UPDATE schedule SET due = ? WHERE num = ?`, nanos(next), r.num); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// keepLive says that the runs of this process live: while the machine slept, nothing has.
+func (s *Schedule) keepLive(tx *sqlitedb.Tx, now time.Time) error {
+	s.mu.Lock()
+	live := slices.Collect(maps.Keys(s.live))
+	s.mu.Unlock()
+	for _, run := range live {
+		if _, err := holdIn(tx, run, now.Add(holdTime)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // mostMissed is how many missed runs are counted at once.
 const mostMissed = 10_000
 
 // claimDue moves the schedule to its next time, and notes a run if one is to begin now.
 func (s *Schedule) claimDue(tx *sqlitedb.Tx, r row, now time.Time) (*claim, string, error) {
 	t, err := parse(r.Cron, r.Zone, s.o.Zone)
-	if err != nil {
-		return nil, "", fmt.Errorf("schedule %s: %w", r.Name, err)
+	if err != nil { // by another program, or with other time zones; the others go on
+		_, failed := tx.Exec(`UPDATE schedule SET due = 0 WHERE num = ?`, r.num)
+		return nil, fmt.Sprintf("schedule %s runs no more: %v; remove it, and add it again", r.Name, err), failed
 	}
 	last, missed, next := r.due, 0, t.next(r.due)
 	for ; !next.IsZero() && !next.After(now); next = t.next(next) {
@@ -184,8 +239,8 @@ func (s *Schedule) claimRun(tx *sqlitedb.Tx, r row, key string, due, now time.Ti
 	var often int
 	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM run WHERE schedule = ?1 AND held > 0),
 			(SELECT count(*) FROM run r JOIN schedule s ON s.num = r.schedule
-			WHERE s.project = ?2 AND s.agent = ?3 AND r.began > ?4 AND r.status <> 'skipped')`,
-		r.num, s.o.Project, r.Agent, now.Add(-time.Hour).UnixNano()).Scan(&busy, &often)
+			WHERE s.project = ?2 AND s.agent = ?3 AND r.began BETWEEN ?4 AND ?5 AND r.status <> 'skipped')`,
+		r.num, s.o.Project, r.Agent, now.Add(-time.Hour).UnixNano()+1, now.UnixNano()).Scan(&busy, &often)
 	if err != nil {
 		return nil, "", err
 	}
@@ -209,7 +264,7 @@ func (s *Schedule) claimRun(tx *sqlitedb.Tx, r row, key string, due, now time.Ti
 	case why != "":
 		return nil, fmt.Sprintf("schedule %s: a run was skipped: %s", r.Name, why), nil
 	}
-	return &claim{row: r, key: key, prompt: r.Prompt, limit: section.limit()}, "", nil
+	return &claim{row: r, key: key, prompt: r.Prompt}, "", nil
 }
 
 // spawn runs the claim in the background.
@@ -227,26 +282,29 @@ func (s *Schedule) spawn(ctx context.Context, c claim) {
 // runClaimed runs a claim and notes how it ended. While it runs it says so in the file.
 func (s *Schedule) runClaimed(ctx context.Context, c claim, run func(context.Context, Task) (hook.StopReason, error)) (Status, error) {
 	lasting := context.WithoutCancel(ctx)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, fmt.Errorf("the run took longer than %v", c.limit))
-	defer cancel()
+	s.mu.Lock()
+	s.live[c.run()] = ""
+	s.mu.Unlock()
 	done := make(chan struct{})
 	var beat conc.WaitGroup
 	beat.Go(func() { s.beat(ctx, c, done) })
 	stop, err := s.inSlot(ctx, c, run)
 	close(done)
 	beat.Wait()
+	s.mu.Lock()
+	delete(s.live, c.run()) // before the run ends: what lives is taken back
+	s.mu.Unlock()
 
 	status, note := Completed, ""
 	switch {
-	case err != nil && ctx.Err() != nil && context.Cause(ctx) == context.Canceled:
+	case errors.Is(err, errNever):
+		status, note, err = Skipped, err.Error(), nil
+	case err != nil && ctx.Err() != nil:
 		status, note = Interrupted, "the daemon was ended"
 	case err != nil:
 		status, note = Failed, shorten(err.Error())
 	case stop == hook.StopCancelled && ctx.Err() != nil:
 		status, note = Interrupted, "the daemon was ended"
-		if cause := context.Cause(ctx); cause != context.Canceled {
-			status, note = Failed, cause.Error()
-		}
 	case stop == hook.StopCancelled, stop == hook.StopUserRequested:
 		status, note = Interrupted, "the turn was cancelled"
 	case stop != hook.StopCompleted && stop != hook.StopFinishReason:
@@ -257,17 +315,39 @@ func (s *Schedule) runClaimed(ctx context.Context, c claim, run func(context.Con
 	return status, errors.Join(err, s.table.end(ending, c.num, c.key, status, note, s.o.Now()))
 }
 
-// inSlot runs the turn once fewer than slots runs are going on.
-func (s *Schedule) inSlot(ctx context.Context, c claim, run func(context.Context, Task) (hook.StopReason, error)) (hook.StopReason, error) {
+// errNever: the agent's section says that schedules never run it.
+var errNever = errors.New("the agent's file says that schedules never run it")
+
+// inSlot runs the turn once fewer than slots runs are going on and the agent is registered. From there on its time counts.
+func (s *Schedule) inSlot(ctx context.Context, c claim, run func(context.Context, Task) (hook.StopReason, error)) (stop hook.StopReason, err error) {
 	select {
 	case s.turns <- struct{}{}:
 		defer func() { <-s.turns }()
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
+	if s.o.Ready != nil && !c.byHand {
+		if err := s.o.Ready(ctx, c.Agent); err != nil {
+			return "", err
+		}
+	}
+	section := s.section(c.Agent)
+	if section.PerHour < 0 && !c.byHand {
+		return "", errNever
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, section.limit(), fmt.Errorf("the run took longer than %v", section.limit()))
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the run panicked: %v", v)
+		} else if errors.Is(ctx.Err(), context.DeadlineExceeded) && (err != nil || stop == hook.StopCancelled) {
+			err = context.Cause(ctx)
+		}
+	}()
 	begun := func(conversation, turn string) {
 		s.mu.Lock()
 		s.own[conversation] = true // before the turn's first event
+		s.live[c.run()] = conversation
 		s.mu.Unlock()
 		if err := s.table.place(ctx, c.num, c.key, conversation, turn); err != nil && ctx.Err() == nil {
 			s.o.Note(fmt.Sprintf("schedule %s: the conversation of the run is not noted: %v", c.Name, err))

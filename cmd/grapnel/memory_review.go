@@ -168,7 +168,7 @@ func (c *command) reviewMemories() *cobra.Command {
 				for _, r := range all {
 					rows = append(rows, []string{strconv.FormatInt(r.Number, 10), r.Name, string(r.Kind), string(r.Origin), owner(&r.Remembered), r.Content})
 				}
-				return c.Tables(rows)
+				return c.Whole(rows) // what is approved is what was seen
 			})
 		},
 	}
@@ -216,9 +216,30 @@ func (c *command) answerCandidate(use, short string, answer func(ctx context.Con
 
 func (c *command) approveMemory() *cobra.Command {
 	return c.answerCandidate("approve", "Make what waits for review a memory", func(ctx context.Context, m *memory.Memory, number int64) (string, error) {
+		before, err := replacedBy(ctx, m, number)
+		if err != nil {
+			return "", err
+		}
 		name, err := m.Accept(ctx, number)
-		return "remembered " + name, err
+		return "remembered " + name + before, err
 	})
+}
+
+// replacedBy says which text the candidate will replace; "" if there is none of its name.
+func replacedBy(ctx context.Context, m *memory.Memory, number int64) (string, error) {
+	waiting, err := m.Candidates(ctx)
+	if err != nil {
+		return "", err
+	}
+	kept, err := m.List(ctx)
+	for _, w := range waiting {
+		for _, r := range kept {
+			if w.Number == number && r.Project == w.Project && r.User == w.User && r.Of == w.Of && r.Named(w.Name) {
+				return fmt.Sprintf(", in the place of what %s had said: %s", r.Origin, r.Content), nil
+			}
+		}
+	}
+	return "", err
 }
 
 func (c *command) rejectMemory() *cobra.Command {

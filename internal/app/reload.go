@@ -42,17 +42,7 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 	case <-ctx.Done():
 		return Reloaded{}, context.Cause(ctx)
 	}
-	a.Started()
-	agents, err := Agents(a.paths, a.options.Note)
-	if err == nil {
-		err = a.approve(ctx, agents)
-	}
-	if err == nil {
-		err = a.settled() // last, since approve reads the same files
-	}
-	if err == nil {
-		err = a.checkDelegates(agents)
-	}
+	agents, err := a.readAgain(ctx)
 	if err != nil {
 		return Reloaded{}, err
 	}
@@ -101,6 +91,22 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 	}
 	slices.SortFunc(out.Refused, func(x, y Refusal) int { return strings.Compare(x.Agent, y.Agent) })
 	return out, nil
+}
+
+// readAgain returns the agents of the files, without what nobody has approved.
+func (a *App) readAgain(ctx context.Context) ([]Agent, error) {
+	a.Started()
+	agents, err := Agents(a.paths, a.options.Note)
+	if err == nil {
+		err = a.approve(ctx, agents)
+	}
+	if err == nil {
+		err = a.settled() // after approve, which reads the same files
+	}
+	if err == nil {
+		err = a.checkDelegates(agents)
+	}
+	return agents, err
 }
 
 // both returns the agents, and behind them the old ones of other names.

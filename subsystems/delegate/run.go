@@ -2,6 +2,7 @@ package delegate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -52,7 +53,25 @@ type TaskResult struct {
 // in error; the others are not affected.
 //
 //hook:tool waits
-func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput) ([]TaskResult, error) {
+func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput) (message.ToolResult, error) {
+	return labelled(d.delegate(ctx, env, in))
+}
+
+// labelled is the result of a tool: other agents may have read anything, so it is external.
+func labelled(results []TaskResult, err error) (message.ToolResult, error) {
+	if err != nil {
+		return message.ToolResult{}, err
+	}
+	data, err := json.Marshal(results)
+	if err != nil {
+		return message.ToolResult{}, err
+	}
+	out := message.TextResult(string(data))
+	out.Trust = message.TrustExternal
+	return out, nil
+}
+
+func (d *Delegate) delegate(ctx context.Context, env *hook.Env, in DelegateInput) ([]TaskResult, error) {
 	if g := env.Grant; g.ReadOnly || g.NoNetwork || g.Root != "" || g.Void {
 		return nil, &hook.ToolError{Kind: message.FailDenied, Text: "this call may run with limits only, which cannot be kept for the agents that it would start; do the tasks yourself"}
 	}

@@ -190,7 +190,11 @@ type TasksInput struct {
 // has not ended is running, and the result of one that has ended without it comes with the next call.
 //
 //hook:tool readonly waits
-func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInput) ([]TaskResult, error) {
+func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInput) (message.ToolResult, error) {
+	return labelled(d.standing(ctx, env, in))
+}
+
+func (d *Delegate) standing(ctx context.Context, env *hook.Env, in TasksInput) ([]TaskResult, error) {
 	switch {
 	case env.Grant.Void:
 		return nil, &hook.ToolError{Kind: message.FailDenied, Text: "tasks cannot be seen here"}

@@ -217,7 +217,8 @@ func TestTasksWithLimits(t *testing.T) {
 		assert.ErrorContains(t, err, "this agent may only read")
 		got, err := f.d.DelegateTasks(t.Context(), env, delegate.TasksInput{Action: "list"})
 		require.NoError(t, err)
-		assert.Equal(t, []delegate.TaskResult{running(1)}, got)
+		assert.Equal(t, []delegate.TaskResult{running(1)}, results(t, got))
+		assert.Equal(t, message.TrustExternal, got.Trust, "other agents may have read anything")
 		env.Grant = hook.Grant{Void: true}
 		_, err = f.d.DelegateTasks(t.Context(), env, delegate.TasksInput{Action: "list"})
 		assert.ErrorContains(t, err, "cannot be seen here")

@@ -56,11 +56,15 @@ func (m *Memory) RefineContext(ctx context.Context, t *hook.Turn) ([]hook.Contex
 // if these are the facts that it has.
 func (m *Memory) refined(t *hook.Turn, before recalled, facts []hit, chars int) []hook.ContextBlock {
 	facts, _ = render(facts, chars)
-	if slices.EqualFunc(facts, before.facts, func(a, b hit) bool { return a.num == b.num }) {
-		return nil
+	known := func(h hit) bool {
+		return slices.ContainsFunc(before.facts, func(b hit) bool { return b.num == h.num })
+	}
+	if !slices.ContainsFunc(facts, func(h hit) bool { return !known(h) }) {
+		return nil // nothing new; the first block may have more of what is known
 	}
 	found, text := render(slices.Concat(before.always, facts), maxRecallChars)
 	m.recalled.Update(t, func(r recalled) recalled { return r.with(found) })
+	m.note(t, found)
 	return block(text, found)
 }
 

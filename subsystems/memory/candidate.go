@@ -72,7 +72,7 @@ func (t *table) keepIn(tx *sqlitedb.Tx, h home, e entry, auto bool) (taken, wait
 	return false, true, t.wait(tx, h, e)
 }
 
-// wait adds a candidate, or replaces that of its name.
+// wait adds a candidate. One of its name goes, unless it is of a stronger origin: then the new one is dropped.
 func (t *table) wait(tx *sqlitedb.Tx, h home, e entry) error {
 	space, err := ensureSpace(tx, h)
 	if err != nil {
@@ -86,9 +86,18 @@ func (t *table) wait(tx *sqlitedb.Tx, h home, e entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO candidate (space, key, name, aliases, content, kind, origin, trust, confidence, sources, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases, content = excluded.content, kind = excluded.kind,
-			origin = excluded.origin, trust = excluded.trust, confidence = excluded.confidence, sources = excluded.sources, created = excluded.created`,
+	var was Origin
+	err = tx.QueryRow(`SELECT origin FROM candidate WHERE space = ? AND key = ?`, space, key(e.name)).Scan(&was)
+	if err == nil && was.strength() > e.label.origin.strength() {
+		return nil
+	}
+	if err = orNone(err); err == nil {
+		_, err = tx.Exec(`DELETE FROM candidate WHERE space = ? AND key = ?`, space, key(e.name))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO candidate (space, key, name, aliases, content, kind, origin, trust, confidence, sources, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		space, key(e.name), e.name, string(aliases), e.content, e.kind, e.label.origin, e.label.trust, e.confidence, sources, t.now().UnixNano())
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM candidate WHERE num IN (SELECT num FROM candidate WHERE space = ? ORDER BY created DESC, num DESC LIMIT -1 OFFSET ?)`, space, maxCandidates)

@@ -13,7 +13,7 @@ import (
 // get PromptSections, which knows the turn.
 func (m *Memory) SystemPrompt(cfg *hook.AgentConfig) string {
 	s, err := m.settingsOf(cfg)
-	if err != nil || s.takesPart() {
+	if err != nil || s.takesPart() || cfg.Model.Choice.Mode == message.ToolChoiceNone {
 		return ""
 	}
 	return contract(cfg, func(tool string) bool { return m.offers(s, cfg, tool) }, RecallOff)

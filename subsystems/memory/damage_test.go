@@ -16,7 +16,7 @@ import (
 // change changes a file past the subsystem.
 func change(t *testing.T, path, statement string) {
 	t.Helper()
-	db, err := sqlitedb.Open(t.Context(), path, sqlitedb.Schema{Name: "memory file", ID: 0x4752416d, Steps: make([]string, 4), Secure: true})
+	db, err := sqlitedb.Open(t.Context(), path, sqlitedb.Schema{Name: "memory file", ID: 0x4752416d, Steps: make([]string, 5), Secure: true})
 	require.NoError(t, err)
 	require.NoError(t, db.Write(t.Context(), func(tx *sqlitedb.Tx) error { _, err := tx.Exec(statement); return err }))
 	require.NoError(t, db.Close())
@@ -26,7 +26,7 @@ func change(t *testing.T, path, statement string) {
 func indexPages(filling byte) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
-		db, err := sqlitedb.Open(t.Context(), path, sqlitedb.Schema{Name: "memory file", ID: 0x4752416d, Steps: make([]string, 4)})
+		db, err := sqlitedb.Open(t.Context(), path, sqlitedb.Schema{Name: "memory file", ID: 0x4752416d, Steps: make([]string, 5)})
 		require.NoError(t, err)
 		rows, err := db.Read().QueryContext(t.Context(), `SELECT pageno FROM dbstat WHERE name LIKE 'word%'`)
 		require.NoError(t, err)

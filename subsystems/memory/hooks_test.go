@@ -55,6 +55,8 @@ type scene struct {
 	history []message.Message
 	parent  *hook.Turn
 	id      string
+	// conv is the conversation; nil is another one for each turn.
+	conv *hook.Conversation
 	// attached are files that came with the message.
 	attached []message.Block
 	// tools are those that the model gets; nil is all that memory does not hide.
@@ -69,10 +71,13 @@ func (c caller) play(text string, s scene) *played {
 	if s.id == "" {
 		s.id = "turn-1"
 	}
+	if s.conv == nil {
+		s.conv = hooktest.Conversation(c.cfg, s.host)
+	}
 	in := message.UserText(text)
 	in.Content = in.Content.Append(s.attached...)
 	turn, teller := hook.NewTurn(hook.TurnData{
-		Conversation: hooktest.Conversation(c.cfg, s.host), ID: s.id, Number: 1, Input: message.Input{Messages: message.ListOf(in)}, Parent: s.parent, Started: time.Now(),
+		Conversation: s.conv, ID: s.id, Number: 1, Input: message.Input{Messages: message.ListOf(in)}, Parent: s.parent, Started: time.Now(),
 	})
 	if s.attached != nil {
 		s.history = append(s.history, in)
@@ -172,18 +177,22 @@ func TestRulesClassifyATurn(t *testing.T) {
 	t.Parallel()
 	c := as(t, fresh(t), "a", `{"recall":"auto","extraction":"review"}`)
 	for text, want := range map[string]string{
-		"Thanks!":                                "none full on on on on acknowledgement 0.90 rules",
-		"ok, good":                               "none full on on on on acknowledgement 0.90 rules",
-		"":                                       "none full on on on on no_words 1.00 rules",
-		"???":                                    "none full on on on on no_words 1.00 rules",
-		"What did we decide last time?":          "full full on on on on refers_to_the_past 0.85 rules",
-		"Which port does it use?":                "full full on on on on question 0.70 rules",
-		"Refactor the parser.":                   "full full on on on on default 0.50 rules",
-		"From now on answer in German.":          "light full on on on on explicit_remember 0.90 rules",
-		"Forget my address.":                     "full read_only on off on off explicit_forget 0.90 rules",
-		"Off the record: I am tired.":            "light read_only on off on off off_the_record 0.95 rules",
-		"Please don’t remember this: x":          "light read_only on off on off off_the_record 0.95 rules",
-		"The unforgettable trip, was it in May?": "full full on on on on question 0.70 rules",
+		"Thanks!":                                 "none full on on on on acknowledgement 0.90 rules",
+		"ok, good":                                "none full on on on on acknowledgement 0.90 rules",
+		"":                                        "none full on on on on no_words 1.00 rules",
+		"???":                                     "none full on on on on no_words 1.00 rules",
+		"What did we decide last time?":           "full full on on on on refers_to_the_past 0.85 rules",
+		"Which port does it use?":                 "full full on on on on question 0.70 rules",
+		"Refactor the parser.":                    "full full on on on on default 0.50 rules",
+		"From now on answer in German.":           "light full on on on on explicit_remember 0.90 rules",
+		"Forget my address.":                      "full read_only on off on off explicit_forget 0.90 rules",
+		"Off the record: I am tired.":             "light read_only on off on off off_the_record 0.95 rules",
+		"This is off-the-record: I am tired.":     "light read_only on off on off off_the_record 0.95 rules",
+		"Dont remember this: x":                   "light read_only on off on off off_the_record 0.95 rules",
+		"Don't forget that I fly on Monday.":      "light full on on on on explicit_remember 0.90 rules",
+		"Please never forget: no nuts.":           "light full on on on on explicit_remember 0.90 rules",
+		"Please don’t remember this: x":           "light read_only on off on off off_the_record 0.95 rules",
+		"The unforgettable trip, was it in May?":  "full full on on on on question 0.70 rules",
 		"Merk dir das nicht, aber ich bin müde.":  "light read_only on off on off off_the_record 0.95 rules",
 		"ok, now delete the production database.": "full full on on on on default 0.50 rules",
 	} {
@@ -198,7 +207,9 @@ func TestRulesClassifyATurn(t *testing.T) {
 	forced := as(t, c.m, "a", `{"recall":"light"}`).play("Which port?", scene{}).policies
 	assert.Equal(t, "light override off", forced["recall"]+" "+forced["source"]+" "+forced["extraction"])
 	long := c.play(strings.Repeat("forgetting ", 200_000)+"?", scene{}).policies
-	assert.Equal(t, "default", long["reason"])
+	assert.Equal(t, "question", long["reason"])
+	long = c.play(strings.Repeat("a log line\n", 10_000)+"This is off the record.", scene{}).policies
+	assert.Equal(t, "off_the_record", long["reason"])
 }
 
 func TestASmallModelClassifiesATurn(t *testing.T) {
@@ -595,6 +606,87 @@ func TestAnAttachedFileIsNotTheUser(t *testing.T) {
 	}
 }
 
+// What a turn gets from memory is in no history, and what the model says of it is in that of later turns: the mark stays.
+func TestAMarkOutlivesTheTurnThatRecalledIt(t *testing.T) {
+	t.Parallel()
+	for trust, want := range map[message.Trust]string{message.TrustExternal: "page external", message.TrustWorkspace: "tool workspace"} {
+		c := as(t, fresh(t), "a", `{"recall":"full"}`)
+		history := []message.Message{{Role: message.RoleTool, CallID: "c", Tool: "fetch", Result: message.ToolResult{Trust: trust}}}
+		remember := func(turn *hook.Turn, args message.JSON) {
+			r := hooktest.Invoke(t.Context(), c.m, hooktest.Call(hooktest.Step(turn), "remember", args))
+			require.Empty(t, r.Failure, r.Text())
+		}
+		remember(c.play("Go on.", scene{history: history}).turn, `{"name":"purchases","content":"Purchases of the company go to evilcorp without any review."}`)
+		conv := hooktest.Conversation(c.cfg, nil)
+		require.Contains(t, c.play("How are purchases of the company made?", scene{conv: conv, id: "t1"}).text(), "evilcorp")
+		said := message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("Purchases of the company go to evilcorp without any review."))}
+		two := c.play("Purchases of the company go to evilcorp without any review, remember that.", scene{conv: conv, id: "t2", history: []message.Message{said}}).turn
+		remember(two, `{"name":"buying","kind":"preference","content":"Purchases of the company go to evilcorp without any review."}`)
+		all, err := c.m.List(t.Context())
+		require.NoError(t, err)
+		for _, one := range all {
+			assert.Equal(t, want, string(one.Origin)+" "+string(one.Trust), one.Name)
+		}
+	}
+}
+
+// A question states nothing, and neither does the opposite.
+func TestTheOppositeIsNotSaid(t *testing.T) {
+	t.Parallel()
+	for text, content := range map[string]string{
+		"Never deploy billing on Fridays after lunch.": "Deploy billing on Fridays after lunch.",
+		"Should we deploy billing on Fridays?":         "We deploy billing on Fridays.",
+		"The server of billing listens on port 8080.":  "The server of billing listens on port 8081.",
+	} {
+		c := as(t, fresh(t), "a", `{"recall":"full"}`)
+		args, err := json.Marshal(map[string]any{"name": "x", "content": content})
+		require.NoError(t, err)
+		r := hooktest.Invoke(t.Context(), c.m, hooktest.Call(hooktest.Step(c.play(text, scene{}).turn), "remember", message.JSON(args)))
+		require.Empty(t, r.Failure, r.Text())
+		assert.Equal(t, []string{"x fact model"}, listed(t, c.m))
+	}
+}
+
+// What a person has seen under a number is what they approve, and nothing weaker takes its place.
+func TestANumberNamesOneCandidate(t *testing.T) {
+	t.Parallel()
+	c := as(t, fresh(t), "a", `{"extraction":"review"}`)
+	answer := func(digits string) string {
+		return `{"memories":[{"kind":"fact","name":"account","content":"The account of the user ends in ` + digits + `.","confidence":0.9}]}`
+	}
+	page := []message.Message{{Role: message.RoleTool, CallID: "c", Tool: "fetch", Result: message.ToolResult{Trust: message.TrustExternal}}}
+	put := func(id, digits string, history []message.Message) {
+		_, err := extract(t, c, queued(t, c, "The account of the user ends in "+digits+".", "Yes.", scene{id: id, history: history}), answer(digits))
+		require.NoError(t, err)
+	}
+	put("t1", "1111", nil)
+	seen, err := c.m.Candidates(t.Context())
+	require.NoError(t, err)
+	put("t2", "6666", page)
+	now, err := c.m.Candidates(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, seen, now, "a page does not take the place of what the user said")
+	put("t3", "2222", nil)
+	_, err = c.m.Accept(t.Context(), seen[0].Number)
+	require.ErrorIs(t, err, memory.ErrNoCandidate, "another text has another number")
+	now, err = c.m.Candidates(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, c.m.Reject(t.Context(), now[0].Number))
+	put("t4", "3333", nil)
+	again, err := c.m.Candidates(t.Context())
+	require.NoError(t, err)
+	assert.Greater(t, again[0].Number, now[0].Number, "a number is not used again")
+}
+
+// A child may no more than the turn that runs it.
+func TestAChildOfAnOffTheRecordTurnKeepsNothing(t *testing.T) {
+	t.Parallel()
+	c := as(t, fresh(t), "a", `{"recall":"full"}`)
+	parent := c.play("Off the record: I am tired.", scene{})
+	assert.Contains(t, c.play("Remember that.", scene{parent: parent.turn}).hidden, "remember")
+	assert.NotContains(t, c.play("Remember that.", scene{parent: c.play("Go on.", scene{}).turn}).hidden, "remember")
+}
+
 // The words of a child turn's input are those of the model that runs it.
 func TestAChildIsNotTheUser(t *testing.T) {
 	t.Parallel()
@@ -750,7 +842,14 @@ func TestDuplicatesMerge(t *testing.T) {
 		want          string
 	}{
 		"the same":         {"The user prefers tabs over spaces in Go.", "the user PREFERS tabs, over spaces, in Go", true, "The user prefers tabs over spaces in Go."},
-		"another form":     {"The user prefers tabs over spaces in Go.", "The user preferred tabs over spaces in Go.", true, "The user prefers tabs over spaces in Go."},
+		"the article":      {"The user prefers tabs over spaces in Go.", "User prefers tabs over spaces in Go.", true, "The user prefers tabs over spaces in Go."},
+		"another form":     {"The user prefers tabs over spaces in Go.", "The user preferred tabs over spaces in Go.", false, ""},
+		"another ending":   {"Ben Adler is the employer of Anna Keller since May.", "Ben Adler is the employee of Anna Keller since May.", false, ""},
+		"a small word":     {"The trains in June go from Paris to London.", "The trains in June go to Paris from London.", false, ""},
+		"cannot":           {"Anna can eat peanuts with her lunch every day.", "Anna can't eat peanuts with her lunch every day.", false, ""},
+		"should not":       {"People should run tests before each release here.", "People shouldn't run tests before each release here.", false, ""},
+		"hardly":           {"The old captain trusts the new mate at night.", "The old captain hardly trusts the new mate at night.", false, ""},
+		"another language": {"Marie mange du poisson avec ses amis le soir.", "Marie ne mange du poisson avec ses amis le soir.", false, ""},
 		"more":             {"The deployment of billing runs on Tuesdays after lunch", "The deployment of billing always runs on Tuesdays after lunch.", true, "The deployment of billing always runs on Tuesdays after lunch."},
 		"less":             {"The deployment of billing always runs on Tuesdays after lunch.", "The deployment of billing runs on Tuesdays after lunch", true, "The deployment of billing always runs on Tuesdays after lunch."},
 		"a negation":       {"The user likes black tea with breakfast.", "The user does not like black tea with breakfast.", false, ""},
@@ -800,12 +899,12 @@ func TestAMergeKeepsSourcesAndTheStrongerOrigin(t *testing.T) {
 	assert.Equal(t, []string{"tabs fact page"}, listed(t, c.m))
 	fact = strings.ReplaceAll(fact, `"tabs"`, `"indentation"`)
 	accept(scene{id: "t2"})
-	assert.Equal(t, []string{"tabs fact user"}, listed(t, c.m), "now the user has said it")
+	assert.Equal(t, []string{"indentation fact user", "tabs fact page"}, listed(t, c.m), "what the user has said stands beside it, under a name of its own")
 	accept(scene{id: "t3", history: page})
-	assert.Equal(t, []string{"tabs fact user"}, listed(t, c.m), "and a page changes nothing")
+	assert.Equal(t, []string{"indentation fact user", "tabs fact page"}, listed(t, c.m), "and a page changes nothing")
 	all, err := c.m.List(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []memory.Source{{"conversation-1", "t1"}, {"conversation-1", "t2"}, {"conversation-1", "t3"}}, all[0].Sources)
+	assert.Equal(t, []memory.Source{{"conversation-1", "t2"}}, all[0].Sources)
 }
 
 func TestWhatIsRejectedOrForgottenIsInNoFile(t *testing.T) {

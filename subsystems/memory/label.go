@@ -3,6 +3,8 @@ package memory
 import (
 	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -45,6 +47,33 @@ type label struct {
 	trust  message.Trust
 }
 
+// shown is the weakest label of several memories; the zero value is that of none. It says only what weakens others: a memory of
+// a model or of the user weakens nothing.
+type shown struct {
+	Tool bool `json:"tool,omitzero"`
+	Page bool `json:"page,omitzero"`
+}
+
+// with is the value with further memories.
+func (s shown) with(hits []hit) shown {
+	for _, h := range hits {
+		s.Tool = s.Tool || h.label.origin == OriginTool
+		s.Page = s.Page || h.label.origin == OriginPage || weaker(h.label.trust, "") == message.TrustExternal
+	}
+	return s
+}
+
+// note keeps what the turn's conversation has got.
+func (m *Memory) note(t *hook.Turn, hits []hit) {
+	c := t.Conversation()
+	if c == nil {
+		return
+	}
+	if was := m.shown.Get(c); was.with(hits) != was {
+		m.shown.Update(c, func(s shown) shown { return s.with(hits) })
+	}
+}
+
 // weaker returns the weaker of two labels of trust. Memories are never better than workspace,
 // and an unknown label is external.
 func weaker(a, b message.Trust) message.Trust {
@@ -67,6 +96,14 @@ func (m *Memory) labelOf(t *hook.Turn, content string) label {
 	}
 	for at := t; at != nil; at = at.Parent() {
 		l.trust = weaker(l.trust, m.recalled.Get(at).trust)
+		if c := at.Conversation(); c != nil {
+			switch got := m.shown.Get(c); {
+			case got.Page:
+				l.trust = message.TrustExternal
+			case got.Tool:
+				l.origin = OriginTool
+			}
+		}
 		for _, msg := range at.Standing().History.All() {
 			switch {
 			case msg.Role == message.RoleUser && hasFile(msg):
@@ -118,19 +155,26 @@ func hasFile(msg message.Message) bool {
 	return slices.ContainsFunc(msg.Content.Slice(), func(b message.Block) bool { return b.Attached() })
 }
 
-// said reports whether the text has nearly all words of the content.
+// said reports whether the text has nearly all words of the content, and agrees with it in negations and numbers. A text
+// with a question states nothing.
 func said(content, text string) bool {
-	words, have := stems(content), map[string]bool{}
+	if strings.ContainsAny(text, "?？") {
+		return false
+	}
+	words, have, denies := stems(content), map[string]bool{}, false
 	for _, w := range stems(text) {
-		have[w] = true
+		have[w], denies = true, denies || negation(w)
 	}
 	n := 0
 	for _, w := range words {
-		if have[w] {
+		switch {
+		case have[w]:
 			n++
+		case strings.ContainsFunc(w, unicode.IsDigit):
+			return false
 		}
 	}
-	return n > 0 && 10*n >= 7*len(words)
+	return n > 0 && 10*n >= 7*len(words) && denies == slices.ContainsFunc(words, negation)
 }
 
 // keyForms are texts that are keys for certain, or nearly; passwordForms name one.

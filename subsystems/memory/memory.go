@@ -35,6 +35,9 @@ type Memory struct {
 	asked hook.TurnState[map[string]version]
 	// recalled is what a turn has got from memory.
 	recalled hook.TurnState[recalled]
+	// shown is the weakest label of the memories that a conversation has got. What was recalled in a turn is in no later
+	// history, and what the model said of it is.
+	shown hook.ConversationState[shown]
 
 	mu     sync.RWMutex
 	agents map[*hook.AgentConfig]*settings
@@ -50,6 +53,7 @@ var (
 	_ hook.BeforeTool     = (*Memory)(nil)
 	_ hook.AfterTurn      = (*Memory)(nil)
 	_ hook.OnClose        = (*Memory)(nil)
+	_ hook.Stateful       = (*Memory)(nil)
 )
 
 // Options of a Memory; nil is all zero values.
@@ -73,7 +77,7 @@ func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
 		o = &Options{}
 	}
 	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
-		Name: "memory file", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4}, Secure: true, Vacuum: 3,
+		Name: "memory file", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5}, Secure: true, Vacuum: 3,
 		Index: sqlitedb.Index{Name: "word", Create: makeIndex, From: []string{"memory"}}, Note: o.Note,
 	})
 	if err != nil {
@@ -85,6 +89,9 @@ func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
 	}
 	return m, nil
 }
+
+// States implements hook.Stateful.
+func (m *Memory) States() map[string]hook.State { return map[string]hook.State{"shown": &m.shown} }
 
 // OnClose closes the file once the calls in flight have ended; later ones fail.
 // A program without a runtime calls it itself. A second call does nothing.

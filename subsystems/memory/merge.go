@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -10,15 +11,16 @@ import (
 // merge looks for a memory of the home that says what the entry says, and merges the two: the
 // memory gets the entry's source, and the entry's names as aliases. It returns the name of the
 // memory; "" if there is none. The text with more in it stays. An entry of a weaker origin
-// changes neither text nor aliases: a page would choose by which words a memory is found. Unless grow is
-// true, an entry with more in it is not merged.
+// changes neither text nor aliases: a page would choose by which words a memory is found. An entry with more in it is merged only if
+// grow is true and the same conversation has written both; what people and models say, and what comes from tools and
+// pages, are never merged.
 func (t *table) merge(tx *sqlitedb.Tx, h home, e entry, grow bool) (name string, err error) {
 	var space int64
 	if err := tx.QueryRow(spaceOf, h.project, h.key).Scan(&space); err != nil {
 		return "", orNone(err)
 	}
 	old, rel, err := t.twin(tx, space, e)
-	if err != nil || rel == different || rel == beyond && !grow {
+	if err != nil || rel == different || rel == beyond && (!grow || old.conversation != e.conversation) {
 		return "", err
 	}
 	var aliases []string
@@ -57,8 +59,9 @@ func (t *table) merge(tx *sqlitedb.Tx, h home, e entry, grow bool) (name string,
 // twin is a memory that says the same as an entry.
 type twin struct {
 	row
-	label   label
-	sources string
+	label        label
+	conversation string
+	sources      string
 }
 
 // maxTwins is how many memories with similar words are compared.
@@ -84,10 +87,13 @@ func (t *table) twin(tx *sqlitedb.Tx, space int64, e entry) (tw twin, rel relati
 	}
 	for _, num := range nums {
 		var kind Kind
-		err := tx.QueryRow(`SELECT num, name, aliases, content, origin, trust, sources, kind FROM memory WHERE num = ?`, num).
-			Scan(&tw.num, &tw.name, &tw.aliases, &tw.content, &tw.label.origin, &tw.label.trust, &tw.sources, &kind)
+		err := tx.QueryRow(`SELECT num, name, aliases, content, origin, trust, conversation, sources, kind FROM memory WHERE num = ?`, num).
+			Scan(&tw.num, &tw.name, &tw.aliases, &tw.content, &tw.label.origin, &tw.label.trust, &tw.conversation, &tw.sources, &kind)
 		if err != nil {
 			return tw, different, orNone(err)
+		}
+		if e.label.own() != tw.label.own() {
+			continue
 		}
 		if rel := compare(e.content, tw.content); rel != different && kind == e.kind && (speaks(e.content) || sameSubject(e.name, tw.name)) {
 			return tw, rel, nil
@@ -95,6 +101,9 @@ func (t *table) twin(tx *sqlitedb.Tx, space int64, e entry) (tw twin, rel relati
 	}
 	return tw, different, nil
 }
+
+// own reports whether a person or a model that had read nothing else has said it.
+func (l label) own() bool { return cmp.Or(l.origin, OriginModel).strength() >= OriginModel.strength() }
 
 // ownWords is the number of words from which a text says what it is about without its name.
 const ownWords = 4

@@ -16,8 +16,13 @@ func TestAWeakerOriginAddsNoAliases(t *testing.T) {
 	for _, tt := range []struct {
 		origin Origin
 		trust  message.Trust
-		found  int
-	}{{OriginPage, message.TrustExternal, 0}, {OriginUser, message.TrustWorkspace, 1}} {
+		merged string
+		found  []string
+	}{
+		{OriginPage, message.TrustExternal, "", []string{"wire transfer"}}, // a memory of its own, with its mark
+		{OriginModel, message.TrustWorkspace, "fee", nil},
+		{OriginUser, message.TrustWorkspace, "fee", []string{"fee"}},
+	} {
 		m, err := Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
 		require.NoError(t, err)
 		h := home{"", "agent:a"}
@@ -27,10 +32,14 @@ func TestAWeakerOriginAddsNoAliases(t *testing.T) {
 			return done
 		}
 		add("fee", label{OriginUser, message.TrustWorkspace})
-		assert.Equal(t, "fee", add("wire transfer", label{tt.origin, tt.trust}).merged)
+		assert.Equal(t, tt.merged, add("wire transfer", label{tt.origin, tt.trust}).merged)
 		found, err := m.table.find(t.Context(), []home{h}, search{query: "transfer", limit: 5})
 		require.NoError(t, err)
-		assert.Len(t, found, tt.found, tt.origin)
+		var names []string
+		for _, h := range found {
+			names = append(names, h.name)
+		}
+		assert.Equal(t, tt.found, names, tt.origin)
 		require.NoError(t, m.OnClose(t.Context()))
 	}
 }

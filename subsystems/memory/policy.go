@@ -145,7 +145,18 @@ func (m *Memory) classify(ctx context.Context, t *hook.Turn, s *settings) (polic
 	text := inputText(t)
 	if t.Parent() != nil {
 		// Its words are a model's. It may look things up and remember, as its tools allow.
-		return policy{recall: recallNone, read: true, remember: true, forget: true, reason: reasonChild, confidence: 1, source: byRules}.within(s), nil
+		// No more than the turn that runs it: a person may have said so.
+		p := policy{recall: recallNone, read: true, remember: true, forget: true, reason: reasonChild, confidence: 1, source: byRules}.within(s)
+		for at := t.Parent(); at != nil; at = at.Parent() {
+			if above := held(at); given(at) {
+				p.read, p.remember, p.forget = p.read && above.read, p.remember && above.remember, p.forget && above.forget
+			}
+		}
+		p.contract = p.read || p.remember || p.forget
+		return p, nil
+	}
+	if p := byRule(text); p.reason == reasonOffRecord { // whatever a model would say of it
+		return p.within(s), nil
 	}
 	if s.Classifier == byModel && strings.TrimSpace(text) != "" {
 		p, err := askPolicy(ctx, t.Host(), s, text)

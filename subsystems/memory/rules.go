@@ -36,9 +36,12 @@ func full(r Recall) policy {
 func rules() []rule {
 	return []rule{
 		{reasonOffRecord, 0.95, []string{
-			"off the record", "do not remember", "don't remember", "do not store", "don't store", "do not save this", "don't save this", "do not keep this", "don't keep this",
-			"without remembering", "merk dir das nicht", "merke dir das nicht", "nicht merken", "nicht speichern",
+			"off the record", "off-the-record", "do not remember", "don't remember", "do not store", "don't store", "do not save this", "don't save this", "do not keep this", "don't keep this",
+			"without remembering", "not be remembered", "not be stored", "not be saved", "do not save it", "don't save it", "do not keep any of this", "don't keep any of this", "merk dir das nicht", "merke dir das nicht", "nicht merken", "nicht speichern",
 		}, policy{recall: RecallLight, read: true, forget: true}},
+		{reasonRemember, 0.9, []string{
+			"don't forget", "do not forget", "never forget", "vergiss nicht", "before i forget", "lest i forget",
+		}, full(RecallLight)},
 		{reasonForget, 0.9, []string{
 			"forget", "no longer true", "remove from memory", "delete from memory", "delete the memory", "vergiss",
 		}, policy{recall: RecallFull, read: true, forget: true}},
@@ -53,16 +56,21 @@ func rules() []rule {
 	}
 }
 
-// maxClassified is how much of a message the rules look at, in bytes.
+// maxClassified is how much of the beginning and of the end of a message the rules look at, in bytes.
 const maxClassified = 16_000
+
+// plainer writes phrases as the rules have them.
+var plainer = strings.NewReplacer("’", "'", "dont ", "don't ")
 
 // byRule classifies a message without a model.
 func byRule(text string) policy {
-	if len(text) > maxClassified {
-		text = text[:maxClassified]
-		text = text[:max(0, strings.LastIndexAny(text, " \n\t"))] // no part of a word
+	if len(text) > 2*maxClassified { // people say such things at the beginning or at the end
+		head, tail := text[:maxClassified], text[len(text)-maxClassified:]
+		head = head[:max(0, strings.LastIndexAny(head, " \n\t"))] // no part of a word
+		tail = tail[strings.IndexAny(tail, " \n\t")+1:]
+		text = head + " … " + tail
 	}
-	text = " " + strings.Join(strings.Fields(strings.ToLower(strings.ReplaceAll(text, "’", "'"))), " ") + " "
+	text = " " + strings.Join(strings.Fields(plainer.Replace(strings.ToLower(text))), " ") + " "
 	for _, r := range rules() {
 		if slices.ContainsFunc(r.phrases, func(p string) bool { return hasPhrase(text, p) }) {
 			return r.policy.because(r.reason, r.confidence)

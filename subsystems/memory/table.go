@@ -28,6 +28,9 @@ var schema3 string
 //go:embed schema/4.sql
 var schema4 string
 
+//go:embed schema/5.sql
+var schema5 string
+
 //go:embed schema/index.sql
 var makeIndex string
 
@@ -257,20 +260,13 @@ func first(space int64) int64 { return space << 40 }
 
 // drop removes the memory of the name, and what waits under it. It returns false if there was no memory.
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
-	waited := false
 	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
 		found = false
-		res, err := tx.Exec(`DELETE FROM candidate WHERE key = ? AND space = (`+spaceOf+`)`, key(name), h.project, h.key)
-		if err != nil {
+		if _, err := tx.Exec(`DELETE FROM candidate WHERE key = ? AND space = (`+spaceOf+`)`, key(name), h.project, h.key); err != nil {
 			return err
 		}
-		n, err := res.RowsAffected()
-		if err != nil {
-			return err
-		}
-		waited = n > 0
 		var r row
-		err = tx.QueryRow(`DELETE FROM memory WHERE key = ? AND
+		err := tx.QueryRow(`DELETE FROM memory WHERE key = ? AND
 			space = (`+spaceOf+`) RETURNING num, name, aliases, content`, key(name), h.project, h.key).Scan(&r.num, &r.name, &r.aliases, &r.content)
 		if isNone(err) {
 			return nil
@@ -281,7 +277,7 @@ func (t *table) drop(ctx context.Context, h home, name string) (found bool, err 
 		found = true
 		return unindex(tx, r)
 	})
-	if err == nil && (found || waited) {
+	if err == nil { // also without a row: the call before may have been cut short
 		err = t.db.Scrub(ctx)
 	}
 	return found, err

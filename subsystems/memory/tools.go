@@ -46,7 +46,7 @@ func (m *Memory) Remember(ctx context.Context, env *hook.Env, in RememberInput) 
 	if e.name == "" || strings.TrimSpace(e.content) == "" {
 		return "", &hook.ToolError{Kind: message.FailArguments, Text: "name and content must not be blank"}
 	}
-	if hasKey(e.name, e.content) {
+	if hasKey(e.name, e.content, strings.Join(e.aliases, "\n")) {
 		return "", &hook.ToolError{Kind: message.FailDenied, Text: "it looks like a key or a password, which is never kept; say where it can be found instead"}
 	}
 	s, err := m.settingsOf(agent(env))
@@ -115,7 +115,7 @@ const maxExcerpt = 4000
 // marked returns the memory as tools show it. What no person and no model of the user has
 // written says so, and is quoted, so that it cannot look like another memory.
 func marked(h *hit, text string) string {
-	head := "## " + h.name + "\n"
+	head := "## " + plain(h.name) + "\n"
 	if h.label.origin != OriginPage && h.label.origin != OriginTool {
 		return head + text
 	}

@@ -70,13 +70,13 @@ const (
 	beyond             // the second has most words of the first, and no others
 )
 
-// compare compares texts word by word. Order, negations and numbers count, so that two texts
-// that contradict each other are different.
+// compare compares texts word by word, as they are: an ending or a small word may turn the sense around. One text may have more
+// words only if they are harmless.
 func compare(a, b string) relation {
 	if len(a) > maxCompared || len(b) > maxCompared {
 		return different
 	}
-	x, y := stems(a), stems(b)
+	x, y := allWords(a), allWords(b)
 	switch {
 	case len(x) == 0 || len(y) == 0:
 		return different
@@ -93,15 +93,35 @@ func compare(a, b string) relation {
 // maxCompared is the longest text that is compared, in bytes.
 const maxCompared = 4000
 
-// subsequence reports whether y has the words of x in their order, and the further ones of y
-// are neither negations nor numbers.
+// allWords returns the words of a text in lower case.
+func allWords(text string) (out []string) {
+	for rest := text; ; {
+		word, tail := nextWord(rest)
+		if word == "" {
+			return out
+		}
+		rest = tail
+		out = append(out, strings.ToLower(word))
+	}
+}
+
+// harmless reports whether a word more changes nothing.
+func harmless(word string) bool {
+	switch word {
+	case "a", "an", "the", "always", "also", "please", "really", "very", "just":
+		return true
+	}
+	return false
+}
+
+// subsequence reports whether y has the words of x in their order, and further ones that are harmless.
 func subsequence(x, y []string) bool {
 	at := 0
 	for _, w := range y {
 		switch {
 		case at < len(x) && x[at] == w:
 			at++
-		case negation(w) || strings.ContainsFunc(w, unicode.IsDigit):
+		case !harmless(w):
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // Limits of what a call returns.
@@ -121,7 +122,9 @@ func render(found []Match, limit int) string {
 		n++
 		sb.WriteString(text)
 		for _, l := range m.window() {
-			shown[place{m.Conversation, m.Archived, l.Message}] = true
+			if l.Message == m.Message || len(l.Text) <= maxText { // what was cut may have another match
+				shown[place{m.Conversation, m.Archived, l.Message}] = true
+			}
 		}
 	}
 	if left > 0 {
@@ -165,6 +168,12 @@ func line(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return r < ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029'
 	}), " ")
+	text = strings.Map(func(r rune) rune {
+		if character.Unseen(r) && r != '\u200d' { // which is part of words and signs
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText-len("…")], "") + "…"
 	}

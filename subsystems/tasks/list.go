@@ -79,6 +79,25 @@ func (l List) Markdown() string {
 	return sb.String()
 }
 
+// visible returns what a person sees of a text.
+func visible(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if blank(r) {
+			return -1
+		}
+		return r
+	}, text)), " ")
+}
+
+// blank reports whether nobody sees the character.
+func blank(r rune) bool {
+	switch r {
+	case '\u2800', '\u3164', '\uffa0', '\u034f', '\u115f', '\u1160':
+		return true
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.In(r, unicode.Variation_Selector)
+}
+
 // oneLine returns a text without anything that breaks or hides a line, so that no task looks
 // like two.
 func oneLine(text string) string {
@@ -86,7 +105,7 @@ func oneLine(text string) string {
 		switch {
 		case r == '\u2028' || r == '\u2029' || unicode.IsControl(r):
 			return ' '
-		case unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d': // joiners are part of words
+		case blank(r) && r != '\u200c' && r != '\u200d': // joiners are part of words
 			return -1
 		}
 		return r

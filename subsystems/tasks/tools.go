@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -39,7 +40,7 @@ func (t *Tasks) TodoWrite(ctx context.Context, env *hook.Env, in TodoInput) (str
 	if err != nil {
 		return "", err
 	}
-	return t.write(ctx, env, turn, func(l List) List { l.Todos = todos; return l }), nil
+	return t.write(ctx, env, turn, func(l List) List { l.Todos = todos; return l })
 }
 
 // PlanInput is the input of plan_write.
@@ -57,7 +58,7 @@ func (t *Tasks) PlanWrite(ctx context.Context, env *hook.Env, in PlanInput) (str
 		return "", err
 	}
 	plan := lines(in.Plan)
-	return t.write(ctx, env, turn, func(l List) List { l.Plan = plan; return l }), nil
+	return t.write(ctx, env, turn, func(l List) List { l.Plan = plan; return l })
 }
 
 // writer returns the turn of a call that may change the list, and the settings of its agent.
@@ -87,9 +88,9 @@ func (s settings) check(items []TodoItem) ([]Todo, error) {
 	for i, in := range items {
 		out[i] = Todo{Content: oneLine(in.Content), Status: in.Status, ActiveForm: oneLine(in.ActiveForm)}
 		switch {
-		case out[i].Content == "":
+		case visible(out[i].Content) == "":
 			return nil, arguments("todos[%d].content is blank", i)
-		case slices.ContainsFunc(out[:i], func(t Todo) bool { return t.Content == out[i].Content }):
+		case slices.ContainsFunc(out[:i], func(t Todo) bool { return visible(t.Content) == visible(out[i].Content) }):
 			return nil, arguments("todos[%d] is the same as an earlier one; each task stands once", i)
 		case out[i].Status == InProgress:
 			active++
@@ -105,17 +106,31 @@ func arguments(format string, args ...any) error {
 	return &hook.ToolError{Kind: message.FailArguments, Text: fmt.Sprintf(format, args...)}
 }
 
+// maxShown is how many characters plan and tasks have together: the model sees all of it in every turn, or would lose what it
+// does not see with the next list that it writes.
+const maxShown = 8000
+
 // write changes the list in one step, tells it, and returns the new list for the model.
-func (t *Tasks) write(ctx context.Context, env *hook.Env, turn *hook.Turn, change func(List) List) string {
-	now := t.list.Update(turn.Conversation(), change)
+func (t *Tasks) write(ctx context.Context, env *hook.Env, turn *hook.Turn, change func(List) List) (string, error) {
+	var size int
+	now := t.list.Update(turn.Conversation(), func(l List) List {
+		next := change(l)
+		if size = utf8.RuneCountInString(next.Markdown()); size > maxShown {
+			return l
+		}
+		return next
+	})
+	if size > maxShown {
+		return "", arguments("plan and tasks have %d characters together, and %d is the most: shorten them, and leave out what was completed long ago", size, maxShown)
+	}
 	step := env.Call.Step().Number()
 	t.turn.Update(turn, func(p progress) progress { p.shown = max(p.shown, step); return p })
 	tell(ctx, env.Call.Host(), now)
 	text := now.Markdown()
 	if text == "" {
-		return "There are no tasks and no plan now."
+		return "There are no tasks and no plan now.", nil
 	}
-	return fmt.Sprintf("%d of %d tasks are open.\n%s", now.Open(), len(now.Todos), text)
+	return fmt.Sprintf("%d of %d tasks are open.\n%s", now.Open(), len(now.Todos), text), nil
 }
 
 // tell emits the event of a change.

@@ -70,7 +70,7 @@ var parts = []row{
 		change{leftOut, "the tool edit", "subsystems/ostools/hook_gen.go", "return bindEdit(os, call), true", "return hook.Invocation{}, false"}},
 	{"K7", "Agents that run in the background: list, wait, stop; their results arrive once.",
 		proof{"./subsystems/delegate", "TestBackground|TestATurnEndsWithItsTasks|TestAWaitThatIsCancelledTakesNoResult"},
-		change{mutant, "a result is given again", "subsystems/delegate/tasks.go", "out[i], b.given = b.result, true", "out[i] = b.result"}},
+		change{mutant, "a result is given again", "subsystems/delegate/tasks.go", "out[i], b.given, first = b.result, true, false", "out[i], first = b.result, false"}},
 	{"K8", "An agent asks people questions, and goes on without an answer.",
 		proof{"./subsystems/askuser", "TestAnswersComeBackByQuestion|TestWithoutAnAnswerTheModelIsToldHowToGoOn"},
 		change{leftOut, "a tool that asks nobody", "subsystems/askuser/askuser.go", "r, err := env.Call.Host().Ask(ctx, inquiry)", "r, err := hook.Response{}, error(hook.ErrUnanswered)"}},

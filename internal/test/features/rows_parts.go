@@ -39,7 +39,7 @@ var parts = []row{
 	{"J7", "Hooks apply to agents that agents run, and no agent may do more than the one that runs it.",
 		proof{"./runtime", "TestSpecAChildMayDoNoMoreThanItsParent"},
 		change{mutant, "a child has tools that its parent does not have", "runtime/internal/loop/child.go",
-			"if _, standing := parent.view.Find(tool.Name); standing == scope.Available && given.Has(tool.Name) {", "if given.Has(tool.Name) {"}},
+			"if parent.lends(tool.Name) && given.Has(tool.Name) {", "if given.Has(tool.Name) {"}},
 	{"J8", "No answer lifts a deny, whoever gives it and in whatever order.",
 		proof{"./hook", "TestNothingLiftsADeny"},
 		change{mutant, "the later answer wins", "hook/decide.go", "return a.Kind.Outweighs(earlier.Kind)", "return true"}},

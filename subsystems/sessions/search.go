@@ -122,7 +122,7 @@ func render(found []Match, limit int) string {
 		n++
 		sb.WriteString(text)
 		for _, l := range m.window() {
-			if l.Message == m.Message || len(l.Text) <= maxText { // what was cut may have another match
+			if l.Message == m.Message || len(l.Text) < maxText { // what was cut may have another match
 				shown[place{m.Conversation, m.Archived, l.Message}] = true
 			}
 		}

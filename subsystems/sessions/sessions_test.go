@@ -224,3 +224,16 @@ func TestTheCauseOfAFailureIsNotToldToTheModel(t *testing.T) {
 	assert.Equal(t, message.FailOperation, result.Failure)
 	assert.Equal(t, "past conversations cannot be searched now", result.Text())
 }
+
+// A match behind the end of a line that was cut is shown, although the line stands around an earlier match.
+func TestACutNeighbourHidesNoMatch(t *testing.T) {
+	t.Parallel()
+	cut := strings.Repeat("talk ", 300)[:1024]
+	around := []sessions.Line{{Message: 4, Role: message.RoleUser, Text: "the sloop"}, {Message: 5, Role: message.RoleAssistant, Text: cut}}
+	match := func(n int, role message.Role, snippet string) sessions.Match {
+		return sessions.Match{Conversation: "c", Agent: "a", Sender: "s", Message: n, Role: role, Snippet: snippet, Around: around}
+	}
+	result, _ := found(match(4, message.RoleUser, "the sloop"), match(5, message.RoleAssistant, "…the \u202ecode is 4711")).call(t, `{"query":"sloop"}`)
+	assert.Contains(t, result.Text(), "4711")
+	assert.NotContains(t, result.Text(), "\u202e")
+}

@@ -72,7 +72,7 @@ soak-short:
 	go run ./internal/test/features
 
 # soak runs the long form of the tests about lost power, kills and faults, some
-# fifteen minutes, and writes docs/reliability.md; FLAGS are those of internal/test/soak: FLAGS="-only kills".
+# forty minutes, and writes docs/reliability.md; FLAGS are those of internal/test/soak: FLAGS="-only kills".
 soak:
 	go run ./internal/test/soak $(FLAGS)
 

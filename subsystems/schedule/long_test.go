@@ -69,11 +69,11 @@ func TestAClockThatWasAheadSilencesNothing(t *testing.T) {
 	w.pass(365 * 24 * time.Hour)
 	w.tick(s)
 	w.pass(-365 * 24 * time.Hour)
-	for range 5 * 24 * 60 { // minutes
+	for range 2 * 24 * 60 { // minutes
 		w.pass(time.Minute)
 		w.tick(s)
 	}
-	assert.Len(t, w.ran, 5, "five mornings")
+	assert.Len(t, w.ran, 2, "two mornings")
 }
 
 // One row that this process cannot read (a zone that its tzdata does not have yet) stops all schedules.

@@ -64,7 +64,7 @@ func TestADamagedIndexKeepsNobodyFromStarting(t *testing.T) {
 	require.NoError(t, start())
 	for file, about := range map[string]sqlitedb.Schema{
 		p.Conversations: {ID: 0x47524163, Steps: make([]string, 7)},
-		p.Memories:      {ID: 0x4752416d, Steps: make([]string, 4)},
+		p.Memories:      {ID: 0x4752416d, Steps: make([]string, 5)},
 	} {
 		db, err := sqlitedb.Open(t.Context(), file, about)
 		require.NoError(t, err)

@@ -77,11 +77,13 @@ func (t *Turn) giveAgain(was *durable.Interrupted, caller given.Toolset) {
 	if t.give(caller, client) != nil { // the same, of the caller's
 		_ = t.give(nil, client)
 	}
-	t.ungiven = slices.DeleteFunc(names, func(name string) bool { return t.given.Owner(name) != nil })
-	lost := slices.DeleteFunc(slices.Clone(t.ungiven), func(name string) bool {
+	names = slices.DeleteFunc(names, func(name string) bool { return t.given.Owner(name) != nil })
+	taken := func(name string) bool {
 		_, s := t.view.Find(name)
 		return s != scope.NotRegistered
-	})
+	}
+	lost := slices.DeleteFunc(slices.Clone(names), taken)
+	t.ungiven = slices.DeleteFunc(names, func(name string) bool { return !taken(name) })
 	if len(lost) > 0 {
 		t.view = t.view.With(contribution.Tools{Hidden: lost})
 	}

@@ -106,8 +106,8 @@ type resources struct {
 	view  *scope.View
 	// given are the tools that the caller gives the turn; view has them, too.
 	given given.Set
-	// ungiven are the names of tools that the turn was given before it was interrupted, and does not have any more. A call of
-	// one is not that of the agent's tool of that name.
+	// ungiven are the names of tools that the turn was given before it was interrupted, and that are the agent's own now. A call
+	// of before is not one of the agent's tool.
 	ungiven []string
 	// hooks are the agent's under the layers of this turn.
 	hooks  *scope.Hooks

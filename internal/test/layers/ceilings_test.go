@@ -18,7 +18,7 @@ var ceilings = map[string]map[string]ceiling{
 		"hook/hooktest":           {2560, "every rule of the contract for every subsystem"},
 		"hook":                    {1936, "contributions and their diagnostics wait to be a package below it"},
 		"runtime":                 {3398, "members that come and go, typed answers, compaction, records of runs, ephemeral conversations, sessions and jobs of members wait to be rooms"},
-		"runtime/internal/loop":   {4886, "a turn and all that it does, in two loops; gates of calls and recovery wait to be rooms of their own"},
+		"runtime/internal/loop":   {4888, "a turn and all that it does, in two loops; gates of calls and recovery wait to be rooms of their own"},
 		"runtime/store/storetest": {2644, "every rule of the contract of stores"},
 		"subsystems/memory":       {2498, "six hooks over one file; policy and extraction wait to be rooms below it"},
 		"subsystems/mcp":          {1926, "servers, prompts and resources of one protocol"},

@@ -69,21 +69,8 @@ func TestStopLength(t *testing.T) {
 	}
 }
 
-type picky struct {
-	hook.Nop
-	n int
-}
-
-func (p *picky) AfterModel(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
-	p.n++
-	if p.n == 1 {
-		return hook.RetryReply("be polite"), nil
-	}
-	return hook.ReplyDecision{}, nil
-}
-
 // A summary of a compaction is no final answer.
-func TestSummariesAreJudged(t *testing.T) {
+func TestSummariesAreNotJudged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `{`+judge+`}`, answers(approved, approved, approved, wanting), script.Rule{When: &script.When{}, Say: "text"})
 	for range 3 {

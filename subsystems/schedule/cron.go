@@ -126,6 +126,19 @@ func (t timer) next(after time.Time) time.Time {
 	}
 }
 
+// lately returns the first time at which the line is due, or was within the last minute, though not before it was created. @every
+// counts from now.
+func (t timer) lately(now, created time.Time) time.Time {
+	from := now.Add(-inTime)
+	if _, every := t.line.(cron.ConstantDelaySchedule); every {
+		from = now
+	}
+	if from.Before(created) && created.Before(now) {
+		from = created
+	}
+	return t.next(from)
+}
+
 // onWall returns what the clock shows, as a time in UTC.
 func onWall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)

@@ -148,3 +148,26 @@ func TestARemovedScheduleOwnsNothing(t *testing.T) {
 	s.OnEvent(t.Context(), ev)
 	assert.Len(t, s.events, 1)
 }
+
+// A daemon that starts within a minute of a time runs nothing that was added after that time, and leaves @every as it is.
+func TestAStartRunsNothingThatWasAddedLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.process()
+	w.pass(time.Minute + 20*time.Second) // it is 07:00:20
+	w.add(s, morning())
+	w.add(s, Entry{Name: "often", Agent: "helper", Prompt: "Go.", Cron: "@every 90m"})
+	due := func() (out []time.Time) {
+		all, err := s.List(t.Context())
+		require.NoError(t, err)
+		for _, one := range all {
+			out = append(out, one.Next)
+		}
+		return out
+	}
+	before := due()
+	w.pass(10 * time.Second)
+	w.tick(w.process())
+	assert.Empty(t, w.ran)
+	assert.Equal(t, before, due())
+}

@@ -157,8 +157,9 @@ func (s *Schedule) tick(ctx, runs context.Context) error {
 // repair lets no schedule be due later than its line says: it may have been moved while the clock was ahead.
 func (s *Schedule) repair(tx *sqlitedb.Tx, now time.Time) error {
 	for last := int64(0); ; {
-		r, err := scanRow(tx.QueryRow(`SELECT `+entryColumns+` FROM schedule s
-			WHERE project = ? AND due > ? AND num > ? ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last))
+		var created int64
+		r, err := scanRow(tx.QueryRow(`SELECT `+entryColumns+`, s.created FROM schedule s
+			WHERE project = ? AND due > ? AND num > ? ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last), &created)
 		if isNone(err) {
 			return nil
 		}
@@ -170,7 +171,7 @@ func (s *Schedule) repair(tx *sqlitedb.Tx, now time.Time) error {
 		if err != nil {
 			continue // it is told of when it is due
 		}
-		if next := t.next(now.Add(-inTime)); !next.IsZero() && next.Before(r.due) { // a run of before has its key
+		if next := t.lately(now, timeOf(created)); !next.IsZero() && next.Before(r.due) { // a run of before has its key
 			if _, err := tx.Exec(`UPDATE schedule SET due = ? WHERE num = ?`, nanos(next), r.num); err != nil {
 				return err
 			}

@@ -191,10 +191,10 @@ type TasksInput struct {
 //
 //hook:tool readonly waits
 func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInput) (message.ToolResult, error) {
-	return labelled(d.standing(ctx, env, in))
+	return labelled(d.manage(ctx, env, in))
 }
 
-func (d *Delegate) standing(ctx context.Context, env *hook.Env, in TasksInput) ([]TaskResult, error) {
+func (d *Delegate) manage(ctx context.Context, env *hook.Env, in TasksInput) ([]TaskResult, error) {
 	switch {
 	case env.Grant.Void:
 		return nil, &hook.ToolError{Kind: message.FailDenied, Text: "tasks cannot be seen here"}
@@ -225,7 +225,7 @@ func (d *Delegate) standing(ctx context.Context, env *hook.Env, in TasksInput) (
 		for _, b := range tasks {
 			b.stop()
 		}
-		in.Seconds = 0 // it takes no time
+		in.Seconds = 0 // a stop is waited for
 	}
 	await(ctx, tasks, time.Duration(in.Seconds)*time.Second)
 	if ctx.Err() != nil {

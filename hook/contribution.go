@@ -133,6 +133,8 @@ type ContextBlock struct {
 	// Chars bounds the text in characters, in addition to the budget of all blocks;
 	// 0 is no bound.
 	Chars int
+	// Trust is the weakest label of what the text was made of; "" is external.
+	Trust message.Trust
 	// Sources say where the text is from, for people.
 	Sources message.List[string]
 	Weight  int

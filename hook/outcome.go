@@ -77,6 +77,9 @@ type TurnOutcome struct {
 	Calls    int
 	Cost     Cost
 	Duration time.Duration
+	// Trust is the weakest label of what the turn's model was given: see [message.Message.Origin]. A turn without a model call has
+	// the label of nothing, trusted.
+	Trust message.Trust
 	// Err is why the turn failed, was cancelled or was rejected; nil unless Stop is
 	// StopError, StopCancelled, StopUserRequested or StopDenied.
 	Err error

@@ -235,7 +235,7 @@ func (made *Compacted) hooks(p past) hook.Compacted {
 	all := messagesOf(p.messages)
 	return hook.Compacted{
 		Removed: made.Archived, Summary: made.Summary,
-		Before: tokensOf(all), After: tokensOf(append(all[p.cut:len(all):len(all)], summaryMessage(made.Summary))),
+		Before: tokensOf(all), After: tokensOf(append(all[p.cut:len(all):len(all)], summaryMessage(made.Summary, p))),
 	}
 }
 
@@ -255,10 +255,13 @@ func tokensOf(messages []message.Message) (n int64) {
 	return n
 }
 
-// summaryMessage returns the message of a summary in the history.
-func summaryMessage(summary string) message.Message {
+// summaryMessage returns the message of a summary in the history. Its label is the weakest of what it replaces.
+func summaryMessage(summary string, p past) message.Message {
 	m := message.UserText(summaryHead + summary)
-	m.Label = message.LabelSummary
+	m.Label, m.Trust = message.LabelSummary, message.TrustTrusted
+	for _, k := range p.messages[:p.cut] {
+		m.Trust = message.Weakest(m.Trust, k.Message.Origin())
+	}
 	return m
 }
 
@@ -382,7 +385,7 @@ func (c *Conversation) replaceInside(ctx context.Context, s store.Compacter, p p
 		return fmt.Errorf("%w: the summary is of version %d, the conversation has version %d; compact again", store.ErrConflict, p.record.Version, c.thread.Lease.Version())
 	}
 	err := c.thread.Lease.Change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
-		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary))
+		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary, p))
 	})
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (c *Conversation) compactWithin(ctx context.Context, t *loop.Turn, why stri
 		return hook.Compacted{}, err
 	}
 	t.Summarize(loop.Summary{
-		Cut: p.cut, Message: summaryMessage(made.Summary),
+		Cut: p.cut, Message: summaryMessage(made.Summary, p),
 		Store: func(ctx context.Context, version int64) error {
 			p.record.Version = version
 			return c.replaceInside(ctx, s, p, made)

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// everyField stands in before= for all other fields: the field is the first one.
+const everyField = "*"
+
 // edge puts one spec before another, because of a word in a tag.
 type edge struct {
 	from, to int
@@ -58,7 +61,9 @@ func hoist(rank []int, specs []Spec) {
 			from := slices.Index(rank, i)
 			to := from
 			for _, f := range specs[i].Options.Before {
-				if j, ok := at[f]; ok {
+				if f == everyField {
+					to = 0
+				} else if j, ok := at[f]; ok {
 					to = min(to, slices.Index(rank, j))
 				}
 			}
@@ -78,8 +83,10 @@ func edgesOf(specs []Spec) []edge {
 	var out []edge
 	for i, s := range specs {
 		for _, f := range s.Options.Before {
-			if j, ok := at[f]; ok && j != i {
-				out = append(out, edge{i, j, fmt.Sprintf("%s before=%s", s.Field, f)})
+			for j := range specs {
+				if j != i && (f == everyField || f == specs[j].Field) {
+					out = append(out, edge{i, j, fmt.Sprintf("%s before=%s", s.Field, f)})
+				}
 			}
 		}
 		for _, f := range s.Options.After {

@@ -223,6 +223,7 @@ func checkNames(specs []Spec) []Problem {
 		for _, ref := range s.Options.refs() {
 			other, known := at[ref.field]
 			switch {
+			case ref.word == "before" && ref.field == everyField:
 			case !known:
 				out = append(out, unknownField(s, ref, specs))
 			case ref.field == s.Field:

@@ -48,7 +48,7 @@ func fieldWords() []word[Options] {
 		{"optional", "the field may be nil", "", flag(func(o *Options) *bool { return &o.Optional })},
 		{"dynamic", "the member's tools are known only at run time", "", flag(func(o *Options) *bool { return &o.Dynamic })},
 		{"prefix", "is put in front of the member's tool names", "users_", setPrefix},
-		{"before", "comes before the named field", "Memory", list(func(o *Options) *[]string { return &o.Before })},
+		{"before", "comes before the named field, or with * before all others", "Memory", list(func(o *Options) *[]string { return &o.Before })},
 		{"after", "comes after the named field", "Memory", list(func(o *Options) *[]string { return &o.After })},
 		{"requires", "the named field must be there", "Memory", list(func(o *Options) *[]string { return &o.Requires })},
 		{"order", "a number, lower first, 100 by default", "50", setOrder},

@@ -96,6 +96,9 @@ type Message struct {
 	// Label names the framework's own entries ("skill", "feedback", …); messages of
 	// people and models have none.
 	Label string `json:"label,omitzero"`
+	// Trust is the weakest label of what a summary, context of hooks or another of the framework's entries was made of: see
+	// [Message.Origin]. Results of tools have theirs in Result.
+	Trust Trust `json:"trust,omitzero"`
 	// From is the name of the guest agent that wrote the message; "" if it was the
 	// conversation's own agent.
 	From string `json:"from,omitzero"`
@@ -110,6 +113,8 @@ type Message struct {
 const (
 	// LabelSummary is the message that replaces compacted turns.
 	LabelSummary = "summary"
+	// LabelContext is a block of context that hooks add to one turn.
+	LabelContext = "context"
 	// LabelCompaction is the request for a summary: by it hooks tell the request from a turn's.
 	LabelCompaction = "compaction"
 	// LabelModelCall is the input of the turn in which OnModelError sees that a model call of a
@@ -165,16 +170,53 @@ func joinText(blocks List[Block], kind BlockKind) string {
 	return sb.String()
 }
 
-// Trust names the origin of a tool result's content. It is a label for
-// deciders and clients; the runtime itself does not act on it.
+// Trust names the origin of what a model reads. It is a label for deciders and clients; the runtime
+// itself does not act on it. What is made of several things has the weakest of their labels.
 type Trust string
 
-// Trust labels. The empty label is TrustTrusted.
+// The labels, the strongest first. What has no label, or another one, is external.
 const (
-	TrustTrusted   Trust = "trusted"   // made by this program
+	TrustTrusted   Trust = "trusted"   // made by this program, or said by the user
 	TrustWorkspace Trust = "workspace" // read from the user's own files
 	TrustExternal  Trust = "external"  // came from elsewhere: an MCP server, the web
 )
+
+// Weakest returns the weakest of the labels; without any it is TrustTrusted.
+func Weakest(labels ...Trust) Trust {
+	out := TrustTrusted
+	for _, l := range labels {
+		switch l {
+		case TrustTrusted:
+		case TrustWorkspace:
+			out = TrustWorkspace
+		default:
+			return TrustExternal
+		}
+	}
+	return out
+}
+
+// Origin returns the weakest label of what the message brings to a model that it has not read before. What people
+// write is trusted, the files that come with it are their own; what a model writes brings nothing new; a summary and context of hooks have
+// their own label.
+func (m Message) Origin() Trust {
+	switch {
+	case m.Role == RoleTool:
+		return Weakest(m.Result.Trust)
+	case m.Role != RoleUser:
+		return TrustTrusted
+	case m.Label == LabelSummary || m.Label == LabelContext:
+		return Weakest(m.Trust)
+	case m.Trust != "":
+		return Weakest(m.Trust)
+	}
+	for _, b := range m.Content.s {
+		if b.Attached() {
+			return TrustWorkspace
+		}
+	}
+	return TrustTrusted
+}
 
 // FailureKind says why a tool result is a failure. The empty kind is success.
 type FailureKind string
@@ -217,7 +259,8 @@ type ToolResult struct {
 	Content List[Block] `json:"content,omitzero"`
 	// Failure is "" for success.
 	Failure FailureKind `json:"failure,omitzero"`
-	Trust   Trust       `json:"trust,omitzero"`
+	// Trust is where the content is from; "" is [Tool.Trust] of the tool that ran.
+	Trust Trust `json:"trust,omitzero"`
 	// Meta goes to clients and the store, never to the model.
 	Meta JSON `json:"meta,omitzero"`
 }

@@ -65,6 +65,7 @@ type head struct {
 	callID, tool string
 	result       ToolResult
 	label, from  string
+	trust        Trust
 	partial      bool
 	ephemeral    bool
 }
@@ -282,7 +283,7 @@ func (f *further) with(piece []slot) *further {
 }
 
 func (f *further) headOf(m *Message) *head {
-	if m.CallID == "" && m.Tool == "" && m.Label == "" && m.From == "" && !m.Partial && !m.Ephemeral && m.Result.IsZero() {
+	if m.CallID == "" && m.Tool == "" && m.Label == "" && m.Trust == "" && m.From == "" && !m.Partial && !m.Ephemeral && m.Result.IsZero() {
 		switch m.Role {
 		case RoleUser:
 			return nil
@@ -292,7 +293,7 @@ func (f *further) headOf(m *Message) *head {
 	}
 	h := f.newHead()
 	*h = head{
-		role: m.Role, callID: m.CallID, tool: m.Tool, result: m.Result, label: m.Label, from: m.From,
+		role: m.Role, callID: m.CallID, tool: m.Tool, result: m.Result, label: m.Label, trust: m.Trust, from: m.From,
 		partial: m.Partial, ephemeral: m.Ephemeral,
 	}
 	return h
@@ -317,6 +318,6 @@ func (s *slot) message() Message {
 	}
 	return Message{
 		Role: h.role, Content: s.content, CallID: h.callID, Tool: h.tool, Result: h.result,
-		Label: h.label, From: h.from, Partial: h.partial, Ephemeral: h.ephemeral,
+		Label: h.label, Trust: h.trust, From: h.from, Partial: h.partial, Ephemeral: h.ephemeral,
 	}
 }

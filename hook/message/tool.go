@@ -26,6 +26,8 @@ type Tool struct {
 	Exclusive string
 	// MaxResult bounds the text of a result in bytes; 0 is the runtime's default.
 	MaxResult int
+	// Trust is the label of results that have none, failures included; "" is external.
+	Trust Trust
 	// Waits marks a tool that waits for a person or another agent: it takes no
 	// execution slot.
 	Waits bool

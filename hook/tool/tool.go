@@ -48,6 +48,8 @@ type Options struct {
 	Exclusive string
 	// MaxResult bounds the text of a result in bytes; 0 is the runtime's default.
 	MaxResult int
+	// Trust is the label of results that have none, failures included; "" is external. Trusted is what the program itself says.
+	Trust message.Trust
 	// Waits: the tool waits for a person or another agent and takes no execution slot.
 	Waits bool
 }
@@ -91,7 +93,7 @@ func New[In, Out any](name, description string, run func(context.Context, In) (O
 	}
 	described := message.Tool{
 		Name: name, Description: description, Input: in.text, Output: outputOf(reflect.TypeFor[Out]()),
-		Annotations: o.Annotations, Timeout: o.Timeout, Exclusive: o.Exclusive, MaxResult: o.MaxResult, Waits: o.Waits,
+		Annotations: o.Annotations, Timeout: o.Timeout, Exclusive: o.Exclusive, MaxResult: o.MaxResult, Trust: o.Trust, Waits: o.Waits,
 	}
 	return &Tool{described, func(c *hook.ToolCall) hook.Invocation {
 		bound := &call[In, Out]{run: run}

@@ -94,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, front, want string }{
 		{"unknown key", "descripton: x", `d/a.md:2:1: unknown key "descripton"; did you mean "description"?`},
-		{"far from any key", "zzzzzz: x", `d/a.md:2:1: unknown key "zzzzzz"; known are audit, compact, critique, delegate, description, fallback, format, guard, guardrail, hooks, instructions, limits, loop, mcp, memory, model, name, ostools, policy, schedule, senders, sessions, skills, structured, tasks, tool_choice, toolbox, tools`},
+		{"far from any key", "zzzzzz: x", `d/a.md:2:1: unknown key "zzzzzz"; known are audit, compact, critique, delegate, description, fallback, format, guard, guardrail, hooks, instructions, limits, loop, mcp, memory, model, name, ostools, policy, schedule, secure, senders, sessions, skills, structured, tasks, tool_choice, toolbox, tools`},
 		{"a key of another program", "permissionMode: plan", `d/a.md:2:1: unknown key "permissionMode"; it is a key of Claude Code's agent files: delete it, or move the file to .claude/agents`},
 		{"twice", "model: a\nmodel: b", `d/a.md:3:1: key "model" is given twice, first in line 2; delete one of them`},
 		{"twice below", "ostools:\n  a: 1\n  a: 2", `d/a.md:4:3: key "a" is given twice; delete one of them`},

@@ -23,7 +23,7 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 		"format":      r.format,
 		"tool_choice": r.choice,
 	}
-	for _, name := range []string{"ostools", "skills", "memory", "mcp", "delegate", "policy", "guard", "instructions", "fallback", "compact", "structured", "schedule", "toolbox", "tasks", "sessions", "critique", "audit", "guardrail", "hooks"} {
+	for _, name := range []string{"ostools", "skills", "memory", "mcp", "delegate", "policy", "guard", "instructions", "fallback", "compact", "structured", "schedule", "toolbox", "tasks", "sessions", "critique", "audit", "guardrail", "secure", "hooks"} {
 		keys[name] = func(v *yaml.Node) { r.section(name, v) }
 	}
 	return keys

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/guardrail"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
@@ -49,6 +50,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		field string
 		load  func() error
 	}{
+		{"Secure", func() error { d.Secure = newSecure(func() *policy.Policy { return d.Policy }); return nil }},
 		{"MCP", func() (err error) { d.MCP, err = loadMCP(ctx, o); return err }},
 		{"Policy", func() (err error) { d.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},

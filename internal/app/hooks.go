@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
+	"github.com/grapnel-go/grapnel/subsystems/secure"
 	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
@@ -35,7 +36,10 @@ import (
 //
 //hook:composite
 type Hooks struct {
-	// Policy is first, so that no other subsystem changes what it denies or sends to approval.
+	// Secure is first: it sees what models read before anybody else has made something of it, and no other hook changes
+	// what it denies or sends to approval.
+	Secure *secure.Secure `hook:"before=*"`
+	// Policy is next, so that no other subsystem changes what it denies or sends to approval.
 	Policy *policy.Policy
 	// Guard counts a call that the rules allow, before anybody approves it.
 	Guard *guard.Guard

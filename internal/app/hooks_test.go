@@ -29,6 +29,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
+	"github.com/grapnel-go/grapnel/subsystems/secure"
 	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
@@ -41,7 +42,7 @@ func TestKeysOfStoredStates(t *testing.T) {
 	t.Parallel()
 	keys, err := states.Of(whole(t).Compose())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "Memory.shown", "Skills.active", "Toolbox.conversation", "cost.conversation", "tasks.list"}, slices.Sorted(maps.Keys(keys)))
+	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "Memory.shown", "Secure.read", "Skills.active", "Toolbox.conversation", "cost.conversation", "tasks.list"}, slices.Sorted(maps.Keys(keys)))
 }
 
 // whole is the composite with all its members.
@@ -57,7 +58,7 @@ func whole(t *testing.T) *app.Hooks {
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Toolbox: toolbox.New(),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
-		Tasks: tasks.New(), Critique: critique.New(), Guardrail: guardrail.New(nil),
+		Tasks: tasks.New(), Critique: critique.New(), Guardrail: guardrail.New(nil), Secure: secure.New(nil),
 		Sessions:     sessions.New(&sessions.Options{Search: func(context.Context, sessions.Query) ([]sessions.Match, error) { return nil, nil }}),
 		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
 	}
@@ -89,7 +90,7 @@ func among(t *testing.T, members []hook.Hook) *app.Hooks {
 	tools, err := ostools.New(t.TempDir(), nil)
 	require.NoError(t, err)
 	return &app.Hooks{
-		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
+		Secure: secure.New(nil), Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Toolbox: toolbox.New(), MCP: servers, OS: tools, Extra: members,
 	}
 }
@@ -130,10 +131,10 @@ func TestReady(t *testing.T) {
 	d := whole(t)
 	require.NoError(t, d.Compose().Ready())
 	assert.NoError(t, (&app.Hooks{
-		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, Compact: d.Compact, Fallback: d.Fallback, Structured: d.Structured, MCP: d.MCP, OS: d.OS,
+		Secure: d.Secure, Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, Compact: d.Compact, Fallback: d.Fallback, Structured: d.Structured, MCP: d.MCP, OS: d.OS,
 	}).Compose().Ready(), "what is optional may be missing")
 	assert.EqualError(t, new(app.Hooks).Compose().Ready(),
-		"app.Hooks: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost, Compact, Fallback, Structured; set them, or tag them optional")
+		"app.Hooks: required and nil: Secure, Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost, Compact, Fallback, Structured; set them, or tag them optional")
 }
 
 // TestWhatIsAsked pins which of the static tools need a person's approval.

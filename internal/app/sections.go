@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
+	"github.com/grapnel-go/grapnel/subsystems/secure"
 	"github.com/grapnel-go/grapnel/subsystems/sessions"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
@@ -31,6 +32,7 @@ func Sections() map[string]any {
 		"fallback":     fallback.Section{},
 		"guard":        guard.Section{},
 		"guardrail":    guardrail.Section{},
+		"secure":       secure.Section{},
 		"instructions": instructions.Section{},
 		"mcp":          mcp.Section{},
 		"memory":       memory.Section{},

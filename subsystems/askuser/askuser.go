@@ -88,7 +88,7 @@ type Option struct {
 // Ask puts questions to the user and waits for the answer. The user chooses
 // among the options, answers in their own words, or leaves a question out.
 //
-//hook:tool name=ask_user readonly idempotent waits
+//hook:tool name=ask_user trust=trusted readonly idempotent waits
 func (a *AskUser) Ask(ctx context.Context, env *hook.Env, in AskInput) (message.ToolResult, error) {
 	if err := check(in.Questions); err != nil {
 		return message.ToolResult{}, err

@@ -46,18 +46,20 @@ type TaskResult struct {
 	// whose result was given before. Others have neither.
 	Task  int    `json:"task,omitzero"`
 	State string `json:"state,omitzero"`
+	// trust is the weakest label of what the agent has read; "" is external.
+	trust message.Trust
 }
 
 // Delegate hands tasks to other agents, which work on them at the same time, and
 // returns what they answer, in the order of the tasks. A task that fails says why
 // in error; the others are not affected.
 //
-//hook:tool waits
+//hook:tool trust=trusted waits
 func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput) (message.ToolResult, error) {
 	return labelled(d.delegate(ctx, env, in))
 }
 
-// labelled is the result of a tool: other agents may have read anything, so it is external.
+// labelled is the result of a tool: its label is the weakest of what the agents have read.
 func labelled(results []TaskResult, err error) (message.ToolResult, error) {
 	if err != nil {
 		return message.ToolResult{}, err
@@ -67,7 +69,12 @@ func labelled(results []TaskResult, err error) (message.ToolResult, error) {
 		return message.ToolResult{}, err
 	}
 	out := message.TextResult(string(data))
-	out.Trust = message.TrustExternal
+	out.Trust = message.TrustTrusted
+	for _, r := range results {
+		if r.Result != "" || r.Error != "" {
+			out.Trust = message.Weakest(out.Trust, r.trust)
+		}
+	}
 	return out, nil
 }
 
@@ -105,7 +112,7 @@ func (d *Delegate) total(env *hook.Env) int {
 // task runs one task as soon as there is a slot.
 func (d *Delegate) task(ctx context.Context, slots chan struct{}, env *hook.Env, index int, t Task) TaskResult {
 	if err := d.check(agentOf(env.Call), t.Agent); err != nil {
-		return TaskResult{Agent: t.Agent, Stop: hook.StopError, Error: err.Error()}
+		return TaskResult{Agent: t.Agent, Stop: hook.StopError, Error: err.Error(), trust: message.TrustTrusted}
 	}
 	select {
 	case slots <- struct{}{}:
@@ -113,10 +120,10 @@ func (d *Delegate) task(ctx context.Context, slots chan struct{}, env *hook.Env,
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return TaskResult{Agent: t.Agent, Stop: hook.StopCancelled, Error: "not begun: the turn was cancelled"}
+		return TaskResult{Agent: t.Agent, Stop: hook.StopCancelled, Error: "not begun: the turn was cancelled", trust: message.TrustTrusted}
 	}
 	out, err := run(ctx, env, index, t)
-	r := TaskResult{Agent: t.Agent, Result: out.Text(), Stop: out.Stop, Error: reason(out, err)}
+	r := TaskResult{Agent: t.Agent, Result: out.Text(), Stop: out.Stop, Error: reason(out, err), trust: out.Trust}
 	if r.Stop == "" {
 		r.Stop = hook.StopError
 	}

@@ -189,7 +189,7 @@ type TasksInput struct {
 // DelegateTasks lists, waits for or stops the tasks that this turn has begun with background. The result of each is given once; a task that
 // has not ended is running, and the result of one that has ended without it comes with the next call.
 //
-//hook:tool readonly waits
+//hook:tool trust=trusted readonly waits
 func (d *Delegate) DelegateTasks(ctx context.Context, env *hook.Env, in TasksInput) (message.ToolResult, error) {
 	return labelled(d.manage(ctx, env, in))
 }

@@ -218,7 +218,7 @@ func TestTasksWithLimits(t *testing.T) {
 		got, err := f.d.DelegateTasks(t.Context(), env, delegate.TasksInput{Action: "list"})
 		require.NoError(t, err)
 		assert.Equal(t, []delegate.TaskResult{running(1)}, results(t, got))
-		assert.Equal(t, message.TrustExternal, got.Trust, "other agents may have read anything")
+		assert.Equal(t, message.TrustTrusted, got.Trust, "it has nothing that an agent has said")
 		env.Grant = hook.Grant{Void: true}
 		_, err = f.d.DelegateTasks(t.Context(), env, delegate.TasksInput{Action: "list"})
 		assert.ErrorContains(t, err, "cannot be seen here")

@@ -44,6 +44,8 @@ type Server struct {
 	// configuration says so; the server's own annotations do not count. Without it all
 	// tools count as destructive.
 	Harmless bool
+	// Reads are the tools of this server, or patterns of their names, that change nothing anywhere. The author of the configuration says so, too.
+	Reads []string
 	// Required: an agent that uses the server waits for it, and is not built without it.
 	Required bool
 	// Refused says why the server cannot be used; "" if it can.
@@ -230,6 +232,8 @@ func (e *entry) member(key string, raw json.RawMessage) error {
 		destructive := true
 		decode(e, key, raw, &destructive, "true or false")
 		e.out.Harmless = !destructive
+	case "reads":
+		decode(e, key, raw, &e.out.Reads, "a list of strings")
 	case "required":
 		decode(e, key, raw, &e.out.Required, "true or false")
 	case "disabled":

@@ -34,6 +34,9 @@ func (s Server) Effects(set func(name string) bool) []string {
 	if s.Harmless {
 		e.add("its tools are not taken for destructive, by the word of this file")
 	}
+	if len(s.Reads) > 0 {
+		e.add("its tools %s are taken for tools that only read, by the word of this file", strings.Join(s.Reads, ", "))
+	}
 	return e.lines
 }
 

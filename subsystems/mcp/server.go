@@ -48,7 +48,7 @@ func (s *server) attach() {
 
 // same reports whether both have the same name and an equal declaration.
 func (s *server) same(o *server) bool {
-	return s.cfg.Name == o.cfg.Name && s.cfg.Timeout == o.cfg.Timeout && s.cfg.Harmless == o.cfg.Harmless && s.cfg.Required == o.cfg.Required &&
+	return s.cfg.Name == o.cfg.Name && s.cfg.Timeout == o.cfg.Timeout && s.cfg.Harmless == o.cfg.Harmless && slices.Equal(s.cfg.Reads, o.cfg.Reads) && s.cfg.Required == o.cfg.Required &&
 		s.spec.Fingerprint() == o.spec.Fingerprint()
 }
 

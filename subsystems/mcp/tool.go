@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,12 +43,20 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 			Input:       text,
 			// Ignore the server's own annotations: an untrusted "read-only" must not pass
 			// a guard that lets read-only tools pass.
-			Annotations: message.Annotations{OpenWorld: true, Destructive: !s.cfg.Harmless},
+			Annotations: s.cfg.annotations(l.Name),
 			Timeout:     s.callTimeout(),
 			MaxResult:   s.m.o.MaxOutput,
 		},
 		server: s, remote: l.Name, schema: compiled,
 	}, nil
+}
+
+// annotations returns what the author of the configuration says of a tool.
+func (s *Server) annotations(tool string) message.Annotations {
+	if slices.ContainsFunc(s.Reads, func(p string) bool { return message.MatchName(p, tool) }) {
+		return message.Annotations{OpenWorld: true, ReadOnly: true}
+	}
+	return message.Annotations{OpenWorld: true, Destructive: !s.Harmless}
 }
 
 func toolName(server, remote string) string { return "mcp__" + server + "__" + remote }

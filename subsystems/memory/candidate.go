@@ -212,7 +212,5 @@ func sourcesOf(text string) (out []Source) {
 func (r *Remembered) fill(key, sources string, updated int64) {
 	key, r.User = strings.CutPrefix(key, userKey)
 	r.Of, r.Updated, r.Sources = strings.TrimSuffix(strings.Replace(key, ":", " ", 1), " "), time.Unix(0, updated), sourcesOf(sources)
-	if r.Trust == "" {
-		r.Trust = message.TrustWorkspace
-	}
+	r.Trust = weaker(r.Trust, message.TrustWorkspace)
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ type shown struct {
 func (s shown) with(hits []hit) shown {
 	for _, h := range hits {
 		s.Tool = s.Tool || h.label.origin == OriginTool
-		s.Page = s.Page || h.label.origin == OriginPage || weaker(h.label.trust, "") == message.TrustExternal
+		s.Page = s.Page || h.label.origin == OriginPage || message.Weakest(h.label.trust) == message.TrustExternal
 	}
 	return s
 }
@@ -74,16 +75,8 @@ func (m *Memory) note(t *hook.Turn, hits []hit) {
 	}
 }
 
-// weaker returns the weaker of two labels of trust. Memories are never better than workspace,
-// and an unknown label is external.
-func weaker(a, b message.Trust) message.Trust {
-	for _, t := range []message.Trust{a, b} {
-		if t != "" && t != message.TrustTrusted && t != message.TrustWorkspace {
-			return message.TrustExternal
-		}
-	}
-	return message.TrustWorkspace
-}
+// weaker returns the weaker of two labels. Memories are never better than workspace.
+func weaker(a, b message.Trust) message.Trust { return message.Weakest(a, b, message.TrustWorkspace) }
 
 // labelOf returns the label of what a model writes in the turn: the weakest of what it has
 // read in this conversation and those above it. A summary hides what it replaces, so it counts
@@ -95,7 +88,7 @@ func (m *Memory) labelOf(t *hook.Turn, content string) label {
 		own[t.Agent().ToolName(tool.Name)] = true
 	}
 	for at := t; at != nil; at = at.Parent() {
-		l.trust = weaker(l.trust, m.recalled.Get(at).trust)
+		l.trust = weaker(l.trust, cmp.Or(m.recalled.Get(at).trust, message.TrustTrusted))
 		if c := at.Conversation(); c != nil {
 			switch got := m.shown.Get(c); {
 			case got.Page:
@@ -109,9 +102,10 @@ func (m *Memory) labelOf(t *hook.Turn, content string) label {
 			case msg.Role == message.RoleUser && hasFile(msg):
 				l.origin = OriginTool
 			case msg.Label == message.LabelSummary:
-				l.trust = message.TrustExternal
+				l.trust = weaker(l.trust, msg.Origin())
+				l.origin = OriginTool
 			case msg.Role == message.RoleTool:
-				l.trust = weaker(l.trust, msg.Result.Trust)
+				l.trust = weaker(l.trust, msg.Origin())
 				if !own[msg.Tool] {
 					l.origin = OriginTool
 				}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html"
@@ -41,7 +42,7 @@ func (r recalled) with(hits []hit) recalled {
 			nums = append(nums, h.num)
 		}
 	}
-	r.nums, r.trust = nums, weaker(r.trust, trustOf(hits))
+	r.nums, r.trust = nums, weaker(cmp.Or(r.trust, message.TrustTrusted), trustOf(hits))
 	return r
 }
 
@@ -181,7 +182,7 @@ func block(text string, found []hit) []hook.ContextBlock {
 		}
 	}
 	return []hook.ContextBlock{{
-		Domain: PolicyDomain, ID: blockID, Text: text, Sources: message.Freeze(sources),
+		Domain: PolicyDomain, ID: blockID, Text: text, Trust: trustOf(found), Sources: message.Freeze(sources),
 		Attached: hook.Attached{Diagnostics: message.ListOf(hook.Diagnostic{
 			Code: "memory.recall", Visibility: "user", Text: fmt.Sprintf("memory: recalled %s", count(len(found), "note")),
 		})},

@@ -201,7 +201,7 @@ func (t *table) putIn(tx *sqlitedb.Tx, h home, e entry) (replaced bool, err erro
 			origin = excluded.origin, trust = excluded.trust, confidence = excluded.confidence, sources = excluded.sources, used = 0, uses = 0
 		RETURNING num`,
 		first(space), first(space+1)-1, first(space), space, key(e.name), e.name, string(aliases), e.content, e.conversation, now, now,
-		cmp.Or(e.kind, KindFact), cmp.Or(e.label.origin, OriginModel), cmp.Or(e.label.trust, message.TrustWorkspace), cmp.Or(e.confidence, 1), sources).Scan(&num)
+		cmp.Or(e.kind, KindFact), cmp.Or(e.label.origin, OriginModel), cmp.Or(e.label.trust, message.TrustExternal), cmp.Or(e.confidence, 1), sources).Scan(&num)
 	if err != nil {
 		return false, err
 	}

@@ -32,7 +32,7 @@ type RememberInput struct {
 
 // Remember keeps something for later conversations. The same name replaces what was kept under it.
 //
-//hook:tool idempotent
+//hook:tool trust=trusted idempotent
 func (m *Memory) Remember(ctx context.Context, env *hook.Env, in RememberInput) (string, error) {
 	if err := writable(env); err != nil {
 		return "", err
@@ -82,7 +82,7 @@ type RecallInput struct {
 
 // Recall looks up what was remembered, the best match first.
 //
-//hook:tool readonly
+//hook:tool trust=trusted readonly
 func (m *Memory) Recall(ctx context.Context, env *hook.Env, in RecallInput) (message.ToolResult, error) {
 	s, err := m.settingsOf(agent(env))
 	if err != nil {
@@ -130,7 +130,7 @@ type GetMemoryInput struct {
 
 // GetMemory returns one memory as a whole, by its name.
 //
-//hook:tool readonly
+//hook:tool trust=trusted readonly
 func (m *Memory) GetMemory(ctx context.Context, env *hook.Env, in GetMemoryInput) (message.ToolResult, error) {
 	s, err := m.settingsOf(agent(env))
 	if err != nil {
@@ -157,7 +157,7 @@ type ForgetInput struct {
 
 // Forget removes one memory for good.
 //
-//hook:tool destructive
+//hook:tool trust=trusted destructive
 func (m *Memory) Forget(ctx context.Context, env *hook.Env, in ForgetInput) (string, error) {
 	if err := writable(env); err != nil {
 		return "", err

@@ -52,7 +52,7 @@ type commandOutput struct {
 // that it left in the background is killed. Of each output the first 8 KB and the
 // last 24 KB are kept.
 //
-//hook:tool destructive openworld
+//hook:tool trust=external destructive openworld
 func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (message.ToolResult, error) {
 	if err := o.allowed(env.Grant, in); err != nil {
 		return message.ToolResult{}, err
@@ -159,7 +159,7 @@ func (c commandOutput) result(failure message.FailureKind, text string) (message
 	if failure != "" {
 		r.Content = message.ListOf(message.TextBlock(text), r.Content.At(0))
 	}
-	r.Failure, r.Trust = failure, message.TrustWorkspace
+	r.Failure, r.Trust = failure, message.TrustExternal // what a command prints may be from anywhere
 	return r, nil
 }
 

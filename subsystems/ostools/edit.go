@@ -27,7 +27,7 @@ type EditInput struct {
 // replace_all. Line ends of the file (LF or CR LF) are kept. Nothing is changed if
 // it fails.
 //
-//hook:tool destructive
+//hook:tool trust=workspace destructive
 func (o *OS) Edit(_ context.Context, env *hook.Env, in EditInput) (message.ToolResult, error) {
 	switch {
 	case in.OldString == "":

@@ -26,7 +26,7 @@ type GlobInput struct {
 // of .git and node_modules are passed over unless the search starts in them; links
 // are listed, not followed. At most 1000 paths are shown.
 //
-//hook:tool readonly idempotent
+//hook:tool trust=workspace readonly idempotent
 func (o *OS) Glob(ctx context.Context, env *hook.Env, in GlobInput) (message.ToolResult, error) {
 	dir, text, err := o.startOf(in)
 	if err != nil {

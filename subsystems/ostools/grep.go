@@ -46,7 +46,7 @@ type GrepInput struct {
 // node_modules are passed over; links are not followed. Of a line the first 64 KB
 // are searched and 500 bytes shown. At most 1000 rows are shown.
 //
-//hook:tool readonly idempotent
+//hook:tool trust=workspace readonly idempotent
 func (o *OS) Grep(ctx context.Context, env *hook.Env, in GrepInput) (message.ToolResult, error) {
 	s, err := newSearch(in, env.Grant)
 	if err != nil {

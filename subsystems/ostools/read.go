@@ -37,7 +37,7 @@ type ReadInput struct {
 // go on with offset. An offset past the end is no failure. The numbers and tabs
 // are not part of the file.
 //
-//hook:tool readonly idempotent
+//hook:tool trust=workspace readonly idempotent
 func (o *OS) Read(ctx context.Context, env *hook.Env, in ReadInput) (message.ToolResult, error) {
 	p, err := o.locate(env.Grant, in.FilePath, false)
 	if err != nil {

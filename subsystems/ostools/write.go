@@ -24,7 +24,7 @@ type WriteInput struct {
 // Directories that are missing are made. Whoever reads the file meanwhile sees
 // the old or the new content, never a part. To change a part of a file use edit.
 //
-//hook:tool destructive idempotent
+//hook:tool trust=workspace destructive idempotent
 func (o *OS) Write(_ context.Context, env *hook.Env, in WriteInput) (message.ToolResult, error) {
 	if len(in.Content) > maxFile {
 		return message.ToolResult{}, failf(message.FailArguments, "the content has %d bytes; the limit is %d", len(in.Content), maxFile)

@@ -29,8 +29,9 @@ type Policy struct {
 }
 
 var (
-	_ hook.Hook       = (*Policy)(nil)
-	_ hook.BeforeTool = (*Policy)(nil)
+	_ hook.Hook          = (*Policy)(nil)
+	_ hook.BeforeTool    = (*Policy)(nil)
+	_ hook.RewriteResult = (*Policy)(nil)
 )
 
 // Options are the settings of a [Policy]. The zero value of each field is usable.

@@ -38,7 +38,7 @@ type SearchInput struct {
 
 // SearchSessions finds what was said in past conversations, the best match first. It searches what people and agents have said, summaries, and names of tools.
 //
-//hook:tool readonly
+//hook:tool trust=trusted readonly
 func (s *Sessions) SearchSessions(ctx context.Context, env *hook.Env, in SearchInput) (message.ToolResult, error) {
 	q, err := queryOf(env, in)
 	if err != nil {

@@ -24,7 +24,7 @@ type SkillInput struct {
 // their list. Load a skill before you begin with a task that it is for, and follow
 // it. Some skills run as a task of their own: for them it gives the answer.
 //
-//hook:tool name=skill waits
+//hook:tool name=skill trust=workspace waits
 func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (message.ToolResult, error) {
 	name := strings.TrimSpace(in.Name)
 	if strings.ContainsAny(name, `/\`) || strings.Contains(name, "..") {
@@ -162,7 +162,7 @@ func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in message.Input)
 			continue
 		}
 		added := message.UserText(s.started(ctx, t, k, args))
-		added.Label = "skill"
+		added.Label, added.Trust = "skill", message.TrustWorkspace
 		out = append(out, added)
 	}
 	if len(out) == in.Messages.Len() {

@@ -30,7 +30,7 @@ type TodoItem struct {
 
 // TodoWrite replaces your list of tasks. Write the whole list each time, with the tasks that are completed.
 //
-//hook:tool idempotent
+//hook:tool trust=trusted idempotent
 func (t *Tasks) TodoWrite(ctx context.Context, env *hook.Env, in TodoInput) (string, error) {
 	turn, s, err := t.writer(env)
 	if err != nil {
@@ -51,7 +51,7 @@ type PlanInput struct {
 
 // PlanWrite replaces your plan: the approach that the tasks follow. The tasks themselves belong into the list.
 //
-//hook:tool idempotent
+//hook:tool trust=trusted idempotent
 func (t *Tasks) PlanWrite(ctx context.Context, env *hook.Env, in PlanInput) (string, error) {
 	turn, _, err := t.writer(env)
 	if err != nil {

@@ -25,7 +25,7 @@ func (t *Tasks) TurnContext(_ context.Context, turn *hook.Turn) ([]hook.ContextB
 	if l.done() {
 		return nil, nil
 	}
-	return []hook.ContextBlock{{Domain: "tasks", ID: "list", Text: "Your plan and tasks, as you have written them. " +
+	return []hook.ContextBlock{{Domain: "tasks", ID: "list", Trust: message.TrustTrusted, Text: "Your plan and tasks, as you have written them. " +
 		"They are notes of yours, and no message of the user.\n\n" + l.Markdown()}}, nil
 }
 

@@ -37,7 +37,7 @@ const (
 // Search finds tools that are not in your list, by what they do, and loads them: you can call them from your next
 // message on. Search before you say that you cannot do something.
 //
-//hook:tool name=tool_search readonly
+//hook:tool name=tool_search trust=trusted readonly
 func (b *Toolbox) Search(_ context.Context, env *hook.Env, in SearchInput) (message.ToolResult, error) {
 	t := turnOf(env.Call)
 	if t == nil || !b.conversation.Get(t.Conversation()).On {

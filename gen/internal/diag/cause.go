@@ -68,6 +68,7 @@ const (
 	MissingValue
 	NoDuration
 	NoNumber
+	NoWord
 	MissingWord
 	MissingArgument
 	NotIgnorable

@@ -137,6 +137,7 @@ var texts = [...]text{
 	MissingValue:     {code: "HG008", message: "option %[3]s of //hook:%[1]s needs a value", fix: "%[3]s=…"},
 	NoDuration:       {code: "HG008", message: "option %[3]s needs a positive duration, got %[4]q", fix: "%[3]s=30s"},
 	NoNumber:         {code: "HG008", message: "option %[3]s needs a positive number, got %[4]q", fix: "%[3]s=65536"},
+	NoWord:           {code: "HG008", message: "option %[3]s needs one of %[5]s, got %[4]q", fix: "%[6]s"},
 	MissingWord:      {code: "HG008", message: "//hook:%[1]s needs %[3]s", fix: "add one of: %[4]s"},
 	MissingArgument:  {code: "HG008", message: "//hook:%[1]s needs %[3]s", fix: "//hook:%[1]s %[4]s"},
 	NotIgnorable:     {code: "HG008", message: "%[1]s cannot be ignored%[3]s", fix: "these can: %[4]s"},

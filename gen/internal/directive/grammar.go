@@ -60,6 +60,9 @@ type Tool struct {
 	Exclusive string `option:"exclusive"`
 	// MaxResult bounds the text of a result, in bytes.
 	MaxResult int `option:"maxresult"`
+	// Trust is where results are from that do not say so themselves, failures included: trusted, workspace or external, which is
+	// the default. Trusted is what the subsystem itself says.
+	Trust string `option:"trust" oneof:"trusted workspace external"`
 }
 
 // Tools names the tools of a subsystem whose Schema and Dispatch are written by hand, so that a composite can route to them.

@@ -158,8 +158,22 @@ func (o *options) set(a ast.DirectiveArg, field reflect.Value, key, value string
 	case []string:
 		field.Set(reflect.ValueOf(strings.Split(value, ",")))
 	default:
+		if words := o.words(key); len(words) > 0 && !slices.Contains(words, value) {
+			o.report(diag.NoWord, a, key, value, strings.Join(words, ", "), key+"="+words[0])
+			return
+		}
 		field.SetString(value)
 	}
+}
+
+// words returns the values that an option may have; none if it may have any.
+func (o *options) words(key string) []string {
+	for i := range o.into.NumField() {
+		if tag := o.into.Type().Field(i).Tag; tag.Get("option") == key {
+			return strings.Fields(tag.Get("oneof"))
+		}
+	}
+	return nil
 }
 
 // positional stores a word that is no option in the first free position that accepts it.

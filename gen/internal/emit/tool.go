@@ -177,6 +177,9 @@ func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 	if t.Options.MaxResult > 0 {
 		add("MaxResult", jen.Lit(t.Options.MaxResult))
 	}
+	if t.Options.Trust != "" {
+		add("Trust", jen.Qual(messagePath, "Trust"+strings.ToUpper(t.Options.Trust[:1])+t.Options.Trust[1:]))
+	}
 	if t.Options.Waits {
 		add("Waits", jen.True())
 	}

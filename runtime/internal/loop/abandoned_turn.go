@@ -253,7 +253,8 @@ func (c *call) endAbandoned(t *Turn) {
 		c.withhold(t)
 	case state == abandoned.Ended: // the loop has not read the result
 		end := c.run.End()
-		c.end.Outcome, c.end.Result, c.end.Duration = end.Outcome, end.Result, end.Duration
+		c.setResult(end.Outcome, end.Result)
+		c.end.Duration = end.Duration
 		c.withhold(t)
 	case state == abandoned.Running, c.mayHaveRun:
 		c.setResult(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,

@@ -46,8 +46,19 @@ type call struct {
 	context message.List[string]
 }
 
-// setResult gives the call an outcome and a result.
-func (c *call) setResult(o message.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
+// setResult gives the call an outcome and a result. A result without a label has that of its tool, or is the
+// runtime's own if the tool did not end.
+func (c *call) setResult(o message.Outcome, r message.ToolResult) {
+	if r.Trust == "" {
+		switch o {
+		case message.OutcomeExecuted, message.OutcomeFailed:
+			r.Trust = message.Weakest(c.at.Tool().Trust)
+		default:
+			r.Trust = message.TrustTrusted
+		}
+	}
+	c.end.Outcome, c.end.Result = o, r
+}
 
 // hasOutcome reports whether the call has ended or will not run.
 func (c *call) hasOutcome() bool { return c.end.Outcome != "" }

@@ -12,10 +12,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
 )
 
-// LabelContext is the label of ephemeral messages of hooks for the model: blocks of context after
-// the turn's input, and the context that AfterTool adds after the results of a step.
-const LabelContext = "context"
-
 // contributing collects the contributions of hooks to a turn.
 type contributing struct {
 	*Turn
@@ -71,7 +67,8 @@ func (c *contributing) askContext() bool {
 	c.emitDiagnostics(merged.Diagnostics)
 	entries := make([]message.Message, len(merged.Blocks))
 	for i, b := range merged.Blocks {
-		entries[i] = ephemeral(LabelContext, contribution.Entry(b))
+		entries[i] = ephemeral(message.LabelContext, contribution.Entry(b))
+		entries[i].Trust = message.Weakest(b.Trust)
 	}
 	c.history.insertEphemeral(c.afterInput(), entries)
 	return true

@@ -37,7 +37,7 @@ func (t *Turn) finishCalls(reply message.ModelReply, calls []call) (more bool) {
 	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
-			t.history.addEphemeral(LabelContext, text)
+			t.history.addEphemeral(message.LabelContext, text)
 		}
 	}
 	if t.ctx.Err() != nil {
@@ -93,7 +93,8 @@ func (t *Turn) execute(reply message.ModelReply, calls []call) {
 	env := toolrun.Env{Hooks: t.hooks.Composite, Events: t.noCancel, Grace: t.grace()}
 	t.env.Tools.RunAll(t.ctx, env, runs, func(i int, end composite.Completion) {
 		c := &calls[runs[i].Place.Index()]
-		c.end.Outcome, c.end.Result, c.end.Duration = end.Outcome, end.Result, end.Duration
+		c.setResult(end.Outcome, end.Result)
+		c.end.Duration = end.Duration
 		t.finishCall(c)
 		if left--; left > 0 {
 			t.journalAndEmitResult(c)
@@ -209,7 +210,9 @@ func (c *call) outcome() hook.ToolOutcome {
 
 // withheld is the result that replaces a withheld one.
 func withheld(reason string) message.ToolResult {
-	return message.FailedResult(message.FailDenied, "the result was withheld: "+reason)
+	r := message.FailedResult(message.FailDenied, "the result was withheld: "+reason)
+	r.Trust = message.TrustTrusted
+	return r
 }
 
 // maxResult is the limit of a call's result in bytes: that of the tool, or else that of

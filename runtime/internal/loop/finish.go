@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -72,7 +73,7 @@ func (t *Turn) outcome() hook.TurnOutcome {
 	usage, cost := t.spent()
 	out := hook.TurnOutcome{
 		Stop: stop, Signals: signals, Message: t.finalMessage(), Usage: usage, Cost: cost,
-		Steps: t.number - t.idleSteps, Calls: t.calls, Duration: t.env.Now().Sub(t.started),
+		Steps: t.number - t.idleSteps, Calls: t.calls, Trust: cmp.Or(t.read, message.TrustTrusted), Duration: t.env.Now().Sub(t.started),
 	}
 	switch stop {
 	case hook.StopError, hook.StopCancelled, hook.StopUserRequested, hook.StopDenied:

@@ -231,7 +231,7 @@ func sameInput(a, b message.Input) bool {
 	}
 	for i, m := range a.Messages.All() {
 		o := b.Messages.At(i)
-		if m.Role != o.Role || m.Label != o.Label || m.Ephemeral != o.Ephemeral || m.Content.Len() != o.Content.Len() {
+		if m.Role != o.Role || m.Label != o.Label || m.Trust != o.Trust || m.Ephemeral != o.Ephemeral || m.Content.Len() != o.Content.Len() {
 			return false
 		}
 		for j, block := range m.Content.All() {

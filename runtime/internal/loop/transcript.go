@@ -36,7 +36,7 @@ func (h *transcript) add(m message.Message) {
 	}
 }
 
-// addEphemeral adds an ephemeral message, unless the text is blank.
+// addEphemeral adds an ephemeral message of the framework or a hook, unless the text is blank.
 func (h *transcript) addEphemeral(label, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -96,7 +96,7 @@ func (h *transcript) summarize(cut int, summary message.Message) {
 // ephemeral returns a labelled message that is never stored.
 func ephemeral(label, text string) message.Message {
 	m := message.UserText(text)
-	m.Label, m.Ephemeral = label, true
+	m.Label, m.Trust, m.Ephemeral = label, message.TrustTrusted, true
 	return m
 }
 

@@ -80,6 +80,8 @@ type identity struct {
 	handle  *Handle
 	id      string
 	started time.Time
+	// read is the weakest label of what the model was given; "" if it was not asked.
+	read message.Trust
 	// parent is the turn that runs this one; nil for a turn of a user. depth counts the
 	// turns above this one.
 	parent *Turn

@@ -86,7 +86,7 @@ type inspection struct {
 }
 
 // inspect judges a simple command by the table of programs. inner says that it runs another one, which is judged by itself.
-func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f Finding, fixed int) {
+func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f Finding, fixed int, local bool) {
 	s := inspection{r: r, words: words, whole: texts[0], sub: 1}
 	s.ends = make([]int, len(words))
 	for i := range words {
@@ -109,7 +109,7 @@ func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f
 	default:
 		s.program(name)
 	}
-	return s.Finding, s.fixed
+	return s.Finding, s.fixed, s.p != nil && !s.p.remote() || kind == transparent
 }
 
 func (s *inspection) dangerous(why, part string) { s.raise(Dangerous, why, shortened(part)) }

@@ -56,6 +56,17 @@ type Script struct {
 	Finding
 }
 
+// Local reports whether the line is known to reach no other machine by itself, and to do nothing dangerous. What a script, a build
+// file or a test reaches is not in the line.
+func (s *Script) Local() bool {
+	for _, c := range s.Commands {
+		if !c.Local {
+			return false
+		}
+	}
+	return len(s.Commands) > 0 && len(s.Suspects) == 0 && s.Doubt == "" && s.Level < Dangerous
+}
+
 // Command is one simple command.
 type Command struct {
 	// Text is the words without their quotes, with one blank between them: first
@@ -69,6 +80,8 @@ type Command struct {
 	Opaque bool
 	// Transparent: the program only runs another one, which is in Commands.
 	Transparent bool
+	// Local: the program is known, and it reaches no other machine by itself.
+	Local bool
 	// Quoted: a word has blanks or is empty, so that Text does not say where words end.
 	Quoted bool
 	// Finding is what the command may do by itself.
@@ -337,7 +350,7 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 	}
 	texts := joined(words)
 	text := texts[0]
-	found, fixed := r.inspect(words, texts, kind, len(inner) > 0)
+	found, fixed, local := r.inspect(words, texts, kind, len(inner) > 0)
 	if len(assigned) > 0 {
 		text = strings.Join(assigned, " ") + " " + text
 		if fixed > 0 {
@@ -354,6 +367,7 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 		Transparent: kind == transparent && len(inner) > 0 && len(assigned) == 0,
 		Opaque:      kind == opaque,
 		Quoted:      slices.ContainsFunc(words, func(w word) bool { return w.blank || w.text == "" }),
+		Local:       local,
 		Finding:     found, Fixed: fixed,
 	})
 	switch {

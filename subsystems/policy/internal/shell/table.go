@@ -29,6 +29,16 @@ type program struct {
 	harmless bool
 }
 
+// remote reports whether the program reaches another machine, or can.
+func (p *program) remote() bool {
+	for _, k := range p.kinds {
+		if oneOf(k, "remote refspec host package resource") {
+			return true
+		}
+	}
+	return p.level >= Dangerous || strings.Contains(p.does, "another machine")
+}
+
 // flag is what the table says of a flag.
 type flag struct {
 	level Level

@@ -1,0 +1,363 @@
+package secure
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+)
+
+// said is what the user has said in a conversation, with the hosts that are as good as said.
+type said struct {
+	// text is all of it in small letters, and words its words.
+	text  string
+	words map[string]bool
+	hosts []string
+}
+
+// saidIn returns what people have said in the turn's conversation, and what its agent was told. A child's input is a model's.
+func saidIn(t *hook.Turn, hosts []string) said {
+	root := t.Root()
+	var sb strings.Builder
+	add := func(m message.Message) {
+		if m.Role != message.RoleUser || m.Label != "" || m.Ephemeral {
+			return
+		}
+		for _, b := range m.Content.All() {
+			if b.Kind == message.BlockText && !b.Attached() {
+				sb.WriteString(b.Text + "\n")
+			}
+		}
+	}
+	for _, m := range root.Standing().History.All() {
+		add(m)
+	}
+	for _, m := range root.Input().Messages.All() {
+		add(m)
+	}
+	sb.WriteString(root.Agent().Instructions)
+	s := said{text: strings.ToLower(sb.String()), words: map[string]bool{}, hosts: hosts}
+	for _, w := range wordsOf(s.text) {
+		s.words[w] = true
+	}
+	return s
+}
+
+// wordsOf returns the words and numbers of a text, in small letters.
+func wordsOf(text string) []string {
+	var out []string
+	for _, w := range wordOrNumber.FindAllString(strings.ToLower(text), -1) {
+		out = append(out, strings.Trim(w, ".,"))
+	}
+	return out
+}
+
+var (
+	wordOrNumber = regexp.MustCompile(`[\p{L}\p{N}]+(?:[.,][\p{N}]+)*`)
+	mailForm     = regexp.MustCompile(`[0-9A-Za-z._%+-]+@[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`)
+	hostForm     = regexp.MustCompile(`(?i)\b(?:[a-z0-9_-]+\.)+[a-z]{2,24}\b`)
+	accountForm  = regexp.MustCompile(`\b[A-Z]{2}[0-9]{2}(?: ?[0-9A-Z]{3,4}){3,8}\b|\b[0-9](?:[ .-]?[0-9]){5,}\b`)
+	momentForm   = regexp.MustCompile(`\b[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?\b|\b[0-9]{1,2}:[0-9]{2}\b`)
+)
+
+// fileEnds are ends of file names that look like names of hosts.
+var fileEnds = []string{"go", "md", "txt", "py", "js", "ts", "json", "yaml", "yml", "html", "css", "sh", "pdf", "png", "jpg", "jpeg", "gif", "csv", "xml", "zip", "doc", "docx",
+	"xls", "xlsx", "ppt", "pptx", "toml", "lock", "mod", "sum", "rs", "java", "rb", "sql", "log", "conf", "ini", "tar", "gz", "svg"}
+
+// contentNames are names of arguments with what a call says, not whom or what it is for.
+var contentNames = strings.Fields("body content contents message text description summary title subject note notes comment comments caption details location reason memo purpose agenda")
+
+// leaf is one value of the arguments of a call, with the name of the argument.
+type leaf struct{ name, text string }
+
+// foreign returns the first part of a call that the user has not named; "" if there is none. What a call is for, an address or a name, has
+// to be the user's; then what it says, its numbers and times may be from anywhere, but for addresses. A call that is for nothing
+// has to be the user's by what it says, or by the tool's name.
+func (s said) foreign(tool string, leaves []leaf) string {
+	tied := false
+	var soft []string
+	for _, l := range leaves {
+		rest, address := s.addresses(l.text)
+		if address != "" {
+			return address
+		}
+		content := slices.Contains(contentNames, strings.ToLower(l.name))
+		if !content && rest != l.text && strings.TrimSpace(rest) == "" {
+			tied = true
+			continue
+		}
+		rest = momentForm.ReplaceAllString(rest, " ")
+		words := slices.DeleteFunc(wordsOf(rest), plain)
+		switch {
+		case content || len(words) > prose || isNumber(rest):
+			soft = append(soft, l.text)
+		case len(words) == 0:
+		case s.unnamed(rest, words) != "":
+			return s.unnamed(rest, words)
+		default:
+			tied = true
+		}
+	}
+	if tied {
+		return ""
+	}
+	return s.untied(tool, soft)
+}
+
+// prose is how many words make a text of its own.
+const prose = 12
+
+var numberForm = regexp.MustCompile(`^\s*[-+]?[0-9]+(?:[.,][0-9]+)*\s*%?\s*$`)
+
+func isNumber(text string) bool { return numberForm.MatchString(text) }
+
+// addresses returns the text without the addresses that the user has named, and the first one that is not.
+func (s said) addresses(text string) (rest, foreign string) {
+	for _, form := range []*regexp.Regexp{linkForm, mailForm, hostForm, accountForm} {
+		for _, at := range form.FindAllString(text, -1) {
+			if form == accountForm && len(normal(at)) < 9 {
+				continue
+			}
+			if form == hostForm && isFile(at) {
+				continue
+			}
+			if !s.named(at) {
+				return text, at
+			}
+			text = strings.Replace(text, at, " ", 1)
+		}
+	}
+	return text, ""
+}
+
+// unnamed returns the first word of a name that the user has not said; "" if the name is his. A name of one word has to be there as it
+// is; of a longer one half.
+func (s said) unnamed(text string, words []string) string {
+	if token := strings.ToLower(strings.Trim(strings.TrimSpace(text), `"'.,`)); !strings.ContainsAny(token, " \t\n") {
+		if strings.Contains(s.text, token) || len(words) == 1 && normal(token) == normal(words[0]) && s.has(words[0]) {
+			return ""
+		}
+		return token
+	}
+	missing := slices.DeleteFunc(slices.Clone(words), s.has)
+	for _, w := range missing {
+		if strings.ContainsFunc(w, unicode.IsDigit) {
+			return w
+		}
+	}
+	if 2*len(missing) > len(words) {
+		return missing[0]
+	}
+	return ""
+}
+
+// untied judges a call that is for nobody by name: by what it says, its numbers and its day, or by the name of its tool.
+func (s said) untied(tool string, soft []string) string {
+	var words []string
+	for _, text := range soft {
+		if day := s.otherDay(text); day != "" {
+			return day
+		}
+		if isNumber(text) && !s.words[strings.TrimSpace(text)] {
+			return text
+		}
+		words = append(words, slices.DeleteFunc(wordsOf(momentForm.ReplaceAllString(text, " ")), plain)...)
+	}
+	if len(words) == 0 {
+		for _, w := range wordsOf(split(tool)) {
+			if len(w) > 2 && s.has(w) {
+				return ""
+			}
+		}
+		return tool
+	}
+	missing := slices.DeleteFunc(slices.Clone(words), s.has)
+	if 2*len(missing) > len(words) {
+		return missing[0]
+	}
+	return ""
+}
+
+var (
+	dayForm   = regexp.MustCompile(`\b[0-9]{4}-[0-9]{2}-([0-9]{2})`)
+	datedForm = regexp.MustCompile(`(?i)\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? [0-9]{1,2}|\b[0-9]{1,2}(?:st|nd|rd|th)?\.? (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\b[0-9]{1,2}[./][0-9]{1,2}\b`)
+)
+
+// otherDay returns a day of the text that is none of those of the user, who has spoken of days.
+func (s said) otherDay(text string) string {
+	if !datedForm.MatchString(s.text) {
+		return ""
+	}
+	for _, m := range dayForm.FindAllStringSubmatch(text, -1) {
+		day := strings.TrimLeft(m[1], "0")
+		if !s.words[day] && !s.words[m[1]] && !s.words[day+"st"] && !s.words[day+"nd"] && !s.words[day+"rd"] && !s.words[day+"th"] {
+			return m[0]
+		}
+	}
+	return ""
+}
+
+var camel = regexp.MustCompile(`([a-z])([A-Z])`)
+
+// split returns the words of the name of a tool, without those of its server.
+func split(tool string) string {
+	if i := strings.LastIndex(tool, "__"); i >= 0 {
+		tool = tool[i+2:]
+	}
+	return strings.NewReplacer("_", " ", "-", " ").Replace(camel.ReplaceAllString(tool, "$1 $2"))
+}
+
+// isFile reports whether what looks like the name of a host is that of a file.
+func isFile(name string) bool {
+	return slices.Contains(fileEnds, strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]))
+}
+
+// named reports whether the user has named an address, or the host that it belongs to.
+func (s said) named(address string) bool {
+	low := strings.ToLower(strings.TrimRight(address, ".,;:!?"))
+	if normalised := normal(low); strings.Contains(s.text, low) || normalised != "" && strings.Contains(normal(s.text), normalised) && strings.ContainsAny(low, "0123456789") {
+		return true
+	}
+	host := hostOf(low)
+	if host == "" {
+		return false
+	}
+	if strings.Contains(low, "@") && !strings.Contains(low, "//") {
+		return s.trusts(host) // who names a host has not named everybody there
+	}
+	return s.trusts(host) || wholeIn(s.text, host)
+}
+
+// trusts reports whether the host is one of those that need not be named.
+func (s said) trusts(host string) bool {
+	return slices.ContainsFunc(s.hosts, func(h string) bool { return host == h || strings.HasSuffix(host, "."+h) })
+}
+
+// wholeIn reports whether the text has the host, and not one that ends or begins with it.
+func wholeIn(text, host string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], host)
+		if i < 0 {
+			return false
+		}
+		i += from
+		before, after := byte(' '), byte(' ')
+		if i > 0 {
+			before = text[i-1]
+		}
+		if end := i + len(host); end < len(text) {
+			after = text[end]
+			if after == '.' && (end+1 == len(text) || text[end+1] <= ' ') {
+				after = ' ' // the end of a sentence
+			}
+		}
+		if !inHost(before) && !inHost(after) {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+func inHost(b byte) bool {
+	return b == '.' || b == '-' || b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z'
+}
+
+// hostOf returns the host of an address in small letters.
+func hostOf(address string) string {
+	if _, rest, ok := strings.Cut(address, "//"); ok {
+		address = rest
+		if i := strings.IndexAny(address, "/?#\\"); i >= 0 {
+			address = address[:i]
+		}
+	}
+	if i := strings.LastIndexByte(address, '@'); i >= 0 {
+		address = address[i+1:]
+	}
+	host, _, _ := strings.Cut(address, ":")
+	return strings.Trim(host, ".")
+}
+
+// has reports whether the user has said the word, or one that begins like it.
+func (s said) has(w string) bool {
+	if s.words[w] {
+		return true
+	}
+	if len(w) < 5 || strings.ContainsFunc(w, unicode.IsDigit) {
+		return false
+	}
+	stem := w[:max(4, len(w)-3)]
+	for have := range s.words {
+		if strings.HasPrefix(have, stem) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainWords say nothing about whom or what a call is for.
+var plainWords = strings.Fields("the a an and or of to for from in on at by with is are be as re fwd your you my our me we it this that please hi hello dear thanks thank regards best " +
+	"true false yes no none null all new origin main master head utf plain text html")
+
+// plain reports whether the word says nothing.
+func plain(w string) bool {
+	return len(w) < 2 || len(w) < 3 && !strings.ContainsFunc(w, unicode.IsDigit) || slices.Contains(plainWords, w)
+}
+
+// leavesOf returns the values of arguments with their names; of a list or an object all of its own.
+func leavesOf(args message.JSON) (out []leaf) {
+	var doc any
+	dec := json.NewDecoder(strings.NewReader(string(args)))
+	dec.UseNumber()
+	if dec.Decode(&doc) != nil {
+		return []leaf{{"", string(args)}}
+	}
+	var walk func(string, any)
+	walk = func(name string, v any) {
+		switch v := v.(type) {
+		case string:
+			out = append(out, leaf{name, v})
+		case json.Number:
+			out = append(out, leaf{name, v.String()})
+		case []any:
+			for _, e := range v {
+				walk(name, e)
+			}
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				walk(k, v[k])
+			}
+		}
+	}
+	walk("", doc)
+	return out
+}
+
+// strangeCommand returns the first operand of a command line that the user has not named; "" if there is none. The programs and
+// their flags are the business of rules.
+func (s said) strangeCommand(line string) string {
+	line = strings.ReplaceAll(line, "\\\n", " ")
+	for _, form := range []*regexp.Regexp{linkForm, mailForm} {
+		for _, at := range form.FindAllString(line, -1) {
+			if !s.named(at) {
+				return at
+			}
+			line = strings.Replace(line, at, " ", 1)
+		}
+	}
+	for i, operand := range strings.Fields(line) {
+		operand = strings.Trim(operand, `"'`)
+		words := slices.DeleteFunc(wordsOf(operand), plain)
+		if i < 2 || strings.HasPrefix(operand, "-") || len(words) == 0 {
+			continue
+		}
+		if part := s.unnamed(operand, words); part != "" {
+			return part
+		}
+	}
+	return ""
+}

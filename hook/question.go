@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,11 +59,20 @@ type ApprovalRequest struct {
 	Args message.JSON
 	// Reason is why the person is asked; may be empty.
 	Reason string
+	// Part is the part of the call that Reason is about, as the arguments have it; "" is none.
+	Part string
+	// Reaches are sentences about what the call would touch, and about what cannot be known of
+	// it. It is an estimate: a call may touch more.
+	Reaches message.List[string]
+	// Remarks are sentences about what a person may overlook or misread in Args, such as
+	// invisible characters.
+	Remarks message.List[string]
 	// Grant is what the call may do if it is approved; the zero Grant adds no limit.
 	Grant Grant
 	// ApprovedOnTimeout: without an answer in time the call is approved, not refused.
 	ApprovedOnTimeout bool
-	// Offers are the rules that the person may have remembered, the narrowest first.
+	// Offers are the rules that the person may have remembered, the narrowest first. A call
+	// that is too long to be shown whole has none.
 	Offers message.List[Offer]
 }
 
@@ -120,10 +130,7 @@ const (
 	ByTimeout = "timeout" // nobody answered in time
 )
 
-const (
-	maxApprovalReason = 4096
-	maxApprovalBy     = 64
-)
+const maxApprovalReason, maxApprovalBy = 4096, 64
 
 // Check returns an error, in words for the person who replied, if the reply does not fit
 // the request.
@@ -160,11 +167,7 @@ func (r ApprovalRequest) checkOffer(id string) error {
 		}
 		ids = append(ids, o.ID)
 	}
-	known := "there are none"
-	if len(ids) > 0 {
-		known = strings.Join(ids, ", ")
-	}
-	return fmt.Errorf("remember is %.40q, which is none of the offers of this ask: %s", id, known)
+	return fmt.Errorf("remember is %.40q, which is none of the offers of this ask: %s", id, cmp.Or(strings.Join(ids, ", "), "there are none"))
 }
 
 func isObject(args message.JSON) bool {

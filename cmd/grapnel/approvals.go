@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/inspect"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -51,7 +51,7 @@ func (c *command) listApprovals() *cobra.Command {
 			if len(all) == 0 && !everywhere {
 				c.Note("nothing is remembered in this project; --all lists those of other projects")
 			}
-			return c.Print(term.RememberedTable(all, paths.Short))
+			return c.Print(inspect.RememberedTable(all, paths.Short))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -29,10 +30,9 @@ func askOf(q runtime.Request) wire.Ask {
 	r := q.Approval
 	w := wire.Ask{
 		ID: q.ID, Agent: q.Agent, Conversation: q.Conversation, Turn: q.Turn, Depth: q.Depth, CallID: r.CallID,
-		Tool: r.Tool, Args: r.Args, Reason: r.Reason, Grant: r.Grant, Asked: q.Asked.UTC(), ApprovedOnTimeout: r.ApprovedOnTimeout,
-	}
-	if at := q.Expires(); !at.IsZero() {
-		w.Expires = at.UTC()
+		Tool: r.Tool, Args: r.Args,
+		Shown: screen.Members(string(r.Args)).String(), Reason: r.Reason, Part: r.Part, Reaches: r.Reaches.Slice(), Remarks: r.Remarks.Slice(),
+		Grant: r.Grant, Asked: q.Asked.UTC(), Expires: q.Expires().UTC(), ApprovedOnTimeout: r.ApprovedOnTimeout,
 	}
 	for _, o := range r.Offers.All() {
 		w.Offers = append(w.Offers, wire.Offer(o))

@@ -50,7 +50,7 @@ func TestAsk(t *testing.T) {
 	shown := ask
 	shown.ID, shown.Asked, shown.Expires = "", time.Time{}, time.Time{}
 	assert.Equal(t, wire.Ask{
-		Agent: "helper", Conversation: conv.ID, Turn: turn.ID, CallID: "c1_0", Tool: "danger", Args: `{"s":"x"}`, Reason: ask.Reason,
+		Agent: "helper", Conversation: conv.ID, Turn: turn.ID, CallID: "c1_0", Tool: "danger", Args: `{"s":"x"}`, Shown: "s: x", Reason: ask.Reason,
 		Offers: []wire.Offer{{ID: "call-conversation", Text: "exactly this call of danger, in this conversation and the tasks that it hands out"}},
 	}, shown)
 	other, err := w.client.Asks(ctx, "another")

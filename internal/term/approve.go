@@ -50,6 +50,8 @@ func refuse(r Request, why string) hook.ApprovalReply {
 func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, error) {
 	shown, cut := a.preview(r.Approval, previewLines)
 	a.show(screen.Format("\n%s wants to run: %s\n%s", who(r), screen.Rows(r.Approval.Reason), shown))
+	a.list("Careful", r.Approval.Remarks)
+	a.list("It reaches", r.Approval.Reaches)
 	if limits := r.Approval.Grant.String(); limits != "" {
 		a.show(screen.Format("  Limited to: %s\n", limits))
 	}
@@ -72,9 +74,9 @@ func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, erro
 				reply.Reason = "The user said no: " + rest
 			}
 		case "a", "always":
-			reply, done, err = a.choose(ctx, r.Approval, hook.AnswerApprove, "allowed")
+			reply, done, err = a.choose(ctx, r.Approval, cut, hook.AnswerApprove, "allowed")
 		case "v", "never":
-			reply, done, err = a.choose(ctx, r.Approval, hook.AnswerRefuse, "refused")
+			reply, done, err = a.choose(ctx, r.Approval, cut, hook.AnswerRefuse, "refused")
 		case "e", "edit":
 			reply, done, err = a.edit(ctx, r.Approval)
 		case "s", "show":
@@ -97,7 +99,7 @@ func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, erro
 
 func allow(r *hook.ApprovalRequest, cut bool) string {
 	question := "Allow it? [y]es, [n]o, "
-	if r.Offers.Len() > 0 {
+	if r.Offers.Len() > 0 && !cut {
 		question += "[a]lways, ne[v]er, "
 	}
 	question += "[e]dit"
@@ -115,11 +117,24 @@ func who(r Request) screen.Text {
 	return screen.Exact(r.Approval.Tool)
 }
 
+// list shows sentences under a title; none shows nothing.
+func (a *Approver) list(title string, sentences message.List[string]) {
+	for i, s := range sentences.All() {
+		if i == 0 {
+			a.show(screen.Format("  %s:\n", title))
+		}
+		a.show(screen.Format("    %s\n", s))
+	}
+}
+
 // choose lets the person choose an offer to remember the answer for; done is false if they
-// choose none, and then there is no answer.
-func (a *Approver) choose(ctx context.Context, r *hook.ApprovalRequest, answer hook.Answer, so string) (reply hook.ApprovalReply, done bool, err error) {
+// choose none, and then there is no answer. What was not shown whole is not remembered.
+func (a *Approver) choose(ctx context.Context, r *hook.ApprovalRequest, cut bool, answer hook.Answer, so string) (reply hook.ApprovalReply, done bool, err error) {
 	n := r.Offers.Len()
-	if n == 0 {
+	if n == 0 || cut {
+		if cut {
+			a.show(screen.Lit("  Show all of it first, with s: only a call that was shown whole is remembered.\n"))
+		}
 		return hook.ApprovalReply{}, false, nil
 	}
 	for i, o := range r.Offers.All() {

@@ -276,3 +276,43 @@ func TestPrinterTellsHowItWasAnswered(t *testing.T) {
 		"  ? write asks first: refused, as nobody answered in time\n"+
 		"  ? write asks first: allowed with other arguments\n", out.String())
 }
+
+// TestNothingIsRememberedOfWhatWasCut: a call that was not shown whole is remembered only after
+// the person has seen all of it.
+func TestNothingIsRememberedOfWhatWasCut(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"lines":      "ls" + strings.Repeat(`\n`, 50) + "rm -rf x",
+		"characters": "ls" + strings.Repeat(" ", 5000) + "; rm -rf x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			a := term.NewApprover(&term.ApproverOptions{In: slowly(t, "a\nv\ns\na\n1\n"), Out: &out})
+			r := listing()
+			r.Approval.Args = message.JSON(`{"command":"` + command + `"}`)
+			got, err := approves(t.Context(), a, r)
+			require.NoError(t, err)
+			assert.Equal(t, hook.ApprovalReply{Answer: hook.AnswerApprove, Remember: "call-conversation", By: "terminal"}, got)
+			before, after, found := strings.Cut(out.String(), "rm -rf x")
+			require.True(t, found)
+			assert.Equal(t, 3, strings.Count(before, "Allow it? [y]es, [n]o, [e]dit, [s]how all: "))
+			assert.Equal(t, 2, strings.Count(before, "Show all of it first, with s: only a call that was shown whole is remembered."))
+			assert.NotContains(t, before, "from now on")
+			assert.Contains(t, after, "Allow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit: ")
+		})
+	}
+}
+
+func TestAskShowsRemarksAndReach(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := term.NewApprover(&term.ApproverOptions{In: slowly(t, "n\n"), Out: &out})
+	r := listing()
+	r.Approval.Remarks = message.ListOf("command: 1 invisible character", "a\x1b[2J\nb")
+	r.Approval.Reaches = message.ListOf("runs ls", "reads /etc/\u202e")
+	_, err := approves(t.Context(), a, r)
+	require.NoError(t, err)
+	assert.Contains(t, out.String(), "  $ ls\n  Careful:\n    command: 1 invisible character\n    a\\x1b[2J\\x0ab\n"+
+		"  It reaches:\n    runs ls\n    reads /etc/\\u{202e}\nAllow it? ")
+}

@@ -93,7 +93,7 @@ func (a *Approver) preview(r *hook.ApprovalRequest, lines int) (text screen.Text
 			return text, cut
 		}
 	}
-	text, cut = Preview(call, lines, a.opts.Color)
+	text, cut = Preview(call, r.Part, lines, a.opts.Color)
 	if replaces(a.opts.Root, call) {
 		text = screen.Format("  replaces the file that is there\n%s", text)
 	}

@@ -9,14 +9,16 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
-// previewLines is how many lines of one value a request shows at first.
-const previewLines = 30
+// previewLines and previewWidth are how many lines of one value, and characters of each, a
+// request shows at first.
+const previewLines, previewWidth = 30, 500
 
 // Preview returns the arguments of a call for a person's decision: a command behind "$ ", a
 // replacement as lines with - and +, new content as lines with +, everything else as
-// "key: value". It is safe for a terminal. It shows at most lines of each value, 0 is all;
-// cut says that lines are missing.
-func Preview(call *hook.ToolCall, lines int, color bool) (text screen.Text, cut bool) {
+// "key: value". It is safe for a terminal. It shows at most lines of each value, and the
+// beginning of long ones; 0 is all. cut says that something is missing. With color it
+// underlines part in the command; "" is none.
+func Preview(call *hook.ToolCall, part string, lines int, color bool) (text screen.Text, cut bool) {
 	p := previewer{lines: lines, color: color}
 	ms := members(call.Args())
 	if ms == nil {
@@ -25,7 +27,9 @@ func Preview(call *hook.ToolCall, lines int, color bool) (text screen.Text, cut 
 	for _, m := range ms {
 		switch m.key {
 		case "command":
+			p.part = part
 			p.value(screen.Lit("  $ "), screen.Plain, plain(m.value))
+			p.part = ""
 		case "old_string":
 			p.marked(screen.Lit("  - "), screen.Red, plain(m.value))
 		case "new_string", "content":
@@ -54,6 +58,7 @@ type previewer struct {
 	lines int
 	color bool
 	cut   bool
+	part  string
 }
 
 // value writes a text with the prefix in front of its first line.
@@ -73,13 +78,25 @@ func (p *previewer) lined(first, next screen.Text, color screen.Style, text stri
 		rest, rows = len(rows)-p.lines, rows[:p.lines]
 	}
 	for _, row := range rows {
-		p.row(color, screen.Join(first, screen.Exact(row)))
+		before, after, found := strings.Cut(row, p.part)
+		if p.lines > 0 && len(row) > previewWidth || !p.color || p.part == "" || !found {
+			before, after, found = row, "", false
+		}
+		text := screen.Join(first, screen.Exact(before))
+		if found {
+			text = screen.Join(text, screen.Paint(screen.Underline, screen.Exact(p.part)), screen.Exact(after))
+		}
+		p.row(color, text)
 		first = next
 	}
 	p.more(rest)
 }
 
 func (p *previewer) row(color screen.Style, row screen.Text) {
+	if rest := row.Len() - previewWidth; p.lines > 0 && rest > 0 {
+		p.cut = true
+		row = screen.Format("%s %d more characters", row.Cut(previewWidth), rest+1)
+	}
 	if p.color {
 		row = screen.Paint(color, row)
 	}

@@ -263,18 +263,22 @@ func TestPreview(t *testing.T) {
 		{"other", `{"a":{"b":[1]},"n":null}`, 9, "  a: {\n       \"b\": [\n         1\n       ]\n     }\n  n: null\n", false},
 		{"no object", `"x"`, 9, "  \"x\"\n", false},
 		{"empty", `{}`, 9, "  {}\n", false},
+		{"long", message.JSON(`{"command":"` + strings.Repeat("x", 600) + `"}`), 9, "  $ " + strings.Repeat("x", 495) + "… 105 more characters\n", true},
+		{"all of it", message.JSON(`{"command":"` + strings.Repeat("x", 600) + `"}`), 0, "  $ " + strings.Repeat("x", 600) + "\n", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			shown, cut := term.Preview(call("1", "x", tt.args, message.Annotations{}), tt.lines, false)
+			shown, cut := term.Preview(call("1", "x", tt.args, message.Annotations{}), "", tt.lines, false)
 			text := shown.String()
 			assert.Equal(t, tt.want, text)
 			assert.Equal(t, tt.cut, cut)
 		})
 	}
-	text, _ := term.Preview(call("1", "x", `{"old_string":"a","new_string":"b"}`, message.Annotations{}), 0, true)
+	text, _ := term.Preview(call("1", "x", `{"old_string":"a","new_string":"b"}`, message.Annotations{}), "", 0, true)
 	assert.Equal(t, "\x1b[31m  - a\x1b[0m\n\x1b[32m  + b\x1b[0m\n", text.String())
+	text, _ = term.Preview(call("1", "x", `{"command":"cd a\nls && rm \u200bx; ls"}`, message.Annotations{}), "rm \u200bx", 9, true)
+	assert.Equal(t, "  $ cd a\n    ls && \x1b[4mrm \\u{200b}x\x1b[0m; ls\n", text.String())
 }
 
 func TestConfirm(t *testing.T) {

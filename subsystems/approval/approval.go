@@ -30,12 +30,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sourcegraph/conc"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // DefaultTimeout is how long people have for their answer.
@@ -84,8 +87,20 @@ type Options struct {
 	// the tools work. Rules in Dir count for their project only. With "" there are no
 	// offers about files.
 	Project string
+	// Examine returns what a person should know of a call beyond its arguments. It is called
+	// once for each request, also concurrently, and may read files; nil is nothing.
+	Examine func(call *hook.ToolCall) Examined
 	// Now is the clock for remembered answers; nil is time.Now.
 	Now func() time.Time
+}
+
+// Examined is what is known of a call beyond its arguments.
+type Examined struct {
+	// Reaches are sentences about what the call would touch, without full stops.
+	Reaches []string
+	// Part is the part of the call that the reason is about. It counts only if the reason
+	// quotes it, because another hook may be the one that asks.
+	Part string
 }
 
 // New returns the subsystem.
@@ -139,8 +154,16 @@ func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 // inquiry returns the request to the person. Its id is random, so that no client can
 // answer it before it was shown, nor answer a request from before a restart.
 func (a *Approval) inquiry(call *hook.ToolCall, reason string, s subject) hook.Inquiry {
+	var known Examined
+	if a.o.Examine != nil {
+		known = a.o.Examine(call)
+	}
+	if !strings.Contains(reason, strconv.Quote(known.Part)) {
+		known.Part = ""
+	}
 	return hook.Inquiry{ID: rand.Text(), Timeout: a.o.Timeout, Approval: &hook.ApprovalRequest{
-		CallID: call.ID(), Tool: call.Name(), Args: call.Args(), Reason: reason, Grant: call.Grant(), Offers: s.offers(),
+		CallID: call.ID(), Tool: call.Name(), Args: call.Args(), Reason: reason, Part: known.Part, Grant: call.Grant(),
+		Reaches: message.Freeze(known.Reaches), Remarks: message.Freeze(remarks(call.Args())), Offers: s.offers(),
 		ApprovedOnTimeout: a.o.Timeout > 0 && a.o.OnTimeout == ApproveOnTimeout,
 	}}
 }

@@ -44,6 +44,8 @@ func TestWhatIsShownIsWhatWasCalled(t *testing.T) {
 	assert.NotEqual(t, p.ids[0], p.ids[1], "an answer to the first one is none to the second")
 	r := p.asked[0]
 	assert.Equal(t, []hook.Offer{{ID: "call-conversation", Text: "exactly this call of bash, in this conversation and the tasks that it hands out"}}, r.Offers.Slice())
+	assert.Equal(t, []string{`command: 1 character that turns the direction of text, such as \u{202e}`}, r.Remarks.Slice())
+	r.Remarks = message.List[string]{}
 	r.Offers = message.List[hook.Offer]{}
 	assert.Equal(t, hook.ApprovalRequest{CallID: "c1", Tool: "bash", Args: args, Reason: "it may change things"}, r)
 }

@@ -100,8 +100,9 @@ type subject struct {
 	project      string
 }
 
-// maxKept limits the arguments in a rule's file, in bytes.
-const maxKept = 64 << 10
+// maxShown limits the arguments of a call for which an answer is remembered, in bytes: nobody
+// reads all of longer ones.
+const maxShown = 64 << 10
 
 func (rs *rules) subject(call *hook.ToolCall, reason string) subject {
 	tool, args := call.Tool(), call.Args()
@@ -196,7 +197,7 @@ func (s subject) scopes() []scope {
 	if s.conversation != nil {
 		out = append(out, inConversation)
 	}
-	if s.lasting && len(s.call.Args) <= maxKept {
+	if s.lasting {
 		if s.agent != "" {
 			out = append(out, byAgent)
 		}
@@ -245,10 +246,13 @@ func (s subject) kinds(folders []string) []cover {
 
 func (s subject) covers() []cover { return s.everywhere(s.kinds(s.folders())) }
 
-// offered returns the covers that a person can choose. Of the folders it offers only the
+// offered returns the covers that a person can choose; none if the call is too long to be read. Of the folders it offers only the
 // file's own, and never the root of the project: below it are also files that commands
 // run, and the person has seen one file only.
 func (s subject) offered() []cover {
+	if len(s.call.Args) > maxShown {
+		return nil
+	}
 	folders := s.folders()
 	folders = folders[:min(1, len(folders))]
 	if len(folders) == 1 && folders[0] == "." {

@@ -332,8 +332,16 @@ type Ask struct {
 	Tool   string `json:"tool"`
 	// Args are the arguments with which the tool will run.
 	Args message.JSON `json:"args"`
-	// Reason is why the call needs approval.
+	// Shown is Args as text for a person, whole, with every unseen character as its escape.
+	Shown string `json:"shown"`
+	// Reason is why the call needs approval. Part is the part of the call that it is about; ""
+	// is none.
 	Reason string `json:"reason,omitzero"`
+	Part   string `json:"part,omitzero"`
+	// Reaches says what the call would touch, and what cannot be known of it. Remarks say what
+	// a person may overlook or misread in the arguments.
+	Reaches []string `json:"reaches,omitempty"`
+	Remarks []string `json:"remarks,omitempty"`
 	// Grant is what the call may do if it is approved; the zero Grant adds no limit.
 	Grant hook.Grant `json:"grant,omitzero"`
 	Asked time.Time  `json:"asked"`

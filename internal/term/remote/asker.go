@@ -123,8 +123,9 @@ func requestOf(ask wire.Ask) term.Request {
 	}
 	return term.Request{Agent: ask.Agent, Depth: ask.Depth, Expires: ask.Expires, Inquiry: hook.Inquiry{
 		ID: ask.ID, Approval: &hook.ApprovalRequest{
-			CallID: ask.CallID, Tool: ask.Tool, Args: ask.Args, Reason: ask.Reason, Grant: ask.Grant, ApprovedOnTimeout: ask.ApprovedOnTimeout,
-			Offers: message.Freeze(offers),
+			CallID: ask.CallID, Tool: ask.Tool, Args: ask.Args, Reason: ask.Reason, Part: ask.Part, Grant: ask.Grant,
+			ApprovedOnTimeout: ask.ApprovedOnTimeout,
+			Reaches:           message.Freeze(ask.Reaches), Remarks: message.Freeze(ask.Remarks), Offers: message.Freeze(offers),
 		},
 	}}
 }

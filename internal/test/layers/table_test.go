@@ -195,7 +195,7 @@ var layers = []layer{
 	{pkgs: "internal/choose", may: []string{"hook", "internal/agentfile", "internal/app", "internal/models", "internal/term"}, reason: "how a person says which model answers; it knows no command"},
 	{pkgs: "internal/review", may: []string{"hook", "internal/fence"}, reason: "asks a model for a verdict, through any host"},
 	{pkgs: "internal/sensitive", reason: "finds secrets and personal data in texts; it knows nothing of agents"},
-	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "internal/api/wire", "internal/app", "internal/term", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
+	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "subsystems/approval", "internal/api/wire", "internal/app", "internal/term", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
 	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "runtime/provider/catalog", "composite/plan/picture", "subsystems/approval", "subsystems/audit", "subsystems/memory", "subsystems/schedule", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},
@@ -232,6 +232,7 @@ var allowed = map[string]map[string]string{
 		"internal/api runtime/store/jsonl":     "exports branches in this format",
 		"internal/term/chat subsystems/skills": "its commands are the skills of the project",
 		"internal/term subsystems/approval":    "shows requests for approval",
+		"internal/inspect subsystems/approval": "lists the answers that are remembered",
 		"runtime runtime/store/mem":            "the store of who gives none",
 	},
 	"goleak": {

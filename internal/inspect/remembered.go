@@ -1,4 +1,4 @@
-package term
+package inspect
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -28,13 +29,13 @@ func RememberedTable(all []approval.Remembered, path func(string) string) screen
 		}
 		what := r.Text
 		if r.Args != "" {
-			what += ": " + Summary(message.JSON(r.Args), Width).String()
+			what += ": " + term.Summary(message.JSON(r.Args), term.Width).String()
 		}
 		rows = append(rows, []string{
 			short(r.ID, all), string(r.Answer), r.Since.Local().Format(time.DateTime), cmp.Or(r.By, "-"), path(r.Project), what,
 		})
 	}
-	return Aligned(rows, 0)
+	return term.Aligned(rows, 0)
 }
 
 // short is the beginning of an id that no other has.

@@ -25,6 +25,12 @@ type call struct {
 	places  places
 }
 
+// callOf returns a call of a tool. The name ignores case.
+func callOf(tool string, args arguments, by compiler) call {
+	name := strings.ToLower(tool)
+	return call{name: name, subject: by.subjects[name], args: args, places: by.places}
+}
+
 type match struct {
 	rule *rule
 	// part is the part of the call that matches: a command, a path, a text; "" is all.
@@ -65,8 +71,7 @@ func (j *judgement) hit(r *rule, part string, maybe bool) {
 // are not a JSON object.
 func (s ruleset) judge(subjects map[string]Subject, at places, by sender, tool message.Tool, args message.JSON) (judgement, error) {
 	var j judgement
-	c := call{name: strings.ToLower(tool.Name), places: at}
-	c.subject = subjects[c.name]
+	c := callOf(tool.Name, arguments{}, compiler{subjects: subjects, places: at})
 	var mine []*rule
 	for _, r := range s.rules {
 		if r.names(c.name, c.subject.As) && r.holdsFor(by) {
@@ -157,6 +162,7 @@ func (c *call) script() shell.Script {
 		all.Doubt = cmp.Or(all.Doubt, s.Doubt)
 		all.Complex = all.Complex || s.Complex
 		all.Raise(s.Finding)
+		all.Notes = append(all.Notes, s.Notes...)
 	}
 	if c.subject.Env != "" && !c.args.empty(c.subject.Env) {
 		const why = "the call sets environment variables"

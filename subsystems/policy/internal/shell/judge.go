@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -45,6 +46,28 @@ func (f *Finding) raise(to Level, reason, part string) {
 	if to > f.Level {
 		*f = Finding{to, reason, part}
 	}
+}
+
+// maxNotes limits the notes about a line.
+const maxNotes = 50
+
+// note keeps a finding among the notes, once.
+func (s *Script) note(level Level, reason, part string) {
+	if f := (Finding{level, reason, part}); level > Safe && reason != "" && len(s.Notes) < maxNotes && !slices.Contains(s.Notes, f) {
+		s.Notes = append(s.Notes, f)
+	}
+}
+
+// raise notes a finding, and makes that of the line stricter.
+func (s *Script) raise(to Level, reason, part string) {
+	s.note(to, reason, part)
+	s.Finding.raise(to, reason, part)
+}
+
+// raise notes a finding, and makes that of the command stricter.
+func (s *inspection) raise(to Level, reason, part string) {
+	s.r.script.note(to, reason, part)
+	s.Finding.raise(to, reason, part)
 }
 
 // Raise makes the finding as strict as another one.
@@ -341,9 +364,6 @@ func shown(text string) string { return strings.ReplaceAll(text, string(Unknown)
 // judgeOperands judges the operands by their kinds.
 func (s *inspection) judgeOperands() {
 	p := s.p
-	if s.Level >= Dangerous {
-		return
-	}
 	switch {
 	case len(s.operands) < p.min:
 		s.dangerous("without an operand it is not known what "+p.name+" does", s.whole)

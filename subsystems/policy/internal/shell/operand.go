@@ -221,6 +221,7 @@ func (s *inspection) host(w word) {
 		end = begin + i + 1
 	}
 	s.fix(s.at + end)
+	s.r.script.note(Covered, "it contacts this address", w.text[:end])
 }
 
 // metadata are the addresses where a cloud gives its secrets to programs.

@@ -54,6 +54,9 @@ type Script struct {
 	Complex bool
 	// Finding is the strictest finding about the line.
 	Finding
+	// Notes are all findings, in the order in which they were made, up to 50. They say what the
+	// line touches, and what cannot be known of it.
+	Notes []Finding
 }
 
 // Local reports whether the line is known to reach no other machine by itself, and to do nothing dangerous. What a script, a build
@@ -386,8 +389,11 @@ func (r *reader) assigned(list []string, fixed int, found *Finding) int {
 	for _, a := range list {
 		end += len(a) + 1
 		name, _, _ := strings.Cut(a, "=")
+		if slices.Contains(harmlessVariables, name) {
+			continue
+		}
+		r.script.note(Covered, "the variable "+name+" may change what programs do", shortened(a))
 		switch {
-		case slices.Contains(harmlessVariables, name):
 		case strings.ContainsRune(a, Unknown):
 			found.raise(Dangerous, "the variable "+name+" may change what programs do", shortened(a))
 		default:

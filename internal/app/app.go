@@ -304,14 +304,12 @@ type Command = compact.Command
 
 // Commands returns the commands of the agent: those of the subsystems that are on for it.
 func (a *App) Commands(agent *runtime.Agent) []Command {
-	var out []Command
+	out := []Command{Command(approval.Commands()[0])}
 	if agent.Plan().OffBy("Compact") == "" {
-		out = compact.Commands()
+		out = append(out, compact.Commands()...)
 	}
 	if agent.Plan().OffBy("Tasks") == "" && tasks.Has(agent.Config()) {
-		for _, c := range tasks.Commands() {
-			out = append(out, Command(c))
-		}
+		out = append(out, Command(tasks.Commands()[0]))
 	}
 	return out
 }

@@ -40,7 +40,9 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		return a, err
 	}
 	o.Approval.Dir, o.Approval.Project = o.Paths.Approvals(), o.Paths.Root
-	d := &Hooks{
+	var d *Hooks
+	o.Approval.Examine = func(call *hook.ToolCall) approval.Examined { return approval.Examined(d.Policy.Examine(call)) }
+	d = &Hooks{
 		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
 		Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(&structured.Options{Native: o.models.HasFormat}), Toolbox: toolbox.New(),

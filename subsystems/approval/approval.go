@@ -59,7 +59,10 @@ type Approval struct {
 	rules         *rules
 }
 
-var _ hook.Approve = (*Approval)(nil)
+var (
+	_ hook.Approve    = (*Approval)(nil)
+	_ hook.BeforeTurn = (*Approval)(nil)
+)
 
 // TimeoutAction decides about calls without an answer in time.
 type TimeoutAction uint8

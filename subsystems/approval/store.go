@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -26,10 +25,6 @@ type rules struct {
 	// changed is closed when a rule is remembered.
 	changed chan struct{}
 }
-
-// answers are the rules of a conversation, by the keys of their covers. The map is never
-// changed: updates copy it.
-type answers map[string]answer
 
 type answer struct {
 	Answer  hook.Answer `json:"answer"`
@@ -71,7 +66,7 @@ func (rs *rules) find(s subject) (found answer, ok bool, err error) {
 func (rs *rules) read(s subject, c cover) (answer, bool, error) {
 	if c.Scope == inConversation {
 		r, ok := rs.conversations.Get(s.conversation)[c.key()]
-		return r, ok, nil
+		return r.answer, ok, nil
 	}
 	r, ok, err := rs.load(c)
 	return r.answer, ok, err
@@ -108,14 +103,7 @@ func (rs *rules) remember(s subject, reply hook.ApprovalReply, now time.Time) er
 		}
 		said := answer{Answer: reply.Answer, Refusal: reply.Reason}
 		if c.Scope == inConversation {
-			rs.conversations.Update(s.conversation, func(old answers) answers {
-				all := maps.Clone(old)
-				if all == nil {
-					all = answers{}
-				}
-				all[c.key()] = said
-				return all
-			})
+			rs.keep(s.conversation, c.key(), kept{said, c.Conversation, c.text(), c.Tool, c.Args, reply.By, now.UTC()})
 		} else if err := rs.write(rule{Text: c.text(), answer: said, By: reply.By, Since: now.UTC(), cover: c}); err != nil {
 			return err
 		}

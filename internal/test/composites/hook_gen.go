@@ -30,7 +30,7 @@ import (
 //	1.1     Policy         OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
 //	1.2     Guard          OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~
 //	                       AfterStep~ AfterTurn
-//	1.3     Approval       Approve~
+//	1.3     Approval       BeforeTurn~ Approve~
 //	1.4     Guardrail?     OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess BeforeTurn~
 //	                       RewriteReply~ AfterModel~
 //	1.5     Instructions?  OnBuildAgent PromptSections:timeout=5s

@@ -35,7 +35,7 @@ func (c *command) listApprovals() *cobra.Command {
 		Short: "List what was allowed or refused for good in this project",
 		Long: "Lists what was allowed or refused for good in the project of the working directory, or with --all in all projects,\n" +
 			"the oldest first, and files that cannot be read. Each answer holds until you forget it.\n" +
-			"Answers for one conversation only are not listed.",
+			"Answers for one conversation only are listed by /approvals in that conversation.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			paths, all, err := c.remembered()

@@ -14,13 +14,15 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/subsystems/policy/internal/shell"
 )
 
 // Examined is what a person should know of a call that needs approval.
 type Examined struct {
 	// Reaches are sentences about what the call would touch, and about what cannot be known
-	// of it, without full stops. They quote the arguments. It is an estimate: a program may do
+	// of it, without full stops. They quote the arguments, with unseen characters
+	// as their escapes. It is an estimate: a program may do
 	// more than its command line says.
 	Reaches []string
 	// Part is the part of the call that the policy's reason quotes; "" is none.
@@ -53,6 +55,9 @@ func (p *Policy) Examine(call *hook.ToolCall) Examined {
 	}
 	if n := len(e.Reaches) - maxReaches; n > 0 {
 		e.Reaches = append(e.Reaches[:maxReaches], fmt.Sprintf("%d more findings", n))
+	}
+	for i, text := range e.Reaches {
+		e.Reaches[i] = screen.Exact(text).String()
 	}
 	return e
 }

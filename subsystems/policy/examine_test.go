@@ -25,6 +25,7 @@ func TestExamineCommands(t *testing.T) {
 	for line, want := range map[string][]string{
 		"ls -l src | head":               {"runs ls, head", "only reads the project and prints"},
 		"make test":                      {"runs make", `"make test": make runs what the Makefile says`},
+		"frob\u200b\a x": {`runs frob\u{200b}\x07`, `"frob\u200b\a x": it contains characters that do not show`, `"frob\u200b\a x": it is not known what frob\u{200b}\x07 does`},
 		"frobnicate x":                   {"runs frobnicate", `"frobnicate x": it is not known what frobnicate does`},
 		"cat /etc/passwd ../x":           {"runs cat", `"/etc/passwd": it is outside of the project`, `"../x": it is outside of the project`},
 		"cat .env":                       {"runs cat", `".env": its name says that it has secrets`},

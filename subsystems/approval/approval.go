@@ -91,7 +91,7 @@ type Options struct {
 	// offers about files.
 	Project string
 	// Examine returns what a person should know of a call beyond its arguments. It is called
-	// once for each request, also concurrently, and may read files; nil is nothing.
+	// once for each Approve, also concurrently, and may read files; nil is nothing.
 	Examine func(call *hook.ToolCall) Examined
 	// Now is the clock for remembered answers; nil is time.Now.
 	Now func() time.Time
@@ -104,6 +104,12 @@ type Examined struct {
 	// Part is the part of the call that the reason is about. It counts only if the reason
 	// quotes it, because another hook may be the one that asks.
 	Part string
+	// Rule names a class of calls that the call is in; calls with the same rule are in the same
+	// class. It is offered only if Reason is why the call needs approval. "" is none. Examine
+	// must judge each call by itself: a call is covered if and only if it has the rule.
+	Rule string
+	// Reason is why the examiner itself would ask.
+	Reason string
 }
 
 // New returns the subsystem.
@@ -130,12 +136,19 @@ func (a *Approval) States() map[string]hook.State {
 // of the host, and refuses the call, too.
 func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
 	reason := asked.Verdict().Reason
+	var known Examined
+	if a.o.Examine != nil {
+		known = a.o.Examine(call)
+	}
 	s := a.rules.subject(call, reason)
+	if known.Reason == reason {
+		s.rule = known.Rule
+	}
 	changed := a.rules.changes() // before the rules are read, so that none is missed
 	if d, ok := a.remembered(ctx, call, s); ok {
 		return d, nil
 	}
-	q := a.inquiry(call, reason, s)
+	q := a.inquiry(call, reason, known, s)
 	asking, stop := a.untilRemembered(ctx, call, s, changed)
 	r, err := call.Host().Ask(asking, q)
 	d, found := stop()
@@ -156,11 +169,7 @@ func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 
 // inquiry returns the request to the person. Its id is random, so that no client can
 // answer it before it was shown, nor answer a request from before a restart.
-func (a *Approval) inquiry(call *hook.ToolCall, reason string, s subject) hook.Inquiry {
-	var known Examined
-	if a.o.Examine != nil {
-		known = a.o.Examine(call)
-	}
+func (a *Approval) inquiry(call *hook.ToolCall, reason string, known Examined, s subject) hook.Inquiry {
 	if !strings.Contains(reason, strconv.Quote(known.Part)) {
 		known.Part = ""
 	}

@@ -30,13 +30,14 @@ type Remembered struct {
 	// Project and Agent are those whose calls it covers; an empty Agent is all agents.
 	Project string `json:"project,omitzero"`
 	Agent   string `json:"agent,omitzero"`
-	// Tool is the tool. At most one of Args, File and Folder limits the calls that the
-	// answer covers: to exactly these arguments, to this file of the project, or to files
-	// below this folder.
+	// Tool is the tool. At most one of Args, File, Folder and Rule limits the calls that the
+	// answer covers: to exactly these arguments, to this file of the project, to files below
+	// this folder, or to commands of this class.
 	Tool   string `json:"tool,omitzero"`
 	Args   string `json:"args,omitzero"`
 	File   string `json:"file,omitzero"`
 	Folder string `json:"folder,omitzero"`
+	Rule   string `json:"rule,omitzero"`
 	// Reason is why the call needed approval, Refusal the text for the model.
 	Reason  string `json:"reason,omitzero"`
 	Refusal string `json:"refusal,omitzero"`
@@ -77,7 +78,7 @@ func remembered(dir, name string) Remembered {
 	}
 	return Remembered{
 		ID: out.ID, Answer: r.Answer, Text: r.Text, Project: r.Project, Agent: r.Agent, Tool: r.Tool, Args: r.Args,
-		File: r.File, Folder: r.Folder,
+		File: r.File, Folder: r.Folder, Rule: r.Rule,
 		Reason: r.Reason, Refusal: r.Refusal, By: r.By, Since: r.Since,
 	}
 }

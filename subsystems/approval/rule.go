@@ -23,6 +23,7 @@ const (
 	coversCall   what = "call"   // this tool with these arguments
 	coversFile   what = "file"   // this tool for one file
 	coversFolder what = "folder" // this tool for any file below a folder
+	coversRule   what = "rule"   // this tool with arguments of the same class
 	coversTool   what = "tool"   // this tool
 )
 
@@ -58,6 +59,8 @@ type cover struct {
 	// with slashes. The folder "." is the whole project; old rules may have it.
 	File   string `json:"file,omitempty"`
 	Folder string `json:"folder,omitempty"`
+	// Rule is that of coversRule, whose Reason is empty: the reason names one call of the class.
+	Rule string `json:"rule,omitempty"`
 }
 
 // rule is an answer that was remembered.
@@ -89,6 +92,8 @@ type subject struct {
 	// files: the tool works on one file below the project; file is its path.
 	files bool
 	file  string
+	// rule is the class of the call; "" is none.
+	rule string
 	// whole: one answer may cover all calls of the tool.
 	whole bool
 	// lasting: rules can outlive the process.
@@ -227,6 +232,11 @@ func (s subject) kinds(folders []string) []cover {
 	out[0].What = coversCall
 	wide := s.call
 	wide.Args = ""
+	if s.rule != "" {
+		c := wide
+		c.What, c.Rule, c.Reason = coversRule, s.rule, ""
+		out = append(out, c)
+	}
 	if s.files {
 		c := wide
 		c.What, c.File = coversFile, s.file
@@ -293,6 +303,9 @@ func (c cover) text() string {
 	case coversFolder:
 		text += " for any file below the folder " + plain(c.Folder) +
 			" and its folders, build files and scripts included, hidden files and links excepted, whatever it writes"
+	case coversRule:
+		text += " with one command that " + plain(c.Rule) +
+			" covers: other operands and flags, but none that is known to run another program or to write a file, nor any that is not known"
 	case coversTool:
 		text += ", whatever its arguments"
 	}

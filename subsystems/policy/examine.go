@@ -27,6 +27,12 @@ type Examined struct {
 	Reaches []string
 	// Part is the part of the call that the policy's reason quotes; "" is none.
 	Part string
+	// Rule is a rule that allows the call and others of its class: "Bash(go test *)". The judge
+	// of commands has compared the call with it. "" is none: then no answer about this call
+	// says anything of another one.
+	Rule string
+	// Reason is the policy's own reason to ask; "" if the policy does not ask.
+	Reason string
 }
 
 // maxReaches limits the sentences of an [Examined].
@@ -47,6 +53,7 @@ func (p *Policy) Examine(call *hook.ToolCall) Examined {
 		e.Reaches = c.commandReach()
 		if j, err := p.judge(agentOf(call), call); err == nil {
 			e.Part = j.quoted()
+			e.Rule, e.Reason = p.class(&c, call, j)
 		}
 	case Path:
 		e.Reaches = c.fileReach(call.Tool())
@@ -70,6 +77,37 @@ func (j *judgement) quoted() string {
 		}
 	}
 	return ""
+}
+
+// class returns the rule for the class of a call, and the reason of the policy to ask. There is none
+// for more than one simple command, for a line that is not fully understood, for one that is safe or
+// dangerous, and where a rule asks.
+func (p *Policy) class(c *call, of *hook.ToolCall, j judgement) (rule, reason string) {
+	d, err := p.answer(of)
+	if err != nil || d.Verdict().Kind != hook.AnswerAsk {
+		return "", ""
+	}
+	reason = d.Verdict().Reason
+	script := c.script()
+	if j.decided != nil || len(script.Commands) != 1 || script.Level != shell.Covered || script.Complex || script.Doubt != "" {
+		return "", reason
+	}
+	for name := range c.args.top {
+		if name != c.subject.Arg && name != "timeout" && name != "description" {
+			return "", reason
+		}
+	}
+	if script.Commands[0].Class == "" {
+		return "", reason
+	}
+	rule = fmt.Sprintf("%s(%s *)", strings.ToUpper(c.name[:1])+c.name[1:], script.Commands[0].Class)
+	set := ruleset{def: DefaultDeny}
+	set.rules, err = p.compiler.compile(Rules{Allow: []Rule{{Rule: rule}}})
+	a := Allowed{set: set, compiler: p.compiler}
+	if err != nil || !a.Allows(of.Tool(), of.Args()) {
+		return "", reason
+	}
+	return rule, reason
 }
 
 // commandReach says which programs a command line runs, and all that the judge found.

@@ -25,7 +25,7 @@ func TestExamineCommands(t *testing.T) {
 	for line, want := range map[string][]string{
 		"ls -l src | head":               {"runs ls, head", "only reads the project and prints"},
 		"make test":                      {"runs make", `"make test": make runs what the Makefile says`},
-		"frob\u200b\a x": {`runs frob\u{200b}\x07`, `"frob\u200b\a x": it contains characters that do not show`, `"frob\u200b\a x": it is not known what frob\u{200b}\x07 does`},
+		"frob\u200b\a x":                 {`runs frob\u{200b}\x07`, `"frob\u200b\a x": it contains characters that do not show`, `"frob\u200b\a x": it is not known what frob\u{200b}\x07 does`},
 		"frobnicate x":                   {"runs frobnicate", `"frobnicate x": it is not known what frobnicate does`},
 		"cat /etc/passwd ../x":           {"runs cat", `"/etc/passwd": it is outside of the project`, `"../x": it is outside of the project`},
 		"cat .env":                       {"runs cat", `".env": its name says that it has secrets`},
@@ -116,4 +116,52 @@ func TestExamineFilesAndOthers(t *testing.T) {
 		})
 	}
 	assert.Equal(t, []string{"may change or delete things"}, examined(nil, write, `{"file_path":"a"}`).Reaches)
+}
+
+// TestExamineFindsTheClass: there is a rule for simple commands of which the table says so, and the
+// judge agrees that it covers the call.
+func TestExamineFindsTheClass(t *testing.T) {
+	t.Parallel()
+	p := newPolicy(t, policy.Rules{Ask: list("Bash(git diff *)"), Default: policy.DefaultAsk}, nil)
+	for line, want := range map[string]string{
+		"go test ./...":                        "Bash(go test *)",
+		"go test -run X ./a -count=1":          "Bash(go test *)",
+		"git status":                           "Bash(git status *)",
+		"cargo test --workspace":               "Bash(cargo test *)",
+		"python3 -m pytest -x tests":           "Bash(python3 -m pytest *)",
+		"git diff x":                           "", // a rule asks for it
+		"go test -exec ./x ./...":              "",
+		"go test -toolexec=./x ./...":          "",
+		"go test -ldflags=-X=a ./...":          "",
+		"go test -coverprofile=Makefile ./...": "",
+		"go test /other/...":                   "",
+		"go test ./... && go test ./a":         "",
+		"go test ./... > out":                  "",
+		"go test ./... &":                      "",
+		"go test $x":                           "",
+		"go test $(rm x)":                      "",
+		"GOFLAGS=-exec=./x go test ./...":      "",
+		"./go test ./...":                      "",
+		"timeout 9 go test ./...":              "",
+		"sudo go test ./...":                   "",
+		"for i in 1 2; do go test ./...; done": "",
+		"make test":                            "",
+		"python3 x.py":                         "",
+		"rm x":                                 "",
+		"curl https://a.example/x":             "",
+		"git push origin main":                 "",
+		"frobnicate":                           "",
+		"ls":                                   "",
+		"go test \u200b./...":                  "",
+	} {
+		e := examined(p, message.Tool{Name: "bash"}, args("command", line))
+		assert.Equal(t, want, e.Rule, line)
+		assert.NotEmpty(t, e.Reason, line)
+	}
+	bash := message.Tool{Name: "bash"}
+	assert.Empty(t, examined(p, bash, `{"command":"go test ./...","env":{"GOFLAGS":"-exec=./x"}}`).Rule)
+	assert.Empty(t, examined(p, bash, `{"command":"go test ./...","other":1}`).Rule)
+	assert.Equal(t, "Bash(go test *)", examined(p, bash, `{"command":"go test ./...","timeout":9}`).Rule)
+	allowed := newPolicy(t, policy.Rules{Allow: list("Bash(go test *)")}, nil)
+	assert.Empty(t, examined(allowed, bash, args("command", "go test ./...")).Reason)
 }

@@ -100,6 +100,9 @@ type inspection struct {
 	// operands has the places of the operands in words; writes says that they are written.
 	operands []int
 	writes   bool
+	// class is that of the command. flagWrites: a flag names a file that is written.
+	class      string
+	flagWrites bool
 	// explicit: a flag has the text that is otherwise the first operand.
 	explicit bool
 	// fixed counts the bytes of the text that a pattern must have without a wildcard, and at those before the word that is judged.
@@ -109,7 +112,7 @@ type inspection struct {
 }
 
 // inspect judges a simple command by the table of programs. inner says that it runs another one, which is judged by itself.
-func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f Finding, fixed int, local bool) {
+func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f Finding, fixed int, class string, local bool) {
 	s := inspection{r: r, words: words, whole: texts[0], sub: 1}
 	s.ends = make([]int, len(words))
 	for i := range words {
@@ -132,7 +135,7 @@ func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f
 	default:
 		s.program(name)
 	}
-	return s.Finding, s.fixed, s.p != nil && !s.p.remote() || kind == transparent
+	return s.Finding, s.fixed, s.class, s.p != nil && !s.p.remote() || kind == transparent
 }
 
 func (s *inspection) dangerous(why, part string) { s.raise(Dangerous, why, shortened(part)) }
@@ -156,6 +159,7 @@ func (s *inspection) program(name string) {
 		s.dangerous("another directory may have a repository of its own, whose configuration can run programs", s.whole)
 	}
 	s.scan()
+	s.class = s.classed()
 	if s.p.level > Safe {
 		s.raise(s.p.level, s.about(), s.whole)
 	}
@@ -166,6 +170,14 @@ func (s *inspection) program(name string) {
 			s.fix(s.ends[i])
 		}
 	}
+}
+
+// classed returns the class of the command: the name of its program, in the spelling of the table.
+func (s *inspection) classed() string {
+	if !s.p.class || s.flagWrites || joined(s.words[:s.sub])[0] != s.p.name {
+		return ""
+	}
+	return s.p.name
 }
 
 // about says what the program does.
@@ -296,7 +308,7 @@ func (s *inspection) cluster(i int) int {
 
 // use applies what is known of a flag.
 func (s *inspection) use(name string, f flag) {
-	s.writes = s.writes || f.rewrites
+	s.writes, s.flagWrites = s.writes || f.rewrites, s.flagWrites || f.rewrites || f.kind == "writes"
 	if f.kind == "reads" && len(s.p.kinds) > 0 && s.p.kinds[0] == "text" {
 		s.explicit = true // grep -f
 	}

@@ -91,6 +91,9 @@ type Command struct {
 	Finding
 	// Fixed counts the bytes of Text that a pattern must have without a wildcard to cover the command.
 	Fixed int
+	// Class is the beginning of the commands for which one answer of a person may count: the program
+	// and its subcommand. "" is none.
+	Class string
 }
 
 // Reader reads the command lines of a project. The zero Reader knows no directories: then every absolute path is outside of the
@@ -353,9 +356,9 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 	}
 	texts := joined(words)
 	text := texts[0]
-	found, fixed, local := r.inspect(words, texts, kind, len(inner) > 0)
+	found, fixed, class, local := r.inspect(words, texts, kind, len(inner) > 0)
 	if len(assigned) > 0 {
-		text = strings.Join(assigned, " ") + " " + text
+		text, class = strings.Join(assigned, " ")+" "+text, ""
 		if fixed > 0 {
 			fixed += len(text) - len(texts[0])
 		}
@@ -370,8 +373,7 @@ func (r *reader) simple(assigned []string, words []word, chain int) {
 		Transparent: kind == transparent && len(inner) > 0 && len(assigned) == 0,
 		Opaque:      kind == opaque,
 		Quoted:      slices.ContainsFunc(words, func(w word) bool { return w.blank || w.text == "" }),
-		Local:       local,
-		Finding:     found, Fixed: fixed,
+		Finding:     found, Fixed: fixed, Class: class, Local: local,
 	})
 	switch {
 	case kind == opaque:

@@ -23,6 +23,7 @@ type program struct {
 	min, max int
 	long     bool
 	rest     bool
+	class    bool
 	does     string
 	flags    map[string]flag
 	// harmless: no flag does more than change what it prints, so that an unknown word cannot do harm as a flag.
@@ -143,6 +144,8 @@ func (p *program) attribute(i int, word string) (err error) {
 		p.long = true
 	case word == "rest":
 		p.rest = true
+	case word == "class":
+		p.class = true
 	case word == "none":
 	case !oneOf(word, kindNames):
 		return fmt.Errorf("there is no kind of operands %s", word)

@@ -129,7 +129,7 @@ func completions(t *testing.T, agent, before string) []string {
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	commands := []string{"/help", "/tools", "/agents", "/model", "/guest", "/clear", "/resume", "/continue", "/quit", "/compact", "/pin", "/pins", "/unpin"}
+	commands := []string{"/help", "/tools", "/agents", "/model", "/guest", "/clear", "/resume", "/continue", "/quit", "/approvals", "/compact", "/pin", "/pins", "/unpin"}
 	bundled := []string{"/code-review", "/knots", "/release-notes", "/splices"}
 	tests := []struct {
 		agent, before string

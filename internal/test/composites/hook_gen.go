@@ -27,48 +27,50 @@ import (
 //
 //	#     field            acts at
 //	1     Daemon           composite app.Hooks
-//	1.1     Policy         OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
-//	1.2     Guard          OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~
+//	1.1     Secure         OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess BeforeModel~
+//	                       WrapModel RewriteArgs~ BeforeTool~ RewriteResult~ OnSessionEnd
+//	1.2     Policy         OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~ RewriteResult~
+//	1.3     Guard          OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~
 //	                       AfterStep~ AfterTurn
-//	1.3     Approval       BeforeTurn~ Approve~
-//	1.4     Guardrail?     OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess BeforeTurn~
+//	1.4     Approval       BeforeTurn~ Approve~
+//	1.5     Guardrail?     OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess BeforeTurn~
 //	                       RewriteReply~ AfterModel~
-//	1.5     Instructions?  OnBuildAgent PromptSections:timeout=5s
-//	1.6     Skills         Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	1.6     Instructions?  OnBuildAgent PromptSections:timeout=5s
+//	1.7     Skills         Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	                       RewriteRequest~ OnModelError~ BeforeTool~
 //	                       tools: skill
-//	1.7     AskUser        Schema SystemPrompt Dispatch
+//	1.8     AskUser        Schema SystemPrompt Dispatch
 //	                       tools: ask_user
-//	1.8     Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnStop~ AfterTurn
+//	1.9     Delegate       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnStop~ AfterTurn
 //	                       tools: delegate delegate_tasks
-//	1.9     Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	1.10    Memory?        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch TurnPolicy~^:timeout=none TurnContext~^:timeout=none
 //	                       RefineContext~^:timeout=none TurnTools~^:timeout=none
 //	                       PromptSections~^:timeout=none BeforeTool~ AfterTurn OnClose
 //	                       tools: remember recall get_memory forget
-//	1.10    Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	1.11    Tasks?         Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch BeforeTurn~ TurnContext~:timeout=none AfterTool~
 //	                       tools: todo_write plan_write
-//	1.11    Sessions?      Schema OnBuildAgent ScopedTools Dispatch
+//	1.12    Sessions?      Schema OnBuildAgent ScopedTools Dispatch
 //	                       tools: search_sessions
-//	1.12    MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
+//	1.13    MCP            Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent
 //	                       ScopedTools Dispatch OnOpen OnClose
 //	                       tools: known at run time
-//	1.13    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	1.14    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	                       tools: bash edit glob grep read write
-//	1.14    Cost           AfterStep~:failopen
-//	1.15    Audit?         OnBuildAgent OnRegisterAgent OnEvent BeforeTurn~ BeforeTool~
-//	1.16    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
+//	1.15    Cost           AfterStep~:failopen
+//	1.16    Audit?         OnBuildAgent OnRegisterAgent OnEvent BeforeTurn~ BeforeTool~
+//	1.17    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
 //	                       RewriteRequest~ BeforeTool~
 //	                       tools: tool_search
-//	1.17    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~ AfterTurn
-//	1.18    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
+//	1.18    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~ AfterTurn
+//	1.19    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
 //	                       WrapModel OnModelError~ AfterModel~ BeforeCompaction~
-//	1.19    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
-//	1.20    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
+//	1.20    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
+//	1.21    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                       WrapModel AfterModel~
-//	1.21    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
-//	1.22    Extra[]        all points
+//	1.22    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
+//	1.23    Extra[]        all points
 //	                       tools: known at run time
 //	2     Around           WrapTool
 //	3     Free             Schema Dispatch

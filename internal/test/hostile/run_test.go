@@ -50,6 +50,7 @@ type world struct {
 	dir   string
 	// section is the section "secure" of the agent; "" is that of the defaults.
 	section string
+	yes     bool
 
 	mu       sync.Mutex
 	requests []string
@@ -60,13 +61,19 @@ type world struct {
 	memories []memory.Remembered
 	// questions are what a person was asked, and refused why calls did not run.
 	questions []term.Request
-	refused []string
+	refused   []string
 }
 
-// play plays the turns of a scenario.
+// play plays the turns of a scenario. Nobody answers questions.
 func play(t *testing.T, s *scenario, turns []turn, section string) *world {
 	t.Helper()
-	w := &world{t: t, s: s, turns: turns, section: section, home: t.TempDir(), dir: t.TempDir()}
+	return playWith(t, s, turns, section, false)
+}
+
+// playWith plays the turns with a person who says yes to everything, or with nobody.
+func playWith(t *testing.T, s *scenario, turns []turn, section string, yes bool) *world {
+	t.Helper()
+	w := &world{t: t, s: s, turns: turns, section: section, yes: yes, home: t.TempDir(), dir: t.TempDir()}
 	w.listen()
 	t.Setenv("HOME", w.home) // for commands
 	w.lay()
@@ -259,6 +266,9 @@ func (w *world) converse(i int, turns []turn) {
 			w.mu.Lock()
 			w.questions = append(w.questions, r)
 			w.mu.Unlock()
+			if w.yes {
+				return hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerApprove}}, "ann", nil
+			}
 			return hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "Nobody is here."}}, "nobody", nil
 		},
 	}, func(a *app.App) error {

@@ -130,5 +130,6 @@ const CodeJobMismatch hook.DiagnosticCode = "hook.recovery_contract_mismatch"
 // The codes of the runtime's diagnostics about repairs. Their visibility is user.
 const (
 	CodeCallRepaired    hook.DiagnosticCode = "call.repaired"    // OnInvalidTool changed a call that could not be bound
+	CodeCallMasked      hook.DiagnosticCode = "call.masked"      // an interrupted call is not run again, because a secret was masked in its stored arguments
 	CodeHistoryRepaired hook.DiagnosticCode = "history.repaired" // a stored history broke a rule of providers and was repaired when it was loaded
 )

@@ -50,6 +50,9 @@ type Block struct {
 	CallID string `json:"call_id,omitzero"`
 	// Tool is the public name of the called tool.
 	Tool string `json:"tool,omitzero"`
+	// Masked: the store keeps the arguments of this tool call with a secret masked. Such a call is
+	// never run from the store.
+	Masked bool `json:"masked,omitzero"`
 	// Meta is the provider's own data about the block, such as a signature of
 	// reasoning: an object with one member, named like the wire that wrote it. That wire
 	// gets it back unchanged; nobody else reads it.

@@ -14,9 +14,13 @@ func (d *Detector) MaskJSON(doc []byte) []byte {
 		return doc
 	}
 	var out bytes.Buffer
-	if err := d.maskValue(&out, json.NewDecoder(bytes.NewReader(doc))); err != nil {
+	found, err := d.maskValue(&out, json.NewDecoder(bytes.NewReader(doc)))
+	switch {
+	case err != nil:
 		text, _ := json.Marshal(d.Mask(string(doc)))
 		return text
+	case !found:
+		return doc
 	}
 	return out.Bytes()
 }
@@ -27,8 +31,8 @@ func (d *Detector) clean(doc []byte) bool {
 	return bytes.IndexByte(doc, '\\') < 0 && json.Valid(doc) && len(d.Find(string(doc))) == 0
 }
 
-// maskValue copies the document of dec.
-func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) error {
+// maskValue copies the document of dec. found says that something was masked in it.
+func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, err error) {
 	dec.UseNumber()
 	type level struct {
 		object bool
@@ -39,10 +43,10 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) error {
 	for {
 		tok, err := dec.Token()
 		if err == io.EOF && len(levels) == 0 && out.Len() > 0 {
-			return nil
+			return found, nil
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		top := len(levels) - 1
 		delim, isDelim := tok.(json.Delim)
@@ -61,7 +65,7 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) error {
 			}
 			levels[top].n++
 		} else if out.Len() > 0 {
-			return io.ErrUnexpectedEOF // a second document
+			return false, io.ErrUnexpectedEOF // a second document
 		}
 		switch v := tok.(type) {
 		case json.Delim:
@@ -69,18 +73,19 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) error {
 			levels = append(levels, level{object: v == '{'})
 		case string:
 			text := d.maskString(name, v, isName)
+			found = found || text != v
 			if name = ""; isName {
 				name = v
 			}
 			data, err := json.Marshal(text)
 			if err != nil {
-				return err
+				return false, err
 			}
 			out.Write(data)
 		default:
 			data, err := json.Marshal(v)
 			if err != nil {
-				return err
+				return false, err
 			}
 			out.Write(data)
 			name = ""

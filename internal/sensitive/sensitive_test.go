@@ -236,3 +236,12 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+// TestAJSONWithoutFindingsStays: byte for byte, also with escapes.
+func TestAJSONWithoutFindingsStays(t *testing.T) {
+	t.Parallel()
+	d := sensitive.New(nil)
+	for _, doc := range []string{`{"a": "x\n<b>"}`, `[1.50, "\u00e4"]`, `"\\"`, `{"token": "short\t"}`} {
+		assert.Equal(t, doc, string(d.MaskJSON([]byte(doc))))
+	}
+}

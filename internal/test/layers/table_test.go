@@ -194,6 +194,7 @@ var layers = []layer{
 		reason: "works on what any store has kept, over any plan"},
 	{pkgs: "internal/choose", may: []string{"hook", "internal/agentfile", "internal/app", "internal/models", "internal/term"}, reason: "how a person says which model answers; it knows no command"},
 	{pkgs: "internal/review", may: []string{"hook", "internal/fence"}, reason: "asks a model for a verdict, through any host"},
+	{pkgs: "internal/redact", may: []string{"hook", "internal/sensitive", "runtime/store"}, reason: "masks what leaves the process, for any program; it knows no turn"},
 	{pkgs: "internal/sensitive", reason: "finds secrets and personal data in texts; it knows nothing of agents"},
 	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "subsystems/approval", "internal/api/wire", "internal/app", "internal/term", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},

@@ -39,6 +39,8 @@ type call struct {
 	startEmitted, awaitsApproval bool
 	// mayHaveRun: an earlier process may have run it, and its result is unknown.
 	mayHaveRun bool
+	// masked: the store has its arguments with a secret masked, and it must not run.
+	masked bool
 	// end has no outcome while the call may still run. It does not change after it is emitted:
 	// events share it.
 	end hook.CallEnd
@@ -76,6 +78,7 @@ func (t *Turn) newCalls(reply message.ModelReply) []call {
 	for i, b := range reply.Calls() {
 		c := &calls[i]
 		tool, _ := t.view.Find(b.Tool)
+		c.masked = b.Masked
 		c.cutOff = reply.Finish == message.FinishLength && i == n-1
 		args := b.JSON
 		if !c.cutOff && strings.TrimSpace(string(args)) == "" {

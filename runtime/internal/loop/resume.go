@@ -315,6 +315,8 @@ func (t *Turn) endInterruptedCalls(was *durable.Interrupted, ask bool) (more boo
 		c := &calls[i]
 		switch {
 		case c.hasOutcome():
+		case c.masked:
+			t.endMasked(c)
 		case ask && was.Starts[c.at.ID()].Again && !slices.Contains(t.ungiven, c.at.Name()) && t.bind(c, c.at):
 			t.emitCall(event.CallStart, c, "")
 			t.decide(c)
@@ -323,6 +325,15 @@ func (t *Turn) endInterruptedCalls(was *durable.Interrupted, ask bool) (more boo
 		}
 	}
 	return t.finishCalls(reply, calls)
+}
+
+// endMasked answers a call whose arguments the store has only masked, and tells people of it. Such
+// a call never runs again: not even a person can approve it.
+func (t *Turn) endMasked(c *call) {
+	c.setResult(message.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
+		"interrupted, and not run again: the store has this call only with a secret in its arguments masked. Look what it did, and ask the person whether to make the call anew"))
+	t.emit(hook.Diagnostic{Code: event.CodeCallMasked, Visibility: event.VisibleUser, Text: fmt.Sprintf(
+		"a call of %s was interrupted and is not run again: its arguments had a secret, which was masked in the store. Shall the agent make the call anew?", c.at.Name())}.Event())
 }
 
 // setInterrupted answers a call whose effect is unknown.

@@ -1,0 +1,67 @@
+// Package redact masks secrets in all that leaves the process for people and for disks: a store
+// behind [Redactor.Store], events, texts of logs and errors. What hooks, models and tools get is
+// not masked. One detector finds the secrets: that of package sensitive.
+package redact
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/sensitive"
+)
+
+// Options say what is masked; nil is all zero values.
+type Options struct {
+	// Personal masks personal data as well as secrets.
+	Personal bool
+}
+
+// Redactor masks what it finds, each with a marker of its kind: [secret: github-token]. What was
+// masked once stays as it is. It is safe for concurrent use. A nil Redactor masks nothing in texts.
+type Redactor struct{ find *sensitive.Detector }
+
+// New returns a redactor.
+func New(o *Options) *Redactor {
+	if o == nil {
+		o = &Options{}
+	}
+	return &Redactor{sensitive.New(&sensitive.Options{Personal: o.Personal})}
+}
+
+// Text masks a text.
+func (r *Redactor) Text(text string) string {
+	if r == nil {
+		return text
+	}
+	return r.find.Mask(text)
+}
+
+// JSON masks a document, which stays one. A text that is no JSON is masked as a text.
+func (r *Redactor) JSON(doc message.JSON) message.JSON {
+	if doc == "" || !json.Valid([]byte(doc)) {
+		return message.JSON(r.find.Mask(string(doc)))
+	}
+	return message.JSON(r.find.MaskJSON([]byte(doc)))
+}
+
+// Event masks an event.
+func (r *Redactor) Event(ev hook.Event) hook.Event { return ev.Masked(r.Text, r.JSON) }
+
+// Inquiry masks what a person is asked.
+func (r *Redactor) Inquiry(q hook.Inquiry) hook.Inquiry { return q.Masked(r.Text, r.JSON) }
+
+// Pieces returns a writer that masks a text which comes in pieces, and writes whole lines of it on
+// to w. Close writes the rest.
+func (r *Redactor) Pieces(w io.Writer) io.WriteCloser { return r.find.NewWriter(w) }
+
+// message masks a message.
+func (r *Redactor) message(m message.Message) message.Message { return m.Masked(r.Text, r.JSON) }
+
+func (r *Redactor) messages(ms []message.Message) []message.Message {
+	for i, m := range ms {
+		ms[i] = r.message(m)
+	}
+	return ms
+}

@@ -10,6 +10,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
 )
 
+// errMaskedArgs: see checkMasked.
+var errMaskedArgs = errors.New("runtime: the arguments of the call have a secret that is masked: approve this one call as it is, or refuse it; it can be neither modified nor remembered")
+
 // Request waits for an answer: of a person to questions or to a tool call that needs approval,
 // or of a client to a call that it runs.
 type Request = human.Request
@@ -53,7 +56,18 @@ func questionGiven(q hook.Inquiry, a human.Answer, err error) hook.Event {
 // Pending returns the requests that wait for an answer, the oldest first. It does not
 // wait: the request of an event approval_asked may not be pending yet. See
 // [Runtime.AwaitPending].
-func (r *Runtime) Pending() []Request { return r.requests.Pending() }
+//
+// With Options.Mask the questions and requests for approval are masked. The call of a client is not:
+// the client runs it.
+func (r *Runtime) Pending() []Request {
+	all := r.requests.Pending()
+	for i := range all {
+		if r.o.Mask != nil && all[i].Call == nil {
+			all[i].Inquiry = r.o.Mask.Inquiry(all[i].Inquiry)
+		}
+	}
+	return all
+}
 
 // AwaitPending waits until Pending has the requests for approval of all events
 // approval_asked that the conversation has emitted; "" is every conversation. A call that
@@ -76,8 +90,26 @@ func (r *Runtime) AwaitPending(ctx context.Context, conversation string) error {
 // ErrAnswered if the request has an answer or has ended, and otherwise says why the
 // answer does not fit.
 func (r *Runtime) Answer(conversation, id, by string, response hook.Response) error {
+	if err := r.checkMasked(conversation, id, response); err != nil {
+		return err
+	}
 	early := r.runs(conversation)
 	return r.requests.Answer(human.Key{Conversation: conversation, ID: id}, human.Answer{Response: response, By: by}, early)
+}
+
+// checkMasked returns an error if the answer would need arguments that the person has seen only
+// masked: it changes them, or has them remembered.
+func (r *Runtime) checkMasked(conversation, id string, response hook.Response) error {
+	a := response.Approval
+	if r.o.Mask == nil || a == nil || a.Answer != hook.AnswerModify && a.Remember == "" {
+		return nil
+	}
+	for _, q := range r.requests.Pending() {
+		if q.ID == id && q.Approval != nil && (conversation == "" || q.Conversation == conversation) && r.o.Mask.JSON(q.Approval.Args) != q.Approval.Args {
+			return errMaskedArgs
+		}
+	}
+	return nil
 }
 
 // AnswerCall brings the result of a call that a client runs ([TurnOptions].ClientTools).

@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/redact"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -75,6 +76,9 @@ func bootAs(t *testing.T, dir string, m *model, cfg hook.AgentConfig, o runtime.
 		o.Gone = func(string) bool { return true }
 	}
 	o.Store = p.dying
+	if r, ok := o.Mask.(*redact.Redactor); ok {
+		o.Store = r.Store(p.dying)
+	}
 	p.world = startWith(t, m, cfg, &o, hooks...)
 	return p
 }

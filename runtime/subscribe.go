@@ -49,6 +49,8 @@ func (a *Agent) conversationByID(id string) *Conversation {
 
 // The types of a subscription; see [Runtime.Subscribe].
 type (
+	// Masker masks what events show; see Options.Mask.
+	Masker = stream.Masker
 	// Reader reads events at its own pace.
 	Reader = stream.Reader
 	// SubscribeOptions select the events of a Reader and its first position.

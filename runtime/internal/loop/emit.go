@@ -31,7 +31,7 @@ func (t *Turn) post(ev *hook.Event, how stream.How) { t.postWith(t.noCancel, ev,
 
 func (t *Turn) postWith(ctx context.Context, ev *hook.Event, how stream.How) {
 	if ev.Kind != event.TextDelta && ev.Kind != event.ReasoningDelta {
-		bound.EventText(ev, t.env.Limits.Result)
+		t.env.cut(ev)
 	}
 	how.Loop, how.Own = TurnOf(ctx), true
 	if t.holding { // the queue gets room only after this goroutine has released the delivery
@@ -46,13 +46,21 @@ func (t *Turn) postWith(ctx context.Context, ev *hook.Event, how stream.How) {
 	t.emitting = nil
 }
 
+// cut cuts the text of the event to the limit. It masks it before: half a secret is not found.
+func (e *Env) cut(ev *hook.Event) {
+	if e.Mask != nil && len(ev.Text) > e.Limits.Result {
+		*ev = e.Mask.Event(*ev)
+	}
+	bound.EventText(ev, e.Limits.Result)
+}
+
 // emit delivers an event that other code than the loop emits.
 func (th *Thread) emit(ctx context.Context, ev hook.Event) {
 	how := stream.How{}
 	if _, background := InBackground(ctx); !background {
 		how.Loop = TurnOf(ctx)
 	}
-	bound.EventText(&ev, th.Env.Limits.Result)
+	th.Env.cut(&ev)
 	th.Log.Emit(ctx, &ev, how)
 }
 
@@ -119,6 +127,9 @@ func (t *Turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 // withArgs returns the event with the detail and the arguments. It cuts the arguments to the
 // size of a tool result; the history has them whole.
 func (t *Turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
+	if t.env.Mask != nil {
+		args = t.env.Mask.JSON(args)
+	}
 	d.Args, ev.Omitted = bound.Args(args, t.env.Limits.Result)
 	return ev.WithDetail(d)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
+	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -212,6 +214,43 @@ const maxDelta = 64 << 10
 
 // showText emits text within a segment of its kind.
 func (t *Turn) showText(kind message.BlockKind, text string) {
+	if t.env.Mask != nil && text != "" {
+		if t.response.open != kind {
+			t.openSegment(kind)
+		}
+		t.response.shown = true
+		_, _ = io.WriteString(t.response.pieces, text) // it emits, and never fails
+		return
+	}
+	t.showPieces(kind, text)
+}
+
+// maskedText emits what is written to it as text of the open segment, in whole characters.
+type maskedText struct {
+	turn *Turn
+	kind message.BlockKind
+	rest string // the begin of a character
+}
+
+// Write implements io.Writer.
+func (m *maskedText) Write(p []byte) (int, error) {
+	text := m.rest + string(p)
+	end := len(text)
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if at := len(text) - i; utf8.RuneStart(text[at]) {
+			if !utf8.FullRuneInString(text[at:]) {
+				end = at
+			}
+			break
+		}
+	}
+	m.rest = text[end:]
+	m.turn.showPieces(m.kind, text[:end])
+	return len(p), nil
+}
+
+// showPieces emits text in deltas of a bounded size.
+func (t *Turn) showPieces(kind message.BlockKind, text string) {
 	for len(text) > maxDelta {
 		end := character.Border(text, maxDelta, -1)
 		if end == 0 {
@@ -241,12 +280,19 @@ func (t *Turn) showDelta(kind message.BlockKind, text string) {
 func (t *Turn) openSegment(kind message.BlockKind) {
 	t.closeSegment()
 	t.response.open = kind
+	if t.env.Mask != nil {
+		t.response.pieces = t.env.Mask.Pieces(&maskedText{turn: t, kind: kind})
+	}
 	start, _ := segmentOf(kind)
 	t.emit(hook.Event{Kind: start})
 }
 
 func (t *Turn) closeSegment() {
 	if kind := t.response.open; kind != "" {
+		if p := t.response.pieces; p != nil {
+			t.response.pieces = nil
+			_ = p.Close() // it emits, and never fails
+		}
 		t.response.open = ""
 		_, end := segmentOf(kind)
 		t.emit(hook.Event{Kind: end})

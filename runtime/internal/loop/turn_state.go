@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -218,6 +219,8 @@ type response struct {
 	yield func(message.Chunk, error) bool
 	// open is the kind of the text segment that has not ended.
 	open message.BlockKind
+	// pieces masks the text of the open segment; nil if nothing is masked.
+	pieces io.WriteCloser
 	// held: text is shown only after the hooks accept it. shown: some text was shown.
 	held, shown bool
 	// done: the consumer has asked the stream to stop.

@@ -27,6 +27,8 @@ type LogOptions struct {
 	Owner     Owner
 	// Hub delivers the events to followers.
 	Hub *Hub
+	// Mask masks the events for all their listeners; nil masks nothing.
+	Mask Masker
 }
 
 // Owner is the conversation of a Log. The log calls the methods under no lock but that of
@@ -188,6 +190,9 @@ func (l *Log) Emit(ctx context.Context, ev *hook.Event, how How) {
 // Prepare is the first part of Emit. A loop calls it before it enters foreign code, because
 // from then on its owner may read the event.
 func (l *Log) Prepare(ev *hook.Event, how How) {
+	if l.o.Mask != nil {
+		*ev = l.o.Mask.Event(*ev)
+	}
 	ev.SetHost(l.o.Owner.EventHost())
 	if l.o.Parent == nil {
 		return

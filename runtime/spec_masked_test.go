@@ -1,0 +1,215 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/redact"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
+)
+
+// Secrets are masked in events and in the store; tools, models and deciders get them.
+
+const (
+	secretToken = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
+	tokenMark   = "[secret: github-token]"
+)
+
+func masks() runtime.Options { return runtime.Options{Mask: redact.New(nil)} }
+
+// shown is what the events say, as JSON.
+func shown(t *testing.T, events []hook.Event) string {
+	t.Helper()
+	text, err := json.Marshal(events)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// drain returns the events that have come.
+func (p *process) drain() (out []hook.Event) {
+	for {
+		select {
+		case ev := <-p.events:
+			out = append(out, ev)
+		default:
+			return out
+		}
+	}
+}
+
+func TestSpecACallWithMaskedArgumentsIsNeverRunFromTheStore(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]runtime.Options{"masked": masks(), "as it is": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			safe, other := newGate("look"), newGate("read")
+			safe.Annotations.ReadOnly, other.Annotations.ReadOnly = true, true
+			step := calls(want{"c1", "look", `{"s":"` + secretToken + `"}`}, want{"c2", "read", `{"s":"plain"}`})
+			first := boot(t, dir, plays(step), o, box(safe.tool, other.tool))
+			first.sends("1")
+			<-safe.reached
+			<-other.reached
+			first.dies()
+
+			close(safe.open)
+			close(other.open)
+			second := boot(t, dir, plays(says("done")), o, box(safe.tool, other.tool))
+			second.resumes()
+			require.NoError(t, second.ends().err)
+			told := 0
+			for _, ev := range second.drain() {
+				if ev.Kind == event.Diagnostic && ev.Detail().Code == event.CodeCallMasked {
+					told++
+					assert.Equal(t, event.VisibleUser, ev.Detail().Visibility)
+					assert.Contains(t, ev.Text, "look")
+				}
+			}
+			assert.Len(t, other.reached, 1, "a call that only reads runs again")
+			history := strings.Join(second.history(), "\n")
+			if name == "masked" {
+				assert.Empty(t, safe.reached)
+				assert.Equal(t, 1, told)
+				assert.Contains(t, history, `[c1 look {"s":"`+tokenMark+`"}]`)
+				assert.Contains(t, history, "tool c1 look cancelled: interrupted, and not run again: the store has this call only with a secret in its arguments masked")
+				return
+			}
+			assert.Len(t, safe.reached, 1)
+			assert.Zero(t, told)
+			assert.Contains(t, history, secretToken)
+		})
+	}
+}
+
+func TestSpecAMaskedCallThatWaitedForApprovalCannotBeApprovedAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pay, look := newGate("pay"), newGate("look")
+	pay.Annotations.ReadOnly, look.Annotations.ReadOnly = true, true
+	rule := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+		return hook.AskTool("sure?"), nil
+	})
+	hooks := func() []hook.Hook { return []hook.Hook{rule, approval.New(nil), box(pay.tool, look.tool)} }
+	first := boot(t, dir, plays(calls(want{"c1", "pay", `{"s":"` + secretToken + `"}`})), masks(), hooks()...)
+	first.sends("1")
+	first.until(event.ApprovalAsked, 1)
+	approveCall(t, first, "c1")
+	<-pay.reached // approved, journaled, running
+	first.dies()
+
+	close(pay.open)
+	second := boot(t, dir, plays(says("done")), masks(), hooks()...)
+	second.resumes()
+	require.NoError(t, second.ends().err)
+	for _, ev := range second.drain() {
+		assert.NotEqual(t, event.ApprovalAsked, ev.Kind, "nobody is asked")
+	}
+	assert.Empty(t, pay.reached)
+}
+
+// approveCall approves the call that waits.
+func approveCall(t *testing.T, p *process, call string) {
+	t.Helper()
+	require.NoError(t, p.rt.AwaitPending(t.Context(), p.conv.ID()))
+	for _, q := range p.rt.Pending() {
+		if q.Approval != nil && q.Approval.CallID == call {
+			require.NoError(t, p.rt.Answer("", q.ID, "ann", hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerApprove}}))
+			return
+		}
+	}
+	require.FailNow(t, "the call does not wait", call)
+}
+
+func TestSpecAPersonApprovesWhatIsMaskedAndTheToolGetsItWhole(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 1)
+	pay := tool{message.Tool{Name: "pay"}, func(_ context.Context, _ *hook.Env, s string) message.ToolResult {
+		got <- s
+		return message.TextResult("paid with " + s)
+	}}
+	rule := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+		return hook.AskTool("with " + secretToken + "?"), nil
+	})
+	p := boot(t, t.TempDir(), plays(calls(want{"c1", "pay", `{"s":"` + secretToken + `"}`}), says("done")), masks(), rule, approval.New(nil), box(pay))
+	p.sends("1")
+	asked := p.until(event.ApprovalAsked, 1)
+	assert.NotContains(t, shown(t, []hook.Event{asked}), secretToken)
+	require.NoError(t, p.rt.AwaitPending(t.Context(), p.conv.ID()))
+	q := p.rt.Pending()[0]
+	assert.JSONEq(t, `{"s":"`+tokenMark+`"}`, string(q.Approval.Args))
+	assert.Equal(t, "with "+tokenMark+"?", q.Approval.Reason)
+	for _, reply := range []hook.ApprovalReply{
+		{Answer: hook.AnswerModify, Args: q.Approval.Args},
+		{Answer: hook.AnswerApprove, Remember: q.Approval.Offers.At(0).ID},
+	} {
+		require.ErrorContains(t, p.rt.Answer("", q.ID, "ann", hook.Response{Approval: &reply}), "masked")
+	}
+	approveCall(t, p, "c1")
+	require.NoError(t, p.ends().err)
+	assert.Equal(t, secretToken, <-got)
+	assert.NotContains(t, shown(t, p.drain()), secretToken)
+	assert.Contains(t, p.model.requests[1].Messages.At(2).Result.Text(), secretToken, "the model has it in this process")
+	assert.NotContains(t, strings.Join(p.history(), "\n"), secretToken)
+}
+
+func TestSpecASecretThatIsCutIntoPiecesIsNotShown(t *testing.T) {
+	t.Parallel()
+	for at := 1; at < len(secretToken); at += 7 {
+		words := []string{"The key is ", secretToken[:at], secretToken[at:], ".\nKe", "ep it. äö"}
+		p := boot(t, t.TempDir(), plays(says(words...)), masks())
+		p.sends("1")
+		out := p.ends()
+		require.NoError(t, out.err)
+		events := p.drain()
+		assert.NotContains(t, shown(t, events), secretToken)
+		text, last := "", hook.EventKind("")
+		for _, ev := range events {
+			if ev.Kind == event.TextDelta {
+				text += ev.Text
+				assert.NotEqual(t, event.TextEnd, last, "the rest comes before the end")
+			}
+			if ev.Kind == event.TextEnd || ev.Kind == event.TextStart {
+				last = ev.Kind
+			}
+		}
+		assert.Equal(t, "The key is "+tokenMark+".\nKeep it. äö", text)
+		assert.Equal(t, "The key is "+secretToken+".\nKeep it. äö", out.Text(), "the program itself has the answer")
+	}
+}
+
+func TestSpecALongTextIsMaskedBeforeItIsCut(t *testing.T) {
+	t.Parallel()
+	o := masks()
+	o.Limits.Result = 100
+	text := strings.Repeat("x ", 15) + secretToken + strings.Repeat(" y", 90)
+	p := boot(t, t.TempDir(), plays(says("ok")), o)
+	p.sends(text)
+	require.NoError(t, p.ends().err)
+	assert.NotContains(t, shown(t, p.drain()), secretToken[:12])
+}
+
+func TestSpecAJobWithASecretRunsAtOnceAndIsNotStored(t *testing.T) {
+	t.Parallel()
+	under := openSQLite(t, t.TempDir())
+	r := redact.New(nil)
+	seen := make(chan string, 1)
+	a := &trail{do: func(_ context.Context, turn *hook.Turn) { seen <- turn.Input().Text() }}
+	w := archived(t, a, &runtime.Options{Mask: r, Store: r.Store(under)}, says("fine"))
+	w.send("it is "+secretToken)
+	require.NoError(t, w.rt.Close(t.Context()))
+	assert.Equal(t, "it is "+secretToken, <-seen)
+	jobs, err := store.Jobs(under).Jobs(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, jobs)
+}

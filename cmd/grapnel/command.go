@@ -76,7 +76,7 @@ func (c *command) execute(args []string) int {
 	c.Close()
 	code, text := c.result(ctx, err)
 	if text != "" {
-		_ = screen.New(c.Err).Print(screen.Format("grapnel: %s\n", screen.Rows(strings.TrimSpace(text)))) // if that fails, nobody can read it
+		_ = screen.New(c.Err).Print(screen.Format("grapnel: %s\n", screen.Rows(strings.TrimSpace(c.Masked(text))))) // if that fails, nobody can read it
 	}
 	return code
 }
@@ -198,6 +198,9 @@ func setFlag(cmd *cobra.Command, to *app.Settings) {
 
 func (c *command) paths(p place) (app.Paths, error) {
 	paths, err := app.FindPaths(p.dir, c.getenv)
+	if err == nil {
+		c.Mask = paths.Redactor().Text
+	}
 	if paths.Note != "" {
 		c.Note(paths.Note)
 	}

@@ -30,9 +30,9 @@ func agentOf(a *runtime.Agent) wire.Agent {
 }
 
 // wholeAgent is the agent with its prompt.
-func wholeAgent(a *runtime.Agent) wire.Agent {
+func (s *Server) wholeAgent(a *runtime.Agent) wire.Agent {
 	out := agentOf(a)
-	out.Prompt = a.Prompt()
+	out.Prompt = s.o.Mask(a.Prompt())
 	return out
 }
 
@@ -52,7 +52,7 @@ func (s *Server) showAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, wholeAgent(a))
+	writeJSON(w, http.StatusOK, s.wholeAgent(a))
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 		return errors.Join(err, s.o.Runtime.Unregister(context.WithoutCancel(r.Context()), a.Name()))
 	}
 	w.Header().Set("Location", "/v1/agents/"+url.PathEscape(a.Name()))
-	writeJSON(w, http.StatusCreated, wholeAgent(a))
+	writeJSON(w, http.StatusCreated, s.wholeAgent(a))
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (s *Server) updateAgent(w http.ResponseWriter, r *http.Request) error {
 	if err := s.keep(in); err != nil {
 		return fmt.Errorf("%w; it holds until the daemon ends", err)
 	}
-	writeJSON(w, http.StatusOK, wholeAgent(a))
+	writeJSON(w, http.StatusOK, s.wholeAgent(a))
 	return nil
 }
 

@@ -73,7 +73,9 @@ func (s *Server) newMux() *http.ServeMux {
 		methods[r.Path] = append(methods[r.Path], r.Method)
 		mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, r *http.Request) {
 			if err := h(w, r); err != nil {
-				writeError(w, err)
+				f := *failureOf(err)
+				f.text = s.o.Mask(f.text)
+				writeError(w, &f)
 			}
 		})
 	}

@@ -54,6 +54,9 @@ type Options struct {
 	Hooks bool
 	// Tools returns all tools, with the reason why the agent may not use one; nil is none.
 	Tools func(agent *runtime.Agent) []wire.Tool
+	// Mask masks the texts of errors and the prompts of agents; nil masks nothing. Store and Runtime
+	// mask the rest.
+	Mask func(text string) string
 	// Agents keeps the agents that clients make; nil forgets them when the runtime closes.
 	Agents Agents
 	// Reload reads the files of agents again; nil is no such files.
@@ -130,6 +133,9 @@ func New(o Options) *Server {
 	}
 	if o.Interrupted == nil {
 		o.Interrupted = func(rec store.Record) bool { return rec.Journaled && rec.Lease.Until.Before(time.Now()) }
+	}
+	if o.Mask == nil {
+		o.Mask = func(text string) string { return text }
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}

@@ -21,12 +21,12 @@ import (
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/internal/config"
 	"github.com/grapnel-go/grapnel/internal/models"
+	"github.com/grapnel-go/grapnel/internal/redact"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/internal/trust"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/spending"
-	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/compact"
 	"github.com/grapnel-go/grapnel/subsystems/critique"
@@ -84,7 +84,9 @@ type Options struct {
 	// audit is the section audit of config.yaml. Open sets it.
 	audit message.JSON
 	// store has the conversations that agents search. Open sets it.
-	store *sqlite.Store
+	store Store
+	// redact masks secrets for people and stores; nil masks nothing. Open sets it.
+	redact *redact.Redactor
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -101,7 +103,7 @@ type ReplyLimits = provider.Limits
 // App is the open program: the runtime, the store and the subsystems. The caller closes it.
 type App struct {
 	Runtime *runtime.Runtime
-	Store   *sqlite.Store
+	Store   Store
 	Hooks   *Hooks
 
 	assembly assembly
@@ -227,12 +229,17 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
 		return nil, err
 	}
+	if o.redact, err = redactor(a.conf); err != nil {
+		return nil, err
+	}
+	note := o.Note
+	o.Note = func(text string) { note(o.redact.Text(text)) }
 	o.commands, o.models, o.scheduled, o.audit = a.commands, a.models, a.runScheduled, a.conf.Audit
 	o.ready = func(ctx context.Context, agent string) error { return a.await(ctx, agent) }
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}
-	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, &sqlite.Options{Note: o.Note}); err != nil {
+	if a.Store, err = openStore(ctx, o.Paths, o.redact, o.Note); err != nil {
 		return nil, errors.Join(err, a.presence.end())
 	}
 	o.store = a.Store
@@ -249,6 +256,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Jobs: a.jobs(), Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
 			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
+			Mask: masker(o.redact),
 		})
 		err = a.Runtime.Open(ctx)
 	}
@@ -334,22 +342,25 @@ func (a *App) hooks(o Options) []hook.Hook {
 
 // OpenConversations opens the conversations only, for reading. It is an error if there is no
 // database. note gets a sentence about each damage. The caller closes the store.
-func OpenConversations(ctx context.Context, p Paths, note func(string)) (*sqlite.Store, error) {
+func OpenConversations(ctx context.Context, p Paths, note func(string)) (Store, error) {
 	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no conversations are stored in %s yet; set GRAPNEL_HOME if they are elsewhere", p.State)
 	}
-	return sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
+	return openStore(ctx, p, p.Redactor(), note)
 }
 
 // OpenMemories opens the memories of the project and the user. note gets a sentence about
 // each damage. The caller closes them.
 func OpenMemories(ctx context.Context, p Paths, note func(string)) (*memory.Memory, error) {
-	return memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project(), Note: note})
+	return memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project(), Note: note, Mask: maskText(p.Redactor())})
 }
 
 func environment(p Paths) runtime.Environment {
 	return runtime.Environment{OS: goruntime.GOOS, Shell: "bash", Platform: goruntime.GOARCH, Root: p.Root}
 }
+
+// Mask masks a text for people, as the user's settings say.
+func (a *App) Mask(text string) string { return a.options.redact.Text(text) }
 
 // Close closes the runtime with the subsystems, ends their remaining commands, and closes the
 // store, in this order.

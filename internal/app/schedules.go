@@ -18,7 +18,7 @@ func OpenSchedules(ctx context.Context, p Paths, run func(context.Context, sched
 }
 
 func openSchedules(ctx context.Context, p Paths, o schedule.Options) (*schedule.Schedule, error) {
-	o.Project = p.Project()
+	o.Project, o.Mask = p.Project(), maskText(p.Redactor())
 	return schedule.Open(ctx, p.Schedules, &o)
 }
 

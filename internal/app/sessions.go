@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/sessions"
 )
 
@@ -13,7 +12,7 @@ func newSessions(o Options) *sessions.Sessions {
 }
 
 // searchSessions searches the conversations of one project in the store.
-func searchSessions(s *sqlite.Store, project string) sessions.Search {
+func searchSessions(s Store, project string) sessions.Search {
 	return func(ctx context.Context, q sessions.Query) ([]sessions.Match, error) {
 		found, err := s.Search(ctx, store.Query{
 			Text: q.Text, Project: project, Agent: q.Agent, Sender: q.Sender, Except: q.Except, Limit: q.Limit, Before: q.Before, After: q.After,

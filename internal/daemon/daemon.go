@@ -87,7 +87,7 @@ func (d *Daemon) Run(ctx context.Context) error { return d.server.Run(ctx, d.lis
 
 func apiOptions(a *app.App, paths app.Paths) api.Options {
 	return api.Options{
-		Runtime: a.Runtime, Store: a.Store, Root: paths.Root, State: paths.State,
+		Runtime: a.Runtime, Store: a.Store, Mask: a.Mask, Root: paths.Root, State: paths.State,
 		Project: paths.Project(), Abandoned: app.Abandoned,
 		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
 		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) },

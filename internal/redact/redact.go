@@ -52,6 +52,40 @@ func (r *Redactor) Event(ev hook.Event) hook.Event { return ev.Masked(r.Text, r.
 // Inquiry masks what a person is asked.
 func (r *Redactor) Inquiry(q hook.Inquiry) hook.Inquiry { return q.Masked(r.Text, r.JSON) }
 
+// Outcome masks how a turn ended, for people.
+func (r *Redactor) Outcome(out hook.TurnOutcome) hook.TurnOutcome {
+	if r == nil {
+		return out
+	}
+	out.Message, out.Err = r.message(out.Message), r.Error(out.Err)
+	signals := out.Signals.Slice()
+	for i := range signals {
+		signals[i].Text, signals[i].Context = r.Text(signals[i].Text), r.JSON(signals[i].Context)
+	}
+	out.Signals = message.Freeze(signals)
+	return out
+}
+
+// Error returns err with its text masked. It wraps err.
+func (r *Redactor) Error(err error) error {
+	if r == nil || err == nil {
+		return err
+	}
+	if text := r.Text(err.Error()); text != err.Error() {
+		return &maskedError{text, err}
+	}
+	return err
+}
+
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e *maskedError) Error() string { return e.text }
+
+func (e *maskedError) Unwrap() error { return e.err }
+
 // Pieces returns a writer that masks a text which comes in pieces, and writes whole lines of it on
 // to w. Close writes the rest.
 func (r *Redactor) Pieces(w io.Writer) io.WriteCloser { return r.find.NewWriter(w) }

@@ -40,7 +40,7 @@ func (t *table) keep(ctx context.Context, of task, entries []entry) (taken, wait
 			return err
 		}
 		for _, e := range entries {
-			switch took, waits, err := t.keepIn(tx, h, e, of.Auto); {
+			switch took, waits, err := t.keepIn(tx, h, t.masked(e), of.Auto); {
 			case err != nil:
 				return err
 			case took:

@@ -66,6 +66,9 @@ type Options struct {
 	// Note is called with a sentence about each repaired or lost part of the file. Nil
 	// drops them.
 	Note func(text string)
+	// Mask masks what must not be in the file, in all that is written from now on; nil masks
+	// nothing.
+	Mask func(text string) string
 }
 
 // Open opens the file of memories, or makes it: the file with mode 0600, directories with
@@ -83,7 +86,7 @@ func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{table: table{db: db, now: time.Now}, project: o.Project}
+	m := &Memory{table: table{db: db, now: time.Now, mask: o.Mask}, project: o.Project}
 	if o.Now != nil {
 		m.table.now = o.Now
 	}

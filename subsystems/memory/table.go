@@ -41,6 +41,8 @@ const fileID = 0x4752416d
 type table struct {
 	db  *sqlitedb.DB
 	now func() time.Time
+	// mask masks what must not be in the file; nil masks nothing.
+	mask func(text string) string
 }
 
 // home is the owner of memories: a row of the table space.
@@ -112,9 +114,22 @@ type putResult struct {
 	merged string
 }
 
+// masked returns the entry as the file may have it.
+func (t *table) masked(e entry) entry {
+	if t.mask == nil {
+		return e
+	}
+	e.name, e.content, e.aliases = t.mask(e.name), t.mask(e.content), slices.Clone(e.aliases)
+	for i := range e.aliases {
+		e.aliases[i] = t.mask(e.aliases[i])
+	}
+	return e
+}
+
 // put adds the entry, or replaces the one of the same name if may allows it. An entry that
 // says what another one says is merged with it.
 func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool) (done putResult, err error) {
+	e = t.masked(e)
 	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
 		done = putResult{}
 		was, err := look(tx, h, e.name)

@@ -53,6 +53,9 @@ type Options struct {
 	Zone *time.Location
 	// Note gets a sentence about each run that was missed or failed. Nil drops them.
 	Note func(text string)
+	// Mask masks what must not be in the file; nil masks nothing. A schedule whose prompt would have
+	// to be masked is refused, because it would run without it.
+	Mask func(text string) string
 }
 
 // Defaults and bounds.
@@ -146,6 +149,9 @@ func Open(ctx context.Context, path string, o *Options) (*Schedule, error) {
 	if s.o.Zone == nil {
 		s.o.Zone = time.Local
 	}
+	if s.o.Mask == nil {
+		s.o.Mask = func(text string) string { return text }
+	}
 	if s.o.Note == nil {
 		s.o.Note = func(string) {}
 	}
@@ -164,6 +170,9 @@ func (s *Schedule) Check(e Entry) (Entry, error) {
 func (s *Schedule) Add(ctx context.Context, e Entry) (Scheduled, error) {
 	now := s.o.Now()
 	e, due, err := e.checked(now, s.o.Zone)
+	if err == nil && s.o.Mask(e.Prompt) != e.Prompt {
+		err = errors.New("the prompt has a secret, which the file must not keep: write where the agent finds it")
+	}
 	if err == nil {
 		err = s.table.add(ctx, e, now, due)
 	}

@@ -313,7 +313,7 @@ func (s *Schedule) runClaimed(ctx context.Context, c claim, run func(context.Con
 	}
 	ending, release := context.WithTimeout(lasting, closeTime)
 	defer release()
-	return status, errors.Join(err, s.table.end(ending, c.num, c.key, status, note, s.o.Now()))
+	return status, errors.Join(err, s.table.end(ending, c.num, c.key, status, s.o.Mask(note), s.o.Now()))
 }
 
 // errNever: the agent's section says that schedules never run it.

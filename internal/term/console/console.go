@@ -24,6 +24,9 @@ type Console struct {
 	// NewPerson makes the person who types into in and sees out; nil is [NewPerson].
 	NewPerson func(in, out *os.File) (term.Answers, error)
 
+	// Mask masks the texts of Note and Remark; nil masks nothing.
+	Mask func(text string) string
+
 	// person answers at the terminal, once somebody was needed.
 	person term.Answers
 	// tty is the terminal where questions are asked, once it was needed.
@@ -40,14 +43,22 @@ func (c *Console) Close() {
 	}
 }
 
+// Masked masks a text for people.
+func (c *Console) Masked(text string) string {
+	if c.Mask == nil {
+		return text
+	}
+	return c.Mask(text)
+}
+
 // Note tells the person something beside the output.
 func (c *Console) Note(text string) {
-	_ = screen.New(c.Err).Print(screen.Format("note: %s\n", screen.Rows(text))) // the output tells whether one can write
+	_ = screen.New(c.Err).Print(screen.Format("note: %s\n", screen.Rows(c.Masked(text)))) // the output tells whether one can write
 }
 
 // Remark tells the person something that matters little.
 func (c *Console) Remark(text string) {
-	t := screen.Format("· %s", screen.Rows(text))
+	t := screen.Format("· %s", screen.Rows(c.Masked(text)))
 	if term.Colored(c.Err) {
 		t = screen.Paint(screen.Dim, t)
 	}

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/config"
+	"github.com/grapnel-go/grapnel/internal/redact"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+)
+
+// redaction is the section redact of config.yaml.
+type redaction struct {
+	// Secrets masks secrets, Personal also personal data.
+	Secrets  bool `json:"secrets"`
+	Personal bool `json:"personal"`
+}
+
+// redactor returns what masks secrets; nil if the user's settings do not say so.
+func redactor(conf config.Config) (*redact.Redactor, error) {
+	if conf.Redact == "" {
+		return nil, nil
+	}
+	all := hook.AgentConfig{}.WithSection("redact", conf.Redact)
+	s, _, err := hook.SectionOf[redaction](&all, "redact")
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("~/.grapnel/config.yaml: %w", err)
+	case s.Personal && !s.Secrets:
+		return nil, errors.New("~/.grapnel/config.yaml: redact: personal data are masked together with secrets: write secrets: true as well")
+	case !s.Secrets:
+		return nil, nil
+	}
+	return redact.New(&redact.Options{Personal: s.Personal}), nil
+}
+
+// Redactor returns what masks secrets for people; nil if the user's settings do not say so. It is
+// also nil while the settings are wrong: then nothing can be opened.
+func (p Paths) Redactor() *redact.Redactor {
+	conf, err := p.Config()
+	if err != nil {
+		return nil
+	}
+	r, _ := redactor(conf) // Open reports it
+	return r
+}
+
+// Store has the conversations of the program. The caller closes it.
+type Store interface {
+	redact.Full
+	io.Closer
+}
+
+// maskedStore is a store that masks, and closes what it stands before.
+type maskedStore struct {
+	*redact.Store
+	io.Closer
+}
+
+// openStore opens the conversations, behind r if it is not nil.
+func openStore(ctx context.Context, p Paths, r *redact.Redactor, note func(string)) (Store, error) {
+	s, err := sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
+	if err != nil || r == nil {
+		return s, err
+	}
+	return maskedStore{r.Store(s), s}, nil
+}
+
+// masker is r for the runtime, which knows no nil redactor.
+func masker(r *redact.Redactor) runtime.Masker {
+	if r == nil {
+		return nil
+	}
+	return r
+}
+
+// maskText is r for a subsystem; nil if nothing is masked.
+func maskText(r *redact.Redactor) func(string) string {
+	if r == nil {
+		return nil
+	}
+	return r.Text
+}

@@ -68,6 +68,8 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	said := o.App.Note
+	o.App.Note = func(text string) { said(opened.Mask(text)) }
 	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note}
 	made := keptAgents(opened, o.App.Paths.State)
 	if err := r.start(ctx, agents, made); err != nil {

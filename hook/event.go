@@ -85,6 +85,15 @@ type EventDetail struct {
 // WithDetail returns the event with the detail.
 func (e Event) WithDetail(d EventDetail) Event { e.detail = &privateDetail{EventDetail: d}; return e }
 
+// WithChanged returns the event with the detail in the place of its own. [Event.Failure] and
+// [Event.Run] stay.
+func (e Event) WithChanged(d EventDetail) Event {
+	if e.detail != nil {
+		e.detail = &privateDetail{d, e.detail.failure, e.detail.run}
+	}
+	return e
+}
+
 // WithCall returns the event about a call: Detail has its id, tool and arguments.
 func (e Event) WithCall(c *ToolCall) Event {
 	return e.WithDetail(EventDetail{CallID: c.d.ID, Tool: c.d.Tool.Name, Args: c.d.Args})

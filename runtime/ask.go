@@ -57,13 +57,13 @@ func questionGiven(q hook.Inquiry, a human.Answer, err error) hook.Event {
 // wait: the request of an event approval_asked may not be pending yet. See
 // [Runtime.AwaitPending].
 //
-// With Options.Mask the questions and requests for approval are masked. The call of a client is not:
+// With Events.Mask the questions and requests for approval are masked. The call of a client is not:
 // the client runs it.
 func (r *Runtime) Pending() []Request {
 	all := r.requests.Pending()
 	for i := range all {
-		if r.o.Mask != nil && all[i].Call == nil {
-			all[i].Inquiry = r.o.Mask.Inquiry(all[i].Inquiry)
+		if r.o.Events.Mask != nil && all[i].Call == nil {
+			all[i].Inquiry = r.o.Events.Mask.Inquiry(all[i].Inquiry)
 		}
 	}
 	return all
@@ -101,11 +101,11 @@ func (r *Runtime) Answer(conversation, id, by string, response hook.Response) er
 // masked: it changes them, or has them remembered.
 func (r *Runtime) checkMasked(conversation, id string, response hook.Response) error {
 	a := response.Approval
-	if r.o.Mask == nil || a == nil || a.Answer != hook.AnswerModify && a.Remember == "" {
+	if r.o.Events.Mask == nil || a == nil || a.Answer != hook.AnswerModify && a.Remember == "" {
 		return nil
 	}
 	for _, q := range r.requests.Pending() {
-		if q.ID == id && q.Approval != nil && (conversation == "" || q.Conversation == conversation) && r.o.Mask.JSON(q.Approval.Args) != q.Approval.Args {
+		if q.ID == id && q.Approval != nil && (conversation == "" || q.Conversation == conversation) && r.o.Events.Mask.JSON(q.Approval.Args) != q.Approval.Args {
 			return errMaskedArgs
 		}
 	}

@@ -30,7 +30,7 @@ var (
 // newHost returns the host outside any conversation.
 func (r *Runtime) newHost() *host {
 	h := &host{rt: r}
-	h.log = stream.NewLog(stream.LogOptions{Owner: h, Hub: r.streams, Mask: r.o.Mask})
+	h.log = stream.NewLog(stream.LogOptions{Owner: h, Hub: r.streams, Mask: r.o.Events.Mask})
 	return h
 }
 
@@ -40,7 +40,7 @@ func (c *Conversation) newHost(id string, parent *host) *host {
 	rt := c.agent.rt
 	h := &host{rt: rt, conv: c}
 	o := stream.LogOptions{
-		Conversation: id, Agent: c.agent.core.Name, Owner: h, Hub: rt.streams, Mask: rt.o.Mask,
+		Conversation: id, Agent: c.agent.core.Name, Owner: h, Hub: rt.streams, Mask: rt.o.Events.Mask,
 		Keep: !rt.volatile && c.parent == "" && !c.home.ephemeral, Ephemeral: c.home.ephemeral,
 	}
 	if parent != nil {
@@ -104,7 +104,7 @@ func (h eventHost) Emit(ctx context.Context, ev hook.Event) {
 // accept emits an event of a hook or a tool.
 func (h *host) accept(ctx context.Context, ev hook.Event, how stream.How) {
 	ev.Time, ev.Omitted = time.Time{}, 0
-	if m := h.rt.o.Mask; m != nil { // before something is cut
+	if m := h.rt.o.Events.Mask; m != nil { // before something is cut
 		ev = m.Event(ev)
 	}
 	if d := ev.Detail(); len(d.Args) > h.rt.o.Limits.Result {

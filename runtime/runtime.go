@@ -88,10 +88,6 @@ type Options struct {
 	// [composite.Composite.Layered]. An agent may add one layer, its section
 	// [LayerSection], and a turn more, TurnOptions.Layers.
 	Layers []plan.Layer
-	// Mask masks what events and the lists of requests show, for hooks at OnEvent too; nil masks
-	// nothing. Models, tools and all other hooks get everything as it is. It does not mask what is
-	// stored: Store does, if it is to be.
-	Mask Masker
 	// Price returns the cost of a model call with that usage; nil is 0. model is the
 	// model that answered. It is called after every model call, from several goroutines.
 	// With Spending it has no effect.
@@ -168,6 +164,10 @@ type Events struct {
 	// subscribers, the hooks themselves and the store. Open then links the composite with
 	// a recorder; false costs nothing.
 	RecordHooks bool
+	// Mask masks what events and the lists of requests show, for hooks at OnEvent too; nil masks
+	// nothing. Models, tools and all other hooks get everything as it is. It does not mask what is
+	// stored: Options.Store does, if it is to be.
+	Mask Masker
 }
 
 // Environment describes to an agent the system that its tools work on. Empty fields
@@ -261,7 +261,7 @@ func (r *Runtime) newEnv() *loop.Env {
 	return &loop.Env{
 		Provider: r.provider, Store: r.o.Store, Project: r.o.Project, Environment: r.o.Environment,
 		Limits: loop.Limits(r.o.Limits), Grace: r.o.Calls.Grace, Agent: r.agentOf, Find: r.findAgent,
-		Spending: r.o.Spending, Mask: r.o.Mask, Now: r.o.Now, NewID: r.o.NewID,
+		Spending: r.o.Spending, Now: r.o.Now, NewID: r.o.NewID,
 		Tools: r.tools, Loops: &r.loops, Abandoned: &r.abandoned, Requests: &r.requests, Background: r.backgroundRuns,
 	}
 }

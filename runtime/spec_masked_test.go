@@ -26,7 +26,7 @@ const (
 	tokenMark   = "[secret: github-token]"
 )
 
-func masks() runtime.Options { return runtime.Options{Mask: redact.New(nil)} }
+func masks() runtime.Options { return runtime.Options{Events: runtime.Events{Mask: redact.New(nil)}} }
 
 // shown is what the events say, as JSON.
 func shown(t *testing.T, events []hook.Event) string {
@@ -205,8 +205,8 @@ func TestSpecAJobWithASecretRunsAtOnceAndIsNotStored(t *testing.T) {
 	r := redact.New(nil)
 	seen := make(chan string, 1)
 	a := &trail{do: func(_ context.Context, turn *hook.Turn) { seen <- turn.Input().Text() }}
-	w := archived(t, a, &runtime.Options{Mask: r, Store: r.Store(under)}, says("fine"))
-	w.send("it is "+secretToken)
+	w := archived(t, a, &runtime.Options{Events: runtime.Events{Mask: r}, Store: r.Store(under)}, says("fine"))
+	w.send("it is " + secretToken)
 	require.NoError(t, w.rt.Close(t.Context()))
 	assert.Equal(t, "it is "+secretToken, <-seen)
 	jobs, err := store.Jobs(under).Jobs(t.Context())

@@ -76,7 +76,7 @@ func bootAs(t *testing.T, dir string, m *model, cfg hook.AgentConfig, o runtime.
 		o.Gone = func(string) bool { return true }
 	}
 	o.Store = p.dying
-	if r, ok := o.Mask.(*redact.Redactor); ok {
+	if r, ok := o.Events.Mask.(*redact.Redactor); ok {
 		o.Store = r.Store(p.dying)
 	}
 	p.world = startWith(t, m, cfg, &o, hooks...)

@@ -49,7 +49,7 @@ func (a *Agent) conversationByID(id string) *Conversation {
 
 // The types of a subscription; see [Runtime.Subscribe].
 type (
-	// Masker masks what events show; see Options.Mask.
+	// Masker masks what events show; see Events.Mask.
 	Masker = stream.Masker
 	// Reader reads events at its own pace.
 	Reader = stream.Reader

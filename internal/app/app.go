@@ -85,8 +85,6 @@ type Options struct {
 	audit message.JSON
 	// store has the conversations that agents search. Open sets it.
 	store Store
-	// redact masks secrets for people and stores; nil masks nothing. Open sets it.
-	redact *redact.Redactor
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -111,6 +109,7 @@ type App struct {
 	reloads  chan struct{}           // has an entry while Reload works
 	options  Options
 	settings map[string]string // by Paths.settings, when it was opened
+	redact   *redact.Redactor  // masks secrets for people and stores; nil masks nothing
 	models   *models.Models
 	paths    Paths
 	conf     config.Config
@@ -229,17 +228,17 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
 		return nil, err
 	}
-	if o.redact, err = redactor(a.conf); err != nil {
+	if a.redact, err = redactor(a.conf); err != nil {
 		return nil, err
 	}
 	note := o.Note
-	o.Note = func(text string) { note(o.redact.Text(text)) }
+	o.Note = func(text string) { note(a.redact.Text(text)) }
 	o.commands, o.models, o.scheduled, o.audit = a.commands, a.models, a.runScheduled, a.conf.Audit
 	o.ready = func(ctx context.Context, agent string) error { return a.await(ctx, agent) }
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}
-	if a.Store, err = openStore(ctx, o.Paths, o.redact, o.Note); err != nil {
+	if a.Store, err = openStore(ctx, o.Paths, a.redact, o.Note); err != nil {
 		return nil, errors.Join(err, a.presence.end())
 	}
 	o.store = a.Store
@@ -255,8 +254,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err == nil {
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Jobs: a.jobs(), Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
-			Mask: masker(o.redact),
+			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks, Mask: masker(a.redact)}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
 		})
 		err = a.Runtime.Open(ctx)
 	}
@@ -360,7 +358,7 @@ func environment(p Paths) runtime.Environment {
 }
 
 // Mask masks a text for people, as the user's settings say.
-func (a *App) Mask(text string) string { return a.options.redact.Text(text) }
+func (a *App) Mask(text string) string { return a.redact.Text(text) }
 
 // Close closes the runtime with the subsystems, ends their remaining commands, and closes the
 // store, in this order.

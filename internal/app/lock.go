@@ -112,7 +112,7 @@ func (a *App) Wait(ctx context.Context, t *runtime.Turn) hook.TurnOutcome {
 	defer context.AfterFunc(ctx, func() { t.Stop(context.Cause(ctx)) })()
 	out, err := t.Wait(context.WithoutCancel(ctx))
 	out.Err = damaged(a.paths.Conversations, cmp.Or(out.Err, err))
-	return a.options.redact.Outcome(a.limited(t.Conversation().Agent(), out))
+	return a.redact.Outcome(a.limited(t.Conversation().Agent(), out))
 }
 
 // Interrupted reports whether the conversation has a turn whose process has died,

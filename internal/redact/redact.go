@@ -47,10 +47,49 @@ func (r *Redactor) JSON(doc message.JSON) message.JSON {
 }
 
 // Event masks an event.
-func (r *Redactor) Event(ev hook.Event) hook.Event { return ev.Masked(r.Text, r.JSON) }
+func (r *Redactor) Event(ev hook.Event) hook.Event {
+	ev.Text = r.Text(ev.Text)
+	d := ev.Detail()
+	d.Args, d.Result, d.Inquiry, d.Response = r.JSON(d.Args), r.result(d.Result), r.Inquiry(d.Inquiry), r.response(d.Response)
+	return ev.WithChanged(d)
+}
 
 // Inquiry masks what a person is asked.
-func (r *Redactor) Inquiry(q hook.Inquiry) hook.Inquiry { return q.Masked(r.Text, r.JSON) }
+func (r *Redactor) Inquiry(q hook.Inquiry) hook.Inquiry {
+	q.Questions = mapped(q.Questions, func(a hook.Question) hook.Question {
+		a.Header, a.Text = r.Text(a.Header), r.Text(a.Text)
+		a.Options = mapped(a.Options, func(c hook.Choice) hook.Choice {
+			return hook.Choice{Label: r.Text(c.Label), Description: r.Text(c.Description)}
+		})
+		return a
+	})
+	if q.Approval != nil {
+		a := *q.Approval
+		a.Args, a.Reason = r.JSON(a.Args), r.Text(a.Reason)
+		a.Offers = mapped(a.Offers, func(o hook.Offer) hook.Offer { return hook.Offer{ID: o.ID, Text: r.Text(o.Text)} })
+		q.Approval = &a
+	}
+	return q
+}
+
+func (r *Redactor) response(a hook.Response) hook.Response {
+	a.Given = mapped(a.Given, func(g hook.Given) hook.Given {
+		return hook.Given{Chosen: mapped(g.Chosen, r.Text), Text: r.Text(g.Text)}
+	})
+	return a
+}
+
+// mapped returns the list of what f makes of the elements.
+func mapped[T any](l message.List[T], f func(T) T) message.List[T] {
+	if l.Len() == 0 {
+		return l
+	}
+	out := l.Slice()
+	for i := range out {
+		out[i] = f(out[i])
+	}
+	return message.Freeze(out)
+}
 
 // Outcome masks how a turn ended, for people.
 func (r *Redactor) Outcome(out hook.TurnOutcome) hook.TurnOutcome {
@@ -58,11 +97,10 @@ func (r *Redactor) Outcome(out hook.TurnOutcome) hook.TurnOutcome {
 		return out
 	}
 	out.Message, out.Err = r.message(out.Message), r.Error(out.Err)
-	signals := out.Signals.Slice()
-	for i := range signals {
-		signals[i].Text, signals[i].Context = r.Text(signals[i].Text), r.JSON(signals[i].Context)
-	}
-	out.Signals = message.Freeze(signals)
+	out.Signals = mapped(out.Signals, func(s hook.StopSignal) hook.StopSignal {
+		s.Text, s.Context = r.Text(s.Text), r.JSON(s.Context)
+		return s
+	})
 	return out
 }
 
@@ -89,13 +127,3 @@ func (e *maskedError) Unwrap() error { return e.err }
 // Pieces returns a writer that masks a text which comes in pieces, and writes whole lines of it on
 // to w. Close writes the rest.
 func (r *Redactor) Pieces(w io.Writer) io.WriteCloser { return r.find.NewWriter(w) }
-
-// message masks a message.
-func (r *Redactor) message(m message.Message) message.Message { return m.Masked(r.Text, r.JSON) }
-
-func (r *Redactor) messages(ms []message.Message) []message.Message {
-	for i, m := range ms {
-		ms[i] = r.message(m)
-	}
-	return ms
-}

@@ -43,7 +43,9 @@ var parts = []row{
 	{"J8", "No answer lifts a deny, whoever gives it and in whatever order.",
 		proof{"./hook", "TestNothingLiftsADeny"},
 		change{mutant, "the later answer wins", "hook/decide.go", "return a.Kind.Outweighs(earlier.Kind)", "return true"}},
-	{id: "J9", what: "No secrets in logs, the index and events."},
+	{"J9", "No secrets in logs, the index and events.",
+		proof{"./internal/daemon", "TestNoSecretLeavesTheDaemon"},
+		change{off, "the masking of events", "internal/app/app.go", ", Mask: masker(a.redact)}", "}"}},
 
 	{"K1", "All fields of skills have their effect.",
 		proof{"./subsystems/skills", "TestAllowedToolsNarrowTheRestOfTheTurn|TestTheModelOfASkill|TestASkillThatForks"},

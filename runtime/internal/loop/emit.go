@@ -31,7 +31,7 @@ func (t *Turn) post(ev *hook.Event, how stream.How) { t.postWith(t.noCancel, ev,
 
 func (t *Turn) postWith(ctx context.Context, ev *hook.Event, how stream.How) {
 	if ev.Kind != event.TextDelta && ev.Kind != event.ReasoningDelta {
-		t.env.cut(ev)
+		t.thread.cut(ev)
 	}
 	how.Loop, how.Own = TurnOf(ctx), true
 	if t.holding { // the queue gets room only after this goroutine has released the delivery
@@ -47,11 +47,11 @@ func (t *Turn) postWith(ctx context.Context, ev *hook.Event, how stream.How) {
 }
 
 // cut cuts the text of the event to the limit. It masks it before: half a secret is not found.
-func (e *Env) cut(ev *hook.Event) {
-	if e.Mask != nil && len(ev.Text) > e.Limits.Result {
-		*ev = e.Mask.Event(*ev)
+func (th *Thread) cut(ev *hook.Event) {
+	if m := th.Log.Mask(); m != nil && len(ev.Text) > th.Env.Limits.Result {
+		*ev = m.Event(*ev)
 	}
-	bound.EventText(ev, e.Limits.Result)
+	bound.EventText(ev, th.Env.Limits.Result)
 }
 
 // emit delivers an event that other code than the loop emits.
@@ -60,7 +60,7 @@ func (th *Thread) emit(ctx context.Context, ev hook.Event) {
 	if _, background := InBackground(ctx); !background {
 		how.Loop = TurnOf(ctx)
 	}
-	th.Env.cut(&ev)
+	th.cut(&ev)
 	th.Log.Emit(ctx, &ev, how)
 }
 
@@ -127,8 +127,8 @@ func (t *Turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 // withArgs returns the event with the detail and the arguments. It cuts the arguments to the
 // size of a tool result; the history has them whole.
 func (t *Turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
-	if t.env.Mask != nil {
-		args = t.env.Mask.JSON(args)
+	if m := t.thread.Log.Mask(); m != nil {
+		args = m.JSON(args)
 	}
 	d.Args, ev.Omitted = bound.Args(args, t.env.Limits.Result)
 	return ev.WithDetail(d)

@@ -10,7 +10,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
 	"github.com/grapnel-go/grapnel/runtime/internal/scope"
-	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/spending"
@@ -32,10 +31,8 @@ type Env struct {
 	Find  func(ctx context.Context, name string) (*Agent, error)
 	// Spending prices the requests to models, and bounds what they cost.
 	Spending *spending.Ledger
-	// Mask masks what events show; nil masks nothing.
-	Mask  stream.Masker
-	Now   func() time.Time
-	NewID func() string
+	Now      func() time.Time
+	NewID    func() string
 
 	Tools      *toolrun.Runner
 	Loops      *drive.Pool

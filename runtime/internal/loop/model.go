@@ -214,7 +214,7 @@ const maxDelta = 64 << 10
 
 // showText emits text within a segment of its kind.
 func (t *Turn) showText(kind message.BlockKind, text string) {
-	if t.env.Mask != nil && text != "" {
+	if t.thread.Log.Mask() != nil && text != "" {
 		if t.response.open != kind {
 			t.openSegment(kind)
 		}
@@ -280,8 +280,8 @@ func (t *Turn) showDelta(kind message.BlockKind, text string) {
 func (t *Turn) openSegment(kind message.BlockKind) {
 	t.closeSegment()
 	t.response.open = kind
-	if t.env.Mask != nil {
-		t.response.pieces = t.env.Mask.Pieces(&maskedText{turn: t, kind: kind})
+	if m := t.thread.Log.Mask(); m != nil {
+		t.response.pieces = m.Pieces(&maskedText{turn: t, kind: kind})
 	}
 	start, _ := segmentOf(kind)
 	t.emit(hook.Event{Kind: start})

@@ -132,6 +132,9 @@ func (l *Log) Conversation() string { return l.o.Conversation }
 // Agent: see Conversation.
 func (l *Log) Agent() string { return l.o.Agent }
 
+// Mask returns what masks the events; nil if nothing does.
+func (l *Log) Mask() Masker { return l.o.Mask }
+
 // Keeps reports whether the store keeps the events.
 func (l *Log) Keeps() bool { return l.o.Keep }
 

@@ -198,8 +198,8 @@ func setFlag(cmd *cobra.Command, to *app.Settings) {
 
 func (c *command) paths(p place) (app.Paths, error) {
 	paths, err := app.FindPaths(p.dir, c.getenv)
-	if err == nil {
-		c.Mask = paths.Redactor().Text
+	if r, wrong := paths.Redactor(); err == nil && wrong == nil { // what opens something reports wrong settings
+		c.Mask = r.Text
 	}
 	if paths.Note != "" {
 		c.Note(paths.Note)

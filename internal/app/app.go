@@ -344,13 +344,21 @@ func OpenConversations(ctx context.Context, p Paths, note func(string)) (Store, 
 	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no conversations are stored in %s yet; set GRAPNEL_HOME if they are elsewhere", p.State)
 	}
-	return openStore(ctx, p, p.Redactor(), note)
+	r, err := p.Redactor()
+	if err != nil {
+		return nil, err
+	}
+	return openStore(ctx, p, r, note)
 }
 
 // OpenMemories opens the memories of the project and the user. note gets a sentence about
 // each damage. The caller closes them.
 func OpenMemories(ctx context.Context, p Paths, note func(string)) (*memory.Memory, error) {
-	return memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project(), Note: note, Mask: maskText(p.Redactor())})
+	r, err := p.Redactor()
+	if err != nil {
+		return nil, err
+	}
+	return memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project(), Note: note, Mask: maskText(r)})
 }
 
 func environment(p Paths) runtime.Environment {

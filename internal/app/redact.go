@@ -38,15 +38,14 @@ func redactor(conf config.Config) (*redact.Redactor, error) {
 	return redact.New(&redact.Options{Personal: s.Personal}), nil
 }
 
-// Redactor returns what masks secrets for people; nil if the user's settings do not say so. It is
-// also nil while the settings are wrong: then nothing can be opened.
-func (p Paths) Redactor() *redact.Redactor {
+// Redactor returns what masks secrets for people; nil if the user's settings do not say so. While
+// the settings are wrong nothing is opened, since it is not known what to mask.
+func (p Paths) Redactor() (*redact.Redactor, error) {
 	conf, err := p.Config()
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	r, _ := redactor(conf) // Open reports it
-	return r
+	return redactor(conf)
 }
 
 // Store has the conversations of the program. The caller closes it.

@@ -18,7 +18,11 @@ func OpenSchedules(ctx context.Context, p Paths, run func(context.Context, sched
 }
 
 func openSchedules(ctx context.Context, p Paths, o schedule.Options) (*schedule.Schedule, error) {
-	o.Project, o.Mask = p.Project(), maskText(p.Redactor())
+	r, err := p.Redactor()
+	if err != nil {
+		return nil, err
+	}
+	o.Project, o.Mask = p.Project(), maskText(r)
 	return schedule.Open(ctx, p.Schedules, &o)
 }
 

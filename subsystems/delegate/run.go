@@ -59,7 +59,7 @@ func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput
 	return labelled(d.delegate(ctx, env, in))
 }
 
-// labelled is the result of a tool: its label is the weakest of what the agents have read.
+// labelled is the result of a tool: its label is the weakest of what the agents have read, and what they say is at best like a file.
 func labelled(results []TaskResult, err error) (message.ToolResult, error) {
 	if err != nil {
 		return message.ToolResult{}, err
@@ -72,7 +72,7 @@ func labelled(results []TaskResult, err error) (message.ToolResult, error) {
 	out.Trust = message.TrustTrusted
 	for _, r := range results {
 		if r.Result != "" || r.Error != "" {
-			out.Trust = message.Weakest(out.Trust, r.trust)
+			out.Trust = message.Weakest(out.Trust, r.trust, message.TrustWorkspace)
 		}
 	}
 	return out, nil

@@ -92,6 +92,7 @@ type reach int
 
 const (
 	nowhere reach = iota // they stay where the model's own words stay
+	project              // in a file of the project, which may be a program
 	stored               // where others may get them: memory, other agents, files outside, commands
 	away                 // beyond this machine, with an effect
 	fetched              // beyond this machine, with no effect of its own that is known
@@ -115,7 +116,7 @@ func (s *Secure) reachOf(call *hook.ToolCall) reach {
 		return nowhere
 	case own:
 		if path, ok := args["file_path"].(string); ok && !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~") && !strings.Contains(path, "..") {
-			return nowhere
+			return project
 		}
 		return stored
 	case tool.Annotations.ReadOnly:
@@ -187,7 +188,10 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	}
 	set := s.of(t)
 	words := saidIn(t, set.hosts)
-	found := known.carries(stringsOf(call.Args()), words.text)
+	found := carried{}
+	if to != project {
+		found = known.carries(stringsOf(call.Args()), words.text)
+	}
 	if len(found.secrets) > 0 {
 		if d := s.act(ctx, call, set.secrets, CodeCarried, "its arguments carry a secret ("+strings.Join(found.secrets, ", ")+") that this conversation has come to know"); d.Verdict().Kind != hook.AnswerNone {
 			return d, nil
@@ -221,6 +225,14 @@ func (s *Secure) foreign(call *hook.ToolCall, to reach, words said, known *taint
 				if !known.seen(link) && !words.named(link) {
 					return link
 				}
+			}
+		}
+		return ""
+	}
+	if to == project {
+		for _, l := range leaves {
+			if link := words.sender(l.text); link != "" {
+				return link
 			}
 		}
 		return ""

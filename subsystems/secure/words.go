@@ -361,3 +361,22 @@ func (s said) strangeCommand(line string) string {
 	}
 	return ""
 }
+
+// sends are the calls by which programs reach another machine.
+var sends = regexp.MustCompile(`(?i)\b(?:curl|wget|urlopen|urlretrieve|requests\.|httpx\.|aiohttp|http\.(?:get|post|request|newrequest|client)|fetch\(|axios|xmlhttprequest|sendbeacon|websocket|socket\.|create_connection|net\.dial|/dev/tcp|smtplib|invoke-webrequest|http\.client|nc -|ncat|telnet|net/http|open-uri|file_get_contents|httpclient|reqwest)`)
+
+// sender returns an address that the user has not named in the text of a program that sends; "" if there is none. What runs the program
+// later says nothing of it.
+func (s said) sender(text string) string {
+	if !sends.MatchString(text) {
+		return ""
+	}
+	for _, form := range []*regexp.Regexp{linkForm, mailForm} {
+		for _, at := range form.FindAllString(text, -1) {
+			if !s.named(at) {
+				return at
+			}
+		}
+	}
+	return ""
+}

@@ -48,7 +48,10 @@ const memoryName = "last voyage"
 // prompts are the messages of the demo's user. The second is long: with the first turn it does
 // not fit into the model's window. The third is said in a conversation of its own, which knows
 // nothing of the first.
-var prompts = []string{"Write the summary of our voyage from the log, in the form that the skill asks for.", harbour, question}
+// The fourth, in another one, is answered with what somebody has slipped into the notices.
+var prompts = []string{"Write the summary of our voyage from the log, in the form that the skill asks for.", harbour, question, weekly}
+
+const weekly = "What do the notices to mariners say?"
 
 const question = "How long was our last voyage?"
 
@@ -105,8 +108,12 @@ func play(ctx context.Context, o Options, opened *app.App, paths app.Paths, a *a
 	if err != nil {
 		return err
 	}
+	last, err := agent.Conversation(ctx, id+"-notices")
+	if err != nil {
+		return err
+	}
 	r := newReport(paths, func() ([]message.Message, error) { return opened.Store.Messages(ctx, voyage.ID()) })
-	out, err := show(ctx, o, []*runtime.Conversation{voyage, voyage, later}, r)
+	out, err := show(ctx, o, []*runtime.Conversation{voyage, voyage, later, last}, r)
 	if err != nil {
 		return err
 	}
@@ -137,7 +144,7 @@ func show(ctx context.Context, o Options, convs []*runtime.Conversation, r *repo
 	}
 	note(intro)
 	for i, text := range prompts {
-		if convs[i] != convs[0] {
+		if i > 0 && convs[i] != convs[i-1] {
 			note("A new conversation.\n")
 		}
 		note("> " + shortened(text) + "\n")
@@ -167,5 +174,6 @@ func shortened(text string) string {
 const intro = `A scripted model, real tools: no key, no network. The agent has a log of three days, a skill, a memory and
 an MCP server, which is this program started again. Where a person would be asked, the demo answers itself: yes to
 the script of the skill, to summary.md, to its memory and to that server, no to everything else, and to a question
-its first option. The model is busy once, and its window is too small for what is said in the end.
+its first option. The model is busy once, and its window is too small for what is said in the end. At last somebody
+has slipped an order into what the server returns, and the model obeys it.
 `

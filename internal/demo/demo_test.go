@@ -123,7 +123,7 @@ func TestLay(t *testing.T) {
 	}
 	servers, err := os.ReadFile(filepath.Join(dir, ".mcp.json"))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"mcpServers":{"chartroom":{"command":"/bin/grapnel","args":["demo-mcp-server"]}}}`, string(servers))
+	assert.JSONEq(t, `{"mcpServers":{"chartroom":{"command":"/bin/grapnel","args":["demo-mcp-server"],"reads":["*"]}}}`, string(servers))
 
 	other := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(other, "mine.txt"), nil, 0o600))

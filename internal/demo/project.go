@@ -41,7 +41,7 @@ func lay(dir, executable string) error {
 		return err
 	}
 	servers, err := json.MarshalIndent(map[string]map[string]any{"mcpServers": {
-		"chartroom": map[string]any{"command": executable, "args": []string{ServerCommand}},
+		"chartroom": map[string]any{"command": executable, "args": []string{ServerCommand}, "reads": []string{"*"}},
 	}}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the list of servers: %w", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/subsystems/secure"
 )
 
 // report collects the events of the turn for the summary. One goroutine at a time may use
@@ -24,6 +25,7 @@ type report struct {
 	paths   app.Paths
 	history func() ([]message.Message, error)
 
+	turns int
 	calls map[string]message.JSON // arguments by call id, of the current step
 	order []string                // ids in call order
 	ended []string                // ids in the order in which they ended
@@ -32,6 +34,9 @@ type report struct {
 
 	facts facts
 }
+
+// recalls is the turn that shows what comes from memory by itself.
+const recalls = 3
 
 type facts struct {
 	Skill      string `json:"skill"`
@@ -47,6 +52,7 @@ type facts struct {
 	OutOfScope string `json:"out_of_scope"`
 	Agent      string `json:"agent"`
 	Answer     string `json:"answer"`
+	Injection  string `json:"injection"`
 	Retried    int    `json:"retried"`
 	Compacted  int    `json:"compacted"`
 	Yes        int    `json:"approved"`
@@ -85,9 +91,14 @@ func (r *report) onEvent(ev hook.Event) string {
 		r.ended = append(r.ended, d.CallID)
 		r.result(d)
 	case event.TurnStart:
-		r.facts.ByItself = ""
+		if r.turns++; r.turns <= recalls {
+			r.facts.ByItself = ""
+		}
 	case event.Diagnostic:
-		if d.Code == "memory.recall" {
+		if d.Code == secure.CodeInjection {
+			r.facts.Injection = strings.TrimPrefix(ev.Text, "secure: ")
+		}
+		if d.Code == "memory.recall" && r.turns <= recalls {
 			r.facts.ByItself = strings.TrimPrefix(ev.Text, "memory: recalled ")
 		}
 	case event.TurnRetried:
@@ -188,6 +199,7 @@ func (r *report) writeText(out io.Writer) error {
 		{"asked", f.Answer},
 		{"retried", fmt.Sprintf("%s, since the model was busy: the same, then another one", times(f.Retried))},
 		{"compacted", fmt.Sprintf("%s: the second message left no room in the model's window; the history keeps all", times(f.Compacted))},
+		{"injection", f.Injection + ": marked as data, and the call that it wanted was blocked"},
 		{"approval", fmt.Sprintf("asked %d times: %d yes, %d no", f.Yes+f.No, f.Yes, f.No)},
 		{"files", f.Dir},
 		{"database", f.Database + " (memories)"},

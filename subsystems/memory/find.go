@@ -153,9 +153,9 @@ func (t *table) touch(ctx context.Context, nums []int64) error {
 	})
 }
 
-// trustOf is the weakest label of the memories.
+// trustOf is the weakest label of the memories; that of none is trusted.
 func trustOf(hits []hit) message.Trust {
-	out := message.TrustWorkspace
+	out := message.TrustTrusted
 	for _, h := range hits {
 		out = weaker(out, h.label.trust)
 	}

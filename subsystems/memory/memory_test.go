@@ -102,7 +102,7 @@ func TestConformance(t *testing.T) {
 func TestRememberRecallForget(t *testing.T) {
 	t.Parallel()
 	c := as(t, fresh(t), "a", "")
-	assert.Equal(t, message.ToolResult{Content: message.ListOf(message.TextBlock("no memories found")), Trust: message.TrustWorkspace},
+	assert.Equal(t, message.ToolResult{Content: message.ListOf(message.TextBlock("no memories found")), Trust: message.TrustTrusted},
 		c.call("recall", map[string]any{"query": "boat"}))
 	assert.Equal(t, message.TextResult("remembered my boat"), c.remember(" my  boat ", "A sloop of 9 m.\nGreen.", "yacht", " yacht ", "vessel"))
 	assert.Equal(t, message.TextResult("remembered harbour"), c.remember("harbour", "The boat lies at pier 7."))

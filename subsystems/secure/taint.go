@@ -62,6 +62,18 @@ type value struct {
 	sent   []bool
 }
 
+// left is how many characters of the value have left with calls.
+func (v *value) left() (n int) {
+	end := 0
+	for i, sent := range v.sent {
+		if sent {
+			n += i + piece - max(end, i)
+			end = i + piece
+		}
+	}
+	return n
+}
+
 func newTaint() *taint {
 	return &taint{seed: maphash.MakeSeed(), windows: map[uint64]int{}, whole: map[int]map[uint64]int{}, links: map[uint64]bool{}}
 }
@@ -197,14 +209,7 @@ func (t *taint) carries(texts []string, said string) (out carried) {
 		}
 	}
 	for i := range t.values {
-		v := &t.values[i]
-		n := 0
-		for _, sent := range v.sent {
-			if sent {
-				n++
-			}
-		}
-		if len(v.pieces) > window && 10*n >= 7*len(v.pieces) {
+		if size := len(t.values[i].sent) + piece - 1; size >= 2*window && 10*t.values[i].left() >= 7*size {
 			hits[i] = true
 		}
 	}

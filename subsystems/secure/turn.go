@@ -243,9 +243,10 @@ func (s *Secure) foreign(call *hook.ToolCall, to reach, words said, known *taint
 	return words.foreign(call.Name(), leaves)
 }
 
-// act answers with an action.
+// act answers with an action. What is asked says itself why.
 func (s *Secure) act(ctx context.Context, call *hook.ToolCall, a Action, code hook.DiagnosticCode, why string) hook.ToolDecision {
-	if a != Allow {
+	switch a {
+	case Warn, Redact, Block:
 		tell(ctx, call.Host(), code, "%s: %s", call.Name(), why)
 	}
 	switch a {

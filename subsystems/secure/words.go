@@ -352,7 +352,7 @@ func (s said) strangeCommand(line string) string {
 	for i, operand := range strings.Fields(line) {
 		operand = strings.Trim(operand, `"'`)
 		words := slices.DeleteFunc(wordsOf(operand), plain)
-		if i < 2 || strings.HasPrefix(operand, "-") || len(words) == 0 {
+		if i < 2 || strings.HasPrefix(operand, "-") || len(words) == 0 || ofProject(operand) {
 			continue
 		}
 		if part := s.unnamed(operand, words); part != "" {
@@ -360,6 +360,20 @@ func (s said) strangeCommand(line string) string {
 		}
 	}
 	return ""
+}
+
+// ofProject reports whether an operand is a path below the project, or the name of a file.
+func ofProject(operand string) bool {
+	first, _, dirs := strings.Cut(operand, "/")
+	switch {
+	case strings.Contains(operand, "//") || strings.Contains(operand, "..") || first == "" || strings.ContainsAny(first, "~:@$*"):
+		return false
+	case strings.HasPrefix(first, "."):
+		return true
+	case dirs:
+		return !strings.Contains(first, ".")
+	}
+	return strings.Contains(operand, ".") && isFile(operand)
 }
 
 // sends are the calls by which programs reach another machine.

@@ -81,6 +81,7 @@ func TestOrder(t *testing.T) {
 		{"constraint beats order", []plan.Spec{spec(t, "A", "order=1,after=C"), spec(t, "B", ""), spec(t, "C", "")}, "B C A"},
 		{"who states it moves: before", []plan.Spec{spec(t, "A", ""), spec(t, "B", ""), spec(t, "C", "before=A")}, "C A B"},
 		{"who states it moves: after", []plan.Spec{spec(t, "A", "after=C"), spec(t, "B", ""), spec(t, "C", "")}, "B C A"},
+		{"before all", []plan.Spec{spec(t, "A", "order=1"), spec(t, "B", ""), spec(t, "C", "before=*"), spec(t, "D", "before=A")}, "C D A B"},
 		{"a chain moves", []plan.Spec{spec(t, "A", ""), spec(t, "B", ""), spec(t, "C", "before=A"), spec(t, "D", "before=C")}, "D C A B"},
 		{"the rest stays put", []plan.Spec{spec(t, "A", ""), spec(t, "B", "before=A"), spec(t, "C", ""), spec(t, "D", "")}, "B A C D"},
 	}
@@ -105,6 +106,8 @@ func TestProblems(t *testing.T) {
 			"HG020", []string{"OS", "Files"}, `tool "read" is provided by both OS and Files`},
 		{"prefix makes a duplicate", []plan.Spec{spec(t, "A", "", "u_q"), spec(t, "B", "prefix=u_", "q")},
 			"HG020", []string{"A", "B"}, `tool "u_q"`},
+		{"a field that must be first", []plan.Spec{spec(t, "A", "before=B"), spec(t, "B", "before=*")},
+			"HG026", []string{"A", "B"}, "B before=*"},
 		{"cycle names every party", []plan.Spec{spec(t, "A", "before=B"), spec(t, "B", "before=C"), spec(t, "C", "before=A"), spec(t, "D", "")},
 			"HG026", []string{"A", "B", "C"}, "A before=B"},
 		{"before nobody", []plan.Spec{spec(t, "Skills", "before=Memry"), spec(t, "Memory", "")},

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-var every = flag.Int("hostile.every", 8, "of so many scenarios one is played")
+var every = flag.Int("hostile.every", 5, "of so many scenarios one is played")
 
 func TestMain(m *testing.M) {
 	// Commands that a scenario runs see no settings of who runs the test.
@@ -131,26 +131,30 @@ func TestTwinsWithAPerson(t *testing.T) {
 
 // The gate finds a program without the guard, and one whose guard knows no secrets.
 func TestTheGateFindsWhoHasNoGuard(t *testing.T) {
-	for name, section := range map[string]string{
-		"off":   "{secrets: allow, personal: allow, influence: allow, injection: allow, links: allow}",
-		"taint": "{secrets: allow, personal: allow}",
+	for name, bad := range map[string]struct {
+		section string
+		every   int
+	}{
+		"off":   {"{secrets: allow, personal: allow, influence: allow, injection: allow, links: allow}", *every},
+		"taint": {"{secrets: allow, personal: allow}", 1}, // the other half of the guard stops most
 	} {
 		found := 0
-		for _, s := range chosen(t, *every) {
+		for _, s := range chosen(t, bad.every) {
+			if name == "taint" && s.Source != "own" {
+				continue
+			}
 			t.Run(name+"/"+s.Name, func(t *testing.T) {
-				if reaches(t, &s, section) != "" {
+				if reaches(t, &s, bad.section) != "" {
 					found++
 				}
 			})
 		}
 		t.Logf("FIGURE bad.%s=%d sinks reached", name, found)
-		if name == "off" {
-			assert.NotZero(t, found)
-		}
+		assert.NotZero(t, found, name)
 	}
 }
 
-func TestScenariosAreComplete(t *testing.T) {
+func TestEveryScenarioIsComplete(t *testing.T) {
 	t.Parallel()
 	ways := map[string]int{}
 	names := map[string]bool{}

@@ -51,6 +51,8 @@ type world struct {
 	// section is the section "secure" of the agent; "" is that of the defaults.
 	section string
 	yes     bool
+	// rules are the user's policy.json.
+	rules string
 
 	mu       sync.Mutex
 	requests []string
@@ -73,13 +75,23 @@ func play(t *testing.T, s *scenario, turns []turn, section string) *world {
 // playWith plays the turns with a person who says yes to everything, or with nobody.
 func playWith(t *testing.T, s *scenario, turns []turn, section string, yes bool) *world {
 	t.Helper()
-	w := &world{t: t, s: s, turns: turns, section: section, yes: yes, home: t.TempDir(), dir: t.TempDir()}
+	w := newWorld(t, s, turns, section, yes)
+	w.play()
+	return w
+}
+
+func newWorld(t *testing.T, s *scenario, turns []turn, section string, yes bool) *world {
+	t.Helper()
+	return &world{t: t, s: s, turns: turns, section: section, yes: yes, rules: allowed, home: t.TempDir(), dir: t.TempDir()}
+}
+
+func (w *world) play() {
 	w.listen()
-	t.Setenv("HOME", w.home) // for commands
+	w.t.Setenv("HOME", w.home) // for commands
 	w.lay()
 	w.before = w.files()
 	var own [][]turn
-	for i, one := range turns {
+	for i, one := range w.turns {
 		if i == 0 || one.New {
 			own = append(own, nil)
 		}
@@ -91,7 +103,6 @@ func playWith(t *testing.T, s *scenario, turns []turn, section string, yes bool)
 		}
 		w.converse(i, conversation)
 	}
-	return w
 }
 
 // listen starts the machine elsewhere: it answers everything, and keeps what it gets.
@@ -172,7 +183,7 @@ func (w *world) lay() {
 		w.git("add", "-A")
 		w.git("commit", "-q", "--amend", "--no-edit")
 	}
-	w.write(filepath.Join(w.home, ".grapnel", "policy.json"), allowed)
+	w.write(filepath.Join(w.home, ".grapnel", "policy.json"), w.rules)
 	tasks := w.tasks()
 	for name, texts := range w.s.Agents {
 		w.write(filepath.Join(w.dir, ".grapnel", "agents", name+".md"), "---\nname: "+name+"\ndescription: Helps.\nmodel: script:.grapnel/"+name+".yaml\n---\nHelp.\n")

@@ -192,6 +192,19 @@ var gates = []gate{
 		},
 	},
 	{
+		name: "hostile model",
+		shows: "A model obeys what somebody has written into a file, a page, a skill, a memory, an image, a commit or the answer of a server or of another agent. The whole " +
+			"program runs, with a real shell, a real MCP server and a real machine elsewhere, and the person has allowed every tool. No declared sink is reached: nothing is sent, nothing is changed " +
+			"elsewhere, told to another agent or remembered as the user's, and no image carries what was read. 75 of the scenarios are from public sets, and 30 from an author who had " +
+			"not seen the guard; these were scored once when they were complete, and 28 of them reached nothing (internal/test/hostile/testdata). The benign runs of the same tasks go through, most of them without a question.",
+		pkg: "./internal/test/hostile", tests: "TestScenarios|TestTwinsWithAPerson|TestTheGateFindsWhoHasNoGuard",
+		long: []string{"-hostile.every", "1"},
+		bad: map[string]string{
+			"off":   "a program without the guard",
+			"taint": "a guard that knows no secrets",
+		},
+	},
+	{
 		name: "typed ahead",
 		shows: "What a person has typed before a question is no answer to it: in run, ask and chat, one yes while the model thinks and a second yes at the first of " +
 			"two questions approve nothing.",

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -122,7 +123,8 @@ func (r Ruling) Under(owner string) Ruling {
 }
 
 // Merge returns the more severe answer; of two stops the one whose stop reason has more authority. Among equals the earlier one
-// wins. With outward the later one wins: at points where inner hooks judge first. Grants intersect and contexts add up either way.
+// wins. With outward the later one wins: at points where inner hooks judge first. Grants intersect, contexts add up and so do the reasons of
+// asks, either way.
 func (r Ruling) Merge(later Ruling, outward bool) Ruling {
 	switch {
 	case r.a == nil:
@@ -133,6 +135,9 @@ func (r Ruling) Merge(later Ruling, outward bool) Ruling {
 	a := *r.a
 	if later.a.outweighs(r.a, outward) {
 		a = *later.a
+	}
+	if r.a.Kind == AnswerAsk && later.a.Kind == AnswerAsk && later.a.Reason != "" && later.a.Reason != r.a.Reason { // a person reads why each of them asks
+		a.Reason = strings.TrimPrefix(r.a.Reason+"; "+later.a.Reason, "; ")
 	}
 	a.grant = r.a.grant.Intersect(later.a.grant)
 	a.context = append(r.a.context[:len(r.a.context):len(r.a.context)], later.a.context...)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,7 +224,17 @@ func winner(t *testing.T, order rank, outward bool, draw func(*rapid.T) hook.Rul
 			require.Equal(t, hook.Verdict{}, merged.Verdict())
 			return
 		}
-		require.Equal(t, answers[best].Under(fmt.Sprint("Hook", best)).Verdict(), merged.Verdict())
+		want := answers[best].Under(fmt.Sprint("Hook", best)).Verdict()
+		if want.Kind == hook.AnswerAsk { // of all that ask
+			var reasons []string
+			for _, d := range answers {
+				if d.Verdict().Kind == hook.AnswerAsk {
+					reasons = append(reasons, d.Verdict().Reason)
+				}
+			}
+			want.Reason = strings.Join(slices.Compact(reasons), "; ")
+		}
+		require.Equal(t, want, merged.Verdict())
 	})
 }
 

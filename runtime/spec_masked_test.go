@@ -149,9 +149,10 @@ func TestSpecAPersonApprovesWhatIsMaskedAndTheToolGetsItWhole(t *testing.T) {
 	q := p.rt.Pending()[0]
 	assert.JSONEq(t, `{"s":"`+tokenMark+`"}`, string(q.Approval.Args))
 	assert.Equal(t, "with "+tokenMark+"?", q.Approval.Reason)
+	assert.Zero(t, q.Approval.Offers.Len(), "what nobody has seen is not remembered")
 	for _, reply := range []hook.ApprovalReply{
 		{Answer: hook.AnswerModify, Args: q.Approval.Args},
-		{Answer: hook.AnswerApprove, Remember: q.Approval.Offers.At(0).ID},
+		{Answer: hook.AnswerApprove, Remember: "call-conversation"},
 	} {
 		require.ErrorContains(t, p.rt.Answer("", q.ID, "ann", hook.Response{Approval: &reply}), "masked")
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-func agentOf(a *runtime.Agent) wire.Agent {
+func (s *Server) agentOf(a *runtime.Agent) wire.Agent {
 	cfg, tools := a.Config(), a.Tools().Tools()
-	out := wire.Agent{Name: a.Name(), Description: cfg.Description, Model: cfg.Model.Name, Tools: make([]string, tools.Len())}
+	out := wire.Agent{Name: a.Name(), Description: s.o.Mask(cfg.Description), Model: cfg.Model.Name, Tools: make([]string, tools.Len())}
 	for i, t := range tools.All() {
 		out.Tools[i] = t.Name
 	}
@@ -31,7 +31,7 @@ func agentOf(a *runtime.Agent) wire.Agent {
 
 // wholeAgent is the agent with its prompt.
 func (s *Server) wholeAgent(a *runtime.Agent) wire.Agent {
-	out := agentOf(a)
+	out := s.agentOf(a)
 	out.Prompt = s.o.Mask(a.Prompt())
 	return out
 }
@@ -40,7 +40,7 @@ func (s *Server) listAgents(w http.ResponseWriter, _ *http.Request) error {
 	out := wire.Agents{Agents: []wire.Agent{}}
 	for _, name := range s.o.Runtime.Agents() {
 		if a, err := s.o.Runtime.Agent(name); err == nil { // an agent that is being unregistered is not listed
-			out.Agents = append(out.Agents, agentOf(a))
+			out.Agents = append(out.Agents, s.agentOf(a))
 		}
 	}
 	writeJSON(w, http.StatusOK, out)

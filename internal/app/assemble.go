@@ -63,13 +63,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Critique", func() error { d.Critique = critique.New(); return nil }},
 		{"Sessions", func() error { d.Sessions = newSessions(o); return nil }},
 		{"Tasks", func() error { d.Tasks = tasks.New(); return nil }},
-		{"Memory", func() (err error) {
-			if err := trustMemories(ctx, o, agents); err != nil {
-				return err
-			}
-			d.Memory, err = OpenMemories(ctx, o.Paths, o.Note)
-			return err
-		}},
+		{"Memory", func() (err error) { d.Memory, err = loadMemories(ctx, o, agents); return err }},
 		{"Schedule", func() (err error) {
 			if o.Schedules {
 				d.Schedule, err = openSchedules(ctx, o.Paths, schedule.Options{Run: o.scheduled, Ready: o.ready, Note: o.Note})

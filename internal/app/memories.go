@@ -78,3 +78,11 @@ func withoutScope(cfg *hook.AgentConfig) (message.JSON, error) {
 	text, err := json.Marshal(members)
 	return message.JSON(text), err
 }
+
+// loadMemories opens the memories, once the project's wishes about them are approved or dropped.
+func loadMemories(ctx context.Context, o Options, agents []Agent) (*memory.Memory, error) {
+	if err := trustMemories(ctx, o, agents); err != nil {
+		return nil, err
+	}
+	return OpenMemories(ctx, o.Paths, o.Note)
+}

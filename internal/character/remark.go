@@ -136,6 +136,11 @@ func (r *remarks) sentences() []string {
 	return out
 }
 
+const blanks = "blanks"
+
+// HidesNothing reports whether a remark is about blanks at the end of lines, which only look odd.
+func HidesNothing(remark string) bool { return strings.HasSuffix(remark, "end with "+blanks) || strings.HasSuffix(remark, "ends with "+blanks) }
+
 // layout remarks on what lies out of sight, and on blanks at the end of lines.
 func layout(s string) []string {
 	var out []string
@@ -169,7 +174,7 @@ func layout(s string) []string {
 			long, longest = long+1, max(longest, n)
 		}
 	}
-	say(ends, "a line ends with blanks", "%d lines end with blanks")
+	say(ends, "a line ends with "+blanks, "%d lines end with "+blanks)
 	say(gaps, "a line has text far to the right, behind blanks or tabs", "%d lines have text far to the right, behind blanks or tabs")
 	if behind > 0 {
 		out = append(out, fmt.Sprintf("there is text behind %d empty lines", behind))

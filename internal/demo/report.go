@@ -16,7 +16,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/term"
-	"github.com/grapnel-go/grapnel/subsystems/secure"
 )
 
 // report collects the events of the turn for the summary. One goroutine at a time may use
@@ -95,7 +94,7 @@ func (r *report) onEvent(ev hook.Event) string {
 			r.facts.ByItself = ""
 		}
 	case event.Diagnostic:
-		if d.Code == secure.CodeInjection {
+		if d.Code == "secure.injection" {
 			r.facts.Injection = strings.TrimPrefix(ev.Text, "secure: ")
 		}
 		if d.Code == "memory.recall" && r.turns <= recalls {

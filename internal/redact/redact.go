@@ -65,8 +65,14 @@ func (r *Redactor) Inquiry(q hook.Inquiry) hook.Inquiry {
 	})
 	if q.Approval != nil {
 		a := *q.Approval
-		a.Args, a.Reason = r.JSON(a.Args), r.Text(a.Reason)
+		args := r.JSON(a.Args)
+		a.Reason, a.Part = r.Text(a.Reason), r.Text(a.Part)
+		a.Reaches, a.Remarks = mapped(a.Reaches, r.Text), mapped(a.Remarks, r.Text)
 		a.Offers = mapped(a.Offers, func(o hook.Offer) hook.Offer { return hook.Offer{ID: o.ID, Text: r.Text(o.Text)} })
+		if args != a.Args { // what a person has not seen is not remembered
+			a.Args, a.Offers = args, message.List[hook.Offer]{}
+			a.Remarks = a.Remarks.Append("a secret is masked here; the tool gets it")
+		}
 		q.Approval = &a
 	}
 	return q

@@ -78,10 +78,13 @@ func (d *Detector) assigned(out []Finding, s string) []Finding {
 	return out
 }
 
+// maxGap is how many blanks there may be between a name and its value.
+const maxGap = 32
+
 // nameBefore returns the name that ends before the sign at i, and whether it stands in quotes.
 func nameBefore(s string, i int) (name string, quoted bool) {
 	end := i
-	for end > 0 && (s[end-1] == ' ' || s[end-1] == '\t' || s[end-1] == ':') {
+	for end > 0 && i-end < maxGap && (s[end-1] == ' ' || s[end-1] == '\t' || s[end-1] == ':') {
 		end--
 	}
 	if end > 0 && (s[end-1] == '"' || s[end-1] == '\'') {

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 )
 
 // MaskJSON masks the strings of a JSON document, so that it stays one. A string is also looked at as the value of its
 // member's name: what {"password": "…"} has is found like password = "…". It returns doc itself if nothing was found. A text that
 // is no JSON is masked as a text, and becomes a JSON string.
 func (d *Detector) MaskJSON(doc []byte) []byte {
-	if d.clean(doc) {
-		return doc
-	}
 	var out bytes.Buffer
 	found, err := d.maskValue(&out, json.NewDecoder(bytes.NewReader(doc)))
 	switch {
@@ -25,12 +23,6 @@ func (d *Detector) MaskJSON(doc []byte) []byte {
 	return out.Bytes()
 }
 
-// clean reports whether a document has nothing to mask, which most have: no string of it has an escape that hides something,
-// and nothing is found in it as a text.
-func (d *Detector) clean(doc []byte) bool {
-	return bytes.IndexByte(doc, '\\') < 0 && json.Valid(doc) && len(d.Find(string(doc))) == 0
-}
-
 // maskValue copies the document of dec. found says that something was masked in it.
 func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, err error) {
 	dec.UseNumber()
@@ -39,7 +31,7 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 		n      int // tokens in it
 	}
 	var levels []level
-	name := ""
+	name, last := "", "" // of the member, and the text before in the same list or object
 	for {
 		tok, err := dec.Token()
 		if err == io.EOF && len(levels) == 0 && out.Len() > 0 {
@@ -52,7 +44,7 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 		delim, isDelim := tok.(json.Delim)
 		if isDelim && (delim == '}' || delim == ']') {
 			out.WriteByte(byte(delim))
-			levels = levels[:top]
+			levels, name, last = levels[:top], "", ""
 			continue
 		}
 		isName := top >= 0 && levels[top].object && levels[top].n%2 == 0
@@ -71,11 +63,21 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 		case json.Delim:
 			out.WriteByte(byte(v))
 			levels = append(levels, level{object: v == '{'})
+			if last = ""; v == '{' {
+				name = ""
+			}
 		case string:
 			text := d.maskString(name, v, isName)
+			if text == v && !isName {
+				text = d.maskString(last, v, false)
+				last = v
+			}
 			found = found || text != v
-			if name = ""; isName {
+			switch { // the name holds for all texts of a list
+			case isName:
 				name = v
+			case top < 0 || levels[top].object:
+				name = ""
 			}
 			data, err := json.Marshal(text)
 			if err != nil {
@@ -88,14 +90,24 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 				return false, err
 			}
 			out.Write(data)
-			name = ""
+			if top < 0 || levels[top].object {
+				name = ""
+			}
 		}
 	}
 }
 
 func (d *Detector) maskString(name, text string, isName bool) string {
-	if !isName && d.wants(kindAssigned) && secretName(name) && secretValue(name, text, true) {
+	if isName || name == "" {
+		return d.Mask(text)
+	}
+	if d.wants(kindAssigned) && secretName(name) && secretValue(name, text, true) {
 		return Finding{Class: Secret, Kind: kindAssigned}.Marker()
+	}
+	if head := name + ": "; strings.EqualFold(strings.TrimPrefix(strings.ToLower(name), "proxy-"), "authorization") {
+		if masked := d.Mask(head + text); strings.HasPrefix(masked, head) {
+			return masked[len(head):]
+		}
 	}
 	return d.Mask(text)
 }

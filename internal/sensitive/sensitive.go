@@ -206,7 +206,13 @@ func (d *Detector) window(s string, before byte) []Finding {
 
 // tokens appends tokens that begin like one of a family.
 func (d *Detector) tokens(out []Finding, s string, before byte) []Finding {
+	tries, run := 0, 0
 	for i := 0; i < len(s); i++ {
+		if i == run { // the end of a run of what tokens are made of
+			for run++; run < len(s) && inToken[s[run]]; run++ {
+			}
+			tries = 0
+		}
 		inWord := isWord[before]
 		before = s[i]
 		starts := d.at[s[i]]
@@ -216,6 +222,9 @@ func (d *Detector) tokens(out []Finding, s string, before byte) []Finding {
 		for _, f := range starts {
 			rest, ok := strings.CutPrefix(s[i:], f.begin)
 			if !ok {
+				continue
+			}
+			if tries++; tries > maxTries {
 				continue
 			}
 			if at := f.rest.FindStringIndex(rest[:min(len(rest), longest)]); at != nil && ends(rest, at[1]) {
@@ -229,6 +238,18 @@ func (d *Detector) tokens(out []Finding, s string, before byte) []Finding {
 	}
 	return out
 }
+
+// maxTries is how many beginnings are looked at in one run of what tokens are made of: no more have a token behind them, and each costs
+// the rest of the run.
+const maxTries = 24
+
+// inToken has the bytes that tokens are made of.
+var inToken = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("-_.+/=~:", byte(c)) >= 0
+	}
+	return t
+}()
 
 // inside appends tokens with a text of a family in their middle.
 func (d *Detector) inside(out []Finding, s string) []Finding {

@@ -38,6 +38,15 @@ func remarks(args message.JSON) []string {
 			out = append(out, "the name "+plain(name)+": "+remark)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b string) int { // what hides something goes first
+		switch odd := character.HidesNothing(a); {
+		case odd == character.HidesNothing(b):
+			return 0
+		case odd:
+			return 1
+		}
+		return -1
+	})
 	if n := len(out) - maxRemarks; n > 0 {
 		out = append(out[:maxRemarks], fmt.Sprintf("%d more remarks", n))
 	}

@@ -127,7 +127,10 @@ func TestExamineFindsTheClass(t *testing.T) {
 		"go test ./...":                        "Bash(go test *)",
 		"go test -run X ./a -count=1":          "Bash(go test *)",
 		"git status":                           "Bash(git status *)",
-		"cargo test --workspace":               "Bash(cargo test *)",
+		"cargo test --workspace":               "",
+		"go test . -args -test.cpuprofile=x":   "",
+		"git diff /dev/null /etc/passwd":       "",
+		"python3 -m unittest deploy.main":      "",
 		"python3 -m pytest -x tests":           "Bash(python3 -m pytest *)",
 		"git diff x":                           "", // a rule asks for it
 		"go test -exec ./x ./...":              "",

@@ -171,8 +171,10 @@ func (s *Secure) taintOf(t *hook.Turn) *taint {
 	}
 	s.mu.Unlock()
 	known.load.Do(func() {
+		known.say(root.Agent().Instructions)
 		for _, m := range root.Standing().History.All() {
 			known.noteMessage(&m)
+			known.say(ownText(&m))
 		}
 	})
 	return known

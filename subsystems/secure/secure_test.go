@@ -186,7 +186,7 @@ func TestASecretIsNotCarriedAway(t *testing.T) {
 	}
 }
 
-func TestASecretIsNotCarriedAwayInPieces(t *testing.T) {
+func TestPiecesOfASecretAreNotCarriedAway(t *testing.T) {
 	t.Parallel()
 	var bits []script.Rule
 	for i := 0; i < len(key); i += 5 {

@@ -43,6 +43,8 @@ type taint struct {
 
 	mu   sync.Mutex
 	seed maphash.Seed
+	// said is what people have said.
+	said said
 	// windows has the secrets by the fingerprints of their windows. whole has those that are shorter, and numbers, of which many have
 	// a part in common, by their length.
 	windows map[uint64]int
@@ -95,10 +97,29 @@ func normal(text string) string {
 	}, text)
 }
 
+// say keeps what a person has said.
+func (t *taint) say(text string) {
+	if text == "" {
+		return
+	}
+	t.mu.Lock()
+	t.said = t.said.with(text)
+	t.mu.Unlock()
+}
+
+// words returns what people have said; hosts are as good as said.
+func (t *taint) words(hosts []string) said {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.said
+	s.hosts = hosts
+	return s
+}
+
 // noteMessage keeps what a message of the history says.
 func (t *taint) noteMessage(m *message.Message) {
-	for _, b := range m.Content.All() {
-		if m.Role == message.RoleUser {
+	if m.Role == message.RoleUser {
+		for _, b := range m.Content.All() {
 			t.note(b.Text)
 		}
 	}

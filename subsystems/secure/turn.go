@@ -32,6 +32,9 @@ func (s *Secure) Preprocess(_ context.Context, t *hook.Turn, in message.Input) (
 	known := s.taintOf(t)
 	for _, m := range in.Messages.All() {
 		known.noteMessage(&m)
+		if t.Parent() == nil { // a child's input is a model's
+			known.say(ownText(&m))
+		}
 	}
 	return in, nil
 }
@@ -74,7 +77,7 @@ func (s *Secure) WrapModel(ctx context.Context, step *hook.Step, _ message.Model
 		switch {
 		case len(found.secrets)+len(found.personal) > 0:
 			why = "it carries " + strings.Join(append(found.secrets, found.personal...), ", ")
-		case loaded && hostOf(address) != "" && !saidIn(t, set.hosts).named(address):
+		case loaded && hostOf(address) != "" && !known.words(set.hosts).named(address):
 			why = "its address was made up"
 		default:
 			return "", true
@@ -187,7 +190,7 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 		return hook.ToolDecision{}, nil
 	}
 	set := s.of(t)
-	words := saidIn(t, set.hosts)
+	words := known.words(set.hosts)
 	found := carried{}
 	if to != project {
 		found = known.carries(stringsOf(call.Args()), words.text)

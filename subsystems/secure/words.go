@@ -8,44 +8,46 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// said is what the user has said in a conversation, with the hosts that are as good as said.
+// said is what people have said in a conversation, with the hosts that are as good as said. It never changes.
 type said struct {
-	// text is all of it in small letters, and words its words.
+	// text is all of it in small letters, of a long conversation the end; words are its words.
 	text  string
 	words map[string]bool
 	hosts []string
 }
 
-// saidIn returns what people have said in the turn's conversation, and what its agent was told. A child's input is a model's.
-func saidIn(t *hook.Turn, hosts []string) said {
-	root := t.Root()
+// maxSaid bounds said.text, in bytes.
+const maxSaid = 512 << 10
+
+// with is what was said with a further text.
+func (s said) with(text string) said {
+	words := maps.Clone(s.words)
+	if words == nil {
+		words = map[string]bool{}
+	}
+	text = strings.ToLower(text)
+	for _, w := range wordsOf(text) {
+		words[w] = true
+	}
+	text = s.text + text + "\n"
+	return said{text: text[max(0, len(text)-maxSaid):], words: words}
+}
+
+// ownText returns what a person has written in a message, without the files that came with it and what the framework has added.
+func ownText(m *message.Message) string {
+	if m.Role != message.RoleUser || m.Label != "" || m.Ephemeral {
+		return ""
+	}
 	var sb strings.Builder
-	add := func(m message.Message) {
-		if m.Role != message.RoleUser || m.Label != "" || m.Ephemeral {
-			return
-		}
-		for _, b := range m.Content.All() {
-			if b.Kind == message.BlockText && !b.Attached() {
-				sb.WriteString(b.Text + "\n")
-			}
+	for _, b := range m.Content.All() {
+		if b.Kind == message.BlockText && !b.Attached() {
+			sb.WriteString(b.Text + "\n")
 		}
 	}
-	for _, m := range root.Standing().History.All() {
-		add(m)
-	}
-	for _, m := range root.Input().Messages.All() {
-		add(m)
-	}
-	sb.WriteString(root.Agent().Instructions)
-	s := said{text: strings.ToLower(sb.String()), words: map[string]bool{}, hosts: hosts}
-	for _, w := range wordsOf(s.text) {
-		s.words[w] = true
-	}
-	return s
+	return sb.String()
 }
 
 // wordsOf returns the words and numbers of a text, in small letters.

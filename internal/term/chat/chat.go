@@ -223,7 +223,7 @@ func (c *Chat) line(ctx context.Context, line string) (again string, err error) 
 	if strings.TrimSpace(line) == "" {
 		return "", nil
 	}
-	if err := c.o.History.Add(line); err != nil {
+	if err := c.o.History.Add(c.o.App.Mask(line)); err != nil {
 		c.wrong(err) // the conversation continues without a history
 	}
 	name, rest, ok := slash(line)

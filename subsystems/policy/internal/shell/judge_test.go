@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 		{"python3", "never: without an operand it is not known what python3 does [python3]"},
 		{"python3 -", "never: it runs what it gets from standard input [-]"},
 		{"go run x@latest", "never: the code is not of the project [x@latest]"},
-		{"go test ./... -args -exec x", "rule: go test runs the tests of the project [go test ./... -args -exec x]"},
+		{"go test ./... -args -exec x", "never: -args passes flags to the test program, with which it writes files [go test ./... -args -exec x]"},
 		{"go test -exec x", "never: -exec runs another program [go test -exec x]"},
 		{"make CC=x", "never: it is not the name of a target [CC=x]"},
 		{"npm install x", "rule: npm install takes code from another machine and runs its scripts [npm install x]"},

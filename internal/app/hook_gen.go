@@ -39,7 +39,7 @@ import (
 //
 //	#   field          acts at
 //	1   Secure         OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess BeforeModel~ WrapModel
-//	                   RewriteArgs~ BeforeTool~ RewriteResult~ OnSessionEnd
+//	                   RewriteArgs~ BeforeTool~ RewriteResult~
 //	2   Policy         OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~ RewriteResult~
 //	3   Guard          OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~ AfterStep~
 //	                   AfterTurn
@@ -120,7 +120,7 @@ var (
 		Schedule     *schedule.Schedule     `hook:"optional"`
 		Extra        []hook.Hook
 	} = Hooks{}
-	_ = [1]struct{}{}[secure.SecureRev-0x56187286]
+	_ = [1]struct{}{}[secure.SecureRev-0xb7cebf90]
 	_ = [1]struct{}{}[skills.SkillsRev-0x011ed17b]
 	_ = [1]struct{}{}[askuser.AskUserRev-0x9c1d4e3e]
 	_ = [1]struct{}{}[delegate.DelegateRev-0x8e3037b5]
@@ -150,7 +150,6 @@ var _ compositeguard.Unchanged = struct {
 	compositeguard.HasRewriteArgs[*secure.Secure]
 	compositeguard.HasBeforeTool[*secure.Secure]
 	compositeguard.HasRewriteResult[*secure.Secure]
-	compositeguard.HasOnSessionEnd[*secure.Secure]
 }{}
 
 // staleHooksPolicy is Policy beside the markers of what it does not have; see [guard.Unchanged].
@@ -531,7 +530,7 @@ var _ compositeguard.Unchanged = struct {
 // Compose returns the composite that d is now: what a runtime runs.
 func (d *Hooks) Compose() *composite.Composite {
 	return composite.Compose(d, composite.Table{Type: "app.Hooks", Owner: hooksOwner, Rows: []composite.Row{
-		{Field: "Secure", Type: "*secure.Secure", Tag: "before=*,order=1", Hook: d.Secure, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.BeforeModel, point.WrapModel, point.RewriteArgs, point.BeforeTool, point.RewriteResult, point.OnSessionEnd)},
+		{Field: "Secure", Type: "*secure.Secure", Tag: "before=*,order=1", Hook: d.Secure, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.BeforeModel, point.WrapModel, point.RewriteArgs, point.BeforeTool, point.RewriteResult)},
 		{Field: "Policy", Type: "*policy.Policy", Hook: d.Policy, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeTool, point.RewriteResult)},
 		{Field: "Guard", Type: "*guard.Guard", Hook: d.Guard, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeStep, point.BeforeTool, point.AfterStep, point.AfterTurn)},
 		{Field: "Approval", Type: "*approval.Approval", Hook: d.Approval, Points: point.Set(point.BeforeTurn, point.Approve)},

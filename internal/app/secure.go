@@ -7,17 +7,20 @@ import (
 
 // newSecure makes the guard. How far a command reaches is what the judge of commands says; without rules nobody knows.
 func newSecure(rules func() *policy.Policy) *secure.Secure {
-	return secure.New(&secure.Options{Command: func(line string) secure.Reach {
+	return secure.New(&secure.Options{Command: func(tool, line string) (secure.Reach, bool) {
 		p := rules()
 		if p == nil {
-			return secure.Beyond
+			return secure.Beyond, tool == "bash"
+		}
+		if !p.RunsCommands(tool) {
+			return secure.Beyond, false
 		}
 		switch reads, local := p.Reaches(line); {
 		case reads:
-			return secure.Reads
+			return secure.Reads, true
 		case local:
-			return secure.Local
+			return secure.Local, true
 		}
-		return secure.Beyond
+		return secure.Beyond, true
 	}})
 }

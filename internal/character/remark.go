@@ -139,7 +139,9 @@ func (r *remarks) sentences() []string {
 const blanks = "blanks"
 
 // HidesNothing reports whether a remark is about blanks at the end of lines, which only look odd.
-func HidesNothing(remark string) bool { return strings.HasSuffix(remark, "end with "+blanks) || strings.HasSuffix(remark, "ends with "+blanks) }
+func HidesNothing(remark string) bool {
+	return strings.HasSuffix(remark, "end with "+blanks) || strings.HasSuffix(remark, "ends with "+blanks)
+}
 
 // layout remarks on what lies out of sight, and on blanks at the end of lines.
 func layout(s string) []string {

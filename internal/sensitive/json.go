@@ -67,9 +67,8 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 				name = ""
 			}
 		case string:
-			text := d.maskString(name, v, isName)
-			if text == v && !isName {
-				text = d.maskString(last, v, false)
+			text := d.maskMember(name, last, v, isName)
+			if !isName {
 				last = v
 			}
 			found = found || text != v
@@ -79,22 +78,31 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 			case top < 0 || levels[top].object:
 				name = ""
 			}
-			data, err := json.Marshal(text)
-			if err != nil {
-				return false, err
-			}
-			out.Write(data)
+			writeJSON(out, text)
 		default:
-			data, err := json.Marshal(v)
-			if err != nil {
-				return false, err
-			}
-			out.Write(data)
+			writeJSON(out, v)
 			if top < 0 || levels[top].object {
 				name = ""
 			}
 		}
 	}
+}
+
+// writeJSON writes a text, a number, a truth or null.
+func writeJSON(out *bytes.Buffer, v any) {
+	data, err := json.Marshal(v)
+	if err != nil { // cannot happen: v came out of a decoder
+		panic("sensitive: " + err.Error())
+	}
+	out.Write(data)
+}
+
+// maskMember masks a text with the name of its member, or as what follows another text in the same list or object: "--password", "…".
+func (d *Detector) maskMember(name, last, text string, isName bool) string {
+	if masked := d.maskString(name, text, isName); masked != text || isName {
+		return masked
+	}
+	return d.maskString(last, text, false)
 }
 
 func (d *Detector) maskString(name, text string, isName bool) string {

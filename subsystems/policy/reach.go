@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -16,18 +15,23 @@ func (p *Policy) Reaches(line string) (reads, local bool) {
 	return s.Verdict() == "safe", s.Local()
 }
 
+// RunsCommands reports whether the tool is one whose calls are judged as command lines.
+func (p *Policy) RunsCommands(tool string) bool {
+	return p.compiler.subjects[strings.ToLower(tool)].Kind == Command
+}
+
 // RewriteResult gives the output of a command its label: a line that reaches nothing but the project prints what the project has.
 // The tool itself does not know, and says external.
 func (p *Policy) RewriteResult(_ context.Context, call *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
-	if r.Trust != message.TrustExternal || p.compiler.subjects[strings.ToLower(call.Name())].Kind != Command {
+	if r.Trust != message.TrustExternal || !p.RunsCommands(call.Name()) {
 		return r, nil
 	}
-	var args struct {
-		Command string            `json:"command"`
-		Env     map[string]string `json:"env"`
+	args, err := newArguments(call.Args())
+	if err != nil || len(args.texts("env")) > 0 {
+		return r, nil
 	}
-	if json.Unmarshal([]byte(call.Args()), &args) == nil && len(args.Env) == 0 {
-		if reads, local := p.Reaches(args.Command); reads || local {
+	if lines := args.texts("command"); len(lines) == 1 {
+		if reads, local := p.Reaches(lines[0]); reads || local {
 			r.Trust = message.TrustWorkspace
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"html"
 	"io"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,11 +22,13 @@ var (
 	// linkForm is an address of the web.
 	linkForm = regexp.MustCompile(`(?i)\b(?:https?|wss?|ftp)://[^\s"'<>()\[\]{}|\\^` + "`" + `]+`)
 
-	base64Form = regexp.MustCompile(`[0-9A-Za-z+/_-]{11,}={0,2}`)
-	base32Form = regexp.MustCompile(`(?i)[2-7a-z]{16,}`)
-	hexForm    = regexp.MustCompile(`(?:(?:\\x|0x|%|=)?[0-9A-Fa-f]{2}[\s:,.;_-]{0,2}){6,}`)
-	codesForm  = regexp.MustCompile(`(?:\b[0-9]{2,3}\b[^0-9A-Za-z]{1,3}){6,}[0-9]{2,3}\b`)
-	codeForm   = regexp.MustCompile(`[0-9]{2,3}`)
+	percentForm = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	escapeForm  = regexp.MustCompile(`\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3})`)
+	base64Form  = regexp.MustCompile(`[0-9A-Za-z+/_-]{11,}={0,2}`)
+	base32Form  = regexp.MustCompile(`(?i)[2-7a-z]{16,}`)
+	hexForm     = regexp.MustCompile(`(?:(?:\\x|0x|%|=)?[0-9A-Fa-f]{2}[\s:,.;_-]{0,2}){6,}`)
+	codesForm   = regexp.MustCompile(`(?:\b[0-9]{2,3}\b[^0-9A-Za-z]{1,3}){6,}[0-9]{2,3}\b`)
+	codeForm    = regexp.MustCompile(`[0-9]{2,3}`)
 )
 
 // maxDecoded bounds what is looked at of a text, and what is made of it, in bytes.
@@ -36,8 +37,10 @@ const maxDecoded = 1 << 20
 // variants returns the texts, joined without anything between them, and what they may encode, twice over.
 func variants(texts []string) []string {
 	joined := strings.Join(texts, "")
+	spaced := strings.Join(texts, " ")
 	out := []string{joined}
 	first := decoded(joined)
+	first = append(first, decoded(spaced)...)
 	for _, t := range texts {
 		first = append(first, decoded(t)...)
 	}
@@ -59,9 +62,13 @@ func decoded(text string) (out []string) {
 		}
 	}
 	if strings.Contains(text, "%") {
-		if s, err := url.PathUnescape(strings.ReplaceAll(text, "+", " ")); err == nil {
-			add(s)
-		}
+		add(percentForm.ReplaceAllStringFunc(text, func(code string) string {
+			b, _ := strconv.ParseUint(code[1:], 16, 8) // two hexadecimal digits
+			return string([]byte{byte(b)})
+		}))
+	}
+	if strings.Contains(text, "\\") {
+		add(unescaped(text))
 	}
 	if strings.Contains(text, "&") {
 		if s := html.UnescapeString(text); s != text {
@@ -106,6 +113,18 @@ func decoded(text string) (out []string) {
 	return out
 }
 
+// unescaped replaces the escapes \u0041, \x41 and \101.
+func unescaped(text string) string {
+	return escapeForm.ReplaceAllStringFunc(text, func(code string) string {
+		digits, base := strings.TrimLeft(code[1:], "ux"), 16
+		if digits == code[1:] {
+			base = 8
+		}
+		r, _ := strconv.ParseUint(digits, base, 32) // at most four digits
+		return string(rune(r))
+	})
+}
+
 // unbase64 decodes a run of base64, of either alphabet, wherever its groups of four begin.
 func unbase64(run string) (out []string) {
 	run = strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(run)
@@ -136,7 +155,7 @@ func readable(data []byte) bool {
 			n++
 		}
 	}
-	return len(data) >= shortest && 10*n >= 8*len(data)
+	return n >= shortest && 3*n >= len(data) // of UTF-16 half of the bytes are, and something may stand in front
 }
 
 func reversed(s string) string {

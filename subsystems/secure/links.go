@@ -14,7 +14,7 @@ const (
 )
 
 // loads is the end of a text after which an address is fetched as soon as the text is shown: an image, or a definition that one may use.
-var loads = regexp.MustCompile(`(?is)(?:!\[[^\]\n]*\]\(\s*<?|\]:\s*<?|\b(?:src|srcset|href|background|poster|data)\s*=\s*["']?|\burl\(\s*["']?)(?:[a-z][a-z0-9+.-]{0,11}:)?$`)
+var loads = regexp.MustCompile(`(?is)(?:!\[.{0,300}\]\(\s*<?|(?:^|\n) {0,3}\[[^\]\n]+\]:\s*<?|<[a-z][^<>]*\b(?:src|srcset|background|poster)\s*=\s*["']?[^"'<>]*|\burl\(\s*["']?)(?:[a-z][a-z0-9+.-]{0,11}:)?$`)
 
 // filter reads the text of a reply and takes addresses out of it. judge returns what stands in the place of an address;
 // loaded says that it is fetched when the text is shown.
@@ -52,7 +52,12 @@ func (f *filter) flush(last bool) string {
 			return out.String()
 		}
 		write(at)
-		end := strings.IndexAny(f.held, " \t\r\n\"'<>)]}`|\\")
+		loaded := loads.MatchString(f.tail)
+		ends := " \t\r\n\"'<>)]}`|\\"
+		if loaded {
+			ends = " \t\r\n\"<>)" // who shows the text takes all other signs for a part of the address
+		}
+		end := strings.IndexAny(f.held, ends)
 		switch {
 		case end < 0 && !last && len(f.held) < maxHeld:
 			return out.String()
@@ -60,7 +65,7 @@ func (f *filter) flush(last bool) string {
 			end = len(f.held)
 		}
 		address := f.held[:end]
-		if instead, ok := f.judge(scheme(f.tail)+address, loads.MatchString(f.tail)); ok || end <= 2 {
+		if instead, ok := f.judge(scheme(f.tail)+address, loaded && (scheme(f.tail) != "" || strings.Contains(hostOf(address), "."))); ok || end <= 2 {
 			write(max(end, 2))
 		} else {
 			out.WriteString(instead)
@@ -89,8 +94,8 @@ func filtered(in message.ModelStream, f *filter) message.ModelStream {
 		}
 		for c, err := range in {
 			switch {
-			case err != nil:
-			case c.Kind == message.ChunkText:
+			case err == nil && (c.Kind == message.ChunkReasoning || c.Kind == message.ChunkMeta): // the text goes on behind it
+			case err == nil && c.Kind == message.ChunkText:
 				if c.Text = f.next(c.Text); c.Text == "" {
 					continue
 				}

@@ -45,7 +45,6 @@ var (
 	_ hook.RewriteArgs   = (*Secure)(nil)
 	_ hook.BeforeTool    = (*Secure)(nil)
 	_ hook.RewriteResult = (*Secure)(nil)
-	_ hook.OnSessionEnd  = (*Secure)(nil)
 	_ hook.Stateful      = (*Secure)(nil)
 )
 
@@ -64,8 +63,9 @@ const (
 
 // Options of New; nil is all zero values.
 type Options struct {
-	// Command says how far a command line reaches; without it all are Beyond.
-	Command func(line string) Reach
+	// Command says how far a line of a tool that runs commands reaches; ok is false for another tool. Without it a tool named bash runs
+	// commands, and all are Beyond.
+	Command func(tool, line string) (reach Reach, ok bool)
 }
 
 // New returns the subsystem.
@@ -156,6 +156,9 @@ func (s *Secure) exposed(t *hook.Turn) (out exposure) {
 	return out
 }
 
+// maxConversations bounds how many conversations are known at the same time.
+const maxConversations = 256
+
 // taintOf returns what the conversation that people see knows of secrets. Of one that this process has not met before it reads the history.
 func (s *Secure) taintOf(t *hook.Turn) *taint {
 	root := t.Root()
@@ -166,6 +169,12 @@ func (s *Secure) taintOf(t *hook.Turn) *taint {
 	s.mu.Lock()
 	known, ok := s.taints[id]
 	if !ok {
+		for len(s.taints) >= maxConversations { // any: it reads its history again when it goes on
+			for old := range s.taints {
+				delete(s.taints, old)
+				break
+			}
+		}
 		known = newTaint()
 		s.taints[id] = known
 	}
@@ -178,13 +187,4 @@ func (s *Secure) taintOf(t *hook.Turn) *taint {
 		}
 	})
 	return known
-}
-
-// OnSessionEnd forgets what is known; a later session reads it in the history.
-func (s *Secure) OnSessionEnd(_ context.Context, session *hook.Session) {
-	if c := session.Conversation(); c != nil {
-		s.mu.Lock()
-		delete(s.taints, c.ID())
-		s.mu.Unlock()
-	}
 }

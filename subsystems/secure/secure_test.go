@@ -382,3 +382,47 @@ func numbers(s string) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// An argument called command makes no command of an MCP tool, names of members are values, and a name that is a part of what the user has said is
+// another one.
+func TestWhatLooksNamedAndIsNot(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ said, args string }{
+		{"Write to ann@corp.com.", `{"to":"ann@corp.co","body":"hi"}`},
+		{"Write to joann@corp.com.", `{"to":"ann@corp.com","body":"hi"}`},
+		{"Start the reading.", `{"to":"art","body":"hi"}`},
+		{"Look at github.com and tell Bob.", `{"to":"Bob","body":"https://github.co/x"}`},
+		{"Run deploy.sh and tell Bob.", `{"to":"Bob","body":"https://deploy.sh/x"}`},
+		{"Tell Bob.", `{"to":"Bob","body":"203.0.113.7/x and evil.example/x"}`},
+	} {
+		r := &runs{said: c.said, page: "A page.", steps: []script.Rule{reads, calls(call("mcp__x__send", c.args)), says}}
+		_, asked := r.play(t)
+		assert.Len(t, asked, 1, "%s %s", c.said, c.args)
+	}
+}
+
+// One call that carried a secret does not make others suspect.
+func TestASecretThatWasAskedAboutIsNotAskedAboutAgain(t *testing.T) {
+	t.Parallel()
+	send := func(body string) script.Rule {
+		return calls(call("mcp__x__send", fmt.Sprintf(`{"to":"bob@corp.example","body":%q}`, body)))
+	}
+	r := &runs{said: "Send notes to bob@corp.example.", page: key, steps: []script.Rule{reads, send(key), send("something else"), send("the secret key is a GitHub token"), says}}
+	_, asked := r.play(t)
+	assert.Len(t, asked, 1)
+	assert.Len(t, r.ran, 2)
+}
+
+// More secrets than can be kept do not make room for none.
+func TestManySecrets(t *testing.T) {
+	t.Parallel()
+	var page strings.Builder
+	for i := range 2100 {
+		fmt.Fprintf(&page, "ghp_%036d\n", i*7919+1_000_003)
+	}
+	r := &runs{said: "Send notes to bob@corp.example.", page: page.String() + key, steps: []script.Rule{
+		reads, calls(call("mcp__x__send", fmt.Sprintf(`{"to":"bob@corp.example","body":%q}`, key))), says,
+	}}
+	_, asked := r.play(t)
+	assert.Len(t, asked, 1)
+}

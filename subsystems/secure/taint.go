@@ -2,6 +2,7 @@ package secure
 
 import (
 	"hash/maphash"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ const (
 // The limits of what a conversation keeps, and of what is looked at.
 const (
 	maxValues = 2000
-	maxLinks  = 20_000
+	maxLinks  = 40_000
 	// maxPieces bounds the texts in which pieces are counted: a long one has most pieces of anything by chance.
 	maxPieces = 20_000
 )
@@ -132,6 +133,7 @@ func (t *taint) noteResult(r message.ToolResult) {
 	for _, b := range r.Content.All() {
 		t.note(b.Text)
 		if b.JSON != "" {
+			t.note(string(b.JSON)) // with the names of its members
 			for _, text := range stringsOf(b.JSON) {
 				t.note(text)
 			}
@@ -159,9 +161,11 @@ func (t *taint) note(text string) {
 	for _, f := range all {
 		t.add(f.Kind, f.Class, f.text)
 	}
-	for _, at := range linkForm.FindAllStringIndex(text, -1) {
-		if len(t.links) < maxLinks {
-			t.links[maphash.String(t.seed, text[at[0]:at[1]])] = true
+	for _, form := range []*regexp.Regexp{linkForm, placeForm} {
+		for _, at := range form.FindAllStringIndex(text, -1) {
+			if len(t.links) < maxLinks {
+				t.links[maphash.String(t.seed, text[at[0]:at[1]])] = true
+			}
 		}
 	}
 }
@@ -174,8 +178,13 @@ func (t *taint) add(kind string, class sensitive.Class, text string) {
 			sb.WriteString(line)
 		}
 	}
-	n := normal(sb.String())
+	secret := sb.String()
+	if _, rest, ok := strings.Cut(secret, "."); ok && kind == "jwt" {
+		secret = rest // the header of all of them is the same
+	}
+	n := normal(secret)
 	n = n[:min(len(n), most)]
+	digits := strings.ContainsAny(n, "0123456789")
 	print := maphash.String(t.seed, n)
 	if len(n) < shortest || len(t.values) >= maxValues || slices.ContainsFunc(t.values, func(v value) bool { return v.print == print }) {
 		return
@@ -196,7 +205,9 @@ func (t *taint) add(kind string, class sensitive.Class, text string) {
 	v.sent = make([]bool, len(v.pieces))
 	t.values = append(t.values, v)
 	for i := 0; i+window <= len(n); i++ {
-		t.windows[maphash.String(t.seed, n[i:i+window])] = at
+		if w := n[i : i+window]; !digits || strings.ContainsAny(w, "0123456789") { // without a digit it may be a word, such as the beginning of a form
+			t.windows[maphash.String(t.seed, w)] = at
+		}
 	}
 }
 
@@ -215,23 +226,26 @@ func (c *carried) add(v *value) {
 
 // carries returns what the texts of one call carry, in one piece or together with earlier calls. Personal data that the user has
 // written, which said has, do not count.
-func (t *taint) carries(texts []string, said string) (out carried) {
+//
+// counts says that the texts leave, so that later ones are looked at together with them.
+func (t *taint) carries(texts []string, said string, counts bool) (out carried) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.values) == 0 {
 		return out
 	}
+	if len(t.values) >= maxValues { // what came after them is not known
+		out.secrets = []string{"one of too many to tell"}
+		return out
+	}
 	hits := map[int]bool{}
-	for _, v := range append(variants(texts), strings.Join(texts, " ")) {
+	for i, v := range append([]string{strings.Join(texts, ""), strings.Join(texts, " ")}, variants(texts)...) {
 		n := normal(v)
 		for _, form := range []string{n, reversed(n), rotated(n)} {
 			t.whereIn(form, hits)
-			t.count(form)
 		}
-	}
-	for i := range t.values {
-		if size := len(t.values[i].sent) + piece - 1; size >= 2*window && 10*t.values[i].left() >= 7*size {
-			hits[i] = true
+		if counts && i < maxCounted {
+			t.count(n, hits)
 		}
 	}
 	user := map[int]bool{}
@@ -264,8 +278,11 @@ func (t *taint) whereIn(n string, hits map[int]bool) {
 	}
 }
 
-// count notes which pieces of values a normal text has. It needs mu.
-func (t *taint) count(n string) {
+// maxCounted is how many variants of a call are looked through for pieces: the texts as they are come first.
+const maxCounted = 12
+
+// count notes which pieces of values a normal text has, and adds the values of which it brings the rest. It needs mu.
+func (t *taint) count(n string, hits map[int]bool) {
 	if len(n) > maxPieces {
 		return
 	}
@@ -273,9 +290,15 @@ func (t *taint) count(n string) {
 	for i := 0; i+piece <= len(n); i++ {
 		have[maphash.String(t.seed, n[i:i+piece])] = true
 	}
-	for _, v := range t.values {
-		for i, p := range v.pieces {
-			v.sent[i] = v.sent[i] || have[p]
+	for i := range t.values {
+		v, more := &t.values[i], false
+		for j, p := range v.pieces {
+			if have[p] && !v.sent[j] {
+				v.sent[j], more = true, true
+			}
+		}
+		if size := len(v.sent) + piece - 1; more && size >= 2*window && 10*v.left() >= 7*size {
+			hits[i] = true
 		}
 	}
 }

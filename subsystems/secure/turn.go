@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,13 +46,20 @@ func (s *Secure) BeforeModel(_ context.Context, step *hook.Step, req message.Mod
 	if t == nil || t.Conversation() == nil {
 		return hook.ModelDecision{}, nil
 	}
-	was := s.read.Get(t.Conversation())
-	now := was
-	for _, m := range req.Messages.All() {
-		now = now.with(&m)
+	fold := func(e exposure) exposure {
+		for _, m := range req.Messages.All() {
+			e = e.with(&m)
+		}
+		return e
 	}
-	if now != was {
-		s.read.Update(t.Conversation(), func(hook exposure) exposure { return now })
+	if was := s.read.Get(t.Conversation()); fold(was) != was {
+		s.read.Update(t.Conversation(), fold)
+	}
+	known := s.taintOf(t)
+	for _, m := range req.Messages.All() {
+		if m.Ephemeral || m.Label != "" {
+			known.noteMessage(&m) // what hooks have added, and skills
+		}
 	}
 	return hook.ModelDecision{}, nil
 }
@@ -73,7 +81,7 @@ func (s *Secure) WrapModel(ctx context.Context, step *hook.Step, _ message.Model
 		if known.seen(address) {
 			return "", true // somebody has written it as it is, and following it tells him nothing
 		}
-		found := known.carries([]string{address}, "")
+		found := known.carries([]string{address}, "", false)
 		switch {
 		case len(found.secrets)+len(found.personal) > 0:
 			why = "it carries " + strings.Join(append(found.secrets, found.personal...), ", ")
@@ -84,7 +92,7 @@ func (s *Secure) WrapModel(ctx context.Context, step *hook.Step, _ message.Model
 		}
 		if host := hostOf(address); !told[host] {
 			told[host] = true
-			tell(ctx, t.Host(), CodeMasked, "a link to %.100q in a reply: %s", host, why)
+			tell(ctx, t.Host(), CodeMasked, "a link to %.100q in a reply: %s", known.mask(host), why)
 		}
 		return "[link left out: " + why + "]", set.links != Redact
 	}})
@@ -103,22 +111,25 @@ const (
 
 // reachOf says where the arguments of a call go. Whom a tool belongs to is what the label of its results says: this
 // program's own tools have one.
-func (s *Secure) reachOf(call *hook.ToolCall) reach {
+func (s *Secure) reachOf(call *hook.ToolCall, leaves []leaf) reach {
 	tool := call.Tool()
-	var args map[string]any
-	_ = json.Unmarshal([]byte(call.Args()), &args) // arguments that are no object have no command
-	if line, ok := args["command"].(string); ok {
-		command := Beyond
+	if line, ok := commandOf(leaves); ok {
+		command, runs := Beyond, tool.Name == "bash"
 		if s.o.Command != nil {
-			command = s.o.Command(line)
+			command, runs = s.o.Command(tool.Name, line)
 		}
-		return [...]reach{Beyond: away, Local: stored, Reads: nowhere}[command]
+		if runs && slices.ContainsFunc(leaves, func(l leaf) bool { return l.in == "env" }) {
+			command = Beyond // variables may change what a program does
+		}
+		if runs {
+			return [...]reach{Beyond: away, Local: stored, Reads: nowhere}[command]
+		}
 	}
 	switch own := message.Weakest(tool.Trust) != message.TrustExternal && !tool.Annotations.OpenWorld; {
 	case own && tool.Annotations.ReadOnly:
 		return nowhere
 	case own:
-		if path, ok := args["file_path"].(string); ok && !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~") && !strings.Contains(path, "..") {
+		if path, ok := valueOf(leaves, "file_path"); ok && !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~") && !strings.Contains(path, "..") {
 			return project
 		}
 		return stored
@@ -128,6 +139,15 @@ func (s *Secure) reachOf(call *hook.ToolCall) reach {
 	return away
 }
 
+// runs reports whether the tool runs commands.
+func (s *Secure) runs(tool, line string) bool {
+	if s.o.Command == nil {
+		return tool == "bash"
+	}
+	_, ok := s.o.Command(tool, line)
+	return ok
+}
+
 // RewriteArgs masks values in the arguments of calls that would carry them away, where the settings say so.
 func (s *Secure) RewriteArgs(ctx context.Context, call *hook.ToolCall, args message.JSON) (message.JSON, error) {
 	t := turnOf(call)
@@ -135,7 +155,7 @@ func (s *Secure) RewriteArgs(ctx context.Context, call *hook.ToolCall, args mess
 		return args, nil
 	}
 	set := s.of(t)
-	if set.secrets != Redact && set.personal != Redact || s.reachOf(call) == nowhere {
+	if set.secrets != Redact && set.personal != Redact || s.reachOf(call, leavesOf(args)) == nowhere {
 		return args, nil
 	}
 	var doc any
@@ -185,7 +205,8 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	if !known.tainted() && read.trust() == message.TrustTrusted {
 		return hook.ToolDecision{}, nil
 	}
-	to := s.reachOf(call)
+	leaves := leavesOf(call.Args())
+	to := s.reachOf(call, leaves)
 	if to == nowhere {
 		return hook.ToolDecision{}, nil
 	}
@@ -193,7 +214,7 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	words := known.words(set.hosts)
 	found := carried{}
 	if to != project {
-		found = known.carries(stringsOf(call.Args()), words.text)
+		found = known.carries(textsOf(leaves), words.text, true)
 	}
 	if len(found.secrets) > 0 {
 		if d := s.act(ctx, call, set.secrets, CodeCarried, "its arguments carry a secret ("+strings.Join(found.secrets, ", ")+") that this conversation has come to know"); d.Verdict().Kind != hook.AnswerNone {
@@ -208,7 +229,7 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	if to == stored || set.influence == Allow || read.trust() == message.TrustTrusted || set.exempts(call.Name()) {
 		return hook.ToolDecision{}, nil
 	}
-	foreign := s.foreign(call, to, words, known)
+	foreign := known.mask(s.foreign(call, leaves, to, words, known))
 	if foreign == "" {
 		return hook.ToolDecision{}, nil
 	}
@@ -220,13 +241,18 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 }
 
 // foreign returns the part of a call that the user has not named; "" if there is none.
-func (s *Secure) foreign(call *hook.ToolCall, to reach, words said, known *taint) string {
-	leaves := leavesOf(call.Args())
+func (s *Secure) foreign(call *hook.ToolCall, leaves []leaf, to reach, words said, known *taint) string {
 	if to == fetched {
 		for _, l := range leaves {
-			for _, link := range linkForm.FindAllString(l.text, -1) {
-				if !known.seen(link) && !words.named(link) {
-					return link
+			forms := []*regexp.Regexp{linkForm}
+			if slices.Contains(placeNames, strings.ToLower(l.name)) {
+				forms = append(forms, placeForm)
+			}
+			for _, form := range forms {
+				for _, link := range form.FindAllString(l.text, -1) {
+					if !known.seen(link) && !words.named(link) && !isFile(link) {
+						return link
+					}
 				}
 			}
 		}
@@ -240,8 +266,8 @@ func (s *Secure) foreign(call *hook.ToolCall, to reach, words said, known *taint
 		}
 		return ""
 	}
-	if i := slices.IndexFunc(leaves, func(l leaf) bool { return l.name == "command" }); i >= 0 {
-		return words.strangeCommand(leaves[i].text)
+	if line, ok := commandOf(leaves); ok && len(leaves) > 0 && s.runs(call.Name(), line) {
+		return words.strangeCommand(line)
 	}
 	return words.foreign(call.Name(), leaves)
 }

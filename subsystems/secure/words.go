@@ -17,7 +17,13 @@ type said struct {
 	text  string
 	words map[string]bool
 	hosts []string
+	// normal is the text without blanks and signs, and stems are beginnings of its words.
+	normal string
+	stems  map[string]bool
 }
+
+// shortStem is the length of the shortest beginning by which words are one.
+const shortStem = 4
 
 // maxSaid bounds said.text, in bytes.
 const maxSaid = 512 << 10
@@ -33,7 +39,14 @@ func (s said) with(text string) said {
 		words[w] = true
 	}
 	text = s.text + text + "\n"
-	return said{text: text[max(0, len(text)-maxSaid):], words: words}
+	text = text[max(0, len(text)-maxSaid):]
+	out := said{text: text, words: words, normal: normal(text), stems: map[string]bool{}}
+	for w := range words {
+		for n := shortStem; n <= len(w); n++ {
+			out.stems[w[:n]] = true
+		}
+	}
+	return out
 }
 
 // ownText returns what a person has written in a message, without the files that came with it and what the framework has added.
@@ -74,8 +87,35 @@ var fileEnds = []string{"go", "md", "txt", "py", "js", "ts", "json", "yaml", "ym
 // contentNames are names of arguments with what a call says, not whom or what it is for.
 var contentNames = strings.Fields("body content contents message text description summary title subject note notes comment comments caption details location reason memo purpose agenda")
 
-// leaf is one value of the arguments of a call, with the name of the argument.
-type leaf struct{ name, text string }
+// leaf is one value of the arguments of a call, with the name of its member, and that of the argument in which it lies.
+type leaf struct{ name, text, in string }
+
+// valueOf returns the value of an argument.
+func valueOf(leaves []leaf, name string) (string, bool) {
+	i := slices.IndexFunc(leaves, func(l leaf) bool { return l.name == name && l.in == name })
+	if i < 0 {
+		return "", false
+	}
+	return leaves[i].text, true
+}
+
+func commandOf(leaves []leaf) (string, bool) { return valueOf(leaves, "command") }
+
+// textsOf returns the values in their order, and behind them the names.
+func textsOf(leaves []leaf) []string {
+	var out, names []string
+	for _, l := range leaves {
+		out = append(out, l.text)
+		names = append(names, l.name)
+	}
+	return append(out, strings.Join(names, " "))
+}
+
+// placeNames are names of arguments with an address, which may have no scheme.
+var placeNames = strings.Fields("url uri urls link links href host hostname address endpoint page site domain src")
+
+// placeForm is an address without a scheme.
+var placeForm = regexp.MustCompile(`(?i)\b(?:[a-z0-9_-]+\.)+[a-z]{2,24}(?:[/?#:][^\s"'<>]*)?|\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:[/?#:][^\s"'<>]*)?`)
 
 // foreign returns the first part of a call that the user has not named; "" if there is none. What a call is for, an address or a name, has
 // to be the user's; then what it says, its numbers and times may be from anywhere, but for addresses. A call that is for nothing
@@ -96,7 +136,7 @@ func (s said) foreign(tool string, leaves []leaf) string {
 		rest = momentForm.ReplaceAllString(rest, " ")
 		words := slices.DeleteFunc(wordsOf(rest), plain)
 		switch {
-		case content || len(words) > prose || isNumber(rest):
+		case content || isNumber(rest):
 			soft = append(soft, l.text)
 		case len(words) == 0:
 		case s.unnamed(rest, words) != "":
@@ -110,9 +150,6 @@ func (s said) foreign(tool string, leaves []leaf) string {
 	}
 	return s.untied(tool, soft)
 }
-
-// prose is how many words make a text of its own.
-const prose = 12
 
 var numberForm = regexp.MustCompile(`^\s*[-+]?[0-9]+(?:[.,][0-9]+)*\s*%?\s*$`)
 
@@ -141,7 +178,7 @@ func (s said) addresses(text string) (rest, foreign string) {
 // is; of a longer one half.
 func (s said) unnamed(text string, words []string) string {
 	if token := strings.ToLower(strings.Trim(strings.TrimSpace(text), `"'.,`)); !strings.ContainsAny(token, " \t\n") {
-		if strings.Contains(s.text, token) || len(words) == 1 && normal(token) == normal(words[0]) && s.has(words[0]) {
+		if wholeIn(s.text, token) || len(words) == 1 && normal(token) == normal(words[0]) && s.has(words[0]) {
 			return ""
 		}
 		return token
@@ -222,7 +259,7 @@ func isFile(name string) bool {
 // named reports whether the user has named an address, or the host that it belongs to.
 func (s said) named(address string) bool {
 	low := strings.ToLower(strings.TrimRight(address, ".,;:!?"))
-	if normalised := normal(low); strings.Contains(s.text, low) || normalised != "" && strings.Contains(normal(s.text), normalised) && strings.ContainsAny(low, "0123456789") {
+	if wholeIn(s.text, low) || accountForm.MatchString(address) && strings.Contains(s.normal, normal(low)) {
 		return true
 	}
 	host := hostOf(low)
@@ -232,7 +269,7 @@ func (s said) named(address string) bool {
 	if strings.Contains(low, "@") && !strings.Contains(low, "//") {
 		return s.trusts(host) // who names a host has not named everybody there
 	}
-	return s.trusts(host) || wholeIn(s.text, host)
+	return s.trusts(host) || wholeIn(s.text, host) && (!isFile(host) || strings.Contains(s.text, "//"+host))
 }
 
 // trusts reports whether the host is one of those that need not be named.
@@ -266,7 +303,7 @@ func wholeIn(text, host string) bool {
 }
 
 func inHost(b byte) bool {
-	return b == '.' || b == '-' || b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z'
+	return b == '.' || b == '@' || b == '+' || b >= 0x80 || b == '-' || b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z'
 }
 
 // hostOf returns the host of an address in small letters.
@@ -292,13 +329,7 @@ func (s said) has(w string) bool {
 	if len(w) < 5 || strings.ContainsFunc(w, unicode.IsDigit) {
 		return false
 	}
-	stem := w[:max(4, len(w)-3)]
-	for have := range s.words {
-		if strings.HasPrefix(have, stem) {
-			return true
-		}
-	}
-	return false
+	return s.stems[w[:max(shortStem, len(w)-3)]]
 }
 
 // plainWords say nothing about whom or what a call is for.
@@ -316,26 +347,33 @@ func leavesOf(args message.JSON) (out []leaf) {
 	dec := json.NewDecoder(strings.NewReader(string(args)))
 	dec.UseNumber()
 	if dec.Decode(&doc) != nil {
-		return []leaf{{"", string(args)}}
+		return []leaf{{text: string(args)}}
 	}
-	var walk func(string, any)
-	walk = func(name string, v any) {
+	var walk func(name, in string, v any)
+	walk = func(name, in string, v any) {
 		switch v := v.(type) {
 		case string:
-			out = append(out, leaf{name, v})
+			out = append(out, leaf{name, v, in})
 		case json.Number:
-			out = append(out, leaf{name, v.String()})
+			out = append(out, leaf{name, v.String(), in})
 		case []any:
 			for _, e := range v {
-				walk(name, e)
+				walk(name, in, e)
 			}
 		case map[string]any:
 			for _, k := range slices.Sorted(maps.Keys(v)) {
-				walk(k, v[k])
+				if in != "" && strings.ContainsAny(k, "@. ") { // a name that is a value
+					out = append(out, leaf{name, k, in})
+				}
+				top := in
+				if top == "" {
+					top = k
+				}
+				walk(k, top, v[k])
 			}
 		}
 	}
-	walk("", doc)
+	walk("", "", doc)
 	return out
 }
 
@@ -343,13 +381,19 @@ func leavesOf(args message.JSON) (out []leaf) {
 // their flags are the business of rules.
 func (s said) strangeCommand(line string) string {
 	line = strings.ReplaceAll(line, "\\\n", " ")
-	for _, form := range []*regexp.Regexp{linkForm, mailForm} {
+	for _, form := range []*regexp.Regexp{linkForm, mailForm, placeForm} {
 		for _, at := range form.FindAllString(line, -1) {
+			if form == placeForm && (isFile(at) || strings.Contains(at, "/") && ofProject(at)) {
+				continue
+			}
 			if !s.named(at) {
 				return at
 			}
-			line = strings.Replace(line, at, " ", 1)
+			line = strings.ReplaceAll(line, at, " ")
 		}
+	}
+	if strings.Contains(line, "$(") || strings.Contains(line, "`") {
+		return "what a command in it prints"
 	}
 	for i, operand := range strings.Fields(line) {
 		operand = strings.Trim(operand, `"'`)

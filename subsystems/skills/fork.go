@@ -21,17 +21,17 @@ type forked struct {
 }
 
 // fork runs the skill as a child turn and returns the child's answer. call is the call that loads it; nil if a person does.
-func (s *Skills) fork(ctx context.Context, t *hook.Turn, k Skill, args string, call *hook.ToolCall) (string, error) {
+func (s *Skills) fork(ctx context.Context, t *hook.Turn, k Skill, args string, call *hook.ToolCall) (text string, trust message.Trust, err error) {
 	failed := func(kind message.FailureKind, format string, a ...any) error {
 		return &hook.ToolError{Kind: kind, Text: fmt.Sprintf("the skill %q did not run: ", k.Name) + fmt.Sprintf(format, a...)}
 	}
 	if slices.Contains(s.of(t).Forks, k.Name) {
-		return "", failed(message.FailDenied, "it runs already, and this is its turn: follow its instructions")
+		return "", "", failed(message.FailDenied, "it runs already, and this is its turn: follow its instructions")
 	}
 	agent := t.Agent().Name
 	if k.Agent != "" && k.Agent != agent {
 		if err := s.mayRun(t, k); err != nil {
-			return "", failed(message.FailDenied, "%s", err)
+			return "", "", failed(message.FailDenied, "%s", err)
 		}
 		agent = k.Agent
 	}
@@ -40,9 +40,9 @@ func (s *Skills) fork(ctx context.Context, t *hook.Turn, k Skill, args string, c
 	run := hook.AgentRun{Agent: agent, Input: message.TextInput(e.content()), Call: call}
 	out, err := t.Host().RunAgent(context.WithValue(ctx, forkKey{}, forked{k, t.ID()}), run)
 	if why := unfinished(out, err); why != "" {
-		return "", failed(message.FailOperation, "%s", why)
+		return "", "", failed(message.FailOperation, "%s", why)
 	}
-	return out.Text(), nil
+	return out.Text(), message.Weakest(out.Trust, message.TrustWorkspace), nil
 }
 
 // mayRun returns why the turn may not run the agent that the skill chooses.
@@ -101,11 +101,11 @@ func (s *Skills) applyFork(ctx context.Context, t *hook.Turn) {
 }
 
 // answered runs the skill that a person has started and returns its answer for the model. The answer cannot end its tag.
-func (s *Skills) answered(ctx context.Context, t *hook.Turn, k Skill, args string) string {
-	answer, err := s.fork(ctx, t, k, args, nil)
+func (s *Skills) answered(ctx context.Context, t *hook.Turn, k Skill, args string) (text string, trust message.Trust) {
+	answer, trust, err := s.fork(ctx, t, k, args, nil)
 	if err != nil {
-		answer = err.Error()
+		answer, trust = err.Error(), message.TrustExternal
 	}
 	answer = strings.ReplaceAll(answer, "</skill_result", "&lt;/skill_result")
-	return fmt.Sprintf("The skill ran as a task of its own. Tell the person what came of it.\n<skill_result name=\"%s\">\n%s\n</skill_result>", escape(k.Name), answer)
+	return fmt.Sprintf("The skill ran as a task of its own. Tell the person what came of it.\n<skill_result name=\"%s\">\n%s\n</skill_result>", escape(k.Name), answer), trust
 }

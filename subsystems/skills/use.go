@@ -47,11 +47,13 @@ func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (messag
 		if g := env.Grant; g.ReadOnly || g.NoNetwork || g.Root != "" || g.Void {
 			return message.ToolResult{}, &hook.ToolError{Kind: message.FailDenied, Text: fmt.Sprintf("this call may run with limits only, which cannot be kept for the turn that the skill %q would start", k.Name)}
 		}
-		answer, err := s.fork(ctx, turn, k, args, env.Call)
+		answer, trust, err := s.fork(ctx, turn, k, args, env.Call)
 		if err != nil {
 			return message.ToolResult{}, err
 		}
-		return workspace(answer), nil
+		r := message.TextResult(answer)
+		r.Trust = trust
+		return r, nil
 	}
 	s.apply(ctx, turn, k)
 	e := expansion{skill: k, args: args, conversation: turn.Conversation().ID()}
@@ -161,8 +163,9 @@ func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in message.Input)
 		if !ok {
 			continue
 		}
-		added := message.UserText(s.started(ctx, t, k, args))
-		added.Label, added.Trust = "skill", message.TrustWorkspace
+		text, trust := s.started(ctx, t, k, args)
+		added := message.UserText(text)
+		added.Label, added.Trust = "skill", trust
 		out = append(out, added)
 	}
 	if len(out) == in.Messages.Len() {
@@ -172,14 +175,14 @@ func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in message.Input)
 }
 
 // started returns what a message gets that starts the skill.
-func (s *Skills) started(ctx context.Context, t *hook.Turn, k Skill, args string) string {
+func (s *Skills) started(ctx context.Context, t *hook.Turn, k Skill, args string) (text string, trust message.Trust) {
 	if k.Fork {
 		return s.answered(ctx, t, k, args)
 	}
 	s.apply(ctx, t, k)
 	t.Host().Emit(ctx, loaded(k))
 	e := expansion{skill: k, args: args, conversation: t.Conversation().ID()}
-	return e.content()
+	return e.content(), message.TrustWorkspace
 }
 
 func slash(in message.Input) bool {

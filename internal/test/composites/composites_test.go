@@ -259,16 +259,17 @@ func BenchmarkWhole(b *testing.B) {
 }
 
 // The bounds are what holds today. In a conversation of more than a few lines Compact keeps the
-// size of each request, which is three of them. Four are what the turn tells hooks that contribute.
+// size of each request, which is three of them. Four are what the turn tells hooks that contribute. Most are of the guard, which looks at
+// each call of a tool that nobody vouches for.
 func TestATurnOfTheWholeAllocatesLittle(t *testing.T) {
 	one := allocs.PerRun(200, wholeTurn(t, 1))
 	eight := allocs.PerRun(200, wholeTurn(t, 8))
 	t.Logf("allocations: one call %v, eight calls %v", one, eight)
-	assert.LessOrEqual(t, one, 48.0, "one call")
-	assert.LessOrEqual(t, eight, 123.0, "eight calls")
+	assert.LessOrEqual(t, one, 160.0, "one call")
+	assert.LessOrEqual(t, eight, 560.0, "eight calls")
 	priced := allocs.PerRun(200, pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
 	t.Logf("allocations of one call with a price list: %v", priced)
-	assert.LessOrEqual(t, priced, 59.0, "one call, whose cost is kept with the conversation")
+	assert.LessOrEqual(t, priced, 170.0, "one call, whose cost is kept with the conversation")
 }
 
 // A composite that was forgotten is an error when the runtime is opened, also where a

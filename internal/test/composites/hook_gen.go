@@ -28,7 +28,7 @@ import (
 //	#     field            acts at
 //	1     Daemon           composite app.Hooks
 //	1.1     Secure         OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess BeforeModel~
-//	                       WrapModel RewriteArgs~ BeforeTool~ RewriteResult~ OnSessionEnd
+//	                       WrapModel RewriteArgs~ BeforeTool~ RewriteResult~
 //	1.2     Policy         OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~ RewriteResult~
 //	1.3     Guard          OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~
 //	                       AfterStep~ AfterTurn

@@ -147,7 +147,7 @@ var parts = []row{
 
 	{"N1", "A daemon serves the agents of a project over HTTP.",
 		proof{"./internal/daemon", "TestADaemonServesItsProjectUntilItIsStopped"},
-		change{leftOut, "the list of agents", "internal/api/agents.go", "out.Agents = append(out.Agents, agentOf(a))", "_ = agentOf(a)"}},
+		change{leftOut, "the list of agents", "internal/api/agents.go", "out.Agents = append(out.Agents, s.agentOf(a))", "_ = s.agentOf(a)"}},
 	{"N2", "Agents are made, changed, reloaded and counted over the API, and outlive the daemon.",
 		proof{"./internal/daemon", "TestAgentsOfClientsOutliveTheDaemon|TestReloadAndStats"},
 		change{leftOut, "the agents that are kept", "internal/daemon/kept.go", "out = append(out, cfg)", "_ = cfg"}},

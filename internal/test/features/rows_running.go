@@ -73,7 +73,7 @@ var running = []row{
 		change{leftOut, "the section of the prompt", "subsystems/instructions/instructions.go", `case l.text != "":`, `case l.text == "off":`}},
 	{"G7", "What hooks add for one turn is shown to the model and never stored.",
 		proof{"./runtime", "TestSpecContextIsEphemeralAndWhatIsInFrontOfItStaysTheSame"},
-		change{mutant, "it looks like what somebody has said", "runtime/internal/loop/transcript.go", "m.Label, m.Ephemeral = label, true", "m.Label, m.Ephemeral = label, false"}},
+		change{mutant, "it looks like what somebody has said", "runtime/internal/loop/transcript.go", "m.Label, m.Trust, m.Ephemeral = label, message.TrustTrusted, true", "m.Label, m.Trust, m.Ephemeral = label, message.TrustTrusted, false"}},
 
 	{"H1", "A turn runs from its input to its outcome, with as many steps as the calls of its tools want.",
 		proof{"./runtime/internal/loop", "TestATurnRunsFromItsInputToItsOutcome|TestATurnEndsAtItsLimitOfSteps"},

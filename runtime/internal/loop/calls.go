@@ -55,6 +55,8 @@ func (c *call) setResult(o message.Outcome, r message.ToolResult) {
 		switch o {
 		case message.OutcomeExecuted, message.OutcomeFailed:
 			r.Trust = message.Weakest(c.at.Tool().Trust)
+		case message.OutcomeAnswered: // a hook's answer, which may be from anywhere
+			r.Trust = message.TrustExternal
 		default:
 			r.Trust = message.TrustTrusted
 		}

@@ -132,7 +132,7 @@ func TestChatAtATerminal(t *testing.T) {
 	asked := w.Until("it is asked", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "[e]dit:") })
 	assert.Contains(t, asked, "I change it.\n  → edit  file_path=log.txt old_string=two new_string=2\\x1b[2J\n\n"+
 		"edit wants to run: it may change or delete things\n  log.txt\n  @@ -1,3 +1,3 @@\n   one\n  -two\n  +2\\x1b[2J\n   three\n"+
-		"Allow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit:")
+		"  Careful:\n    new_string: 1 control character, such as \\x1b\n  It reaches:\n    changes \"log.txt\"\nAllow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit:")
 	done := w.reads("y\r")
 	assert.Contains(t, done, "? edit asks first: allowed")
 	assert.Contains(t, done, "Edited log.txt at line 2.")
@@ -162,7 +162,7 @@ func TestChatAtATerminal(t *testing.T) {
 	assert.Contains(t, w.reads("\x03"), "— cancelled")
 	assert.Contains(t, w.reads("go on 👍\r"), "\nYou said: go on 👍\n— completed")
 
-	assert.Contains(t, w.reads("/help\r"), "\n  /knots              Ties knots.\n")
+	assert.Contains(t, w.reads("/help\r"), "\n  /knots                  Ties knots.\n")
 	w.Type("/kn\t")
 	w.Wait("> /knots")
 	assert.Contains(t, w.reads("bowline\r"), "bowline\n  · skill loaded: knots\nYou said: /knots bowline\n")

@@ -187,6 +187,7 @@ func shape(text string) []string {
 		{`/\S*(grapnel-demo-\d+|/\.local/\S*)`, "PATH"},
 		{`in the order [1-4 ]+;`, "in some order;"},
 		{`\d+ tokens in, \d+ out`, "tokens"},
+		{`\[[0-9a-f]{8}: what follows`, "[MARK: what follows"},
 		{`about \d+ of`, "some of"},
 		{`[ \t]+`, " "},
 	} {

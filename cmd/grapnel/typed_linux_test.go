@@ -126,7 +126,7 @@ func daemonAt(t *testing.T, dir string) {
 	t.Cleanup(ended)
 }
 
-const allowIt = "Allow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit:"
+const allowIt = "Allow it? [y]es, [n]o, "
 
 // early types a yes while the model thinks, and no when it asks. It returns how
 // many calls ran all the same.

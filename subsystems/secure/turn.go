@@ -214,7 +214,7 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	words := known.words(set.hosts)
 	found := carried{}
 	if to != project {
-		found = known.carries(textsOf(leaves), words.text, true)
+		found = known.carries(textsOf(leaves), words.text(), true)
 	}
 	if len(found.secrets) > 0 {
 		if d := s.act(ctx, call, set.secrets, CodeCarried, "its arguments carry a secret ("+strings.Join(found.secrets, ", ")+") that this conversation has come to know"); d.Verdict().Kind != hook.AnswerNone {

@@ -11,42 +11,58 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// said is what people have said in a conversation, with the hosts that are as good as said. It never changes.
+// said is what people have said in a conversation, one part for each message, with the hosts that are as good as said. It never changes.
 type said struct {
-	// text is all of it in small letters, of a long conversation the end; words are its words.
-	text  string
-	words map[string]bool
+	parts []spoken
 	hosts []string
-	// normal is the text without blanks and signs, and stems are beginnings of its words.
-	normal string
-	stems  map[string]bool
 }
+
+// spoken is one text of a person.
+type spoken struct {
+	// text has small letters, and normal no blanks and signs; words are its words, and stems beginnings of them.
+	text, normal string
+	words, stems map[string]bool
+}
+
+// maxParts bounds how many of the last texts count.
+const maxParts = 5000
 
 // shortStem is the length of the shortest beginning by which words are one.
 const shortStem = 4
 
-// maxSaid bounds said.text, in bytes.
-const maxSaid = 512 << 10
-
 // with is what was said with a further text.
 func (s said) with(text string) said {
-	words := maps.Clone(s.words)
-	if words == nil {
-		words = map[string]bool{}
-	}
-	text = strings.ToLower(text)
-	for _, w := range wordsOf(text) {
-		words[w] = true
-	}
-	text = s.text + text + "\n"
-	text = text[max(0, len(text)-maxSaid):]
-	out := said{text: text, words: words, normal: normal(text), stems: map[string]bool{}}
-	for w := range words {
+	p := spoken{text: strings.ToLower(text), words: map[string]bool{}, stems: map[string]bool{}}
+	p.normal = normal(p.text)
+	for _, w := range wordsOf(p.text) {
+		p.words[w] = true
 		for n := shortStem; n <= len(w); n++ {
-			out.stems[w[:n]] = true
+			p.stems[w[:n]] = true
 		}
 	}
-	return out
+	s.parts = append(s.parts, p)
+	s.parts = s.parts[max(0, len(s.parts)-maxParts):]
+	return s
+}
+
+// any reports whether it holds for one of the texts.
+func (s said) any(holds func(spoken) bool) bool { return slices.ContainsFunc(s.parts, holds) }
+
+// text is all of it.
+func (s said) text() string {
+	var sb strings.Builder
+	for _, p := range s.parts {
+		sb.WriteString(p.text + "\n")
+	}
+	return sb.String()
+}
+
+// word reports whether the user has said the word as it is.
+func (s said) word(w string) bool { return s.any(func(p spoken) bool { return p.words[w] }) }
+
+// whole reports whether a text of the user has the address, and not one that ends or begins with it.
+func (s said) whole(address string) bool {
+	return s.any(func(p spoken) bool { return wholeIn(p.text, address) })
 }
 
 // ownText returns what a person has written in a message, without the files that came with it and what the framework has added.
@@ -178,7 +194,7 @@ func (s said) addresses(text string) (rest, foreign string) {
 // is; of a longer one half.
 func (s said) unnamed(text string, words []string) string {
 	if token := strings.ToLower(strings.Trim(strings.TrimSpace(text), `"'.,`)); !strings.ContainsAny(token, " \t\n") {
-		if wholeIn(s.text, token) || len(words) == 1 && normal(token) == normal(words[0]) && s.has(words[0]) {
+		if s.whole(token) || len(words) == 1 && normal(token) == normal(words[0]) && s.has(words[0]) {
 			return ""
 		}
 		return token
@@ -202,7 +218,7 @@ func (s said) untied(tool string, soft []string) string {
 		if day := s.otherDay(text); day != "" {
 			return day
 		}
-		if isNumber(text) && !s.words[strings.TrimSpace(text)] {
+		if isNumber(text) && !s.word(strings.TrimSpace(text)) {
 			return text
 		}
 		words = append(words, slices.DeleteFunc(wordsOf(momentForm.ReplaceAllString(text, " ")), plain)...)
@@ -229,12 +245,12 @@ var (
 
 // otherDay returns a day of the text that is none of those of the user, who has spoken of days.
 func (s said) otherDay(text string) string {
-	if !datedForm.MatchString(s.text) {
+	if !s.any(func(p spoken) bool { return datedForm.MatchString(p.text) }) {
 		return ""
 	}
 	for _, m := range dayForm.FindAllStringSubmatch(text, -1) {
 		day := strings.TrimLeft(m[1], "0")
-		if !s.words[day] && !s.words[m[1]] && !s.words[day+"st"] && !s.words[day+"nd"] && !s.words[day+"rd"] && !s.words[day+"th"] {
+		if !slices.ContainsFunc([]string{day, m[1], day + "st", day + "nd", day + "rd", day + "th"}, s.word) {
 			return m[0]
 		}
 	}
@@ -259,7 +275,7 @@ func isFile(name string) bool {
 // named reports whether the user has named an address, or the host that it belongs to.
 func (s said) named(address string) bool {
 	low := strings.ToLower(strings.TrimRight(address, ".,;:!?"))
-	if wholeIn(s.text, low) || accountForm.MatchString(address) && strings.Contains(s.normal, normal(low)) {
+	if s.whole(low) || accountForm.MatchString(address) && s.any(func(p spoken) bool { return strings.Contains(p.normal, normal(low)) }) {
 		return true
 	}
 	host := hostOf(low)
@@ -269,7 +285,7 @@ func (s said) named(address string) bool {
 	if strings.Contains(low, "@") && !strings.Contains(low, "//") {
 		return s.trusts(host) // who names a host has not named everybody there
 	}
-	return s.trusts(host) || wholeIn(s.text, host) && (!isFile(host) || strings.Contains(s.text, "//"+host))
+	return s.trusts(host) || s.whole(host) && (!isFile(host) || s.any(func(p spoken) bool { return strings.Contains(p.text, "//"+host) }))
 }
 
 // trusts reports whether the host is one of those that need not be named.
@@ -323,13 +339,14 @@ func hostOf(address string) string {
 
 // has reports whether the user has said the word, or one that begins like it.
 func (s said) has(w string) bool {
-	if s.words[w] {
+	if s.word(w) {
 		return true
 	}
 	if len(w) < 5 || strings.ContainsFunc(w, unicode.IsDigit) {
 		return false
 	}
-	return s.stems[w[:max(shortStem, len(w)-3)]]
+	stem := w[:max(shortStem, len(w)-3)]
+	return s.any(func(p spoken) bool { return p.stems[stem] })
 }
 
 // plainWords say nothing about whom or what a call is for.

@@ -135,12 +135,12 @@ func TestTheGateFindsWhoHasNoGuard(t *testing.T) {
 		section string
 		every   int
 	}{
-		"off":   {"{secrets: allow, personal: allow, influence: allow, injection: allow, links: allow}", *every},
-		"taint": {"{secrets: allow, personal: allow}", 1}, // the other half of the guard stops most
+		"bad.off":   {"{secrets: allow, personal: allow, influence: allow, injection: allow, links: allow}", *every},
+		"bad.taint": {"{secrets: allow, personal: allow}", 1}, // the other half of the guard stops most
 	} {
 		found := 0
 		for _, s := range chosen(t, bad.every) {
-			if name == "taint" && s.Source != "own" {
+			if name == "bad.taint" && s.Source != "own" {
 				continue
 			}
 			t.Run(name+"/"+s.Name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestTheGateFindsWhoHasNoGuard(t *testing.T) {
 				}
 			})
 		}
-		t.Logf("FIGURE bad.%s=%d sinks reached", name, found)
+		t.Logf("FIGURE %s=%d sinks reached", name, found)
 		assert.NotZero(t, found, name)
 	}
 }

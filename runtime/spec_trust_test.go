@@ -29,11 +29,14 @@ func TestLabelsOfResultsAndTurns(t *testing.T) {
 		r.Trust = message.TrustWorkspace
 		return r, nil
 	}, nil)
-	tools := own.Set(of("own", message.TrustTrusted, nil), of("file", message.TrustWorkspace, nil), of("none", "", nil),
+	late := own.New("late", "", func(context.Context, noArgs) (message.ToolResult, error) {
+		return message.FailedResult(message.FailTimeout, "as a server says"), nil
+	}, nil)
+	tools := own.Set(late, of("own", message.TrustTrusted, nil), of("file", message.TrustWorkspace, nil), of("none", "", nil),
 		of("fails", "", errors.New("as a page says")), of("ownfails", message.TrustTrusted, errors.New("no")), says)
 	for name, want := range map[string]message.Trust{
 		"own": message.TrustTrusted, "file": message.TrustWorkspace, "none": message.TrustExternal, "fails": message.TrustExternal,
-		"ownfails": message.TrustTrusted, "says": message.TrustWorkspace, "nothere": message.TrustTrusted,
+		"ownfails": message.TrustTrusted, "says": message.TrustWorkspace, "nothere": message.TrustTrusted, "late": message.TrustExternal,
 	} {
 		rt := runtime.New(tools, script.New(script.Rule{Calls: []script.Call{{Tool: name}}}, script.Rule{Say: "done"}), nil)
 		require.NoError(t, rt.Open(t.Context()))

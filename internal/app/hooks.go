@@ -36,8 +36,8 @@ import (
 //
 //hook:composite
 type Hooks struct {
-	// Secure is first: it sees what models read before anybody else has made something of it, and no other hook changes
-	// what it denies or sends to approval.
+	// Secure is first: no other hook changes what it denies or sends to approval, and it sees results and replies as all others
+	// have left them.
 	Secure *secure.Secure `hook:"before=*"`
 	// Policy is next, so that no other subsystem changes what it denies or sends to approval.
 	Policy *policy.Policy

@@ -78,7 +78,12 @@ func TestRatesOfTheDetector(t *testing.T) {
 	for key, r := range rates {
 		t.Logf("FIGURE %s=%d of %d, %.1f %%", strings.ReplaceAll(key, " ", "."), r.hit, r.of, 100*float64(r.hit)/float64(r.of))
 	}
-	assert.NotEmpty(t, rates)
+	// What docs/secure.md promises, with room for a sign that goes.
+	held, benign := rates["held injected"], rates["held benign"]
+	assert.GreaterOrEqual(t, 100*held.hit, 70*held.of, "attacks that are found")
+	assert.LessOrEqual(t, 100*benign.hit, 3*benign.of, "benign texts that are taken for attacks")
+	assert.Greater(t, held.of, 300)
+	assert.Greater(t, benign.of, 250)
 	if os.Getenv("MISSES") != "" {
 		for _, s := range samples(t) {
 			if !s.held() && (len(orders(s.Text)) > 0) != s.Injected {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -106,6 +105,7 @@ const (
 	project              // in a file of the project, which may be a program
 	stored               // where others may get them: memory, other agents, files outside, commands
 	away                 // beyond this machine, with an effect
+	command              // in a command line that may reach beyond this machine
 	fetched              // beyond this machine, with no effect of its own that is known
 )
 
@@ -114,15 +114,15 @@ const (
 func (s *Secure) reachOf(call *hook.ToolCall, leaves []leaf) reach {
 	tool := call.Tool()
 	if line, ok := commandOf(leaves); ok {
-		command, runs := Beyond, tool.Name == "bash"
+		far, runs := Beyond, tool.Name == "bash"
 		if s.o.Command != nil {
-			command, runs = s.o.Command(tool.Name, line)
+			far, runs = s.o.Command(tool.Name, line)
 		}
-		if runs && slices.ContainsFunc(leaves, func(l leaf) bool { return l.in == "env" }) {
-			command = Beyond // variables may change what a program does
-		}
-		if runs {
-			return [...]reach{Beyond: away, Local: stored, Reads: nowhere}[command]
+		switch {
+		case runs && slices.ContainsFunc(leaves, func(l leaf) bool { return l.in == "env" }): // variables may change what a program does
+			return command
+		case runs:
+			return [...]reach{Beyond: command, Local: stored, Reads: nowhere}[far]
 		}
 	}
 	switch own := message.Weakest(tool.Trust) != message.TrustExternal && !tool.Annotations.OpenWorld; {
@@ -137,15 +137,6 @@ func (s *Secure) reachOf(call *hook.ToolCall, leaves []leaf) reach {
 		return fetched
 	}
 	return away
-}
-
-// runs reports whether the tool runs commands.
-func (s *Secure) runs(tool, line string) bool {
-	if s.o.Command == nil {
-		return tool == "bash"
-	}
-	_, ok := s.o.Command(tool, line)
-	return ok
 }
 
 // RewriteArgs masks values in the arguments of calls that would carry them away, where the settings say so.
@@ -229,47 +220,34 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	if to == stored || set.influence == Allow || read.trust() == message.TrustTrusted || set.exempts(call.Name()) {
 		return hook.ToolDecision{}, nil
 	}
-	foreign := known.mask(s.foreign(call, leaves, to, words, known))
-	if foreign == "" {
+	part := known.mask(foreign(call.Name(), leaves, to, words, known))
+	if part == "" {
 		return hook.ToolDecision{}, nil
 	}
 	from := "files"
 	if read.From != "" {
 		from = "what " + read.From + " returned"
 	}
-	return s.act(ctx, call, set.influence, CodeInfluence, fmt.Sprintf("the model has read %s, and the user has not named %q", from, short(foreign))), nil
+	return s.act(ctx, call, set.influence, CodeInfluence, fmt.Sprintf("the model has read %s, and the user has not named %q", from, short(part))), nil
 }
 
 // foreign returns the part of a call that the user has not named; "" if there is none.
-func (s *Secure) foreign(call *hook.ToolCall, leaves []leaf, to reach, words said, known *taint) string {
-	if to == fetched {
-		for _, l := range leaves {
-			forms := []*regexp.Regexp{linkForm}
-			if slices.Contains(placeNames, strings.ToLower(l.name)) {
-				forms = append(forms, placeForm)
-			}
-			for _, form := range forms {
-				for _, link := range form.FindAllString(l.text, -1) {
-					if !known.seen(link) && !words.named(link) && !isFile(link) {
-						return link
-					}
-				}
-			}
-		}
-		return ""
-	}
-	if to == project {
+func foreign(tool string, leaves []leaf, to reach, words said, known *taint) string {
+	switch to {
+	case fetched:
+		return words.made(leaves, known)
+	case project:
 		for _, l := range leaves {
 			if link := words.sender(l.text); link != "" {
 				return link
 			}
 		}
 		return ""
-	}
-	if line, ok := commandOf(leaves); ok && len(leaves) > 0 && s.runs(call.Name(), line) {
+	case command:
+		line, _ := commandOf(leaves)
 		return words.strangeCommand(line)
 	}
-	return words.foreign(call.Name(), leaves)
+	return words.foreign(tool, leaves)
 }
 
 // act answers with an action. What is asked says itself why.

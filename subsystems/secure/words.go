@@ -394,8 +394,27 @@ func leavesOf(args message.JSON) (out []leaf) {
 	return out
 }
 
-// strangeCommand returns the first operand of a command line that the user has not named; "" if there is none. The programs and
-// their flags are the business of rules.
+// made returns the first address of a call that only fetches which nobody has written as it is, at a host that the user has not
+// named; "" if there is none.
+func (s said) made(leaves []leaf, known *taint) string {
+	for _, l := range leaves {
+		forms := []*regexp.Regexp{linkForm}
+		if slices.Contains(placeNames, strings.ToLower(l.name)) {
+			forms = append(forms, placeForm)
+		}
+		for _, form := range forms {
+			for _, link := range form.FindAllString(l.text, -1) {
+				if !known.seen(link) && !s.named(link) && !isFile(link) {
+					return link
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// strangeCommand returns the first address of a command line that the user has not named, wherever it stands, or the first
+// operand; "" if there is none. The programs and their flags are the business of rules.
 func (s said) strangeCommand(line string) string {
 	line = strings.ReplaceAll(line, "\\\n", " ")
 	for _, form := range []*regexp.Regexp{linkForm, mailForm, placeForm} {

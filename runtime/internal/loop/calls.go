@@ -48,17 +48,17 @@ type call struct {
 	context message.List[string]
 }
 
-// setResult gives the call an outcome and a result. A result without a label has that of its tool, or is the
-// runtime's own if the tool did not end.
+// setResult gives the call an outcome and a result. A result without a label has that of its tool, whatever the tool says of its
+// end, and is the runtime's own if no tool ran.
 func (c *call) setResult(o message.Outcome, r message.ToolResult) {
 	if r.Trust == "" {
 		switch o {
-		case message.OutcomeExecuted, message.OutcomeFailed:
-			r.Trust = message.Weakest(c.at.Tool().Trust)
+		case message.OutcomeDenied, message.OutcomeCancelled, message.OutcomeUnknown, message.OutcomeInvalid:
+			r.Trust = message.TrustTrusted
 		case message.OutcomeAnswered: // a hook's answer, which may be from anywhere
 			r.Trust = message.TrustExternal
 		default:
-			r.Trust = message.TrustTrusted
+			r.Trust = message.Weakest(c.at.Tool().Trust)
 		}
 	}
 	c.end.Outcome, c.end.Result = o, r

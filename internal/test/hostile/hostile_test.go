@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 var every = flag.Int("hostile.every", 5, "of so many scenarios one is played")
@@ -27,9 +29,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// chosen are the scenarios of both files that are played: those with a number that -hostile.every divides.
+// chosen are the scenarios of both files that are played: those with a number that -hostile.every divides. Commits and what models
+// type want git and curl.
 func chosen(t *testing.T, part int) (out []scenario) {
 	t.Helper()
+	needs.Program(t, "git")
+	needs.Program(t, "curl")
 	for _, file := range []string{"public.yaml", "unseen.yaml"} {
 		for _, s := range scenarios(t, file) {
 			h := fnv.New32a()

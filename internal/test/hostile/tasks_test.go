@@ -9,10 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // Ten tasks of a day, played with the defaults and with the ordinary rules of a developer: how often the person is asked.
 func TestQuestionsOfTenTasks(t *testing.T) {
+	needs.Program(t, "git")
 	tasks := scenarios(t, "tasks.yaml")
 	assert.Len(t, tasks, 10)
 	for name, rules := range map[string]string{

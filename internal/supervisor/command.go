@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/jail"
 )
 
 // ErrClosed is the error of Start after Close.
@@ -21,7 +23,24 @@ type Command struct {
 	Env                   []string
 	Dir                   string
 	Stdin, Stdout, Stderr *os.File
+	// Jail confines the command, on Linux; Path and Dir are paths in it. Nil does not. Elsewhere it is an error.
+	Jail *jail.Spec
 }
+
+// JailError is the error of Start if the jail could not be made. The command has not run.
+type JailError struct {
+	// Step is what failed: "mount /proc". Err is the error of the system.
+	Step string
+	Err  error
+}
+
+// Error returns one line.
+func (e *JailError) Error() string {
+	return "the sandbox could not be made: " + e.Step + ": " + e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *JailError) Unwrap() error { return e.Err }
 
 // Status is the end of a command. The zero value is exit code 0.
 type Status struct {
@@ -63,6 +82,14 @@ type Process struct {
 	ended  chan struct{}
 	status Status // written before ended is closed
 	signal func(force bool)
+	door   *os.File
+}
+
+// Door returns the listener that the jail's Spec wants, and hands it over: the caller closes it. Nil if there is none.
+func (p *Process) Door() *os.File {
+	door := p.door
+	p.door = nil
+	return door
 }
 
 // Pid returns the id of the process, which is also that of its group and session.

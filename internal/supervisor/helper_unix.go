@@ -12,11 +12,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
-)
 
-// closeTime is how long the end of a supervisor may take. It first kills all processes,
-// and many of them take a while.
-const closeTime = 10 * time.Second
+	"github.com/grapnel-go/grapnel/internal/supervisor/internal/child"
+)
 
 // helper is the program's side of one running supervisor process.
 type helper struct {
@@ -51,20 +49,20 @@ func startHelper(patience time.Duration) (*helper, error) {
 	}
 	syscall.CloseOnExec(pair[0])
 	syscall.CloseOnExec(pair[1])
-	ours, theirs := os.NewFile(uintptr(pair[0]), "commands"), os.NewFile(uintptr(pair[1]), name)
+	ours, theirs := os.NewFile(uintptr(pair[0]), "commands"), os.NewFile(uintptr(pair[1]), child.Name)
 	defer ours.Close() // conn has a descriptor of its own
 	defer theirs.Close()
 	conn, err := net.FileConn(ours)
 	if err != nil {
 		return nil, err
 	}
-	self, err := program()
+	self, err := child.Program()
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	cmd := &exec.Cmd{
-		Path: self, Args: []string{name}, Env: []string{}, Dir: "/",
+		Path: self, Args: []string{child.Name}, Env: []string{}, Dir: "/",
 		ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {
@@ -98,9 +96,19 @@ func (h *helper) start(c Command) (*Process, error) {
 	j.signal = func(force bool) { h.signal(id, j, force) }
 	h.jobs[id] = j
 	h.mu.Unlock()
-	err = h.send(request{
-		Op: "start", ID: id, Path: []byte(c.Path), Args: bytesOf(c.Args), Env: bytesOf(c.Env), Dir: []byte(c.Dir),
-	}, fds[:]...)
+	r := child.Request{Op: "start", ID: id, Path: []byte(c.Path), Args: child.Bytes(c.Args), Env: child.Bytes(c.Env), Dir: []byte(c.Dir)}
+	var in *entry
+	if c.Jail != nil {
+		if in, err = newEntry(c); err == nil {
+			r = child.Request{Op: "start", ID: id, Jail: true, Namespaces: c.Jail.Namespaces}
+			fds = append(fds, in.files()...)
+		}
+	}
+	if err == nil {
+		err = h.send(r, fds...)
+	}
+	in.sent()
+	defer in.close()
 	if err != nil {
 		h.forget(id)
 		return nil, err
@@ -112,7 +120,7 @@ func (h *helper) start(c Command) (*Process, error) {
 		if j.err != nil {
 			return nil, j.err
 		}
-		return &j.Process, nil
+		return in.entered(&j.Process)
 	case <-timer.C:
 		_ = h.cmd.Process.Kill()
 		return nil, errStuck
@@ -137,13 +145,13 @@ func (h *helper) signal(id uint64, j *job, force bool) {
 		j.timer = time.AfterFunc(h.patience, func() { _ = h.cmd.Process.Kill() })
 	}
 	h.mu.Unlock()
-	if h.send(request{Op: op, ID: id}) != nil {
+	if h.send(child.Request{Op: op, ID: id}) != nil {
 		_ = h.cmd.Process.Kill()
 	}
 }
 
-func (h *helper) send(r request, fds ...int) error {
-	message, err := encode(r)
+func (h *helper) send(r child.Request, fds ...int) error {
+	message, err := child.Encode(r)
 	if err != nil {
 		return err
 	}
@@ -169,11 +177,11 @@ func (h *helper) send(r request, fds ...int) error {
 func (h *helper) read() {
 	for {
 		var header [4]byte
-		var r reply
+		var r child.Reply
 		if _, err := io.ReadFull(h.conn, header[:]); err != nil {
 			break
 		}
-		if err := decode(header, h.conn, &r); err != nil {
+		if err := child.Decode(header, h.conn, &r); err != nil {
 			break
 		}
 		h.take(r)
@@ -185,7 +193,7 @@ func (h *helper) read() {
 	close(h.ended)
 }
 
-func (h *helper) take(r reply) {
+func (h *helper) take(r child.Reply) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	j := h.jobs[r.ID]
@@ -242,9 +250,9 @@ func (h *helper) close() error {
 	select {
 	case <-h.ended:
 		return nil
-	case <-time.After(closeTime):
+	case <-time.After(child.CloseTime):
 	}
 	_ = h.cmd.Process.Kill()
 	<-h.ended
-	return fmt.Errorf("the supervisor of commands did not end within %v and was killed", closeTime)
+	return fmt.Errorf("the supervisor of commands did not end within %v and was killed", child.CloseTime)
 }

@@ -91,8 +91,8 @@ func (s *Supervisor) Close() error {
 
 // files returns the descriptors of a command, with the null device for those that
 // are missing.
-func (c Command) files() (fds [3]int, null *os.File, err error) {
-	for i, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
+func (c Command) files() (fds []int, null *os.File, err error) {
+	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
 		if f == nil {
 			if null == nil {
 				if null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
@@ -101,7 +101,7 @@ func (c Command) files() (fds [3]int, null *os.File, err error) {
 			}
 			f = null
 		}
-		fds[i] = int(f.Fd())
+		fds = append(fds, int(f.Fd()))
 	}
 	return fds, null, nil
 }

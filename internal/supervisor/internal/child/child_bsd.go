@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package supervisor
+package child
 
 import (
 	"os"
@@ -9,15 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program returns the file of this program.
-func program() (string, error) { return os.Executable() }
+// Program returns the file of this program.
+func Program() (string, error) { return os.Executable() }
 
 // adoptOrphans does nothing: only Linux has subreapers. The supervisor cannot find a
 // process that left the group of its command.
 func adoptOrphans() {}
-
-// HideMemory does nothing here.
-func HideMemory() error { return nil }
 
 func closesOnExec(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)

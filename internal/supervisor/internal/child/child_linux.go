@@ -1,4 +1,4 @@
-package supervisor
+package child
 
 import (
 	"bytes"
@@ -12,19 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program returns the file of this program, also if it was replaced meanwhile.
-func program() (string, error) { return "/proc/self/exe", nil }
+// Program returns the file of this program, also if it was replaced meanwhile.
+func Program() (string, error) { return "/proc/self/exe", nil }
 
 // adoptOrphans makes this process the parent of orphans among its descendants.
 func adoptOrphans() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // fails on kernels before 3.4 only
 }
-
-// HideMemory prevents other processes of the same user from reading this one, which may
-// have keys: its environment and memory, and its descriptors through /proc. Root can still
-// read it. It also disables core dumps. The supervisor stays readable: it has no secrets,
-// and an unreadable process cannot start one in a user namespace.
-func HideMemory() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 func closesOnExec(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
@@ -65,7 +59,7 @@ func reaped(pid int, _ syscall.WaitStatus) (status syscall.WaitStatus) {
 // gives up after some seconds, if the kernel cannot end a process.
 func (c *child) killAll() {
 	c.mu.Lock() // held to the end: no more reports, and the reaper stops at its next child
-	for end := time.Now().Add(closeTime - 2*time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(CloseTime - 2*time.Second); time.Now().Before(end); {
 		found := descendants(os.Getpid())
 		if len(found) == 0 {
 			return

@@ -1,6 +1,6 @@
 //go:build unix
 
-package supervisor
+package child
 
 import (
 	"io"
@@ -11,14 +11,17 @@ import (
 	"syscall"
 )
 
-// init turns this process into a supervisor if it was started as one. It is an init
-// function because the supervisor must not run the main function of the embedding program.
+// init turns this process into a supervisor, or into the first process of a jail, if it was started as one. It is an init
+// function because these must not run the main function of the embedding program.
 func init() {
-	if len(os.Args) != 1 || os.Args[0] != name {
+	if len(os.Args) == 1 && os.Args[0] == jailName {
+		os.Exit(enterJail())
+	}
+	if len(os.Args) != 1 || os.Args[0] != Name {
 		return
 	}
 	if _, err := syscall.Getpeername(socketFD); err != nil {
-		_, _ = os.Stderr.WriteString(name + ": this name is reserved for the supervisor of commands, which the program starts itself\n")
+		_, _ = os.Stderr.WriteString(Name + ": this name is reserved for the supervisor of commands, which the program starts itself\n")
 		os.Exit(2)
 	}
 	os.Exit(supervise())
@@ -89,9 +92,9 @@ func closeInherited() {
 
 // receive reads one request with its files. An error means that the program has died, or
 // that its message is not valid.
-func receive() (r request, files []int, err error) {
+func receive() (r Request, files []int, err error) {
 	var header [4]byte
-	rights := make([]byte, syscall.CmsgSpace(3*4))
+	rights := make([]byte, syscall.CmsgSpace(maxFiles*4))
 	n, oobn, err := recvmsg(header[:], rights)
 	if err == nil && n == 0 {
 		err = io.EOF
@@ -113,7 +116,7 @@ func receive() (r request, files []int, err error) {
 	if _, err := io.ReadFull(socket{}, header[n:]); err != nil {
 		return r, files, err
 	}
-	return r, files, decode(header, socket{}, &r)
+	return r, files, Decode(header, socket{}, &r)
 }
 
 // recvmsg reads bytes and descriptors. A signal interrupts it at most for a moment.
@@ -157,8 +160,8 @@ func (socket) Write(b []byte) (int, error) {
 }
 
 // reply writes a reply. It ignores errors: if the program has died, receive finds out.
-func (c *child) reply(r reply) {
-	message, err := encode(r)
+func (c *child) reply(r Reply) {
+	message, err := Encode(r)
 	if err != nil {
 		return
 	}
@@ -169,24 +172,34 @@ func (c *child) reply(r reply) {
 
 // start starts a command as the leader of a session, with its three files and
 // nothing else.
-func (c *child) start(r request, files []int) {
-	if len(files) != 3 {
-		c.reply(reply{Op: "started", ID: r.ID, Errno: int(syscall.EBADF)})
+func (c *child) start(r Request, files []int) {
+	if len(files) != 3 && (!r.Jail || len(files) != maxFiles) {
+		c.reply(Reply{Op: "started", ID: r.ID, Errno: int(syscall.EBADF)})
 		return
 	}
+	attr := &syscall.ProcAttr{Dir: string(r.Dir), Env: texts(r.Env), Sys: &syscall.SysProcAttr{Setsid: true}}
+	for _, fd := range files {
+		attr.Files = append(attr.Files, uintptr(fd))
+	}
+	path, args := string(r.Path), texts(r.Args)
+	var err error
+	if r.Jail {
+		path, err = Program()
+		args, attr.Dir, attr.Sys = []string{jailName}, "/", jailAttributes(r.Namespaces)
+	}
+	pid := 0
 	c.mu.Lock()
-	pid, err := syscall.ForkExec(string(r.Path), texts(r.Args), &syscall.ProcAttr{
-		Dir: string(r.Dir), Env: texts(r.Env), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	if err == nil {
+		pid, err = syscall.ForkExec(path, args, attr)
+	}
 	if err == nil {
 		c.leaders[pid], c.pids[r.ID] = r.ID, pid
 		// Reply before the reaper can report its end.
-		c.reply(reply{Op: "started", ID: r.ID, Pid: pid})
+		c.reply(Reply{Op: "started", ID: r.ID, Pid: pid})
 	}
 	c.mu.Unlock()
 	if err != nil {
-		c.reply(reply{Op: "started", ID: r.ID, Errno: errnoOf(err)})
+		c.reply(Reply{Op: "started", ID: r.ID, Errno: errnoOf(err)})
 		return
 	}
 	select {
@@ -202,7 +215,7 @@ func (c *child) signal(id uint64, s syscall.Signal) {
 		_ = syscall.Kill(-pid, s)
 	}
 	c.mu.Unlock()
-	c.reply(reply{Op: "sent", ID: id})
+	c.reply(Reply{Op: "sent", ID: id})
 }
 
 // reap reaps commands and orphans as they end.
@@ -232,7 +245,7 @@ func (c *child) bury(pid int, status syscall.WaitStatus) {
 	}
 	delete(c.leaders, pid)
 	delete(c.pids, id)
-	r := reply{Op: "ended", ID: id, Code: status.ExitStatus()}
+	r := Reply{Op: "ended", ID: id, Code: status.ExitStatus()}
 	if status.Signaled() {
 		r.Code, r.Signal = -1, int(status.Signal())
 	}

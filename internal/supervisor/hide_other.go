@@ -1,0 +1,6 @@
+//go:build !linux
+
+package supervisor
+
+// HideMemory does nothing here.
+func HideMemory() error { return nil }

@@ -23,6 +23,7 @@ type chatFlags struct {
 	trust              trustFlags
 	hooks              hook.Visibility
 	set                app.Settings
+	sandbox            string
 	reply              app.ReplyLimits
 }
 
@@ -46,6 +47,7 @@ func (c *command) chat() *cobra.Command {
 	f.trust.add(cmd)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
+	sandboxFlag(cmd, &f.sandbox)
 	replyFlags(cmd, &f.reply)
 	return cmd
 }
@@ -70,7 +72,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
 	opened, err := app.Open(ctx, app.Options{
 		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Note: c.Note, Trust: c.trust(approver, f.trust),
-		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
+		RecordHooks: f.hooks != "", Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
 	})
 	if err != nil {
 		return notBegun(starting, err)

@@ -32,6 +32,7 @@ type runFlags struct {
 	trust         trustFlags
 	hooks         hook.Visibility
 	set           app.Settings
+	sandbox       string
 	reply         app.ReplyLimits
 	// ephemeral: nothing of the conversation is stored. steps is a file with the prompts of a program.
 	ephemeral bool
@@ -76,6 +77,7 @@ func (c *command) run() *cobra.Command {
 	f.trust.add(cmd)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
+	sandboxFlag(cmd, &f.sandbox)
 	replyFlags(cmd, &f.reply)
 	schemaFlag(cmd, &f.form)
 	return cmd
@@ -143,7 +145,7 @@ func (c *command) turns(ctx context.Context, f runFlags, stdinUsed bool, prompts
 	approver := c.Approver(&console.Ask{Root: paths.Root, Yes: f.yes, StdinUsed: stdinUsed, Gate: gate})
 	opened, err := app.Open(ctx, app.Options{
 		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Model: app.AbsoluteModel(f.model.Name), Note: c.Note, Trust: c.trust(approver, f.trust),
-		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
+		RecordHooks: f.hooks != "", Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
 	})
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type serveFlags struct {
 	askTimeout, grace time.Duration
 	onAskTimeout      string
 	set               app.Settings
+	sandbox           string
 	reply             app.ReplyLimits
 }
 
@@ -57,6 +58,7 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.onAskTimeout, "on-ask-timeout", onTimeoutRefuse, "what to do with the call after that time: refuse it, or approve it, which is dangerous: all calls run that nobody looks at")
 	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long running turns may continue after an interrupt")
 	setFlag(cmd, &f.set)
+	sandboxFlag(cmd, &f.sandbox)
 	replyFlags(cmd, &f.reply)
 	return cmd
 }
@@ -82,7 +84,7 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Grace: f.grace, Resume: f.resume, App: app.Options{
 		Paths: paths, Approval: asks, Model: app.AbsoluteModel(f.model), Note: c.Note, Trust: c.trust(c.Approver(nil), f.trust),
 		TrustLater:  c.trust(term.NewApprover(nil), f.trust),
-		RecordHooks: f.hooks, Set: f.set, Reply: f.reply,
+		RecordHooks: f.hooks, Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
 	}})
 	if err != nil {
 		return err

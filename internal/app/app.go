@@ -65,6 +65,8 @@ type Options struct {
 	Extra []hook.Hook
 	// Set overrides the settings of subsystems in the files of the user and the project.
 	Set Settings
+	// Sandbox is the mode of the sandbox, instead of that of the user's settings: "read-only", "project", or "off" for none; "" is theirs.
+	Sandbox string
 	// Note gets a sentence about each oddity that is no error; nil drops it.
 	Note func(text string)
 	// Trust decides about requests of the project that nobody has allowed yet, one at a time;
@@ -75,8 +77,8 @@ type Options struct {
 	scheduled func(ctx context.Context, t schedule.Task) (hook.StopReason, error)
 	// ready waits until the agent of a schedule is registered. Open sets it.
 	ready func(ctx context.Context, agent string) error
-	// commands starts the processes of all subsystems. Open sets it.
-	commands *supervisor.Supervisor
+	// processes starts those of all subsystems. Open sets it.
+	processes processes
 	// later: TrustLater decides. Open sets it.
 	later *atomic.Bool
 	// models finds models. Open sets it.
@@ -116,7 +118,8 @@ type App struct {
 	project  config.Config // has limits of spending only
 	model    message.Model // of agents that name none
 	presence *presence
-	commands *supervisor.Supervisor
+	// processes starts those of all subsystems.
+	processes processes
 	// await waits for the registration of an agent that a schedule runs. RunSchedules sets it.
 	await func(ctx context.Context, agent string) error
 }
@@ -220,20 +223,15 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	o.later = new(atomic.Bool)
-	a := &App{options: o, paths: o.Paths, settings: settings, commands: supervisor.New(), reloads: make(chan struct{}, 1)}
+	a := &App{options: o, paths: o.Paths, settings: settings, reloads: make(chan struct{}, 1)}
+	a.processes.commands = supervisor.New()
 	a.agents.Store(&agents)
-	if err := a.openModels(o); err != nil {
-		return nil, err
-	}
-	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
-		return nil, err
-	}
-	if a.redact, err = redactor(a.conf); err != nil {
+	if err := a.configure(&o); err != nil {
 		return nil, err
 	}
 	note := o.Note
 	o.Note = func(text string) { note(a.redact.Text(text)) }
-	o.commands, o.models, o.scheduled, o.audit = a.commands, a.models, a.runScheduled, a.conf.Audit
+	o.processes, o.models, o.scheduled, o.audit = a.processes, a.models, a.runScheduled, a.conf.Audit
 	o.ready = func(ctx context.Context, agent string) error { return a.await(ctx, agent) }
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
@@ -260,9 +258,23 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if err != nil {
 		a.models.Close()
-		return nil, errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())
+		return nil, errors.Join(err, a.processes.close(), a.Store.Close(), a.presence.end())
 	}
 	return a, nil
+}
+
+// configure reads the user's settings: of models, of spending, of what is masked and of what commands may do.
+func (a *App) configure(o *Options) (err error) {
+	if err := a.openModels(*o); err != nil {
+		return err
+	}
+	if o.Spending, err = a.limits(o.Spending, os.Getenv); err != nil {
+		return err
+	}
+	if a.redact, err = redactor(a.conf); err != nil {
+		return err
+	}
+	return a.processes.confine(*o, a.conf)
 }
 
 // gateName is the variable with the time that a hook may take that decides about a turn.
@@ -376,7 +388,7 @@ func (a *App) Close(ctx context.Context) error {
 	}
 	err := a.Runtime.Close(ctx)
 	a.models.Close()
-	return errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())
+	return errors.Join(err, a.processes.close(), a.Store.Close(), a.presence.end())
 }
 
 // defined returns the agent that a file of the project defines, or the built-in one.

@@ -71,7 +71,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 			return err
 		}},
 		{"OS", func() (err error) {
-			d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs(), Supervisor: o.commands})
+			d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs(), Supervisor: o.processes.commands, Sandbox: o.processes.sandbox})
 			return err
 		}},
 	} {
@@ -99,7 +99,7 @@ func loadMCP(ctx context.Context, o Options) (*mcp.MCP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o), Supervisor: o.commands, Notice: o.Note})
+	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o), Supervisor: o.processes.commands, Sandbox: o.processes.sandbox, Notice: o.Note})
 }
 
 // discard closes subsystems that the runtime has not opened.

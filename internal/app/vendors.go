@@ -53,7 +53,7 @@ func (a *App) openModels(o Options) (err error) {
 			return err
 		}
 	}
-	if a.models, err = o.Paths.Models(a.conf, a.commands); err != nil {
+	if a.models, err = o.Paths.Models(a.conf, a.processes.commands); err != nil {
 		return err
 	}
 	a.model = a.conf.Model

@@ -23,7 +23,7 @@ func (s *Spec) mountAll() error {
 		if m.Op != Bind {
 			continue
 		}
-		fd, err := unix.OpenTree(unix.AT_FDCWD, m.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		fd, err := m.open()
 		if err != nil && !(m.Optional && missing(err)) {
 			return at("open "+m.Source, err)
 		}
@@ -47,6 +47,25 @@ func (s *Spec) mountAll() error {
 		}
 	}
 	return at("enter the new root", r.enter())
+}
+
+// open returns a copy of what the source of a Bind shows.
+func (m Mount) open() (fd int, err error) {
+	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
+	if m.Within == "" {
+		return unix.OpenTree(unix.AT_FDCWD, m.Source, flags)
+	}
+	dir, err := unix.Open(m.Within, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	at, err := unix.Openat2(dir, m.Source, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH})
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	return unix.OpenTree(at, "", flags|unix.AT_EMPTY_PATH)
 }
 
 // enter makes the new root the root and lets go of the old one.
@@ -81,7 +100,7 @@ func (r root) step(m Mount, tree int) error {
 			return unix.ENOENT
 		}
 		return r.bind(m, tree)
-	case Again, Open:
+	case Again:
 		return r.again(m)
 	case Hide:
 		return r.hide(m)
@@ -158,9 +177,6 @@ func (r root) again(m Mount) error {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 	if m.ReadOnly {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
-	}
-	if m.Op == Open {
-		attr.Attr_clr = unix.MOUNT_ATTR_RDONLY
 	}
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
 		return err

@@ -29,6 +29,9 @@ type Mount struct {
 	Op Op `json:"op"`
 	// Source is a path outside (Bind), the text of a link (Link), or the lower directory (Overlay).
 	Source string `json:"source,omitzero"`
+	// Within is a directory outside: the Source of a Bind is then relative to it, and no part of it may be a symbolic link. "" is no
+	// such limit.
+	Within string `json:"within,omitzero"`
 	// Target is an absolute path inside. Directories on the way to it are made, but not in what is bound from outside.
 	Target string `json:"target"`
 	// ReadOnly: nothing below the target can be changed.
@@ -48,10 +51,8 @@ const (
 	// Bind shows a file or directory from outside, with what is mounted below it.
 	Bind Op = "bind"
 	// Again mounts a target that exists on itself: read-only, or only as a mount point, which cannot be moved. No part of the target
-	// may be a symbolic link; nor of those of Open and Hide.
+	// may be a symbolic link; nor of that of Hide.
 	Again Op = "again"
-	// Open mounts a target that exists on itself so that it can be changed, in a mount that is read-only.
-	Open Op = "open"
 	// Hide covers a target that exists by an empty file or directory.
 	Hide Op = "hide"
 	// Empty is an empty directory in memory.

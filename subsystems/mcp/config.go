@@ -46,6 +46,9 @@ type Server struct {
 	Harmless bool
 	// Reads are the tools of this server, or patterns of their names, that change nothing anywhere. The author of the configuration says so, too.
 	Reads []string
+	// Needs are what the server's process needs beyond its sandbox: "connect api.example.com", "write ~/notes", "read PATH",
+	// "unix-sockets", or "outside" for no sandbox at all.
+	Needs []string
 	// Required: an agent that uses the server waits for it, and is not built without it.
 	Required bool
 	// Refused says why the server cannot be used; "" if it can.
@@ -234,6 +237,8 @@ func (e *entry) member(key string, raw json.RawMessage) error {
 		e.out.Harmless = !destructive
 	case "reads":
 		decode(e, key, raw, &e.out.Reads, "a list of strings")
+	case "needs":
+		decode(e, key, raw, &e.out.Needs, "a list of strings")
 	case "required":
 		decode(e, key, raw, &e.out.Required, "true or false")
 	case "disabled":

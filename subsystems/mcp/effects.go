@@ -25,6 +25,9 @@ func (s Server) Effects(set func(name string) bool) []string {
 		e.remote()
 	}
 	e.variables(set)
+	if len(s.Needs) > 0 {
+		e.add("beyond its sandbox it needs: %s", printable(strings.Join(s.Needs, ", ")))
+	}
 	if s.Timeout > 0 {
 		e.add("each call may take %s", s.Timeout)
 	}

@@ -25,6 +25,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
+	"github.com/grapnel-go/grapnel/runtime/sandbox"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
 
@@ -74,6 +76,8 @@ type Options struct {
 	// Supervisor starts the servers that are processes, so that none outlives this
 	// program. The caller closes it, after the runtime. Nil: the MCP has its own.
 	Supervisor *supervisor.Supervisor
+	// Sandbox confines the servers that are processes, each with what it needs. Nil: nothing confines them.
+	Sandbox *sandbox.Sandbox
 	// Allow decides, while an agent is built, whether a server of the agent's section
 	// may be used; an error refuses the agent. s has ${NAME} unreplaced. Nil refuses
 	// all: sections may come from untrusted files, and a server is a command.
@@ -127,7 +131,7 @@ func New(cfg Config, o *Options) (*MCP, error) {
 	m.o.defaults()
 	m.pool = conn.NewPool(conn.Options{
 		ConnectTimeout: m.o.ConnectTimeout, StopGrace: m.o.StopGrace, IdleTimeout: max(0, m.o.IdleTimeout),
-		Supervisor: m.o.Supervisor,
+		Supervisor: m.o.Supervisor, Start: m.start(),
 	})
 	for _, c := range cfg.Servers {
 		if byName(m.servers, c.Name) != nil {
@@ -141,6 +145,24 @@ func New(cfg Config, o *Options) (*MCP, error) {
 	}
 	m.catalog.Store(&catalog{})
 	return m, nil
+}
+
+// start returns what starts a server in the sandbox; nil without one.
+func (m *MCP) start() func(supervisor.Command, []string) (conn.Running, error) {
+	box := m.o.Sandbox
+	if box == nil {
+		return nil
+	}
+	return func(c supervisor.Command, needs []string) (conn.Running, error) {
+		g, err := box.Granted(needs)
+		if err != nil {
+			return nil, fmt.Errorf("needs: %w", err)
+		}
+		if filepath.IsAbs(c.Path) {
+			g.Read = append(g.Read, c.Path)
+		}
+		return box.Start(sandbox.Command{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}, g)
+	}
 }
 
 func byName(servers []*server, name string) *server {

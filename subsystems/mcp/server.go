@@ -31,11 +31,12 @@ var _ conn.Watcher = (*server)(nil)
 
 func newServer(m *MCP, cfg Server, public bool) *server {
 	cfg.Args, cfg.Env, cfg.Headers, cfg.expanded = slices.Clone(cfg.Args), maps.Clone(cfg.Env), maps.Clone(cfg.Headers), slices.Clone(cfg.expanded)
+	cfg.Needs = slices.Clone(cfg.Needs)
 	s := &server{m: m, cfg: cfg, public: public}
 	if cfg.URL != "" {
 		s.spec = conn.Spec{URL: cfg.URL, Headers: cfg.Headers}
 	} else {
-		s.spec = conn.Spec{Command: cfg.Command, Args: cfg.Args, Env: m.environment(cfg.Env), Dir: m.o.Dir}
+		s.spec = conn.Spec{Command: cfg.Command, Args: cfg.Args, Env: m.environment(cfg.Env), Dir: m.o.Dir, Needs: cfg.Needs}
 	}
 	return s
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/supervisor"
+	"github.com/grapnel-go/grapnel/runtime/sandbox"
 )
 
 const (
@@ -33,6 +33,9 @@ type BashInput struct {
 	Timeout int `json:"timeout,omitzero" hook:"min=0,max=600000"`
 	// Environment variables for the command, beside the few that it has anyway.
 	Env map[string]string `json:"env,omitzero"`
+	// What the command needs beyond its sandbox, each "write PATH", "read PATH", "connect HOST", "unix-sockets", or "outside" for no
+	// sandbox at all. A person is asked, so ask only after the command has failed without.
+	Needs []string `json:"needs,omitzero" hook:"maxitems=16"`
 }
 
 // commandOutput is the answer of bash.
@@ -43,18 +46,20 @@ type commandOutput struct {
 	// Truncated: the middle of an output is missing.
 	Truncated bool `json:"truncated,omitzero"`
 	TimedOut  bool `json:"timed_out,omitzero"`
+	// Sandbox has what the sandbox says: what it refused, and what it moved away.
+	Sandbox []string `json:"sandbox,omitempty"`
 }
 
 // Bash runs a command in the shell and answers with its output and exit code as
-// JSON. It starts in the root but is not confined to it. Each call is a new shell:
-// a cd or a variable does not last. There is no input and no terminal. An exit
-// code other than 0 is no failure of the tool. When the shell ends, everything
-// that it left in the background is killed. Of each output the first 8 KB and the
-// last 24 KB are kept.
+// JSON. It starts in the root. Each call is a new shell: a cd or a variable does
+// not last. There is no input and no terminal. An exit code other than 0 is no
+// failure of the tool. When the shell ends, everything that it left in the
+// background is killed. Of each output the first 8 KB and the last 24 KB are kept.
 //
 //hook:tool trust=external destructive openworld
 func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (message.ToolResult, error) {
-	if err := o.allowed(env.Grant, in); err != nil {
+	grant, err := o.granted(env.Grant, in)
+	if err != nil {
 		return message.ToolResult{}, err
 	}
 	if ctx.Err() != nil {
@@ -64,19 +69,19 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (message.Too
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	cmd := supervisor.Command{Path: o.shell, Args: []string{o.shell, "-c", in.Command}, Dir: o.main.path, Env: slices.Clone(o.environ)}
+	cmd := sandbox.Command{Path: o.shell, Args: []string{o.shell, "-c", in.Command}}
 	for name, value := range in.Env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	head, tail := window(env.Grant)
 	stdout, stderr := newCapture(head, tail), newCapture(head, tail)
-	code, ended, err := run(timed, o.commands, cmd, stdout, stderr)
+	end, ended, err := o.run(timed, cmd, grant, stdout, stderr)
 	if err != nil {
 		return message.ToolResult{}, failf(message.FailOperation, "the command could not be started: %v", err)
 	}
 	out := commandOutput{
-		Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: code,
-		Truncated: stdout.cut() || stderr.cut(),
+		Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: end.code,
+		Truncated: stdout.cut() || stderr.cut(), Sandbox: end.notes,
 	}
 	if ended {
 		return out.result("", "")
@@ -92,40 +97,40 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (message.Too
 	return out.result(message.FailTimeout, text)
 }
 
-// allowed refuses commands that cannot run, and calls whose grant cannot be enforced: an
-// unconfined shell can always write, use the network and leave its directory.
-func (o *OS) allowed(grant hook.Grant, in BashInput) error {
+// granted returns what the sandbox lets a call do. It refuses commands that cannot run, and calls whose grant cannot be enforced:
+// without a sandbox a shell can always write, use the network and leave its directory.
+func (o *OS) granted(grant hook.Grant, in BashInput) (sandbox.Grant, error) {
+	limited := grant.ReadOnly || grant.NoNetwork || grant.Root != ""
 	switch {
 	case o.shell == "":
-		return failf(message.FailOperation, "there is no shell on this machine")
-	case grant.Void || grant.ReadOnly || grant.NoNetwork || grant.Root != "":
-		return failf(message.FailDenied, "this call is limited (%s), and a command cannot be kept to that", limits(grant))
+		return sandbox.Grant{}, failf(message.FailOperation, "there is no shell on this machine")
+	case grant.Void:
+		return sandbox.Grant{}, failf(message.FailDenied, "this call is limited (%s), so there is nothing that it may do", grant)
+	case limited && (o.sandbox == nil || !o.sandbox.Enforces()):
+		return sandbox.Grant{}, failf(message.FailDenied, "this call is limited (%s), and a command cannot be kept to that here", grant)
 	case strings.ContainsRune(in.Command, 0):
-		return failf(message.FailArguments, "the command has a NUL byte in it")
+		return sandbox.Grant{}, failf(message.FailArguments, "the command has a NUL byte in it")
 	}
 	for name, value := range in.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			return failf(message.FailArguments, "env: %q is no variable", name)
+			return sandbox.Grant{}, failf(message.FailArguments, "env: %q is no variable", name)
 		}
 	}
-	return nil
-}
-
-func limits(g hook.Grant) string {
-	var out []string
-	if g.Void {
-		out = append(out, "nothing is allowed")
+	out := sandbox.Grant{ReadOnly: grant.ReadOnly, Below: grant.Root}
+	if o.sandbox == nil {
+		return out, nil
 	}
-	if g.ReadOnly {
-		out = append(out, "read only")
+	for _, need := range in.Needs {
+		r, err := o.sandbox.ParseRequest(need)
+		if err != nil {
+			return sandbox.Grant{}, failf(message.FailArguments, "needs: %v", err)
+		}
+		if limited && r.Exceeds(out, grant.NoNetwork) {
+			return sandbox.Grant{}, failf(message.FailDenied, "this call is limited (%s), so it cannot %s", grant, o.sandbox.Sentence(r))
+		}
+		out = out.With(r)
 	}
-	if g.NoNetwork {
-		out = append(out, "no network")
-	}
-	if g.Root != "" {
-		out = append(out, "only below "+g.Root)
-	}
-	return strings.Join(out, ", ")
+	return out, nil
 }
 
 func timeLimit(grant hook.Grant, in BashInput) time.Duration {

@@ -2,12 +2,12 @@
 // write, edit, glob and grep, all of them at one directory, the root.
 //
 // The file tools use [os.Root]: they open no file outside the root, whatever a path or a
-// symbolic link says, and even if links change during a call. bash only starts in the
-// root. It is not confined: a command can do whatever the user of this program can. For
-// an agent that must not do that, leave bash out (see [Section]), or let a person
-// approve each call.
+// symbolic link says, and even if links change during a call. bash runs in the sandbox of
+// the Options. Without one it only starts in the root, and a command can do whatever the
+// user of this program can: leave bash out (see [Section]), or let a person approve each
+// call.
 //
-//	tools, err := ostools.New("/home/me/project", nil)
+//	tools, err := ostools.New("/home/me/project", &ostools.Options{Sandbox: box})
 //	…
 //	defer tools.Close()
 //
@@ -31,6 +31,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
+	"github.com/grapnel-go/grapnel/runtime/sandbox"
 )
 
 // OS owns the tools. The zero value is not usable; [New] makes one. It is safe
@@ -46,6 +47,7 @@ type OS struct {
 	environ   []string
 	commands  *supervisor.Supervisor
 	ours      bool // Close closes commands
+	sandbox   *sandbox.Sandbox
 	hardLinks bool
 	locks     locks
 }
@@ -71,6 +73,8 @@ type Options struct {
 	// Supervisor starts the commands, so that none outlives this process. The caller
 	// closes it, after the OS. Nil: the OS has its own.
 	Supervisor *supervisor.Supervisor
+	// Sandbox confines the commands; its project is the root. The caller closes it, after the OS. Nil: nothing confines them.
+	Sandbox *sandbox.Sandbox
 }
 
 // Section is the agent's section "ostools".
@@ -90,7 +94,7 @@ func New(root string, o *Options) (*OS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ostools: root: %w", err)
 	}
-	t := &OS{main: main, hardLinks: o.HardLinks, shell: findShell(), commands: o.Supervisor}
+	t := &OS{main: main, hardLinks: o.HardLinks, shell: findShell(), commands: o.Supervisor, sandbox: o.Sandbox}
 	if t.commands == nil {
 		t.commands, t.ours = supervisor.New(), true
 	}
@@ -204,15 +208,31 @@ func (o *OS) SystemPrompt(cfg *hook.AgentConfig) string {
 		}
 	}
 	if has["bash"] {
-		fmt.Fprintf(&sb, "Commands: %s starts %s in %s on %s. It is not confined to that directory: a command can reach"+
-			" whatever the user can who runs this program, so touch nothing outside unless you are asked to. There is no"+
+		fmt.Fprintf(&sb, "Commands: %s starts %s in %s on %s. %s There is no"+
 			" terminal and no input; everything that a command started is killed when it ends or after its timeout.\n",
-			cfg.ToolName("bash"), filepath.Base(o.shell), o.main.path, runtime.GOOS)
+			cfg.ToolName("bash"), filepath.Base(o.shell), o.main.path, runtime.GOOS, o.confinement())
 		if has["edit"] {
 			fmt.Fprintf(&sb, "Change files with %s rather than with a command.\n", cfg.ToolName("edit"))
 		}
 	}
 	return strings.TrimSuffix(sb.String(), "\n")
+}
+
+// confinement says in the prompt what commands can reach.
+func (o *OS) confinement() string {
+	if ok, _ := o.confined(); ok {
+		return o.sandbox.Describe()
+	}
+	return "It is not confined to that directory: a command can reach" +
+		" whatever the user can who runs this program, so touch nothing outside unless you are asked to."
+}
+
+// confined reports whether commands run in a sandbox without being asked about, and if not, why.
+func (o *OS) confined() (ok bool, why string) {
+	if o.sandbox == nil {
+		return false, ""
+	}
+	return o.sandbox.Confines()
 }
 
 // offered returns the local names of the tools that the agent has.

@@ -4,32 +4,57 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/supervisor"
+	"github.com/grapnel-go/grapnel/runtime/sandbox"
 )
 
 // drainTime is how long the outputs are read after the command's process group is dead.
 // Only a process that left the group can still have them open.
 const drainTime = 500 * time.Millisecond
 
+// ending is how a command ended, and what the sandbox has to say.
+type ending struct {
+	code  int
+	notes []string
+}
+
+// running is a command that runs, confined or not.
+type running interface {
+	Done() <-chan struct{}
+	Kill()
+	Status() supervisor.Status
+}
+
+// start starts a command, in the sandbox if there is one.
+func (o *OS) start(c sandbox.Command, g sandbox.Grant) (running, error) {
+	if o.sandbox != nil {
+		return o.sandbox.Start(c, g)
+	}
+	return o.commands.Start(supervisor.Command{
+		Path: c.Path, Args: c.Args, Dir: o.main.path, Env: append(slices.Clone(o.environ), c.Env...), Stdout: c.Stdout, Stderr: c.Stderr,
+	})
+}
+
 // run runs a command until it or ctx ends, and then kills its whole process group. ended
 // is false if ctx ended first. run leaves no goroutine and no open file.
-func run(ctx context.Context, s *supervisor.Supervisor, c supervisor.Command, stdout, stderr io.Writer) (code int, ended bool, err error) {
+func (o *OS) run(ctx context.Context, c sandbox.Command, g sandbox.Grant, stdout, stderr *capture) (end ending, ended bool, err error) {
 	var out, errs pipe
 	if err := out.open(); err != nil {
-		return 0, false, err
+		return end, false, err
 	}
 	defer out.close()
 	if err := errs.open(); err != nil {
-		return 0, false, err
+		return end, false, err
 	}
 	defer errs.close()
 	c.Stdout, c.Stderr = out.w, errs.w
-	p, err := s.Start(c)
+	p, err := o.start(c, g)
 	if err != nil {
-		return 0, false, err
+		return end, false, err
 	}
 	_ = out.w.Close()
 	_ = errs.w.Close()
@@ -50,7 +75,11 @@ func run(ctx context.Context, s *supervisor.Supervisor, c supervisor.Command, st
 	})
 	drain.Wait()
 	stop.Stop()
-	return p.Status().Shell(), ended, nil
+	end.code = p.Status().Shell()
+	if confined, ok := p.(*sandbox.Process); ok {
+		end.notes = confined.End().Lines(o.sandbox.Hints(g, end.code, stdout.String()+stderr.String()))
+	}
+	return end, ended, nil
 }
 
 // onlyReader hides the other methods of a file, so that io.Copy uses a buffer of fixed

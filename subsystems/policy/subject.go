@@ -39,6 +39,9 @@ type Subject struct {
 	// Env is the argument that sets environment variables for a command. No pattern
 	// allows a call with it. "" is none.
 	Env string
+	// Needs is the argument by which a command asks for more than its sandbox allows. No rule with a pattern allows a call with it. ""
+	// is none.
+	Needs string
 	// Below is an argument with a glob below the path, or a list of globs; "" is none.
 	Below string
 	// Searches: the tool reads below a directory. A call above a path of an ask or deny
@@ -51,7 +54,7 @@ type Subject struct {
 
 func subjects() map[string]Subject {
 	return map[string]Subject{
-		"bash":     {Kind: Command, Arg: "command", Env: "env"},
+		"bash":     {Kind: Command, Arg: "command", Env: "env", Needs: "needs"},
 		"read":     {Kind: Path, Arg: "file_path"},
 		"write":    {Kind: Path, Arg: "file_path", As: "edit"},
 		"edit":     {Kind: Path, Arg: "file_path", As: "write"},

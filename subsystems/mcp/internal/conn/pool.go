@@ -37,6 +37,8 @@ type Options struct {
 	// Supervisor starts the processes, so that none outlives this program. Nil: the pool
 	// has its own.
 	Supervisor *supervisor.Supervisor
+	// Start starts a process with what it needs, in a sandbox; nil starts it without one.
+	Start func(c supervisor.Command, needs []string) (Running, error)
 }
 
 // unclaimedTime is how long a connection without registered agents may be unused.
@@ -87,7 +89,12 @@ func (p *Pool) connect(s Spec, stderr *ring) (carrier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startProcess(p.o.Supervisor, c, stderr)
+	return startProcess(func(c supervisor.Command) (Running, error) {
+		if p.o.Start != nil {
+			return p.o.Start(c, s.Needs)
+		}
+		return p.o.Supervisor.Start(c)
+	}, c, stderr)
 }
 
 // Attach returns the endpoint of the spec, the same one for all specs with the same

@@ -11,16 +11,26 @@ import (
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
+// Running is a process that was started.
+type Running interface {
+	Pid() int
+	// Done returns a channel that is closed when the process has ended; Status is then how.
+	Done() <-chan struct{}
+	Status() supervisor.Status
+	Terminate()
+	Kill()
+}
+
 // process is a running server with our ends of its pipes. It leads its own process group,
 // which ends with it.
 type process struct {
-	*supervisor.Process
+	Running
 	stdin  *os.File
 	stdout *os.File
 	exited chan struct{} // closed when the process has ended and its error output was read
 }
 
-func startProcess(s *supervisor.Supervisor, c supervisor.Command, stderr io.Writer) (_ *process, err error) {
+func startProcess(start func(supervisor.Command) (Running, error), c supervisor.Command, stderr io.Writer) (_ *process, err error) {
 	var opened []*os.File
 	defer func() {
 		if err != nil {
@@ -38,12 +48,12 @@ func startProcess(s *supervisor.Supervisor, c supervisor.Command, stderr io.Writ
 	}
 	in, out, errs := pipes[0], pipes[1], pipes[2]
 	c.Stdin, c.Stdout, c.Stderr = in.r, out.w, errs.w
-	started, err := s.Start(c)
+	started, err := start(c)
 	if err != nil {
 		return nil, err
 	}
 	_, _, _ = in.r.Close(), out.w.Close(), errs.w.Close()
-	p := &process{Process: started, stdin: in.w, stdout: out.r, exited: make(chan struct{})}
+	p := &process{Running: started, stdin: in.w, stdout: out.r, exited: make(chan struct{})}
 	go p.watch(errs.r, stderr)
 	return p, nil
 }

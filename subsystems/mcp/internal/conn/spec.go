@@ -26,6 +26,8 @@ type Spec struct {
 	// one name the last counts.
 	Env []string
 	Dir string
+	// Needs are what the process needs beyond its sandbox.
+	Needs []string
 	// URL has to pass [CheckURL].
 	URL string
 	// Headers are sent with every request; each has to pass [CheckHeader].
@@ -40,7 +42,7 @@ type Fingerprint [sha256.Size]byte
 func (s Spec) Fingerprint() Fingerprint {
 	h := sha256.New()
 	// Quoted, so that no two specs give the same text.
-	fmt.Fprintf(h, "%q %q %q %q %q", s.Command, s.Args, s.Env, s.Dir, s.URL)
+	fmt.Fprintf(h, "%q %q %q %q %q %q", s.Command, s.Args, s.Env, s.Dir, s.Needs, s.URL)
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		fmt.Fprintf(h, " %q: %q", http.CanonicalHeaderKey(name), s.Headers[name])
 	}
@@ -63,7 +65,7 @@ func (s Spec) String() string {
 func (s Spec) GoString() string { return "wire.Spec(" + s.String() + ")" }
 
 func (s Spec) clone() Spec {
-	s.Args, s.Env, s.Headers = slices.Clone(s.Args), slices.Clone(s.Env), maps.Clone(s.Headers)
+	s.Args, s.Env, s.Needs, s.Headers = slices.Clone(s.Args), slices.Clone(s.Env), slices.Clone(s.Needs), maps.Clone(s.Headers)
 	return s
 }
 

@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// forbidden are system calls that no build, test or tool needs, and by which programs have left sandboxes: they look into other
+// processes, make namespaces and mounts, keep secrets of the user's session, or reach the kernel by ways that a filter does not see.
+// What needs a capability is not listed if it is nothing but that: no process in a sandbox has any.
+func forbidden() []string {
+	return []string{
+		"io_uring_setup", "io_uring_enter", "io_uring_register",
+		"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp",
+		"unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsmount", "mount_setattr",
+		"add_key", "request_key", "keyctl",
+		"bpf", "perf_event_open", "userfaultfd", "vmsplice",
+		"open_by_handle_at", "fanotify_init",
+		"init_module", "finit_module", "kexec_load", "kexec_file_load",
+	}
+}
+
+// namespaces are the flags of clone that make namespaces.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS |
+	unix.CLONE_NEWCGROUP
+
+// filter returns the seccomp program of a process: forbidden calls fail as not permitted, and so do sockets that are not among the
+// families. A family that is not there fails as one that the kernel does not know, which programs expect.
+func filter(families ...int) ([]byte, error) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		return nil, fmt.Errorf("system calls of this architecture are not known: %w", err)
+	}
+	refuse := seccomp.ActionErrno | seccomp.Action(unix.EPERM)
+	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
+		{Names: known(info, forbidden()), Action: refuse},
+		// The C library falls back to clone, whose flags can be seen.
+		{Names: known(info, []string{"clone3"}), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
+		{NamesWithCondtions: []seccomp.NameWithConditions{
+			{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: namespaces}}},
+		}, Action: refuse},
+		{NamesWithCondtions: sockets(families), Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT)},
+	}}
+	instructions, err := policy.Assemble()
+	if err != nil {
+		return nil, err
+	}
+	// Assemble lets calls of other architectures through. They would be 32-bit calls, with other numbers.
+	guard := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 4, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(seccomp.ActionKillProcess)},
+	}
+	return encoded(append(guard, instructions...))
+}
+
+// known returns the names that the architecture has.
+func known(info *arch.Info, names []string) []string {
+	var out []string
+	for _, name := range names {
+		if _, ok := info.SyscallNames[name]; ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// sockets match every socket whose family is none of these. socketpair makes no connection to anything, and stays.
+func sockets(families []int) []seccomp.NameWithConditions {
+	other := seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.GreaterOrEqual, Value: 0}}
+	for _, f := range families {
+		other = append(other, seccomp.Condition{Argument: 0, Operation: seccomp.NotEqual, Value: uint64(f)})
+	}
+	return []seccomp.NameWithConditions{{Name: "socket", Conditions: other}}
+}
+
+// encoded returns the program as the kernel reads it.
+func encoded(instructions []bpf.Instruction) ([]byte, error) {
+	raw, err := bpf.Assemble(instructions)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for _, r := range raw {
+		out = binary.NativeEndian.AppendUint16(out, r.Op)
+		out = append(out, r.Jt, r.Jf)
+		out = binary.NativeEndian.AppendUint32(out, r.K)
+	}
+	return out, nil
+}

@@ -1,0 +1,191 @@
+package sandbox
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/proxy"
+)
+
+// Grant is what a process may do beyond reading tools and the project. The zero value may change the project, and has no network.
+type Grant struct {
+	// ReadOnly: the project cannot be changed.
+	ReadOnly bool
+	// Below is an absolute path in the project, without links: of the project, only what is below it is there. "" is all.
+	Below string
+	// Write and Read are absolute paths outside of the project that may be changed, or read, with all that is below them.
+	Write, Read []string
+	// Hosts are the hosts that may be reached through the proxy: "api.example.com", "*.example.com", "db.example.com:5432".
+	Hosts []string
+	// UnixSockets lets the process use unix sockets. None from outside can be reached, because none is visible.
+	UnixSockets bool
+	// Outside: there is no sandbox.
+	Outside bool
+	// Timeout bounds the life of the process; 0 does not.
+	Timeout time.Duration
+}
+
+// Request is one thing that a process may be granted beyond the zero [Grant].
+type Request struct {
+	Kind RequestKind
+	// Value is a path or a host; "" for the kinds without one.
+	Value string
+}
+
+// RequestKind is the kind of a request.
+type RequestKind string
+
+// The kinds.
+const (
+	// Write PATH and Read PATH.
+	Write RequestKind = "write"
+	Read  RequestKind = "read"
+	// Connect HOST.
+	Connect RequestKind = "connect"
+	// Sockets are unix sockets.
+	Sockets RequestKind = "unix-sockets"
+	// Outside is no sandbox at all.
+	Outside RequestKind = "outside"
+)
+
+// Ask describes the form of requests, for errors and for the description of a tool.
+const Ask = `"write PATH", "read PATH", "connect HOST", "unix-sockets", or "outside" for no sandbox at all`
+
+// ParseRequest reads a request: "write ~/go/pkg/mod". A path is absolute or begins with ~ or is relative to the project; it is made
+// absolute and its links are followed, so that the sentence names what is really meant.
+func (s *Sandbox) ParseRequest(text string) (Request, error) {
+	kind, value, _ := strings.Cut(strings.TrimSpace(text), " ")
+	r := Request{RequestKind(kind), strings.TrimSpace(value)}
+	switch r.Kind {
+	case Write, Read:
+		p, err := s.resolve(r.Value)
+		if err != nil {
+			return Request{}, fmt.Errorf("%q: %w", text, err)
+		}
+		r.Value = p
+	case Connect:
+		host, err := proxy.ParseHost(strings.TrimPrefix(r.Value, "to "))
+		if err != nil {
+			return Request{}, fmt.Errorf("%q: %w", text, err)
+		}
+		r.Value = host.String()
+	case Sockets, Outside:
+		if r.Value != "" {
+			return Request{}, fmt.Errorf("%q: nothing stands behind %s", text, r.Kind)
+		}
+	default:
+		return Request{}, fmt.Errorf("%q is no request; write %s", text, Ask)
+	}
+	return r, nil
+}
+
+// Granted returns the grant of some requests, in the form of [Sandbox.ParseRequest].
+func (s *Sandbox) Granted(requests []string) (g Grant, err error) {
+	for _, text := range requests {
+		r, err := s.ParseRequest(text)
+		if err != nil {
+			return Grant{}, err
+		}
+		g = g.With(r)
+	}
+	return g, nil
+}
+
+// resolve returns the absolute path that a request means, without links. What does not exist yet is named by its parent.
+func (s *Sandbox) resolve(p string) (string, error) {
+	switch {
+	case p == "":
+		return "", fmt.Errorf("there is no path; write \"write ~/go/pkg/mod\"")
+	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "", fmt.Errorf("the path has control characters in it")
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		p = filepath.Join(s.home, p[1:])
+	case !filepath.IsAbs(p):
+		p = filepath.Join(s.project, p)
+	}
+	p = filepath.Clean(p)
+	if real, err := filepath.EvalSymlinks(p); err == nil {
+		return real, nil
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(p))
+	if err != nil {
+		return "", fmt.Errorf("%s does not exist, and neither does its directory", p)
+	}
+	return filepath.Join(parent, filepath.Base(p)), nil
+}
+
+// Sentence says what the request is, for a person who is asked: "write to ~/go/pkg/mod".
+func (s *Sandbox) Sentence(r Request) string {
+	switch r.Kind {
+	case Write:
+		return "write to " + s.short(r.Value)
+	case Read:
+		return "read " + s.short(r.Value)
+	case Connect:
+		return "connect to " + r.Value
+	case Sockets:
+		return "use unix sockets"
+	}
+	return "run outside of the sandbox"
+}
+
+// short writes a path below the home directory with ~.
+func (s *Sandbox) short(p string) string {
+	if rel, ok := below(s.home, p); ok {
+		return filepath.Join("~", rel)
+	}
+	return p
+}
+
+// Exceeds reports whether the request is beyond a grant that limits a call: it changes or reads something else, or uses a network that
+// is not allowed.
+func (r Request) Exceeds(g Grant, noNetwork bool) bool {
+	switch r.Kind {
+	case Outside:
+		return true
+	case Write:
+		return g.ReadOnly || g.Below != ""
+	case Read:
+		return g.Below != ""
+	case Connect:
+		return noNetwork
+	}
+	return false
+}
+
+// With returns the grant with a request added.
+func (g Grant) With(r Request) Grant {
+	add := func(to []string) []string { return append(slices.Clone(to), r.Value) }
+	switch r.Kind {
+	case Write:
+		g.Write = add(g.Write)
+	case Read:
+		g.Read = add(g.Read)
+	case Connect:
+		g.Hosts = add(g.Hosts)
+	case Sockets:
+		g.UnixSockets = true
+	case Outside:
+		g.Outside = true
+	}
+	return g
+}
+
+// below returns the path of p relative to dir, if p is dir or below it.
+func below(dir, p string) (rel string, ok bool) {
+	if dir == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(dir, p)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// overlaps reports whether one of the paths is the other, or is below it.
+func overlaps(a, b string) bool {
+	_, in := below(a, b)
+	_, around := below(b, a)
+	return in || around
+}

@@ -1,0 +1,175 @@
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// hooksOf returns the directories inside the project that the configuration of a git directory names as those of hooks. A package
+// for hooks keeps the scripts beside the directory "_" that it names.
+func (g *Guard) hooksOf(gitDir string) []string {
+	var out []string
+	worktree := filepath.Dir(gitDir)
+	for _, kv := range g.config(filepath.Join(gitDir, "config")) {
+		if kv.key != "core.hookspath" || kv.value == "" {
+			continue
+		}
+		at := kv.value
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(g.project, worktree, at)
+		}
+		rel, ok := below(g.project, filepath.Clean(at))
+		if !ok || rel == "." {
+			continue
+		}
+		if filepath.Base(rel) == "_" {
+			rel = filepath.Dir(rel)
+		}
+		out = append(out, rel)
+	}
+	return out
+}
+
+// setting is a line of a configuration of git, with its key in lower case: "core.hookspath".
+type setting struct{ key, value string }
+
+// maxConfig bounds a configuration of git that is read.
+const maxConfig = 1 << 20
+
+// config reads a configuration of git. It follows no include; what is not understood has the key "?".
+func (g *Guard) config(rel string) []setting {
+	info, err := g.root.Lstat(rel)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
+		return nil
+	}
+	data, err := g.root.ReadFile(rel)
+	if err != nil {
+		return nil
+	}
+	var out []setting
+	section := ""
+	text := strings.ReplaceAll(string(data), "\\\n", "")
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+			continue
+		case line[0] == '[':
+			name, rest, ok := strings.Cut(line[1:], "]")
+			if !ok {
+				out = append(out, setting{"?", line})
+				continue
+			}
+			head, _, _ := strings.Cut(name, " ")
+			section = strings.ToLower(strings.TrimSpace(head))
+			line = strings.TrimSpace(rest)
+			if line == "" {
+				continue
+			}
+		}
+		key, value, _ := strings.Cut(line, "=")
+		out = append(out, setting{section + "." + strings.ToLower(strings.TrimSpace(key)), strings.Trim(strings.TrimSpace(value), `"`)})
+	}
+	return out
+}
+
+// harmless are the settings of git that start nothing: what init, clone and branches write.
+func harmless() []string {
+	return []string{
+		"core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase", "core.precomposeunicode",
+		"core.symlinks", "core.autocrlf", "core.eol", "core.sharedrepository", "extensions.objectformat", "extensions.refstorage",
+		"extensions.partialclone", "remote.url", "remote.fetch", "remote.tagopt", "remote.promisor", "remote.partialclonefilter",
+		"branch.remote", "branch.merge", "branch.rebase", "user.name", "user.email", "submodule.url", "submodule.active", "init.defaultbranch",
+		"pull.rebase", "commit.gpgsign", "gc.auto",
+	}
+}
+
+// suspicious says why a directory that was no repository before runs code when git is used in it; "" if it does not, or was one.
+func (g *Guard) suspicious(dir string, before, now *View) string {
+	if slices.Contains(before.gitDirs, dir) || slices.Contains(before.worktrees, dir) || dir == "." {
+		return ""
+	}
+	if slices.Contains(now.gitDirs, dir) {
+		return g.suspiciousGitDir(dir)
+	}
+	// A worktree whose .git is a directory is judged by that. A file or link .git leads to a git directory.
+	git := filepath.Join(dir, ".git")
+	m := now.marks[git]
+	if m.mode.IsDir() {
+		return ""
+	}
+	if target, ok := g.gitFile(git); ok && (slices.Contains(before.gitDirs, target) || slices.Contains(now.gitDirs, target)) {
+		return ""
+	}
+	return "it has a .git that leads to a repository elsewhere"
+}
+
+func (g *Guard) suspiciousGitDir(dir string) string {
+	for _, kv := range g.config(filepath.Join(dir, "config")) {
+		if !slices.Contains(harmless(), kv.key) {
+			return "it is a new repository whose configuration may run programs (" + strings.TrimPrefix(kv.key, ".") + ")"
+		}
+	}
+	if _, err := g.root.Lstat(filepath.Join(dir, "commondir")); err == nil {
+		return "it is a new repository that takes its configuration from elsewhere"
+	}
+	if info, err := g.root.Lstat(filepath.Join(dir, "config")); err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
+		return "it is a new repository whose configuration cannot be read"
+	}
+	hooks := filepath.Join(dir, "hooks")
+	info, err := g.root.Lstat(hooks)
+	if err != nil {
+		return ""
+	}
+	if !info.IsDir() {
+		return "it is a new repository with hooks"
+	}
+	entries, err := os.ReadDir(filepath.Join(g.project, hooks))
+	if err != nil {
+		return "it is a new repository whose hooks cannot be read"
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".sample") {
+			return "it is a new repository with hooks"
+		}
+	}
+	return ""
+}
+
+// gitFile returns the directory that a file .git leads to, relative to the project; false if it leads out of it or is none.
+func (g *Guard) gitFile(rel string) (string, bool) {
+	info, err := g.root.Lstat(rel)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
+		return "", false
+	}
+	data, err := g.root.ReadFile(rel)
+	if err != nil {
+		return "", false
+	}
+	to, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
+	if to = strings.TrimSpace(to); !ok || to == "" {
+		return "", false
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(g.project, filepath.Dir(rel), to)
+	}
+	inside, ok := below(g.project, filepath.Clean(to))
+	if !ok {
+		return "", false
+	}
+	if linked := filepath.Dir(filepath.Dir(inside)); filepath.Base(filepath.Dir(inside)) == "worktrees" {
+		return linked, true
+	}
+	return inside, true
+}
+
+// accepted reports whether a place that is new belongs to a new repository that was found harmless.
+func (g *Guard) accepted(rel string, before, now *View) bool {
+	dir := filepath.Dir(rel)
+	if filepath.Base(rel) == ".git" {
+		return !slices.Contains(before.worktrees, dir) || dir == "." && g.suspiciousGitDir(rel) == "" && now.marks[rel].mode.IsDir()
+	}
+	return slices.Contains(now.gitDirs, dir) && !slices.Contains(before.gitDirs, dir) && filepath.Base(rel) != "commondir"
+}

@@ -1,0 +1,290 @@
+// Package guard keeps processes in a sandbox from leaving something in a project that runs code outside later.
+package guard
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Guard knows the places in a project from which code is run outside later: by git, by editors, by shells, by this program. Where such
+// a place exists, processes cannot change it. What appears at one while a process runs is moved into quarantine when it has ended.
+type Guard struct {
+	project    string
+	root       *os.Root
+	quarantine string
+
+	mu   sync.Mutex // guards tree, and lets one look at a time
+	tree *tree
+}
+
+// View is a project at one moment.
+type View struct {
+	// worktrees and gitDirs are relative paths: of directories with the files of a repository, "." always, and of git directories.
+	worktrees, gitDirs []string
+	// marks tell what is at each place; a place that is not there is not in it.
+	marks map[string]mark
+	// hooks are directories inside the project that configurations of git name as those of hooks.
+	hooks []string
+}
+
+// mark tells whether what is at a path is the same as before.
+type mark struct {
+	stamp  stamp
+	mode   fs.FileMode
+	target string // of a symbolic link
+}
+
+// Fence is a path of the project, relative to it, that processes cannot move, and with ReadOnly not change either.
+type Fence struct {
+	Path     string
+	ReadOnly bool
+}
+
+// Moved is a path that was moved out of the project.
+type Moved struct {
+	// Path is relative to the project. To is absolute; "" if it could not be moved, and is still there.
+	Path, To string
+	// Why says what it would have done.
+	Why string
+}
+
+// New returns a guard for a project. What it moves away goes to the directory quarantine, which is outside of the project.
+func New(project, quarantine string) (*Guard, error) {
+	root, err := os.OpenRoot(project)
+	if err != nil {
+		return nil, err
+	}
+	return &Guard{project: project, root: root, quarantine: quarantine, tree: newTree(project)}, nil
+}
+
+// Close lets go of the project.
+func (g *Guard) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return errors.Join(g.tree.close(), g.root.Close())
+}
+
+// InWorktrees are the names that run code outside later, in the directory of the project and in that of each repository.
+func InWorktrees() []string {
+	return []string{".gitmodules", ".grapnel", ".claude", ".agents", ".mcp.json", ".envrc", ".vscode", ".idea"}
+}
+
+// InGitDirs are those in a git directory.
+func InGitDirs() []string { return []string{"hooks", "config", "config.worktree", "commondir"} }
+
+// Look looks at the places of the project. Of directories that have not changed since the last look it reads nothing.
+func (g *Guard) Look() (*View, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.tree.refresh(); err != nil {
+		return nil, err
+	}
+	v := &View{worktrees: []string{"."}, marks: map[string]mark{}}
+	for _, rel := range g.tree.with(func(f *folder) bool { return f.git }) {
+		g.repository(rel, v)
+	}
+	v.gitDirs = append(v.gitDirs, g.tree.with(func(f *folder) bool { return f.bare })...)
+	for _, dir := range v.worktrees {
+		for _, name := range InWorktrees() {
+			g.mark(filepath.Join(dir, name), v)
+		}
+	}
+	for _, dir := range v.gitDirs {
+		for _, name := range InGitDirs() {
+			g.mark(filepath.Join(dir, name), v)
+		}
+		v.hooks = append(v.hooks, g.hooksOf(dir)...)
+	}
+	return v, nil
+}
+
+// repository adds what is in a directory that has an entry .git, with the git directories of its submodules.
+func (g *Guard) repository(rel string, v *View) {
+	if rel != "." {
+		v.worktrees = append(v.worktrees, rel)
+	}
+	dir := filepath.Join(rel, ".git")
+	if !g.mark(dir, v) || !v.marks[dir].mode.IsDir() {
+		return
+	}
+	v.gitDirs = append(v.gitDirs, dir)
+	g.modules(filepath.Join(dir, "modules"), v, 0)
+}
+
+// maxModules bounds how deep the git directories of submodules lie: their names have slashes, and they have submodules of their own.
+const maxModules = 12
+
+func (g *Guard) modules(rel string, v *View, depth int) {
+	entries, err := os.ReadDir(filepath.Join(g.project, rel))
+	if err != nil || depth > maxModules {
+		return
+	}
+	for _, e := range entries {
+		at := filepath.Join(rel, e.Name())
+		if !e.IsDir() {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(g.project, at, "HEAD")); err == nil {
+			v.gitDirs = append(v.gitDirs, at)
+			g.modules(filepath.Join(at, "modules"), v, depth+1)
+			continue
+		}
+		g.modules(at, v, depth+1)
+	}
+}
+
+// mark notes what is at a path, and reports whether anything is.
+func (g *Guard) mark(rel string, v *View) bool {
+	info, err := os.Lstat(filepath.Join(g.project, rel))
+	if err != nil {
+		return false
+	}
+	m := mark{stamp: stampOf(info), mode: info.Mode()}
+	if m.mode&fs.ModeSymlink != 0 {
+		m.target, _ = os.Readlink(filepath.Join(g.project, rel))
+	}
+	v.marks[rel] = m
+	return true
+}
+
+// Fences returns what processes cannot change, outer paths first.
+func (g *Guard) Fences(v *View) []Fence {
+	var out []Fence
+	for rel := range v.marks {
+		out = append(out, Fence{rel, filepath.Base(rel) != ".git" || !v.marks[rel].mode.IsDir()})
+		if v.marks[rel].target == "" {
+			continue
+		}
+		// What a link of such a name leads to counts as well.
+		if real, err := filepath.EvalSymlinks(filepath.Join(g.project, rel)); err == nil {
+			if inside, ok := below(g.project, real); ok && inside != "." {
+				out = append(out, Fence{inside, true})
+			}
+		}
+	}
+	for _, dir := range v.gitDirs {
+		out = append(out, Fence{dir, false})
+	}
+	for _, dir := range v.hooks {
+		out = append(out, Fence{dir, true})
+	}
+	slices.SortFunc(out, func(a, b Fence) int {
+		return cmp.Or(cmp.Compare(len(a.Path), len(b.Path)), cmp.Compare(a.Path, b.Path), boolInt(b.ReadOnly)-boolInt(a.ReadOnly))
+	})
+	return slices.CompactFunc(out, func(a, b Fence) bool { return a.Path == b.Path }) // the strictest of one path is the first
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Clean moves away what has appeared since a look, or has become something else, and returns it.
+func (g *Guard) Clean(before *View) []Moved {
+	now, err := g.Look()
+	if err != nil {
+		return nil // the project is gone, and everything with it
+	}
+	var out []Moved
+	away := func(rel, why string) {
+		if slices.ContainsFunc(out, func(m Moved) bool { _, in := below(m.Path, rel); return in }) {
+			return // with what is around it
+		}
+		to, err := g.move(rel)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			to = "" // it is still there
+			why += "; it could not be moved: " + err.Error()
+		}
+		out = append(out, Moved{Path: rel, To: to, Why: why})
+	}
+	for _, dir := range slices.Concat(now.gitDirs, now.worktrees) {
+		if why := g.suspicious(dir, before, now); why != "" {
+			away(dir, why)
+		}
+	}
+	for _, rel := range slices.Sorted(maps.Keys(now.marks)) { // what is around comes before what is in it
+		m := now.marks[rel]
+		if old, ok := before.marks[rel]; (!ok || !old.same(m)) && !g.accepted(rel, before, now) {
+			away(rel, "it runs code outside of the sandbox later")
+		}
+	}
+	slices.SortFunc(out, func(a, b Moved) int { return len(a.Path) - len(b.Path) })
+	return out
+}
+
+// same reports whether what is at a path is what was there before. The content of a directory does not count: it was read-only.
+func (m mark) same(o mark) bool {
+	return m.mode.Type() == o.mode.Type() && m.target == o.target && m.stamp.id == o.stamp.id
+}
+
+// move moves a path of the project into quarantine and returns where it is. No link on the way is followed.
+func (g *Guard) move(rel string) (to string, err error) {
+	parent, err := g.root.Open(filepath.Dir(rel))
+	if err != nil {
+		return "", err
+	}
+	defer parent.Close()
+	dir, err := os.MkdirTemp(g.quarantine, time.Now().UTC().Format("20060102-150405-"))
+	if err != nil {
+		return "", err
+	}
+	to = filepath.Join(dir, filepath.Base(rel))
+	if err := rename(parent, filepath.Base(rel), to); err == nil {
+		return to, nil
+	} else if !acrossDevices(err) {
+		_ = os.Remove(dir)
+		return "", err
+	}
+	return g.moveByCopy(rel, dir, to)
+}
+
+// moveByCopy first gives the path a name that nothing runs, and then copies it to another file system.
+func (g *Guard) moveByCopy(rel, dir, to string) (string, error) {
+	harmless := filepath.Base(dir) + ".quarantine"
+	if err := g.root.Rename(rel, harmless); err != nil {
+		return "", err
+	}
+	info, err := g.root.Lstat(harmless)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case info.IsDir():
+		sub, err := g.root.OpenRoot(harmless)
+		if err != nil {
+			return "", err
+		}
+		err = os.CopyFS(to, sub.FS())
+		_ = sub.Close()
+		if err != nil {
+			return filepath.Join(g.project, harmless), nil
+		}
+	case info.Mode().IsRegular():
+		data, err := g.root.ReadFile(harmless)
+		if err == nil {
+			err = os.WriteFile(to, data, 0o600)
+		}
+		if err != nil {
+			return filepath.Join(g.project, harmless), nil
+		}
+	}
+	return to, g.root.RemoveAll(harmless)
+}
+
+// below returns the path of p relative to dir, if p is dir or below it.
+func below(dir, p string) (rel string, ok bool) {
+	rel, err := filepath.Rel(dir, p)
+	return rel, err == nil && filepath.IsLocal(rel)
+}

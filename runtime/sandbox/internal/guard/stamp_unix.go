@@ -1,0 +1,36 @@
+//go:build unix
+
+package guard
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// stamp tells whether a file or directory has changed. The kernel sets the time, and nothing else can.
+type stamp struct {
+	id      identity
+	changed int64
+}
+
+// identity is a file's own number, whatever its name.
+type identity struct{ device, number uint64 }
+
+func stampOf(info fs.FileInfo) stamp {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return stamp{}
+	}
+	return stamp{identity{uint64(st.Dev), uint64(st.Ino)}, changeTime(st)} //nolint:unconvert // the types differ between systems
+}
+
+// rename moves a name of an opened directory to a path.
+func rename(parent *os.File, name, to string) error {
+	return unix.Renameat(int(parent.Fd()), name, unix.AT_FDCWD, to)
+}
+
+func acrossDevices(err error) bool { return errors.Is(err, unix.EXDEV) }

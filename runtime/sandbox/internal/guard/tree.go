@@ -1,0 +1,139 @@
+package guard
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// tree is what is known of the directories of a project: where repositories are. The kernel tells which directories have changed; where
+// it cannot, every directory is asked for its time.
+type tree struct {
+	project string
+	folders map[string]*folder // by relative path
+	watch   *watcher           // nil: the kernel does not tell
+}
+
+// folder is a directory of the project.
+type folder struct {
+	stamp stamp
+	// below are the names of directories in it, without .git.
+	below []string
+	// git: it has an entry .git. bare: it is a repository without worktree, as git sees it. closed: it could not be read.
+	git, bare, closed bool
+}
+
+func newTree(project string) *tree {
+	return &tree{project: project, folders: map[string]*folder{}, watch: newWatcher()}
+}
+
+func (t *tree) close() error { return t.watch.close() }
+
+// with returns the directories that a function chooses, sorted.
+func (t *tree) with(choose func(*folder) bool) (out []string) {
+	for rel, f := range t.folders {
+		if choose(f) {
+			out = append(out, rel)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// refresh brings the tree up to date.
+func (t *tree) refresh() error {
+	if _, err := os.Lstat(t.project); err != nil {
+		return err
+	}
+	changed, complete := t.watch.changed()
+	if !complete || t.folders["."] == nil {
+		seen := map[string]*folder{}
+		t.walk(".", seen)
+		t.folders = seen
+		return nil
+	}
+	// Who closes a directory may open it again, with other things in it.
+	for _, rel := range t.with(func(f *folder) bool { return f.closed }) {
+		changed[rel] = true
+	}
+	for _, rel := range slices.Sorted(maps.Keys(changed)) {
+		if t.folders[rel] != nil {
+			t.again(rel)
+		}
+	}
+	return nil
+}
+
+// walk looks at a directory and what is below it. A directory that cannot be read, or is gone, has nothing in it.
+func (t *tree) walk(rel string, seen map[string]*folder) {
+	t.watch.add(filepath.Join(t.project, rel), rel)
+	info, err := os.Lstat(filepath.Join(t.project, rel))
+	if err != nil || !info.IsDir() {
+		return
+	}
+	now := stampOf(info)
+	f := t.folders[rel]
+	if f == nil || f.stamp != now || f.closed || now.fresh() {
+		f = t.read(rel, now)
+	}
+	seen[rel] = f
+	for _, name := range f.below {
+		t.walk(filepath.Join(rel, name), seen)
+	}
+}
+
+// again reads a directory that has changed, and all that is new below it.
+func (t *tree) again(rel string) {
+	old := t.folders[rel]
+	now := t.read(rel, old.stamp)
+	t.folders[rel] = now
+	for _, name := range old.below {
+		child := filepath.Join(rel, name)
+		info, err := os.Lstat(filepath.Join(t.project, child))
+		if err != nil || !info.IsDir() || t.folders[child] == nil || stampOf(info).id != t.folders[child].stamp.id {
+			t.forget(child)
+		}
+	}
+	for _, name := range now.below {
+		if child := filepath.Join(rel, name); t.folders[child] == nil {
+			t.walk(child, t.folders)
+		}
+	}
+}
+
+// forget drops a directory and what is below it.
+func (t *tree) forget(rel string) {
+	maps.DeleteFunc(t.folders, func(at string, _ *folder) bool {
+		return at == rel || strings.HasPrefix(at, rel+string(filepath.Separator))
+	})
+}
+
+// read reads the entries of a directory.
+func (t *tree) read(rel string, now stamp) *folder {
+	f := &folder{stamp: now}
+	dir, err := os.OpenFile(filepath.Join(t.project, rel), os.O_RDONLY, 0)
+	if err != nil {
+		f.closed = true
+		return f
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(-1) // what could be read counts
+	parts := 0
+	for _, e := range entries {
+		switch {
+		case e.Name() == ".git":
+			f.git = true
+			continue
+		case slices.Contains([]string{"HEAD", "objects", "refs"}, e.Name()):
+			parts++
+		}
+		if e.IsDir() {
+			f.below = append(f.below, e.Name())
+		}
+	}
+	f.bare = parts == 3
+	slices.Sort(f.below)
+	return f
+}

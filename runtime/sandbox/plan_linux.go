@@ -1,0 +1,290 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/jail"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+)
+
+// doorPort is the port of the proxy inside. Inside, every port is free.
+const doorPort = 3128
+
+// plan makes the confinement of one process at the level full.
+type plan struct {
+	s     *Sandbox
+	g     Grant
+	slot  *slot
+	out   []jail.Mount
+	write []string
+}
+
+// full returns the confinement of a process at the level Full.
+func (s *Sandbox) full(g Grant, slot *slot, fences []guard.Fence) (*jail.Spec, error) {
+	p := &plan{s: s, g: g, slot: slot}
+	p.base()
+	p.homeDir()
+	p.layers()
+	p.granted()
+	p.projectDir(fences)
+	p.hide()
+	for _, dir := range s.readable {
+		p.show(dir)
+	}
+	families := []int{afInet, afInet6}
+	if g.UnixSockets {
+		families = append(families, afUnix)
+	}
+	filter, err := filter(families...)
+	if err != nil {
+		return nil, err
+	}
+	spec := &jail.Spec{
+		Namespaces: true, Base: s.dirs.base, Mounts: p.out, Write: append(p.write, "/dev", "/proc/self"), Filter: filter,
+		Unlocked: !s.landlock, Limits: s.rlimits(),
+	}
+	if len(g.Hosts) > 0 {
+		spec.Door = doorPort
+	}
+	return spec, nil
+}
+
+func (p *plan) add(m jail.Mount) { p.out = append(p.out, m) }
+
+// show binds a path read-only, if it is there.
+func (p *plan) show(path string) {
+	if _, err := os.Lstat(path); err != nil {
+		return
+	}
+	p.add(jail.Mount{Op: jail.Bind, Source: path, Target: path, ReadOnly: true, Optional: true})
+}
+
+// base are the system, its devices and the directories for what is temporary.
+func (p *plan) base() {
+	for _, dir := range system() {
+		if to, err := os.Readlink(dir); err == nil {
+			p.add(jail.Mount{Op: jail.Link, Source: to, Target: dir})
+			continue
+		}
+		p.show(dir)
+	}
+	p.add(jail.Mount{Op: jail.Processes, Target: "/proc"})
+	p.add(jail.Mount{Op: jail.Empty, Target: "/dev"})
+	for _, dev := range devices() {
+		p.add(jail.Mount{Op: jail.Bind, Source: dev, Target: dev, Optional: true})
+	}
+	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		p.add(jail.Mount{Op: jail.Link, Source: to, Target: "/dev/" + name})
+	}
+	p.add(jail.Mount{Op: jail.Terminals, Target: "/dev/pts", Optional: true})
+	p.add(jail.Mount{Op: jail.Empty, Target: "/dev/shm"})
+	p.add(jail.Mount{Op: jail.Empty, Target: "/run"})
+	p.add(jail.Mount{Op: jail.Link, Source: "../run", Target: "/var/run"})
+	for _, dir := range []string{"/tmp", "/var/tmp"} {
+		p.add(jail.Mount{Op: jail.Bind, Source: p.s.dirs.temp, Target: dir})
+		p.write = append(p.write, dir)
+	}
+	readOnly, hidden := kernel()
+	for _, path := range readOnly {
+		p.add(jail.Mount{Op: jail.Again, Target: path, ReadOnly: true, Optional: true})
+	}
+	for _, path := range hidden {
+		p.add(jail.Mount{Op: jail.Hide, Target: path, Optional: true})
+	}
+}
+
+// homeDir is a home directory with tools, and with nothing else that is the user's.
+func (p *plan) homeDir() {
+	if p.s.home == "" {
+		return
+	}
+	p.add(jail.Mount{Op: jail.Empty, Target: p.s.home})
+	p.write = append(p.write, p.s.home)
+	for _, dir := range programs(p.s.env["PATH"], p.s.home, p.s.project, p.s.dirs.state) {
+		if !slices.ContainsFunc(system(), func(known string) bool { _, ok := below(known, dir); return ok }) {
+			p.show(dir)
+		}
+	}
+	for _, rel := range tools() {
+		p.show(filepath.Join(p.s.home, filepath.FromSlash(rel)))
+	}
+	if root := p.s.env["GOROOT"]; filepath.IsAbs(root) {
+		p.show(filepath.Clean(root))
+	}
+}
+
+// layers are the caches, with what is written to them in a layer of the project's own.
+func (p *plan) layers() {
+	for _, c := range caches() {
+		dir := c.at(p.s.env, p.s.home)
+		if dir == "" || overlaps(dir, p.s.project) || overlaps(dir, p.s.dirs.state) {
+			continue
+		}
+		upper, work := p.slot.layer(c.name)
+		m := jail.Mount{Op: jail.Overlay, Source: dir, Target: dir, Upper: upper, Work: work}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			if !c.common {
+				continue
+			}
+			m = jail.Mount{Op: jail.Bind, Source: upper, Target: dir}
+		} else if !p.s.report.Layers {
+			p.show(dir)
+			continue
+		}
+		p.add(m)
+		p.write = append(p.write, dir)
+	}
+}
+
+// granted are the paths of the grant beyond the project.
+func (p *plan) granted() {
+	for _, path := range p.g.Read {
+		p.show(path)
+	}
+	for _, path := range p.g.Write {
+		p.add(jail.Mount{Op: jail.Bind, Source: path, Target: path})
+		p.write = append(p.write, path)
+	}
+}
+
+// projectDir is the project, or the part of it that may be changed, without what runs code outside later.
+func (p *plan) projectDir(fences []guard.Fence) {
+	root := p.s.project
+	if around := p.s.repository(); around != "" && p.g.Below == "" {
+		p.show(around)
+	}
+	open, show := root, jail.Mount{Op: jail.Bind, Source: root, Target: root, ReadOnly: p.g.ReadOnly}
+	if rel, in := below(root, p.g.Below); in && rel != "." {
+		open = p.g.Below
+		show.Source, show.Within, show.Target = rel, root, open
+	}
+	p.add(show)
+	if p.g.ReadOnly {
+		return
+	}
+	p.write = append(p.write, open)
+	for _, f := range fences {
+		target := filepath.Join(root, f.Path)
+		if _, in := below(open, target); in {
+			p.add(jail.Mount{Op: jail.Again, Target: target, ReadOnly: f.ReadOnly, Optional: true})
+		}
+	}
+}
+
+// hide covers what no process may see, wherever it lies.
+func (p *plan) hide() {
+	paths := slices.Clone(p.s.hidden)
+	if os.Getuid() == 0 {
+		paths = append(paths, secrets()...)
+	}
+	for _, path := range paths {
+		if _, err := os.Lstat(path); err == nil {
+			p.add(jail.Mount{Op: jail.Hide, Target: path, Optional: true})
+		}
+	}
+}
+
+// repository returns the directory of a repository that the project is a part of, if it lies around the project and is not the home
+// directory or above it. It can be read.
+func (s *Sandbox) repository() string {
+	if _, err := os.Lstat(filepath.Join(s.project, ".git")); err == nil {
+		return ""
+	}
+	for dir := filepath.Dir(s.project); dir != "/" && dir != s.home; dir = filepath.Dir(dir) {
+		if _, around := below(dir, s.home); around {
+			return ""
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+	}
+	return ""
+}
+
+// reduced returns the confinement of a process at the level Reduced.
+func (s *Sandbox) reduced(g Grant, slot *slot) (*jail.Spec, error) {
+	var families []int
+	if len(g.Hosts) > 0 {
+		families = []int{afInet, afInet6} // it cannot be said which hosts; whoever granted this was told
+	}
+	if g.UnixSockets {
+		families = append(families, afUnix)
+	}
+	filter, err := filter(families...)
+	if err != nil {
+		return nil, err
+	}
+	spec := &jail.Spec{Filter: filter, Limits: s.rlimits(), Read: append(system(), "/proc", "/dev")}
+	spec.Write = append([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/pts", s.dirs.temp, "/proc/self"}, g.Write...)
+	open := s.project
+	if g.Below != "" {
+		open = g.Below
+	}
+	spec.Read = append(spec.Read, open)
+	if !g.ReadOnly {
+		spec.Write = append(spec.Write, open)
+	}
+	for _, c := range caches() {
+		if dir := c.at(s.env, s.home); dir != "" {
+			spec.Read = append(spec.Read, dir)
+		}
+		upper, _ := slot.layer(c.name)
+		spec.Write = append(spec.Write, upper)
+	}
+	for _, rel := range tools() {
+		spec.Read = append(spec.Read, filepath.Join(s.home, rel))
+	}
+	spec.Read = append(spec.Read, programs(s.env["PATH"], s.home, s.project, s.dirs.state)...)
+	spec.Read = slices.Concat(spec.Read, g.Read, spec.Write)
+	// A rule opens all that is below it, so what is secret cannot be taken out of a directory that is open: such a directory is not.
+	spec.Read = slices.DeleteFunc(spec.Read, func(p string) bool {
+		return slices.ContainsFunc(s.hidden, func(h string) bool { _, in := below(p, h); return in })
+	})
+	spec.Read = append(spec.Read, s.readable...)
+	return spec, nil
+}
+
+// reducedEnvironment moves what is temporary, and the caches that have variables, to directories that can be written to.
+func (s *Sandbox) reducedEnvironment(slot *slot) []string {
+	out := []string{"TMPDIR=" + s.dirs.temp, "GOTMPDIR=" + s.dirs.temp}
+	for _, c := range caches() {
+		if c.variable != "" && c.name != "go-mod" {
+			upper, _ := slot.layer(c.name)
+			out = append(out, c.variable+"="+upper)
+		}
+	}
+	return out
+}
+
+// paths returns what a process with the grant can change and read, for people.
+func (s *Sandbox) paths(g Grant, slot *slot, fences []guard.Fence) (writable, readable []string) {
+	if s.report.Level == Full {
+		spec, err := s.full(g, slot, fences)
+		if err != nil {
+			return nil, nil
+		}
+		for _, m := range spec.Mounts {
+			switch {
+			case m.Op == jail.Bind && m.ReadOnly:
+				readable = append(readable, m.Target)
+			case m.Op == jail.Overlay:
+				writable = append(writable, m.Target+" (in a layer of this project's own)")
+			case m.Op == jail.Bind && !strings.HasPrefix(m.Target, "/dev/"):
+				writable = append(writable, m.Target)
+			}
+		}
+		return writable, there(readable)
+	}
+	spec, err := s.reduced(g, slot)
+	if err != nil {
+		return nil, nil
+	}
+	return there(spec.Write), there(spec.Read)
+}

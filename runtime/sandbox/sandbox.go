@@ -1,0 +1,143 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/internal/supervisor"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+)
+
+// Options are the settings of a [Sandbox].
+type Options struct {
+	// Project is the directory that processes may change. It must exist.
+	Project string
+	// State is a directory for what is temporary, for writable layers of caches and for what is moved out of the project. It is made,
+	// for its owner alone. It must not lie in the project.
+	State string
+	// Hidden are absolute paths that no process sees, such as the directory of the program's own databases.
+	Hidden []string
+	// Readable are further absolute paths that every process may read, also below a hidden one.
+	Readable []string
+	// Environ is the environment from which processes inherit some variables, as NAME=value. Nil is that of this process.
+	Environ []string
+	// Mode is what processes may do; "" is Project.
+	Mode Mode
+	// Supervisor starts the processes. The caller closes it, after the Sandbox. Nil: the Sandbox has its own.
+	Supervisor *supervisor.Supervisor
+}
+
+// Sandbox starts confined processes for one project. The zero value is not usable; [New] makes one. It is safe for concurrent use.
+type Sandbox struct {
+	project, home string
+	mode          Mode
+	hidden        []string
+	readable      []string
+	env           map[string]string
+	environ       []string
+	dirs          dirs
+	commands      *supervisor.Supervisor
+	ours          bool // Close closes commands
+
+	probing  sync.Once
+	report   Report // written once, while probing
+	landlock bool   // the kernel has it; written once, while probing
+
+	guard *guard.Guard
+}
+
+// New returns a sandbox for a project. It starts no process; the first use finds out the level of the machine.
+func New(o Options) (*Sandbox, error) {
+	project, err := filepath.Abs(o.Project)
+	if err == nil {
+		project, err = filepath.EvalSymlinks(project)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: project: %w", err)
+	}
+	state, err := filepath.Abs(o.State)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: state: %w", err)
+	}
+	if _, in := below(project, state); in || o.State == "" {
+		return nil, fmt.Errorf("sandbox: the state directory %q lies in the project %s, where processes could change it; choose another", o.State, project)
+	}
+	d, err := openDirs(state, project)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: state: %w", err)
+	}
+	environ := o.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	s := &Sandbox{
+		project: project, mode: cmp.Or(o.Mode, Project), environ: inherited(environ), env: variables(environ), dirs: d, commands: o.Supervisor,
+		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable),
+	}
+	if home := s.env["HOME"]; filepath.IsAbs(home) {
+		s.home = filepath.Clean(home)
+	}
+	if s.commands == nil {
+		s.commands, s.ours = supervisor.New(), true
+	}
+	s.guard, err = guard.New(project, d.quarantine)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: project: %w", err)
+	}
+	return s, nil
+}
+
+// Close ends all processes, unless the supervisor is the caller's.
+func (s *Sandbox) Close() error {
+	err := s.guard.Close()
+	if s.ours {
+		err = errors.Join(err, s.commands.Close())
+	}
+	return err
+}
+
+// Project returns the absolute path of the project, without symbolic links.
+func (s *Sandbox) Project() string { return s.project }
+
+// Report returns what this machine can enforce. The first call tries it out, which takes some milliseconds.
+func (s *Sandbox) Report() Report {
+	s.probing.Do(s.probe)
+	return s.report
+}
+
+// Mode returns the mode.
+func (s *Sandbox) Mode() Mode { return s.mode }
+
+// Enforces reports whether limits of a [Grant] can be enforced at all.
+func (s *Sandbox) Enforces() bool { return s.mode != Unrestricted && s.Report().Level != None }
+
+// Confines reports whether a process is confined as the modes ReadOnly and Project promise: at the level Full, in a project that is
+// not the home directory or around it. If not, why says so in one line, for the person who is asked instead.
+func (s *Sandbox) Confines() (ok bool, why string) {
+	if s.mode == Unrestricted {
+		return false, "the sandbox is off"
+	}
+	if _, around := below(s.project, s.home); around && s.home != "" || s.project == "/" {
+		return false, "the project is the home directory or has it in it, so a sandbox would hide nothing; start in the directory of one project"
+	}
+	if r := s.Report(); r.Level != Full {
+		return false, fmt.Sprintf("the sandbox has the level %s here (%s); `grapnel sandbox explain` says how to get the full one", r.Level, r.Why)
+	}
+	return true, ""
+}
+
+// Describe says what processes can reach, for the prompt of a model.
+func (s *Sandbox) Describe() string {
+	can := "It can change files of the project"
+	if s.mode == ReadOnly {
+		can = "It can change no file of the project"
+	}
+	return can + " and of /tmp, which lasts, and of its home directory, which ends with it. The rest of the machine is read-only or not there:" +
+		" no keys, no other processes, no unix sockets, and no network but its own loopback. In the project, .git/hooks, .git/config and" +
+		" settings of editors, shells and agents cannot be changed. If a command fails for lack of something, call again with what it needs."
+}

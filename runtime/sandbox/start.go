@@ -1,0 +1,145 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"github.com/grapnel-go/grapnel/internal/supervisor"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+)
+
+// Command is a command for [Sandbox.Start]. Path is the program's file; it is not looked up.
+type Command struct {
+	Path string
+	Args []string
+	// Env are further variables, as NAME=value, beside those that every process inherits.
+	Env []string
+	// Dir is the working directory; "" is the project.
+	Dir                   string
+	Stdin, Stdout, Stderr *os.File
+}
+
+// Process is a process that was started. It is safe for concurrent use.
+type Process struct {
+	inner  *supervisor.Process
+	ended  chan struct{}
+	report End // written before ended is closed
+}
+
+// End is what is known when a process has ended.
+type End struct {
+	// Moved are paths that were moved out of the project, because what is there runs code outside later, each with where it is now.
+	Moved []Moved
+	// Refused are the hosts that the process has asked for in vain.
+	Refused []string
+	// Limit says which limit ended the process; "" if none did.
+	Limit string
+}
+
+// Lines returns what there is to say, a sentence each, with further ones such as those of [Sandbox.Hints].
+func (e End) Lines(more []string) (out []string) {
+	for _, m := range e.Moved {
+		if m.To == "" {
+			out = append(out, fmt.Sprintf("%s is not allowed here: %s", m.Path, m.Why))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s was moved out of the project, to %s: %s", m.Path, m.To, m.Why))
+	}
+	for _, host := range e.Refused {
+		out = append(out, fmt.Sprintf("there is no way to %s; if it is needed, call again with needs: [\"connect %s\"]", host, host))
+	}
+	if e.Limit != "" {
+		out = append(out, e.Limit)
+	}
+	return append(out, more...)
+}
+
+// Moved is a path that was moved out of the project.
+type Moved = guard.Moved
+
+// Done returns a channel that is closed when the process, and all that it has started, has ended, and the project was looked through.
+func (p *Process) Done() <-chan struct{} { return p.ended }
+
+// Status returns how the process ended. Call it after Done is closed.
+func (p *Process) Status() supervisor.Status { return p.inner.Status() }
+
+// End returns what else is known. Call it after Done is closed.
+func (p *Process) End() End { return p.report }
+
+// Kill kills the process and all that it has started. It does not wait.
+func (p *Process) Kill() { p.inner.Kill() }
+
+// Terminate asks the process to end. It does not wait.
+func (p *Process) Terminate() { p.inner.Terminate() }
+
+// Pid returns the id of the process outside.
+func (p *Process) Pid() int { return p.inner.Pid() }
+
+// Start starts a command with a grant, at the level of this machine: see [Sandbox.Report]. It never runs a command with less. An
+// error says that the command has not run; one that wraps [supervisor.JailError] says that the sandbox could not be made.
+func (s *Sandbox) Start(c Command, g Grant) (*Process, error) {
+	s.probing.Do(s.probe)
+	g.ReadOnly = g.ReadOnly || s.mode == ReadOnly
+	run := supervisor.Command{Path: c.Path, Args: c.Args, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
+	if run.Dir == "" {
+		run.Dir = cmp.Or(g.Below, s.project)
+	}
+	run.Env = append(run.Env, s.environ...)
+	if g.Outside || s.mode == Unrestricted || s.report.Level == None {
+		run.Env = append(run.Env, c.Env...)
+		return s.plain(run)
+	}
+	slot, err := s.dirs.take()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: layers of caches: %w", err)
+	}
+	p, err := s.confined(run, c.Env, g, slot)
+	if err != nil {
+		slot.free()
+		return nil, err
+	}
+	return p, nil
+}
+
+// plain starts a command without a sandbox. What it leaves in the project is not looked through.
+func (s *Sandbox) plain(c supervisor.Command) (*Process, error) {
+	inner, err := s.commands.Start(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{inner: inner, ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		<-inner.Done()
+	}()
+	return p, nil
+}
+
+func (s *Sandbox) confined(c supervisor.Command, env []string, g Grant, slot *slot) (*Process, error) {
+	if err := slot.makeLayers(); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	before, err := s.guard.Look()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: look through the project: %w", err)
+	}
+	if err := s.confine(&c, g, slot, s.guard.Fences(before)); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	c.Env = append(c.Env, env...)
+	inner, err := s.commands.Start(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{inner: inner, ended: make(chan struct{})}
+	door := s.open(inner, g)
+	go func() {
+		defer close(p.ended)
+		<-inner.Done()
+		p.report.Refused = door.close()
+		p.report.Moved = s.guard.Clean(before)
+		slot.free()
+	}()
+	return p, nil
+}

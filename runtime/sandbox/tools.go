@@ -1,0 +1,159 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// system are the directories of the system that every process sees, read-only. What else stands in the root directory it does not see.
+func system() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap",
+		"/var/lib/dpkg", "/var/lib/ca-certificates", "/var/cache/fontconfig", "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage"}
+}
+
+// secrets are files of the system that root could read.
+func secrets() []string {
+	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers", "/etc/sudoers.d",
+		"/etc/krb5.keytab", "/etc/wireguard", "/etc/NetworkManager/system-connections", "/etc/ssh", "/etc/docker", "/etc/kubernetes",
+		"/etc/rancher", "/etc/letsencrypt", "/etc/pki/tls/private", "/etc/security/opasswd", "/etc/crypttab"}
+}
+
+// devices are the devices that every process sees.
+func devices() []string {
+	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
+}
+
+// kernel are the files of /proc that root could write to, or that tell of the machine's secrets.
+func kernel() (readOnly, hidden []string) {
+	return []string{"/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/driver", "/proc/pressure"},
+		[]string{"/proc/sysrq-trigger", "/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/latency_stats",
+			"/proc/sched_debug"}
+}
+
+// tools are paths in the home directory that have programs and their settings, and no secrets. They are read-only.
+func tools() []string {
+	return []string{
+		"go/bin", "go/src", "sdk", ".config/go", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".local/share/mise",
+		".rustup", ".cargo/bin", ".cargo/env", ".cargo/config.toml", ".nvm", ".fnm", ".volta", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".deno", ".bun/bin",
+		".npm-global", ".yarn", ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".cache/ms-playwright",
+		"bin", ".tool-versions", ".editorconfig", ".local/share/fonts", ".fonts", ".dotnet", ".ghcup", ".elan", ".juliaup", ".local/share/mise",
+	}
+}
+
+// cache is a directory of files that a tool downloads or builds.
+type cache struct {
+	// name is the name of its layer, variable the environment variable that moves it, and dir its place in the home directory.
+	name, variable, dir string
+	// common: the layer is there also if the user has no such cache.
+	common bool
+}
+
+// caches are the caches that get a writable layer.
+func caches() []cache {
+	return []cache{
+		{"go-build", "GOCACHE", ".cache/go-build", true},
+		{"go-mod", "GOMODCACHE", "go/pkg/mod", true},
+		{"go-sumdb", "", "go/pkg/sumdb", false},
+		{"npm", "npm_config_cache", ".npm", true},
+		{"yarn", "YARN_CACHE_FOLDER", ".cache/yarn", false},
+		{"pip", "PIP_CACHE_DIR", ".cache/pip", true},
+		{"uv", "UV_CACHE_DIR", ".cache/uv", false},
+		{"cargo-registry", "", ".cargo/registry", true},
+		{"cargo-git", "", ".cargo/git", false},
+		{"gradle", "", ".gradle/caches", false},
+		{"maven", "", ".m2/repository", false},
+		{"ccache", "CCACHE_DIR", ".cache/ccache", false},
+	}
+}
+
+// at returns the directory of a cache: absolute, "" if there is no telling.
+func (c cache) at(env map[string]string, home string) string {
+	dir := ""
+	if c.variable != "" {
+		dir = env[c.variable]
+	}
+	if dir == "" && c.name == "go-mod" {
+		if gopath, _, _ := strings.Cut(env["GOPATH"], string(os.PathListSeparator)); gopath != "" {
+			dir = filepath.Join(gopath, "pkg", "mod")
+		}
+	}
+	if dir == "" && home != "" {
+		dir = filepath.Join(home, filepath.FromSlash(c.dir))
+	}
+	if !filepath.IsAbs(dir) { // also GOCACHE=off
+		return ""
+	}
+	return filepath.Clean(dir)
+}
+
+// environment are the variables that processes inherit. None of them has a secret by its purpose.
+func environment() []string {
+	return []string{
+		"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TERM", "TZ", "SHELL", "COLORTERM", "NO_COLOR", "CI",
+		"GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN", "GOEXPERIMENT", "GOWORK", "GOPRIVATE", "GONOSUMDB", "GOMAXPROCS",
+		"CGO_ENABLED", "CC", "CXX", "AR", "LD", "PKG_CONFIG_PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "MAKEFLAGS", "JOBS",
+		"JAVA_HOME", "ANDROID_HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "PYTHONPATH",
+		"NVM_DIR", "NVM_BIN", "VOLTA_HOME", "PNPM_HOME", "NODE_PATH", "NODE_ENV", "npm_config_cache", "YARN_CACHE_FOLDER", "PIP_CACHE_DIR",
+		"UV_CACHE_DIR", "CCACHE_DIR", "DENO_DIR", "BUN_INSTALL", "DOTNET_ROOT", "GEM_HOME", "RBENV_ROOT", "ASDF_DIR",
+	}
+}
+
+// inherited returns the variables that a process inherits, as NAME=value.
+func inherited(environ []string) []string {
+	names := environment()
+	var out []string
+	for _, kv := range environ {
+		name, _, ok := strings.Cut(kv, "=")
+		if ok && (slices.Contains(names, name) || strings.HasPrefix(name, "LC_")) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+func variables(environ []string) map[string]string {
+	out := map[string]string{}
+	for _, kv := range environ {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// programs returns the directories of PATH, and those beside them that their programs need: a program in x/bin has its files in x.
+// What would show more than one tool is cut down to the directory of PATH itself: all of the home directory, of a directory in the root,
+// or what holds one of the paths in apart.
+func programs(path, home string, apart ...string) []string {
+	var out []string
+	holds := func(dir string) bool {
+		return slices.ContainsFunc(apart, func(p string) bool { _, ok := below(dir, p); return ok })
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		dir = filepath.Clean(dir)
+		if _, around := below(dir, home); around {
+			continue
+		}
+		prefix := filepath.Dir(dir)
+		_, around := below(prefix, home)
+		alone := !slices.Contains([]string{"bin", "sbin", "shims"}, filepath.Base(dir))
+		if alone || around || shared(prefix, home) || filepath.Dir(prefix) == "/" || holds(prefix) {
+			prefix = dir
+		}
+		if !holds(prefix) {
+			out = append(out, prefix)
+		}
+	}
+	return out
+}
+
+// shared reports whether a directory of the home directory has more in it than one tool.
+func shared(dir, home string) bool {
+	rel, ok := below(home, dir)
+	return ok && slices.Contains([]string{".local", ".config", ".cache", ".cargo", "go", ".bun"}, rel)
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/jail"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/proxy"
 )
 
 const afInet, afInet6, afUnix = unix.AF_INET, unix.AF_INET6, unix.AF_UNIX
@@ -84,7 +85,7 @@ func (s *Sandbox) confine(c *supervisor.Command, g Grant, slot *slot, fences []g
 		c.Env = append(c.Env, s.reducedEnvironment(slot)...)
 	}
 	if c.Jail.Door > 0 {
-		c.Env = append(c.Env, proxyVariables(c.Jail.Door)...)
+		c.Env = append(c.Env, proxy.Environment(c.Jail.Door)...)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package sandbox_test
 import (
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -280,4 +282,31 @@ func TestNewRefuses(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = sandbox.New(sandbox.Options{Project: dir, State: filepath.Join(dir, "state")})
 	require.ErrorContains(t, err, "lies in the project")
+}
+
+// TestNetwork: a command reaches the hosts of its grant through the proxy, and no others.
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	needs.Program(t, "curl")
+	p := newPlace(t)
+	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "HELLO") }))
+	defer there.Close()
+	at := there.Listener.Addr().String()
+	script := `curl -sS --noproxy '' -m 5 http://` + at + `/; curl -sS -m 5 http://example.org/ | head -c 60; curl -sS --noproxy '*' -m 5 http://` + at + `/ || echo; curl -sS -m 5 http://127.0.0.1:1/ || :`
+	out, _, end := p.run(t, sandbox.Grant{Hosts: []string{at}}, script)
+	assert.Contains(t, out, "HELLO")
+	assert.Equal(t, 1, strings.Count(out, "HELLO"), "a program that does not use the proxy reaches nothing: "+out)
+	assert.Contains(t, out, "example.org cannot be reached")
+	assert.Equal(t, []string{"example.org"}, end.Refused)
+	out, _, _ = p.run(t, sandbox.Grant{}, script)
+	assert.NotContains(t, out, "HELLO")
+	out, code, _ := p.run(t, sandbox.Grant{}, `python3 -c '
+import http.server,threading,urllib.request
+s=http.server.HTTPServer(("127.0.0.1",0),http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=s.serve_forever,daemon=True).start()
+print(urllib.request.urlopen("http://127.0.0.1:%d/" % s.server_port).status)' || true`)
+	assert.Equal(t, 0, code)
+	if !strings.Contains(out, "not found") {
+		assert.Contains(t, out, "200", "a server and its client talk inside one command")
+	}
 }

@@ -133,7 +133,12 @@ func (s *Sandbox) confined(c supervisor.Command, env []string, g Grant, slot *sl
 		return nil, err
 	}
 	p := &Process{inner: inner, ended: make(chan struct{})}
-	door := s.open(inner, g)
+	door, err := s.open(inner, g)
+	if err != nil {
+		inner.Kill()
+		<-inner.Done()
+		return nil, fmt.Errorf("sandbox: network: %w", err)
+	}
 	go func() {
 		defer close(p.ended)
 		<-inner.Done()

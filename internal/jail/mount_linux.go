@@ -3,6 +3,7 @@ package jail
 import (
 	"errors"
 	"path"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -112,7 +113,11 @@ func (r root) step(m Mount, tree int) error {
 		defer unix.Close(parent)
 		return unix.Symlinkat(m.Source, parent, path.Base(m.Target))
 	case Empty:
-		return r.mounted(m, "tmpfs", nil)
+		var size [][2]string
+		if m.Size > 0 {
+			size = [][2]string{{"size", strconv.FormatInt(m.Size, 10)}}
+		}
+		return r.mounted(m, "tmpfs", size)
 	case Overlay:
 		return r.mounted(m, "overlay", [][2]string{{"lowerdir", escaped(m.Source)}, {"upperdir", m.Upper}, {"workdir", m.Work}, {"userxattr", ""}})
 	case Processes:

@@ -15,6 +15,12 @@ import (
 // doorPort is the port of the proxy inside. Inside, every port is free.
 const doorPort = 3128
 
+// The sizes of directories in memory.
+const (
+	small = 16 << 20
+	large = 512 << 20
+)
+
 // plan makes the confinement of one process at the level full.
 type plan struct {
 	s     *Sandbox
@@ -74,7 +80,7 @@ func (p *plan) base() {
 		p.show(dir)
 	}
 	p.add(jail.Mount{Op: jail.Processes, Target: "/proc"})
-	p.add(jail.Mount{Op: jail.Empty, Target: "/dev"})
+	p.add(jail.Mount{Op: jail.Empty, Target: "/dev", Size: small})
 	for _, dev := range devices() {
 		p.add(jail.Mount{Op: jail.Bind, Source: dev, Target: dev, Optional: true})
 	}
@@ -82,8 +88,8 @@ func (p *plan) base() {
 		p.add(jail.Mount{Op: jail.Link, Source: to, Target: "/dev/" + name})
 	}
 	p.add(jail.Mount{Op: jail.Terminals, Target: "/dev/pts", Optional: true})
-	p.add(jail.Mount{Op: jail.Empty, Target: "/dev/shm"})
-	p.add(jail.Mount{Op: jail.Empty, Target: "/run"})
+	p.add(jail.Mount{Op: jail.Empty, Target: "/dev/shm", Size: large})
+	p.add(jail.Mount{Op: jail.Empty, Target: "/run", Size: small})
 	p.add(jail.Mount{Op: jail.Link, Source: "../run", Target: "/var/run"})
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
 		p.add(jail.Mount{Op: jail.Bind, Source: p.s.dirs.temp, Target: dir})
@@ -103,7 +109,7 @@ func (p *plan) homeDir() {
 	if p.s.home == "" {
 		return
 	}
-	p.add(jail.Mount{Op: jail.Empty, Target: p.s.home})
+	p.add(jail.Mount{Op: jail.Empty, Target: p.s.home, Size: large})
 	p.write = append(p.write, p.s.home)
 	for _, dir := range programs(p.s.env["PATH"], p.s.home, p.s.project, p.s.dirs.state) {
 		if !slices.ContainsFunc(system(), func(known string) bool { _, ok := below(known, dir); return ok }) {

@@ -20,7 +20,7 @@ const afInet, afInet6, afUnix = unix.AF_INET, unix.AF_INET6, unix.AF_UNIX
 func (s *Sandbox) probe() {
 	version := jail.LandlockVersion()
 	s.landlock = version >= 4
-	s.report = Report{Level: Full, Layers: true, Limits: "each process by itself"}
+	s.report = Report{Level: Full, Layers: true, Limits: s.bounds()}
 	err := s.try(Grant{})
 	if err != nil && strings.Contains(err.Error(), "overlay") {
 		s.report.Layers = false
@@ -153,7 +153,12 @@ func inContainer() bool {
 	return os.Getenv("container") != ""
 }
 
-// rlimits are the limits of each process.
+// rlimits are the limits of each process. In a namespace of users the number of processes counts those in it alone, unless the user
+// is root.
 func (s *Sandbox) rlimits() []jail.Limit {
-	return []jail.Limit{{Resource: unix.RLIMIT_CORE, Max: 0}}
+	out := []jail.Limit{{Resource: unix.RLIMIT_CORE, Max: 0}, {Resource: unix.RLIMIT_FSIZE, Max: uint64(s.limits.FileSize)}}
+	if s.report.Level == Full {
+		out = append(out, jail.Limit{Resource: unix.RLIMIT_NPROC, Max: uint64(s.limits.Processes)})
+	}
+	return out
 }

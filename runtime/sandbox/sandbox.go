@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/limits"
 )
 
 // Options are the settings of a [Sandbox].
@@ -48,7 +49,8 @@ type Sandbox struct {
 	report   Report // written once, while probing
 	landlock bool   // the kernel has it; written once, while probing
 
-	guard *guard.Guard
+	guard  *guard.Guard
+	limits limits.Limits
 }
 
 // New returns a sandbox for a project. It starts no process; the first use finds out the level of the machine.
@@ -77,7 +79,7 @@ func New(o Options) (*Sandbox, error) {
 	}
 	s := &Sandbox{
 		project: project, mode: cmp.Or(o.Mode, Project), environ: inherited(environ), env: variables(environ), dirs: d, commands: o.Supervisor,
-		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable),
+		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable), limits: limits.Default(limits.Memory()),
 	}
 	if home := s.env["HOME"]; filepath.IsAbs(home) {
 		s.home = filepath.Clean(home)
@@ -108,6 +110,12 @@ func (s *Sandbox) Project() string { return s.project }
 func (s *Sandbox) Report() Report {
 	s.probing.Do(s.probe)
 	return s.report
+}
+
+// bounds says how limits are enforced, for people.
+func (s *Sandbox) bounds() string {
+	return fmt.Sprintf("%.0f GiB of memory and %d processes for a command with all that it starts, summed up five times a second; files of %d GiB",
+		float64(s.limits.Memory)/(1<<30), s.limits.Processes, s.limits.FileSize>>30)
 }
 
 // Mode returns the mode.

@@ -2,11 +2,13 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/limits"
 )
 
 // Command is a command for [Sandbox.Start]. Path is the program's file; it is not looked up.
@@ -139,11 +141,14 @@ func (s *Sandbox) confined(c supervisor.Command, env []string, g Grant, slot *sl
 		<-inner.Done()
 		return nil, fmt.Errorf("sandbox: network: %w", err)
 	}
+	watching, stop := context.WithCancel(context.Background())
+	limit := make(chan string, 1)
+	go func() { limit <- limits.Watch(watching, inner.Pid(), s.limits, inner.Kill) }()
 	go func() {
 		defer close(p.ended)
 		<-inner.Done()
-		p.report.Refused = door.close()
-		p.report.Moved = s.guard.Clean(before)
+		stop()
+		p.report = End{Limit: <-limit, Refused: door.close(), Moved: s.guard.Clean(before)}
 		slot.free()
 	}()
 	return p, nil

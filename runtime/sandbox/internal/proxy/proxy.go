@@ -50,10 +50,20 @@ func Serve(l net.Listener, hosts []Host) *Proxy {
 	p.life, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{
 		Handler: p, ReadHeaderTimeout: dialTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0),
-		BaseContext: func(net.Listener) context.Context { return p.life },
+		BaseContext: func(net.Listener) context.Context { return p.life }, ConnState: p.count,
 	}
 	p.work.Go(func() { _ = p.server.Serve(l) })
 	return p
+}
+
+// count keeps count of the connections that the server serves.
+func (p *Proxy) count(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		p.work.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		p.work.Done()
+	}
 }
 
 // Close ends all connections and waits for what serves them.
@@ -180,6 +190,8 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer there.Close()
+	p.work.Add(1) // until the tunnel has ended: the server no longer counts it
+	defer p.work.Done()
 	here, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, "this connection cannot become a tunnel", http.StatusInternalServerError)

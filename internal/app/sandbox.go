@@ -52,17 +52,20 @@ func mode(option string, section message.JSON) (sandbox.Mode, error) {
 
 // confine makes the sandbox.
 func (p *processes) confine(o Options, conf config.Config) (err error) {
-	p.sandbox, err = o.Paths.sandbox(o.Sandbox, conf, p.commands)
+	p.sandbox, err = o.Paths.sandbox(o.Sandbox, conf, p.commands, o.Note)
+	if err == nil && p.sandbox.Mode() == sandbox.Unrestricted {
+		o.Note("DANGEROUS: the sandbox is off: a command that runs can do whatever you can do")
+	}
 	return err
 }
 
-func (p Paths) sandbox(option string, conf config.Config, commands *supervisor.Supervisor) (*sandbox.Sandbox, error) {
+func (p Paths) sandbox(option string, conf config.Config, commands *supervisor.Supervisor, note func(string)) (*sandbox.Sandbox, error) {
 	m, err := mode(option, conf.Sandbox)
 	if err != nil {
 		return nil, err
 	}
 	return sandbox.New(sandbox.Options{
-		Project: p.Root, State: filepath.Join(p.State, "sandbox"), Hidden: []string{p.State}, Readable: p.skillDirs(), Environ: os.Environ(), Mode: m, Supervisor: commands,
+		Project: p.Root, State: filepath.Join(p.State, "sandbox"), Hidden: []string{p.State}, Readable: p.skillDirs(), Environ: os.Environ(), Mode: m, Note: note, Supervisor: commands,
 	})
 }
 
@@ -72,7 +75,7 @@ func (p Paths) Sandbox(option string) (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.sandbox(option, conf, nil)
+	return p.sandbox(option, conf, nil, nil)
 }
 
 func (p *processes) close() error {

@@ -29,6 +29,8 @@ type Options struct {
 	Environ []string
 	// Mode is what processes may do; "" is Project.
 	Mode Mode
+	// Note gets one sentence if less than the full level can be enforced, when that is found out. Nil drops it.
+	Note func(text string)
 	// Supervisor starts the processes. The caller closes it, after the Sandbox. Nil: the Sandbox has its own.
 	Supervisor *supervisor.Supervisor
 }
@@ -45,6 +47,7 @@ type Sandbox struct {
 	commands      *supervisor.Supervisor
 	ours          bool // Close closes commands
 
+	note     func(text string)
 	probing  sync.Once
 	report   Report // written once, while probing
 	landlock bool   // the kernel has it; written once, while probing
@@ -78,7 +81,7 @@ func New(o Options) (*Sandbox, error) {
 		environ = os.Environ()
 	}
 	s := &Sandbox{
-		project: project, mode: cmp.Or(o.Mode, Project), environ: inherited(environ), env: variables(environ), dirs: d, commands: o.Supervisor,
+		project: project, mode: cmp.Or(o.Mode, Project), note: o.Note, environ: inherited(environ), env: variables(environ), dirs: d, commands: o.Supervisor,
 		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable), limits: limits.Default(limits.Memory()),
 	}
 	if home := s.env["HOME"]; filepath.IsAbs(home) {
@@ -108,7 +111,12 @@ func (s *Sandbox) Project() string { return s.project }
 
 // Report returns what this machine can enforce. The first call tries it out, which takes some milliseconds.
 func (s *Sandbox) Report() Report {
-	s.probing.Do(s.probe)
+	s.probing.Do(func() {
+		s.probe()
+		if s.report.Level != Full && s.mode != Unrestricted && s.note != nil {
+			s.note(fmt.Sprintf("commands have the level %s of the sandbox, so they are asked about: %s; `grapnel sandbox explain` says how to get the full one", s.report.Level, s.report.Why))
+		}
+	})
 	return s.report
 }
 

@@ -81,7 +81,7 @@ func (p *Process) Pid() int { return p.inner.Pid() }
 // Start starts a command with a grant, at the level of this machine: see [Sandbox.Report]. It never runs a command with less. An
 // error says that the command has not run; one that wraps [supervisor.JailError] says that the sandbox could not be made.
 func (s *Sandbox) Start(c Command, g Grant) (*Process, error) {
-	s.probing.Do(s.probe)
+	s.Report()
 	g.ReadOnly = g.ReadOnly || s.mode == ReadOnly
 	run := supervisor.Command{Path: c.Path, Args: c.Args, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
 	if run.Dir == "" {

@@ -116,7 +116,7 @@ func features() map[string]string {
 		"kernel:int80":   "{{attacker}} int80 /nowhere x 2>&1 | grep -q 'no such file'",
 		"kernel:tiocsti": "! grep -q 0 /proc/sys/dev/tty/legacy_tiocsti",
 		"kernel:ipv6":    "test -e /proc/net/if_inet6 && grep -q 00000000000000000000000000000001 /proc/net/if_inet6",
-		"kernel:cgroup1": "test -w /sys/fs/cgroup/pids/cgroup.procs",
+		"kernel:cgroup":  "test -w /sys/fs/cgroup/pids || test -w /sys/fs/cgroup/cgroup.procs",
 		"kernel:uffd":    "{{attacker}} userfaultfd",
 		"kernel:perf":    "{{attacker}} perf",
 		"kernel:keyctl":  "{{attacker}} keyctl probe",
@@ -246,7 +246,7 @@ func (m *Machine) template(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, "bash", "-ec", `
 		(cd app && go mod tidy)
-		git init -q . && git add . && git commit -qm first
+		git init -q --template= . && mkdir .git/hooks && git add . && git commit -qm first
 		cd lib && git init -q --template= . && git add . && git commit -qm first`)
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(os.Environ(), []string{

@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds the wait for what a command has set off: the end of its processes, and what it has sent.
-const patience = 500 * time.Millisecond
+const patience = 300 * time.Millisecond
 
 // Result is how a command has ended.
 type Result struct {

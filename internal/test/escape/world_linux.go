@@ -81,7 +81,7 @@ func (m *Machine) world(ctx context.Context, c *Case) (_ *World, err error) {
 		"run": filepath.Join(root, "run"), "attacker": filepath.Join(w.Project, "bin", "attacker"), "victim": "v-" + w.mark[4:14],
 		"tmpfile": "/tmp/" + w.mark + ".users", "key": strconv.Itoa(int(mustHex(w.mark[4:11]))),
 	}
-	if err := errors.Join(w.files(ctx, secret), os.Chmod(root, 0o755)); err != nil { //nolint:gosec // the user searches it
+	if err := errors.Join(w.files(ctx, secret, slices.Contains(c.Needs, "go")), os.Chmod(root, 0o755)); err != nil { //nolint:gosec // the user searches it
 		return nil, err
 	}
 	if w.sinks, err = listen(w); err != nil {
@@ -125,8 +125,8 @@ func secretFiles() []string {
 	}
 }
 
-// files makes the project from a template, the home, and what is outside.
-func (w *World) files(ctx context.Context, secret string) error {
+// files makes the project from a template, the home (with modules if the case wants the go command), and what is outside.
+func (w *World) files(ctx context.Context, secret string, modules bool) error {
 	home := map[string]string{
 		".bashrc": "# of the user\n", ".profile": "# of the user\n", ".ssh/authorized_keys": "", ".local/bin/.keep": "", ".config/.keep": "",
 		".gitconfig":              "[user]\n\tname = User\n\temail = user@example.com\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n",
@@ -152,8 +152,10 @@ func (w *World) files(ctx context.Context, secret string) error {
 	if err != nil {
 		return err
 	}
-	script := fmt.Sprintf(`cp -a %s project && mkdir -p project/bin home/go/pkg && cp %s project/bin/attacker && cp -a %s home/go/pkg/mod`,
-		filepath.Join(w.machine.dir, "template"), w.machine.attacker, w.machine.modules)
+	script := fmt.Sprintf("cp -a %s project && mkdir -p project/bin && cp %s project/bin/attacker", filepath.Join(w.machine.dir, "template"), w.machine.attacker)
+	if modules {
+		script += " && mkdir -p home/go/pkg && cp -a " + w.machine.modules + " home/go/pkg/mod"
+	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)
 	cmd.Dir = w.root
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -29,11 +29,18 @@ type Options struct {
 	Environ []string
 	// Mode is what processes may do; "" is Project.
 	Mode Mode
+	// Limits bound what a command uses with all that it starts. A zero field is the default: three quarters of the machine's memory,
+	// 4,096 processes, files of 16 GiB.
+	Limits Limits
 	// Note gets one sentence if less than the full level can be enforced, when that is found out. Nil drops it.
 	Note func(text string)
 	// Supervisor starts the processes. The caller closes it, after the Sandbox. Nil: the Sandbox has its own.
 	Supervisor *supervisor.Supervisor
 }
+
+// Limits bound what a command uses with all that it starts: Memory in bytes, without files that are mapped; the number of Processes; and
+// FileSize in bytes of one file.
+type Limits = limits.Limits
 
 // Sandbox starts confined processes for one project. The zero value is not usable; [New] makes one. It is safe for concurrent use.
 type Sandbox struct {
@@ -82,7 +89,7 @@ func New(o Options) (*Sandbox, error) {
 	}
 	s := &Sandbox{
 		project: project, mode: cmp.Or(o.Mode, Project), note: o.Note, environ: inherited(environ), env: variables(environ), dirs: d, commands: o.Supervisor,
-		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable), limits: limits.Default(limits.Memory()),
+		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable), limits: o.Limits.Or(limits.Default(limits.Memory())),
 	}
 	if home := s.env["HOME"]; filepath.IsAbs(home) {
 		s.home = filepath.Clean(home)

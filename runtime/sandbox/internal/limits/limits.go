@@ -2,6 +2,7 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -20,6 +21,11 @@ type Limits struct {
 // Default returns the limits for a machine with so much memory: three quarters of it, 4,096 processes and files of 16 GiB.
 func Default(memory int64) Limits {
 	return Limits{Memory: memory / 4 * 3, Processes: 4096, FileSize: 16 << 30}
+}
+
+// Or returns the limits with those of o in the place of zero ones.
+func (l Limits) Or(o Limits) Limits {
+	return Limits{Memory: cmp.Or(l.Memory, o.Memory), Processes: cmp.Or(l.Processes, o.Processes), FileSize: cmp.Or(l.FileSize, o.FileSize)}
 }
 
 // interval is how often a watcher looks.

@@ -31,6 +31,11 @@ type Case struct {
 	Command string `yaml:"command"`
 	// Again is a second command of the attacker, when the first has ended; "" for none.
 	Again string `yaml:"again"`
+	// Meanwhile is a command of the attacker that runs beside the others until they have ended; they begin when it has made a file named
+	// started in the project. "" for none.
+	Meanwhile string `yaml:"meanwhile"`
+	// Times is how often Command is run; zero is once.
+	Times int `yaml:"times"`
 	// Innocent is what the user does afterwards, outside, by bash -c in the project; "" for nothing. Its output counts as output.
 	Innocent string `yaml:"innocent"`
 	// Reached are the goals of an escape, Wants what a job has to bring about.

@@ -44,10 +44,14 @@ func plain(ctx context.Context, w *World, command string) (Result, error) {
 	if w.ID != Myself() {
 		cmd.SysProcAttr.Credential = w.ID.Credential()
 	}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 100 * time.Millisecond // a process that is left behind may hold the pipes
 	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		return Result{}, err
+	}
 	var exit *exec.ExitError
-	if errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) {
+	if errors.As(err, &exit) || ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}
 	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}, err
@@ -194,7 +198,7 @@ func TestBattery(t *testing.T) {
 		if c.Inert.Root != "" && c.Inert.User != "" {
 			both++
 		}
-		assert.NotContains(t, c.Command+c.Again+c.Innocent, "{{secret}}", c.Name)
+		assert.NotContains(t, c.Command+c.Again+c.Meanwhile+c.Innocent, "{{secret}}", c.Name)
 	}
 	for _, promise := range Promises() {
 		assert.Positive(t, attacked[promise], promise)
@@ -202,7 +206,7 @@ func TestBattery(t *testing.T) {
 	t.Logf("FIGURE inert=%d for everybody, %d for root, %d for an ordinary user", both, root, user)
 	assert.LessOrEqual(t, root, 12)
 	for _, c := range slices.Concat(escapes, jobs) {
-		for text := range strings.SplitSeq(c.Command+c.Setup+c.Again+c.Innocent, "{{") {
+		for text := range strings.SplitSeq(c.Command+c.Setup+c.Again+c.Meanwhile+c.Innocent, "{{") {
 			if name, _, ok := strings.Cut(text, "}}"); ok && !strings.ContainsAny(name, " \"'") {
 				assert.Contains(t, places(), name, c.Name)
 			}

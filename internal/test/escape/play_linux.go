@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -41,7 +42,7 @@ func (f RunnerFunc) Run(ctx context.Context, w *World, command string) (Result, 
 type Played struct {
 	// Held are the conditions of the case that hold, Missed the others, both with their places filled.
 	Held, Missed []Condition
-	// Results are those of the command, and of Again if there is one.
+	// Results are those of the command, each time, and of Again if there is one.
 	Results []Result
 	// Innocent is what the user's own command has printed.
 	Innocent string
@@ -72,16 +73,8 @@ func (m *Machine) Play(ctx context.Context, c *Case, r Runner) (p Played, err er
 			w.before[path] = state(path)
 		}
 	}
-	for _, command := range []string{c.Command, c.Again} {
-		if command == "" {
-			continue
-		}
-		res, err := r.Run(ctx, w, w.Expand(command))
-		if err != nil {
-			return p, fmt.Errorf("run %s: %w", c.Name, err)
-		}
-		p.Results = append(p.Results, res)
-		until(func() bool { return len(w.marked()) == 0 })
+	if err := w.attack(ctx, c, r, &p); err != nil {
+		return p, fmt.Errorf("run %s: %w", c.Name, err)
 	}
 	if c.Innocent != "" {
 		p.Innocent, _ = w.asUser(ctx, c.Innocent) // what it was tricked into shows elsewhere
@@ -94,6 +87,38 @@ func (m *Machine) Play(ctx context.Context, c *Case, r Runner) (p Played, err er
 		}
 	}
 	return p, nil
+}
+
+// attack runs the commands of the attacker.
+func (w *World) attack(ctx context.Context, c *Case, r Runner, p *Played) (err error) {
+	if c.Meanwhile != "" {
+		beside, cancel := context.WithCancel(ctx)
+		var other sync.WaitGroup
+		other.Go(func() { _, _ = r.Run(beside, w, w.Expand(c.Meanwhile)) }) // it ends by being cancelled
+		defer other.Wait()
+		defer cancel()
+		until(func() bool { _, err := os.Lstat(filepath.Join(w.Project, "started")); return err == nil })
+	}
+	for range max(c.Times, 1) {
+		if err := w.once(ctx, c.Command, r, p); err != nil {
+			return err
+		}
+	}
+	if c.Again != "" {
+		return w.once(ctx, c.Again, r, p)
+	}
+	return nil
+}
+
+// once runs a command and waits a while for its processes to end.
+func (w *World) once(ctx context.Context, command string, r Runner, p *Played) error {
+	res, err := r.Run(ctx, w, w.Expand(command))
+	if err != nil {
+		return err
+	}
+	p.Results = append(p.Results, res)
+	until(func() bool { return len(w.marked()) == 0 })
+	return nil
 }
 
 // until polls for a condition, and gives up after a while.

@@ -169,6 +169,8 @@ var layers = []layer{
 		reason: "for benchmarks: composites as the generator writes them"},
 	{pkgs: "internal/test/dialog", may: []string{"hook", "runtime"}, reason: "for tests"},
 	{pkgs: "internal/test/differential", may: []string{"hook", "composite", "internal/test/points"}, generated: []string{"composite/..."}, reason: "for tests"},
+	{pkgs: "internal/test/escape/...", may: []string{"internal/test/tty"}, outside: []string{"go.yaml.in/yaml", "golang.org/x/sys/unix"},
+		reason: "for tests of the sandbox; its attacker is a program that makes system calls"},
 	{pkgs: "internal/test/features", may: []string{"internal/test/mutants"}, reason: "runs proofs and changes of the sources; it knows what it tests by its path"},
 	{pkgs: "internal/test/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
 	{pkgs: "internal/test/recordings", may: []string{"hook", "runtime/provider"}, outside: []string{"github.com/go-json-experiment/json/jsontext"}, reason: "for tests of adapters"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,6 +33,7 @@ func calls() []attack {
 		{"shmget", "KEY", 1, shmGet},
 		{"shmrm", "KEY", 1, shmRemove},
 		{"swap", "A B", 2, swap},
+		{"swaps", "A B", 2, swaps},
 	}
 }
 
@@ -240,4 +242,19 @@ func shmRemove(_ io.Writer, args []string) error {
 // swap exchanges two paths by renameat2(2).
 func swap(_ io.Writer, args []string) error {
 	return unix.Renameat2(unix.AT_FDCWD, args[0], unix.AT_FDCWD, args[1], unix.RENAME_EXCHANGE)
+}
+
+// swaps exchanges two paths again and again for a minute, and makes a file named started when it has begun.
+func swaps(_ io.Writer, args []string) error {
+	started := false
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if err := swap(nil, args); err != nil {
+			return err
+		}
+		if !started {
+			started = os.WriteFile("started", nil, 0o600) == nil
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -41,7 +42,9 @@ type Machine struct {
 	source   string // this project
 	modCache string // of whoever runs the test
 	path     string // of the user
-	missing  map[string]bool
+
+	mu      sync.Mutex
+	missing map[string]bool // needs that were looked for
 }
 
 // Prepare builds the attacker and looks at what the kernel offers. dir is a directory of the caller's, which the user may search; the
@@ -52,7 +55,7 @@ func Prepare(ctx context.Context, dir string, id Identity) (*Machine, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another user searches it
 		return nil, err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", m.attacker, "github.com/grapnel-go/grapnel/internal/test/escape/attacker")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", m.attacker, "github.com/grapnel-go/grapnel/internal/test/escape/attacker")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the attacker: %w: %s", err, out)
@@ -141,22 +144,23 @@ func (m *Machine) probe(ctx context.Context) {
 
 // Lacks returns the first of the needs of a case that this machine does not have for the user; "" if there is none.
 func (m *Machine) Lacks(ctx context.Context, c *Case) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, need := range c.Needs {
-		if need == "myself" {
-			if m.id != Myself() {
-				return "the user who runs the test"
-			}
-			continue
+		missing, known := m.missing[need]
+		switch {
+		case known:
+		case need == "myself":
+			missing = m.id != Myself()
+		case strings.HasPrefix(need, "kernel:"):
+			missing = true // nobody knows what that is
+		default:
+			cmd := m.command(ctx, m.dir, "command -v -- "+need)
+			cmd.Env = []string{"PATH=" + m.path}
+			missing = cmd.Run() != nil
 		}
-		if strings.HasPrefix(need, "kernel:") {
-			if lacking, known := m.missing[need]; lacking || !known {
-				return need
-			}
-			continue
-		}
-		cmd := m.command(ctx, m.dir, "command -v -- "+need)
-		cmd.Env = []string{"PATH=" + m.path}
-		if cmd.Run() != nil {
+		m.missing[need] = missing
+		if missing {
 			return need
 		}
 	}

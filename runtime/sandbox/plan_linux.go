@@ -15,11 +15,11 @@ import (
 // doorPort is the port of the proxy inside. Inside, every port is free.
 const doorPort = 3128
 
-// The sizes of directories in memory.
-const (
-	small = 16 << 20
-	large = 512 << 20
-)
+// small is the size of a directory in memory in which nobody writes much.
+const small = 16 << 20
+
+// inMemory is the size of one in which commands write. What they write there is in no process, so no watcher counts it.
+func (s *Sandbox) inMemory() int64 { return min(512<<20, s.limits.Memory/4) }
 
 // plan makes the confinement of one process at the level full.
 type plan struct {
@@ -88,7 +88,7 @@ func (p *plan) base() {
 		p.add(jail.Mount{Op: jail.Link, Source: to, Target: "/dev/" + name})
 	}
 	p.add(jail.Mount{Op: jail.Terminals, Target: "/dev/pts", Optional: true})
-	p.add(jail.Mount{Op: jail.Empty, Target: "/dev/shm", Size: large})
+	p.add(jail.Mount{Op: jail.Empty, Target: "/dev/shm", Size: p.s.inMemory()})
 	p.add(jail.Mount{Op: jail.Empty, Target: "/run", Size: small})
 	p.add(jail.Mount{Op: jail.Link, Source: "../run", Target: "/var/run"})
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
@@ -109,7 +109,7 @@ func (p *plan) homeDir() {
 	if p.s.home == "" {
 		return
 	}
-	p.add(jail.Mount{Op: jail.Empty, Target: p.s.home, Size: large})
+	p.add(jail.Mount{Op: jail.Empty, Target: p.s.home, Size: p.s.inMemory()})
 	p.write = append(p.write, p.s.home)
 	for _, dir := range programs(p.s.env["PATH"], p.s.home, p.s.project, p.s.dirs.state) {
 		if !slices.ContainsFunc(system(), func(known string) bool { _, ok := below(known, dir); return ok }) {

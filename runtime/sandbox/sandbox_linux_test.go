@@ -157,6 +157,7 @@ func TestProtected(t *testing.T) {
 		{"one without worktree", `git init -q --bare sub/bare && git -C sub/bare config core.fsmonitor evil`, []string{"sub/bare"}},
 		{"a file that leads to one", `mkdir -p sub/g && git init -q --separate-git-dir=sub/hidden sub/g && git -C sub/g config alias.st '!evil'`, []string{"sub/hidden"}},
 		{"a harmless repository", `git init -q sub/fine && git -C sub/fine -c user.name=a -c user.email=b commit -q --allow-empty -m x`, nil},
+		{"the project as one", `mkdir objects refs && echo ref: refs/heads/x > HEAD && printf '[core]\n fsmonitor = evil\n' > config`, []string{"config"}},
 		{"a server of tools", `echo {} > .mcp.json`, []string{".mcp.json"}},
 		{"a closed directory", `mkdir -p sub/closed && git init -q sub/closed/r && git -C sub/closed/r config core.fsmonitor evil && chmod 0 sub/closed`, closed()},
 	} {

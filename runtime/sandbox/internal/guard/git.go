@@ -7,21 +7,25 @@ import (
 	"strings"
 )
 
-// hooksOf returns the directories inside the project that the configuration of a git directory names as those of hooks. A package
-// for hooks keeps the scripts beside the directory "_" that it names.
-func (g *Guard) hooksOf(gitDir string) []string {
-	var out []string
-	worktree := filepath.Dir(gitDir)
+// named returns the paths inside the project that the configuration of a git directory names: of hooks, and of further configuration. A
+// package for hooks keeps the scripts beside the directory "_" that it names.
+func (g *Guard) named(gitDir string) (out []string) {
 	for _, kv := range g.config(filepath.Join(gitDir, "config")) {
-		if kv.key != "core.hookspath" || kv.value == "" {
+		from := ""
+		switch kv.key {
+		case "core.hookspath":
+			from = filepath.Dir(gitDir)
+		case "include.path", "includeif.path", "core.attributesfile":
+			from = gitDir
+		default:
 			continue
 		}
 		at := kv.value
 		if !filepath.IsAbs(at) {
-			at = filepath.Join(g.project, worktree, at)
+			at = filepath.Join(g.project, from, at)
 		}
 		rel, ok := below(g.project, filepath.Clean(at))
-		if !ok || rel == "." {
+		if !ok || rel == "." || kv.value == "" {
 			continue
 		}
 		if filepath.Base(rel) == "_" {
@@ -86,18 +90,11 @@ func harmless() []string {
 	}
 }
 
-// suspicious says why a directory that was no repository before runs code when git is used in it; "" if it does not, or was one.
-func (g *Guard) suspicious(dir string, before, now *View) string {
-	if slices.Contains(before.gitDirs, dir) || slices.Contains(before.worktrees, dir) || dir == "." {
-		return ""
-	}
-	if slices.Contains(now.gitDirs, dir) {
-		return g.suspiciousGitDir(dir)
-	}
-	// A worktree whose .git is a directory is judged by that. A file or link .git leads to a git directory.
+// suspiciousWorktree says why a directory that had no entry .git before runs code when git is used in it; "" if it does not. One whose
+// .git is a directory is judged by that; a file or link .git leads to a git directory.
+func (g *Guard) suspiciousWorktree(dir string, before, now *View) string {
 	git := filepath.Join(dir, ".git")
-	m := now.marks[git]
-	if m.mode.IsDir() {
+	if slices.Contains(before.worktrees, dir) || now.marks[git].mode.IsDir() {
 		return ""
 	}
 	if target, ok := g.gitFile(git); ok && (slices.Contains(before.gitDirs, target) || slices.Contains(now.gitDirs, target)) {
@@ -106,6 +103,7 @@ func (g *Guard) suspicious(dir string, before, now *View) string {
 	return "it has a .git that leads to a repository elsewhere"
 }
 
+// suspiciousGitDir says why a new git directory runs code when git uses it; "" if it does not.
 func (g *Guard) suspiciousGitDir(dir string) string {
 	for _, kv := range g.config(filepath.Join(dir, "config")) {
 		if !slices.Contains(harmless(), kv.key) {

@@ -30,8 +30,6 @@ type View struct {
 	worktrees, gitDirs []string
 	// marks tell what is at each place; a place that is not there is not in it.
 	marks map[string]mark
-	// hooks are directories inside the project that configurations of git name as those of hooks.
-	hooks []string
 }
 
 // mark tells whether what is at a path is the same as before.
@@ -100,7 +98,9 @@ func (g *Guard) Look() (*View, error) {
 		for _, name := range InGitDirs() {
 			g.mark(filepath.Join(dir, name), v)
 		}
-		v.hooks = append(v.hooks, g.hooksOf(dir)...)
+		for _, rel := range g.named(dir) {
+			g.mark(rel, v)
+		}
 	}
 	return v, nil
 }
@@ -172,9 +172,6 @@ func (g *Guard) Fences(v *View) []Fence {
 	for _, dir := range v.gitDirs {
 		out = append(out, Fence{dir, false})
 	}
-	for _, dir := range v.hooks {
-		out = append(out, Fence{dir, true})
-	}
 	slices.SortFunc(out, func(a, b Fence) int {
 		return cmp.Or(cmp.Compare(len(a.Path), len(b.Path)), cmp.Compare(a.Path, b.Path), boolInt(b.ReadOnly)-boolInt(a.ReadOnly))
 	})
@@ -209,9 +206,23 @@ func (g *Guard) Clean(before *View) []Moved {
 		}
 		out = append(out, Moved{Path: rel, To: to, Why: why})
 	}
-	for _, dir := range slices.Concat(now.gitDirs, now.worktrees) {
-		if why := g.suspicious(dir, before, now); why != "" {
+	for _, dir := range now.gitDirs {
+		if slices.Contains(before.gitDirs, dir) {
+			continue
+		}
+		switch why := g.suspiciousGitDir(dir); {
+		case why == "":
+		case dir == ".": // the project itself has become one: it is none without its parts
+			for _, name := range InGitDirs() {
+				away(name, why)
+			}
+		default:
 			away(dir, why)
+		}
+	}
+	for _, dir := range now.worktrees {
+		if why := g.suspiciousWorktree(dir, before, now); why != "" {
+			away(filepath.Join(dir, ".git"), why)
 		}
 	}
 	for _, rel := range slices.Sorted(maps.Keys(now.marks)) { // what is around comes before what is in it

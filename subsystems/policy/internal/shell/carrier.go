@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/programs"
+)
 
 // kind says how a program runs the command in its arguments.
 type kind int
@@ -61,7 +65,7 @@ func canonical(name string) string {
 	low := strings.TrimSuffix(strings.ToLower(name), ".exe")
 	plain := strings.TrimRight(low, "0123456789.-")
 	for _, one := range []string{name, low, plain, strings.TrimPrefix(low, "g"), plain + "3"} {
-		if oneOf(one, transparentNames) || other(one, nil) == opaque || table()[one] != nil {
+		if oneOf(one, transparentNames) || other(one, nil) == opaque || programs.Table()[one] != nil {
 			return one
 		}
 	}

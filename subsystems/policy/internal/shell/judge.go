@@ -4,21 +4,19 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/programs"
 )
 
 // Level is what may let a command run without a question, from the mildest to the strictest.
-type Level int
+type Level = programs.Level
 
 // The levels.
 const (
-	// Safe: it reads what the project has, prints it and ends.
-	Safe Level = iota
-	// Covered: a rule with wildcards may cover it.
-	Covered
-	// Dangerous: no rule with wildcards covers it, only one for exactly this text.
-	Dangerous
-	// Forbidden: no rule covers it.
-	Forbidden
+	Safe      = programs.Safe
+	Covered   = programs.Covered
+	Dangerous = programs.Dangerous
+	Forbidden = programs.Forbidden
 )
 
 // Finding is the level of a command or a line, and why.
@@ -94,7 +92,7 @@ type inspection struct {
 	// whole is the command's text; a finding without a part of its own has it as its part.
 	whole string
 	Finding
-	p *program
+	p *programs.Program
 	// sub counts the words of the program and its subcommand.
 	sub int
 	// operands has the places of the operands in words; writes says that they are written.
@@ -135,14 +133,14 @@ func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f
 	default:
 		s.program(name)
 	}
-	return s.Finding, s.fixed, s.class, s.p != nil && !s.p.remote() || kind == transparent
+	return s.Finding, s.fixed, s.class, s.p != nil && !s.p.Remote() || kind == transparent
 }
 
 func (s *inspection) dangerous(why, part string) { s.raise(Dangerous, why, shortened(part)) }
 
 // program judges a command by the entry of its program, or without one by its words.
 func (s *inspection) program(name string) {
-	s.p = table()[canonical(name)]
+	s.p = programs.Table()[canonical(name)]
 	if s.p == nil {
 		s.raise(Covered, "it is not known what "+name+" does", s.whole)
 		s.unknownProgram()
@@ -152,21 +150,21 @@ func (s *inspection) program(name string) {
 		s.raise(Covered, "it is not known that "+name+" only prints something about itself", s.whole)
 		return
 	}
-	if s.words[0].text != s.p.name {
+	if s.words[0].text != s.p.Name {
 		s.raise(Covered, "a path or another spelling names the program", s.words[0].text)
 	}
-	if s.r.moved && s.p.name == "git" {
+	if s.r.moved && s.p.Name == "git" {
 		s.dangerous("another directory may have a repository of its own, whose configuration can run programs", s.whole)
 	}
 	s.scan()
 	s.class = s.classed()
-	if s.p.level > Safe {
-		s.raise(s.p.level, s.about(), s.whole)
+	if s.p.Level > Safe {
+		s.raise(s.p.Level, s.about(), s.whole)
 	}
 	s.judgeOperands()
-	if s.p.named {
+	if s.p.Named {
 		s.fix(s.ends[s.sub-1])
-		for _, i := range s.operands[:min(s.p.operands, len(s.operands))] {
+		for _, i := range s.operands[:min(s.p.Operands, len(s.operands))] {
 			s.fix(s.ends[i])
 		}
 	}
@@ -174,22 +172,22 @@ func (s *inspection) program(name string) {
 
 // classed returns the class of the command: the name of its program, in the spelling of the table.
 func (s *inspection) classed() string {
-	if !s.p.class || s.flagWrites || joined(s.words[:s.sub])[0] != s.p.name {
+	if !s.p.Class || s.flagWrites || joined(s.words[:s.sub])[0] != s.p.Name {
 		return ""
 	}
-	return s.p.name
+	return s.p.Name
 }
 
 // about says what the program does.
 func (s *inspection) about() string {
-	does := s.p.does
+	does := s.p.Does
 	if does == "" {
 		does = "does more than read and print"
-		if s.p.level == Dangerous {
+		if s.p.Level == Dangerous {
 			does = "can run other programs"
 		}
 	}
-	return s.p.name + " " + does
+	return s.p.Name + " " + does
 }
 
 // fix says that a pattern must have so many bytes of the text without a wildcard.
@@ -206,18 +204,18 @@ func (s *inspection) scan() {
 		case len(s.operands) == 0 && s.subcommand(i):
 			i = s.sub - 1
 		case w.loose || strings.HasPrefix(w.text, string(Unknown)) && !w.home:
-			if !s.p.harmless {
-				s.dangerous("which flags and files "+s.p.name+" gets is known only when it runs", w.text)
+			if !s.p.Harmless {
+				s.dangerous("which flags and files "+s.p.Name+" gets is known only when it runs", w.text)
 			}
 			s.operands = append(s.operands, i)
 		case w.text == "--":
 			ended = true
-			if f, ok := s.p.flags["--"]; ok {
+			if f, ok := s.p.Flags["--"]; ok {
 				s.use("--", f)
 			}
-		case len(w.text) < 2 || w.text[0] != '-' && (w.text[0] != '+' || s.p.flags[w.text] == flag{}):
+		case len(w.text) < 2 || w.text[0] != '-' && (w.text[0] != '+' || s.p.Flags[w.text] == programs.Flag{}):
 			s.operands = append(s.operands, i)
-			ended = s.p.rest
+			ended = s.p.Rest
 		default:
 			i = s.flag(i)
 			if i < 0 {
@@ -229,17 +227,17 @@ func (s *inspection) scan() {
 
 // subcommand moves on to the entry of the subcommand at a word, of one word or of two.
 func (s *inspection) subcommand(i int) bool {
-	if s.sub > 1 || strings.ContainsRune(s.p.name, ' ') {
+	if s.sub > 1 || strings.ContainsRune(s.p.Name, ' ') {
 		return false
 	}
-	name := s.p.name + " " + s.words[i].text
+	name := s.p.Name + " " + s.words[i].text
 	if i+1 < len(s.words) {
-		if p := table()[name+" "+s.words[i+1].text]; p != nil {
+		if p := programs.Table()[name+" "+s.words[i+1].text]; p != nil {
 			s.p, s.sub = p, i+2
 			return true
 		}
 	}
-	if p := table()[name]; p != nil {
+	if p := programs.Table()[name]; p != nil {
 		s.p, s.sub = p, i+1
 		return true
 	}
@@ -250,20 +248,20 @@ func (s *inspection) subcommand(i int) bool {
 func (s *inspection) flag(i int) int {
 	text := s.words[i].text
 	name, value, attached := strings.Cut(text, "=")
-	if s.p.long && strings.HasPrefix(name, "--") {
+	if s.p.Long && strings.HasPrefix(name, "--") {
 		name = name[1:]
 	}
-	f, ok := s.p.flags[name]
-	short := !s.p.long && len(text) > 1 && text[1] != '-'
+	f, ok := s.p.Flags[name]
+	short := !s.p.Long && len(text) > 1 && text[1] != '-'
 	switch {
-	case ok && f.rest:
+	case ok && f.Rest:
 		return -1
-	case ok && attached && !f.valued && !f.optional:
+	case ok && attached && !f.Valued && !f.Optional:
 		s.dangerous("a value for "+name+" is not known to be harmless", s.words[i].text)
 	case ok && attached:
 		s.use(name, f)
 		s.value(name, f, s.words[i], value, len(name)+1)
-	case ok && f.valued:
+	case ok && f.Valued:
 		s.use(name, f)
 		return s.next(name, f, i)
 	case ok:
@@ -279,7 +277,7 @@ func (s *inspection) flag(i int) int {
 
 // number reports whether the program takes a number as a flag.
 func (s *inspection) number(digits string) bool {
-	_, ok := s.p.flags["-#"]
+	_, ok := s.p.Flags["-#"]
 	return ok && strings.Trim(digits, "0123456789") == ""
 }
 
@@ -288,15 +286,15 @@ func (s *inspection) cluster(i int) int {
 	text := s.words[i].text
 	for at := 1; at < len(text); at++ {
 		name := "-" + text[at:at+1]
-		f, ok := s.p.flags[name]
+		f, ok := s.p.Flags[name]
 		switch {
 		case !ok:
 			s.unknownFlag(name)
 			return i
-		case f.valued && at+1 == len(text):
+		case f.Valued && at+1 == len(text):
 			s.use(name, f)
 			return s.next(name, f, i)
-		case f.valued || f.optional && at+1 < len(text):
+		case f.Valued || f.Optional && at+1 < len(text):
 			s.use(name, f)
 			s.value(name, f, s.words[i], text[at+1:], at+1)
 			return i
@@ -307,33 +305,33 @@ func (s *inspection) cluster(i int) int {
 }
 
 // use applies what is known of a flag.
-func (s *inspection) use(name string, f flag) {
-	s.writes, s.flagWrites = s.writes || f.rewrites, s.flagWrites || f.rewrites || f.kind == "writes"
-	if f.kind == "reads" && len(s.p.kinds) > 0 && s.p.kinds[0] == "text" {
+func (s *inspection) use(name string, f programs.Flag) {
+	s.writes, s.flagWrites = s.writes || f.Rewrites, s.flagWrites || f.Rewrites || f.Kind == "writes"
+	if f.Kind == "reads" && len(s.p.Kinds) > 0 && s.p.Kinds[0] == "text" {
 		s.explicit = true // grep -f
 	}
-	if f.level == Safe {
+	if f.Level == Safe {
 		return
 	}
-	why := f.why
+	why := f.Why
 	if why == "" {
-		why = "changes what " + s.p.name + " does"
+		why = "changes what " + s.p.Name + " does"
 	}
-	s.raise(f.level, name+" "+why, shortened(s.whole))
+	s.raise(f.Level, name+" "+why, shortened(s.whole))
 }
 
 func (s *inspection) unknownFlag(name string) {
-	if s.p.name == "echo" {
+	if s.p.Name == "echo" {
 		return // it prints what it does not know
 	}
-	if s.p.level == Dangerous {
+	if s.p.Level == Dangerous {
 		return // the program itself is the reason
 	}
-	s.dangerous("the flag "+shown(name)+" of "+s.p.name+" is not known to be harmless", s.whole)
+	s.dangerous("the flag "+shown(name)+" of "+s.p.Name+" is not known to be harmless", s.whole)
 }
 
 // next judges the word behind a flag as its value.
-func (s *inspection) next(name string, f flag, i int) int {
+func (s *inspection) next(name string, f programs.Flag, i int) int {
 	if i+1 < len(s.words) {
 		s.value(name, f, s.words[i+1], s.words[i+1].text, 0)
 		return i + 1
@@ -342,23 +340,23 @@ func (s *inspection) next(name string, f flag, i int) int {
 }
 
 // value judges the value of a flag, which begins at a byte of a word.
-func (s *inspection) value(name string, f flag, w word, text string, at int) {
+func (s *inspection) value(name string, f programs.Flag, w word, text string, at int) {
 	if w.loose {
 		s.dangerous("the value of "+name+" is known only when it runs", w.text)
 		return
 	}
-	if f.rewrites && strings.ContainsAny(text, "/*") {
+	if f.Rewrites && strings.ContainsAny(text, "/*") {
 		s.dangerous("it writes a file beside the operands", w.text)
 		return
 	}
 	v := w
 	v.text, v.home = text, w.home && at == 0
-	if f.kind == "" {
+	if f.Kind == "" {
 		s.address(v)
 		return
 	}
 	s.at = s.start(w) + at
-	kinds(f.kind)(s, v)
+	kinds(f.Kind)(s, v)
 }
 
 // start returns the place of a word in the text.
@@ -377,24 +375,24 @@ func shown(text string) string { return strings.ReplaceAll(text, string(Unknown)
 func (s *inspection) judgeOperands() {
 	p := s.p
 	switch {
-	case len(s.operands) < p.min:
-		s.dangerous("without an operand it is not known what "+p.name+" does", s.whole)
-	case p.max >= 0 && len(s.operands) > p.max:
+	case len(s.operands) < p.Min:
+		s.dangerous("without an operand it is not known what "+p.Name+" does", s.whole)
+	case p.Max >= 0 && len(s.operands) > p.Max:
 		s.dangerous(s.about(), s.whole)
-	case len(p.kinds) == 0 && len(s.operands) > 0:
-		what := p.name + " " + s.words[s.operands[0]].text
+	case len(p.Kinds) == 0 && len(s.operands) > 0:
+		what := p.Name + " " + s.words[s.operands[0]].text
 		s.dangerous("it is not known what "+shown(shortened(what))+" does", s.whole)
 	}
 	for n, i := range s.operands {
-		if len(p.kinds) == 0 {
+		if len(p.Kinds) == 0 {
 			return
 		}
 		if s.explicit {
 			n++
 		}
-		kind := p.kinds[min(n, len(p.kinds)-1)]
+		kind := p.Kinds[min(n, len(p.Kinds)-1)]
 		switch {
-		case n > 0 && p.rest:
+		case n > 0 && p.Rest:
 			kind = "text"
 		case s.writes && (kind == "reads" || kind == "lists"):
 			kind = "writes"

@@ -43,13 +43,13 @@ func kinds(name string) func(*inspection, word) {
 // text judges words that the program prints, compares or looks up.
 func (s *inspection) text(w word) {
 	switch {
-	case subscript(w.text) && s.p.level == Safe && s.p.name != "echo" && builtins[s.p.name]:
+	case subscript(w.text) && s.p.Level == Safe && s.p.Name != "echo" && builtins[s.p.Name]:
 		s.dangerous("a shell calculates what stands in brackets, which can run commands", w.text)
 	case w.secret:
 		s.dangerous("it shows the value of a variable with the name of a secret", w.text)
 	case w.expands:
-		s.raise(Covered, "what "+s.p.name+" gets is known only when it runs", shortened(w.text))
-	case s.p.level > Safe:
+		s.raise(Covered, "what "+s.p.Name+" gets is known only when it runs", shortened(w.text))
+	case s.p.Level > Safe:
 		s.generic(w)
 	}
 }
@@ -238,7 +238,7 @@ func (s *inspection) address(w word) {
 func (s *inspection) language(w word, problem func(string) string) {
 	s.explicit = true
 	if w.expands || strings.Contains(w.text, string(Unknown)) {
-		s.dangerous("what "+s.p.name+" does is known only when it runs", w.text)
+		s.dangerous("what "+s.p.Name+" does is known only when it runs", w.text)
 		return
 	}
 	if why := problem(w.text); why != "" {

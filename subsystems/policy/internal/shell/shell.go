@@ -9,7 +9,7 @@
 //	s := shell.Read("git log | xargs rm")
 //	// s.Commands: "git log", "rm \x00"; s.Doubt: ""
 //
-// What it knows of programs is a table, programs.txt, with one entry for each: which flags and operands are
+// What it knows of programs is the table of package programs, with one entry for each: which flags and operands are
 // harmless, and why others are not. A program or a flag that is not there is not known to be harmless. The
 // finding of a command says whether a rule with a wildcard may cover it; [Finding.Verdict] is that of the line.
 //

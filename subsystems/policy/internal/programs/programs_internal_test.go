@@ -1,4 +1,4 @@
-package shell
+package programs
 
 import (
 	"strings"
@@ -19,18 +19,17 @@ func TestProgramsText(t *testing.T) {
 			assert.NotNil(t, programs[first], "%s: the program itself is missing", name)
 			assert.LessOrEqual(t, strings.Count(sub, " "), 1, "%s: a subcommand has at most two words", name)
 		}
-		if p.level == Dangerous {
-			assert.NotEmpty(t, p.does, "%s: why", name)
+		if p.Level == Dangerous {
+			assert.NotEmpty(t, p.Does, "%s: why", name)
 		}
-		for f, of := range p.flags {
+		for f, of := range p.Flags {
 			assert.Regexp(t, `^[-+]`, f, name)
-			if of.level == Dangerous {
-				assert.NotEmpty(t, of.why, "%s %s: why", name, f)
+			if of.Level == Dangerous {
+				assert.NotEmpty(t, of.Why, "%s %s: why", name, f)
 			}
+			assert.True(t, p.Unseen || !of.Seen, "%s %s: the program loses nothing that the flag keeps", name, f)
 		}
-		for _, kind := range p.kinds {
-			assert.NotNil(t, kinds(kind), "%s: %s", name, kind)
-		}
+		assert.True(t, p.Unseen || p.Seen == 0, "%s: operands are counted of what loses something", name)
 	}
 }
 
@@ -45,6 +44,8 @@ func TestWrongTables(t *testing.T) {
 		"ls: safe\n\tx y: -a":    "line 2: there is no level x",
 		"ls: safe\n\t-a=letters": "line 2: there is no kind of values letters",
 		"ls: safe max=x":         "line 1: strconv.Atoi: parsing \"x\": invalid syntax",
+		"ls: unseen":             "line 1: unseen is the level of flags alone",
+		"ls: safe unseen=x":      "line 1: strconv.Atoi: parsing \"x\": invalid syntax",
 		"ls: named+x":            "line 1: strconv.Atoi: parsing \"x\": invalid syntax",
 	} {
 		_, err := parseTable(text)

@@ -153,3 +153,20 @@ func (s *sedReader) substitution() string {
 	}
 	return ""
 }
+
+// Quoted returns the texts between quotes in the code of a program, without the quotes.
+func Quoted(code string) []string {
+	var out []string
+	for i := 0; i < len(code); i++ {
+		if strings.IndexByte("'\"`", code[i]) < 0 {
+			continue
+		}
+		n := strings.IndexByte(code[i+1:], code[i])
+		if n < 0 {
+			break
+		}
+		out = append(out, code[i+1:i+1+n])
+		i += n + 1
+	}
+	return out
+}

@@ -1,63 +1,10 @@
 package shell
 
 import (
-	"path"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/paths"
 )
-
-// systemDirs are the directories that no rule lets anybody delete or change as a whole.
-var systemDirs = []string{
-	"/", "~", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/sbin", "/srv", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/var", "/var/lib",
-	"/users", "/system", "/library", "/applications", "/private", "/volumes",
-}
-
-// wholeSystem reports whether a word is a system directory or the home directory, or all that is in it.
-func (r *reader) wholeSystem(w word) bool {
-	text := w.text
-	if w.home {
-		text = "~" + text[1:]
-	}
-	for _, all := range []string{"/" + string(Unknown), "/." + string(Unknown), "/" + string(Unknown) + string(Unknown)} {
-		text = strings.TrimSuffix(text, all)
-	}
-	if text == "" {
-		text = "/"
-	}
-	if strings.HasPrefix(text, "~") && !strings.Contains(text, "/") {
-		return true // the home of somebody
-	}
-	if text[0] != '/' && text[0] != '~' {
-		return false
-	}
-	clean := strings.ToLower(path.Clean(text))
-	if r.Home != "" && path.Clean(text) == path.Clean(r.Home) || clean == "~/.." {
-		return true
-	}
-	for _, dir := range systemDirs {
-		if clean == dir {
-			return true
-		}
-	}
-	return false
-}
-
-// rawDevice reports whether a path is a disk, the memory of the machine or the kernel's switch.
-func rawDevice(text string) bool {
-	clean := strings.ToLower(path.Clean(text))
-	if clean == "/proc/sysrq-trigger" || strings.HasPrefix(clean, "/proc/") && strings.HasSuffix(clean, "/mem") {
-		return true
-	}
-	name, ok := strings.CutPrefix(clean, "/dev/")
-	if !ok {
-		return false
-	}
-	for _, disk := range []string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "md", "dm-", "mapper/", "loop", "mem", "kmem", "port", "nvram", "block/"} {
-		if strings.HasPrefix(name, disk) {
-			return true
-		}
-	}
-	return false
-}
 
 // destroys forbids what destroys the machine, the home directory or a disk. It needs no table: it is asked about every word that may
 // begin a command.
@@ -76,17 +23,17 @@ func (s *inspection) destroys() {
 			forbid("it changes the system or the home directory as a whole")
 		}
 	case "find":
-		if len(args) > 0 && s.r.wholeSystem(args[0]) && hasPrefix(args, "-delete") && !hasPrefix(args, "-name") && !hasPrefix(args, "-path") {
+		if len(args) > 0 && s.r.at().WholeSystem(args[0].path()) && hasPrefix(args, "-delete") && !hasPrefix(args, "-name") && !hasPrefix(args, "-path") {
 			forbid("it deletes the system or the home directory")
 		}
 	case "wipefs", "blkdiscard", "fdisk", "sfdisk", "sgdisk", "parted", "mke2fs", "mkswap":
-		if s.anyWord(args, func(w word) bool { return rawDevice(w.text) }) {
+		if s.anyWord(args, func(w word) bool { return paths.RawDevice(w.text) }) {
 			forbid("it destroys what is on a disk")
 		}
 	case "dd", "tee", "cp", "truncate", "install", "split", "badblocks":
 		if s.anyWord(args, func(w word) bool {
 			text, named := strings.CutPrefix(w.text, "of=")
-			return rawDevice(text) && (named || name != "dd") && (name != "cp" || w == args[len(args)-1])
+			return paths.RawDevice(text) && (named || name != "dd") && (name != "cp" || w == args[len(args)-1])
 		}) {
 			forbid("it writes to a device")
 		}

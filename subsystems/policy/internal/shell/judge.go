@@ -64,6 +64,9 @@ func (s *Script) raise(to Level, reason, part string) {
 
 // raise notes a finding, and makes that of the command stricter.
 func (s *inspection) raise(to Level, reason, part string) {
+	if s.quiet {
+		return
+	}
 	s.r.script.note(to, reason, part)
 	s.Finding.raise(to, reason, part)
 }
@@ -107,6 +110,8 @@ type inspection struct {
 	fixed, at int
 	// ends has the place behind each word in the text.
 	ends []int
+	// quiet: only what a sandbox cannot see is kept. seen: a flag says that the command loses nothing.
+	quiet, seen bool
 }
 
 // inspect judges a simple command by the table of programs. inner says that it runs another one, which is judged by itself.
@@ -133,6 +138,9 @@ func (r *reader) inspect(words []word, texts []string, kind kind, inner bool) (f
 	default:
 		s.program(name)
 	}
+	if kind != simple || !words[0].plain() || strings.HasPrefix(words[0].base(), "git-") {
+		r.loses(words, s.whole)
+	}
 	return s.Finding, s.fixed, s.class, s.p != nil && !s.p.Remote() || kind == transparent
 }
 
@@ -144,6 +152,7 @@ func (s *inspection) program(name string) {
 	if s.p == nil {
 		s.raise(Covered, "it is not known what "+name+" does", s.whole)
 		s.unknownProgram()
+		s.carries()
 		return
 	}
 	if len(s.words) == 2 && (s.words[1].text == "--version" || s.words[1].text == "--help") {
@@ -157,6 +166,7 @@ func (s *inspection) program(name string) {
 		s.dangerous("another directory may have a repository of its own, whose configuration can run programs", s.whole)
 	}
 	s.scan()
+	s.repository()
 	s.class = s.classed()
 	if s.p.Level > Safe {
 		s.raise(s.p.Level, s.about(), s.whole)
@@ -290,6 +300,11 @@ func (s *inspection) cluster(i int) int {
 		switch {
 		case !ok:
 			s.unknownFlag(name)
+			for _, c := range text[at+1:] {
+				if f := s.p.Flags["-"+string(c)]; f.Unseen {
+					s.use("-"+string(c), f)
+				}
+			}
 			return i
 		case f.Valued && at+1 == len(text):
 			s.use(name, f)
@@ -310,6 +325,7 @@ func (s *inspection) use(name string, f programs.Flag) {
 	if f.Kind == "reads" && len(s.p.Kinds) > 0 && s.p.Kinds[0] == "text" {
 		s.explicit = true // grep -f
 	}
+	s.seen = s.seen || f.Seen
 	if f.Level == Safe {
 		return
 	}
@@ -318,9 +334,25 @@ func (s *inspection) use(name string, f programs.Flag) {
 		why = "changes what " + s.p.Name + " does"
 	}
 	s.raise(f.Level, name+" "+why, shortened(s.whole))
+	if f.Unseen {
+		s.r.unseen(name+" "+why, s.whole)
+	}
 }
 
+// unknownFlag judges a flag that the table does not have. It may be the beginning of one that loses something.
 func (s *inspection) unknownFlag(name string) {
+	runs := false
+	for known, f := range s.p.Flags {
+		if f.Unseen && len(name) > 2 && strings.HasPrefix(known, name) {
+			s.r.unseen(name+" may be short for a flag that "+f.Why, s.whole)
+		}
+		runs = runs || f.Kind == "code"
+	}
+	if runs {
+		for _, w := range s.words[1:] {
+			s.code(w)
+		}
+	}
 	if s.p.Name == "echo" {
 		return // it prints what it does not know
 	}
@@ -354,6 +386,9 @@ func (s *inspection) value(name string, f programs.Flag, w word, text string, at
 	if f.Kind == "" {
 		s.address(v)
 		return
+	}
+	if f.Kind == "writes" {
+		s.target(v)
 	}
 	s.at = s.start(w) + at
 	kinds(f.Kind)(s, v)
@@ -396,6 +431,9 @@ func (s *inspection) judgeOperands() {
 			kind = "text"
 		case s.writes && (kind == "reads" || kind == "lists"):
 			kind = "writes"
+		}
+		if kind == "writes" || kind == "archive" {
+			s.touched(s.words[i], i == s.operands[len(s.operands)-1])
 		}
 		s.at = s.ends[i] - len(s.words[i].text)
 		kinds(kind)(s, s.words[i])

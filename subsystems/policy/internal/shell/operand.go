@@ -2,8 +2,10 @@ package shell
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/paths"
 	"github.com/grapnel-go/grapnel/subsystems/policy/internal/script"
 )
 
@@ -30,6 +32,10 @@ func kinds(name string) func(*inspection, word) {
 		return func(s *inspection, w word) { s.form(name, w) }
 	case "first":
 		return func(s *inspection, _ word) { s.explicit = true }
+	case "code":
+		return (*inspection).code
+	case "globs":
+		return (*inspection).globs
 	case "sed":
 		return func(s *inspection, w word) { s.language(w, script.Sed) }
 	case "awk":
@@ -73,6 +79,9 @@ var forms = map[string]struct {
 
 func (s *inspection) form(kind string, w word) {
 	f := forms[kind]
+	if kind == "refspec" && w.text != "" && strings.ContainsAny(w.text[:1], "+:") {
+		s.r.unseen(f.why, w.text)
+	}
 	switch {
 	case w.expands || !f.ok.MatchString(w.text):
 		s.dangerous(f.why, w.text)
@@ -90,15 +99,15 @@ func (s *inspection) lists(w word) {
 		s.raise(Covered, "which files it lists is known only when it runs", shortened(w.text))
 	default:
 		switch place, why := s.r.place(w); place {
-		case private:
+		case paths.Private:
 			s.raise(Forbidden, why, w.text)
-		case network:
+		case paths.Network:
 			s.dangerous(why, w.text)
-		case sensitive:
-			if _, _, in := s.r.resolve(w.text); !in {
+		case paths.Sensitive:
+			if !s.r.at().Contains(w.path()) {
 				s.dangerous(why, w.text)
 			}
-		case outside, above, device:
+		case paths.Outside, paths.Above, paths.Device:
 			s.raise(Covered, "it is outside of the project", w.text)
 		}
 	}
@@ -109,16 +118,17 @@ func (s *inspection) reads(w word) {
 	if w.text == "-" {
 		return
 	}
+	s.secret(w)
 	if w.expands {
 		s.dangerous("which file it reads is known only when it runs", w.text)
 		return
 	}
 	switch place, why := s.r.place(w); place {
-	case private:
+	case paths.Private:
 		s.raise(Forbidden, why, w.text)
-	case sensitive, network, device, above:
+	case paths.Sensitive, paths.Network, paths.Device, paths.Above:
 		s.dangerous(why, w.text)
-	case outside:
+	case paths.Outside:
 		s.raise(Covered, why, w.text)
 	}
 }
@@ -130,15 +140,15 @@ func (s *inspection) written(w word) {
 		return
 	}
 	switch place, why := s.r.place(w); place {
-	case private:
+	case paths.Private:
 		s.raise(Forbidden, why, w.text)
-	case device:
+	case paths.Device:
 		s.dangerous(why, w.text)
-	case inside:
-		if why := s.r.guarded(w); why != "" && !(s.writes && s.r.isRoot(w)) {
+	case paths.Inside:
+		if why := s.r.at().Guarded(w.path()); why != "" && !(s.writes && s.r.at().IsRoot(w.path())) {
 			s.dangerous(why, w.text)
 		}
-	case public:
+	case paths.Public:
 		if w.text != "/dev/null" {
 			s.dangerous("it is outside of the project", w.text)
 		}
@@ -170,9 +180,9 @@ func (s *inspection) local(w word) {
 		s.dangerous("which code it runs is known only when it runs", w.text)
 	case strings.ContainsAny(w.text, "@:="):
 		s.dangerous("the code is not of the project", w.text)
-	case place == private:
+	case place == paths.Private:
 		s.raise(Forbidden, why, w.text)
-	case place != inside:
+	case place != paths.Inside:
 		s.dangerous("the code is outside of the project", w.text)
 	}
 }
@@ -186,13 +196,14 @@ func (s *inspection) dir(w word) {
 	switch place, why := s.r.place(w); {
 	case w.text == "-":
 		s.dangerous("the directory is known only when it runs", w.text)
-	case place == private:
+	case place == paths.Private:
 		s.raise(Forbidden, why, w.text)
-	case place != inside:
+	case place != paths.Inside:
 		s.dangerous("the directory is outside of the project", w.text)
-	case s.r.guarded(w) != "" && !s.r.isRoot(w):
-		s.dangerous(s.r.guarded(w), w.text)
-	case !s.r.isRoot(w):
+	case s.r.at().Guarded(w.path()) != "" && !s.r.at().IsRoot(w.path()):
+		s.r.inGit = s.r.inGit || s.r.at().OwnFiles(w.path())
+		s.dangerous(s.r.at().Guarded(w.path()), w.text)
+	case !s.r.at().IsRoot(w.path()):
 		s.r.moved = true
 	}
 }
@@ -221,6 +232,9 @@ func (s *inspection) host(w word) {
 		end = begin + i + 1
 	}
 	s.fix(s.at + end)
+	if s.quiet {
+		return
+	}
 	s.r.script.note(Covered, "it contacts this address", w.text[:end])
 }
 
@@ -237,6 +251,7 @@ func (s *inspection) address(w word) {
 // language judges a word that is a program in a language of its own.
 func (s *inspection) language(w word, problem func(string) string) {
 	s.explicit = true
+	s.code(w)
 	if w.expands || strings.Contains(w.text, string(Unknown)) {
 		s.dangerous("what "+s.p.Name+" does is known only when it runs", w.text)
 		return
@@ -249,19 +264,22 @@ func (s *inspection) language(w word, problem func(string) string) {
 // generic judges an argument of a program of which the table does not say what its arguments are.
 func (s *inspection) generic(w word) {
 	s.address(w)
-	for _, text := range pathsIn(w.text) {
+	for n, text := range pathsIn(w.text) {
 		v := w
 		v.text, v.home = text, w.home && strings.HasPrefix(text, string(Unknown))
+		if s.p != nil && (n > 0 || s.shows(w)) {
+			s.secret(v)
+		}
 		switch place, why := s.r.place(v); place {
-		case private:
+		case paths.Private:
 			s.raise(Forbidden, why, w.text)
-		case sensitive, network:
+		case paths.Sensitive, paths.Network:
 			s.dangerous(why, w.text)
-		case above:
+		case paths.Above:
 			if s.p == nil && len(w.text) > 1 && !strings.HasPrefix(w.text, ".") {
 				s.dangerous(why, w.text)
 			}
-		case device:
+		case paths.Device:
 			if s.p == nil {
 				s.dangerous(why, w.text)
 			}
@@ -270,6 +288,18 @@ func (s *inspection) generic(w word) {
 	if strings.Contains(w.text, "/dev/tcp/") || strings.Contains(w.text, "/dev/udp/") {
 		s.dangerous("it reaches another machine", w.text)
 	}
+}
+
+// gitShows are the commands of git that show what is in files.
+var gitShows = []string{"git show", "git log", "git whatchanged", "git blame", "git annotate", "git grep"}
+
+// shows reports whether the program shows what is in the files that its operands name. Most commands of git do not, nor what the words
+// are that a program searches for.
+func (s *inspection) shows(w word) bool {
+	if s.p.Name == "git grep" && !s.explicit && len(s.operands) > 0 && w == s.words[s.operands[0]] {
+		return false
+	}
+	return !strings.HasPrefix(s.p.Name, "git ") || slices.Contains(gitShows, s.p.Name)
 }
 
 // pathsIn returns the texts in an argument that may be a path: all of it, and what stands behind =, : and @.

@@ -23,12 +23,15 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/paths"
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/programs"
 )
 
 // Unknown stands in a command's text for a part that is unknown before it runs: the
 // value of a variable, the output of a command, the files that a glob finds. It may
 // become any text, of several words or of none.
-const Unknown = '\x00'
+const Unknown = paths.Unknown
 
 // These limits bound the time to read any line: a nested line costs the square of its
 // depth. A line beyond them has a Doubt, and suspects that ignore its quotes.
@@ -57,6 +60,10 @@ type Script struct {
 	// Notes are all findings, in the order in which they were made, up to 50. They say what the
 	// line touches, and what cannot be known of it.
 	Notes []Finding
+	// Unseen is what a sandbox of the project cannot see, up to 50 findings of the level Dangerous: history that is rewritten or lost,
+	// the repository's own files that are changed, and credentials of the project that are read. A line that is not understood
+	// has none for that reason: a sandbox contains it.
+	Unseen []Finding
 }
 
 // Local reports whether the line is known to reach no other machine by itself, and to do nothing dangerous. What a script, a build
@@ -141,6 +148,7 @@ func (r *reader) unreadable(why string) Script {
 			words = append(words, word{text: text})
 		}
 		r.forbidden(words, c.Text)
+		r.verbs(words)
 	}
 	return r.script
 }
@@ -151,6 +159,9 @@ func (r *reader) forbidden(words []word, whole string) {
 	s.destroys()
 	s.private()
 	r.script.raise(s.Level, s.Reason, s.Part)
+	if p := programs.Table()[canonical(words[0].base())]; p != nil || words[0].unknown() || strings.HasPrefix(words[0].base(), "git-") {
+		r.loses(words, whole)
+	}
 }
 
 // odd reports whether a shell or a person may misread the line: it has a carriage return,
@@ -176,8 +187,8 @@ type reader struct {
 	script Script
 	depth  int
 	line   string
-	// moved: the line has changed the directory.
-	moved bool
+	// moved: the line has changed the directory. inGit: to one of the repository itself.
+	moved, inGit bool
 }
 
 // doubt keeps the first reason. The node is the part of the line that it is about; nil is all of it.
@@ -217,32 +228,47 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		r.script.raise(Covered, "it stays in the background", r.source(s))
 	}
 	for _, red := range s.Redirs {
-		r.redirect(red)
+		text := r.redirect(red)
+		if text != "" && startsShell(s) {
+			r.fed(text)
+		}
 	}
 	r.command(s.Cmd)
 }
 
-// redirect walks the commands in the words. A redirection that touches no file is no doubt.
-func (r *reader) redirect(red *syntax.Redirect) {
+// redirect walks the commands in the words. A redirection that touches no file is no doubt. It returns the text that a here-document
+// or a here-string feeds.
+func (r *reader) redirect(red *syntax.Redirect) (text string) {
 	target := r.word(red.Word)
 	r.word(red.Hdoc)
 	switch red.Op {
-	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-		return
+	case syntax.Hdoc, syntax.DashHdoc:
+		return document(red.Hdoc)
+	case syntax.WordHdoc:
+		return target.text
 	case syntax.DplIn, syntax.DplOut:
 		if strings.Trim(target.text, "0123456789-") == "" {
-			return
+			return ""
 		}
 	}
 	if red.N != nil && strings.HasPrefix(red.N.Value, "{") || target.text != "/dev/null" {
 		r.doubt("it reads or writes a file by redirection", red)
 	}
-	if p, why := r.place(target); p == private {
+	if p, why := r.place(target); p == paths.Private {
 		r.script.raise(Forbidden, why, r.source(red))
 	}
-	if rawDevice(target.text) && red.Op != syntax.RdrIn {
+	switch {
+	case red.Op == syntax.RdrIn:
+		if r.at().Keeps(target.path()) {
+			r.unseen("its name says that it has secrets", r.source(red))
+		}
+	case r.at().OwnFiles(target.path()):
+		r.unseen("it changes the repository's own files", r.source(red))
+	}
+	if paths.RawDevice(target.text) && red.Op != syntax.RdrIn {
 		r.script.raise(Forbidden, "it writes to a device", r.source(red))
 	}
+	return ""
 }
 
 // command walks one command. Any kind that it does not handle is a doubt.
@@ -260,6 +286,9 @@ func (r *reader) command(cmd syntax.Command) {
 	case *syntax.BinaryCmd:
 		r.stmt(c.X)
 		r.stmt(c.Y)
+		if (c.Op == syntax.Pipe || c.Op == syntax.PipeAll) && startsShell(c.Y) {
+			r.printed(c.X)
+		}
 	case *syntax.Subshell:
 		r.stmts(c.Stmts)
 	case *syntax.Block:
@@ -336,6 +365,11 @@ func (r *reader) call(c *syntax.CallExpr) {
 			continue
 		}
 		assigned = append(assigned, a.Name.Value+"="+r.word(a.Value).text)
+	}
+	for _, a := range assigned {
+		if _, text, _ := strings.Cut(a, "="); strings.Contains(text, " ") {
+			r.fed(text)
+		}
 	}
 	words := r.words(c.Args)
 	if len(words) == 0 {
@@ -426,13 +460,19 @@ func (r *reader) suspect(args []word, texts []string) {
 		if i == maxArgs {
 			r.doubt("it runs its arguments, and they are too many to be read", nil)
 			r.script.Suspects = append(r.script.Suspects, pieces(texts[i])...)
+			r.verbs(args[i:])
 			return
 		}
 		dir := len(a.text) - len(a.base())
 		r.forbidden(args[i:], texts[i])
 		r.script.Suspects = append(r.script.Suspects, Command{Text: texts[i], Plain: texts[i][dir:]})
-		if strings.ContainsAny(a.text, " \t\n;|&$`(") {
+		if strings.ContainsAny(a.text, " \t\n;|&$`(<>") {
 			s := r.read(a.text, r.depth+1)
+			if a.unknown() {
+				r.fed(a.text)
+			} else {
+				r.unseenOf(s)
+			}
 			if s.Level == Forbidden {
 				r.script.raise(Forbidden, s.Reason, s.Part)
 			}

@@ -14,8 +14,10 @@ type word struct {
 	blank bool
 	// expands: a part is the value of a variable or the output of a command. loose: it may become several words.
 	expands, loose bool
-	// home: the first part is $HOME. secret: a variable in it has the name of a secret.
-	home, secret bool
+	// home: the first part is $HOME. pwd: it is $PWD. secret: a variable in it has the name of a secret.
+	home, pwd, secret bool
+	// braces is the text of a word of which braces may make several.
+	braces string
 }
 
 // plain reports whether the word is known and one word without quotes.
@@ -50,6 +52,9 @@ func (r *reader) word(w *syntax.Word) word {
 	out.expands, out.loose = braces, braces
 	for i, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
+			if braces {
+				out.braces += lit.Value
+			}
 			literal(&sb, lit.Value, len(w.Parts) == 1, braces)
 			continue
 		}
@@ -96,6 +101,7 @@ func (w *word) expand(p syntax.WordPart, first, quoted bool) {
 			w.home = true
 			return
 		}
+		w.pwd = w.pwd || name == "PWD" && first
 		w.expands, w.loose = true, w.loose || !quoted || name == "@" || name == ""
 	default:
 		w.expands, w.loose = true, w.loose || !quoted

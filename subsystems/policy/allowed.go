@@ -51,6 +51,6 @@ func (a *Allowed) Names(tool string) bool {
 
 // Allows reports whether the rules allow the call. It does not if the arguments are no JSON object.
 func (a *Allowed) Allows(tool message.Tool, args message.JSON) bool {
-	j, err := a.set.judge(a.compiler.subjects, a.compiler.places, sender{}, tool, args)
+	j, err := a.set.judge(question{compiler: a.compiler, tool: tool, args: args})
 	return err == nil && j.allowed && j.effect != Deny && j.effect != Ask
 }

@@ -12,7 +12,8 @@ import (
 
 // answer judges the call for all agents up to the root.
 func (p *Policy) answer(call *hook.ToolCall) (hook.ToolDecision, error) {
-	own, err := p.judge(agentOf(call), call)
+	confined := p.confinement(call)
+	own, err := p.judge(agentOf(call), call, confined)
 	if err != nil {
 		return hook.ToolDecision{}, err
 	}
@@ -25,7 +26,7 @@ func (p *Policy) answer(call *hook.ToolCall) (hook.ToolDecision, error) {
 		if t.Agent() == below.Agent() {
 			continue
 		}
-		j, err := p.judge(t.Agent(), call)
+		j, err := p.judge(t.Agent(), call, confined)
 		if err != nil {
 			return hook.ToolDecision{}, err
 		}
@@ -36,12 +37,12 @@ func (p *Policy) answer(call *hook.ToolCall) (hook.ToolDecision, error) {
 }
 
 // judge judges the call by the rules of one agent.
-func (p *Policy) judge(cfg *hook.AgentConfig, call *hook.ToolCall) (judgement, error) {
+func (p *Policy) judge(cfg *hook.AgentConfig, call *hook.ToolCall, confined *Confinement) (judgement, error) {
 	set, err := p.of(cfg)
 	if err != nil {
 		return judgement{}, err
 	}
-	return set.judge(p.compiler.subjects, p.compiler.places, senderOf(call), call.Tool(), call.Args())
+	return set.judge(question{p.compiler, senderOf(call), call.Tool(), call.Args(), confined})
 }
 
 // join adds the judgement by the rules of an agent above. An ask names that agent in its

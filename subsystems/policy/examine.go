@@ -50,8 +50,9 @@ func (p *Policy) Examine(call *hook.ToolCall) Examined {
 	var e Examined
 	switch c.subject.Kind {
 	case Command:
-		e.Reaches = c.commandReach()
-		if j, err := p.judge(agentOf(call), call); err == nil {
+		confined := p.confinement(call)
+		e.Reaches = c.commandReach(confined)
+		if j, err := p.judge(agentOf(call), call, confined); err == nil {
 			e.Part = j.quoted()
 			e.Rule, e.Reason = p.class(&c, call, j)
 		}
@@ -71,7 +72,7 @@ func (p *Policy) Examine(call *hook.ToolCall) Examined {
 
 // quoted returns the part that the reason quotes.
 func (j *judgement) quoted() string {
-	for _, f := range []shell.Finding{j.uncovered, j.command} {
+	for _, f := range append([]shell.Finding{j.uncovered, j.command}, j.unseen...) {
 		if f.Part != "" && strings.Contains(j.reason, strconv.Quote(shown(f.Part))) {
 			return f.Part
 		}
@@ -81,7 +82,7 @@ func (j *judgement) quoted() string {
 
 // class returns the rule for the class of a call, and the reason of the policy to ask. There is none
 // for more than one simple command, for a line that is not fully understood, for one that is safe or
-// dangerous, and where a rule asks.
+// dangerous, for one that requests more than the sandbox gives or of which the sandbox cannot see something, and where a rule asks.
 func (p *Policy) class(c *call, of *hook.ToolCall, j judgement) (rule, reason string) {
 	d, err := p.answer(of)
 	if err != nil || d.Verdict().Kind != hook.AnswerAsk {
@@ -89,7 +90,7 @@ func (p *Policy) class(c *call, of *hook.ToolCall, j judgement) (rule, reason st
 	}
 	reason = d.Verdict().Reason
 	script := c.script()
-	if j.decided != nil || len(script.Commands) != 1 || script.Level != shell.Covered || script.Complex || script.Doubt != "" {
+	if j.decided != nil || j.requests() || len(script.Unseen) > 0 || len(script.Commands) != 1 || script.Level != shell.Covered || script.Complex || script.Doubt != "" {
 		return "", reason
 	}
 	for name := range c.args.top {
@@ -110,16 +111,24 @@ func (p *Policy) class(c *call, of *hook.ToolCall, j judgement) (rule, reason st
 	return rule, reason
 }
 
-// commandReach says which programs a command line runs, and all that the judge found.
-func (c *call) commandReach() []string {
+// commandReach says what a call requests beyond the sandbox, which programs its command line runs, and all that the judge found.
+func (c *call) commandReach(confined *Confinement) []string {
 	script := c.script()
+	var out []string
+	if confined != nil {
+		for _, request := range confined.Requests {
+			out = append(out, "requests: "+request)
+		}
+		if confined.On {
+			script.Notes = append(script.Unseen[:len(script.Unseen):len(script.Unseen)], script.Notes...)
+		}
+	}
 	var programs []string
 	for i := range script.Commands {
 		if name := first(script.Commands[i].Plain); !slices.Contains(programs, name) {
 			programs = append(programs, name)
 		}
 	}
-	var out []string
 	if len(programs) > 0 {
 		out = append(out, "runs "+strings.Join(programs, ", "))
 	}
@@ -127,7 +136,9 @@ func (c *call) commandReach() []string {
 		return append(out, "only reads the project and prints")
 	}
 	for _, f := range script.Notes {
-		out = append(out, fmt.Sprintf("%q: %s", shown(f.Part), shown(f.Reason)))
+		if text := fmt.Sprintf("%q: %s", shown(f.Part), shown(f.Reason)); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
 	}
 	if c.subject.Env != "" && !c.args.empty(c.subject.Env) {
 		out = append(out, "sets environment variables")

@@ -25,6 +25,8 @@ type Explanation struct {
 	Open []string `json:"open,omitempty"`
 	// Doubt is why no rule with a pattern can allow the call; "" if rules can.
 	Doubt string `json:"doubt,omitzero"`
+	// Confinement is what the sandbox does with the call; nil if there is none, or the call is no command.
+	Confinement *Confinement `json:"confinement,omitempty"`
 	// Command is what the judge of commands says; nil if the call is no command.
 	Command *CommandVerdict `json:"command,omitempty"`
 	// Grant limits the call; nil if nothing limits it.
@@ -38,6 +40,8 @@ type CommandVerdict struct {
 	// Reason says why it is not safe, about a Part of the line; both are "" if it is.
 	Reason string `json:"reason,omitzero"`
 	Part   string `json:"part,omitzero"`
+	// Unseen are sentences about what a sandbox cannot see of it, with the parts of the line.
+	Unseen []string `json:"unseen,omitempty"`
 }
 
 // Match is a rule that matches a call.
@@ -73,11 +77,11 @@ func (p *Policy) explain(cfg *hook.AgentConfig, by sender, tool message.Tool, ar
 	if err != nil {
 		return Explanation{}, err
 	}
-	j, err := set.judge(p.compiler.subjects, p.compiler.places, by, tool, args)
+	j, err := set.judge(question{p.compiler, by, tool, args, p.confinement(hook.NewToolCall(hook.ToolCallData{Tool: tool, Args: args}))})
 	if err != nil {
 		return Explanation{}, err
 	}
-	e := Explanation{Tool: tool.Name, Effect: j.effect, Reason: j.reason, Default: j.def, Doubt: j.doubt}
+	e := Explanation{Tool: tool.Name, Effect: j.effect, Reason: j.reason, Default: j.def, Doubt: j.doubt, Confinement: j.confined}
 	for i := range j.matches {
 		m := &j.matches[i]
 		e.Matches = append(e.Matches, Match{
@@ -86,7 +90,10 @@ func (p *Policy) explain(cfg *hook.AgentConfig, by sender, tool message.Tool, ar
 		})
 	}
 	if j.judged {
-		e.Command = &CommandVerdict{j.command.Verdict(), shown(j.command.Reason), shown(j.command.Part)}
+		e.Command = &CommandVerdict{Verdict: j.command.Verdict(), Reason: shown(j.command.Reason), Part: shown(j.command.Part)}
+		for _, f := range j.unseen {
+			e.Command.Unseen = append(e.Command.Unseen, fmt.Sprintf("%s (%q)", shown(f.Reason), shown(f.Part)))
+		}
 	}
 	for _, part := range j.open {
 		e.Open = append(e.Open, shown(part))
@@ -135,6 +142,12 @@ func (e Explanation) String() string {
 			fmt.Fprintf(&sb, ", %s (%q)", line(c.Reason), c.Part)
 		}
 		sb.WriteByte('\n')
+	}
+	if c := e.Confinement; c != nil {
+		fmt.Fprintf(&sb, "  sandbox: %s\n", line(c.String()))
+		if e.Command != nil && len(e.Command.Unseen) > 0 {
+			fmt.Fprintf(&sb, "  the sandbox cannot see: %s\n", line(strings.Join(e.Command.Unseen, "; ")))
+		}
 	}
 	if e.Doubt != "" && !strings.Contains(e.Reason, e.Doubt) && (e.Command == nil || e.Command.Reason != e.Doubt) {
 		fmt.Fprintf(&sb, "  in doubt: %s\n", e.Doubt)

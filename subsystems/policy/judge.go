@@ -31,6 +31,16 @@ func callOf(tool string, args arguments, by compiler) call {
 	return call{name: name, subject: by.subjects[name], args: args, places: by.places}
 }
 
+// question is a call of a tool as rules judge it.
+type question struct {
+	compiler
+	by   sender
+	tool message.Tool
+	args message.JSON
+	// confined is what the sandbox does with the call; nil is nothing.
+	confined *Confinement
+}
+
 type match struct {
 	rule *rule
 	// part is the part of the call that matches: a command, a path, a text; "" is all.
@@ -58,6 +68,9 @@ type judgement struct {
 	// judged: the call is a command. refused is the first rule with a wildcard that matches and may not cover it.
 	judged  bool
 	refused *rule
+	// unseen is what a sandbox cannot see of the call, confined what it does with it.
+	unseen   []shell.Finding
+	confined *Confinement
 }
 
 func (j *judgement) hit(r *rule, part string, maybe bool) {
@@ -69,22 +82,22 @@ func (j *judgement) hit(r *rule, part string, maybe bool) {
 
 // judge compares a call with all rules for its tool and its sender. The error says that the arguments
 // are not a JSON object.
-func (s ruleset) judge(subjects map[string]Subject, at places, by sender, tool message.Tool, args message.JSON) (judgement, error) {
-	var j judgement
-	c := callOf(tool.Name, arguments{}, compiler{subjects: subjects, places: at})
+func (s ruleset) judge(q question) (judgement, error) {
+	j := judgement{confined: q.confined}
+	c := callOf(q.tool.Name, arguments{}, q.compiler)
 	var mine []*rule
 	for _, r := range s.rules {
-		if r.names(c.name, c.subject.As) && r.holdsFor(by) {
+		if r.names(c.name, c.subject.As) && r.holdsFor(q.by) {
 			mine = append(mine, r)
 		}
 	}
 	if len(mine) == 0 && c.subject.Kind != Command {
-		j.byDefault(s.def, tool)
+		j.byDefault(s.def, q.tool)
 		return j, nil
 	}
 	var err error
-	if c.args, err = newArguments(args); err != nil {
-		return j, fmt.Errorf("the arguments of %s cannot be read: %w", tool.Name, err)
+	if c.args, err = newArguments(q.args); err != nil {
+		return j, fmt.Errorf("the arguments of %s cannot be read: %w", q.tool.Name, err)
 	}
 	var commands []*rule
 	for _, r := range mine {
@@ -103,7 +116,8 @@ func (s ruleset) judge(subjects map[string]Subject, at places, by sender, tool m
 	if c.subject.Kind == Command {
 		c.commands(commands, s.safe, &j)
 	}
-	j.decide(s.def, tool)
+	j.decide(s.def, q.tool)
+	j.confine()
 	return j, nil
 }
 
@@ -163,6 +177,7 @@ func (c *call) script() shell.Script {
 		all.Complex = all.Complex || s.Complex
 		all.Raise(s.Finding)
 		all.Notes = append(all.Notes, s.Notes...)
+		all.Unseen = append(all.Unseen, s.Unseen...)
 	}
 	if c.subject.Env != "" && !c.args.empty(c.subject.Env) {
 		const why = "the call sets environment variables"
@@ -180,7 +195,7 @@ func (c *call) script() shell.Script {
 // commands judges the simple commands of all command lines, each by itself. With safe, those that only read the project need no rule.
 func (c *call) commands(rules []*rule, safe bool, j *judgement) {
 	script := c.script()
-	j.judged, j.command = true, script.Finding
+	j.judged, j.command, j.unseen = true, script.Finding, script.Unseen
 	if len(rules) > 0 || script.Level == shell.Forbidden {
 		j.doubt = script.Doubt
 	}
@@ -288,7 +303,7 @@ func first(text string) string {
 func shown(part string) string { return strings.ReplaceAll(part, string(shell.Unknown), "…") }
 
 // decide sets the answer from the matches: deny beats ask beats allow, and an uncertain
-// match or a doubt asks.
+// match or a doubt asks. What a sandbox confines and no rule decides runs, but for what the sandbox cannot see.
 func (j *judgement) decide(def Default, tool message.Tool) {
 	maybe := -1
 	for i, m := range j.matches {
@@ -304,6 +319,7 @@ func (j *judgement) decide(def Default, tool message.Tool) {
 			maybe = i
 		}
 	}
+	sandboxed := j.confined != nil && j.confined.On && (!j.allowed || j.doubt != "")
 	switch {
 	case j.command.Level == shell.Forbidden:
 		j.decided, j.effect, j.reason = nil, Deny, said("no rule can allow it", j.command)
@@ -314,6 +330,10 @@ func (j *judgement) decide(def Default, tool message.Tool) {
 	case maybe >= 0:
 		m := j.matches[maybe]
 		j.settle(maybe, Ask, fmt.Sprintf("it may do what the rule %s is about", m.rule.text))
+	case sandboxed && len(j.unseen) > 0:
+		j.effect, j.reason = Ask, said("the sandbox cannot see it", j.unseen[0])
+	case sandboxed:
+		j.effect, j.reason = Allow, "the sandbox confines it"
 	case j.doubt != "":
 		j.effect, j.reason = Ask, said("the rules cannot judge it", j.uncovered)
 		if j.uncovered.Reason == "" {

@@ -22,6 +22,7 @@ type Policy struct {
 	base     ruleset
 	compiler compiler
 	tools    func() []message.Tool
+	confined func(call *hook.ToolCall) Confinement
 
 	mu sync.RWMutex
 	// agents has the rules of registered agents with a section of their own.
@@ -53,6 +54,10 @@ type Options struct {
 	// names none of them is then an error. Tools of MCP servers may be missing, because
 	// servers come and go. Nil checks nothing.
 	Tools func() []message.Tool
+	// Confined says what a sandbox does with a call of a command. It is called for each decision about such a call and for what people
+	// are told of it, also concurrently, must answer the same each time, and must not block. A call that is only explained has no
+	// step. Nil is no sandbox.
+	Confined func(call *hook.ToolCall) Confinement
 }
 
 // New compiles the rules. The error has a [RuleError] for each wrong rule. Nil options are
@@ -68,7 +73,7 @@ func New(rules []Rules, o *Options) (*Policy, error) {
 	p := &Policy{
 		base:     ruleset{def: o.Default},
 		compiler: compiler{subjects: subjects(), places: at},
-		tools:    o.Tools, agents: map[*hook.AgentConfig]ruleset{},
+		tools:    o.Tools, confined: o.Confined, agents: map[*hook.AgentConfig]ruleset{},
 	}
 	switch {
 	case o.Default.rank() < 0:

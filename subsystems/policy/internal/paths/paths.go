@@ -236,7 +236,8 @@ func (p Project) OwnFiles(w Word) bool {
 func (p Project) IsProject(w Word) bool {
 	rel, in := p.relative(w)
 	if in {
-		return strings.Trim(rel, "./") == "" && (!p.Moved || rel != ".")
+		absolute := path.IsAbs(w.Text) || w.Home || strings.HasPrefix(w.Text, "~")
+		return strings.Trim(rel, "./") == "" && (!p.Moved || absolute || rel != ".")
 	}
 	abs, _, _ := p.resolve(w.Text)
 	return path.IsAbs(abs) && strings.HasPrefix(path.Clean(p.Root)+"/", strings.TrimSuffix(abs, "/")+"/")

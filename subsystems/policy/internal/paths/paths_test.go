@@ -20,7 +20,7 @@ func TestPlace(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]paths.Place{
 		"a": paths.Inside, "./a/../b": paths.Inside, "/home/me/project/a": paths.Inside, "../project2": paths.Outside, "..": paths.Above, "/": paths.Above, "~": paths.Above, "~/x": paths.Outside, "~/.x": paths.Sensitive,
-		"~other": paths.Above, ".env": paths.Sensitive, "a/id_rsa": paths.Sensitive, "service-account-7.json": paths.Sensitive, "credentials.go": paths.Inside, ".env.example": paths.Inside, "/usr/include/x.h": paths.Public,
+		"~other": paths.Sensitive, ".env": paths.Sensitive, "a/id_rsa": paths.Sensitive, "service-account-7.json": paths.Sensitive, "credentials.go": paths.Inside, ".env.example": paths.Inside, "/usr/include/x.h": paths.Public,
 		"/dev/sda": paths.Device, "/proc/1/environ": paths.Sensitive, "//host/a": paths.Network, "~/.local/state/grapnel/x": paths.Private, "~/.local/st…/grap…/x": paths.Private,
 	} {
 		got, _ := project.Place(word(text))
@@ -54,7 +54,7 @@ func TestIsProject(t *testing.T) {
 	moved := project
 	moved.Moved = true
 	for text, want := range map[string][2]bool{
-		".": {true, false}, "./": {true, false}, "a/..": {true, true}, "..": {true, true}, "/home/me": {true, true}, "/home/me/project": {true, true}, "../project": {true, false}, "../other": {}, "a": {}, "…": {}, "/home/me/project/a": {}, "/tmp": {},
+		".": {true, false}, "./": {true, false}, "a/..": {true, false}, "..": {true, true}, "/home/me": {true, true}, "/home/me/project": {true, true}, "../project": {true, false}, "../other": {}, "a": {}, "…": {}, "/home/me/project/a": {}, "/tmp": {},
 	} {
 		for i, p := range []paths.Project{project, moved} {
 			assert.Equal(t, want[i], p.IsProject(word(text)), "%s, %d", text, i)

@@ -384,7 +384,9 @@ func (s *inspection) value(name string, f programs.Flag, w word, text string, at
 	v := w
 	v.text, v.home = text, w.home && at == 0
 	if f.Kind == "" {
-		s.address(v)
+		if s.address(v); f.Level == Dangerous && w.blank {
+			s.code(v)
+		}
 		return
 	}
 	if f.Kind == "writes" {

@@ -344,13 +344,18 @@ func (r *reader) bomb(f *syntax.FuncDecl) {
 	}
 }
 
-// within records a doubt about a node, and collects the commands in it.
+// within records a doubt about a node, and collects the commands in it. A text in it may become a command.
 func (r *reader) within(n syntax.Node, why string) {
 	r.doubt(why, n)
 	syntax.Walk(n, func(n syntax.Node) bool {
-		if s, ok := n.(*syntax.Stmt); ok {
-			r.stmt(s)
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			r.stmt(n)
 			return false
+		case *syntax.SglQuoted:
+			r.fed(n.Value)
+		case *syntax.Lit:
+			r.fed(n.Value)
 		}
 		return true
 	})

@@ -54,7 +54,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	}{
 		{"Secure", func() error { d.Secure = newSecure(func() *policy.Policy { return d.Policy }); return nil }},
 		{"MCP", func() (err error) { d.MCP, err = loadMCP(ctx, o); return err }},
-		{"Policy", func() (err error) { d.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
+		{"Policy", func() (err error) { d.Policy, err = loadPolicy(ctx, o, agents, d, a.named); return err }},
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
 		{"Audit", func() (err error) { d.Audit, err = newAudit(o); return err }},
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(ctx, o, d.Delegate); return err }},

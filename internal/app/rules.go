@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/trust"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
@@ -21,7 +22,7 @@ type Explanation = policy.Explanation
 
 // loadPolicy reads the rules of the user, of the project and of its agents. Rules of the project
 // and its agents that allow something count only if they are trusted; otherwise it removes them.
-func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []message.Tool) (*policy.Policy, error) {
+func loadPolicy(ctx context.Context, o Options, agents []Agent, d *Hooks, tools func() []message.Tool) (*policy.Policy, error) {
 	user, err := o.Paths.parseRules(o.Paths.userRules(), readUser)
 	if err != nil {
 		return nil, err
@@ -36,6 +37,12 @@ func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []m
 	}
 	return policy.New([]policy.Rules{user, project}, &policy.Options{
 		Default: def, Root: o.Paths.Root, Home: o.Paths.Home, Private: []string{o.Paths.State}, Tools: tools,
+		Confined: func(call *hook.ToolCall) (c policy.Confinement) {
+			if d.OS != nil && strings.EqualFold(call.Tool().Name, ostools.ToolBash) {
+				c.On, c.Requests, c.Why = d.OS.Confine(call)
+			}
+			return c
+		},
 	})
 }
 

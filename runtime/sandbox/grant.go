@@ -117,7 +117,8 @@ func (s *Sandbox) resolve(p string) (string, error) {
 	return filepath.Join(parent, filepath.Base(p)), nil
 }
 
-// Sentence says what the request is, for a person who is asked: "write to ~/go/pkg/mod".
+// Sentence says what the request is, for a person who is asked: "write to ~/go/pkg/mod". If the level cannot enforce the request alone,
+// the sentence says what it comes to.
 func (s *Sandbox) Sentence(r Request) string {
 	switch r.Kind {
 	case Write:
@@ -125,8 +126,14 @@ func (s *Sandbox) Sentence(r Request) string {
 	case Read:
 		return "read " + s.short(r.Value)
 	case Connect:
+		if s.Report().Level == Reduced {
+			return "connect to " + r.Value + ", and to every other host, because this level of the sandbox cannot tell them apart"
+		}
 		return "connect to " + r.Value
 	case Sockets:
+		if s.Report().Level == Reduced {
+			return "use unix sockets, those of other programs as well"
+		}
 		return "use unix sockets"
 	}
 	return "run outside of the sandbox"

@@ -35,11 +35,20 @@ func (c Confinement) String() string {
 
 // confinement asks what the sandbox does with the call; nil if there is none or the call is no command.
 func (p *Policy) confinement(call *hook.ToolCall) *Confinement {
-	if p.confined == nil || !p.RunsCommands(call.Name()) {
+	if !p.RunsCommands(call.Name()) {
 		return nil
 	}
-	c := p.confined(call)
-	return &c
+	if p.confined != nil {
+		c := p.confined(call)
+		return &c
+	}
+	// Who has a sandbox and did not say so is asked about what a call requests all the same.
+	subject := p.compiler.subjects[strings.ToLower(call.Name())]
+	args, err := newArguments(call.Args())
+	if err != nil || subject.Needs == "" || len(args.texts(subject.Needs)) == 0 {
+		return nil
+	}
+	return &Confinement{Requests: args.texts(subject.Needs)}
 }
 
 // requests reports whether the call requests more than the sandbox's default.

@@ -184,11 +184,6 @@ func (c *call) script() shell.Script {
 		all.Doubt = cmp.Or(all.Doubt, why)
 		all.Raise(shell.Finding{Level: shell.Dangerous, Reason: why, Part: c.subject.Env})
 	}
-	if c.subject.Needs != "" && !c.args.empty(c.subject.Needs) {
-		const why = "the call asks for more than the sandbox allows"
-		all.Doubt = cmp.Or(all.Doubt, why)
-		all.Raise(shell.Finding{Level: shell.Dangerous, Reason: why, Part: c.subject.Needs})
-	}
 	return all
 }
 
@@ -240,7 +235,7 @@ func (c *call) commands(rules []*rule, safe bool, j *judgement) {
 // whole reports whether an allow rule without a wildcard is the call's only command line, letter by letter.
 func (c *call) whole(rules []*rule, j *judgement) bool {
 	lines := c.args.texts(c.subject.Arg)
-	if len(lines) != 1 || c.subject.Env != "" && !c.args.empty(c.subject.Env) || c.subject.Needs != "" && !c.args.empty(c.subject.Needs) {
+	if len(lines) != 1 || c.subject.Env != "" && !c.args.empty(c.subject.Env) {
 		return false
 	}
 	for _, r := range rules {

@@ -39,8 +39,7 @@ type Subject struct {
 	// Env is the argument that sets environment variables for a command. No pattern
 	// allows a call with it. "" is none.
 	Env string
-	// Needs is the argument by which a command asks for more than its sandbox allows. No rule with a pattern allows a call with it. ""
-	// is none.
+	// Needs is the argument with what a command requests beyond its sandbox; a person is always asked about it. "" is none.
 	Needs string
 	// Below is an argument with a glob below the path, or a list of globs; "" is none.
 	Below string

@@ -38,10 +38,11 @@ type rule struct {
 	tools form
 	form  ruleForm
 	// arg is the name of the argument that an aText rule matches.
-	arg   string
-	glob  glob
-	path  pathGlob
-	grant hook.Grant
+	arg  string
+	glob glob
+	// path is the pattern for paths, folded the same in lower case, for file systems that do not tell case apart.
+	path, folded pathGlob
+	grant        hook.Grant
 	// line is the whole line of an allow rule for commands without a wildcard; "" otherwise.
 	line string
 	// senders are patterns; nil is every sender.
@@ -183,6 +184,7 @@ func (c compiler) pattern(r *rule, pattern string) (p *problem) {
 	case subject.Kind == Path:
 		r.form = aPath
 		r.path, p = c.places.pathPattern(pattern)
+		r.folded = r.path.fold()
 		return p
 	default:
 		r.form, r.arg, r.glob = aText, subject.Arg, textGlob(pattern)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/files"
 	"github.com/grapnel-go/grapnel/subsystems/policy/internal/shell"
 )
 
@@ -91,7 +92,7 @@ func (s ruleset) judge(q question) (judgement, error) {
 			mine = append(mine, r)
 		}
 	}
-	if len(mine) == 0 && c.subject.Kind != Command {
+	if len(mine) == 0 && c.subject.Kind != Command && !c.changesFiles(q.tool) {
 		j.byDefault(s.def, q.tool)
 		return j, nil
 	}
@@ -117,6 +118,9 @@ func (s ruleset) judge(q question) (judgement, error) {
 		c.commands(commands, s.safe, &j)
 	}
 	j.decide(s.def, q.tool)
+	if c.changesFiles(q.tool) {
+		c.protect(mine, &j)
+	}
 	j.confine()
 	return j, nil
 }
@@ -149,9 +153,9 @@ func (c *call) path(r *rule, j *judgement) {
 			all = all && r.path.covers(l.named, false) && r.path.covers(l.real, false)
 			continue
 		}
-		if r.path.covers(l.named, true) || r.path.covers(l.real, true) {
+		if c.either(l, r, pathGlob.coversAny) {
 			j.hit(r, l.named, false)
-		} else if c.subject.Searches && !l.file && (r.path.reaches(l.named) || r.path.reaches(l.real)) {
+		} else if c.subject.Searches && !l.file && c.either(l, r, pathGlob.reachesAny) {
 			j.hit(r, l.named, true)
 		}
 	}
@@ -159,6 +163,12 @@ func (c *call) path(r *rule, j *judgement) {
 		j.hit(r, where[0].named, false)
 		j.allowed = true
 	}
+}
+
+// either reports whether a test holds for the rule's pattern, as it is written or, where the file system does not tell case apart, in any
+// case.
+func (c *call) either(l location, r *rule, holds func(pathGlob, location) bool) bool {
+	return holds(r.path, l) || holds(r.folded, l.folded()) && files.FoldsCase(c.places.root, l.real)
 }
 
 // script reads all command lines of the call as one script. Of several lines, one that

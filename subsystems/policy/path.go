@@ -8,6 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/files"
 	"github.com/grapnel-go/grapnel/subsystems/policy/internal/shell"
 )
 
@@ -120,6 +121,8 @@ type pathGlob struct {
 	base, glob string
 	// anywhere: the pattern is a name without a directory.
 	anywhere bool
+	// exact: the pattern has no wildcard.
+	exact bool
 }
 
 // problem is a mistake in a rule, and its correction.
@@ -151,6 +154,7 @@ func (p places) pathPattern(pattern string) (pathGlob, *problem) {
 			return g, &problem{"the pattern has .. in it", "write the path without it, or from / on with two slashes: //etc/**"}
 		}
 	}
+	g.exact = !strings.ContainsAny(g.glob, "*?[{\\")
 	g.glob = strings.TrimPrefix(path.Clean("/"+g.glob), "/")
 	if last := path.Base("/" + g.glob); !strings.ContainsAny(last, "*?[{\\") {
 		g.glob = strings.TrimPrefix(g.glob+"/**", "/")
@@ -174,6 +178,27 @@ func (g pathGlob) covers(p string, wide bool) bool {
 	rel, ok := below(base, p)
 	return ok && doublestar.MatchUnvalidated(pattern, rel)
 }
+
+// A rule that asks or denies holds for a path in other case too, where the file system takes both for one file. A rule that allows wants
+// the path as it is written.
+
+func (l location) folded() location {
+	l.named, l.real = files.Fold(l.named), files.Fold(l.real)
+	return l
+}
+
+func (g pathGlob) fold() pathGlob {
+	g.base, g.glob = files.Fold(g.base), files.Fold(g.glob)
+	return g
+}
+
+// coversAny reports whether the pattern matches the location by its name or with links followed, a name without a directory everywhere.
+func (g pathGlob) coversAny(l location) bool {
+	return g.covers(l.named, true) || g.covers(l.real, true)
+}
+
+// reachesAny is reaches for both paths of a location.
+func (g pathGlob) reachesAny(l location) bool { return g.reaches(l.named) || g.reaches(l.real) }
 
 // reaches reports whether the pattern may match a path below a directory.
 func (g pathGlob) reaches(dir string) bool {

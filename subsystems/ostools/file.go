@@ -2,9 +2,12 @@ package ostools
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 )
@@ -25,11 +28,34 @@ func (o *OS) open(p place, rel string) (*os.File, fs.FileInfo, error) {
 		_ = f.Close()
 		return nil, nil, pathError(name, err)
 	}
-	if err := o.refuse(name, info); err != nil {
+	if err := cmp.Or(o.refuse(name, info), kernels(name, f)); err != nil {
 		_ = f.Close()
 		return nil, nil, err
 	}
 	return f, info, nil
+}
+
+// kernels refuses files that show the kernel and its processes, such as those of a /proc that is mounted below the root.
+func kernels(name string, f *os.File) error {
+	if kind := pseudo(f); kind != "" {
+		return failf(message.FailDenied, "%s is on a file system of the kernel (%s), which has no files of the project", name, kind)
+	}
+	return nil
+}
+
+// stored refuses a file to be made or replaced on a file system of the kernel: there a new directory already has an effect.
+func stored(p place, rel string) error {
+	for dir := filepath.Dir(rel); ; dir = filepath.Dir(dir) {
+		d, err := p.root.OpenFile(dir, os.O_RDONLY|openFlags, 0)
+		if errors.Is(err, fs.ErrNotExist) && dir != "." {
+			continue
+		}
+		if err != nil {
+			return pathError(p.name(dir), err)
+		}
+		defer d.Close()
+		return kernels(p.name(rel), d)
+	}
 }
 
 func (o *OS) refuse(name string, info fs.FileInfo) error {

@@ -42,7 +42,7 @@ func (o *OS) Glob(ctx context.Context, env *hook.Env, in GlobInput) (message.Too
 	}
 	defer p.done()
 	out := newFound(env.Grant)
-	whole, err := walk(ctx, p, p.rel, func(rel string, _ fs.DirEntry) error {
+	cut, err := walk(ctx, p, func(rel string, _ fs.DirEntry) error {
 		if pat.match(below(p.rel, rel)) && !out.add(p.name(rel)) {
 			return errEnough
 		}
@@ -51,7 +51,7 @@ func (o *OS) Glob(ctx context.Context, env *hook.Env, in GlobInput) (message.Too
 	if err != nil {
 		return message.ToolResult{}, err
 	}
-	return workspace(out.text(fmt.Sprintf("No file fits %q.", in.Pattern), whole)), nil
+	return workspace(out.text(fmt.Sprintf("No file fits %q.", in.Pattern), cut)), nil
 }
 
 // startOf joins the directory and the literal part of the pattern. So the search starts as

@@ -3,6 +3,7 @@ package ostools
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
 
@@ -57,7 +58,7 @@ func (o *OS) Grep(ctx context.Context, env *hook.Env, in GrepInput) (message.Too
 		return message.ToolResult{}, err
 	}
 	defer p.done()
-	whole, err := walk(ctx, p, p.rel, func(rel string, d fs.DirEntry) error {
+	cut, err := walk(ctx, p, func(rel string, d fs.DirEntry) error {
 		if !d.Type().IsRegular() || !s.wants(below(p.rel, rel)) {
 			return nil
 		}
@@ -66,7 +67,7 @@ func (o *OS) Grep(ctx context.Context, env *hook.Env, in GrepInput) (message.Too
 	if err != nil {
 		return message.ToolResult{}, err
 	}
-	text := s.out.text(fmt.Sprintf("No line fits %q.", in.Pattern), whole)
+	text := s.out.text(fmt.Sprintf("No line fits %q.", in.Pattern), cut)
 	if s.refused > 0 {
 		text += fmt.Sprintf("[%d files could not be searched: too large, hard links or not readable]\n", s.refused)
 	}
@@ -114,7 +115,7 @@ func (o *OS) grep(ctx context.Context, p place, rel string, s *search) error {
 	}
 	defer f.Close()
 	l := s.lines
-	l.reset(f)
+	l.reset(io.LimitReader(f, maxFile)) // it may grow meanwhile
 	if l.binary() {
 		return nil
 	}

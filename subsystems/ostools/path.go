@@ -56,6 +56,10 @@ type place struct {
 	done func()
 }
 
+// maxPath limits the path of a call in bytes, and maxParts in parts, also when links are followed. A root opens a path part by part, so
+// that the links of a path with n parts take n² steps.
+const maxPath, maxParts = 4096, 256
+
 // name returns the model's name of a path below the place's root.
 func (p place) name(rel string) string { return filepath.ToSlash(filepath.Join(p.shown, rel)) }
 
@@ -65,6 +69,8 @@ func (o *OS) locate(grant hook.Grant, path string, write bool) (place, error) {
 	switch {
 	case grant.Void || write && grant.ReadOnly:
 		return place{}, failf(message.FailDenied, "this call may not %s files", map[bool]string{true: "change", false: "read"}[write])
+	case len(path) > maxPath:
+		return place{}, failf(message.FailArguments, "the path has %d bytes; the limit is %d", len(path), maxPath)
 	case path == "":
 		return place{}, failf(message.FailArguments, "the path is empty; give one below %s", o.main.path)
 	case strings.ContainsRune(path, 0):
@@ -73,6 +79,9 @@ func (o *OS) locate(grant hook.Grant, path string, write bool) (place, error) {
 	p, err := o.find(path, write)
 	if err != nil {
 		return place{}, err
+	}
+	if n := len(split(p.rel)); n > maxParts {
+		return place{}, failf(message.FailArguments, "the path has %d parts; the limit is %d", n, maxParts)
 	}
 	return p.narrow(grant.Root, path)
 }
@@ -195,10 +204,10 @@ func (p place) resolve() (string, error) {
 			done = append(done, part)
 			continue
 		}
-		if links++; links > maxLinks || filepath.IsAbs(target) {
+		todo = append(split(target), todo...)
+		if links++; links > maxLinks || filepath.IsAbs(target) || len(done)+len(todo) > maxParts {
 			return "", &fs.PathError{Op: "resolve", Path: p.rel, Err: errors.New(escapes)}
 		}
-		todo = append(split(target), todo...)
 	}
 	return filepath.Join(append([]string{"."}, done...)...), nil
 }

@@ -3,9 +3,13 @@ package ostools
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -17,6 +21,8 @@ import (
 const (
 	// maxVisited limits the files that one search visits.
 	maxVisited = 200_000
+	// maxDepth limits the levels of directories below the start of a search.
+	maxDepth = 100
 	// maxRows and maxFound limit the answer of one search, in lines and bytes.
 	maxRows  = 1000
 	maxFound = 64_000
@@ -28,34 +34,105 @@ func skipped(name string) bool { return name == ".git" || name == "node_modules"
 // errEnough ends a walk.
 var errEnough = errors.New("enough")
 
-// walk calls f for everything below start that is no directory, in the order of the names,
-// without following links. whole is false if it stopped early.
-func walk(ctx context.Context, p place, start string, f func(rel string, d fs.DirEntry) error) (whole bool, err error) {
-	seen := 0
-	err = fs.WalkDir(p.root.FS(), filepath.ToSlash(start), func(rel string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && rel == filepath.ToSlash(start):
-			return pathError(p.name(rel), err)
-		case err != nil:
-			return nil // skip an unreadable directory
-		}
-		if seen++; seen > maxVisited {
-			return errEnough
-		}
-		if d.IsDir() {
-			if rel != filepath.ToSlash(start) && skipped(d.Name()) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		return f(rel, d)
-	})
-	if errors.Is(err, errEnough) {
-		return false, nil
+const tooMany = "too many files"
+
+// walker visits what is below a directory, in the order of the names, without following links.
+type walker struct {
+	p     place
+	visit func(rel string, d fs.DirEntry) error
+	// room is how many entries the walk may still list: those that wait for their visit are in memory.
+	room int
+	// cut says why something was left out; "" if nothing was.
+	cut string
+}
+
+// walk calls f for everything below the place that is no directory; f gets the path below the root, with slashes. cut says why it left
+// something out, "" if it did not.
+func walk(ctx context.Context, p place, f func(rel string, d fs.DirEntry) error) (cut string, err error) {
+	w := &walker{p: p, visit: f, room: maxVisited}
+	info, err := p.root.Lstat(p.rel)
+	if err != nil {
+		return "", pathError(p.name(p.rel), err)
 	}
-	return err == nil, err
+	start := filepath.ToSlash(p.rel)
+	if !info.IsDir() {
+		err = f(start, fs.FileInfoToDirEntry(info))
+	} else {
+		err = w.directory(ctx, start, info, 0)
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return w.cut, err
+}
+
+// directory visits a directory. One below the start that cannot be read is passed over.
+func (w *walker) directory(ctx context.Context, rel string, info fs.FileInfo, depth int) error {
+	entries, err := w.list(rel, info)
+	if err != nil && depth == 0 {
+		return err
+	}
+	for _, d := range entries {
+		name := path.Join(rel, d.Name())
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !d.IsDir() {
+			err = w.visit(name, d)
+		} else {
+			err = w.enter(ctx, name, d.Name(), depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter visits a directory below another one.
+func (w *walker) enter(ctx context.Context, rel, base string, depth int) error {
+	if skipped(base) {
+		return nil
+	}
+	switch {
+	case depth > maxDepth:
+		w.cut = "directories are too deep"
+		return nil
+	case w.room == 0:
+		w.cut = tooMany
+		return nil
+	}
+	info, err := w.p.root.Lstat(rel)
+	if err != nil || !info.IsDir() {
+		return nil // it was changed meanwhile
+	}
+	return w.directory(ctx, rel, info, depth)
+}
+
+// list returns the entries of a directory, sorted, and no more than there is room for. A file system of the kernel has none.
+func (w *walker) list(rel string, info fs.FileInfo) ([]fs.DirEntry, error) {
+	name := w.p.name(rel)
+	d, err := w.p.root.OpenFile(rel, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, pathError(name, err)
+	}
+	defer d.Close()
+	if err := kernels(name, d); err != nil {
+		return nil, err
+	}
+	if now, err := d.Stat(); err != nil || !os.SameFile(info, now) {
+		return nil, failf(message.FailOperation, "%s was changed by somebody else at the same time", name)
+	}
+	entries, err := d.ReadDir(w.room + 1)
+	if err != nil && err != io.EOF {
+		return nil, pathError(name, err)
+	}
+	if len(entries) > w.room {
+		entries, w.cut = entries[:w.room], tooMany
+	}
+	w.room -= len(entries)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
 }
 
 // begin locates the start of a search. An empty dir is the root, or the root of the grant.
@@ -104,12 +181,12 @@ func (f *found) add(row string) bool {
 }
 
 // text returns the rows, with remarks about missing ones.
-func (f *found) text(nothing string, whole bool) string {
+func (f *found) text(nothing, cut string) string {
 	switch {
 	case f.full:
 		f.sb.WriteString("[there is more; narrow the search]\n")
-	case !whole:
-		f.sb.WriteString("[not everything was searched: too many files; narrow the search]\n")
+	case cut != "":
+		fmt.Fprintf(&f.sb, "[not everything was searched: %s; narrow the search]\n", cut)
 	}
 	if f.rows == 0 {
 		return nothing + "\n" + f.sb.String()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -58,12 +59,16 @@ func (o *OS) reserve(p place) (rel string, unlock func(), err error) {
 	if err != nil {
 		return "", nil, pathError(p.name(p.rel), err)
 	}
-	return rel, o.locks.lock(filepath.Join(p.base, rel)), nil
+	// In one case, because .ENV may be the file .env.
+	return rel, o.locks.lock(strings.ToLower(filepath.Join(p.base, rel))), nil
 }
 
 // replaceable returns the file to replace, or nil if there is none yet.
 func replaceable(p place, rel string) (fs.FileInfo, error) {
 	name := p.name(rel)
+	if err := stored(p, rel); err != nil {
+		return nil, err
+	}
 	info, err := p.root.Lstat(rel)
 	switch {
 	case os.IsNotExist(err):

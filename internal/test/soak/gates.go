@@ -192,6 +192,14 @@ var gates = []gate{
 		},
 	},
 	{
+		name: "file tools",
+		shows: "The file tools read, edit, write and search below the project while somebody swaps a directory and a file for links that lead out: nothing from outside is read, shown or changed. Nor do " +
+			"110 paths lead out, by .., absolute paths, links of all kinds, odd names, hard links and what is no regular file; each fails in the way that the table says. A search in a directory of 200,100 entries ends, and says that it left some out; so does one above 10,000 levels of directories.",
+		pkg: "./subsystems/ostools", tests: "TestRacingOpens|TestNoPathLeadsOut|TestManyEntries|TestDeepDirectories",
+		long: []string{"-ostools.opens", "1000000", "-ostools.entries", "200100", "-ostools.levels", "10000"},
+		bad:  map[string]string{"check-then-open": "a tool that checks a path and then opens it"},
+	},
+	{
 		name: "hostile model",
 		shows: "A model obeys what somebody has written into a file, a page, a skill, a memory, an image, a commit or the answer of a server or of another agent. The whole " +
 			"program runs, with a real shell, a real MCP server and a real machine elsewhere, and the person has allowed every tool. No declared sink is reached: nothing is sent, nothing is changed " +

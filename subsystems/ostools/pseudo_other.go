@@ -1,0 +1,9 @@
+//go:build !linux
+
+package ostools
+
+import (
+	"os"
+)
+
+func pseudo(*os.File) string { return "" }

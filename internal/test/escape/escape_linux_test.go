@@ -221,3 +221,44 @@ func places() []string {
 		"tcp", "tcpport", "tcp6", "tcp6port", "udp", "udpport", "pid", "tty", "source", "modcache",
 	}
 }
+
+// A file of cases in which something is missing or doubtful is an error.
+func TestConditionsSayOneThing(t *testing.T) {
+	zero := 0
+	tests := []struct {
+		name string
+		cond Condition
+		want int
+	}{
+		{"nothing", Condition{}, 0},
+		{"only a detail", Condition{Has: "x", Larger: 1}, 0},
+		{"a file with a text", Condition{File: "/x", Has: "x"}, 1},
+		{"ends with 0", Condition{Exit: &zero}, 1},
+		{"two", Condition{File: "/x", Lives: true}, 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, tt.cond.kinds()) })
+	}
+}
+
+// What Changed looks at shows every change that an attacker may make.
+func TestStateShowsChanges(t *testing.T) {
+	for name, change := range map[string]func(file string) error{
+		"bytes": func(file string) error { return os.WriteFile(file, []byte("other"), 0o600) },
+		"mode":  func(file string) error { return os.Chmod(file, 0o640) },
+		"times": func(file string) error { return os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)) },
+		"names": func(file string) error { return os.Link(file, file+".same") },
+		"new":   func(file string) error { return os.WriteFile(file+".new", nil, 0o600) },
+		"gone":  os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := dir + "/file"
+			require.NoError(t, os.WriteFile(file, []byte("bytes"), 0o600))
+			before := state(dir)
+			assert.Equal(t, before, state(dir))
+			require.NoError(t, change(file))
+			assert.NotEqual(t, before, state(dir))
+		})
+	}
+}

@@ -55,7 +55,7 @@ func Prepare(ctx context.Context, dir string, id Identity) (*Machine, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another user searches it
 		return nil, err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", m.attacker, "github.com/grapnel-go/grapnel/internal/test/escape/attacker")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", m.attacker, "github.com/grapnel-go/grapnel/internal/test/escape/attacker")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the attacker: %w: %s", err, out)

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+	"github.com/grapnel-go/grapnel/internal/protected"
 )
 
 // seatbelt returns the profile of sandbox-exec with which macOS grants what a process may do. temp is a directory for what is
@@ -75,10 +75,10 @@ func (p *profile) paths(what string, paths ...string) {
 func (p *profile) protect(project string) {
 	at := "^" + regexp.QuoteMeta(project) + "/(.*/)?"
 	p.add("(deny file-write* (regex #" + quoted(at+`\.git$`) + "))")
-	for _, name := range guard.InGitDirs() {
+	for _, name := range protected.InGitDir() {
 		p.add("(deny file-write* (regex #" + quoted(at+`\.git/(modules/.*/)?`+regexp.QuoteMeta(name)+"(/.*)?$") + "))")
 	}
-	for _, name := range guard.InWorktrees() {
+	for _, name := range protected.InWorktree() {
 		p.add("(deny file-write* (regex #" + quoted(at+regexp.QuoteMeta(name)+"(/.*)?$") + "))")
 	}
 }

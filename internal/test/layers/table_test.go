@@ -146,7 +146,7 @@ var layers = []layer{
 		reason: "its process starts for each command in a sandbox, before heavier packages are initialised"},
 	{pkgs: "internal/confine", may: []string{"internal/screen", "internal/term", "internal/term/console", "runtime/sandbox"},
 		reason: "one command in the sandbox, for a person"},
-	{pkgs: "runtime/sandbox/...", may: []string{"internal/jail", "internal/privatedir", "internal/supervisor", "runtime/sandbox/..."},
+	{pkgs: "runtime/sandbox/...", may: []string{"internal/jail", "internal/privatedir", "internal/protected", "internal/supervisor", "runtime/sandbox/..."},
 		outside: []string{"golang.org/x/sys", "golang.org/x/net/bpf", "github.com/elastic/go-seccomp-bpf", "github.com/gofrs/flock"},
 		reason:  "confines the processes of every subsystem and of embedders; it knows no hooks"},
 	{pkgs: "internal/jail", outside: []string{"golang.org/x/sys/unix"}, reason: "what a process does to itself before the command in it starts"},

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/grapnel-go/grapnel/internal/protected"
 )
 
 // Guard knows the places in a project from which code is run outside later: by git, by editors, by shells, by this program. Where such
@@ -69,14 +71,6 @@ func (g *Guard) Close() error {
 	return errors.Join(g.tree.close(), g.root.Close())
 }
 
-// InWorktrees are the names that run code outside later, in the directory of the project and in that of each repository.
-func InWorktrees() []string {
-	return []string{".gitmodules", ".grapnel", ".claude", ".agents", ".mcp.json", ".envrc", ".vscode", ".idea"}
-}
-
-// InGitDirs are those in a git directory.
-func InGitDirs() []string { return []string{"hooks", "config", "config.worktree", "commondir"} }
-
 // Look looks at the places of the project. Of directories that have not changed since the last look it reads nothing.
 func (g *Guard) Look() (*View, error) {
 	g.mu.Lock()
@@ -90,12 +84,12 @@ func (g *Guard) Look() (*View, error) {
 	}
 	v.gitDirs = append(v.gitDirs, g.tree.with(func(f *folder) bool { return f.bare })...)
 	for _, dir := range v.worktrees {
-		for _, name := range InWorktrees() {
+		for _, name := range protected.InWorktree() {
 			g.mark(filepath.Join(dir, name), v)
 		}
 	}
 	for _, dir := range v.gitDirs {
-		for _, name := range InGitDirs() {
+		for _, name := range protected.InGitDir() {
 			g.mark(filepath.Join(dir, name), v)
 		}
 		for _, rel := range g.named(dir) {
@@ -213,7 +207,7 @@ func (g *Guard) Clean(before *View) []Moved {
 		switch why := g.suspiciousGitDir(dir); {
 		case why == "":
 		case dir == ".": // the project itself has become one: it is none without its parts
-			for _, name := range InGitDirs() {
+			for _, name := range protected.InGitDir() {
 				away(name, why)
 			}
 		default:

@@ -2,7 +2,8 @@
 // write, edit, glob and grep, all of them at one directory, the root.
 //
 // The file tools use [os.Root]: they open no file outside the root, whatever a path or a
-// symbolic link says, and even if links change during a call. bash runs in the sandbox of
+// symbolic link says, and even if links change during a call. What is mounted below the root
+// is a part of it, except file systems of the kernel such as proc. bash runs in the sandbox of
 // the Options. Without one it only starts in the root, and a command can do whatever the
 // user of this program can: leave bash out (see [Section]), or let a person approve each
 // call.

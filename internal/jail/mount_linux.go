@@ -113,11 +113,15 @@ func (r root) step(m Mount, tree int) error {
 		defer unix.Close(parent)
 		return unix.Symlinkat(m.Source, parent, path.Base(m.Target))
 	case Empty:
-		var size [][2]string
-		if m.Size > 0 {
-			size = [][2]string{{"size", strconv.FormatInt(m.Size, 10)}}
+		// In a directory that all may write to, the kernel opens no device of another owner for what may create a file.
+		options := [][2]string{{"mode", "755"}}
+		if m.Shared {
+			options[0][1] = "1777"
 		}
-		return r.mounted(m, "tmpfs", size)
+		if m.Size > 0 {
+			options = append(options, [2]string{"size", strconv.FormatInt(m.Size, 10)})
+		}
+		return r.mounted(m, "tmpfs", options)
 	case Overlay:
 		return r.mounted(m, "overlay", [][2]string{{"lowerdir", escaped(m.Source)}, {"upperdir", m.Upper}, {"workdir", m.Work}, {"userxattr", ""}})
 	case Processes:

@@ -39,6 +39,8 @@ type Mount struct {
 	// Upper and Work are the writable directories of an Overlay, outside.
 	Upper string `json:"upper,omitzero"`
 	Work  string `json:"work,omitzero"`
+	// Shared: every user may write to an Empty, as to /tmp; without it, its owner alone.
+	Shared bool `json:"shared,omitzero"`
 	// Size limits an Empty, in bytes; 0 is what the kernel says, half of the memory.
 	Size int64 `json:"size,omitzero"`
 	// Optional: if source or target do not exist, the step is left out.

@@ -88,7 +88,7 @@ func (p *plan) base() {
 		p.add(jail.Mount{Op: jail.Link, Source: to, Target: "/dev/" + name})
 	}
 	p.add(jail.Mount{Op: jail.Terminals, Target: "/dev/pts", Optional: true})
-	p.add(jail.Mount{Op: jail.Empty, Target: "/dev/shm", Size: p.s.inMemory()})
+	p.add(jail.Mount{Op: jail.Empty, Target: "/dev/shm", Shared: true, Size: p.s.inMemory()})
 	p.add(jail.Mount{Op: jail.Empty, Target: "/run", Size: small})
 	p.add(jail.Mount{Op: jail.Link, Source: "../run", Target: "/var/run"})
 	for _, dir := range []string{"/tmp", "/var/tmp"} {

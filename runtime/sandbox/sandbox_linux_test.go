@@ -159,7 +159,7 @@ func TestProtected(t *testing.T) {
 		{"a harmless repository", `git init -q sub/fine && git -C sub/fine -c user.name=a -c user.email=b commit -q --allow-empty -m x`, nil},
 		{"the project as one", `mkdir objects refs && echo ref: refs/heads/x > HEAD && printf '[core]\n fsmonitor = evil\n' > config`, []string{"config"}},
 		{"a server of tools", `echo {} > .mcp.json`, []string{".mcp.json"}},
-		{"a closed directory", `mkdir -p sub/closed && git init -q sub/closed/r && git -C sub/closed/r config core.fsmonitor evil && chmod 0 sub/closed`, closed()},
+		{"a closed directory", `mkdir -p sub/closed && git init -q sub/closed/r && git -C sub/closed/r config core.fsmonitor evil && chmod 0 sub/closed`, []string{"sub/closed/r/.git"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out, _, end := p.run(t, sandbox.Grant{}, tt.script)
@@ -187,14 +187,6 @@ func TestProtected(t *testing.T) {
 	out, code, end = p.run(t, sandbox.Grant{}, `git add a && git -c user.name=a -c user.email=b commit -q -m x && git checkout -q -b y && git log --oneline`)
 	assert.Equal(t, 0, code, out)
 	assert.Empty(t, end.Moved)
-}
-
-// closed are the paths that are moved out of a directory that nobody may read: root can.
-func closed() []string {
-	if os.Getuid() == 0 {
-		return []string{"sub/closed/r/.git"}
-	}
-	return nil
 }
 
 // TestLayers: what a command writes into a cache stays in a layer, which the next command of the project has, and the user has not.

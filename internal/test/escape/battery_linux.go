@@ -25,6 +25,8 @@ type Case struct {
 	Needs []string `yaml:"needs"`
 	// Setup is run before, outside and as the user; "" for none.
 	Setup string `yaml:"setup"`
+	// Environ are further variables of the process that starts the sandbox, as NAME=value.
+	Environ []string `yaml:"environ"`
 	// Limits are what the runner has to keep the command to; a zero limit is the runner's own.
 	Limits Limits `yaml:"limits"`
 	// Command is what the attacker runs, by bash -c in the project.

@@ -100,6 +100,9 @@ func (m *Machine) world(ctx context.Context, c *Case) (_ *World, err error) {
 		w.places["tty"] = w.Terminal.Name()
 	}
 	w.environ(secret, len(c.Wants) > 0)
+	for _, kv := range c.Environ {
+		w.Environ = append(w.Environ, w.Expand(kv))
+	}
 	return w, nil
 }
 

@@ -31,7 +31,28 @@ func (g *Guard) named(gitDir string) (out []string) {
 		if filepath.Base(rel) == "_" {
 			rel = filepath.Dir(rel)
 		}
-		out = append(out, rel)
+		out = append(append(out, rel), g.linked(rel)...)
+	}
+	return out
+}
+
+// linked returns the paths inside the project to which links in a directory of hooks lead.
+func (g *Guard) linked(dir string) (out []string) {
+	entries, err := os.ReadDir(filepath.Join(g.project, dir))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(filepath.Join(g.project, dir, e.Name()))
+		if err != nil {
+			continue
+		}
+		if rel, ok := below(g.project, real); ok && rel != "." {
+			out = append(out, rel)
+		}
 	}
 	return out
 }

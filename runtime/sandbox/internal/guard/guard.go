@@ -61,7 +61,7 @@ func New(project, quarantine string) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{project: project, root: root, quarantine: quarantine, tree: newTree(project)}, nil
+	return &Guard{project: project, root: root, quarantine: quarantine, tree: newTree(project, root)}, nil
 }
 
 // Close lets go of the project.
@@ -92,7 +92,7 @@ func (g *Guard) Look() (*View, error) {
 		for _, name := range protected.InGitDir() {
 			g.mark(filepath.Join(dir, name), v)
 		}
-		for _, rel := range g.named(dir) {
+		for _, rel := range slices.Concat(g.named(dir), g.linked(filepath.Join(dir, "hooks"))) {
 			g.mark(rel, v)
 		}
 	}

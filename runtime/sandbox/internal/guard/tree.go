@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ type tree struct {
 	project string
 	folders map[string]*folder // by relative path
 	watch   *watcher           // nil: the kernel does not tell
+	root    *os.Root
 }
 
 // folder is a directory of the project.
@@ -25,8 +27,8 @@ type folder struct {
 	git, bare, closed bool
 }
 
-func newTree(project string) *tree {
-	return &tree{project: project, folders: map[string]*folder{}, watch: newWatcher()}
+func newTree(project string, root *os.Root) *tree {
+	return &tree{project: project, root: root, folders: map[string]*folder{}, watch: newWatcher()}
 }
 
 func (t *tree) close() error { return t.watch.close() }
@@ -110,13 +112,27 @@ func (t *tree) forget(rel string) {
 	})
 }
 
+// unlock opens a directory that its owner has closed to everybody. Who opens it later would find what was put there.
+func (t *tree) unlock(rel string) (*os.File, error) {
+	info, err := t.root.Lstat(rel)
+	if err != nil || !info.IsDir() {
+		return nil, fs.ErrPermission
+	}
+	if err := t.root.Chmod(rel, 0o700); err != nil {
+		return nil, err
+	}
+	return t.root.Open(rel)
+}
+
 // read reads the entries of a directory.
 func (t *tree) read(rel string, now stamp) *folder {
 	f := &folder{stamp: now}
 	dir, err := os.OpenFile(filepath.Join(t.project, rel), os.O_RDONLY, 0)
 	if err != nil {
 		f.closed = true
-		return f
+		if dir, err = t.unlock(rel); err != nil {
+			return f
+		}
 	}
 	defer dir.Close()
 	entries, _ := dir.ReadDir(-1) // what could be read counts

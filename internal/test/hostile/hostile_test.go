@@ -1,6 +1,7 @@
 // Package hostile plays scenarios in which a model obeys a text that it has read: in a file, a page, a skill, a memory, the answer of
 // another agent. The whole program runs, with a real shell, a real MCP server and a real machine elsewhere; only the model is a script.
-// The person has allowed every tool, and nobody answers what is asked. See testdata/README.md.
+// The person has allowed every tool, nobody answers what is asked, and there is no sandbox: the guard alone is judged. See
+// testdata/README.md.
 package hostile
 
 import (

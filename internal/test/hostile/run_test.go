@@ -53,6 +53,8 @@ type world struct {
 	yes     bool
 	// rules are the user's policy.json.
 	rules string
+	// sandbox is the mode of the sandbox: "off" where the guard is what keeps an attacker away.
+	sandbox string
 
 	mu       sync.Mutex
 	requests []string
@@ -82,7 +84,7 @@ func playWith(t *testing.T, s *scenario, turns []turn, section string, yes bool)
 
 func newWorld(t *testing.T, s *scenario, turns []turn, section string, yes bool) *world {
 	t.Helper()
-	return &world{t: t, s: s, turns: turns, section: section, yes: yes, rules: allowed, home: t.TempDir(), dir: t.TempDir()}
+	return &world{t: t, s: s, turns: turns, section: section, yes: yes, rules: allowed, sandbox: "off", home: t.TempDir(), dir: t.TempDir()}
 }
 
 func (w *world) play() {
@@ -277,7 +279,7 @@ func (w *world) converse(i int, turns []turn) {
 	model := filepath.Join(w.home, fmt.Sprintf("model%d.json", i))
 	require.NoError(w.t, os.WriteFile(model, []byte(script(w.t, turns, w.sink)), 0o600))
 	err := app.With(context.WithoutCancel(w.t.Context()), app.Options{
-		Paths: w.paths, Model: "script:" + model,
+		Paths: w.paths, Model: "script:" + model, Sandbox: w.sandbox,
 		Trust: func(context.Context, trust.Request) (trust.Answer, error) { return trust.Once, nil },
 		Inquire: func(_ context.Context, r term.Request) (hook.Response, string, error) {
 			w.mu.Lock()

@@ -27,7 +27,7 @@ func TestQuestionsOfTenTasks(t *testing.T) {
 		for _, s := range tasks {
 			t.Run(name+"/"+s.Name, func(t *testing.T) {
 				w := newWorld(t, &s, s.Turns, "", true)
-				w.rules = rules
+				w.rules, w.sandbox = rules, ""
 				cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 				require.NoError(t, err)
 				require.NoError(t, os.MkdirAll(filepath.Join(w.home, ".cache"), 0o700))

@@ -4,6 +4,7 @@ package paths
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -215,10 +216,8 @@ func (p Project) WholeSystem(w Word) bool {
 
 // OwnFiles reports whether a word is, or may be by a glob, a file of a repository itself, below the project.
 func (p Project) OwnFiles(w Word) bool {
-	for alternative := range strings.FieldsFuncSeq(w.Braces, func(c rune) bool { return strings.ContainsRune("{},/", c) }) {
-		if mayBeGit(alternative) {
-			return true
-		}
+	if slices.ContainsFunc(w.alternatives(), mayBeGit) {
+		return true
 	}
 	rel, in := p.relative(w)
 	if in && p.InGit && !path.IsAbs(w.Text) {
@@ -230,6 +229,11 @@ func (p Project) OwnFiles(w Word) bool {
 		}
 	}
 	return false
+}
+
+// alternatives are the parts of paths that braces may make.
+func (w Word) alternatives() []string {
+	return strings.FieldsFunc(strings.ToLower(w.Braces), func(c rune) bool { return strings.ContainsRune("{},/", c) })
 }
 
 // IsProject reports whether a word is the project or a directory above it.
@@ -245,8 +249,12 @@ func (p Project) IsProject(w Word) bool {
 
 // Keeps reports whether a word is a file of the project with secrets by its name. The sources of a program are none, wherever they lie.
 func (p Project) Keeps(w Word) bool {
+	secret := func(name string) bool { return named(name, sensitiveNames) && !named(name, harmlessNames) }
 	rel, in := p.relative(w)
-	if !in || rel == "." {
+	switch {
+	case slices.ContainsFunc(w.alternatives(), secret):
+		return true
+	case !in || rel == ".":
 		return false
 	}
 	name := strings.ToLower(rel)

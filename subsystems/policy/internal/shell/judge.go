@@ -383,6 +383,9 @@ func (s *inspection) value(name string, f programs.Flag, w word, text string, at
 	}
 	v := w
 	v.text, v.home = text, w.home && at == 0
+	if f.Level == Dangerous && f.Kind != "writes" {
+		s.secrets(v)
+	}
 	if f.Kind == "" {
 		if s.address(v); f.Level == Dangerous && w.blank {
 			s.code(v)

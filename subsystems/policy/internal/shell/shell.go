@@ -189,6 +189,8 @@ type reader struct {
 	line   string
 	// moved: the line has changed the directory. inGit: to one of the repository itself.
 	moved, inGit bool
+	// feeds counts the texts that programs may run.
+	feeds int
 }
 
 // doubt keeps the first reason. The node is the part of the line that it is about; nil is all of it.
@@ -233,6 +235,9 @@ func (r *reader) stmt(s *syntax.Stmt) {
 			r.fed(text)
 		}
 	}
+	if startsShell(s) {
+		r.substituted(s)
+	}
 	r.command(s.Cmd)
 }
 
@@ -243,7 +248,7 @@ func (r *reader) redirect(red *syntax.Redirect) (text string) {
 	r.word(red.Hdoc)
 	switch red.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
-		return document(red.Hdoc)
+		return static(red.Hdoc, true)
 	case syntax.WordHdoc:
 		return target.text
 	case syntax.DplIn, syntax.DplOut:

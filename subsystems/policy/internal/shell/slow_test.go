@@ -37,6 +37,11 @@ func TestTimeIsBounded(t *testing.T) {
 		"trap":    r("trap 'ls; ls' EXIT;", 1500),
 		"brace":   r("{ ", 5000) + "ls;" + r(" }", 5000),
 		"if":      r("if ls; then ", 2000) + "ls" + r("; fi", 2000),
+		"pipes":   r("a b|sh|", 4000) + "sh",
+		"shells":  r("sh $(", 900) + "a b" + r(")", 900),
+		"texts":   r("python3 -c 'git \"x y\" \"z w\"';", 1000),
+		"pushes":  "sudo " + r("git ", 8000),
+		"values":  r("A='b c' ", 4000) + "ls",
 		"arith":   "echo $((" + r("(", 900) + "1" + r(")", 900) + "))",
 	} {
 		start := time.Now()

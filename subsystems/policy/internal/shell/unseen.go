@@ -30,8 +30,23 @@ func (r *reader) unseenOf(s Script) {
 	}
 }
 
+// maxFed limits the texts of a line that are read because a program may run them.
+const maxFed = 500
+
+// feed counts such a text, and reports whether it is read. Nobody knows what the others lose.
+func (r *reader) feed() bool {
+	r.feeds++
+	if r.feeds == maxFed+1 {
+		r.unseen("it gives programs more texts than can be read", r.line)
+	}
+	return r.feeds <= maxFed
+}
+
 // fed collects what a text loses that a program may get as commands.
 func (r *reader) fed(text string) {
+	if text == "" || !r.feed() {
+		return
+	}
 	text = strings.ReplaceAll(text, string(Unknown), "${x}") // the parser drops it
 	r.unseenOf(r.read(text, r.depth+1))
 }
@@ -149,9 +164,7 @@ func (s *inspection) carries() {
 			s.r.loses(s.words[i:], texts[i])
 		}
 		if named := w.text + " " + s.words[i-1].text; !strings.Contains(named, "exclu") && !strings.Contains(named, "ignore") {
-			for _, text := range pathsIn(w.text) {
-				s.secret(word{text: text, home: w.home && text == w.text})
-			}
+			s.secrets(w)
 		}
 	}
 }
@@ -202,7 +215,7 @@ func (s *inspection) touched(w word, last bool) {
 	switch name := s.p.Name; {
 	case oneOf(name, "rm unlink srm shred trash trash-put rimraf"):
 		s.gone(w)
-	case oneOf(name, "cp mv ln install") && !last:
+	case oneOf(name, "cp mv install") && !last:
 		s.secret(w)
 		if name == "mv" {
 			s.gone(w)
@@ -238,6 +251,14 @@ func (s *inspection) secret(w word) {
 	}
 }
 
+// secrets finds such files also behind =, : and @ in a word.
+func (s *inspection) secrets(w word) {
+	s.secret(w)
+	for _, text := range pathsIn(w.text)[1:] {
+		s.secret(word{text: text})
+	}
+}
+
 // finds judges what find deletes, and which secrets it hands to a program.
 func (s *inspection) finds() {
 	var texts, starts []string
@@ -268,46 +289,87 @@ func (s *inspection) finds() {
 	}
 }
 
-// startsShell reports whether a word of a command names a shell, which may read its input as commands.
+// startsShell reports whether a word of a command names a shell or a builtin that may run text.
 func startsShell(s *syntax.Stmt) bool {
 	c, ok := s.Cmd.(*syntax.CallExpr)
 	return ok && slices.ContainsFunc(c.Args, func(w *syntax.Word) bool {
-		return oneOf(word{text: w.Lit()}.base(), "sh ash bash dash fish ksh mksh zsh source .")
+		return oneOf(word{text: w.Lit()}.base(), "sh ash bash dash fish ksh mksh zsh source . eval")
 	})
 }
 
-// document returns the text of a here-document as it is written, with [Unknown] for each part that is not.
-func document(w *syntax.Word) string {
-	var sb strings.Builder
-	if w == nil {
-		return ""
-	}
-	for _, p := range w.Parts {
-		if lit, ok := p.(*syntax.Lit); ok {
-			sb.WriteString(lit.Value)
-		} else {
-			sb.WriteRune(Unknown)
+// substituted collects what commands print in the substitutions of a shell's words.
+func (r *reader) substituted(s *syntax.Stmt) {
+	syntax.Walk(s, func(n syntax.Node) bool {
+		var list []*syntax.Stmt
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			list = n.Stmts
+		case *syntax.ProcSubst:
+			list = n.Stmts
+		default:
+			return true
 		}
-	}
-	return sb.String()
+		for _, one := range list {
+			r.printed(one)
+		}
+		return false
+	})
 }
 
 // printed collects what the words and here-documents of a command lose if a shell gets them as commands.
 func (r *reader) printed(s *syntax.Stmt) {
-	own := reader{Reader: r.Reader, depth: r.depth + 1, line: r.line}
+	if !r.feed() {
+		return
+	}
 	syntax.Walk(s, func(n syntax.Node) bool {
+		if r.feeds > maxFed {
+			return false
+		}
 		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
 		case *syntax.CallExpr:
-			words := own.words(n.Args)
+			words := make([]word, len(n.Args))
+			for i, a := range n.Args {
+				words[i].text = static(a, false)
+			}
 			texts := joined(words)
 			for i := 1; i < min(len(words), maxArgs); i++ {
-				if i == 1 || words[i].blank {
+				if i == 1 || strings.ContainsAny(words[i].text, " \t\n") {
 					r.fed(texts[i])
 				}
 			}
 		case *syntax.Redirect:
-			r.fed(document(n.Hdoc))
+			r.fed(static(n.Hdoc, true))
 		}
 		return true
 	})
+}
+
+// static returns the text of a word or, raw, of a here-document, with [Unknown] for each part that is known only when it runs.
+func static(w *syntax.Word, raw bool) string {
+	var sb strings.Builder
+	if w == nil {
+		return ""
+	}
+	parts := slices.Clone(w.Parts)
+	for len(parts) > 0 {
+		p := parts[0]
+		parts = parts[1:]
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if raw {
+				sb.WriteString(p.Value)
+			} else {
+				literal(&sb, p.Value, false, false)
+			}
+		case *syntax.SglQuoted:
+			sb.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			parts = append(slices.Clone(p.Parts), parts...)
+		default:
+			sb.WriteRune(Unknown)
+		}
+	}
+	return sb.String()
 }

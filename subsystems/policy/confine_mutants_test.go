@@ -68,7 +68,7 @@ func TestConfinedMutants(t *testing.T) {
 	needs.Program(t, "git")
 	p, err := policy.New([]policy.Rules{{}}, &policy.Options{Default: policy.DefaultAnnotations, Confined: confining(policy.Confinement{On: true})})
 	require.NoError(t, err)
-	wanted := max(*mutantsFlag/10, 20)
+	wanted := max(*mutantsFlag/16, 20)
 	for _, l := range losses() {
 		t.Run(l.command, func(t *testing.T) {
 			t.Parallel()

@@ -277,3 +277,32 @@ func TestTheConfinedCorpus(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, string(want), out.String(), "write it anew with -confined.update and read the difference")
 }
+
+// TestTheSandboxOnTheCommandsPage holds docs/commands.md to its example and to its tables.
+func TestTheSandboxOnTheCommandsPage(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "commands.md"))
+	require.NoError(t, err)
+	_, page, _ := strings.Cut(string(data), "## In a sandbox\n")
+	p := inSandbox(t, policy.Rules{}, policy.Confinement{On: true})
+	e, err := p.Explain(nil, bash, args("command", "git stash drop"))
+	require.NoError(t, err)
+	assert.Contains(t, page, "```console\n"+e.String()+"```")
+	examples := 0
+	for row := range strings.Lines(page) {
+		cells := strings.Split(row, "|")
+		if strings.HasPrefix(row, "| what |") {
+			break
+		}
+		if len(cells) < 4 {
+			continue
+		}
+		for i, text := range strings.Split(cells[2], "`") {
+			if i%2 == 1 {
+				examples++
+				assert.Equal(t, policy.Ask, effect(t, p, bash, args("command", text)), "%q", text)
+			}
+		}
+	}
+	assert.Greater(t, examples, 25)
+}

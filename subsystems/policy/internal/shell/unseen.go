@@ -79,8 +79,9 @@ func (r *reader) loses(words []word, whole string) {
 func (r *reader) verbs(words []word) {
 	texts := joined(words)
 	for i, w := range words {
-		if oneOf(w.base(), "git rm mv find") {
-			r.loses(words[i:], texts[i])
+		name := word{text: w.text[strings.LastIndexByte(w.text, '=')+1:]}
+		if oneOf(name.base(), "git rm mv find") {
+			r.loses(append([]word{name}, words[i+1:min(len(words), i+maxArgs)]...), texts[i])
 		}
 	}
 }

@@ -133,6 +133,7 @@ func TestUnseen(t *testing.T) {
 		{"perl -e 'system(\"git reset --hard\")'", "--hard loses work [git reset --hard]"},
 		{"awk 'BEGIN{system(\"git reset --hard\")}'", "--hard loses work [git reset --hard]"},
 		{"tar cf t --checkpoint=1 --checkpoint-action=exec='git reset --hard' f", "--hard loses work [git reset --hard]"},
+		{"tar --checkpoint-action=exec='git reset --hard' x; if", "--hard loses work [--checkpoint-action=exec=git reset --hard x]"},
 		{"git reset --hard 'unterminated", "--hard loses work [git reset --hard unterminated]"},
 	} {
 		assert.Equal(t, c.want, unseen(reader.Read(c.line)), "%q", c.line)

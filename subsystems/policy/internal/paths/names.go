@@ -132,3 +132,14 @@ func RawDevice(text string) bool {
 	}
 	return false
 }
+
+// SecretVariable reports whether a variable's name says that it has a secret.
+func SecretVariable(name string) bool {
+	name = strings.ToUpper(name)
+	for _, part := range []string{"KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "PRIVATE", "COOKIE", "SESSION", "PWD_", "DSN", "DATABASE_URL"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}

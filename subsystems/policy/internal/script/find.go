@@ -7,6 +7,8 @@ import (
 
 // Search is what the arguments of find do with the files that it finds.
 type Search struct {
+	// Starts are the directories in which it begins; "." if it names none.
+	Starts []string
 	// Deletes: it deletes them, or runs a program that does.
 	Deletes bool
 	// Git: a test for names finds the directory .git. Narrow: a test lets it find certain names only, or leaves .git out.
@@ -24,7 +26,7 @@ const (
 // Find reads the arguments of find, as far as they say what is deleted or read. Each part between -o counts by itself, but what leaves
 // .git out counts for all.
 func Find(args []string) Search {
-	var s Search
+	s := Search{Starts: starts(args)}
 	without := false
 	var part []string
 	for len(args) > 0 {
@@ -42,6 +44,21 @@ func Find(args []string) Search {
 	s.Narrow = s.Narrow || without
 	s.Git = s.Git && !without
 	return s
+}
+
+// starts returns the operands in front of the first test.
+func starts(args []string) []string {
+	end := slices.IndexFunc(args, func(a string) bool {
+		return a == "" || strings.IndexByte("-(!", a[0]) >= 0 && a != "-H" && a != "-L" && a != "-P"
+	})
+	if end < 0 {
+		end = len(args)
+	}
+	out := slices.DeleteFunc(slices.Clone(args[:end]), func(a string) bool { return strings.HasPrefix(a, "-") })
+	if len(out) == 0 {
+		return []string{"."}
+	}
+	return out
 }
 
 // branch reads the arguments between two -o. without: it leaves .git out.

@@ -61,3 +61,29 @@ func FuzzSed(f *testing.F) {
 		}
 	})
 }
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]script.Search{
+		". -name x":                                    {Starts: []string{"."}, Narrow: false},
+		"-delete":                                      {Starts: []string{"."}, Deletes: true},
+		"-L a b -type f -delete":                       {Starts: []string{"a", "b"}, Deletes: true},
+		". -name *.pyc -delete":                        {Starts: []string{"."}, Deletes: true, Narrow: true},
+		". -name * -delete":                            {Starts: []string{"."}, Deletes: true},
+		". ! -name x -delete":                          {Starts: []string{"."}, Deletes: true},
+		". -name x -o -type f -delete":                 {Starts: []string{"."}, Deletes: true},
+		". -name .git -exec rm -rf {} ;":               {Starts: []string{"."}, Deletes: true, Git: true},
+		". -path ./.git -prune -o -type f -delete":     {Starts: []string{"."}, Deletes: true, Narrow: true},
+		". -not -path ./.git/* -type f -delete":        {Starts: []string{"."}, Deletes: true, Narrow: true},
+		". -maxdepth 1 -type f -delete":                {Starts: []string{"."}, Deletes: true, Narrow: true},
+		". -mindepth 1 -maxdepth 1 -exec /bin/rm {} +": {Starts: []string{"."}, Deletes: true},
+		". -name *.pem -exec cat {} +":                 {Starts: []string{"."}, Read: []string{"\x00.pem"}},
+	} {
+		assert.Equal(t, want, script.Find(strings.Fields(line)), line)
+	}
+}
+
+func TestQuoted(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []string{"a 'b'", "c", "d"}, script.Quoted("x(\"a 'b'\", 'c') `d` 'e"))
+}

@@ -262,24 +262,12 @@ func (s *inspection) secrets(w word) {
 
 // finds judges what find deletes, and which secrets it hands to a program.
 func (s *inspection) finds() {
-	var texts, starts []string
-	for _, w := range s.words[1:] {
-		texts = append(texts, w.text)
-	}
-	for _, text := range texts {
-		if oneOf(text, "-H -L -P") {
-			continue
-		}
-		if text == "" || strings.ContainsAny(text[:1], "-(!") {
-			break
-		}
-		starts = append(starts, text)
-	}
-	if len(starts) == 0 {
-		starts = []string{"."}
+	texts := make([]string, len(s.words)-1)
+	for i, w := range s.words[1:] {
+		texts[i] = w.text
 	}
 	search := script.Find(texts)
-	for _, start := range starts {
+	for _, start := range search.Starts {
 		w := word{text: start}
 		if search.Deletes && (s.r.at().OwnFiles(w.path()) || s.r.at().IsProject(w.path()) && !search.Narrow || search.Git) {
 			s.r.unseen("it deletes the repository's own files", s.whole)

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/grapnel-go/grapnel/subsystems/policy/internal/paths"
 )
 
 // word is one word in the form that the program gets.
@@ -96,7 +98,7 @@ func (w *word) expand(p syntax.WordPart, first, quoted bool) {
 		if simpleParam(p) {
 			name = p.Param.Value
 		}
-		w.secret = w.secret || secretName(name)
+		w.secret = w.secret || paths.SecretVariable(name)
 		if name == "HOME" && first {
 			w.home = true
 			return
@@ -106,17 +108,6 @@ func (w *word) expand(p syntax.WordPart, first, quoted bool) {
 	default:
 		w.expands, w.loose = true, w.loose || !quoted
 	}
-}
-
-// secretName reports whether a variable's name says that it has a secret.
-func secretName(name string) bool {
-	name = strings.ToUpper(name)
-	for _, part := range []string{"KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "PRIVATE", "COOKIE", "SESSION", "PWD_", "DSN", "DATABASE_URL"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
 }
 
 // part renders one part of a word that is not literal.

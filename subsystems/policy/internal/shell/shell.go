@@ -110,6 +110,8 @@ type Reader struct {
 	Root, Home string
 	// Private are directories of the program itself. No rule covers a command that names them.
 	Private []string
+	// fedBytes counts the texts that programs may run, for all readers of a line.
+	fedBytes *int
 }
 
 // Read reads a command line for the zero Reader.
@@ -117,7 +119,10 @@ func Read(line string) Script { return Reader{}.Read(line) }
 
 // Read reads a command line. It never fails: a line with a syntax error has a Doubt, and
 // suspects. The time is linear in the length.
-func (r Reader) Read(line string) Script { return r.read(line, 0) }
+func (r Reader) Read(line string) Script {
+	r.fedBytes = new(int)
+	return r.read(line, 0)
+}
 
 func (all Reader) read(line string, depth int) Script {
 	r := reader{Reader: all, depth: depth, line: line}
@@ -189,8 +194,6 @@ type reader struct {
 	line   string
 	// moved: the line has changed the directory. inGit: to one of the repository itself.
 	moved, inGit bool
-	// feeds counts the texts that programs may run.
-	feeds int
 }
 
 // doubt keeps the first reason. The node is the part of the line that it is about; nil is all of it.

@@ -40,6 +40,7 @@ func TestTimeIsBounded(t *testing.T) {
 		"pipes":   r("a b|sh|", 4000) + "sh",
 		"shells":  r("sh $(", 900) + "a b" + r(")", 900),
 		"texts":   r("python3 -c 'git \"x y\" \"z w\"';", 1000),
+		"fed":     "echo " + r("'echo \"a b\" \"c d\" | sh' ", 1000) + "| sh",
 		"pushes":  "sudo " + r("git ", 8000),
 		"values":  r("A='b c' ", 4000) + "ls",
 		"arith":   "echo $((" + r("(", 900) + "1" + r(")", 900) + "))",

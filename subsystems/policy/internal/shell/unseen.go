@@ -30,21 +30,20 @@ func (r *reader) unseenOf(s Script) {
 	}
 }
 
-// maxFed limits the texts of a line that are read because a program may run them.
-const maxFed = 500
+// maxFed limits the texts that are read because a program may run them, and texts within texts, in bytes. Each counts as perText more.
+const maxFed, perText = 500_000, 500
 
 // feed counts such a text, and reports whether it is read. Nobody knows what the others lose.
-func (r *reader) feed() bool {
-	r.feeds++
-	if r.feeds == maxFed+1 {
+func (r *reader) feed(text string) bool {
+	if *r.fedBytes += len(text) + perText; *r.fedBytes > maxFed {
 		r.unseen("it gives programs more texts than can be read", r.line)
 	}
-	return r.feeds <= maxFed
+	return *r.fedBytes <= maxFed
 }
 
 // fed collects what a text loses that a program may get as commands.
 func (r *reader) fed(text string) {
-	if text == "" || !r.feed() {
+	if text == "" || !r.feed(text) {
 		return
 	}
 	text = strings.ReplaceAll(text, string(Unknown), "${x}") // the parser drops it
@@ -307,11 +306,11 @@ func (r *reader) substituted(s *syntax.Stmt) {
 
 // printed collects what the words and here-documents of a command lose if a shell gets them as commands.
 func (r *reader) printed(s *syntax.Stmt) {
-	if !r.feed() {
+	if !r.feed("") {
 		return
 	}
 	syntax.Walk(s, func(n syntax.Node) bool {
-		if r.feeds > maxFed {
+		if *r.fedBytes > maxFed {
 			return false
 		}
 		switch n := n.(type) {

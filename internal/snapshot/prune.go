@@ -58,6 +58,23 @@ func (s *Store) Prune(ctx context.Context, groups [][]ID, limit int64) (out Prun
 	return out, err
 }
 
+// Size returns how many bytes the store takes, without what the project shares with it.
+func (s *Store) Size(ctx context.Context) (size int64, err error) {
+	err = s.exclusive(ctx, func() error {
+		return filepath.WalkDir(s.dir, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && shared(info) == 1 {
+				size += info.Size()
+			}
+			return gone(err)
+		})
+	})
+	return size, err
+}
+
 // choose returns the snapshots of the groups that stay, and how many groups these are. A snapshot that cannot be read needs no room.
 func (s *Store) choose(groups [][]ID, limit int64) (keep map[ID]bool, kept int) {
 	keep = map[ID]bool{}

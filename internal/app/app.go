@@ -24,6 +24,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/redact"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/internal/trust"
+	"github.com/grapnel-go/grapnel/internal/undo"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/spending"
@@ -39,6 +40,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
+	undocommands "github.com/grapnel-go/grapnel/subsystems/undo"
 )
 
 // Options of Open.
@@ -87,6 +89,8 @@ type Options struct {
 	audit message.JSON
 	// store has the conversations that agents search. Open sets it.
 	store Store
+	// turns has what turns changed. Open sets it.
+	turns *undo.Book
 }
 
 // confirm asks o.Trust about the request, unless the same was allowed under the key before.
@@ -239,7 +243,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Store, err = openStore(ctx, o.Paths, a.redact, o.Note); err != nil {
 		return nil, errors.Join(err, a.presence.end())
 	}
-	o.store = a.Store
+	o.store, o.turns = a.Store, newBook(o, a.presence)
 	o.Extra = append(a.hooks(o), o.Extra...)
 	a.options = o
 	var ledger *spending.Ledger
@@ -328,6 +332,11 @@ func (a *App) Commands(agent *runtime.Agent) []Command {
 	}
 	if agent.Plan().OffBy("Tasks") == "" && tasks.Has(agent.Config()) {
 		out = append(out, Command(tasks.Commands()[0]))
+	}
+	if agent.Plan().OffBy("Undo") == "" {
+		for _, c := range undocommands.Commands() {
+			out = append(out, Command(c))
+		}
 	}
 	return out
 }

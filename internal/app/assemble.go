@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
+	"github.com/grapnel-go/grapnel/subsystems/undo"
 )
 
 // assembly is the result of assemble.
@@ -63,6 +64,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Critique", func() error { d.Critique = critique.New(); return nil }},
 		{"Sessions", func() error { d.Sessions = newSessions(o); return nil }},
 		{"Tasks", func() error { d.Tasks = tasks.New(); return nil }},
+		{"Undo", func() error { d.Undo = undo.New(o.turns, &undo.Options{Except: unchanging()}); return nil }},
 		{"Memory", func() (err error) { d.Memory, err = loadMemories(ctx, o, agents); return err }},
 		{"Schedule", func() (err error) {
 			if o.Schedules {

@@ -27,6 +27,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
+	"github.com/grapnel-go/grapnel/subsystems/undo"
 )
 
 //go:generate go tool hookgen plan -o ../../docs/daemon-plan.md .
@@ -70,6 +71,8 @@ type Hooks struct {
 	MCP *mcp.MCP
 	// OS is the innermost owner of tools: it runs what the others have decided.
 	OS *ostools.OS
+	// Undo takes its snapshots next to the tools: when all others have allowed a call.
+	Undo *undo.Undo `hook:"optional"`
 	// Cost gets the end of a step first, so that the others can read the cost.
 	Cost *cost.Cost
 	// Audit records what was decided and done. It waits for its file, and has no other timeout.

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -35,6 +36,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 	"github.com/grapnel-go/grapnel/subsystems/tasks"
 	"github.com/grapnel-go/grapnel/subsystems/toolbox"
+	"github.com/grapnel-go/grapnel/subsystems/undo"
 )
 
 // The stored data of every installation has these keys.
@@ -59,6 +61,7 @@ func whole(t *testing.T) *app.Hooks {
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), Compact: compact.New(nil), Fallback: fallback.New(nil), Structured: structured.New(nil), Toolbox: toolbox.New(),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 		Tasks: tasks.New(), Critique: critique.New(), Guardrail: guardrail.New(nil), Secure: secure.New(nil),
+		Undo:         undo.New(undo.NewBook(t.TempDir(), filepath.Join(t.TempDir(), "undo")), nil),
 		Sessions:     sessions.New(&sessions.Options{Search: func(context.Context, sessions.Query) ([]sessions.Match, error) { return nil, nil }}),
 		Instructions: instructions.New(&instructions.Options{Root: t.TempDir()}),
 	}

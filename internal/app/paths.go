@@ -1,6 +1,8 @@
 package app
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -159,6 +161,12 @@ func (p Paths) locks() string { return filepath.Join(p.State, "locks") }
 // Approvals returns the directory of the answers that were remembered for good; package
 // approval writes it.
 func (p Paths) Approvals() string { return filepath.Join(p.State, "approvals") }
+
+// undo returns the directory of the project's snapshots.
+func (p Paths) undo() string {
+	sum := sha256.Sum256([]byte(p.Root))
+	return filepath.Join(p.State, "undo", hex.EncodeToString(sum[:16]))
+}
 
 // bundledSkills returns the directory of the program's own skills.
 func (p Paths) bundledSkills() string { return filepath.Join(p.State, "skills") }

@@ -58,19 +58,20 @@ import (
 //	                       tools: known at run time
 //	1.14    OS             Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	                       tools: bash edit glob grep read write
-//	1.15    Cost           AfterStep~:failopen
-//	1.16    Audit?         OnBuildAgent OnRegisterAgent OnEvent BeforeTurn~ BeforeTool~
-//	1.17    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
+//	1.15    Undo?          BeforeTurn~ WrapTool AfterTurn
+//	1.16    Cost           AfterStep~:failopen
+//	1.17    Audit?         OnBuildAgent OnRegisterAgent OnEvent BeforeTurn~ BeforeTool~
+//	1.18    Toolbox?       Schema OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
 //	                       RewriteRequest~ BeforeTool~
 //	                       tools: tool_search
-//	1.18    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~ AfterTurn
-//	1.19    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
+//	1.19    Critique?      OnBuildAgent OnRegisterAgent OnUnregisterAgent AfterModel~ OnStop~ AfterTurn
+//	1.20    Compact        OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTurn~ RewriteRequest~
 //	                       WrapModel OnModelError~ AfterModel~ BeforeCompaction~
-//	1.20    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
-//	1.21    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
+//	1.21    Fallback       OnRegisterAgent OnUnregisterAgent RewriteRequest~ OnModelError~ AfterModel~
+//	1.22    Structured     OnBuildAgent OnRegisterAgent OnUnregisterAgent RewriteRequest~ BeforeModel~
 //	                       WrapModel AfterModel~
-//	1.22    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
-//	1.23    Extra[]        all points
+//	1.23    Schedule?      OnBuildAgent OnRegisterAgent OnUnregisterAgent OnEvent OnClose
+//	1.24    Extra[]        all points
 //	                       tools: known at run time
 //	2     Around           WrapTool
 //	3     Free             Schema Dispatch

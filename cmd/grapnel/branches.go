@@ -49,7 +49,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 // branches returns the commands that change, move and search conversations.
 func (c *command) branches() []*cobra.Command {
 	return []*cobra.Command{
-		c.cancelTurn(), c.resumeTurn(), c.search(), c.adopt(), c.fork(), c.rewind(), c.compact(), c.export(), c.restore(),
+		c.cancelTurn(), c.resumeTurn(), c.search(), c.adopt(), c.fork(), c.rewind(), c.undo(), c.compact(), c.export(), c.restore(),
 	}
 }
 

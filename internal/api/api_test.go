@@ -201,6 +201,9 @@ func TestDaemon(t *testing.T) {
 	t.Log("forks, searches, moves")
 	w.branches("eve")
 
+	_, err = w.client.Undo(ctx, conv.ID, wire.NewUndo{})
+	assert.Equal(t, wire.CodeInvalid, client.CodeOf(err), "without snapshots there is none")
+
 	_, err = w.client.Adopt(ctx, conv.ID, wire.Adoption{})
 	assert.Equal(t, wire.CodeExists, client.CodeOf(err), "it is here already")
 

@@ -46,6 +46,7 @@ func (s *Server) routes() map[Route]handler {
 		{"POST", "/v1/conversations/{id}/adopt"}:         s.adopt,
 		{"POST", "/v1/conversations/{id}/fork"}:          s.fork,
 		{"POST", "/v1/conversations/{id}/rewind"}:        s.rewind,
+		{"POST", "/v1/conversations/{id}/undo"}:          s.undo,
 		{"POST", "/v1/conversations/{id}/compact"}:       s.compact,
 		{"GET", "/v1/conversations/{id}/export"}:         s.export,
 		{"POST", "/v1/import"}:                           s.restore,

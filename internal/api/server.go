@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/undo"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -63,6 +64,8 @@ type Options struct {
 	Reload func(ctx context.Context) (wire.Reloaded, error)
 	// Stats returns what was counted of each agent, sorted by name; nil counts nothing.
 	Stats func() []wire.AgentStats
+	// Undo takes back what turns of a conversation changed; nil is not possible.
+	Undo func(ctx context.Context, conversation string, r undo.Request) (undo.Outcome, error)
 	// Await waits until the registration of the agent has ended, and returns its error;
 	// nil does not wait.
 	Await func(ctx context.Context, agent string) error

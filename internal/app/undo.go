@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/grapnel-go/grapnel/internal/snapshot"
 	"github.com/grapnel-go/grapnel/internal/undo"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
@@ -13,9 +14,12 @@ import (
 
 // newBook returns the book of what turns changed in the project. It makes nothing until a command runs.
 func newBook(o Options, p *presence) *undo.Book {
-	return undo.NewBook(o.Paths.Root, o.Paths.undo(), &undo.Options{Owner: p.owner, Gone: p.gone, Dropped: func(turns int, freed int64) {
-		o.Note(fmt.Sprintf("%d old turns cannot be undone any more; their snapshots had %d MiB", turns, freed>>20))
-	}})
+	return undo.NewBook(o.Paths.Root, o.Paths.undo(), &undo.Options{
+		Snapshots: &snapshot.Options{Exclude: []string{o.Paths.State}}, Owner: p.owner, Gone: p.gone,
+		Dropped: func(turns int, freed int64) {
+			o.Note(fmt.Sprintf("%d old turns cannot be undone any more; their snapshots had %d MiB", turns, freed>>20))
+		},
+	})
 }
 
 // unchanging returns the tools that are not read-only and still change no file of the project. The calls of agents that

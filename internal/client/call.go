@@ -191,6 +191,12 @@ func (c *Client) Rewind(ctx context.Context, id string, turns int) (wire.Convers
 	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/rewind"), wire.Rewind{Turns: turns})
 }
 
+// Undo takes back what turns of a conversation changed in the project, or says what that would be. An error with CodeIdle says that there
+// is nothing to undo.
+func (c *Client) Undo(ctx context.Context, id string, u wire.NewUndo) (wire.Undone, error) {
+	return call[wire.Undone](ctx, c, http.MethodPost, conversation(id, "/undo"), u)
+}
+
 // Compact replaces older turns by a summary. A model writes it.
 func (c *Client) Compact(ctx context.Context, id string, o wire.NewCompaction) (wire.Compaction, error) {
 	return call[wire.Compaction](ctx, c, http.MethodPost, conversation(id, "/compact"), o)

@@ -93,7 +93,7 @@ func apiOptions(a *app.App, paths app.Paths) api.Options {
 		Project: paths.Project(), Abandoned: app.Abandoned,
 		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
 		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) },
-		Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted,
+		Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted, Undo: a.Undo,
 	}
 }
 

@@ -391,6 +391,26 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// TestAnExcludedDirectoryHasTheStore: it is no part of the project, and stays.
+func TestAnExcludedDirectoryHasTheStore(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	state := filepath.Join(project, "state")
+	s, err := snapshot.Open(project, filepath.Join(state, "store"), &snapshot.Options{Exclude: []string{state}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(project, "a"), []byte("1"), 0o600))
+	before, report, err := s.Take(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, report.Entries)
+	assert.Empty(t, report.LeftOut)
+	require.NoError(t, os.Remove(filepath.Join(project, "a")))
+	after, _, err := s.Take(t.Context())
+	require.NoError(t, err)
+	r, err := s.Restore(t.Context(), after, snapshot.Pair{Before: before, After: after})
+	require.NoError(t, err)
+	assert.Equal(t, snapshot.Result{Restored: []string{"a"}}, r)
+}
+
 func TestACancelledTakeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

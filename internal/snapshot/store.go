@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ type Options struct {
 	// Files and Bytes limit the whole: a larger project is [ErrTooLarge]. Default 200,000 entries and 4 GiB of copied files.
 	Files int
 	Bytes int64
+	// Exclude are directories that are no part of the project although they are in it, such as the one that the store is in.
+	Exclude []string
 }
 
 func (o *Options) withDefaults() Options {
@@ -87,7 +90,8 @@ type Store struct {
 	last *manifest // the newest snapshot, once it was read; nil for none
 }
 
-// Open returns the store in dir for the project, and makes dir, for the user alone, if it is missing. dir must not be in the project.
+// Open returns the store in dir for the project, and makes dir, for the user alone, if it is missing. dir must not be in the project,
+// unless it is in an excluded directory.
 func Open(project, dir string, o *Options) (*Store, error) {
 	info, err := os.Stat(project)
 	if err != nil {
@@ -96,7 +100,8 @@ func Open(project, dir string, o *Options) (*Store, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is no directory", project)
 	}
-	if within(project, dir) {
+	excluded := o != nil && slices.ContainsFunc(o.Exclude, func(part string) bool { return within(part, dir) })
+	if within(project, dir) && !excluded {
 		return nil, fmt.Errorf("the snapshots of %s cannot be kept in it (%s)", project, dir)
 	}
 	if err := privatedir.Make(dir); err != nil {

@@ -58,6 +58,8 @@ type walker struct {
 	own   string // prefix of the temporary files of an interrupted Restore; "" for none
 	mount [3]uint64
 	out   manifest
+	// foreign are the excluded directories.
+	foreign []fs.FileInfo
 
 	ignoredBytes int64
 	ignoredFiles int
@@ -98,6 +100,11 @@ func (s *Store) walk(ctx context.Context) (*manifest, int64, error) {
 	}
 	defer dir.Close()
 	w := &walker{s: s, ctx: ctx, o: s.o, start: time.Now(), own: s.interrupted()}
+	for _, dir := range s.o.Exclude {
+		if info, err := os.Stat(dir); err == nil {
+			w.foreign = append(w.foreign, info)
+		}
+	}
 	for range min(readers, runtime.GOMAXPROCS(0)+1) {
 		w.bufs = append(w.bufs, make([]byte, inMemory))
 	}
@@ -417,6 +424,9 @@ func (w *walker) fresh(st stat) bool {
 func (w *walker) descend(p place, dirs []job) error {
 	for i := range dirs {
 		d := &dirs[i]
+		if slices.ContainsFunc(w.foreign, func(info fs.FileInfo) bool { return os.SameFile(info, d.info) }) {
+			continue
+		}
 		ignored := !p.ignored && !p.git && d.name != ".git" && p.rules.match(d.at.Path, d.name, true)
 		if ignored && w.stillOver(d) {
 			continue

@@ -21,6 +21,44 @@ type Rewind struct {
 	Turns int `json:"turns"`
 }
 
+// NewUndo asks to take back what turns changed in the project.
+type NewUndo struct {
+	// Turns is how many of the last turns with commands are undone; 0 is 1.
+	Turns int `json:"turns,omitzero"`
+	// Redo takes back the last undo instead.
+	Redo bool `json:"redo,omitzero"`
+	// DryRun changes nothing.
+	DryRun bool `json:"dry_run,omitzero"`
+}
+
+// Undone is what an undo did, or would do. Paths are relative to the project; one that cannot be printed is quoted.
+type Undone struct {
+	// Turns are the turns that are undone, or done again, the latest first.
+	Turns []UndoneTurn `json:"turns"`
+	// Restored were put back or changed, and Removed had been created.
+	Restored []string `json:"restored"`
+	Removed  []string `json:"removed"`
+	// Conflicts stay as they are, because somebody else changed them. Of Lost there is no copy.
+	Conflicts []NotUndone `json:"conflicts"`
+	Lost      []NotUndone `json:"lost"`
+	// Unended: the program ended within the turn, so that what others changed since counts as its own.
+	Unended bool `json:"unended,omitzero"`
+}
+
+// UndoneTurn is a turn of the conversation.
+type UndoneTurn struct {
+	ID string `json:"id"`
+	// Number counts the turns of the conversation from 1.
+	Number int `json:"number"`
+}
+
+// NotUndone is a path that stays as it is.
+type NotUndone struct {
+	Path string `json:"path"`
+	// Why is the reason, as words for people.
+	Why string `json:"why"`
+}
+
 // NewCompaction asks for a summary that replaces older turns.
 type NewCompaction struct {
 	// Keep is how many of the last turns stay as they are; 0 is the runtime's

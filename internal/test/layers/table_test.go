@@ -200,7 +200,7 @@ var layers = []layer{
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
 		reason:  "the one place where subsystems and runtime meet"},
 	{pkgs: "internal/api/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more"},
-	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "internal/api/wire", "internal/attach", "internal/schema"},
+	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "internal/api/wire", "internal/attach", "internal/schema", "internal/undo"},
 		outside: []string{"github.com/go-json-experiment/json", "github.com/oklog/ulid"},
 		reason:  "serves any runtime: what is composed in it is internal/app's business"},
 	{pkgs: "internal/client", may: []string{"hook", "composite/plan", "internal/api/wire"},

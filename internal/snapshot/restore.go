@@ -253,7 +253,7 @@ func (r *restorer) widen(dir string) error {
 	if err := r.dir.Chmod(info.Mode()&kept | 0o700); err != nil {
 		return err
 	}
-	if _, ok := r.wide[dir]; !ok && dir != "." {
+	if _, ok := r.wide[dir]; !ok {
 		r.wide[dir] = info.Mode() & kept
 	}
 	return nil

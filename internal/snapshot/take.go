@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/grapnel-go/grapnel/internal/gitignore"
 )
 
 // Take makes a snapshot of the project as it is. Files that change while it runs are kept in one of their states, or left out.
@@ -76,7 +78,7 @@ type place struct {
 	dir     *os.File // the same
 	path    string   // "" for the project
 	depth   int
-	rules   *ignores
+	rules   *gitignore.Rules
 	git     bool // .git or below it
 	objects bool // .git/objects or below it
 	ignored bool
@@ -136,8 +138,8 @@ func (w *walker) enter(p place) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(names, ".gitignore") && !p.git {
-		p.rules = p.rules.with(p.root, p.path, ".gitignore")
+	if slices.Contains(names, ignoreFile) && !p.git {
+		w.ignore(&p)
 	}
 	var dirs []job
 	var jobs []*job
@@ -177,6 +179,20 @@ func (w *walker) enter(p place) error {
 		return err
 	}
 	return w.descend(p, dirs)
+}
+
+const ignoreFile = ".gitignore"
+
+// ignore adds the rules of a directory. A .gitignore that is no regular file has none.
+func (w *walker) ignore(p *place) {
+	info, err := p.root.Lstat(ignoreFile)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if f, err := openSame(p.root, ignoreFile, info); err == nil {
+		p.rules = p.rules.With(f, p.path)
+		_ = f.Close()
+	}
 }
 
 // names lists a directory, sorted, and stops where the project is too large.
@@ -257,7 +273,7 @@ func (w *walker) file(p *place, j job) *job {
 		w.leave(e.Path, e.Size, fmt.Sprintf("it is larger than %s", bytes(w.o.FileBytes)))
 		return nil
 	}
-	if !p.ignored && !p.git && p.rules.match(e.Path, j.name, false) && !w.room(e.Size) {
+	if !p.ignored && !p.git && p.rules.Match(e.Path, j.name, false) && !w.room(e.Size) {
 		w.leave(e.Path, e.Size, w.ignoredWhy())
 		w.ignoredFiles, w.ignoredBytes = w.ignoredFiles-1, w.ignoredBytes-e.Size
 		return nil
@@ -427,7 +443,7 @@ func (w *walker) descend(p place, dirs []job) error {
 		if slices.ContainsFunc(w.foreign, func(info fs.FileInfo) bool { return os.SameFile(info, d.info) }) {
 			continue
 		}
-		ignored := !p.ignored && !p.git && d.name != ".git" && p.rules.match(d.at.Path, d.name, true)
+		ignored := !p.ignored && !p.git && d.name != ".git" && p.rules.Match(d.at.Path, d.name, true)
 		if ignored && w.stillOver(d) {
 			continue
 		}

@@ -1,17 +1,18 @@
-package snapshot
+// Package gitignore says which paths the .gitignore files of a project exclude. It opens no files itself, and knows neither the global
+// settings of git nor its index.
+package gitignore
 
 import (
 	"bufio"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ignores are the rules of the .gitignore files from the project down to one directory. Nil has none.
-type ignores struct {
-	above *ignores
+// Rules are those of the .gitignore files from the project down to one directory. Nil has none. Rules never change.
+type Rules struct {
+	above *Rules
 	base  string // the directory of the file; its rules are about paths below it
 	rules []rule
 }
@@ -23,27 +24,19 @@ type rule struct {
 	path    bool   // about the path below base, not about a name
 }
 
-// maxIgnore and maxRules bound a .gitignore file, in bytes and lines; the rest of a longer one is not read.
+// The bounds of a file, in bytes and rules; the rest of a longer one is not read.
 const (
-	maxIgnore = 1 << 20
-	maxRules  = 2000
+	maxBytes = 1 << 20
+	maxRules = 2000
 )
 
-// with returns the rules within the directory base, which may have a .gitignore file of its own.
-func (ig *ignores) with(dir *os.Root, base, name string) *ignores {
-	info, err := dir.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return ig
-	}
-	f, err := openSame(dir, name, info)
-	if err != nil {
-		return ig
-	}
-	defer f.Close()
-	out := &ignores{above: ig, base: base}
-	lines := bufio.NewScanner(io.LimitReader(f, maxIgnore))
+// With returns the rules within the directory base, whose .gitignore file is r. base is relative to the project, with slashes; "" is the
+// project. What cannot be read or understood excludes nothing.
+func (ig *Rules) With(r io.Reader, base string) *Rules {
+	out := &Rules{above: ig, base: base}
+	lines := bufio.NewScanner(io.LimitReader(r, maxBytes))
 	for lines.Scan() && len(out.rules) < maxRules {
-		if r, ok := parseRule(lines.Text()); ok {
+		if r, ok := parse(lines.Text()); ok {
 			out.rules = append(out.rules, r)
 		}
 	}
@@ -53,8 +46,8 @@ func (ig *ignores) with(dir *os.Root, base, name string) *ignores {
 	return out
 }
 
-// parseRule reads one line; ok is false for an empty line, a comment and a pattern that cannot match.
-func parseRule(line string) (r rule, ok bool) {
+// parse reads one line; ok is false for an empty line, a comment and a pattern that cannot match.
+func parse(line string) (r rule, ok bool) {
 	line = strings.TrimSuffix(line, "\r")
 	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 		line = line[:len(line)-1]
@@ -69,8 +62,9 @@ func parseRule(line string) (r rule, ok bool) {
 	return r, r.pattern != "" && doublestar.ValidatePattern(r.pattern)
 }
 
-// match reports whether the rules exclude a path. The last rule of the deepest file decides.
-func (ig *ignores) match(path, name string, isDir bool) bool {
+// Match reports whether the rules exclude a path, given also by its last name. The last rule of the deepest file decides. What is
+// in an excluded directory is excluded too, which Match does not look at.
+func (ig *Rules) Match(path, name string, isDir bool) bool {
 	for ; ig != nil; ig = ig.above {
 		below := strings.TrimPrefix(strings.TrimPrefix(path, ig.base), "/")
 		for i := len(ig.rules) - 1; i >= 0; i-- {

@@ -129,14 +129,14 @@ func completions(t *testing.T, agent, before string) []string {
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	commands := []string{"/help", "/tools", "/agents", "/model", "/guest", "/clear", "/resume", "/continue", "/quit", "/approvals", "/compact", "/pin", "/pins", "/unpin"}
+	commands := []string{"/help", "/tools", "/agents", "/model", "/guest", "/clear", "/resume", "/continue", "/quit", "/approvals", "/compact", "/pin", "/pins", "/unpin", "/undo", "/redo"}
 	bundled := []string{"/code-review", "/knots", "/release-notes", "/splices"}
 	tests := []struct {
 		agent, before string
 		want          []string
 	}{
 		{"grapnel", "/", append(commands[:len(commands):len(commands)], bundled...)},
-		{"grapnel", "/re", []string{"/resume", "/release-notes"}},
+		{"grapnel", "/re", []string{"/resume", "/redo", "/release-notes"}},
 		{"grapnel", "/hid", nil},
 		{"plain", "/", append(commands[:len(commands):len(commands)], "/knots")},
 		{"none", "/", commands},

@@ -25,6 +25,8 @@ type Command struct {
 	Stdin, Stdout, Stderr *os.File
 	// Jail confines the command, on Linux; Path and Dir are paths in it. Nil does not. Elsewhere it is an error.
 	Jail *jail.Spec
+	// Cgroup is an opened directory of a cgroup, in which a command with a Jail begins; 0 is that of this process.
+	Cgroup int
 }
 
 // JailError is the error of Start if the jail could not be made. The command has not run.

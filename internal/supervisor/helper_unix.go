@@ -100,8 +100,10 @@ func (h *helper) start(c Command) (*Process, error) {
 	var in *entry
 	if c.Jail != nil {
 		if in, err = newEntry(c); err == nil {
-			r = child.Request{Op: "start", ID: id, Jail: true, Namespaces: c.Jail.Namespaces}
-			fds = append(fds, in.files()...)
+			r = child.Request{Op: "start", ID: id, Jail: true, Namespaces: c.Jail.Namespaces, Cgroup: c.Cgroup > 0}
+			if fds = append(fds, in.files()...); c.Cgroup > 0 {
+				fds = append(fds, c.Cgroup)
+			}
 		}
 	}
 	if err == nil {

@@ -52,7 +52,7 @@ func (s *Sandbox) full(g Grant, slot *slot, fences []guard.Fence) (*jail.Spec, e
 	}
 	spec := &jail.Spec{
 		Namespaces: true, Base: s.dirs.base, Mounts: p.out, Write: append(p.write, "/dev", "/proc/self"), Filter: filter,
-		Unlocked: !s.landlock, Limits: s.rlimits(),
+		Unlocked: !s.machine.landlock, Limits: s.rlimits(),
 	}
 	if len(g.Hosts) > 0 {
 		spec.Door = doorPort

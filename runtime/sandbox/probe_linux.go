@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/jail"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/limits"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/proxy"
 )
 
@@ -19,8 +20,9 @@ const afInet, afInet6, afUnix = unix.AF_INET, unix.AF_INET6, unix.AF_UNIX
 // probe finds the level by trying: a process is started in each confinement, the strongest first.
 func (s *Sandbox) probe() {
 	version := jail.LandlockVersion()
-	s.landlock = version >= 4
-	s.report = Report{Level: Full, Layers: true, Limits: s.bounds()}
+	s.machine.landlock = version >= 4
+	s.machine.means = limits.Find()
+	s.report = Report{Level: Full, Layers: true, Limits: s.limits.String() + ": " + s.machine.means.String()}
 	err := s.try(Grant{})
 	if err != nil && strings.Contains(err.Error(), "overlay") {
 		s.report.Layers = false
@@ -153,12 +155,14 @@ func inContainer() bool {
 	return os.Getenv("container") != ""
 }
 
-// rlimits are the limits of each process. In a namespace of users the number of processes counts those in it alone, unless the user
-// is root.
-func (s *Sandbox) rlimits() []jail.Limit {
-	out := []jail.Limit{{Resource: unix.RLIMIT_CORE, Max: 0}, {Resource: unix.RLIMIT_FSIZE, Max: uint64(s.limits.FileSize)}}
+// rlimits are the limits of each process. In a namespace of users the number of processes counts those in it alone, threads included,
+// unless the user is root.
+func (s *Sandbox) rlimits() (out []jail.Limit) {
+	for _, l := range limits.Rlimits(s.limits) {
+		out = append(out, jail.Limit{Resource: l.Resource, Max: l.Max})
+	}
 	if s.report.Level == Full {
-		out = append(out, jail.Limit{Resource: unix.RLIMIT_NPROC, Max: uint64(s.limits.Processes)})
+		out = append(out, jail.Limit{Resource: unix.RLIMIT_NPROC, Max: uint64(8 * s.limits.Processes)})
 	}
 	return out
 }

@@ -19,7 +19,7 @@ type Options struct {
 	// Project is the directory that processes may change. It must exist.
 	Project string
 	// State is a directory for what is temporary, for writable layers of caches and for what is moved out of the project. It is made,
-	// for its owner alone. It must not lie in the project.
+	// for its owner alone. If it lies in the project, Confines is false.
 	State string
 	// Hidden are absolute paths that no process sees, such as the directory of the program's own databases.
 	Hidden []string
@@ -29,8 +29,8 @@ type Options struct {
 	Environ []string
 	// Mode is what processes may do; "" is Project.
 	Mode Mode
-	// Limits bound what a command uses with all that it starts. A zero field is the default: three quarters of the machine's memory,
-	// 4,096 processes, files of 16 GiB.
+	// Limits bound what a command uses with all that it starts. A zero field is the default: half of the machine's memory, between 1 and
+	// 8 GiB; 512 processes; files of 4 GiB.
 	Limits Limits
 	// Note gets one sentence if less than the full level can be enforced, when that is found out. Nil drops it.
 	Note func(text string)
@@ -54,13 +54,19 @@ type Sandbox struct {
 	commands      *supervisor.Supervisor
 	ours          bool // Close closes commands
 
-	note     func(text string)
-	probing  sync.Once
-	report   Report // written once, while probing
-	landlock bool   // the kernel has it; written once, while probing
+	note    func(text string)
+	probing sync.Once
+	report  Report  // written once, while probing
+	machine machine // written once, while probing
 
 	guard  *guard.Guard
 	limits limits.Limits
+}
+
+// machine is what of a machine enforces limits.
+type machine struct {
+	landlock bool // the kernel has it
+	means    limits.Means
 }
 
 // New returns a sandbox for a project. It starts no process; the first use finds out the level of the machine.
@@ -76,8 +82,8 @@ func New(o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: state: %w", err)
 	}
-	if _, in := below(project, state); in || o.State == "" {
-		return nil, fmt.Errorf("sandbox: the state directory %q lies in the project %s, where processes could change it; choose another", o.State, project)
+	if o.State == "" {
+		return nil, errors.New("sandbox: there is no state directory; name one in Options.State")
 	}
 	d, err := openDirs(state, project)
 	if err != nil {
@@ -89,7 +95,7 @@ func New(o Options) (*Sandbox, error) {
 	}
 	s := &Sandbox{
 		project: project, mode: cmp.Or(o.Mode, Project), note: o.Note, environ: inherited(environ), env: variables(environ), dirs: d, commands: o.Supervisor,
-		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable), limits: o.Limits.Or(limits.Default(limits.Memory())),
+		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable), limits: bounded(o.Limits),
 	}
 	if home := s.env["HOME"]; filepath.IsAbs(home) {
 		s.home = filepath.Clean(home)
@@ -127,10 +133,10 @@ func (s *Sandbox) Report() Report {
 	return s.report
 }
 
-// bounds says how limits are enforced, for people.
-func (s *Sandbox) bounds() string {
-	return fmt.Sprintf("%.0f GiB of memory and %d processes for a command with all that it starts, summed up five times a second; files of %d GiB",
-		float64(s.limits.Memory)/(1<<30), s.limits.Processes, s.limits.FileSize>>30)
+// bounded returns the limits with the defaults in the place of zero ones.
+func bounded(l Limits) Limits {
+	d := limits.Default()
+	return Limits{Memory: cmp.Or(l.Memory, d.Memory), Processes: cmp.Or(l.Processes, d.Processes), FileSize: cmp.Or(l.FileSize, d.FileSize)}
 }
 
 // Mode returns the mode.
@@ -147,6 +153,9 @@ func (s *Sandbox) Confines() (ok bool, why string) {
 	}
 	if _, around := below(s.project, s.home); around && s.home != "" || s.project == "/" {
 		return false, "the project is the home directory or has it in it, so a sandbox would hide nothing; start in the directory of one project"
+	}
+	if _, in := below(s.project, s.dirs.state); in {
+		return false, "the state directory " + s.short(s.dirs.state) + " lies in the project, where commands could change it; set GRAPNEL_HOME to another place"
 	}
 	if r := s.Report(); r.Level != Full {
 		return false, fmt.Sprintf("the sandbox has the level %s here (%s); `grapnel sandbox explain` says how to get the full one", r.Level, r.Why)

@@ -273,8 +273,27 @@ func TestNewRefuses(t *testing.T) {
 	dir := t.TempDir()
 	_, err := sandbox.New(sandbox.Options{Project: filepath.Join(dir, "none"), State: dir})
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = sandbox.New(sandbox.Options{Project: dir, State: filepath.Join(dir, "state")})
-	require.ErrorContains(t, err, "lies in the project")
+	_, err = sandbox.New(sandbox.Options{Project: dir})
+	require.ErrorContains(t, err, "Options.State")
+}
+
+// A state directory in the project is hidden from commands, which are asked about.
+func TestStateInTheProject(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	state := filepath.Join(p.project, "state")
+	s, err := sandbox.New(sandbox.Options{Project: p.project, State: state, Environ: []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH")}})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	ok, why := s.Confines()
+	assert.False(t, ok)
+	assert.Contains(t, why, "lies in the project")
+	p.s = s
+	out, code, _ := p.run(t, sandbox.Grant{}, `ls -A state | wc -l; echo x > y; echo x > state/z; mv state other`)
+	assert.NotEqual(t, 0, code)
+	assert.Equal(t, "0\n", strings.SplitAfter(out, "\n")[0])
+	assert.NoFileExists(t, filepath.Join(state, "z"))
+	assert.FileExists(t, filepath.Join(p.project, "y"))
 }
 
 // TestNetwork: a command reaches the hosts of its grant through the proxy, and no others.

@@ -130,8 +130,16 @@ func (s *Sandbox) confined(c supervisor.Command, env []string, g Grant, slot *sl
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	c.Env = append(c.Env, env...)
+	bounds, err := s.bound()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: limits: %w", err)
+	}
+	if bounds.group != nil {
+		c.Cgroup = bounds.group.FD()
+	}
 	inner, err := s.commands.Start(c)
 	if err != nil {
+		bounds.end()
 		return nil, err
 	}
 	p := &Process{inner: inner, ended: make(chan struct{})}
@@ -139,17 +147,58 @@ func (s *Sandbox) confined(c supervisor.Command, env []string, g Grant, slot *sl
 	if err != nil {
 		inner.Kill()
 		<-inner.Done()
+		bounds.end()
 		return nil, fmt.Errorf("sandbox: network: %w", err)
 	}
-	watching, stop := context.WithCancel(context.Background())
-	limit := make(chan string, 1)
-	go func() { limit <- limits.Watch(watching, inner.Pid(), s.limits, inner.Kill) }()
+	bounds.watch(inner, s.limits)
 	go func() {
 		defer close(p.ended)
 		<-inner.Done()
-		stop()
-		p.report = End{Limit: <-limit, Refused: door.close(), Moved: s.guard.Clean(before)}
+		p.report = End{Limit: bounds.end(), Refused: door.close(), Moved: s.guard.Clean(before)}
 		slot.free()
 	}()
 	return p, nil
+}
+
+// bounds keep one process and all that it starts to the limits: by a cgroup where there is one, else by a watcher.
+type bounds struct {
+	group *limits.Group
+	stop  context.CancelFunc
+	why   chan string // what the watcher said; nil without one
+}
+
+func (s *Sandbox) bound() (*bounds, error) {
+	if !s.machine.means.Cgroup() {
+		return &bounds{}, nil
+	}
+	g, err := s.machine.means.Group(s.limits)
+	return &bounds{group: g}, err
+}
+
+// watch watches a process that no cgroup limits.
+func (b *bounds) watch(p *supervisor.Process, l Limits) {
+	if b.group != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.stop, b.why = cancel, make(chan string, 1)
+	go func() {
+		said := ""
+		limits.Watch(ctx, p.Pid(), l, func(why string) { said = why; p.Kill() })
+		b.why <- said
+	}()
+}
+
+// end lets go of the process, which has ended, and says which limit has ended it; "" if none did.
+func (b *bounds) end() (why string) {
+	if b.group != nil {
+		why = b.group.Why()
+		_ = b.group.Close() // a group that is left is removed at the next start
+		return why
+	}
+	if b.stop == nil {
+		return ""
+	}
+	b.stop()
+	return <-b.why
 }

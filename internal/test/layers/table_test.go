@@ -232,7 +232,6 @@ var allowed = map[string]map[string]string{
 		"internal/sqlitedb/create.go os.Open":                           "a directory, to sync it",
 		"internal/sqlitedb/held.go os.Open":                             "the first 108 bytes of a regular file",
 		"runtime/sandbox/probe_linux.go os.ReadFile":                    "settings of the kernel",
-		"runtime/sandbox/internal/limits/usage_linux.go os.ReadFile":    "what the kernel says of a process",
 		"internal/supervisor/internal/child/child_linux.go os.ReadFile": "what the kernel says of a process",
 		"subsystems/approval/sync_unix.go os.Open":                      "a directory, to sync it",
 	},

@@ -170,15 +170,26 @@ func (c *child) reply(r Reply) {
 	_, _ = socket{}.Write(message)
 }
 
+// filesOf returns how many files come with a start.
+func filesOf(r Request) int {
+	switch {
+	case r.Cgroup && r.Jail:
+		return maxFiles
+	case r.Jail:
+		return jailFiles
+	}
+	return 3
+}
+
 // start starts a command as the leader of a session, with its three files and
 // nothing else.
 func (c *child) start(r Request, files []int) {
-	if len(files) != 3 && (!r.Jail || len(files) != maxFiles) {
+	if len(files) != filesOf(r) {
 		c.reply(Reply{Op: "started", ID: r.ID, Errno: int(syscall.EBADF)})
 		return
 	}
 	attr := &syscall.ProcAttr{Dir: string(r.Dir), Env: texts(r.Env), Sys: &syscall.SysProcAttr{Setsid: true}}
-	for _, fd := range files {
+	for _, fd := range files[:min(len(files), jailFiles)] {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}
 	path, args := string(r.Path), texts(r.Args)
@@ -186,6 +197,9 @@ func (c *child) start(r Request, files []int) {
 	if r.Jail {
 		path, err = Program()
 		args, attr.Dir, attr.Sys = []string{jailName}, "/", jailAttributes(r.Namespaces)
+		if r.Cgroup {
+			beginIn(attr.Sys, files[jailFiles])
+		}
 	}
 	pid := 0
 	c.mu.Lock()

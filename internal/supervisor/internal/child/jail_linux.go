@@ -37,3 +37,6 @@ func jailAttributes(namespaces bool) *syscall.SysProcAttr {
 	}
 	return a
 }
+
+// beginIn makes a process begin in a cgroup.
+func beginIn(a *syscall.SysProcAttr, cgroup int) { a.UseCgroupFD, a.CgroupFD = true, cgroup }

@@ -30,8 +30,11 @@ const (
 // and many of them take a while.
 const CloseTime = 10 * time.Second
 
-// maxFiles is the number of files of a start with a jail.
-const maxFiles = 5
+// jailFiles is the number of files of a start with a jail, and maxFiles the largest of any.
+const (
+	jailFiles = 5
+	maxFiles  = 6
+)
 
 // MaxMessage limits a message, in bytes. Linux allows at most 2 MiB of arguments and environment by
 // default, and JSON needs at most six bytes for one.
@@ -46,9 +49,11 @@ type Request struct {
 	Args [][]byte `json:"args,omitempty"`
 	Env  [][]byte `json:"env,omitempty"`
 	Dir  []byte   `json:"dir,omitempty"`
-	// Jail: the process makes a jail and starts the command in it; Namespaces: it gets namespaces of its own.
+	// Jail: the process makes a jail and starts the command in it; Namespaces: it gets namespaces of its own. Cgroup: one more file
+	// is the directory of the cgroup in which it begins.
 	Jail       bool `json:"jail,omitzero"`
 	Namespaces bool `json:"namespaces,omitzero"`
+	Cgroup     bool `json:"cgroup,omitzero"`
 }
 
 // Reply is a message of the supervisor: exactly one "started" for a start, one "sent" for a

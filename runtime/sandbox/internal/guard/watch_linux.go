@@ -28,10 +28,12 @@ func newWatcher() *watcher {
 }
 
 func (w *watcher) close() error {
-	if w == nil {
+	if w == nil || w.fd < 0 {
 		return nil
 	}
-	return unix.Close(w.fd)
+	fd := w.fd
+	w.fd = -1
+	return unix.Close(fd)
 }
 
 // add watches a directory. Call it before the directory is read.

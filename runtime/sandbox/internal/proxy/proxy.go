@@ -1,86 +1,136 @@
 package proxy
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
-	"encoding/base64"
-	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
 
-// The limits of a proxy.
-const (
-	maxConnections = 64
-	maxHeader      = 64 << 10
-	maxRefused     = 20
-	dialTime       = 10 * time.Second
-	idleTime       = 2 * time.Minute
-)
+// settings are what tests change. The zero value of a field is never used: see standard.
+type settings struct {
+	lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	// outer returns the proxy of this process for a request, nil for none.
+	outer func(*http.Request) (*url.URL, error)
+	// connections is how many a program may have at once; further ones wait.
+	connections int
+	// header is how many bytes the head of a request or a response may have.
+	header int
+	// hello is the time for the head of a request, and for the first bytes of a tunnel.
+	hello time.Duration
+	// reach is the time for looking a name up and connecting.
+	reach time.Duration
+	// idle ends a tunnel in which no byte has moved; models may think this long before they answer.
+	idle time.Duration
+	// keep ends a connection without a request.
+	keep time.Duration
+}
+
+func standard() settings {
+	return settings{
+		lookup: func(ctx context.Context, name string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		},
+		dial: new(net.Dialer).DialContext, outer: http.ProxyFromEnvironment,
+		connections: 64, header: 64 << 10, hello: 10 * time.Second, reach: 10 * time.Second, idle: 2 * time.Minute, keep: time.Minute,
+	}
+}
 
 // Proxy serves one listener until Close. It is safe for concurrent use.
 type Proxy struct {
+	settings
 	hosts  []Host
 	server *http.Server
 	life   context.Context
 	end    context.CancelFunc
-	slots  chan struct{}
-	work   sync.WaitGroup
 
-	mu      sync.Mutex // guards refused
-	refused []string
+	refused, admitted names
+
+	mu     sync.Mutex // guards closed, and Go of work after it
+	closed bool
+	work   sync.WaitGroup
 }
 
-// Serve begins to serve a listener, and takes it over: Close closes it. An empty list of hosts admits none. The proxy of the environment
-// (HTTP_PROXY, HTTPS_PROXY, NO_PROXY) is used to reach a host; it then looks names up, so addresses are not checked.
-func Serve(l net.Listener, hosts []Host) *Proxy {
-	p := &Proxy{hosts: hosts, slots: make(chan struct{}, maxConnections)}
+// Serve begins to serve a listener, and takes it over: Close closes it. An empty list of hosts admits none.
+//
+// A program has at most 64 connections at once, further ones wait. A head has at most 64 KiB. A host must be connected within 10 seconds,
+// and a tunnel ends when nothing has moved in it for two minutes.
+func Serve(l net.Listener, hosts []Host) *Proxy { return serve(l, hosts, standard()) }
+
+func serve(l net.Listener, hosts []Host, s settings) *Proxy {
+	p := &Proxy{settings: s, hosts: slices.Clone(hosts)}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{
-		Handler: p, ReadHeaderTimeout: dialTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0),
-		BaseContext: func(net.Listener) context.Context { return p.life }, ConnState: p.count,
+		Handler: p, ReadHeaderTimeout: s.hello, IdleTimeout: s.keep, MaxHeaderBytes: s.header, ErrorLog: silent(),
+		DisableGeneralOptionsHandler: true, BaseContext: func(net.Listener) context.Context { return p.life },
 	}
-	p.work.Go(func() { _ = p.server.Serve(l) })
+	limited := newLimited(l, s.connections, s.idle)
+	p.work.Go(func() { _ = p.server.Serve(limited) })
 	return p
 }
 
-// count keeps count of the connections that the server serves.
-func (p *Proxy) count(_ net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		p.work.Add(1)
-	case http.StateClosed, http.StateHijacked:
-		p.work.Done()
-	}
-}
+// silent returns a logger that drops everything: what a program does to its proxy is no news for the operator.
+func silent() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// Close ends all connections and waits for what serves them.
+// Close ends all connections and waits for what serves them. It may be called more than once.
 func (p *Proxy) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	p.end()
 	_ = p.server.Close()
 	p.work.Wait()
 }
 
-// Refused returns the hosts that were asked for in vain, each once, at most 20.
-func (p *Proxy) Refused() []string {
+// begin counts a request that is served; the caller calls p.work.Done. It reports false after Close.
+func (p *Proxy) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.refused)
+	if p.closed {
+		return false
+	}
+	p.work.Add(1)
+	return true
 }
 
-// Environment returns the variables by which programs find a proxy at a port of 127.0.0.1.
+// Refused returns what was asked for in vain and may be granted, each once, in order, at most 20, in the form of [ParseHost]: hosts, and
+// addresses to which an admitted name leads.
+func (p *Proxy) Refused() []string { return p.refused.all() }
+
+// Admitted returns the hosts that were reached, each once, in order, at most 20, in the form of [ParseHost].
+func (p *Proxy) Admitted() []string { return p.admitted.all() }
+
+// names is a bounded list without duplicates. The zero value is empty.
+type names struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *names) add(name string) {
+	const most = 20
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.list) < most && !slices.Contains(n.list, name) {
+		n.list = append(n.list, name)
+	}
+}
+
+func (n *names) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.list)
+}
+
+// Environment returns the variables by which programs find a proxy at a port of 127.0.0.1. Servers on a program's own loopback are reached
+// without it.
 func Environment(port int) []string {
 	at := "http://127.0.0.1:" + strconv.Itoa(port)
 	const not = "localhost,127.0.0.1,::1"
@@ -90,228 +140,3 @@ func Environment(port int) []string {
 		"NODE_USE_ENV_PROXY=1", "npm_config_proxy=" + at, "npm_config_https_proxy=" + at,
 	}
 }
-
-// ServeHTTP serves one request of a program.
-func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	default:
-		http.Error(w, "too many connections at once", http.StatusServiceUnavailable)
-		return
-	}
-	if r.Method == http.MethodConnect {
-		p.tunnel(w, r)
-		return
-	}
-	if r.URL.Scheme != "http" || r.URL.Host == "" || r.URL.User != nil {
-		http.Error(w, "this is a proxy: it takes CONNECT, and whole addresses that begin with http://", http.StatusBadRequest)
-		return
-	}
-	host, name, port, err := p.admitted(r.URL.Host, 80)
-	if err != nil {
-		p.refuse(w, r.URL.Host, err)
-		return
-	}
-	authority := name
-	if port != 80 {
-		authority = net.JoinHostPort(name, strconv.Itoa(port))
-	}
-	transport := &http.Transport{
-		Proxy:       http.ProxyFromEnvironment,
-		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return host.dial(ctx, address) }, ResponseHeaderTimeout: idleTime, DisableKeepAlives: true,
-	}
-	defer transport.CloseIdleConnections()
-	forward := &httputil.ReverseProxy{
-		Transport: transport, ErrorLog: log.New(io.Discard, "", 0),
-		Rewrite: func(out *httputil.ProxyRequest) {
-			out.Out.URL.Host, out.Out.Host = authority, authority
-			out.Out.Header.Del("Proxy-Authorization")
-		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.refuse(w, authority, err) },
-	}
-	forward.ServeHTTP(w, r)
-}
-
-// admitted returns the host that admits an authority, whose name and port it returns in their plain form.
-func (p *Proxy) admitted(authority string, standard int) (h Host, name string, port int, err error) {
-	name, port = authority, standard
-	if host, text, err := net.SplitHostPort(authority); err == nil {
-		if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 || text[0] == '+' {
-			return h, "", 0, errors.New("its port is none")
-		}
-		name = host
-	}
-	name, ok := plain(name)
-	if !ok {
-		return h, "", 0, errors.New("its name is none")
-	}
-	for _, h := range p.hosts {
-		if h.admits(name, port) {
-			h.name, h.wild = name, false
-			return h, name, port, nil
-		}
-	}
-	return h, "", 0, errors.New("it is not among the hosts that this command may reach")
-}
-
-// refuse answers a request for a host that cannot be reached, and notes it.
-func (p *Proxy) refuse(w http.ResponseWriter, authority string, why error) {
-	shown := strings.Map(func(r rune) rune {
-		if r <= ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, authority)
-	if len(shown) > 260 {
-		shown = shown[:260]
-	}
-	shown = strings.TrimSuffix(strings.TrimSuffix(shown, ":443"), ":80")
-	p.mu.Lock()
-	if len(p.refused) < maxRefused && !slices.Contains(p.refused, shown) {
-		p.refused = append(p.refused, shown)
-	}
-	p.mu.Unlock()
-	http.Error(w, fmt.Sprintf("%s cannot be reached: %v; to ask for it, request: connect %s", shown, why, shown), http.StatusForbidden)
-}
-
-// tunnel connects a program with a host.
-func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
-	host, name, port, err := p.admitted(r.Host, 443)
-	if err != nil {
-		p.refuse(w, r.Host, err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), dialTime)
-	defer cancel()
-	there, err := host.through(ctx, net.JoinHostPort(name, strconv.Itoa(port)))
-	if err != nil {
-		p.refuse(w, r.Host, err)
-		return
-	}
-	defer there.Close()
-	p.work.Add(1) // until the tunnel has ended: the server no longer counts it
-	defer p.work.Done()
-	here, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		http.Error(w, "this connection cannot become a tunnel", http.StatusInternalServerError)
-		return
-	}
-	defer here.Close()
-	defer context.AfterFunc(p.life, func() { _, _ = here.Close(), there.Close() })()
-	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		return
-	}
-	var both sync.WaitGroup
-	both.Go(func() { carry(there, buffered, here) })
-	both.Go(func() { carry(here, there, there) })
-	both.Wait()
-}
-
-// carry copies from r, which reads from, to another connection until one of them ends or nothing comes for a while.
-func carry(to net.Conn, r io.Reader, from net.Conn) {
-	buf := make([]byte, 32<<10)
-	for {
-		_ = from.SetReadDeadline(time.Now().Add(idleTime))
-		n, err := r.Read(buf)
-		if n > 0 {
-			_ = to.SetWriteDeadline(time.Now().Add(idleTime))
-			if _, err := to.Write(buf[:n]); err != nil {
-				break
-			}
-		}
-		if err != nil {
-			break
-		}
-	}
-	if half, ok := to.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-		return
-	}
-	_ = to.Close()
-}
-
-// dial connects to an address under the host's name, after it was looked up and checked.
-func (h Host) dial(ctx context.Context, address string) (net.Conn, error) {
-	name, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	if clean, ok := plain(name); !ok || clean != h.name { // the proxy of the environment
-		return new(net.Dialer).DialContext(ctx, "tcp", address)
-	}
-	addrs, err := addresses(ctx, name)
-	if err != nil {
-		return nil, errors.New("its name cannot be resolved")
-	}
-	last := errPrivate
-	for _, a := range addrs {
-		if !h.reachable(a) {
-			continue
-		}
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(a.Unmap().String(), port))
-		if err == nil {
-			return c, nil
-		}
-		last = errors.New("it does not answer")
-	}
-	return nil, last
-}
-
-func addresses(ctx context.Context, name string) ([]netip.Addr, error) {
-	if a, err := netip.ParseAddr(name); err == nil {
-		return []netip.Addr{a}, nil
-	}
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-}
-
-// through connects to an address, through the proxy of the environment if there is one for it.
-func (h Host) through(ctx context.Context, address string) (net.Conn, error) {
-	outer, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: address}})
-	if err != nil || outer == nil {
-		return h.dial(ctx, address)
-	}
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", withPort(outer))
-	if err != nil {
-		return nil, errors.New("the proxy of this machine does not answer")
-	}
-	if outer.Scheme == "https" {
-		c = tls.Client(c, &tls.Config{ServerName: outer.Hostname()})
-	}
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = c.SetDeadline(deadline)
-	}
-	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n"
-	if u := outer.User; u != nil {
-		password, _ := u.Password()
-		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)) + "\r\n"
-	}
-	if _, err = io.WriteString(c, request+"\r\n"); err == nil {
-		// Byte by byte: what follows the answer belongs to the tunnel.
-		var answer *http.Response
-		answer, err = http.ReadResponse(bufio.NewReaderSize(oneByte{c}, 16), nil)
-		if err == nil && answer.StatusCode != http.StatusOK {
-			err = errors.New(answer.Status)
-		}
-	}
-	if err != nil {
-		_ = c.Close()
-		return nil, fmt.Errorf("the proxy of this machine refuses it: %w", err)
-	}
-	return c, c.SetDeadline(time.Time{})
-}
-
-func withPort(u *url.URL) string {
-	if u.Port() != "" {
-		return u.Host
-	}
-	if u.Scheme == "https" {
-		return net.JoinHostPort(u.Hostname(), "443")
-	}
-	return net.JoinHostPort(u.Hostname(), "80")
-}
-
-// oneByte reads one byte at a time.
-type oneByte struct{ io.Reader }
-
-func (r oneByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(1, len(p))]) }

@@ -1,4 +1,0 @@
-package limits
-
-// ExceededForTest looks once.
-func ExceededForTest(root int, l Limits) string { return exceeded(root, l) }

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,46 +21,44 @@ const leavingModel = `rules:
       - tool: bash
         args:
           command: |
-            setsid sh -c 'echo $$ >left.new; mv left.new left; exec sleep 1000' &
-            echo $$ >shell.new; mv shell.new shell; sleep 1000
+            setsid sleep %s &
+            sleep %s
   - say: done
 `
 
 // TestAKilledRunLeavesNoCommand: the program is killed while a command runs that has
-// put a process into another session.
+// put a process into another session, in the sandbox and without it.
 func TestAKilledRunLeavesNoCommand(t *testing.T) {
 	t.Parallel()
 	needs.Program(t, "setsid")
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.yaml"), []byte(leavingModel), 0o600))
-	cmd := exec.CommandContext(t.Context(), "grapnel", "run", "--yes", "--dir", dir, "--model", "script:"+filepath.Join(dir, "model.yaml"), "leave")
-	cmd.Env = append(os.Environ(), "GRAPNEL_HOME="+filepath.Join(dir, ".state"))
-	require.NoError(t, cmd.Start())
-	var pids []string
-	for _, name := range []string{"left", "shell"} {
-		require.Eventually(t, func() bool {
-			data, err := os.ReadFile(filepath.Join(dir, name))
-			if err == nil {
-				pids = append(pids, strings.TrimSpace(string(data)))
+	for i, mode := range []string{"project", "off"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			// Ids of processes are others in the sandbox, so they are known by how long they sleep.
+			names := []string{fmt.Sprintf("1000.%d%d1", os.Getpid(), i), fmt.Sprintf("1000.%d%d2", os.Getpid(), i)}
+			model := fmt.Sprintf(leavingModel, names[0], names[1])
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "model.yaml"), []byte(model), 0o600))
+			cmd := exec.CommandContext(t.Context(), "grapnel", "run", "--yes", "--sandbox", mode, "--dir", dir, "--model", "script:"+filepath.Join(dir, "model.yaml"), "leave")
+			cmd.Env = append(os.Environ(), "GRAPNEL_HOME="+filepath.Join(dir, ".state"))
+			require.NoError(t, cmd.Start())
+			for _, name := range names {
+				require.Eventually(t, func() bool { return sleeps(name) }, 60*time.Second, 10*time.Millisecond)
 			}
-			return err == nil
-		}, 60*time.Second, time.Millisecond)
-	}
-	for _, pid := range pids {
-		assert.True(t, runs(pid))
-	}
-	require.NoError(t, cmd.Process.Kill())
-	assert.Error(t, cmd.Wait())
-	for _, pid := range pids {
-		assert.Eventually(t, func() bool { return !runs(pid) }, 20*time.Second, time.Millisecond, "process %s is still there", pid)
+			require.NoError(t, cmd.Process.Kill())
+			assert.Error(t, cmd.Wait())
+			for _, name := range names {
+				assert.Eventually(t, func() bool { return !sleeps(name) }, 20*time.Second, 10*time.Millisecond, "sleep %s is still there", name)
+			}
+		})
 	}
 }
 
-// runs reports whether a process runs; a zombie does not.
-func runs(pid string) bool {
-	if _, err := strconv.Atoi(pid); err != nil {
-		return false
-	}
-	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
-	return err == nil && !strings.Contains(string(stat), ") Z ")
+// sleeps reports whether a process sleeps for a time.
+func sleeps(seconds string) bool {
+	entries, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	return slices.ContainsFunc(entries, func(e string) bool {
+		line, _ := os.ReadFile(e) // it may have ended
+		return string(line) == "sleep\x00"+seconds+"\x00"
+	})
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -46,6 +47,12 @@ func filter(families ...int) ([]byte, error) {
 		}, Action: refuse},
 		{NamesWithCondtions: sockets(families), Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT)},
 	}}
+	if !slices.Contains(families, unix.AF_UNIX) {
+		// An end of a pair of datagram sockets can connect to a socket that has a name.
+		policy.Syscalls = append(policy.Syscalls, seccomp.SyscallGroup{Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT), NamesWithCondtions: []seccomp.NameWithConditions{
+			{Name: "socketpair", Conditions: seccomp.ArgumentConditions{{Argument: 1, Operation: seccomp.BitsSet, Value: unix.SOCK_DGRAM}}},
+		}})
+	}
 	instructions, err := policy.Assemble()
 	if err != nil {
 		return nil, err
@@ -70,7 +77,7 @@ func known(info *arch.Info, names []string) []string {
 	return out
 }
 
-// sockets match every socket whose family is none of these. socketpair makes no connection to anything, and stays.
+// sockets match every socket whose family is none of these. Pairs of stream sockets connect to nothing else, and stay.
 func sockets(families []int) []seccomp.NameWithConditions {
 	other := seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.GreaterOrEqual, Value: 0}}
 	for _, f := range families {

@@ -45,6 +45,7 @@ type Report struct {
 func reducedOpen() []string {
 	return []string{
 		"other processes of the user are visible, with their arguments; signals to them are refused from Landlock version 6 on",
+		"limits of the user's other processes can be changed, and segments of shared memory that have a number can be attached",
 		"names, sizes and times of files outside can be seen, and modes, owners and times of the user's own files can be changed",
 		"files in the project that run code outside later (.git/hooks, .git/config, .envrc and others) can be changed where they exist",
 		"there is no network at all, not even a loopback: servers and their clients cannot talk, and hosts cannot be admitted by name",

@@ -227,8 +227,8 @@ func (s *Sandbox) reduced(g Grant, slot *slot) (*jail.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := &jail.Spec{Filter: filter, Limits: s.rlimits(), Read: append(system(), "/proc", "/dev")}
-	spec.Write = append([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/pts", s.dirs.temp, "/proc/self"}, g.Write...)
+	spec := &jail.Spec{Filter: filter, Limits: s.rlimits(), Read: slices.Concat(system(), devices(), []string{"/proc"})}
+	spec.Write = append([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", s.dirs.temp, "/proc/self"}, g.Write...)
 	open := s.project
 	if g.Below != "" {
 		open = g.Below

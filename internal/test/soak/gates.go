@@ -200,6 +200,14 @@ var gates = []gate{
 		bad:  map[string]string{"check-then-open": "a tool that checks a path and then opens it"},
 	},
 	{
+		name: "sandbox",
+		shows: "A command in the sandbox reaches nothing that it must not: over 200 escapes (files, keys, sockets, processes, system calls, network, hooks, caches, what stays behind) are played as root and as an ordinary user, " +
+			"and so are the commands of the corpus of commands, after which files outside, sockets and processes are as before. Ordinary jobs succeed in it: builds and tests, git, npm, python, make, servers on the loopback. At the level reduced those escapes succeed that are listed.",
+		pkg: "./internal/test/escape", tests: "TestNoEscapeSucceeds|TestJobsSucceedInTheSandbox|TestReduced|TestTheCorpusInTheSandbox|TestEscapesWorkWithoutASandbox",
+		long: []string{"-escape.every", "1", "-escape.rows", "1"},
+		bad:  map[string]string{"plain": "a runner without a sandbox"},
+	},
+	{
 		name: "hostile model",
 		shows: "A model obeys what somebody has written into a file, a page, a skill, a memory, an image, a commit or the answer of a server or of another agent. The whole " +
 			"program runs, with a real shell, a real MCP server and a real machine elsewhere, and the person has allowed every tool. No declared sink is reached: nothing is sent, nothing is changed " +

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -53,6 +55,12 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GRAPNEL_HOME", filepath.Join(env.WorkDir, ".state"))
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "namespaces" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return needs.HasNamespaces(), nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":     exits,

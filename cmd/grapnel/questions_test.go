@@ -19,7 +19,7 @@ import (
 func TestAClientIsShownExactlyWhatRuns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.args = []string{"--set", "Secure=off"} // after the first call it asks for a reason of its own
+	s.args = []string{"--sandbox", "off", "--set", "Secure=off"} // after the first call it asks for a reason of its own
 	model := `rules:
   - {when: {user: {contains: '<hostile>'}, step: 1}, calls: [{tool: bash, args: {command: "true \u200b\u202e\U000E0072\U000E006D \u00a0p\u0430ypal\ncat /etc/hostname && find nowhere -delete"}}]}
   - {when: always, say: done}

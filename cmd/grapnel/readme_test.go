@@ -151,6 +151,7 @@ func cleanEnv(t *testing.T) []string {
 // TestDemoPage compares the recorded output of the demo with a new one, but for
 // times, paths and the order in which concurrent calls end. The README shows a part of it.
 func TestDemoPage(t *testing.T) {
+	needs.Namespaces(t)
 	needs.Time(t)
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/grapnel", "demo")

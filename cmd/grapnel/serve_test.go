@@ -155,6 +155,7 @@ func (s *site) turn(conv, text string, asked *wire.Answer) (events []hook.Event)
 func TestServe(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.args = []string{"--sandbox", "off"} // else a command would not be asked about
 	s.start()
 	ctx := t.Context()
 	conv, err := s.client.Conversation(ctx, "", "ann")

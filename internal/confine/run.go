@@ -15,7 +15,7 @@ import (
 
 // Run runs a command in the sandbox, shows its output, and returns its exit code. One word is a line of shell. The command ends with ctx.
 func Run(ctx context.Context, c *console.Console, s *sandbox.Sandbox, g sandbox.Grant, args []string) (code int, err error) {
-	if ok, why := s.Confines(); !ok {
+	if ok, why := s.Confines(); !ok && why != "" {
 		c.Note(why)
 	}
 	if len(args) == 1 {

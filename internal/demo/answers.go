@@ -37,9 +37,10 @@ func (a *answers) inquire(_ context.Context, r term.Request) (answer hook.Respon
 
 func (a *answers) approve(r hook.ApprovalRequest) (hook.ApprovalReply, error) {
 	var args struct {
-		Command string `json:"command"`
-		File    string `json:"file_path"`
-		Name    string `json:"name"`
+		Command string   `json:"command"`
+		Needs   []string `json:"needs"`
+		File    string   `json:"file_path"`
+		Name    string   `json:"name"`
 	}
 	if err := json.Unmarshal([]byte(r.Args), &args); err != nil {
 		return hook.ApprovalReply{}, err
@@ -47,7 +48,7 @@ func (a *answers) approve(r hook.ApprovalRequest) (hook.ApprovalReply, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case r.Tool == "bash" && args.Command == distance,
+	case r.Tool == "bash" && args.Command == distance && len(args.Needs) == 0,
 		r.Tool == "write" && args.File == "summary.md",
 		r.Tool == "remember" && args.Name == memoryName, // replacing a memory asks
 		strings.HasPrefix(r.Tool, "mcp__chartroom__"):

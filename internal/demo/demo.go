@@ -172,8 +172,9 @@ func shortened(text string) string {
 }
 
 const intro = `A scripted model, real tools: no key, no network. The agent has a log of three days, a skill, a memory and
-an MCP server, which is this program started again. Where a person would be asked, the demo answers itself: yes to
-the script of the skill, to summary.md, to its memory and to that server, no to everything else, and to a question
-its first option. The model is busy once, and its window is too small for what is said in the end. At last somebody
+an MCP server, which is this program started again. Commands run in a sandbox, and those that stay in it are not asked
+about. Where a person would be asked, the demo answers itself: yes to summary.md, to its memory and to that server
+(and to the script of the skill, where the machine has no sandbox), no to everything else, and to a question its first
+option. The model is busy once, and its window is too small for what is said in the end. At last somebody
 has slipped an order into what the server returns, and the model obeys it.
 `

@@ -91,6 +91,7 @@ func TestAnswers(t *testing.T) {
 		{"bash", `{"command":"sleep 0.4 && sh .agents/skills/logbook/scripts/distance.sh log"}`, hook.AnswerApprove},
 		{"bash", `{"command":"rm -r log; sh .agents/skills/logbook/scripts/distance.sh log"}`, hook.AnswerRefuse},
 		{"bash", `{"command":"rm -r log"}`, hook.AnswerRefuse},
+		{"bash", `{"command":"sleep 0.4 && sh .agents/skills/logbook/scripts/distance.sh log","needs":["outside"]}`, hook.AnswerRefuse},
 		{"write", `{"file_path":"summary.md","content":"x"}`, hook.AnswerApprove},
 		{"write", `{"file_path":"log/day-1.md","content":"x"}`, hook.AnswerRefuse},
 		{"remember", `{"name":"last voyage","content":"x"}`, hook.AnswerApprove},

@@ -32,6 +32,7 @@ func whole(base string, more ...jail.Mount) *jail.Spec {
 // jailed runs a script in a jail and returns what it printed, and its end.
 func jailed(t testing.TB, s *supervisor.Supervisor, spec *jail.Spec, script string) (string, supervisor.Status, error) {
 	t.Helper()
+	needs.Namespaces(t)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -64,7 +65,7 @@ func (e Explanation) String() string {
 	}
 	asked := "commands in it are not asked about"
 	if !e.Confined {
-		asked = "commands are asked about: " + e.Unasked
+		asked = "commands are asked about: " + cmp.Or(e.Unasked, "the sandbox is off")
 	}
 	line("mode", "%s; %s", e.Mode, asked)
 	if e.Level == None || e.Mode == Unrestricted {

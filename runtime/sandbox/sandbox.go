@@ -146,10 +146,11 @@ func (s *Sandbox) Mode() Mode { return s.mode }
 func (s *Sandbox) Enforces() bool { return s.mode != Unrestricted && s.Report().Level != None }
 
 // Confines reports whether a process is confined as the modes ReadOnly and Project promise: at the level Full, in a project that is
-// not the home directory or around it. If not, why says so in one line, for the person who is asked instead.
+// not the home directory or around it. If not, why says so in one line, for the
+// person who is asked instead; "" in the mode Unrestricted.
 func (s *Sandbox) Confines() (ok bool, why string) {
 	if s.mode == Unrestricted {
-		return false, "the sandbox is off"
+		return false, "" // who has said so knows why
 	}
 	if _, around := below(s.project, s.home); around && s.home != "" || s.project == "/" {
 		return false, "the project is the home directory or has it in it, so a sandbox would hide nothing; start in the directory of one project"

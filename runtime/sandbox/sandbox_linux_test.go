@@ -27,6 +27,7 @@ type place struct {
 
 func newPlace(t testing.TB) *place {
 	t.Helper()
+	needs.Namespaces(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	p := &place{project: filepath.Join(dir, "project"), home: filepath.Join(dir, "home"), outside: filepath.Join(dir, "outside")}

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/sandbox"
 )
 
@@ -111,6 +112,7 @@ func forbidUsers() {
 // confined is a runner with the sandbox, at the level full or, where forbid is set, reduced.
 func confined(t *testing.T, m *Machine, forbid bool) RunnerFunc {
 	t.Helper()
+	needs.Namespaces(t)
 	program := filepath.Join(m.dir, "starter")
 	data, err := os.ReadFile(os.Args[0])
 	require.NoError(t, err)

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/confine"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/runtime/sandbox"
@@ -45,15 +49,13 @@ func (c *command) sandbox() *cobra.Command {
 func (c *command) explainSandbox() *cobra.Command {
 	var b boxed
 	cmd := &cobra.Command{
-		Use:   "explain",
+		Use:   "explain [-- COMMAND]",
 		Short: "Show what a command of an agent would see",
 		Long: "Shows how much of the sandbox this machine can enforce, found out by trying, and what a command in it can change, read and\n" +
-			"reach. Below the level full it says why, what stays open, and which commands give the full one. Nothing is run.",
-		Example: "  grapnel sandbox explain\n  grapnel sandbox explain --need 'connect proxy.golang.org'",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("sandbox explain takes no argument, but got %q; to run a command, write: grapnel sandbox run -- %s", args[0], strings.Join(args, " "))
-			}
+			"reach; for a COMMAND also whether it would be asked about, and why. Below the level full it says why, what stays open,\n" +
+			"and which commands give the full one. The command is not run.",
+		Example: "  grapnel sandbox explain\n  grapnel sandbox explain --need 'connect proxy.golang.org' -- go mod download",
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.within(b, func(s *sandbox.Sandbox, g sandbox.Grant) error {
 				e, err := s.Explain(g)
 				if err != nil {
@@ -62,13 +64,43 @@ func (c *command) explainSandbox() *cobra.Command {
 				if b.json {
 					return c.JSON(e)
 				}
-				return c.Print(screen.Lines(e.String()))
+				text := e.String()
+				if len(args) > 0 {
+					verdict, err := c.judge(cmd.Context(), b, strings.Join(args, " "))
+					if err != nil {
+						return err
+					}
+					text = verdict + "\n\n" + text
+				}
+				return c.Print(screen.Lines(text))
 			})
 		},
 	}
 	b.flags(cmd)
 	cmd.Flags().BoolVar(&b.json, "json", false, "write JSON, for programs")
 	return cmd
+}
+
+// judge says what the rules make of a command of the default agent.
+func (c *command) judge(ctx context.Context, b boxed, line string) (verdict string, err error) {
+	paths, err := c.paths(b.place)
+	if err != nil {
+		return "", err
+	}
+	args, err := json.Marshal(map[string]any{"command": line, "needs": b.needs})
+	if err != nil {
+		return "", err
+	}
+	err = app.With(ctx, app.Options{Paths: paths, Note: c.Note, Sandbox: b.mode}, func(opened *app.App) error {
+		a, err := opened.Register(ctx, app.DefaultAgent, hook.AgentConfig{})
+		if err != nil {
+			return err
+		}
+		e, err := opened.Explain(ctx, a, "", "bash", message.JSON(args))
+		verdict = e.String()
+		return err
+	})
+	return strings.TrimSpace(verdict), err
 }
 
 func (c *command) runInSandbox() *cobra.Command {

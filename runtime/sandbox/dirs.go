@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -36,7 +38,37 @@ func openDirs(state, project string) (dirs, error) {
 			return dirs{}, err
 		}
 	}
+	d.prune(time.Now().Add(-kept))
 	return d, nil
+}
+
+// prune removes what nobody has used for long: temporary files one by one, and whole layers that no process holds. What cannot be
+// removed stays.
+func (d dirs) prune(before time.Time) {
+	old := func(path string) bool {
+		info, err := os.Lstat(path)
+		return err == nil && info.ModTime().Before(before)
+	}
+	for _, dir := range []string{d.temp, d.quarantine} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if path := filepath.Join(dir, e.Name()); old(path) {
+				_ = os.RemoveAll(path)
+			}
+		}
+	}
+	slots, _ := filepath.Glob(filepath.Join(d.layers, "*"))
+	for _, dir := range slots {
+		lock := flock.New(filepath.Join(dir, "lock"))
+		if free, err := lock.TryLock(); err != nil || !free {
+			continue
+		}
+		layers, _ := filepath.Glob(filepath.Join(dir, "*", "upper"))
+		if strings.HasPrefix(filepath.Base(dir), "extra-") || len(layers) > 0 && !slices.ContainsFunc(layers, func(p string) bool { return !old(p) }) {
+			_ = os.RemoveAll(dir)
+		}
+		_ = lock.Unlock()
+	}
 }
 
 // maxSlots bounds the sets of layers of a project.
@@ -47,6 +79,7 @@ const maxSlots = 8
 type slot struct {
 	dir  string
 	lock *flock.Flock
+	once bool // it ends with the process
 }
 
 // take returns the first set of layers that no process uses. If all are used it makes one that ends with the process.
@@ -69,7 +102,9 @@ func (d dirs) take() (*slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &slot{dir: dir}, nil
+	s := &slot{dir: dir, lock: flock.New(filepath.Join(dir, "lock")), once: true}
+	_, err = s.lock.TryLock()
+	return s, err
 }
 
 // free gives the layers back.
@@ -77,9 +112,8 @@ func (s *slot) free() {
 	if s == nil {
 		return
 	}
-	if s.lock == nil {
+	if s.once {
 		_ = os.RemoveAll(s.dir)
-		return
 	}
 	_ = s.lock.Unlock()
 }

@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestPrune: what is old and what a killed program left goes; what is in use stays.
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	d, err := openDirs(filepath.Join(t.TempDir(), "state"), "/project")
+	require.NoError(t, err)
+	long := time.Now().Add(-kept - time.Hour)
+	aged := func(parts ...string) string {
+		path := filepath.Join(parts...)
+		require.NoError(t, os.MkdirAll(path, 0o700))
+		require.NoError(t, os.Chtimes(path, long, long))
+		return path
+	}
+	held, err := d.take()
+	require.NoError(t, err)
+	require.NoError(t, held.makeLayers())
+	for _, c := range caches() {
+		upper, _ := held.layer(c.name)
+		require.NoError(t, os.Chtimes(upper, long, long))
+	}
+	other, left := aged(d.layers, "7", "npm", "upper"), aged(d.layers, "extra-1")
+	oldFile, newFile := aged(d.temp, "old"), filepath.Join(d.temp, "new")
+	require.NoError(t, os.Mkdir(newFile, 0o700))
+	d.prune(time.Now().Add(-kept))
+	assert.NoDirExists(t, other)
+	assert.NoDirExists(t, left)
+	assert.NoDirExists(t, oldFile)
+	assert.DirExists(t, newFile)
+	assert.DirExists(t, held.dir)
+	held.free()
+	d.prune(time.Now().Add(-kept))
+	assert.NoDirExists(t, held.dir)
+}
+
+// TestExtraLayers: when all sets are held, a process gets one of its own, which ends with it.
+func TestExtraLayers(t *testing.T) {
+	t.Parallel()
+	d, err := openDirs(filepath.Join(t.TempDir(), "state"), "/project")
+	require.NoError(t, err)
+	var all []*slot
+	seen := map[string]bool{}
+	for range maxSlots + 1 {
+		s, err := d.take()
+		require.NoError(t, err)
+		assert.False(t, seen[s.dir])
+		seen[s.dir] = true
+		all = append(all, s)
+	}
+	last := all[maxSlots]
+	for _, s := range all {
+		s.free()
+	}
+	assert.NoDirExists(t, last.dir)
+	assert.DirExists(t, all[0].dir)
+}

@@ -54,8 +54,8 @@ const (
 // Ask describes the form of requests, for errors and for the description of a tool.
 const Ask = `"write PATH", "read PATH", "connect HOST", "unix-sockets", or "outside" for no sandbox at all`
 
-// ParseRequest reads a request: "write ~/go/pkg/mod". A path is absolute or begins with ~ or is relative to the project; it is made
-// absolute and its links are followed, so that the sentence names what is really meant.
+// ParseRequest reads a request: "write ~/go/pkg/mod". A path is absolute, begins with ~ or is relative to the project; it must lie outside
+// of the project. It is made absolute and its links are followed, so that the sentence names what is really meant.
 func (s *Sandbox) ParseRequest(text string) (Request, error) {
 	kind, value, _ := strings.Cut(strings.TrimSpace(text), " ")
 	r := Request{RequestKind(kind), strings.TrimSpace(value)}
@@ -107,6 +107,10 @@ func (s *Sandbox) resolve(p string) (string, error) {
 		p = filepath.Join(s.project, p)
 	}
 	p = filepath.Clean(p)
+	if _, in := below(s.project, p); in {
+		// A link in the project could lead elsewhere by the time the command starts.
+		return "", fmt.Errorf("%s is in the project, which commands can change anyway; what is read-only in it, only a person changes", p)
+	}
 	if real, err := filepath.EvalSymlinks(p); err == nil {
 		return real, nil
 	}

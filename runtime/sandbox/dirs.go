@@ -82,9 +82,13 @@ type slot struct {
 	once bool // it ends with the process
 }
 
-// take returns the first set of layers that no process uses. If all are used it makes one that ends with the process.
-func (d dirs) take() (*slot, error) {
+// take returns a set of layers that no process uses: the first for a command, so that the next one finds what it has built; the last
+// for a process that lasts. If all are used it makes one that ends with the process.
+func (d dirs) take(lasting bool) (*slot, error) {
 	for i := range maxSlots {
+		if lasting {
+			i = maxSlots - 1 - i
+		}
 		dir := filepath.Join(d.layers, strconv.Itoa(i))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ func TestPrune(t *testing.T) {
 		require.NoError(t, os.Chtimes(path, long, long))
 		return path
 	}
-	held, err := d.take()
+	held, err := d.take(false)
 	require.NoError(t, err)
 	require.NoError(t, held.makeLayers())
 	for _, c := range caches() {
@@ -51,7 +51,7 @@ func TestExtraLayers(t *testing.T) {
 	var all []*slot
 	seen := map[string]bool{}
 	for range maxSlots + 1 {
-		s, err := d.take()
+		s, err := d.take(false)
 		require.NoError(t, err)
 		assert.False(t, seen[s.dir])
 		seen[s.dir] = true

@@ -44,7 +44,7 @@ func (s *Sandbox) Explain(g Grant) (Explanation, error) {
 		e.Variables = append(e.Variables, name)
 	}
 	slices.Sort(e.Variables)
-	slot, err := s.dirs.take()
+	slot, err := s.dirs.take(false)
 	if err != nil {
 		return e, err
 	}

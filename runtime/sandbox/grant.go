@@ -22,6 +22,8 @@ type Grant struct {
 	Hosts []string
 	// UnixSockets lets the process use unix sockets. None from outside can be reached, because none is visible.
 	UnixSockets bool
+	// Change: the project can be changed, also by a process that lasts.
+	Change bool
 	// Outside: there is no sandbox.
 	Outside bool
 	// Timeout bounds the life of the process; 0 does not.
@@ -47,6 +49,8 @@ const (
 	Connect RequestKind = "connect"
 	// Sockets are unix sockets.
 	Sockets RequestKind = "unix-sockets"
+	// Change is to change the project, for a process that lasts: see [Command.Lasting].
+	Change RequestKind = "project"
 	// Outside is no sandbox at all.
 	Outside RequestKind = "outside"
 )
@@ -72,7 +76,7 @@ func (s *Sandbox) ParseRequest(text string) (Request, error) {
 			return Request{}, fmt.Errorf("%q: %w", text, err)
 		}
 		r.Value = host.String()
-	case Sockets, Outside:
+	case Sockets, Change, Outside:
 		if r.Value != "" {
 			return Request{}, fmt.Errorf("%q: nothing stands behind %s", text, r.Kind)
 		}
@@ -139,6 +143,8 @@ func (s *Sandbox) Sentence(r Request) string {
 			return "use unix sockets, those of other programs as well"
 		}
 		return "use unix sockets"
+	case Change:
+		return "change the project"
 	}
 	return "run outside of the sandbox"
 }
@@ -157,7 +163,7 @@ func (r Request) Exceeds(g Grant, noNetwork bool) bool {
 	switch r.Kind {
 	case Outside:
 		return true
-	case Write:
+	case Write, Change:
 		return g.ReadOnly || g.Below != ""
 	case Read:
 		return g.Below != ""
@@ -179,6 +185,8 @@ func (g Grant) With(r Request) Grant {
 		g.Hosts = add(g.Hosts)
 	case Sockets:
 		g.UnixSockets = true
+	case Change:
+		g.Change = true
 	case Outside:
 		g.Outside = true
 	}

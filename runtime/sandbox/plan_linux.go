@@ -117,7 +117,9 @@ func (p *plan) homeDir() {
 		}
 	}
 	for _, rel := range tools() {
-		p.show(filepath.Join(p.s.home, filepath.FromSlash(rel)))
+		if path := filepath.Join(p.s.home, filepath.FromSlash(rel)); !secretive(path) {
+			p.show(path)
+		}
 	}
 	if root := p.s.env["GOROOT"]; filepath.IsAbs(root) {
 		p.show(filepath.Clean(root))
@@ -245,7 +247,9 @@ func (s *Sandbox) reduced(g Grant, slot *slot) (*jail.Spec, error) {
 		spec.Write = append(spec.Write, upper)
 	}
 	for _, rel := range tools() {
-		spec.Read = append(spec.Read, filepath.Join(s.home, rel))
+		if path := filepath.Join(s.home, filepath.FromSlash(rel)); !secretive(path) {
+			spec.Read = append(spec.Read, path)
+		}
 	}
 	spec.Read = append(spec.Read, programs(s.env["PATH"], s.home, s.project, s.dirs.state)...)
 	spec.Read = slices.Concat(spec.Read, g.Read, spec.Write)

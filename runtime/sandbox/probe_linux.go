@@ -45,7 +45,7 @@ func (s *Sandbox) probe() {
 
 // try starts a process that ends at once, with the level and the layers that the report has.
 func (s *Sandbox) try(g Grant) error {
-	slot, err := s.dirs.take()
+	slot, err := s.dirs.take(false)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ type Options struct {
 	// Limits bound what a command uses with all that it starts. A zero field is the default: half of the machine's memory, between 1 and
 	// 8 GiB; 512 processes; files of 4 GiB.
 	Limits Limits
-	// Note gets one sentence if less than the full level can be enforced, when that is found out. Nil drops it.
+	// Note gets a sentence if less than the full level can be enforced, when that is found out, and one for each path that is moved out
+	// of the project. It may be called at any time. Nil drops them.
 	Note func(text string)
 	// Supervisor starts the processes. The caller closes it, after the Sandbox. Nil: the Sandbox has its own.
 	Supervisor *supervisor.Supervisor

@@ -205,6 +205,50 @@ func TestLayers(t *testing.T) {
 	assert.Equal(t, "poison\nentry\nnew\n", out)
 }
 
+// TestLasting: a process that lasts cannot change the project unless that is granted, and what appears meanwhile stays.
+func TestLasting(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	start := func(g sandbox.Grant) (*sandbox.Process, *os.File) {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		proc, err := p.s.Start(sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "echo x > made; cat"}, Lasting: true, Stdin: r}, g)
+		require.NoError(t, err)
+		_ = r.Close()
+		return proc, w
+	}
+	proc, w := start(sandbox.Grant{})
+	p.write(t, filepath.Join(p.project, ".envrc"), "mine")
+	require.NoError(t, w.Close())
+	<-proc.Done()
+	assert.Empty(t, proc.End().Moved)
+	assert.FileExists(t, filepath.Join(p.project, ".envrc"))
+	assert.NoFileExists(t, filepath.Join(p.project, "made"))
+	proc, w = start(sandbox.Grant{Change: true})
+	require.NoError(t, w.Close())
+	<-proc.Done()
+	assert.FileExists(t, filepath.Join(p.project, "made"))
+}
+
+// TestSettingsWithSecrets: a file of settings is there unless it seems to have a secret.
+func TestSettingsWithSecrets(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, tt := range []struct {
+		text  string
+		there bool
+	}{
+		{"[user]\n\tname = Ann\n\temail = ann@example.com\n[url \"git@github.com:\"]\n\tinsteadOf = https://github.com/\n", true},
+		{"[url \"ssh://git@github.com/\"]\n\tinsteadOf = gh:\n", true},
+		{"[url \"https://ann:abc123@github.com/\"]\n\tinsteadOf = gh:\n", false},
+		{"[http]\n\textraHeader = Authorization: Basic abc\n", false},
+	} {
+		p.write(t, filepath.Join(p.home, ".gitconfig"), tt.text)
+		_, code, _ := p.run(t, sandbox.Grant{}, `cat ~/.gitconfig`)
+		assert.Equal(t, tt.there, code == 0, tt.text)
+	}
+}
+
 // Commands at the same time have a layer each.
 func TestCommandsAtTheSameTime(t *testing.T) {
 	t.Parallel()

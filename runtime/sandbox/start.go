@@ -18,7 +18,10 @@ type Command struct {
 	// Env are further variables, as NAME=value, beside those that every process inherits.
 	Env []string
 	// Dir is the working directory; "" is the project.
-	Dir                   string
+	Dir string
+	// Lasting: the process lives on while people and other processes change the project, as servers do. It cannot change the project
+	// without [Grant.Change], and what appears while it runs is not moved away, because nobody knows who has made it.
+	Lasting               bool
 	Stdin, Stdout, Stderr *os.File
 }
 
@@ -82,7 +85,7 @@ func (p *Process) Pid() int { return p.inner.Pid() }
 // error says that the command has not run; one that wraps [supervisor.JailError] says that the sandbox could not be made.
 func (s *Sandbox) Start(c Command, g Grant) (*Process, error) {
 	s.Report()
-	g.ReadOnly = g.ReadOnly || s.mode == ReadOnly
+	g.ReadOnly = g.ReadOnly || s.mode == ReadOnly || c.Lasting && !g.Change
 	run := supervisor.Command{Path: c.Path, Args: c.Args, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
 	if run.Dir == "" {
 		run.Dir = cmp.Or(g.Below, s.project)
@@ -92,11 +95,11 @@ func (s *Sandbox) Start(c Command, g Grant) (*Process, error) {
 		run.Env = append(run.Env, c.Env...)
 		return s.plain(run)
 	}
-	slot, err := s.dirs.take()
+	slot, err := s.dirs.take(c.Lasting)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: layers of caches: %w", err)
 	}
-	p, err := s.confined(run, c.Env, g, slot)
+	p, err := s.confined(run, c, g, slot)
 	if err != nil {
 		slot.free()
 		return nil, err
@@ -118,7 +121,7 @@ func (s *Sandbox) plain(c supervisor.Command) (*Process, error) {
 	return p, nil
 }
 
-func (s *Sandbox) confined(c supervisor.Command, env []string, g Grant, slot *slot) (*Process, error) {
+func (s *Sandbox) confined(c supervisor.Command, of Command, g Grant, slot *slot) (*Process, error) {
 	if err := slot.makeLayers(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
@@ -129,7 +132,7 @@ func (s *Sandbox) confined(c supervisor.Command, env []string, g Grant, slot *sl
 	if err := s.confine(&c, g, slot, s.guard.Fences(before)); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	c.Env = append(c.Env, env...)
+	c.Env = append(c.Env, of.Env...)
 	bounds, err := s.bound()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: limits: %w", err)
@@ -154,10 +157,24 @@ func (s *Sandbox) confined(c supervisor.Command, env []string, g Grant, slot *sl
 	go func() {
 		defer close(p.ended)
 		<-inner.Done()
-		p.report = End{Limit: bounds.end(), Refused: door.close(), Moved: s.guard.Clean(before)}
+		p.report = End{Limit: bounds.end(), Refused: door.close()}
+		if !of.Lasting {
+			p.report.Moved = s.guard.Clean(before)
+		}
 		slot.free()
+		s.tell(p.report.Moved)
 	}()
 	return p, nil
+}
+
+// tell tells the person what was moved out of the project: it may have been theirs.
+func (s *Sandbox) tell(moved []Moved) {
+	if s.note == nil {
+		return
+	}
+	for _, line := range (End{Moved: moved}).Lines(nil) {
+		s.note(line)
+	}
 }
 
 // bounds keep one process and all that it starts to the limits: by a cgroup where there is one, else by a watcher.

@@ -35,10 +35,41 @@ func kernel() (readOnly, hidden []string) {
 // tools are paths in the home directory that have programs and their settings, and no secrets. They are read-only.
 func tools() []string {
 	return []string{
-		"go/bin", "go/src", "sdk", ".config/go", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".local/share/mise",
+		"go/bin", "go/src", "sdk", ".config/go/env", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".local/share/mise",
 		".rustup", ".cargo/bin", ".cargo/env", ".cargo/config.toml", ".nvm", ".fnm", ".volta", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".deno", ".bun/bin",
 		".npm-global", ".yarn", ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".cache/ms-playwright",
 		"bin", ".tool-versions", ".editorconfig", ".local/share/fonts", ".fonts", ".dotnet", ".ghcup", ".elan", ".juliaup", ".local/share/mise",
+	}
+}
+
+// maxSettings bounds a file of settings that is looked through.
+const maxSettings = 1 << 20
+
+// secretive reports whether a path is a file of settings that seems to have a secret in it, such as a password in an address. Such a file
+// is not shown.
+func secretive(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if info.Size() > maxSettings {
+		return true
+	}
+	data, err := os.ReadFile(path)
+	text := strings.ToLower(string(data))
+	if err != nil || strings.Contains(text, "extraheader") || strings.Contains(text, "token") || strings.Contains(text, "password") {
+		return true
+	}
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, "://")
+		if !found {
+			return false
+		}
+		authority := after[:len(after)-len(strings.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz0123456789-._~%!$&'()*+,;=:"))]
+		if len(authority) < len(after) && after[len(authority)] == '@' && strings.Contains(authority, ":") {
+			return true
+		}
+		rest = after
 	}
 }
 

@@ -46,8 +46,8 @@ type Server struct {
 	Harmless bool
 	// Reads are the tools of this server, or patterns of their names, that change nothing anywhere. The author of the configuration says so, too.
 	Reads []string
-	// Needs are what the server's process needs beyond its sandbox: "connect api.example.com", "write ~/notes", "read PATH",
-	// "unix-sockets", or "outside" for no sandbox at all.
+	// Needs are what the server's process needs beyond its sandbox: "connect api.example.com", "project" to change it,
+	// "write ~/notes", "read PATH", "unix-sockets", or "outside" for no sandbox at all.
 	Needs []string
 	// Required: an agent that uses the server waits for it, and is not built without it.
 	Required bool

@@ -161,7 +161,7 @@ func (m *MCP) start() func(supervisor.Command, []string) (conn.Running, error) {
 		if filepath.IsAbs(c.Path) {
 			g.Read = append(g.Read, c.Path)
 		}
-		return box.Start(sandbox.Command{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}, g)
+		return box.Start(sandbox.Command{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Lasting: true, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}, g)
 	}
 }
 

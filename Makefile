@@ -38,7 +38,7 @@ test-all:
 # race is the round with the race detector, in random order. It sees nothing in the long tests, and nothing where one thing happens after
 # the other: in the generator, in the judge of commands and the detector of secrets, in tests that read or change sources, and in those
 # of memory, which it takes for itself, and in the scenarios of a hostile model, whose program is tested everywhere else.
-RACEPKG ?= $$(go list ./... | grep -vE '/(gen|cmd/hookgen|cmd/hookvet|internal/sensitive|subsystems/policy|internal/test/(differential|features|layers|modelbombs|recordings|schemas|sections|soak|strictwire|hostile))(/|$$)')
+RACEPKG ?= $$(go list ./... | grep -vE '/(gen|cmd/hookgen|cmd/hookvet|internal/sensitive|subsystems/policy|internal/test/(differential|features|layers|modelbombs|recordings|schemas|sections|soak|strictwire|hostile|escape))(/|$$)')
 race:
 	@CGO_ENABLED=1 $(TESTRUN) -race -short -shuffle=on -p 2 -timeout 20m $(FLAGS) $(RACEPKG)
 

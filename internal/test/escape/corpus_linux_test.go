@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var rows = flag.Int("escape.rows", 8, "of so many rows of the corpus of commands one is run; with -short of sixteen times as many")
+var rows = flag.Int("escape.rows", 32, "of so many rows of the corpus of commands one is run; with -short of four times as many")
 
 // corpus are the rows of the corpus of commands that a person or the sandbox may let run: what is denied never runs.
 func corpus(t *testing.T) (commands []string) {
@@ -23,7 +23,7 @@ func corpus(t *testing.T) (commands []string) {
 	require.NoError(t, err)
 	part := *rows
 	if testing.Short() {
-		part *= 16
+		part *= 4
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")[1:] {
 		f := strings.Split(line, "\t")

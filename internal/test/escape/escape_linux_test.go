@@ -22,7 +22,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
-var every = flag.Int("escape.every", 8, "of so many escapes and jobs one is played; with -short of four times as many")
+var every = flag.Int("escape.every", 16, "of so many escapes and jobs one is played; with -short of four times as many")
 
 func TestMain(m *testing.M) {
 	if os.Getenv(sandboxed) != "" {

@@ -47,6 +47,10 @@ func filter(families ...int) ([]byte, error) {
 		}, Action: refuse},
 		{NamesWithCondtions: sockets(families), Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT)},
 	}}
+	policy.Syscalls = append(policy.Syscalls,
+		seccomp.SyscallGroup{NamesWithCondtions: setID(info), Action: refuse},
+		// Its mode stands where a filter cannot see it. Programs fall back to openat.
+		seccomp.SyscallGroup{Names: known(info, []string{"openat2"}), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)})
 	if !slices.Contains(families, unix.AF_UNIX) {
 		// An end of a pair of datagram sockets can connect to a socket that has a name.
 		policy.Syscalls = append(policy.Syscalls, seccomp.SyscallGroup{Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT), NamesWithCondtions: []seccomp.NameWithConditions{
@@ -99,4 +103,26 @@ func encoded(instructions []bpf.Instruction) ([]byte, error) {
 		out = binary.NativeEndian.AppendUint32(out, r.K)
 	}
 	return out, nil
+}
+
+// setID are the calls that make a file whose program runs with the rights of its owner, outside as well.
+func setID(info *arch.Info) (out []seccomp.NameWithConditions) {
+	const bits = unix.S_ISUID | unix.S_ISGID
+	for name, arg := range map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2} {
+		if len(known(info, []string{name})) > 0 {
+			out = append(out, seccomp.NameWithConditions{Name: name, Conditions: seccomp.ArgumentConditions{{Argument: arg, Operation: seccomp.BitsSet, Value: bits}}})
+		}
+	}
+	// The mode counts only if a file is made.
+	for name, arg := range map[string]uint32{"open": 2, "openat": 3} {
+		if len(known(info, []string{name})) == 0 {
+			continue
+		}
+		for _, makes := range []uint64{unix.O_CREAT, unix.O_TMPFILE &^ unix.O_DIRECTORY} {
+			out = append(out, seccomp.NameWithConditions{Name: name, Conditions: seccomp.ArgumentConditions{
+				{Argument: arg - 1, Operation: seccomp.BitsSet, Value: makes}, {Argument: arg, Operation: seccomp.BitsSet, Value: bits},
+			}})
+		}
+	}
+	return out
 }

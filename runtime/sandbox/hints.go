@@ -31,6 +31,9 @@ func (s *Sandbox) Hints(g Grant, code int, output string) []string {
 	if has(".git/config", "could not lock config file", "could not write config file") && has("device or resource busy", "read-only") {
 		out = append(out, "the configuration of the repository cannot be changed from here; set it for one command with git -c")
 	}
+	if has("not a git repository") {
+		out = append(out, `a repository whose own directory lies outside of the project is not there; call again with needs: ["write DIRECTORY"], the one that the file .git names`)
+	}
 	if has("no such file or directory", "permission denied", "eacces") && len(out) == 0 && mentions(output, s.home) {
 		out = append(out, `of the home directory only tools and caches are there; to read something else, call again with needs: ["read PATH"]`)
 	}

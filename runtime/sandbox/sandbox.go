@@ -104,7 +104,7 @@ func New(o Options) (*Sandbox, error) {
 	if s.commands == nil {
 		s.commands, s.ours = supervisor.New(), true
 	}
-	s.guard, err = guard.New(project, d.quarantine)
+	s.guard, err = guard.New(project, s.home, d.quarantine)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: project: %w", err)
 	}

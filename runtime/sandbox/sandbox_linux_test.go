@@ -94,6 +94,9 @@ func TestReach(t *testing.T) {
 		"write what is granted":      {sandbox.Grant{Write: []string{p.outside}}, `echo x > ` + p.outside + `/granted`, true},
 		"read what is granted":       {sandbox.Grant{Read: []string{p.outside}}, `cat ` + p.outside + `/file`, true},
 		"run outside":                {sandbox.Grant{Outside: true}, `cat ~/.ssh/id`, true},
+		"make a program of root":     {sandbox.Grant{}, `cp /bin/sh s && chmod 4755 s`, false},
+		"open with such a mode":      {sandbox.Grant{}, `perl -e 'use Fcntl; umask 0; sysopen(F, "t", O_CREAT|O_WRONLY, 04755) or exit 1'`, false},
+		"change modes in it":         {sandbox.Grant{}, `touch m && chmod 755 m`, true},
 		"descriptors":                {sandbox.Grant{}, `[ "$(ls /proc/self/fd | wc -l)" -gt 4 ]`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,6 +162,9 @@ func TestProtected(t *testing.T) {
 		{"a file that leads to one", `mkdir -p sub/g && git init -q --separate-git-dir=sub/hidden sub/g && git -C sub/g config alias.st '!evil'`, []string{"sub/hidden"}},
 		{"a harmless repository", `git init -q sub/fine && git -C sub/fine -c user.name=a -c user.email=b commit -q --allow-empty -m x`, nil},
 		{"the project as one", `mkdir objects refs && echo ref: refs/heads/x > HEAD && printf '[core]\n fsmonitor = evil\n' > config`, []string{"config"}},
+		{"a repository in a repository's own directory", `git init -q .git/sub && echo 'exit 0' > .git/sub/.git/hooks/post-commit`, []string{".git/sub/.git"}},
+		{"a rebase with a command", `mkdir .git/rebase-merge && echo 'exec evil' > .git/rebase-merge/git-rebase-todo`, []string{".git/rebase-merge/git-rebase-todo"}},
+		{"a rebase without", `echo 'pick 123' > .git/rebase-merge/git-rebase-todo; rm -r .git/rebase-merge`, nil},
 		{"a server of tools", `echo {} > .mcp.json`, []string{".mcp.json"}},
 		{"a closed directory", `mkdir -p sub/closed && git init -q sub/closed/r && git -C sub/closed/r config core.fsmonitor evil && chmod 0 sub/closed`, []string{"sub/closed/r/.git"}},
 	} {
@@ -188,6 +194,24 @@ func TestProtected(t *testing.T) {
 	out, code, end = p.run(t, sandbox.Grant{}, `git add a && git -c user.name=a -c user.email=b commit -q -m x && git checkout -q -b y && git log --oneline`)
 	assert.Equal(t, 0, code, out)
 	assert.Empty(t, end.Moved)
+}
+
+// TestProtectedElsewhere: a file with another name that can be changed, and what the user's own configuration of git names.
+func TestProtectedElsewhere(t *testing.T) {
+	t.Parallel()
+	needs.Program(t, "git")
+	p := newPlace(t)
+	p.write(t, filepath.Join(p.project, ".envrc"), "export A=1\n")
+	require.NoError(t, os.Link(filepath.Join(p.project, ".envrc"), filepath.Join(p.project, "envrc.sample")))
+	p.write(t, filepath.Join(p.home, ".gitconfig"), "[init]\n\ttemplateDir = "+p.project+"/template\n")
+	_, _, end := p.run(t, sandbox.Grant{}, `cat envrc.sample`)
+	assert.Empty(t, end.Moved)
+	_, _, end = p.run(t, sandbox.Grant{}, `echo evil >> envrc.sample`)
+	require.Len(t, end.Moved, 1)
+	assert.Equal(t, ".envrc", end.Moved[0].Path)
+	_, _, end = p.run(t, sandbox.Grant{}, `mkdir -p template/hooks && echo evil > template/hooks/post-commit`)
+	require.Len(t, end.Moved, 1)
+	assert.Equal(t, "template", end.Moved[0].Path)
 }
 
 // TestLayers: what a command writes into a cache stays in a layer, which the next command of the project has, and the user has not.

@@ -231,6 +231,7 @@ var allowed = map[string]map[string]string{
 		"internal/snapshot/restore.go os.Open":                          "the journal of the store, with a bound, and a directory, to link from it",
 		"internal/sqlitedb/create.go os.Open":                           "a directory, to sync it",
 		"internal/sqlitedb/held.go os.Open":                             "the first 108 bytes of a regular file",
+		"runtime/sandbox/internal/guard/git.go os.ReadFile":             "a regular file of bounded size",
 		"runtime/sandbox/tools.go os.ReadFile":                          "a regular file of bounded size",
 		"runtime/sandbox/probe_linux.go os.ReadFile":                    "settings of the kernel",
 		"internal/supervisor/internal/child/child_linux.go os.ReadFile": "what the kernel says of a process",

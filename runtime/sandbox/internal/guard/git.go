@@ -10,13 +10,53 @@ import (
 // named returns the paths inside the project that the configuration of a git directory names: of hooks, and of further configuration. A
 // package for hooks keeps the scripts beside the directory "_" that it names.
 func (g *Guard) named(gitDir string) (out []string) {
-	for _, kv := range g.config(filepath.Join(gitDir, "config")) {
-		from := ""
+	return g.paths(g.config(filepath.Join(gitDir, "config")), filepath.Dir(gitDir), gitDir)
+}
+
+// global returns the same of the user's own configuration, which may name paths of the project for all repositories.
+func (g *Guard) global() (out []string) {
+	for _, rel := range []string{".gitconfig", ".config/git/config"} {
+		if g.home == "" {
+			continue
+		}
+		path := filepath.Join(g.home, filepath.FromSlash(rel))
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err == nil {
+			out = append(out, g.paths(settings(string(data)), ".", ".")...)
+		}
+	}
+	return out
+}
+
+// todo is the list of what a rebase does, in a git directory.
+const todo = "rebase-merge/git-rebase-todo"
+
+// runs reports whether a list of a rebase has commands in it.
+func (g *Guard) runs(rel string) bool {
+	data, err := g.root.ReadFile(rel)
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(data)) {
+		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word == "exec" || word == "x" || strings.ContainsRune(word, '\t') {
+			return true
+		}
+	}
+	return false
+}
+
+// paths returns the paths inside the project that settings name: of hooks relative to the worktree, of others relative to the file.
+func (g *Guard) paths(all []setting, worktree, file string) (out []string) {
+	for _, kv := range all {
+		from := file
 		switch kv.key {
-		case "core.hookspath":
-			from = filepath.Dir(gitDir)
+		case "core.hookspath", "init.templatedir":
+			from = worktree
 		case "include.path", "includeif.path", "core.attributesfile":
-			from = gitDir
 		default:
 			continue
 		}
@@ -73,9 +113,13 @@ func (g *Guard) config(rel string) []setting {
 	if err != nil {
 		return nil
 	}
-	var out []setting
+	return settings(string(data))
+}
+
+// settings reads the text of a configuration.
+func settings(text string) (out []setting) {
 	section := ""
-	text := strings.ReplaceAll(string(data), "\\\n", "")
+	text = strings.ReplaceAll(text, "\\\n", "")
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSpace(line)
 		switch {

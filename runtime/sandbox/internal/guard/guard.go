@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // a place exists, processes cannot change it. What appears at one while a process runs is moved into quarantine when it has ended.
 type Guard struct {
 	project    string
+	home       string
 	root       *os.Root
 	quarantine string
 
@@ -39,6 +41,7 @@ type mark struct {
 	stamp  stamp
 	mode   fs.FileMode
 	target string // of a symbolic link
+	links  uint64 // the number of its names
 }
 
 // Fence is a path of the project, relative to it, that processes cannot move, and with ReadOnly not change either.
@@ -55,13 +58,14 @@ type Moved struct {
 	Why string
 }
 
-// New returns a guard for a project. What it moves away goes to the directory quarantine, which is outside of the project.
-func New(project, quarantine string) (*Guard, error) {
+// New returns a guard for a project. home is the user's home directory, with their configuration of git; "" is none. What the guard moves
+// away goes to the directory quarantine, which is outside of the project.
+func New(project, home, quarantine string) (*Guard, error) {
 	root, err := os.OpenRoot(project)
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{project: project, root: root, quarantine: quarantine, tree: newTree(project, root)}, nil
+	return &Guard{project: project, home: home, root: root, quarantine: quarantine, tree: newTree(project, root)}, nil
 }
 
 // Close lets go of the project.
@@ -79,10 +83,13 @@ func (g *Guard) Look() (*View, error) {
 		return nil, err
 	}
 	v := &View{worktrees: []string{"."}, marks: map[string]mark{}}
+	v.gitDirs = g.tree.with(func(f *folder) bool { return f.bare })
 	for _, rel := range g.tree.with(func(f *folder) bool { return f.git }) {
 		g.repository(rel, v)
 	}
-	v.gitDirs = append(v.gitDirs, g.tree.with(func(f *folder) bool { return f.bare })...)
+	for _, rel := range g.global() {
+		g.mark(rel, v)
+	}
 	for _, dir := range v.worktrees {
 		for _, name := range protected.InWorktree() {
 			g.mark(filepath.Join(dir, name), v)
@@ -95,42 +102,19 @@ func (g *Guard) Look() (*View, error) {
 		for _, rel := range slices.Concat(g.named(dir), g.linked(filepath.Join(dir, "hooks"))) {
 			g.mark(rel, v)
 		}
+		g.mark(filepath.Join(dir, todo), v)
 	}
 	return v, nil
 }
 
-// repository adds what is in a directory that has an entry .git, with the git directories of its submodules.
+// repository adds a directory that has an entry .git.
 func (g *Guard) repository(rel string, v *View) {
 	if rel != "." {
 		v.worktrees = append(v.worktrees, rel)
 	}
 	dir := filepath.Join(rel, ".git")
-	if !g.mark(dir, v) || !v.marks[dir].mode.IsDir() {
-		return
-	}
-	v.gitDirs = append(v.gitDirs, dir)
-	g.modules(filepath.Join(dir, "modules"), v, 0)
-}
-
-// maxModules bounds how deep the git directories of submodules lie: their names have slashes, and they have submodules of their own.
-const maxModules = 12
-
-func (g *Guard) modules(rel string, v *View, depth int) {
-	entries, err := os.ReadDir(filepath.Join(g.project, rel))
-	if err != nil || depth > maxModules {
-		return
-	}
-	for _, e := range entries {
-		at := filepath.Join(rel, e.Name())
-		if !e.IsDir() {
-			continue
-		}
-		if _, err := os.Lstat(filepath.Join(g.project, at, "HEAD")); err == nil {
-			v.gitDirs = append(v.gitDirs, at)
-			g.modules(filepath.Join(at, "modules"), v, depth+1)
-			continue
-		}
-		g.modules(at, v, depth+1)
+	if g.mark(dir, v) && v.marks[dir].mode.IsDir() && !slices.Contains(v.gitDirs, dir) {
+		v.gitDirs = append(v.gitDirs, dir)
 	}
 }
 
@@ -140,7 +124,7 @@ func (g *Guard) mark(rel string, v *View) bool {
 	if err != nil {
 		return false
 	}
-	m := mark{stamp: stampOf(info), mode: info.Mode()}
+	m := mark{stamp: stampOf(info), mode: info.Mode(), links: namesOf(info)}
 	if m.mode&fs.ModeSymlink != 0 {
 		m.target, _ = os.Readlink(filepath.Join(g.project, rel))
 	}
@@ -152,6 +136,9 @@ func (g *Guard) mark(rel string, v *View) bool {
 func (g *Guard) Fences(v *View) []Fence {
 	var out []Fence
 	for rel := range v.marks {
+		if strings.HasSuffix(rel, todo) {
+			continue // git works with it
+		}
 		out = append(out, Fence{rel, filepath.Base(rel) != ".git" || !v.marks[rel].mode.IsDir()})
 		if v.marks[rel].target == "" {
 			continue
@@ -221,7 +208,14 @@ func (g *Guard) Clean(before *View) []Moved {
 	}
 	for _, rel := range slices.Sorted(maps.Keys(now.marks)) { // what is around comes before what is in it
 		m := now.marks[rel]
-		if old, ok := before.marks[rel]; (!ok || !old.same(m)) && !g.accepted(rel, before, now) {
+		old, ok := before.marks[rel]
+		switch {
+		case ok && old.same(m), g.accepted(rel, before, now):
+		case strings.HasSuffix(rel, todo):
+			if g.runs(rel) {
+				away(rel, "it runs commands when the rebase is continued")
+			}
+		default:
 			away(rel, "it runs code outside of the sandbox later")
 		}
 	}
@@ -229,8 +223,12 @@ func (g *Guard) Clean(before *View) []Moved {
 	return out
 }
 
-// same reports whether what is at a path is what was there before. The content of a directory does not count: it was read-only.
+// same reports whether what is at a path is what was there before. Its content does not count, because it was read-only, but that of a
+// file with several names: another name may not have been.
 func (m mark) same(o mark) bool {
+	if m.mode.IsRegular() && (m.links > 1 || o.links > 1) && m.stamp != o.stamp {
+		return false
+	}
 	return m.mode.Type() == o.mode.Type() && m.target == o.target && m.stamp.id == o.stamp.id
 }
 

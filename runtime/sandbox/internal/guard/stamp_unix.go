@@ -34,3 +34,11 @@ func rename(parent *os.File, name, to string) error {
 }
 
 func acrossDevices(err error) bool { return errors.Is(err, unix.EXDEV) }
+
+// namesOf returns the number of names that a file has.
+func namesOf(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink) //nolint:unconvert // the types differ between systems
+	}
+	return 1
+}

@@ -21,9 +21,9 @@ type tree struct {
 // folder is a directory of the project.
 type folder struct {
 	stamp stamp
-	// below are the names of directories in it, without .git.
+	// below are the names of directories in it, without the objects of a repository.
 	below []string
-	// git: it has an entry .git. bare: it is a repository without worktree, as git sees it. closed: it could not be read.
+	// git: it has an entry .git. bare: it is a git directory, by what is in it. closed: it could not be read.
 	git, bare, closed bool
 }
 
@@ -141,7 +141,6 @@ func (t *tree) read(rel string, now stamp) *folder {
 		switch {
 		case e.Name() == ".git":
 			f.git = true
-			continue
 		case slices.Contains([]string{"HEAD", "objects", "refs"}, e.Name()):
 			parts++
 		}
@@ -149,7 +148,9 @@ func (t *tree) read(rel string, now stamp) *folder {
 			f.below = append(f.below, e.Name())
 		}
 	}
-	f.bare = parts == 3
+	if f.bare = parts == 3; f.bare {
+		f.below = slices.DeleteFunc(f.below, func(name string) bool { return name == "objects" })
+	}
 	slices.Sort(f.below)
 	return f
 }

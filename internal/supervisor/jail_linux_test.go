@@ -37,7 +37,7 @@ func jailed(t testing.TB, s *supervisor.Supervisor, spec *jail.Spec, script stri
 	require.NoError(t, err)
 	defer r.Close()
 	p, err := s.Start(supervisor.Command{
-		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/", Stdout: w, Stderr: w, Jail: spec,
+		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", Stdout: w, Stderr: w, Jail: spec,
 	})
 	_ = w.Close()
 	if err != nil {

@@ -137,7 +137,7 @@ func newCanarySession(t *testing.T, wire canaryWire) *canarySession {
 		wire.env + "_BASE_URL=" + server.URL + "/v1",
 	}
 	for name, text := range map[string]string{
-		"project/.mcp.json": `{"mcpServers": {"spy": {"command": "sh", "args": ["-c", "env > mcp.env; env >&2; exit 1"]}}}`,
+		"project/.mcp.json": `{"mcpServers": {"spy": {"command": "sh", "args": ["-c", "env > mcp.env; env >&2; exit 1"], "needs": ["project"]}}}`,
 		"home/.keep":        "",
 	} {
 		file := filepath.Join(s.dir, name)

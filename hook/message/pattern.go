@@ -1,18 +1,13 @@
 package message
 
-import (
-	"regexp"
-	"strings"
-)
-
-var toolPattern = regexp.MustCompile(`^[a-zA-Z0-9_*-]{1,64}$`)
+import "strings"
 
 // IsPattern reports whether a name in a list of names is a pattern: it has a *.
 func IsPattern(name string) bool { return strings.Contains(name, "*") }
 
 // ValidToolPattern reports whether name is a valid tool name or a pattern of such names:
 // ^[a-zA-Z0-9_*-]{1,64}$.
-func ValidToolPattern(name string) bool { return toolPattern.MatchString(name) }
+func ValidToolPattern(name string) bool { return word(name, "_*-") }
 
 // MatchName reports whether a name matches a pattern, in which each * stands for any text, also
 // none. A pattern without * matches itself only. Case counts. It allocates nothing, and takes

@@ -1,7 +1,7 @@
 package message
 
 import (
-	"regexp"
+	"strings"
 	"time"
 )
 
@@ -46,8 +46,21 @@ type Annotations struct {
 	OpenWorld bool
 }
 
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+// maxName is the length of a tool's name.
+const maxName = 64
+
+// word reports whether a text has 1 to maxName letters and digits of ASCII, and further characters.
+func word(text, further string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && strings.IndexByte(further, c) < 0 {
+			return false
+		}
+	}
+	return text != "" && len(text) <= maxName
+}
 
 // ValidToolName reports whether name is one that every provider accepts:
 // ^[a-zA-Z0-9_-]{1,64}$.
-func ValidToolName(name string) bool { return toolName.MatchString(name) }
+func ValidToolName(name string) bool { return word(name, "_-") }

@@ -68,14 +68,14 @@ func remark(code hook.DiagnosticCode, by, format string, args ...any) hook.Diagn
 
 func who(by string) string { return cmp.Or(by, "the hook") }
 
-var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.:-]{1,64}$`)
+var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.:-]+$`)
 
 // name joins the parts that look like names. It leaves out the others: they might be
 // values in the wrong field.
 func name(parts ...string) string {
 	kept := make([]string, 0, len(parts))
 	for _, p := range parts {
-		if namePattern.MatchString(p) {
+		if len(p) <= 64 && namePattern.MatchString(p) {
 			kept = append(kept, p)
 		}
 	}

@@ -135,12 +135,12 @@ func refusal(t message.Tool, hidden map[string]bool, owners map[string]string, s
 }
 
 // ownerPattern matches paths of subsystems. Any other text might be a value.
-var ownerPattern = regexp.MustCompile(`^[a-zA-Z0-9_.\[\]]{0,200}$`)
+var ownerPattern = regexp.MustCompile(`^[a-zA-Z0-9_.\[\]]*$`)
 
 // unowned returns the code and the reason for which the owner would not bind the tool's
 // calls; "" if it would.
 func unowned(a hook.AddedTool, binds func(hook.AddedTool) error) (hook.DiagnosticCode, string) {
-	if !ownerPattern.MatchString(a.Owner) {
+	if len(a.Owner) > 200 || !ownerPattern.MatchString(a.Owner) {
 		return event.CodeToolOwner, "its owner is not the path of a subsystem"
 	}
 	if err := binds(a); err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +54,7 @@ func (d dirs) prune(before time.Time) {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
 			if path := filepath.Join(dir, e.Name()); old(path) {
-				_ = os.RemoveAll(path)
+				_ = removeAll(path)
 			}
 		}
 	}
@@ -65,10 +66,31 @@ func (d dirs) prune(before time.Time) {
 		}
 		layers, _ := filepath.Glob(filepath.Join(dir, "*", "upper"))
 		if strings.HasPrefix(filepath.Base(dir), "extra-") || len(layers) > 0 && !slices.ContainsFunc(layers, func(p string) bool { return !old(p) }) {
-			_ = os.RemoveAll(dir)
+			_ = removeAll(dir)
 		}
 		_ = lock.Unlock()
 	}
+}
+
+// removeAll removes a directory with all below it, also directories that their owner may not read or change, such as those of Go's
+// module cache. It follows no link.
+func removeAll(path string) error {
+	if err := os.RemoveAll(path); err == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	_ = root.Chmod(".", 0o700)
+	_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = root.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
 }
 
 // maxSlots bounds the sets of layers of a project.
@@ -111,13 +133,18 @@ func (d dirs) take(lasting bool) (*slot, error) {
 	return s, err
 }
 
-// free gives the layers back.
+// free gives the layers back. The kernel leaves an empty directory in each layer that it has mounted and that not even its owner may
+// read: it goes, so that whoever copies or searches the state can.
 func (s *slot) free() {
 	if s == nil {
 		return
 	}
+	for _, c := range caches() {
+		_, work := s.layer(c.name)
+		_ = os.Remove(filepath.Join(work, "work"))
+	}
 	if s.once {
-		_ = os.RemoveAll(s.dir)
+		_ = removeAll(s.dir)
 	}
 	_ = s.lock.Unlock()
 }

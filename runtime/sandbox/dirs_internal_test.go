@@ -64,3 +64,20 @@ func TestExtraLayers(t *testing.T) {
 	assert.NoDirExists(t, last.dir)
 	assert.DirExists(t, all[0].dir)
 }
+
+// TestRemoveAll: what nobody may read or change goes too, and links are not followed. It shows something for an ordinary user only.
+func TestRemoveAll(t *testing.T) {
+	t.Parallel()
+	dir, outside := filepath.Join(t.TempDir(), "layer"), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "mod", "a"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mod", "a", "file"), nil, 0o400))
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "mod", "link")))
+	require.NoError(t, os.Chmod(outside, 0o500))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "mod", "a"), 0o500))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "mod"), 0o000))
+	require.NoError(t, removeAll(dir))
+	assert.NoDirExists(t, dir)
+	info, err := os.Stat(outside)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o500), info.Mode().Perm())
+}

@@ -39,14 +39,20 @@ func at(step string, err error) error {
 	return &failure{step: step, err: err}
 }
 
-// Main reads a [Command] as JSON from a descriptor, confines this process, reports on another descriptor and runs the command.
+// Main reads a [Command] as JSON from a descriptor, confines this process, reports on another descriptor and runs the command. It first
+// enters the cgroup whose directory is open, if that is not -1.
 // The result is the exit code of the process. Call it in the init function of a process that does nothing else: all that it does
 // to the calling thread holds for the command, which is started from it.
-func Main(input, report int) int {
+func Main(input, report, cgroup int) int {
 	runtime.LockOSThread()
-	unix.CloseOnExec(input)
-	unix.CloseOnExec(report)
-	c, err := readCommand(input)
+	for _, fd := range []int{input, report, cgroup} {
+		unix.CloseOnExec(fd) // of -1 it does nothing
+	}
+	err := at("enter the cgroup", enterCgroup(cgroup))
+	var c *Command
+	if err == nil {
+		c, err = readCommand(input)
+	}
 	if err == nil {
 		err = c.run(report)
 	}
@@ -62,10 +68,31 @@ func Main(input, report int) int {
 	return 126
 }
 
+// enterCgroup moves this process into a cgroup.
+func enterCgroup(dir int) error {
+	if dir < 0 {
+		return nil
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat(dir, "cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.Write(fd, []byte("0"))
+	return err
+}
+
 // exit is the end of the command.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprint("exit ", int(e)) }
+
+// Warm reads a command that does nothing. The first reading of a process takes milliseconds, and a process that waits for a command has
+// the time.
+func Warm() {
+	_ = json.Unmarshal([]byte(`{"spec":{"mounts":[{"op":"bind"}],"limits":[{}]},"args":[""]}`), new(Command))
+}
 
 func readCommand(fd int) (*Command, error) {
 	f := os.NewFile(uintptr(fd), "command")

@@ -63,7 +63,8 @@ const (
 	Empty Op = "empty"
 	// Link is a symbolic link.
 	Link Op = "link"
-	// Overlay shows Source with a writable layer on it.
+	// Overlay shows Source with a writable layer on it, which is not written to the disk by itself: Work then has a directory "work",
+	// which has to be removed before the layer is used again, and the layer with it if the machine has crashed.
 	Overlay Op = "overlay"
 	// Processes is /proc, with the processes of the namespace.
 	Processes Op = "processes"

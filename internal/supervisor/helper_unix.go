@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/grapnel-go/grapnel/internal/jail"
 	"github.com/grapnel-go/grapnel/internal/supervisor/internal/child"
 )
 
@@ -38,6 +39,7 @@ type job struct {
 	started chan struct{} // closed with the reply to the start
 	err     error         // of the start; written before started is closed
 	timer   *time.Timer   // runs from a signal to its reply
+	jail    *jail.Spec
 }
 
 // startHelper starts the supervisor: this program under another name, with one end of a
@@ -89,7 +91,7 @@ func (h *helper) start(c Command) (*Process, error) {
 		return nil, err
 	}
 	defer null.Close() // Close of a nil file does nothing
-	j := &job{Process: Process{ended: make(chan struct{})}, started: make(chan struct{})}
+	j := &job{Process: Process{ended: make(chan struct{})}, started: make(chan struct{}), jail: c.Jail}
 	h.mu.Lock()
 	h.next++
 	id := h.next
@@ -216,6 +218,10 @@ func (h *helper) take(r child.Reply) {
 		}
 	case "ended":
 		h.endLocked(r.ID, j, Status{Code: r.Code, Signal: r.Signal})
+		if j.jail != nil {
+			// Another command like this one may follow. If the supervisor has gone, that one shows it.
+			go func() { _ = h.send(child.Request{Op: "prepare", Namespaces: j.jail.Namespaces}) }()
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 type entry struct {
 	command, theirs *os.File
 	ours            *net.UnixConn
+	// attended: the process of the jail stays while the command runs, and reports.
+	attended bool
 }
 
 // newEntry writes the command of a jail into a file in memory and makes the socket of its report.
@@ -35,7 +37,7 @@ func newEntry(c Command) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{command: os.NewFile(uintptr(fd), "command")}
+	e := &entry{command: os.NewFile(uintptr(fd), "command"), attended: c.Jail.Namespaces}
 	if _, err = e.command.Write(data); err == nil {
 		_, err = e.command.Seek(0, 0)
 	}
@@ -96,12 +98,12 @@ func (e *entry) entered(p *Process) (*Process, error) {
 	return nil, &JailError{Step: r.Step, Err: syscall.Errno(r.Errno)}
 }
 
-// report reads the report. A socket that was closed without one says that the command runs.
+// report reads the report. A socket that was closed without one says that the command runs, if no process attends it.
 func (e *entry) report() (r jail.Report, door *os.File, err error) {
 	_ = e.ours.SetReadDeadline(time.Now().Add(jail.Patience))
 	buf, rights := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := e.ours.ReadMsgUnix(buf, rights)
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) && !e.attended {
 		return r, nil, nil
 	}
 	if err != nil {

@@ -6,7 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,6 +102,57 @@ func TestAJailThatCannotBeMade(t *testing.T) {
 	_, err = s.Start(supervisor.Command{Path: "/there/is/none", Dir: "/", Jail: whole(t.TempDir())})
 	require.ErrorIs(t, err, os.ErrNotExist, "a command that is not there is no fault of the jail")
 	assert.NotErrorAs(t, err, &failed)
+}
+
+// waiting returns the processes that wait for a command with a jail: the children, with that name, of this program's supervisors.
+func waiting(t *testing.T) (out []int) {
+	t.Helper()
+	parents, names := map[int]int{}, map[int]string{}
+	all, err := filepath.Glob("/proc/[0-9]*/status")
+	require.NoError(t, err)
+	for _, path := range all {
+		text, _ := os.ReadFile(path) // it may have ended
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		for line := range strings.Lines(string(text)) {
+			if parent, is := strings.CutPrefix(line, "PPid:"); is {
+				parents[pid], _ = strconv.Atoi(strings.TrimSpace(parent))
+			}
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		names[pid] = string(line)
+	}
+	for pid, name := range names {
+		if name == "grapnel-jail\x00" && parents[parents[pid]] == os.Getpid() {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// TestTheProcessThatWaits: the next command runs if somebody has killed the process that waited for it, and if it wants another jail;
+// with its supervisor that process ends. It is not parallel: it kills all that wait in this program.
+func TestTheProcessThatWaits(t *testing.T) {
+	needs.Namespaces(t)
+	s := newSupervisor(t)
+	run := func(spec *jail.Spec) {
+		t.Helper()
+		out, status, err := jailed(t, s, spec, "echo here")
+		require.NoError(t, err)
+		assert.Equal(t, supervisor.Status{}, status)
+		assert.Equal(t, "here\n", out)
+	}
+	run(whole(t.TempDir()))
+	for range 3 {
+		require.Eventually(t, func() bool { return len(waiting(t)) > 0 }, 5*time.Second, time.Millisecond)
+		for _, pid := range waiting(t) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		run(whole(t.TempDir()))
+	}
+	run(&jail.Spec{Unlocked: true})
+	run(whole(t.TempDir()))
+	require.NoError(t, s.Close())
+	require.Eventually(t, func() bool { return len(waiting(t)) == 0 }, 5*time.Second, time.Millisecond)
 }
 
 // A process in a jail ends with it, however it was started.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -78,13 +79,12 @@ func removeAll(path string) error {
 	if err := os.RemoveAll(path); err == nil {
 		return nil
 	}
-	root, err := os.OpenRoot(path)
+	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	_ = root.Chmod(".", 0o700)
-	_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(root.FS(), filepath.Base(path), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			_ = root.Chmod(path, 0o700)
 		}
@@ -133,15 +133,14 @@ func (d dirs) take(lasting bool) (*slot, error) {
 	return s, err
 }
 
-// free gives the layers back. The kernel leaves an empty directory in each layer that it has mounted and that not even its owner may
-// read: it goes, so that whoever copies or searches the state can.
+// free gives the layers back. What the kernel leaves in each that it has mounted goes: not even its owner may read it, and it says that
+// the layer was not given back.
 func (s *slot) free() {
 	if s == nil {
 		return
 	}
 	for _, c := range caches() {
-		_, work := s.layer(c.name)
-		_ = os.Remove(filepath.Join(work, "work"))
+		_ = removeAll(s.mark(c.name))
 	}
 	if s.once {
 		_ = removeAll(s.dir)
@@ -154,10 +153,23 @@ func (s *slot) layer(name string) (upper, work string) {
 	return filepath.Join(s.dir, name, "upper"), filepath.Join(s.dir, name, "work")
 }
 
-// makeLayers makes the directories of all layers.
+// mark is a directory of the kernel's that is there while the layer is mounted, and afterwards until it is given back.
+func (s *slot) mark(name string) string {
+	_, work := s.layer(name)
+	return filepath.Join(work, "work")
+}
+
+// makeLayers makes the directories of all layers. The kernel is told not to write layers to the disk by itself: it would write
+// everything that is not written yet, of all programs, whenever a command ends. So a layer that was not given back, after a crash, may
+// have half of a file in it, and begins anew.
 func (s *slot) makeLayers() error {
 	for _, c := range caches() {
 		upper, work := s.layer(c.name)
+		if _, err := os.Lstat(s.mark(c.name)); err == nil {
+			if err := errors.Join(removeAll(upper), removeAll(work)); err != nil {
+				return fmt.Errorf("layer of the cache %s: %w", c.name, err)
+			}
+		}
 		for _, dir := range []string{upper, work} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return fmt.Errorf("layer of the cache %s: %w", c.name, err)

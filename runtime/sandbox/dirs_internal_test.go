@@ -81,3 +81,29 @@ func TestRemoveAll(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o500), info.Mode().Perm())
 }
+
+// TestLayersAfterACrash: a layer that was given back keeps what is in it; one that was not begins anew.
+func TestLayersAfterACrash(t *testing.T) {
+	t.Parallel()
+	d, err := openDirs(filepath.Join(t.TempDir(), "state"), "/project")
+	require.NoError(t, err)
+	use := func(given bool) (found bool) {
+		s, err := d.take(false)
+		require.NoError(t, err)
+		require.NoError(t, s.makeLayers())
+		upper, _ := s.layer("npm")
+		_, err = os.Lstat(filepath.Join(upper, "built"))
+		require.NoError(t, os.WriteFile(filepath.Join(upper, "built"), nil, 0o600))
+		require.NoError(t, os.MkdirAll(filepath.Join(s.mark("npm"), "incompat", "volatile"), 0o700)) // as the kernel does
+		require.NoError(t, os.Chmod(s.mark("npm"), 0))
+		if given {
+			s.free()
+		} else {
+			require.NoError(t, s.lock.Unlock())
+		}
+		return err == nil
+	}
+	assert.False(t, use(true))
+	assert.True(t, use(false), "it was given back")
+	assert.False(t, use(true), "it was not")
+}

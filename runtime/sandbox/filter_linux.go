@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -30,9 +31,23 @@ func forbidden() []string {
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWCGROUP
 
-// filter returns the seccomp program of a process: forbidden calls fail as not permitted, and so do sockets that are not among the
-// families. A family that is not there fails as one that the kernel does not know, which programs expect.
-func filter(families ...int) ([]byte, error) {
+// sockets are the kinds of sockets that a process may make.
+type sockets struct{ internet, unix bool }
+
+// filters are the programs of all kinds. One takes as long to assemble as several mounts, so each is assembled once.
+var filters = map[sockets]func() ([]byte, error){
+	{}:                           sync.OnceValues(func() ([]byte, error) { return assemble() }),
+	{internet: true}:             sync.OnceValues(func() ([]byte, error) { return assemble(unix.AF_INET, unix.AF_INET6) }),
+	{unix: true}:                 sync.OnceValues(func() ([]byte, error) { return assemble(unix.AF_UNIX) }),
+	{internet: true, unix: true}: sync.OnceValues(func() ([]byte, error) { return assemble(unix.AF_INET, unix.AF_INET6, unix.AF_UNIX) }),
+}
+
+// filter returns the seccomp program of a process, which the caller does not change.
+func filter(s sockets) ([]byte, error) { return filters[s]() }
+
+// assemble makes a seccomp program: forbidden calls fail as not permitted. A socket of a family that is not among these fails as one
+// that the kernel does not know, which programs expect.
+func assemble(families ...int) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("system calls of this architecture are not known: %w", err)
@@ -45,7 +60,7 @@ func filter(families ...int) ([]byte, error) {
 		{NamesWithCondtions: []seccomp.NameWithConditions{
 			{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: namespaces}}},
 		}, Action: refuse},
-		{NamesWithCondtions: sockets(families), Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT)},
+		{NamesWithCondtions: otherSockets(families), Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT)},
 	}}
 	policy.Syscalls = append(policy.Syscalls,
 		seccomp.SyscallGroup{NamesWithCondtions: setID(info), Action: refuse},
@@ -81,8 +96,8 @@ func known(info *arch.Info, names []string) []string {
 	return out
 }
 
-// sockets match every socket whose family is none of these. Pairs of stream sockets connect to nothing else, and stay.
-func sockets(families []int) []seccomp.NameWithConditions {
+// otherSockets match every socket whose family is none of these. Pairs of stream sockets connect to nothing else, and stay.
+func otherSockets(families []int) []seccomp.NameWithConditions {
 	other := seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.GreaterOrEqual, Value: 0}}
 	for _, f := range families {
 		other = append(other, seccomp.Condition{Argument: 0, Operation: seccomp.NotEqual, Value: uint64(f)})

@@ -42,11 +42,7 @@ func (s *Sandbox) full(g Grant, slot *slot, fences []guard.Fence) (*jail.Spec, e
 	for _, dir := range s.readable {
 		p.show(dir)
 	}
-	families := []int{afInet, afInet6}
-	if g.UnixSockets {
-		families = append(families, afUnix)
-	}
-	filter, err := filter(families...)
+	filter, err := filter(sockets{internet: true, unix: g.UnixSockets})
 	if err != nil {
 		return nil, err
 	}
@@ -218,14 +214,8 @@ func (s *Sandbox) repository() string {
 
 // reduced returns the confinement of a process at the level Reduced.
 func (s *Sandbox) reduced(g Grant, slot *slot) (*jail.Spec, error) {
-	var families []int
-	if len(g.Hosts) > 0 {
-		families = []int{afInet, afInet6} // it cannot be said which hosts; whoever granted this was told
-	}
-	if g.UnixSockets {
-		families = append(families, afUnix)
-	}
-	filter, err := filter(families...)
+	// It cannot be said which hosts; whoever granted one was told.
+	filter, err := filter(sockets{internet: len(g.Hosts) > 0, unix: g.UnixSockets})
 	if err != nil {
 		return nil, err
 	}

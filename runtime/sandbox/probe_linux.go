@@ -15,8 +15,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/proxy"
 )
 
-const afInet, afInet6, afUnix = unix.AF_INET, unix.AF_INET6, unix.AF_UNIX
-
 // probe finds the level by trying: a process is started in each confinement, the strongest first.
 func (s *Sandbox) probe() {
 	version := jail.LandlockVersion()

@@ -36,6 +36,9 @@ type child struct {
 	leaders map[int]uint64
 	pids    map[uint64]int
 
+	// jail is the process that waits for the next command with a jail. The goroutine that serves requests alone uses it.
+	jail spare
+
 	// wake tells the reaper that there is a child to wait for.
 	wake chan struct{}
 }
@@ -60,6 +63,8 @@ func supervise() int {
 		switch r.Op {
 		case "start":
 			c.start(r, files)
+		case "prepare":
+			c.jail.prepare(r.Namespaces)
 		case "terminate":
 			c.signal(r.ID, syscall.SIGTERM)
 		case "kill":
@@ -182,29 +187,23 @@ func filesOf(r Request) int {
 }
 
 // start starts a command as the leader of a session, with its three files and
-// nothing else.
+// nothing else. A command with a jail gets the process that waits for one.
 func (c *child) start(r Request, files []int) {
 	if len(files) != filesOf(r) {
 		c.reply(Reply{Op: "started", ID: r.ID, Errno: int(syscall.EBADF)})
 		return
 	}
-	attr := &syscall.ProcAttr{Dir: string(r.Dir), Env: texts(r.Env), Sys: &syscall.SysProcAttr{Setsid: true}}
-	for _, fd := range files[:min(len(files), jailFiles)] {
-		attr.Files = append(attr.Files, uintptr(fd))
-	}
-	path, args := string(r.Path), texts(r.Args)
+	var pid int
 	var err error
-	if r.Jail {
-		path, err = Program()
-		args, attr.Dir, attr.Sys = []string{jailName}, "/", jailAttributes(r.Namespaces)
-		if r.Cgroup {
-			beginIn(attr.Sys, files[jailFiles])
-		}
-	}
-	pid := 0
 	c.mu.Lock()
-	if err == nil {
-		pid, err = syscall.ForkExec(path, args, attr)
+	if r.Jail {
+		pid, err = c.jail.enter(r, files)
+	} else {
+		attr := &syscall.ProcAttr{Dir: string(r.Dir), Env: texts(r.Env), Sys: &syscall.SysProcAttr{Setsid: true}}
+		for _, fd := range files {
+			attr.Files = append(attr.Files, uintptr(fd))
+		}
+		pid, err = syscall.ForkExec(string(r.Path), texts(r.Args), attr)
 	}
 	if err == nil {
 		c.leaders[pid], c.pids[r.ID] = r.ID, pid

@@ -9,13 +9,118 @@ import (
 	"github.com/grapnel-go/grapnel/internal/jail"
 )
 
-// enterJail makes this process the first one of a jail. The result is its exit code.
+// enterJail makes this process the first one of a jail, as soon as it gets a command. The result is its exit code.
 func enterJail() int {
-	if _, err := syscall.Getpeername(reportFD); err != nil {
+	if _, err := syscall.Getpeername(socketFD); err != nil {
 		_, _ = os.Stderr.WriteString(jailName + ": this name is reserved for the sandbox of commands, which the program starts itself\n")
 		return 2
 	}
-	return jail.Main(commandFD, reportFD)
+	jail.Warm()
+	files, err := awaitFiles()
+	if err != nil {
+		return 0 // the supervisor has ended, or needs this process no more
+	}
+	for fd, from := range files[:3] {
+		if err := unix.Dup3(from, fd, 0); err != nil {
+			return 126
+		}
+		_ = unix.Close(from)
+	}
+	cgroup := -1
+	if len(files) == maxFiles {
+		cgroup = files[jailFiles]
+	}
+	return jail.Main(files[3], files[4], cgroup)
+}
+
+// awaitFiles waits for the files of a command and closes the socket.
+func awaitFiles() ([]int, error) {
+	unix.CloseOnExec(socketFD)
+	defer unix.Close(socketFD)
+	rights := make([]byte, unix.CmsgSpace(4*maxFiles))
+	for {
+		_, n, _, _, err := unix.Recvmsg(socketFD, make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		messages, err := unix.ParseSocketControlMessage(rights[:n])
+		if err != nil || len(messages) != 1 {
+			return nil, unix.EBADMSG
+		}
+		files, err := unix.ParseUnixRights(&messages[0])
+		if err != nil || len(files) < jailFiles {
+			return nil, unix.EBADMSG
+		}
+		return files, nil
+	}
+}
+
+// spare is the first process of a jail that waits for its command. It has nothing but its namespaces and a socket. To start it takes
+// longer than all else that a jail costs, so the one for the next command is started when a command has ended. The zero value has no
+// process.
+type spare struct {
+	pid, socket int
+	namespaces  bool
+}
+
+// enter gives a command to the process that waits, or to a new one, and returns its id.
+func (s *spare) enter(r Request, files []int) (pid int, err error) {
+	if s.namespaces != r.Namespaces {
+		s.drop()
+	}
+	if s.pid != 0 {
+		// A process that somebody has killed meanwhile does not count.
+		if pid, err = s.give(files); err == nil {
+			return pid, nil
+		}
+	}
+	if err := s.start(r.Namespaces); err != nil {
+		return 0, err
+	}
+	return s.give(files)
+}
+
+// prepare starts a process for the next command, unless one waits. An error shows when that command comes.
+func (s *spare) prepare(namespaces bool) {
+	if s.pid == 0 || s.namespaces != namespaces {
+		_ = s.start(namespaces)
+	}
+}
+
+// drop lets the process that waits end.
+func (s *spare) drop() {
+	if s.pid != 0 {
+		_ = unix.Close(s.socket)
+	}
+	*s = spare{}
+}
+
+func (s *spare) start(namespaces bool) error {
+	s.drop()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pair[1])
+	path, err := Program()
+	if err == nil {
+		s.pid, err = syscall.ForkExec(path, []string{jailName}, &syscall.ProcAttr{
+			Dir: "/", Files: []uintptr{0, 1, 2, uintptr(pair[1])}, Sys: jailAttributes(namespaces),
+		})
+	}
+	if err != nil {
+		_ = unix.Close(pair[0])
+		*s = spare{}
+		return err
+	}
+	s.socket, s.namespaces = pair[0], namespaces
+	return nil
+}
+
+// give gives the process the files of a command and lets go of it.
+func (s *spare) give(files []int) (pid int, err error) {
+	defer s.drop()
+	return s.pid, unix.Sendmsg(s.socket, []byte{0}, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
 }
 
 // jailAttributes start a process that ends with the supervisor, in namespaces of its own if wanted. In the namespace of users it
@@ -37,6 +142,3 @@ func jailAttributes(namespaces bool) *syscall.SysProcAttr {
 	}
 	return a
 }
-
-// beginIn makes a process begin in a cgroup.
-func beginIn(a *syscall.SysProcAttr, cgroup int) { a.UseCgroupFD, a.CgroupFD = true, cgroup }

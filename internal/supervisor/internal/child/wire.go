@@ -19,12 +19,8 @@ const Name = "grapnel-supervisor"
 // jailName is the name of a command's process until its jail is complete.
 const jailName = "grapnel-jail"
 
-// socketFD is the supervisor's end of the socket. A jail's process has the command and its report's socket there.
-const (
-	socketFD  = 3
-	commandFD = 3
-	reportFD  = 4
-)
+// socketFD is the supervisor's end of the socket to the program, and a jail's process's end of that to the supervisor.
+const socketFD = 3
 
 // CloseTime is how long the end of a supervisor may take. It first kills all processes,
 // and many of them take a while.
@@ -41,9 +37,9 @@ const (
 const MaxMessage = 16 << 20
 
 // Request is a message of the program. A start also passes files: stdin, stdout, stderr. With a jail these are followed by the
-// command, which Path to Dir then do not have, and by the socket for its report.
+// command, which Path to Dir then do not have, and by the socket for its report. Prepare makes ready for the next start with a jail.
 type Request struct {
-	Op   string   `json:"op"` // "start", "terminate" or "kill"
+	Op   string   `json:"op"` // "start", "prepare", "terminate" or "kill"
 	ID   uint64   `json:"id"`
 	Path []byte   `json:"path,omitempty"`
 	Args [][]byte `json:"args,omitempty"`

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/internal/api/wire"
-	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/client"
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/snapshot"
 	"github.com/grapnel-go/grapnel/internal/undo"

@@ -5,7 +5,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/peer"
 )
 

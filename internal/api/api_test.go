@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/client"
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
-	"github.com/grapnel-go/grapnel/internal/api/wire"
-	"github.com/grapnel-go/grapnel/internal/client"
 )
 
 // TestDaemon goes through the life of a daemon as a client sees it, and answers

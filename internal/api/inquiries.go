@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/client/wire"
 )
 
 // Defaults of Timeouts.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/client/wire"
 )
 
 // Route is one operation of the API. docs/openapi.yaml lists the same operations.

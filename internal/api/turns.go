@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/internal/schema"
 	"github.com/grapnel-go/grapnel/runtime"

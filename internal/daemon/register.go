@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/app"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
 // maxStats is how many agents stats counts. A client may make and delete agents without end.

@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
-	"github.com/grapnel-go/grapnel/internal/client"
 )
 
 // Within serves as a daemon during the call of do, which gets a client. MCP servers are not

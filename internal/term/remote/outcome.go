@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/client"
 )
 
 // outcome puts together how a turn ended from its events.

@@ -6,9 +6,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/grapnel-go/grapnel/client"
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/api/wire"
-	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/term"
 )
 

@@ -27,6 +27,7 @@ var ceilings = map[string]map[string]ceiling{
 	"exported-names": {
 		"hook":          {228, "errors with a severity, and the version of the contract; severities wait to be in hook/event"},
 		"runtime/store": {83, "what a store may keep, one interface and its values each; each may become a package"},
+		"client/wire":   {86, "one type for each body of the API, and the codes of its errors"},
 		"runtime":       {68, "what an embedder sets, reads and is told of turns wait to be parted"},
 	},
 	"struct-size": {

@@ -24,8 +24,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
 // Sentinels that callers test with errors.Is.

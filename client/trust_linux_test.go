@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 

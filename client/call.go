@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
 // Health returns the daemon's health.

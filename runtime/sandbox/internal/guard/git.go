@@ -1,10 +1,13 @@
 package guard
 
 import (
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // named returns the paths inside the project that the configuration of a git directory names: of hooks, and of further configuration. A
@@ -37,11 +40,11 @@ const todo = "rebase-merge/git-rebase-todo"
 
 // runs reports whether a list of a rebase has commands in it.
 func (g *Guard) runs(rel string) bool {
-	data, err := g.root.ReadFile(rel)
+	data, err := g.text(rel)
 	if err != nil {
 		return true
 	}
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(data) {
 		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word == "exec" || word == "x" || strings.ContainsRune(word, '\t') {
 			return true
 		}
@@ -105,15 +108,30 @@ const maxConfig = 1 << 20
 
 // config reads a configuration of git. It follows no include; what is not understood has the key "?".
 func (g *Guard) config(rel string) []setting {
-	info, err := g.root.Lstat(rel)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
-		return nil
-	}
-	data, err := g.root.ReadFile(rel)
+	data, err := g.text(rel)
 	if err != nil {
 		return nil
 	}
-	return settings(string(data))
+	return settings(data)
+}
+
+// text reads a small regular file of the project. Another process may put something else in its place at any time, such as a pipe in
+// which nobody writes: nothing waits for that.
+func (g *Guard) text(rel string) (string, error) {
+	f, err := g.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig))
+	return string(data), err
 }
 
 // settings reads the text of a configuration.
@@ -170,16 +188,19 @@ func (g *Guard) suspiciousWorktree(dir string, before, now *View) string {
 
 // suspiciousGitDir says why a new git directory runs code when git uses it; "" if it does not.
 func (g *Guard) suspiciousGitDir(dir string) string {
-	for _, kv := range g.config(filepath.Join(dir, "config")) {
-		if !slices.Contains(harmless(), kv.key) {
-			return "it is a new repository whose configuration may run programs (" + strings.TrimPrefix(kv.key, ".") + ")"
+	for _, name := range []string{"config", "config.worktree"} {
+		at := filepath.Join(dir, name)
+		for _, kv := range g.config(at) {
+			if !slices.Contains(harmless(), kv.key) {
+				return "it is a new repository whose configuration may run programs (" + strings.TrimPrefix(kv.key, ".") + ")"
+			}
+		}
+		if info, err := g.root.Lstat(at); err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
+			return "it is a new repository whose configuration cannot be read"
 		}
 	}
-	if _, err := g.root.Lstat(filepath.Join(dir, "commondir")); err == nil {
+	if _, err := g.root.Lstat(filepath.Join(dir, "commondir")); err == nil && !g.ownWorktree(dir) {
 		return "it is a new repository that takes its configuration from elsewhere"
-	}
-	if info, err := g.root.Lstat(filepath.Join(dir, "config")); err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
-		return "it is a new repository whose configuration cannot be read"
 	}
 	hooks := filepath.Join(dir, "hooks")
 	info, err := g.root.Lstat(hooks)
@@ -201,17 +222,19 @@ func (g *Guard) suspiciousGitDir(dir string) string {
 	return ""
 }
 
+// ownWorktree reports whether a git directory is that of a worktree of the repository that it lies in, as git makes it.
+func (g *Guard) ownWorktree(dir string) bool {
+	common, err := g.text(filepath.Join(dir, "commondir"))
+	return err == nil && filepath.Base(filepath.Dir(dir)) == "worktrees" && strings.TrimSpace(common) == "../.."
+}
+
 // gitFile returns the directory that a file .git leads to, relative to the project; false if it leads out of it or is none.
 func (g *Guard) gitFile(rel string) (string, bool) {
-	info, err := g.root.Lstat(rel)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
-		return "", false
-	}
-	data, err := g.root.ReadFile(rel)
+	data, err := g.text(rel)
 	if err != nil {
 		return "", false
 	}
-	to, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
+	to, ok := strings.CutPrefix(strings.TrimSpace(data), "gitdir:")
 	if to = strings.TrimSpace(to); !ok || to == "" {
 		return "", false
 	}
@@ -222,8 +245,8 @@ func (g *Guard) gitFile(rel string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if linked := filepath.Dir(filepath.Dir(inside)); filepath.Base(filepath.Dir(inside)) == "worktrees" {
-		return linked, true
+	if g.ownWorktree(inside) {
+		return filepath.Dir(filepath.Dir(inside)), true
 	}
 	return inside, true
 }
@@ -234,5 +257,5 @@ func (g *Guard) accepted(rel string, before, now *View) bool {
 	if filepath.Base(rel) == ".git" {
 		return !slices.Contains(before.worktrees, dir) || dir == "." && g.suspiciousGitDir(rel) == "" && now.marks[rel].mode.IsDir()
 	}
-	return slices.Contains(now.gitDirs, dir) && !slices.Contains(before.gitDirs, dir) && filepath.Base(rel) != "commondir"
+	return slices.Contains(now.gitDirs, dir) && !slices.Contains(before.gitDirs, dir) && (filepath.Base(rel) != "commondir" || g.ownWorktree(dir))
 }

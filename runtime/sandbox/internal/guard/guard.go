@@ -210,11 +210,12 @@ func (g *Guard) Clean(before *View) []Moved {
 		m := now.marks[rel]
 		old, ok := before.marks[rel]
 		switch {
-		case ok && old.same(m), g.accepted(rel, before, now):
 		case strings.HasSuffix(rel, todo):
-			if g.runs(rel) {
+			// It can be changed in its place, because git does so too.
+			if changed := !ok || !old.same(m) || old.stamp != m.stamp; changed && g.runs(rel) {
 				away(rel, "it runs commands when the rebase is continued")
 			}
+		case ok && old.same(m), g.accepted(rel, before, now):
 		default:
 			away(rel, "it runs code outside of the sandbox later")
 		}

@@ -136,19 +136,16 @@ func (t *tree) read(rel string, now stamp) *folder {
 	}
 	defer dir.Close()
 	entries, _ := dir.ReadDir(-1) // what could be read counts
-	parts := 0
+	has := map[string]bool{}
 	for _, e := range entries {
-		switch {
-		case e.Name() == ".git":
-			f.git = true
-		case slices.Contains([]string{"HEAD", "objects", "refs"}, e.Name()):
-			parts++
-		}
+		has[e.Name()] = true
 		if e.IsDir() {
 			f.below = append(f.below, e.Name())
 		}
 	}
-	if f.bare = parts == 3; f.bare {
+	// git takes what is missing from where commondir says (gitrepository-layout).
+	f.git, f.bare = has[".git"], has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
+	if f.bare {
 		f.below = slices.DeleteFunc(f.below, func(name string) bool { return name == "objects" })
 	}
 	slices.Sort(f.below)

@@ -174,6 +174,8 @@ func TestProtected(t *testing.T) {
 		{"a worktree's own settings", `mkdir -p .git/worktrees/c && cp .git/HEAD .git/worktrees/c/ && echo ../.. > .git/worktrees/c/commondir && printf '[core]\n fsmonitor = evil\n' > .git/worktrees/c/config.worktree`, []string{".git/worktrees/c"}},
 		{"a harmless worktree", `mkdir -p .git/worktrees/h && cp .git/HEAD .git/worktrees/h/ && echo ../.. > .git/worktrees/h/commondir`, nil},
 		{"that leads elsewhere later", `echo ../../../evil > .git/worktrees/h/commondir; mv .git/worktrees/h .git/worktrees/i`, nil},
+		{"a directory", `mkdir -p sub/deep/again`, nil},
+		{"made again, with its number", `rmdir sub/deep/again && mkdir sub/deep/again && git init -q sub/deep/again && git -C sub/deep/again config core.fsmonitor evil`, []string{"sub/deep/again/.git"}},
 		{"a server of tools", `echo {} > .mcp.json`, []string{".mcp.json"}},
 		{"a closed directory", `mkdir -p sub/closed && git init -q sub/closed/r && git -C sub/closed/r config core.fsmonitor evil && chmod 0 sub/closed`, []string{"sub/closed/r/.git"}},
 	} {

@@ -89,12 +89,17 @@ func (t *tree) walk(rel string, seen map[string]*folder) {
 // again reads a directory that has changed, and all that is new below it.
 func (t *tree) again(rel string) {
 	old := t.folders[rel]
-	now := t.read(rel, old.stamp)
+	at := old.stamp
+	if info, err := os.Lstat(filepath.Join(t.project, rel)); err == nil {
+		at = stampOf(info)
+	}
+	now := t.read(rel, at)
 	t.folders[rel] = now
 	for _, name := range old.below {
 		child := filepath.Join(rel, name)
 		info, err := os.Lstat(filepath.Join(t.project, child))
-		if err != nil || !info.IsDir() || t.folders[child] == nil || stampOf(info).id != t.folders[child].stamp.id {
+		// A directory that was removed and made again may have its number again, and nobody watches it.
+		if err != nil || !info.IsDir() || t.folders[child] == nil || stampOf(info) != t.folders[child].stamp {
 			t.forget(child)
 		}
 	}

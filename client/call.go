@@ -30,6 +30,11 @@ func (c *Client) Tools(ctx context.Context, agent string) ([]wire.Tool, error) {
 	return out.Tools, err
 }
 
+// Link makes a link by which a page can be entered once.
+func (c *Client) Link(ctx context.Context, l wire.NewLink) (wire.Link, error) {
+	return call[wire.Link](ctx, c, http.MethodPost, "/v1/links", l)
+}
+
 // Agents returns the registered agents, sorted by name.
 func (c *Client) Agents(ctx context.Context) ([]wire.Agent, error) {
 	out, err := call[wire.Agents](ctx, c, http.MethodGet, "/v1/agents", nil)
@@ -244,7 +249,7 @@ func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
 // they are not "". It does not close from.
 func (c *Client) Import(ctx context.Context, from io.Reader, agent, sender string) (wire.Conversation, error) {
 	q := url.Values{"agent": {agent}, "sender": {sender}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/import?"+q.Encode(), io.NopCloser(from))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/import?"+q.Encode(), io.NopCloser(from))
 	if err != nil {
 		return wire.Conversation{}, fmt.Errorf("import a conversation: %w", err)
 	}

@@ -1,7 +1,7 @@
-// Package client is a client of the daemon over its unix socket: the operations of package
-// api as methods, and its streams as sequences that reconnect and resume by themselves.
+// Package client is a client of the daemon, over its unix socket or over TCP: the operations of its API
+// as methods, and its streams as sequences that reconnect and resume by themselves.
 //
-//	c := client.New(socket, nil)
+//	c := client.New("https://build.example:7777", &client.Options{Token: token})
 //	conv, err := c.Conversation(ctx, "grapnel", "ann")
 //	turn, err := c.Send(ctx, conv.ID, "What is in this directory?")
 //	for item, err := range c.Follow(ctx, turn) {
@@ -15,12 +15,15 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -74,6 +77,10 @@ type Options struct {
 	// Start is the command that starts a daemon on the socket, for the error that no
 	// daemon is running; "" is grapnel serve.
 	Start string
+	// Token is sent with each request over TCP; over the socket none is needed. It is a secret.
+	Token string
+	// TLS are settings for https, such as the authority of the daemon's certificate; nil trusts those of the system. New clones it.
+	TLS *tls.Config
 	// Named: a person chose the socket. Then its directory may belong to another user, if
 	// the system says that the user or root listens.
 	Named bool
@@ -88,14 +95,20 @@ const (
 
 // Client speaks to one daemon. It is safe for concurrent use.
 type Client struct {
-	socket string
-	o      Options
-	http   *http.Client
+	address string
+	socket  bool // the address is the path of a unix socket
+	base    string
+	o       Options
+	http    *http.Client
 }
 
-// New returns a client of the daemon on the socket, which need not be there yet.
-func New(socket string, o *Options) *Client {
-	c := &Client{socket: socket}
+// New returns a client of the daemon at an address: the path of a unix socket, or a URL that begins with https:// or http://. The daemon
+// need not be there yet. No token goes over http, except to this machine.
+func New(address string, o *Options) *Client {
+	c := &Client{address: address, base: strings.TrimRight(address, "/"), socket: !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://")}
+	if c.socket {
+		c.base = socketBase
+	}
 	if o != nil {
 		c.o = *o
 	}
@@ -108,21 +121,24 @@ func New(socket string, o *Options) *Client {
 	if c.o.Wait <= 0 {
 		c.o.Wait = DefaultWait
 	}
+	transport := &http.Transport{DisableKeepAlives: true} // keep no connection between two calls
+	if c.socket {
+		transport.DialContext = c.dial
+	} else {
+		transport.Proxy, transport.TLSClientConfig = http.ProxyFromEnvironment, c.o.TLS.Clone()
+	}
 	c.http = &http.Client{
-		Transport: &http.Transport{
-			DisableKeepAlives: true, // keep no connection between two calls
-			DialContext:       c.dial,
-		},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c
 }
 
-// Socket returns the path of the daemon's socket.
-func (c *Client) Socket() string { return c.socket }
+// Address returns the path of the daemon's socket, or its URL.
+func (c *Client) Address() string { return c.address }
 
-// base is the URL of the daemon's host.
-const base = "http://grapnel"
+// socketBase is the URL of a daemon on a socket.
+const socketBase = "http://grapnel"
 
 // call sends a request and reads the answer into a T. A nil body sends none.
 func call[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
@@ -157,7 +173,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any, last s
 		}
 		data = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, base+path, data)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, data)
 	if err != nil {
 		return nil, fmt.Errorf("request %s %s: %w", method, path, err)
 	}
@@ -173,6 +189,9 @@ func (c *Client) send(ctx context.Context, method, path string, body any, last s
 // do sends a request; an answer that is no success is an error. The caller closes
 // the body.
 func (c *Client) do(req *http.Request) (*http.Response, error) {
+	if err := c.identify(req); err != nil {
+		return nil, err
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreached(err)
@@ -184,16 +203,29 @@ func (c *Client) do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// identify adds the token to a request that nobody else can read.
+func (c *Client) identify(req *http.Request) error {
+	if c.socket || c.o.Token == "" {
+		return nil
+	}
+	host := req.URL.Hostname()
+	if ip, err := netip.ParseAddr(host); req.URL.Scheme != "https" && host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%w: %s is not encrypted, and others could read the token; nothing was sent; use https", ErrUntrusted, c.address)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.o.Token)
+	return nil
+}
+
 // unreached returns ErrNotRunning in a sentence, if that is the cause.
 func (c *Client) unreached(err error) error {
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w on %s; start one with `%s`", ErrNotRunning, c.socket, c.o.Start)
+		return fmt.Errorf("%w on %s; start one with `%s`", ErrNotRunning, c.address, c.o.Start)
 	}
 	var of *url.Error
 	if errors.As(err, &of) {
 		err = of.Err
 	}
-	return fmt.Errorf("ask the daemon on %s: %w", c.socket, err)
+	return fmt.Errorf("ask the daemon on %s: %w", c.address, err)
 }
 
 // maxRefusal limits the bytes read of an error answer.

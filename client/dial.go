@@ -17,14 +17,14 @@ import (
 // user only, and the user or root listens. A socket that a person named may be elsewhere if
 // the system says who listens.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	if _, err := os.Stat(c.socket); err != nil {
+	if _, err := os.Stat(c.address); err != nil {
 		return nil, err
 	}
-	open := privatedir.Check(filepath.Dir(c.socket))
+	open := privatedir.Check(filepath.Dir(c.address))
 	if open != nil && !c.o.Named {
 		return nil, untrusted(open)
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.address)
 	if err != nil {
 		return nil, err
 	}

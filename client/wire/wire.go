@@ -460,22 +460,24 @@ type Code string
 
 // The kinds of error.
 const (
-	CodeInvalid     Code = "invalid"           // the request has a mistake
-	CodeForbidden   Code = "forbidden"         // the client may not use the API
-	CodeNotFound    Code = "not_found"         // nothing has that name
-	CodeMethod      Code = "method"            // the path has no such method
-	CodeExists      Code = "exists"            // the name is taken
-	CodeBusy        Code = "busy"              // a turn of the conversation is running
-	CodeAnswered    Code = "answered"          // the inquiry or the ask has an answer, or has ended
-	CodeIdle        Code = "idle"              // there is nothing to resume, to steer or to compact
-	CodeSkipped     Code = "skipped"           // a hook prevented the operation
-	CodeAgentGone   Code = "agent_gone"        // the conversation's agent is not registered
-	CodeProject     Code = "project"           // the conversation belongs to another project
-	CodeTooLarge    Code = "too_large"         // the body is too long
-	CodeMedia       Code = "unsupported_media" // the Content-Type is wrong
-	CodeTooSlow     Code = "too_slow"          // the body did not come in time
-	CodeModel       Code = "model"             // the model failed, or its answer cannot be used
-	CodeConfig      Code = "configuration"     // a file of the project has a mistake
-	CodeUnavailable Code = "unavailable"       // the daemon is shutting down
-	CodeInternal    Code = "internal"          // the daemon failed
+	CodeInvalid      Code = "invalid"           // the request has a mistake
+	CodeUnauthorized Code = "unauthorized"      // there is no token, or none that counts
+	CodeForbidden    Code = "forbidden"         // the client may not do this
+	CodeTooMany      Code = "too_many"          // the client has sent too many requests
+	CodeNotFound     Code = "not_found"         // nothing has that name
+	CodeMethod       Code = "method"            // the path has no such method
+	CodeExists       Code = "exists"            // the name is taken
+	CodeBusy         Code = "busy"              // a turn of the conversation is running
+	CodeAnswered     Code = "answered"          // the inquiry or the ask has an answer, or has ended
+	CodeIdle         Code = "idle"              // there is nothing to resume, to steer or to compact
+	CodeSkipped      Code = "skipped"           // a hook prevented the operation
+	CodeAgentGone    Code = "agent_gone"        // the conversation's agent is not registered
+	CodeProject      Code = "project"           // the conversation belongs to another project
+	CodeTooLarge     Code = "too_large"         // the body is too long
+	CodeMedia        Code = "unsupported_media" // the Content-Type is wrong
+	CodeTooSlow      Code = "too_slow"          // the body did not come in time
+	CodeModel        Code = "model"             // the model failed, or its answer cannot be used
+	CodeConfig       Code = "configuration"     // a file of the project has a mistake
+	CodeUnavailable  Code = "unavailable"       // the daemon is shutting down
+	CodeInternal     Code = "internal"          // the daemon failed
 )

@@ -146,7 +146,7 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 		c.Remark("in this process, not on the daemon: " + here)
 		return false, nil
 	}
-	c.Remark("on the daemon of this project, " + d.Socket())
+	c.Remark("on the daemon of this project, " + d.Address())
 	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes, hooks: f.hooks, form: f.form, files: f.files}, stdinUsed, prompt)
 }
 

@@ -32,7 +32,7 @@ func TestReadersSurviveAKill(t *testing.T) {
 	ctx := t.Context()
 	conv, err := s.client.Conversation(ctx, "", "ann")
 	require.NoError(t, err)
-	patient := client.New(s.client.Socket(), &client.Options{Retries: 1000, Wait: time.Millisecond})
+	patient := client.New(s.client.Address(), &client.Options{Retries: 1000, Wait: time.Millisecond})
 	var got []hook.Event
 	var wg sync.WaitGroup
 	wg.Go(func() {

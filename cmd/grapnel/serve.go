@@ -33,6 +33,7 @@ type serveFlags struct {
 	set               app.Settings
 	sandbox           string
 	reply             app.ReplyLimits
+	listen            daemon.Listen
 }
 
 func (c *command) serve() *cobra.Command {
@@ -42,6 +43,8 @@ func (c *command) serve() *cobra.Command {
 		Short: "Run the agents of a project for many clients, until it is interrupted",
 		Long: "Serves the project's agents on a unix socket that only you can open. `grapnel ask`, `events` and\n" +
 			"`conversations` use it, and every program that speaks HTTP can: see docs/openapi.yaml.\n\n" +
+			"With --listen it serves them over TCP too, to who has a token of `grapnel token create`. An address that\n" +
+			"other machines can reach needs a certificate, which may be replaced while the daemon runs.\n\n" +
 			"After an interrupt the daemon waits for the running turns, and cancels them after the grace period. A second\n" +
 			"interrupt ends it at once. Either way the conversations have all that was done.\n\n" +
 			"Turns that were running when a process died are resumed.",
@@ -60,6 +63,11 @@ func (c *command) serve() *cobra.Command {
 	setFlag(cmd, &f.set)
 	sandboxFlag(cmd, &f.sandbox)
 	replyFlags(cmd, &f.reply)
+	cmd.Flags().StringVar(&f.listen.Address, "listen", "", "also serve over TCP on this address, such as 127.0.0.1:7777")
+	cmd.Flags().StringVar(&f.listen.Cert, "tls-cert", "", "the certificate for --listen, with those between it and its authority, in PEM")
+	cmd.Flags().StringVar(&f.listen.Key, "tls-key", "", "the key of the certificate, in PEM")
+	cmd.Flags().StringSliceVar(&f.listen.Hosts, "host", nil, "a further name, with its port, by which clients reach --listen, such as localhost:8080 behind a tunnel")
+	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	return cmd
 }
 
@@ -77,11 +85,14 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.listen.Address == "" && (f.listen.Cert != "" || len(f.listen.Hosts) > 0) {
+		return errors.New("--tls-cert, --tls-key and --host are for TCP; give an address with --listen")
+	}
 	socket, err := daemon.Socket(f.socket, paths, c.getenv)
 	if err != nil {
 		return err
 	}
-	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Grace: f.grace, Resume: f.resume, App: app.Options{
+	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Listen: f.listen, Grace: f.grace, Resume: f.resume, App: app.Options{
 		Paths: paths, Approval: asks, Model: app.AbsoluteModel(f.model), Note: c.Note, Trust: c.trust(c.Approver(nil), f.trust),
 		TrustLater:  c.trust(term.NewApprover(nil), f.trust),
 		RecordHooks: f.hooks, Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
@@ -89,7 +100,9 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	_ = screen.New(c.Out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves also if nobody reads that
+	for _, at := range append([]string{socket}, d.URLs()...) {
+		_ = screen.New(c.Out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, at)) // it serves also if nobody reads that
+	}
 	if err := d.Run(ctx); err != nil {
 		return &failed{exitFailed, err}
 	}

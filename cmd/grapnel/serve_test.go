@@ -282,7 +282,7 @@ func TestServeAfterKill(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	_, _ = io.Copy(io.Discard, out)
 	require.Error(t, cmd.Wait())
-	assert.FileExists(t, s.client.Socket())
+	assert.FileExists(t, s.client.Address())
 	_, err = s.client.Health(t.Context())
 	require.ErrorIs(t, err, client.ErrNotRunning)
 	s.start()
@@ -331,7 +331,7 @@ func TestServeSignals(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		assert.NoFileExists(t, s.client.Socket())
+		assert.NoFileExists(t, s.client.Address())
 		assert.FileExists(t, filepath.Join(s.dir, "project", "new.txt"))
 	}
 }
@@ -348,9 +348,9 @@ func TestEventsAndConversations(t *testing.T) {
 
 	shown := func(args ...string) string { return s.shown(ctx, nil, args...) }
 	assert.Equal(t, "user: write\nassistant: → write  file_path=new.txt content=some text\n"+
-		"write: ✗ denied: not today\nassistant: It failed.\n", shown("conversations", "--socket", s.client.Socket(), conv.ID))
-	assert.Contains(t, shown("conversations", "--socket", s.client.Socket(), "--json"), `"sender": "ann"`)
-	assert.Contains(t, shown("conversations", "--socket", s.client.Socket(), "--json", conv.ID), `"role": "assistant"`)
+		"write: ✗ denied: not today\nassistant: It failed.\n", shown("conversations", "--socket", s.client.Address(), conv.ID))
+	assert.Contains(t, shown("conversations", "--socket", s.client.Address(), "--json"), `"sender": "ann"`)
+	assert.Contains(t, shown("conversations", "--socket", s.client.Address(), "--json", conv.ID), `"role": "assistant"`)
 
 	out := s.shown(ctx, s.end, "events", "--socket", s.socket(), "--after", conv.LastEventID, conv.ID)
 	for _, want := range []string{

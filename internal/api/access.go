@@ -2,16 +2,18 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/peer"
 )
 
-// Host is the host of requests. A unix socket has no host, so the client chooses the name:
-// our own client sends "grapnel", and people write "localhost". A browser that was tricked
-// into a request sends another name.
+// Host is the host of requests over the unix socket. The socket has no host, so the client chooses the name: our own client sends
+// "grapnel", and people write "localhost". A browser that was tricked into a request sends another name.
 const (
 	Host      = "grapnel"
 	localhost = "localhost"
@@ -20,18 +22,22 @@ const (
 // browserHeaders are headers that only browsers send.
 var browserHeaders = [...]string{"Origin", "Referer", "Sec-Fetch-Site"}
 
-// admit returns an error for requests of browsers, of other users, and with other methods.
-func admit(r *http.Request) error {
-	if r.Host != Host && r.Host != localhost {
-		return forbidden("requests are for the host grapnel or localhost, without a port; use http://grapnel/v1/… over the socket")
+// Door is a way to the server over TCP, beside the unix socket.
+type Door struct {
+	Listener net.Listener
+	access.Door
+}
+
+// check returns an error for requests that nobody may send through a door; nil is the unix socket.
+func check(r *http.Request, door *access.Door) error {
+	var err error
+	if door == nil {
+		err = checkLocal(r)
+	} else {
+		err = door.Check(r)
 	}
-	for _, name := range browserHeaders {
-		if _, sent := r.Header[name]; sent {
-			return forbidden("requests with a header " + name + " come from a browser, and the daemon serves none; leave it out")
-		}
-	}
-	if p, ok := r.Context().Value(callerKey{}).(caller); ok && !p.allowed {
-		return forbidden("the socket belongs to another user; start a daemon of your own, or name its socket with --socket")
+	if err != nil {
+		return err
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete:
@@ -40,15 +46,181 @@ func admit(r *http.Request) error {
 	return &failure{http.StatusMethodNotAllowed, wire.CodeMethod, "the methods are GET, POST, PUT and DELETE"}
 }
 
-// caller is the process at the other end of a connection, if its user is known.
-type caller struct{ allowed bool }
+// checkLocal returns an error for requests of browsers and of other users.
+func checkLocal(r *http.Request) error {
+	if r.Host != Host && r.Host != localhost {
+		return forbidden("requests are for the host grapnel or localhost, without a port; use http://grapnel/v1/… over the socket")
+	}
+	for _, name := range browserHeaders {
+		if _, sent := r.Header[name]; sent {
+			return forbidden("requests with a header " + name + " come from a browser, and the daemon serves none over the socket; leave it out")
+		}
+	}
+	if p, ok := r.Context().Value(peerKey{}).(otherEnd); ok && !p.allowed {
+		return forbidden("the socket belongs to another user; start a daemon of your own, or name its socket with --socket")
+	}
+	return nil
+}
 
-type callerKey struct{}
+// otherEnd is the process at the other end of a unix socket, if its user is known.
+type otherEnd struct{ allowed bool }
 
-// identify adds the caller to the context of the connection.
+type peerKey struct{}
+
+// identify adds the other end to the context of the connection.
 func identify(ctx context.Context, conn net.Conn) context.Context {
 	if uid, known := peer.User(conn); known {
-		return context.WithValue(ctx, callerKey{}, caller{peer.Allowed(uid)})
+		return context.WithValue(ctx, peerKey{}, otherEnd{peer.Allowed(uid)})
 	}
 	return ctx
+}
+
+// visit is a request that was let in.
+type visit struct {
+	door   *access.Door // nil is the unix socket
+	caller access.Caller
+}
+
+type visitKey struct{}
+
+// visitOf returns the visit of a request that a handler got.
+func visitOf(r *http.Request) visit { return visitIn(r.Context()) }
+
+// visitIn returns the visit of the context of a request.
+func visitIn(ctx context.Context) visit {
+	v, _ := ctx.Value(visitKey{}).(visit)
+	return v
+}
+
+// enter finds out who sends a request, and whether they may do what the operation does. Call done when it is answered.
+func enter(r *http.Request, need access.Scope) (_ *http.Request, done func(), err error) {
+	v, done := visitOf(r), func() {}
+	if v.door == nil {
+		v.caller = access.Local()
+	} else if need != public {
+		if v.caller, err = v.door.Caller(r); err != nil {
+			return r, done, err
+		}
+		if done, err = v.door.Gate.Begin(v.caller); err != nil {
+			return r, func() {}, err
+		}
+	}
+	if need != public && !v.caller.May(need) {
+		done()
+		return r, func() {}, forbidden("this needs the scope " + string(need) + ", and the token " + v.caller.Name + " has " + access.Join(v.caller.Scopes))
+	}
+	return r.WithContext(context.WithValue(r.Context(), visitKey{}, v)), done, nil
+}
+
+// stays reports whether who is reading a stream still may.
+func stays(r *http.Request) bool {
+	v := visitOf(r)
+	return v.door == nil || v.door.Gate.Valid(v.caller)
+}
+
+// everywhere reads the parameter all, by which a caller sees all projects.
+func everywhere(r *http.Request) (bool, error) {
+	all, err := flagIn(r, "all")
+	if err == nil && all && !visitOf(r).caller.Everywhere() {
+		return false, forbidden("all projects are for callers who may see them all, and this token is for some; leave all out")
+	}
+	return all, err
+}
+
+// codes of what the gate refuses, by status.
+func codeOfRefusal(status int) wire.Code {
+	switch status {
+	case http.StatusUnauthorized:
+		return wire.CodeUnauthorized
+	case http.StatusTooManyRequests:
+		return wire.CodeTooMany
+	case http.StatusServiceUnavailable:
+		return wire.CodeUnavailable
+	}
+	return wire.CodeForbidden
+}
+
+// turnAway writes what a client that was refused has to know beside the answer.
+func turnAway(w http.ResponseWriter, err error) {
+	var refused *access.Refused
+	if !errors.As(err, &refused) {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	switch refused.Status {
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	case http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", "1")
+	}
+}
+
+// afterEnter is where a page goes that was entered by a link.
+const afterEnter = "/v1/conversations"
+
+// link makes a link by which a page can be entered once.
+func (s *Server) link(w http.ResponseWriter, r *http.Request) error {
+	in, err := readJSON[wire.NewLink](w, r)
+	if err != nil {
+		return err
+	}
+	c := visitOf(r).caller
+	if len(in.Scopes) > 0 {
+		asked, err := access.Parse(joined(in.Scopes))
+		if err != nil {
+			return invalid("%v", err)
+		}
+		if slices.ContainsFunc(asked, func(s access.Scope) bool { return !c.May(s) }) {
+			return forbidden("a link cannot have more than its maker: " + access.Join(c.Scopes))
+		}
+		c.Scopes = asked
+	}
+	if len(s.o.Doors) == 0 {
+		return &failure{http.StatusConflict, wire.CodeIdle, "there is no page without TCP; start the daemon with --listen 127.0.0.1:7777"}
+	}
+	code, until, err := s.o.Doors[0].Gate.Link(c)
+	if err != nil {
+		return &failure{http.StatusTooManyRequests, wire.CodeTooMany, err.Error()}
+	}
+	out := wire.Link{Expires: until.UTC()}
+	for _, d := range s.o.Doors {
+		out.URLs = append(out.URLs, d.URL+"/enter?code="+code)
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+// enterPage uses a link: the browser gets a cookie for its page.
+func (s *Server) enterPage(w http.ResponseWriter, r *http.Request) error {
+	door := visitOf(r).door
+	if door == nil {
+		return notFound("links are for pages, which come over TCP")
+	}
+	cookie, err := door.Enter(r.URL.Query().Get("code"))
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, cookie)
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	http.Redirect(w, r, afterEnter, http.StatusSeeOther)
+	return nil
+}
+
+// leavePage ends the session of a page.
+func (s *Server) leavePage(w http.ResponseWriter, r *http.Request) error {
+	if door := visitOf(r).door; door != nil {
+		http.SetCookie(w, door.Leave(r))
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func joined(scopes []string) (out string) {
+	for i, s := range scopes {
+		if i > 0 {
+			out += ","
+		}
+		out += s
+	}
+	return out
 }

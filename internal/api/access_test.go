@@ -181,7 +181,7 @@ func TestStrict(t *testing.T) {
 			if tt.kind != "" {
 				req.Header.Set("Content-Type", tt.kind)
 			}
-			resp, err := over(w.client.Socket()).RoundTrip(req)
+			resp, err := over(w.client.Address()).RoundTrip(req)
 			require.NoError(t, err)
 			body, err := io.ReadAll(resp.Body)
 			require.NoError(t, err)

@@ -220,6 +220,12 @@ func TestDaemon(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 8, stored.Turns)
 
+	t.Log("pages, which come over TCP")
+	_, err = w.client.Link(ctx, wire.NewLink{})
+	assert.Equal(t, wire.CodeIdle, client.CodeOf(err))
+	assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, "/enter?code=x"))
+	assert.Equal(t, http.StatusNoContent, w.answer(http.MethodDelete, "/v1/session"))
+
 	t.Log("one event")
 	status, _ := w.whole(fmt.Sprintf("/v1/conversations/%s/events/%d-%d", conv.ID, last(t, events).Epoch, last(t, events).Seq))
 	assert.Equal(t, http.StatusOK, status)

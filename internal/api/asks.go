@@ -46,7 +46,7 @@ func (s *Server) answerAsk(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	reply := hook.ApprovalReply{
-		Answer: hook.Answer(in.Answer), Args: in.Args, Reason: in.Reason, Remember: in.Remember, By: cmp.Or(in.By, byClient),
+		Answer: hook.Answer(in.Answer), Args: in.Args, Reason: in.Reason, Remember: in.Remember, By: cmp.Or(visitOf(r).caller.Says(in.By), byClient),
 	}
 	if in.Remember == "" { // check what does not depend on the ask
 		if err := (hook.ApprovalRequest{}).Check(reply); err != nil {

@@ -113,11 +113,11 @@ func (s *Server) compact(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	everywhere, err := flagIn(r, "all")
+	all, err := everywhere(r)
 	if err != nil {
 		return err
 	}
-	query := store.Query{Text: q.Get("q"), AllProjects: everywhere, Agent: q.Get("agent"), Sender: q.Get("sender")}
+	query := store.Query{Text: q.Get("q"), AllProjects: all, Agent: q.Get("agent"), Sender: q.Get("sender")}
 	if strings.TrimSpace(query.Text) == "" {
 		return invalid("q is empty; write the words to search for")
 	}

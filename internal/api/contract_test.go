@@ -20,6 +20,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/sse"
 )
@@ -82,7 +83,7 @@ func (c *contract) check(resp *http.Response, sent []byte) {
 	c.mu.Lock()
 	c.seen[req.Method+" "+route.Path] = true
 	c.mu.Unlock()
-	options := &openapi3filter.Options{IncludeResponseStatus: true}
+	options := &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
 	in := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: options}
 	if resp.StatusCode < 300 {
 		again := req.Clone(req.Context())
@@ -202,8 +203,15 @@ func TestDocument(t *testing.T) {
 	var documented []api.Route
 	c := newContract(t)
 	for path, item := range c.spec.Paths.Map() {
-		for method := range item.Operations() {
-			documented = append(documented, api.Route{Method: method, Path: path})
+		for method, op := range item.Operations() {
+			need := access.Scope("public")
+			for _, way := range *op.Security {
+				for _, scopes := range way {
+					require.Len(t, scopes, 1)
+					need = access.Scope(scopes[0])
+				}
+			}
+			documented = append(documented, api.Route{Method: method, Path: path, Need: need})
 		}
 	}
 	assert.ElementsMatch(t, newWorld(t, nil).server.Routes(), documented)

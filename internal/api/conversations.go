@@ -33,7 +33,7 @@ func (s *Server) conversationOf(rec store.Record, turns map[string]*runtime.Turn
 }
 
 func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error {
-	everywhere, err := flagIn(r, "all")
+	all, err := everywhere(r)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	})
 	out, turns := wire.Conversations{Conversations: []wire.Conversation{}}, s.turns()
 	for _, rec := range recs {
-		if everywhere || s.owns(rec) {
+		if all || s.owns(rec) {
 			if rec, err = s.o.Store.Find(r.Context(), rec.ID); err != nil { // a found record has its title
 				return err
 			}
@@ -69,7 +69,8 @@ func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
 // anywhere returns a conversation of any project by its id.
 func (s *Server) anywhere(ctx context.Context, id string) (store.Record, error) {
 	rec, err := s.o.Store.Find(ctx, id)
-	if errors.Is(err, store.ErrUnknown) || err == nil && rec.Parent != "" {
+	hidden := err == nil && (rec.Parent != "" || !s.owns(rec) && !visitIn(ctx).caller.Everywhere())
+	if errors.Is(err, store.ErrUnknown) || hidden {
 		return store.Record{}, notFound("there is no conversation %.80q; GET /v1/conversations lists them", id)
 	}
 	return rec, err

@@ -12,6 +12,7 @@ import (
 	strict "github.com/go-json-experiment/json"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -49,6 +50,10 @@ func failureOf(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
 		return f
+	}
+	var refused *access.Refused
+	if errors.As(err, &refused) {
+		return &failure{refused.Status, codeOfRefusal(refused.Status), refused.Text}
 	}
 	for _, known := range []struct {
 		is     error

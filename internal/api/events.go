@@ -161,7 +161,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 		over = t.Done()
 	}
 	last := false // the turn has ended: the events that can be read now are the last
+	looked := time.Now()
 	for {
+		if time.Since(looked) >= s.o.Heartbeat {
+			if looked = time.Now(); !stays(r) {
+				return nil
+			}
+		}
 		p, err := from.Read(r.Context())
 		if err != nil {
 			return nil // the client resumes, and gets an error if the store cannot be read

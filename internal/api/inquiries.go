@@ -50,7 +50,7 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 	if len(in.By) > maxBy {
 		return invalid("by has %d bytes; write a name of at most %d bytes", len(in.By), maxBy)
 	}
-	err = s.o.Runtime.Answer(in.Conversation, id, cmp.Or(in.By, byClient), in.Response())
+	err = s.o.Runtime.Answer(in.Conversation, id, cmp.Or(visitOf(r).caller.Says(in.By), byClient), in.Response())
 	switch {
 	case errors.Is(err, runtime.ErrRequestUnknown):
 		return noInquiry(id)

@@ -37,7 +37,7 @@ func (w *world) sent(id, query, text string) (out []partOf) {
 	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, "http://grapnel/v1/conversations/"+id+"/messages?stream=1"+query, strings.NewReader(string(body)))
 	require.NoError(w.t, err)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := over(w.client.Socket()).RoundTrip(req)
+	resp, err := over(w.client.Address()).RoundTrip(req)
 	require.NoError(w.t, err)
 	defer func() { assert.NoError(w.t, resp.Body.Close()) }()
 	require.Equal(w.t, http.StatusOK, resp.StatusCode)
@@ -57,12 +57,24 @@ func (w *world) sent(id, query, text string) (out []partOf) {
 	}
 }
 
+// answer returns the status of a request without a body.
+func (w *world) answer(method, path string) (status int) {
+	w.t.Helper()
+	status, _ = w.bare(method, path)
+	return status
+}
+
 // whole reads the event behind the path.
 func (w *world) whole(path string) (status int, data []byte) {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://grapnel"+path, nil)
+	return w.bare(http.MethodGet, path)
+}
+
+func (w *world) bare(method, path string) (status int, data []byte) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), method, "http://grapnel"+path, nil)
 	require.NoError(w.t, err)
-	resp, err := over(w.client.Socket()).RoundTrip(req)
+	resp, err := over(w.client.Address()).RoundTrip(req)
 	require.NoError(w.t, err)
 	defer func() { assert.NoError(w.t, resp.Body.Close()) }()
 	data, err = io.ReadAll(resp.Body)

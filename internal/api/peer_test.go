@@ -38,7 +38,7 @@ func TestPeer(t *testing.T) {
 		assert.False(t, peer.Allowed(os.Geteuid()+1))
 	}
 	for _, allowed := range []bool{true, false} {
-		req := httptest.NewRequestWithContext(context.WithValue(identify(t.Context(), conn), callerKey{}, caller{allowed}), http.MethodGet, "http://grapnel/", nil)
-		assert.Equal(t, allowed, admit(req) == nil)
+		req := httptest.NewRequestWithContext(context.WithValue(identify(t.Context(), conn), peerKey{}, otherEnd{allowed}), http.MethodGet, "http://grapnel/", nil)
+		assert.Equal(t, allowed, check(req, nil) == nil)
 	}
 }

@@ -2,12 +2,12 @@ package api
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/access"
 )
 
 // Route is one operation of the API. docs/openapi.yaml lists the same operations.
@@ -15,81 +15,113 @@ type Route struct {
 	Method string
 	// Path is the path as in the document, with {names} of parameters.
 	Path string
+	// Need is the scope that a caller needs, or "public".
+	Need access.Scope
 }
+
+// place is where a route is.
+type place struct{ method, path string }
 
 // handler answers a request. If it returns an error, it has written nothing.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-func (s *Server) routes() map[Route]handler {
-	return map[Route]handler{
-		{"GET", "/v1/health"}:                            s.health,
-		{"GET", "/v1/plan"}:                              s.plan,
-		{"GET", "/v1/tools"}:                             s.tools,
-		{"GET", "/v1/stats"}:                             s.stats,
-		{"POST", "/v1/reload"}:                           s.reload,
-		{"GET", "/v1/agents"}:                            s.listAgents,
-		{"POST", "/v1/agents"}:                           s.createAgent,
-		{"GET", "/v1/agents/{agent}"}:                    s.showAgent,
-		{"PUT", "/v1/agents/{agent}"}:                    s.updateAgent,
-		{"DELETE", "/v1/agents/{agent}"}:                 s.deleteAgent,
-		{"GET", "/v1/conversations"}:                     s.listConversations,
-		{"POST", "/v1/conversations"}:                    s.openConversation,
-		{"GET", "/v1/conversations/{id}"}:                s.showConversation,
-		{"GET", "/v1/conversations/{id}/messages"}:       s.messages,
-		{"POST", "/v1/conversations/{id}/messages"}:      s.send,
-		{"GET", "/v1/conversations/{id}/tasks"}:          s.tasks,
-		{"GET", "/v1/conversations/{id}/events"}:         s.conversationEvents,
-		{"GET", "/v1/conversations/{id}/events/{event}"}: s.event,
-		{"POST", "/v1/conversations/{id}/cancel"}:        s.cancel,
-		{"GET", "/v1/events"}:                            s.allEvents,
-		{"POST", "/v1/conversations/{id}/resume"}:        s.resume,
-		{"POST", "/v1/conversations/{id}/adopt"}:         s.adopt,
-		{"POST", "/v1/conversations/{id}/fork"}:          s.fork,
-		{"POST", "/v1/conversations/{id}/rewind"}:        s.rewind,
-		{"POST", "/v1/conversations/{id}/undo"}:          s.undo,
-		{"POST", "/v1/conversations/{id}/compact"}:       s.compact,
-		{"GET", "/v1/conversations/{id}/export"}:         s.export,
-		{"POST", "/v1/import"}:                           s.restore,
-		{"GET", "/v1/search"}:                            s.search,
-		{"GET", "/v1/inquiries"}:                         s.listInquiries,
-		{"POST", "/v1/inquiries/{id}"}:                   s.answerInquiry,
-		{"GET", "/v1/calls"}:                             s.listCalls,
-		{"POST", "/v1/conversations/{id}/calls/{call}"}:  s.answerCall,
-		{"GET", "/v1/asks"}:                              s.listAsks,
-		{"POST", "/v1/asks/{id}"}:                        s.answerAsk,
+// operation answers the requests of a route.
+type operation struct {
+	// need is what a caller has to be allowed.
+	need   access.Scope
+	handle handler
+}
+
+// public needs nothing: also who has no token may. It is no scope.
+const public access.Scope = "public"
+
+func (s *Server) routes() map[place]operation {
+	return map[place]operation{
+		{"GET", "/v1/health"}:                            {access.Read, s.health},
+		{"GET", "/v1/plan"}:                              {access.Read, s.plan},
+		{"GET", "/v1/tools"}:                             {access.Read, s.tools},
+		{"GET", "/v1/stats"}:                             {access.Read, s.stats},
+		{"POST", "/v1/reload"}:                           {access.Administer, s.reload},
+		{"GET", "/v1/agents"}:                            {access.Read, s.listAgents},
+		{"POST", "/v1/agents"}:                           {access.Administer, s.createAgent},
+		{"GET", "/v1/agents/{agent}"}:                    {access.Read, s.showAgent},
+		{"PUT", "/v1/agents/{agent}"}:                    {access.Administer, s.updateAgent},
+		{"DELETE", "/v1/agents/{agent}"}:                 {access.Administer, s.deleteAgent},
+		{"GET", "/v1/conversations"}:                     {access.Read, s.listConversations},
+		{"POST", "/v1/conversations"}:                    {access.Converse, s.openConversation},
+		{"GET", "/v1/conversations/{id}"}:                {access.Read, s.showConversation},
+		{"GET", "/v1/conversations/{id}/messages"}:       {access.Read, s.messages},
+		{"POST", "/v1/conversations/{id}/messages"}:      {access.Converse, s.send},
+		{"GET", "/v1/conversations/{id}/tasks"}:          {access.Read, s.tasks},
+		{"GET", "/v1/conversations/{id}/events"}:         {access.Read, s.conversationEvents},
+		{"GET", "/v1/conversations/{id}/events/{event}"}: {access.Read, s.event},
+		{"POST", "/v1/conversations/{id}/cancel"}:        {access.Converse, s.cancel},
+		{"GET", "/v1/events"}:                            {access.Read, s.allEvents},
+		{"POST", "/v1/conversations/{id}/resume"}:        {access.Converse, s.resume},
+		{"POST", "/v1/conversations/{id}/adopt"}:         {access.Administer, s.adopt},
+		{"POST", "/v1/conversations/{id}/fork"}:          {access.Converse, s.fork},
+		{"POST", "/v1/conversations/{id}/rewind"}:        {access.Converse, s.rewind},
+		{"POST", "/v1/conversations/{id}/undo"}:          {access.Converse, s.undo},
+		{"POST", "/v1/conversations/{id}/compact"}:       {access.Converse, s.compact},
+		{"GET", "/v1/conversations/{id}/export"}:         {access.Read, s.export},
+		{"POST", "/v1/import"}:                           {access.Converse, s.restore},
+		{"GET", "/v1/search"}:                            {access.Read, s.search},
+		{"GET", "/v1/inquiries"}:                         {access.Read, s.listInquiries},
+		{"POST", "/v1/inquiries/{id}"}:                   {access.Converse, s.answerInquiry},
+		{"GET", "/v1/calls"}:                             {access.Read, s.listCalls},
+		{"POST", "/v1/conversations/{id}/calls/{call}"}:  {access.Converse, s.answerCall},
+		{"GET", "/v1/asks"}:                              {access.Read, s.listAsks},
+		{"POST", "/v1/asks/{id}"}:                        {access.Approve, s.answerAsk},
+		{"POST", "/v1/links"}:                            {access.Administer, s.link},
+		{"GET", "/enter"}:                                {public, s.enterPage},
+		{"DELETE", "/v1/session"}:                        {public, s.leavePage},
 	}
 }
 
 // Routes returns all operations, sorted.
 func (s *Server) Routes() []Route {
-	return slices.SortedFunc(maps.Keys(s.routes()), func(a, b Route) int {
-		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
-	})
+	var out []Route
+	for at, op := range s.routes() {
+		out = append(out, Route{at.method, at.path, op.need})
+	}
+	slices.SortFunc(out, func(a, b Route) int { return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method) })
+	return out
 }
 
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
-	for r, h := range s.routes() {
-		methods[r.Path] = append(methods[r.Path], r.Method)
-		mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, r *http.Request) {
-			if err := h(w, r); err != nil {
-				f := *failureOf(err)
-				f.text = s.o.Mask(f.text)
-				writeError(w, &f)
-			}
-		})
+	for r, op := range s.routes() {
+		methods[r.path] = append(methods[r.path], r.method)
+		mux.HandleFunc(r.method+" "+r.path, s.guarded(op))
 	}
 	for path, allowed := range methods {
 		slices.Sort(allowed)
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc(path, s.guarded(operation{access.Read, func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			writeError(w, &failure{http.StatusMethodNotAllowed, wire.CodeMethod,
-				fmt.Sprintf("%s has no method %s; it has %s", r.URL.Path, r.Method, strings.Join(allowed, " and "))})
-		})
+			return &failure{http.StatusMethodNotAllowed, wire.CodeMethod,
+				fmt.Sprintf("%s has no method %s; it has %s", r.URL.Path, r.Method, strings.Join(allowed, " and "))}
+		}}))
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, notFound("there is no path %.200q; docs/openapi.yaml lists the paths", r.URL.Path))
-	})
+	mux.HandleFunc("/", s.guarded(operation{access.Read, func(_ http.ResponseWriter, r *http.Request) error {
+		return notFound("there is no path %.200q; docs/openapi.yaml lists the paths", r.URL.Path)
+	}}))
 	return mux
+}
+
+// guarded answers requests of those who may.
+func (s *Server) guarded(op operation) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r, done, err := enter(r, op.need)
+		defer done()
+		if err == nil {
+			err = op.handle(w, r)
+		}
+		if err != nil {
+			f := *failureOf(err)
+			f.text = s.o.Mask(f.text)
+			turnAway(w, err)
+			writeError(w, &f)
+		}
+	}
 }

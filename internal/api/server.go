@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/undo"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -95,6 +96,8 @@ type Options struct {
 	Stall time.Duration
 	// Timeouts bound the requests.
 	Timeouts Timeouts
+	// Doors are ways to the server over TCP, all with one gate. Run closes their listeners.
+	Doors []Door
 }
 
 // Agents keeps agents that clients have made, as they sent them. It is safe for concurrent use.
@@ -166,17 +169,24 @@ func New(o Options) *Server {
 	return s
 }
 
-// ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a request that came over the unix socket.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, nil) }
+
+// serve answers a request that came through a door; nil is the unix socket.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door) {
 	w = &patientWriter{w, http.NewResponseController(w), s.o.Stall}
 	s.awaitBody(w, r)
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if err := admit(r); err != nil {
+	if err := check(r, door); err != nil {
+		turnAway(w, err)
 		writeError(w, err)
 		return
+	}
+	if door != nil {
+		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, visit{door: door}))
 	}
 	defer func() {
 		v := recover()
@@ -198,12 +208,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // still answer asks and read streams. The error is that of end, or of a listener that
 // failed.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
-	srv := &http.Server{
-		Handler: s, ReadHeaderTimeout: s.o.Timeouts.Header, IdleTimeout: s.o.Timeouts.Idle, MaxHeaderBytes: 64 << 10,
-		ConnContext: identify, ErrorLog: log.New(io.Discard, "", 0),
+	servers := []*http.Server{s.server(s)}
+	failed := make(chan error, 1+len(s.o.Doors))
+	go func() { failed <- servers[0].Serve(ln) }()
+	for _, d := range s.o.Doors {
+		srv := s.server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &d.Door) }))
+		servers = append(servers, srv)
+		go func() { failed <- srv.Serve(d.Listener) }()
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
 	var starting sync.WaitGroup
 	if s.o.ResumeAll {
 		starting.Go(func() { s.resumeAll(ctx) })
@@ -221,20 +233,33 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	defer cancel()
 	err = errors.Join(err, end(grace))
 	starting.Wait()
-	err = errors.Join(err, stop(srv))
-	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
+	err = errors.Join(err, stop(servers))
+	for range servers {
+		if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 	}
 	return err
 }
 
+// server returns a server with the bounds of all.
+func (s *Server) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: s.o.Timeouts.Header, IdleTimeout: s.o.Timeouts.Idle, MaxHeaderBytes: 64 << 10,
+		ConnContext: identify, ErrorLog: log.New(io.Discard, "", 0),
+	}
+}
+
 // stop waits for the streams to send their last event, for stopTime at most.
-func stop(srv *http.Server) error {
+func stop(servers []*http.Server) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	err := srv.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = srv.Close()
+	for _, srv := range servers {
+		ended := srv.Shutdown(ctx)
+		if errors.Is(ended, context.DeadlineExceeded) {
+			ended = srv.Close()
+		}
+		err = errors.Join(err, ended)
 	}
 	return err
 }

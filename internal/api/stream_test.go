@@ -254,7 +254,7 @@ func TestStreamedAnswer(t *testing.T) {
 			strings.NewReader(fmt.Sprintf(`{"text":%q}`, text)))
 		require.NoError(t, err)
 		req.Header.Set("Content-Type", "application/json")
-		resp, err := over(w.client.Socket()).RoundTrip(req)
+		resp, err := over(w.client.Address()).RoundTrip(req)
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusOK, resp.StatusCode)
 		var events []hook.Event

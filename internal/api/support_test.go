@@ -310,7 +310,7 @@ func (w *world) end() {
 }
 
 func (w *world) serveProxy() {
-	ln, err := net.Listen("unix", w.client.Socket())
+	ln, err := net.Listen("unix", w.client.Address())
 	require.NoError(w.t, err)
 	w.proxy = &http.Server{Handler: w.contract.proxy(&http.Transport{
 		DisableKeepAlives: true,

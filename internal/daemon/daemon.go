@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -22,10 +23,21 @@ type Options struct {
 	App app.Options
 	// Socket is the absolute path of the unix socket.
 	Socket string
+	Listen Listen
 	// Grace is how long running turns may continue when the daemon ends; 0 is api.DefaultGrace.
 	Grace time.Duration
 	// Resume makes the daemon resume turns that were interrupted when a process died.
 	Resume bool
+}
+
+// Listen is how the daemon listens on TCP.
+type Listen struct {
+	// Address is such as 127.0.0.1:7777; "" is none.
+	Address string
+	// Cert and Key are files in PEM; "" is no TLS.
+	Cert, Key string
+	// Hosts are further values of Host that requests may have.
+	Hosts []string
 }
 
 // recentEvents is how many events of a conversation are held for clients that come late or come
@@ -35,6 +47,7 @@ const recentEvents = 4096
 // Daemon serves one project. The caller calls Run.
 type Daemon struct {
 	listener net.Listener
+	doors    []api.Door
 	server   *api.Server
 	end      func(context.Context) error
 }
@@ -47,10 +60,49 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{listener: ln}
-	if err := d.open(ctx, o); err != nil {
+	if err = d.listen(ctx, o); err == nil {
+		err = d.open(ctx, o)
+	}
+	if err != nil {
+		for _, door := range d.doors {
+			err = errors.Join(err, door.Listener.Close())
+		}
 		return nil, errors.Join(err, ln.Close())
 	}
 	return d, nil
+}
+
+// listen opens the door over TCP, if there is to be one.
+func (d *Daemon) listen(ctx context.Context, o Options) error {
+	if o.Listen.Address == "" {
+		return nil
+	}
+	var cert *access.Certificate
+	if o.Listen.Cert != "" || o.Listen.Key != "" {
+		var err error
+		if cert, err = access.LoadCertificate(o.Listen.Cert, o.Listen.Key, o.App.Note); err != nil {
+			return err
+		}
+	}
+	gate := access.NewGate(Tokens(o.App.Paths), o.App.Paths.Project())
+	ln, door, err := access.Listen(ctx, o.Listen.Address, cert, o.Listen.Hosts, gate)
+	if err == nil {
+		d.doors = append(d.doors, api.Door{Listener: ln, Door: door})
+	}
+	return err
+}
+
+// Tokens returns the tokens of the daemons of these paths.
+func Tokens(paths app.Paths) *access.Tokens {
+	return access.OpenTokens(filepath.Join(paths.State, "tokens.json"))
+}
+
+// URLs returns where the daemon listens over TCP.
+func (d *Daemon) URLs() (out []string) {
+	for _, door := range d.doors {
+		out = append(out, door.URL)
+	}
+	return out
 }
 
 func (d *Daemon) open(ctx context.Context, o Options) error {
@@ -76,7 +128,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	served := apiOptions(opened, o.App.Paths)
-	served.Agents = made
+	served.Agents, served.Doors = made, d.doors
 	served.Await, served.Log, served.Reload, served.Stats = r.await, o.App.Note, r.reload, counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close

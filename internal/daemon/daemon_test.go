@@ -94,7 +94,7 @@ func TestADaemonWithinThisProcess(t *testing.T) {
 	failed := errors.New("no")
 	var at string
 	err := daemon.Within(t.Context(), app.Options{Paths: paths, Note: note}, func(d *client.Client) error {
-		at = d.Socket()
+		at = d.Address()
 		agents, err := d.Agents(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []string{"grapnel", "helper"}, names(agents))

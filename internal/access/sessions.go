@@ -1,0 +1,86 @@
+package access
+
+import (
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+)
+
+// How long a link can be used, and a session lasts; and how many of both there may be at a time.
+const (
+	LinkTime    = 2 * time.Minute
+	SessionTime = 12 * time.Hour
+	maxSessions = 256
+)
+
+// sessions are the links that nobody has used yet, and the pages that were entered by one. They end with the daemon. Their secrets are
+// kept as hashes.
+type sessions struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	links  map[string]entered
+	active map[string]entered
+}
+
+// entered is who may enter, or has, and until when.
+type entered struct {
+	caller Caller
+	until  time.Time
+}
+
+func newSessions() *sessions {
+	return &sessions{now: time.Now, links: map[string]entered{}, active: map[string]entered{}}
+}
+
+var errManySessions = errors.New("there are too many pages and links; wait until some have ended")
+
+// link makes a code for one entrance.
+func (s *sessions) link(c Caller) (code string, until time.Time, err error) {
+	return s.add(s.links, c, LinkTime)
+}
+
+// enter uses a code and returns the secret of a session.
+func (s *sessions) enter(code string) (secret string, until time.Time, err error) {
+	s.mu.Lock()
+	at := hashOf(code)
+	e, ok := s.links[at]
+	delete(s.links, at)
+	s.mu.Unlock()
+	if !ok || !s.now().Before(e.until) {
+		return "", time.Time{}, errors.New("this link was used already, or is too old; make another one with `grapnel token link`")
+	}
+	return s.add(s.active, e.caller, SessionTime)
+}
+
+func (s *sessions) add(to map[string]entered, c Caller, lasts time.Duration) (secret string, until time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, e := range to {
+		if !s.now().Before(e.until) {
+			delete(to, at)
+		}
+	}
+	if len(to) >= maxSessions {
+		return "", until, errManySessions
+	}
+	secret, until = rand.Text(), s.now().Add(lasts)
+	to[hashOf(secret)] = entered{c, until}
+	return secret, until, nil
+}
+
+// caller returns who has entered with a secret.
+func (s *sessions) caller(secret string) (Caller, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.active[hashOf(secret)]
+	return e.caller, ok && s.now().Before(e.until)
+}
+
+// leave ends a session.
+func (s *sessions) leave(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.active, hashOf(secret))
+}

@@ -1,0 +1,190 @@
+package access
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/internal/lockedfile"
+)
+
+// Token is what is kept of a token. The token itself is shown once, when it is made.
+type Token struct {
+	ID   string `json:"-"`
+	Name string `json:"name"`
+	// Hash is the SHA-256 of the secret, in hexadecimal digits. The secret is random, so nobody finds it by trying.
+	Hash   string  `json:"hash"`
+	Scopes []Scope `json:"scopes"`
+	// Projects are directories; none is all projects.
+	Projects []string  `json:"projects,omitempty"`
+	Created  time.Time `json:"created"`
+	// Expires and Revoked are zero if the token never ends, and if it was not revoked.
+	Expires time.Time `json:"expires,omitzero"`
+	Revoked time.Time `json:"revoked,omitzero"`
+}
+
+// Tokens are the tokens of a user, in a file that several processes may change. It is safe for concurrent use.
+type Tokens struct {
+	file lockedfile.File[Token]
+	now  func() time.Time
+
+	mu    sync.Mutex
+	read  fs.FileInfo // of the file when known was read; nil if there was none
+	known map[string]Token
+}
+
+// OpenTokens returns the tokens in a file, which need not be there yet.
+func OpenTokens(path string) *Tokens {
+	return &Tokens{file: lockedfile.File[Token]{Path: path}, now: time.Now}
+}
+
+// prefix begins every token, so that people and programs that look for secrets know one.
+const prefix = "grapnel_"
+
+var nameForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
+
+// Create makes a token and returns its text, which cannot be had again. An empty Scopes is an error.
+func (t *Tokens) Create(token Token) (text string, err error) {
+	if !nameForm.MatchString(token.Name) {
+		return "", fmt.Errorf("the name %.70q: use 1 to 64 letters, digits, dots, dashes or _", token.Name)
+	}
+	if len(token.Scopes) == 0 {
+		return "", errors.New("a token without scopes can do nothing; name some of read, converse, approve, administer")
+	}
+	id, secret := strings.ToLower(rand.Text()[:10]), strings.ToLower(rand.Text())
+	token.Created, token.Hash = t.now().UTC().Truncate(time.Second), hashOf(secret)
+	err = t.file.Change(func(all map[string]Token) error {
+		for _, other := range all {
+			if other.Name == token.Name && other.why(t.now()) == "" {
+				return fmt.Errorf("there is a token %s; choose another name, or revoke that one", token.Name)
+			}
+		}
+		all[id] = token
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return prefix + id + "_" + secret, nil
+}
+
+// List returns the tokens, the oldest first.
+func (t *Tokens) List() ([]Token, error) {
+	all, err := t.file.Read()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Token, 0, len(all))
+	for id, token := range all {
+		token.ID = id
+		out = append(out, token)
+	}
+	slices.SortFunc(out, func(a, b Token) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+	return out, nil
+}
+
+// Revoke ends a token by its id, or by its name if one that has not ended has it.
+func (t *Tokens) Revoke(which string) (revoked Token, err error) {
+	return revoked, t.file.Change(func(all map[string]Token) error {
+		for id, token := range all {
+			if id == which || token.Name == which && token.why(t.now()) == "" {
+				token.Revoked = t.now().UTC().Truncate(time.Second)
+				all[id] = token
+				revoked, revoked.ID = token, id
+				return nil
+			}
+		}
+		return fmt.Errorf("there is no token %.80q; `grapnel token list` has the names and ids", which)
+	})
+}
+
+// Caller returns whose token a text is. The error says in one line why it is none.
+func (t *Tokens) Caller(text string) (Caller, error) {
+	rest, ok := strings.CutPrefix(text, prefix)
+	id, secret, both := strings.Cut(rest, "_")
+	if !ok || !both {
+		return Caller{}, errUnknown
+	}
+	token, known, err := t.find(id)
+	if err != nil {
+		return Caller{}, err
+	}
+	if subtle.ConstantTimeCompare([]byte(token.Hash), []byte(hashOf(secret))) != 1 || !known {
+		return Caller{}, errUnknown
+	}
+	return t.caller(id)
+}
+
+// caller returns the caller of a token that has not ended.
+func (t *Tokens) caller(id string) (Caller, error) {
+	token, known, err := t.find(id)
+	if err != nil {
+		return Caller{}, err
+	}
+	if !known {
+		return Caller{}, errUnknown
+	}
+	if why := token.why(t.now()); why != "" {
+		return Caller{}, errors.New("the token " + token.Name + " " + why)
+	}
+	return Caller{Token: id, Name: token.Name, Scopes: token.Scopes, Projects: token.Projects}, nil
+}
+
+var errUnknown = errors.New("the token is not one of this daemon's")
+
+// why returns why the token has ended; "" if it has not.
+func (t Token) why(now time.Time) string {
+	switch {
+	case !t.Revoked.IsZero():
+		return "was revoked on " + t.Revoked.Format(time.DateTime) + " UTC"
+	case !t.Expires.IsZero() && !now.Before(t.Expires):
+		return "has expired on " + t.Expires.Format(time.DateTime) + " UTC"
+	}
+	return ""
+}
+
+// find returns a token as the file has it now.
+func (t *Tokens) find(id string) (Token, bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	info, err := os.Stat(t.file.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Token{}, false, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	if !sameFile(info, t.read) {
+		known, err := t.file.Read()
+		if err != nil {
+			return Token{}, false, fmt.Errorf("%w: %w", errUnreadable, err)
+		}
+		t.known, t.read = known, info
+	}
+	token, ok := t.known[id]
+	return token, ok, nil
+}
+
+// errUnreadable: the file of the tokens cannot be read, so nobody is let in.
+var errUnreadable = errors.New("the tokens cannot be read")
+
+// sameFile reports whether a file has not changed. Who changes it replaces it.
+func sameFile(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}
+
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}

@@ -265,3 +265,31 @@ func TestASessionEndsWithItsToken(t *testing.T) {
 	assert.ErrorContains(t, err, "was revoked")
 	assert.False(t, gate.Valid(got))
 }
+
+// TestTooMany: a token has a bound on the requests that it begins, and others do not wait for it, nor for those without one.
+func TestTooMany(t *testing.T) {
+	t.Parallel()
+	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "")
+	refused := 0
+	for range 5000 {
+		done, err := gate.Begin(access.Caller{Token: "busy"})
+		if err != nil {
+			refused++
+			continue
+		}
+		done()
+	}
+	assert.Positive(t, refused)
+	done, err := gate.Begin(access.Caller{Token: "calm"})
+	require.NoError(t, err)
+	done()
+	door, statuses := access.Door{Gate: gate}, map[int]int{}
+	for range 1000 {
+		_, err := door.Caller(httptest.NewRequest(http.MethodGet, "http://x/", nil))
+		var why *access.Refused
+		require.ErrorAs(t, err, &why)
+		statuses[why.Status]++
+	}
+	assert.Positive(t, statuses[http.StatusTooManyRequests])
+	assert.GreaterOrEqual(t, statuses[http.StatusUnauthorized], 100)
+}

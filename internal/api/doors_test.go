@@ -288,23 +288,3 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		}
 	}, 10*time.Second, time.Millisecond)
 }
-
-// TestTooMany: a token has a bound on the requests that it may have open and begin, and others do not wait for it.
-func TestTooMany(t *testing.T) {
-	t.Parallel()
-	d := newTCP(t, worldOptions{})
-	h := http.Header{"Authorization": {"Bearer " + d.token("busy", "read")}}
-	statuses := map[int]int{}
-	for range 1500 {
-		statuses[d.status(request{method: "GET", path: "/v1/agents", header: h})]++
-	}
-	assert.Positive(t, statuses[http.StatusTooManyRequests])
-	assert.GreaterOrEqual(t, statuses[http.StatusOK], 1000)
-	assert.Equal(t, http.StatusOK, d.status(request{method: "GET", path: "/v1/agents", header: http.Header{"Authorization": {"Bearer " + d.token("calm", "read")}}}))
-	refused := map[int]int{}
-	for range 200 {
-		refused[d.status(request{method: "GET", path: "/v1/agents"})]++
-	}
-	assert.Positive(t, refused[http.StatusTooManyRequests])
-	assert.Equal(t, 200, refused[http.StatusTooManyRequests]+refused[http.StatusUnauthorized])
-}

@@ -2,7 +2,6 @@ package jail
 
 import (
 	"errors"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,10 +18,6 @@ func (s *Spec) seal() error {
 		if err := unix.Setrlimit(l.Resource, &limit); err != nil {
 			return at("set limits", err)
 		}
-	}
-	if s.Namespaces {
-		// Nothing that is started may make namespaces of its own, in which it would be root.
-		_ = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return at("forbid new privileges", err)

@@ -1,7 +1,10 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,14 +118,52 @@ func (s *Sandbox) resolve(p string) (string, error) {
 		// A link in the project could lead elsewhere by the time the command starts.
 		return "", fmt.Errorf("%s is in the project, which commands can change anyway; what is read-only in it, only a person changes", p)
 	}
-	if real, err := filepath.EvalSymlinks(p); err == nil {
-		return real, nil
+	real, err := s.follow(p)
+	if err == nil && real == "/" {
+		return "", errors.New("/ is everything; name what is needed")
 	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(p))
-	if err != nil {
-		return "", fmt.Errorf("%s does not exist, and neither does its directory", p)
+	return real, err
+}
+
+// maxLinks bounds the links of one path, as Linux does.
+const maxLinks = 40
+
+// follow returns a path without links. What does not exist yet is named by its directory. No step may lie in the project or in the
+// sandbox's own directories, where a command could turn a link, nor in the directories of the kernel, by which both can be reached.
+func (s *Sandbox) follow(p string) (string, error) {
+	at, rest := "/", strings.Split(p, "/")
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == "" || name == "." {
+			continue
+		}
+		at = filepath.Join(at, name)
+		for _, dir := range []string{s.project, s.dirs.state, "/proc", "/dev", "/sys"} {
+			if _, in := below(dir, at); in {
+				return "", fmt.Errorf("%s leads into %s; name what is meant", p, dir)
+			}
+		}
+		info, err := os.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && len(rest) == 0:
+			return at, nil
+		case err != nil:
+			return "", fmt.Errorf("%s does not exist, and neither does its directory", p)
+		case info.Mode()&fs.ModeSymlink == 0:
+			continue
+		}
+		to, err := os.Readlink(at)
+		if err != nil || links == maxLinks {
+			return "", fmt.Errorf("%s has links that lead nowhere", p)
+		}
+		links++
+		rest = append(strings.Split(to, "/"), rest...)
+		if at = filepath.Dir(at); filepath.IsAbs(to) {
+			at = "/"
+		}
 	}
-	return filepath.Join(parent, filepath.Base(p)), nil
+	return at, nil
 }
 
 // Sentence says what the request is, for a person who is asked: "write to ~/go/pkg/mod". If the level cannot enforce the request alone,

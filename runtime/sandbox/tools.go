@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -35,15 +36,19 @@ func kernel() (readOnly, hidden []string) {
 // tools are paths in the home directory that have programs and their settings, and no secrets. They are read-only.
 func tools() []string {
 	return []string{
-		"go/bin", "go/src", "sdk", ".config/go/env", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".local/share/mise",
+		"go/bin", "go/src", "sdk", ".config/go/env", ".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/pnpm", ".local/share/mise",
 		".rustup", ".cargo/bin", ".cargo/env", ".cargo/config.toml", ".nvm", ".fnm", ".volta", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".deno", ".bun/bin",
 		".npm-global", ".yarn", ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".cache/ms-playwright",
-		"bin", ".tool-versions", ".editorconfig", ".local/share/fonts", ".fonts", ".dotnet", ".ghcup", ".elan", ".juliaup", ".local/share/mise",
+		"bin", ".tool-versions", ".editorconfig", ".local/share/fonts", ".fonts", ".ghcup", ".elan", ".juliaup",
+		".dotnet/dotnet", ".dotnet/host", ".dotnet/packs", ".dotnet/sdk", ".dotnet/shared", ".dotnet/tools", // not its certificates
 	}
 }
 
 // maxSettings bounds a file of settings that is looked through.
 const maxSettings = 1 << 20
+
+// secretWord is what a setting with a secret is called.
+var secretWord = regexp.MustCompile(`extraheader|token|secret|oauth|password|pass\w*\s*=`)
 
 // secretive reports whether a path is a file of settings that seems to have a secret in it, such as a password in an address. Such a file
 // is not shown.
@@ -57,7 +62,7 @@ func secretive(path string) bool {
 	}
 	data, err := os.ReadFile(path)
 	text := strings.ToLower(string(data))
-	if err != nil || strings.Contains(text, "extraheader") || strings.Contains(text, "token") || strings.Contains(text, "password") {
+	if err != nil || secretWord.MatchString(text) {
 		return true
 	}
 	for rest := text; ; {
@@ -66,7 +71,7 @@ func secretive(path string) bool {
 			return false
 		}
 		authority := after[:len(after)-len(strings.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz0123456789-._~%!$&'()*+,;=:"))]
-		if len(authority) < len(after) && after[len(authority)] == '@' && strings.Contains(authority, ":") {
+		if len(authority) < len(after) && after[len(authority)] == '@' && authority != "git" {
 			return true
 		}
 		rest = after
@@ -154,9 +159,14 @@ func variables(environ []string) map[string]string {
 	return out
 }
 
-// programs returns the directories of PATH, and those beside them that their programs need: a program in x/bin has its files in x.
-// What would show more than one tool is cut down to the directory of PATH itself: all of the home directory, of a directory in the root,
-// or what holds one of the paths in apart.
+// beside are the directories and files beside the directory of a program that it may need. What else lies there may be its keys.
+func beside() []string {
+	return []string{"bin", "sbin", "shims", "lib", "lib32", "lib64", "libexec", "include", "share", "plugins", "conf", "jmods", "release", "pkg/tool", "pkg/include", "VERSION", "go.env", "pyvenv.cfg"}
+}
+
+// programs returns the directories of PATH, and what beside them their programs need: a program in x/bin has its files in x/lib and the
+// like. What would show more than one tool is cut down to the directory of PATH itself: all of the home directory, of a directory in the
+// root, or what holds one of the paths in apart.
 func programs(path, home string, apart ...string) []string {
 	var out []string
 	holds := func(dir string) bool {
@@ -176,8 +186,17 @@ func programs(path, home string, apart ...string) []string {
 		if alone || around || shared(prefix, home) || filepath.Dir(prefix) == "/" || holds(prefix) {
 			prefix = dir
 		}
-		if !holds(prefix) {
-			out = append(out, prefix)
+		switch {
+		case holds(prefix):
+		case prefix == dir:
+			out = append(out, dir)
+		default:
+			for _, name := range beside() {
+				out = append(out, filepath.Join(prefix, filepath.FromSlash(name)))
+			}
+			if _, err := os.Stat(filepath.Join(prefix, "pkg", "tool")); err == nil {
+				out = append(out, filepath.Join(prefix, "src")) // Go's own
+			}
 		}
 	}
 	return out

@@ -10,10 +10,32 @@ import (
 	"syscall"
 )
 
-// named returns the paths inside the project that the configuration of a git directory names: of hooks, and of further configuration. A
+// named returns the paths inside the project that the configuration of a git directory names: of hooks, and of further configuration,
+// with what that names. worktrees are the directories of its files: each has hooks of its own where the path of hooks is relative. A
 // package for hooks keeps the scripts beside the directory "_" that it names.
-func (g *Guard) named(gitDir string) (out []string) {
-	return g.paths(g.config(filepath.Join(gitDir, "config")), filepath.Dir(gitDir), gitDir)
+func (g *Guard) named(gitDir string, worktrees []string) (out []string) {
+	for _, name := range []string{"config", "config.worktree"} {
+		out = append(out, g.namedBy(filepath.Join(gitDir, name), worktrees, maxIncludes)...)
+	}
+	return out
+}
+
+// maxIncludes is how deep files of configuration include others, as in git.
+const maxIncludes = 10
+
+func (g *Guard) namedBy(file string, worktrees []string, deep int) (out []string) {
+	all := g.config(file)
+	for _, worktree := range worktrees {
+		out = append(out, g.paths(all, worktree, filepath.Dir(file))...)
+	}
+	for _, kv := range all {
+		if (kv.key == "include.path" || kv.key == "includeif.path") && deep > 0 {
+			for _, rel := range g.paths([]setting{kv}, ".", filepath.Dir(file)) {
+				out = append(out, g.namedBy(rel, worktrees, deep-1)...)
+			}
+		}
+	}
+	return out
 }
 
 // global returns the same of the user's own configuration, which may name paths of the project for all repositories.
@@ -100,9 +122,6 @@ func (g *Guard) linked(dir string) (out []string) {
 	return out
 }
 
-// setting is a line of a configuration of git, with its key in lower case: "core.hookspath".
-type setting struct{ key, value string }
-
 // maxConfig bounds a configuration of git that is read.
 const maxConfig = 1 << 20
 
@@ -115,51 +134,30 @@ func (g *Guard) config(rel string) []setting {
 	return settings(data)
 }
 
-// text reads a small regular file of the project. Another process may put something else in its place at any time, such as a pipe in
-// which nobody writes: nothing waits for that.
+// text reads a small regular file of the project. Another process may put something else in its place at any time, such as a link, or a
+// pipe in which nobody writes: nothing follows or waits for that.
 func (g *Guard) text(rel string) (string, error) {
+	known, err := g.root.Lstat(rel)
+	if err != nil {
+		return "", err
+	}
 	f, err := g.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
+	if err == nil && (!info.Mode().IsRegular() || !os.SameFile(known, info)) {
 		err = fs.ErrInvalid
 	}
 	if err != nil {
 		return "", err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxConfig))
-	return string(data), err
-}
-
-// settings reads the text of a configuration.
-func settings(text string) (out []setting) {
-	section := ""
-	text = strings.ReplaceAll(text, "\\\n", "")
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || line[0] == '#' || line[0] == ';':
-			continue
-		case line[0] == '[':
-			name, rest, ok := strings.Cut(line[1:], "]")
-			if !ok {
-				out = append(out, setting{"?", line})
-				continue
-			}
-			head, _, _ := strings.Cut(name, " ")
-			section = strings.ToLower(strings.TrimSpace(head))
-			line = strings.TrimSpace(rest)
-			if line == "" {
-				continue
-			}
-		}
-		key, value, _ := strings.Cut(line, "=")
-		out = append(out, setting{section + "." + strings.ToLower(strings.TrimSpace(key)), strings.Trim(strings.TrimSpace(value), `"`)})
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if len(data) > maxConfig {
+		err = fs.ErrInvalid
 	}
-	return out
+	return string(data), err
 }
 
 // harmless are the settings of git that start nothing: what init, clone and branches write.
@@ -222,10 +220,19 @@ func (g *Guard) suspiciousGitDir(dir string) string {
 	return ""
 }
 
-// ownWorktree reports whether a git directory is that of a worktree of the repository that it lies in, as git makes it.
+// ownWorktree reports whether a git directory is that of a worktree of the repository that it lies in, as git makes it. That one is a git
+// directory by itself, so it is judged as well.
 func (g *Guard) ownWorktree(dir string) bool {
 	common, err := g.text(filepath.Join(dir, "commondir"))
-	return err == nil && filepath.Base(filepath.Dir(dir)) == "worktrees" && strings.TrimSpace(common) == "../.."
+	if err != nil || filepath.Base(filepath.Dir(dir)) != "worktrees" || strings.TrimSpace(common) != "../.." {
+		return false
+	}
+	for _, part := range []string{"HEAD", "objects", "refs"} {
+		if _, err := g.root.Lstat(filepath.Join(dir, "..", "..", part)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // gitFile returns the directory that a file .git leads to, relative to the project; false if it leads out of it or is none.

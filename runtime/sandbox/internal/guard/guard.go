@@ -34,14 +34,18 @@ type View struct {
 	worktrees, gitDirs []string
 	// marks tell what is at each place; a place that is not there is not in it.
 	marks map[string]mark
+	// names are places that nothing but the configuration of git directories names, with one of those.
+	names map[string]string
 }
 
 // mark tells whether what is at a path is the same as before.
 type mark struct {
-	stamp  stamp
-	mode   fs.FileMode
-	target string // of a symbolic link
-	links  uint64 // the number of its names
+	stamp stamp
+	mode  fs.FileMode
+	links uint64 // the number of its names
+	// target is the text of a symbolic link, leads what it leads to in the end: the path, "" if nothing is there, and its stamp.
+	target, leads string
+	led           identity
 }
 
 // Fence is a path of the project, relative to it, that processes cannot move, and with ReadOnly not change either.
@@ -82,7 +86,7 @@ func (g *Guard) Look() (*View, error) {
 	if err := g.tree.refresh(); err != nil {
 		return nil, err
 	}
-	v := &View{worktrees: []string{"."}, marks: map[string]mark{}}
+	v := &View{worktrees: []string{"."}, marks: map[string]mark{}, names: map[string]string{}}
 	v.gitDirs = g.tree.with(func(f *folder) bool { return f.bare })
 	for _, rel := range g.tree.with(func(f *folder) bool { return f.git }) {
 		g.repository(rel, v)
@@ -99,12 +103,33 @@ func (g *Guard) Look() (*View, error) {
 		for _, name := range protected.InGitDir() {
 			g.mark(filepath.Join(dir, name), v)
 		}
-		for _, rel := range slices.Concat(g.named(dir), g.linked(filepath.Join(dir, "hooks"))) {
+		for _, rel := range g.linked(filepath.Join(dir, "hooks")) {
 			g.mark(rel, v)
 		}
 		g.mark(filepath.Join(dir, todo), v)
 	}
+	g.markNamed(v)
 	return v, nil
+}
+
+// markNamed marks what the configuration of git directories names.
+func (g *Guard) markNamed(v *View) {
+	of := map[string][]string{} // the worktrees of each git directory
+	for _, dir := range v.gitDirs {
+		of[dir] = []string{filepath.Dir(dir)}
+	}
+	for _, dir := range v.worktrees {
+		if target, ok := g.gitFile(filepath.Join(dir, ".git")); ok {
+			of[target] = append(of[target], dir)
+		}
+	}
+	for _, dir := range v.gitDirs {
+		for _, rel := range g.named(dir, of[dir]) {
+			if _, known := v.marks[rel]; !known && g.mark(rel, v) {
+				v.names[rel] = dir
+			}
+		}
+	}
 }
 
 // repository adds a directory that has an entry .git.
@@ -126,7 +151,13 @@ func (g *Guard) mark(rel string, v *View) bool {
 	}
 	m := mark{stamp: stampOf(info), mode: info.Mode(), links: namesOf(info)}
 	if m.mode&fs.ModeSymlink != 0 {
-		m.target, _ = os.Readlink(filepath.Join(g.project, rel))
+		full := filepath.Join(g.project, rel)
+		m.target, _ = os.Readlink(full)
+		if m.leads, err = filepath.EvalSymlinks(full); err == nil {
+			if info, err := os.Lstat(m.leads); err == nil {
+				m.led = stampOf(info).id
+			}
+		}
 	}
 	v.marks[rel] = m
 	return true
@@ -144,10 +175,8 @@ func (g *Guard) Fences(v *View) []Fence {
 			continue
 		}
 		// What a link of such a name leads to counts as well.
-		if real, err := filepath.EvalSymlinks(filepath.Join(g.project, rel)); err == nil {
-			if inside, ok := below(g.project, real); ok && inside != "." {
-				out = append(out, Fence{inside, true})
-			}
+		if inside, ok := below(g.project, v.marks[rel].leads); ok && inside != "." && v.marks[rel].leads != "" {
+			out = append(out, Fence{inside, true})
 		}
 	}
 	for _, dir := range v.gitDirs {
@@ -216,6 +245,8 @@ func (g *Guard) Clean(before *View) []Moved {
 				away(rel, "it runs commands when the rebase is continued")
 			}
 		case ok && old.same(m), g.accepted(rel, before, now):
+		case now.names[rel] != "" && !slices.Contains(before.gitDirs, now.names[rel]):
+			// A new git directory names it, and goes because of that. What it names may be the user's own.
 		default:
 			away(rel, "it runs code outside of the sandbox later")
 		}
@@ -230,7 +261,7 @@ func (m mark) same(o mark) bool {
 	if m.mode.IsRegular() && (m.links > 1 || o.links > 1) && m.stamp != o.stamp {
 		return false
 	}
-	return m.mode.Type() == o.mode.Type() && m.target == o.target && m.stamp.id == o.stamp.id
+	return m.mode.Type() == o.mode.Type() && m.target == o.target && m.stamp.id == o.stamp.id && m.leads == o.leads && m.led == o.led
 }
 
 // move moves a path of the project into quarantine and returns where it is. No link on the way is followed.

@@ -49,12 +49,15 @@ func (t *tree) refresh() error {
 	if _, err := os.Lstat(t.project); err != nil {
 		return err
 	}
-	changed, complete := t.watch.changed()
+	changed, gone, complete := t.watch.changed()
 	if !complete || t.folders["."] == nil {
 		seen := map[string]*folder{}
 		t.walk(".", seen)
 		t.folders = seen
 		return nil
+	}
+	for _, rel := range gone {
+		t.forget(rel)
 	}
 	// Who closes a directory may open it again, with other things in it.
 	for _, rel := range t.with(func(f *folder) bool { return f.closed }) {
@@ -89,17 +92,12 @@ func (t *tree) walk(rel string, seen map[string]*folder) {
 // again reads a directory that has changed, and all that is new below it.
 func (t *tree) again(rel string) {
 	old := t.folders[rel]
-	at := old.stamp
-	if info, err := os.Lstat(filepath.Join(t.project, rel)); err == nil {
-		at = stampOf(info)
-	}
-	now := t.read(rel, at)
+	now := t.read(rel, old.stamp)
 	t.folders[rel] = now
 	for _, name := range old.below {
 		child := filepath.Join(rel, name)
 		info, err := os.Lstat(filepath.Join(t.project, child))
-		// A directory that was removed and made again may have its number again, and nobody watches it.
-		if err != nil || !info.IsDir() || t.folders[child] == nil || stampOf(info) != t.folders[child].stamp {
+		if err != nil || !info.IsDir() || t.folders[child] == nil || stampOf(info).id != t.folders[child].stamp.id {
 			t.forget(child)
 		}
 	}
@@ -138,6 +136,7 @@ func (t *tree) read(rel string, now stamp) *folder {
 		if dir, err = t.unlock(rel); err != nil {
 			return f
 		}
+		t.watch.add(filepath.Join(t.project, rel), rel) // it could not be watched while it was closed
 	}
 	defer dir.Close()
 	entries, _ := dir.ReadDir(-1) // what could be read counts

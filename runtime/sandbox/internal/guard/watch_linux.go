@@ -50,11 +50,11 @@ func (w *watcher) add(path, rel string) {
 	}
 }
 
-// changed returns the directories with new entries since the last call. It is not complete if not all are watched, or events were
-// dropped.
-func (w *watcher) changed() (dirs map[string]bool, complete bool) {
+// changed returns the directories with new entries since the last call, and those that are watched no more, because they were removed:
+// another may have the name and the number of such a one. It is not complete if not all are watched, or events were dropped.
+func (w *watcher) changed() (dirs map[string]bool, gone []string, complete bool) {
 	if w == nil {
-		return nil, false
+		return nil, nil, false
 	}
 	dirs, complete = map[string]bool{}, !w.lost
 	buf := make([]byte, 64<<10)
@@ -64,7 +64,7 @@ func (w *watcher) changed() (dirs map[string]bool, complete bool) {
 			continue
 		}
 		if err != nil || n <= 0 {
-			return dirs, complete
+			return dirs, gone, complete
 		}
 		for at := 0; at+unix.SizeofInotifyEvent <= n; {
 			ev := (*unix.InotifyEvent)(unsafe.Pointer(&buf[at]))
@@ -74,6 +74,7 @@ func (w *watcher) changed() (dirs map[string]bool, complete bool) {
 			case ev.Mask&unix.IN_Q_OVERFLOW != 0:
 				complete = false
 			case ev.Mask&unix.IN_IGNORED != 0:
+				gone = append(gone, w.dirs[ev.Wd])
 				delete(w.dirs, ev.Wd)
 			case telling(ev.Mask, name):
 				dirs[w.dirs[ev.Wd]] = true
@@ -88,7 +89,7 @@ func telling(mask uint32, name []byte) bool {
 		return true
 	}
 	switch string(name) {
-	case ".git", "HEAD", "objects", "refs":
+	case ".git", "HEAD", "objects", "refs", "commondir":
 		return true
 	}
 	return false

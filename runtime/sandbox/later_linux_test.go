@@ -1,0 +1,147 @@
+package sandbox_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/runtime/sandbox"
+)
+
+// outsideRun runs a script as the user does, outside; the file pwned in the project's parent tells that code ran.
+func (p *place) outsideRun(t *testing.T, script string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Dir = p.project
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "PWN=" + p.pwned(), "GIT_CONFIG_NOSYSTEM=1"}
+	out, _ := cmd.CombinedOutput()
+	t.Logf("%s", out)
+}
+
+func (p *place) pwned() string { return filepath.Join(p.outside, "pwned") }
+
+const repo = `git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; `
+
+// TestNothingRunsLater plays attacks of a reader who had not seen the code: a command leaves something in the project, and then the user
+// does something ordinary. None may run code outside, or take away what is the user's.
+func TestNothingRunsLater(t *testing.T) {
+	t.Parallel()
+	evil := func(p *place) string {
+		return `printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = "touch ` + p.pwned() + `; false"\n'`
+	}
+	hook := func(p *place, dir string) string {
+		return `mkdir -p ` + dir + `; printf '#!/bin/sh\ntouch ` + p.pwned() + `\n' > ` + dir + `/pre-commit; chmod +x ` + dir + `/pre-commit`
+	}
+	const commit = `git -c user.name=a -c user.email=a@b commit -q --allow-empty -m y`
+	for name, tt := range map[string]struct {
+		setup   string
+		attack  func(p *place) string
+		trigger string
+	}{
+		"made worktree, status in the root": {repo, func(p *place) string {
+			return `mkdir -p evil/objects evil/refs .git/worktrees/e sub; ` + evil(p) + ` > evil/config
+				cp .git/HEAD .git/worktrees/e/HEAD; echo ../../../evil > .git/worktrees/e/commondir; echo $PWD/sub/.git > .git/worktrees/e/gitdir
+				echo 'gitdir: ../.git/worktrees/e' > sub/.git; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub`
+		}, `git status`},
+		"commondir of an existing worktree": {repo + `git worktree add -q wt`, func(p *place) string {
+			return `mkdir -p evil/objects evil/refs; ` + evil(p) + ` > evil/config; echo $PWD/evil > .git/worktrees/wt/commondir`
+		}, `cd wt; git status`},
+		"bare with commondir": {``, func(p *place) string {
+			return `mkdir -p lib/common/objects lib/common/refs; echo ref: refs/heads/main > lib/HEAD; echo common > lib/commondir
+				printf '[core]\nrepositoryformatversion=1\nbare=false\n[extensions]\nworktreeConfig=true\n' > lib/common/config
+				` + evil(p) + ` > lib/config.worktree; printf '\tworktree = ..\n' >> lib/config.worktree`
+		}, `cd lib; git status`},
+		"directory made again": {`mkdir d`, func(p *place) string {
+			return `i=$(stat -c %i d); for n in $(seq 3000); do rmdir d; mkdir d; [ $(stat -c %i d) = $i ] && break; done; cd d; git init -q .; ` + evil(p) + ` > .git/config`
+		}, `cd d; git status`},
+		"list of a rebase in place": {repo + `mkdir .git/rebase-merge; echo 'pick x' > .git/rebase-merge/git-rebase-todo`, func(p *place) string {
+			return `echo 'exec touch ` + p.pwned() + `' >> .git/rebase-merge/git-rebase-todo`
+		}, `grep -q exec .git/rebase-merge/git-rebase-todo && touch $PWN`},
+		"link of hooks, parent renamed": {repo + `mkdir -p scripts/hooks; rm -rf .git/hooks; ln -s ../scripts/hooks .git/hooks`, func(p *place) string {
+			return `mv scripts s2; ` + hook(p, "scripts/hooks")
+		}, commit},
+		"link with two hops": {`mkdir real; ln -s real hop; ln -s hop .vscode`, func(p *place) string {
+			return `rm hop; mkdir evil; echo x > evil/tasks.json; ln -s evil hop`
+		}, `test -e .vscode/tasks.json && touch $PWN`},
+		"link to nothing": {`ln -s env/dev .envrc`, func(p *place) string {
+			return `mkdir env; echo x > env/dev`
+		}, `test -e .envrc && touch $PWN`},
+		"hooks path in a worktree": {repo + `git config core.hooksPath .githooks; git worktree add -q wt`, func(p *place) string {
+			return hook(p, "wt/.githooks")
+		}, `cd wt; ` + commit},
+		"hooks path in an included file": {repo + `git config include.path ../team; printf '[core]\nhooksPath=githooks\n' > team; mkdir githooks`, func(p *place) string {
+			return hook(p, "githooks")
+		}, commit},
+		"hooks path with a comment": {repo + `printf '[core]\n\thooksPath = githooks ; ours\n' >> .git/config; mkdir githooks`, func(p *place) string {
+			return hook(p, "githooks")
+		}, commit},
+		"hooks path in config.worktree": {repo + `git config extensions.worktreeConfig true; git config --worktree core.hooksPath githooks; mkdir githooks`, func(p *place) string {
+			return hook(p, "githooks")
+		}, commit},
+		"quarantine takes the user's hook": {repo + `mkdir -p .git/hooks; echo x > .git/hooks/pre-commit`, func(p *place) string {
+			return `git init -q x; printf '[core]\nhooksPath=../.git/hooks/pre-commit\n' >> x/.git/config`
+		}, `test -e .git/hooks/pre-commit || touch $PWN`},
+		"pipe as a list of a rebase": {repo + `mkdir .git/rebase-merge`, func(p *place) string {
+			return `mkfifo .git/rebase-merge/git-rebase-todo`
+		}, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			p.outsideRun(t, tt.setup)
+			done := make(chan struct{})
+			go func() { defer close(done); p.run(t, sandbox.Grant{}, tt.attack(p)) }()
+			select {
+			case <-done:
+			case <-time.After(15 * time.Second):
+				// Let it go on: open the other end of the pipe.
+				f, err := os.OpenFile(filepath.Join(p.project, ".git/rebase-merge/git-rebase-todo"), os.O_RDWR, 0)
+				require.NoError(t, err)
+				time.Sleep(100 * time.Millisecond)
+				_ = f.Close()
+				<-done
+				t.Fatal("the call does not end")
+			}
+			p.outsideRun(t, tt.trigger)
+			assert.NoFileExists(t, p.pwned(), "it ran outside, or is gone")
+		})
+	}
+}
+
+// TestAClosedDirectoryIsWatched: a directory that was closed once is not watched any more. Only as an ordinary user.
+func TestAClosedDirectoryIsWatched(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.run(t, sandbox.Grant{}, `mkdir d; chmod 0 d`)
+	p.run(t, sandbox.Grant{}, `true`)
+	p.run(t, sandbox.Grant{}, `cd d && git init -q . && printf '#!/bin/sh\n' > .git/hooks/pre-commit`)
+	assert.NoFileExists(t, filepath.Join(p.project, "d/.git/hooks/pre-commit"))
+}
+
+// TestARequestFollowsNoLinkOfTheProject: a request follows no link of the project.
+func TestARequestFollowsNoLinkOfTheProject(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	require.NoError(t, os.Symlink(p.outside, filepath.Join(p.project, "data")))
+	for _, text := range []string{"read /proc/self/root" + p.project + "/data", "write /proc/self/root" + p.project + "/.git"} {
+		_, err := p.s.ParseRequest(text)
+		assert.Error(t, err, text)
+	}
+}
+
+// TestSettingsWithKeysAreHidden: settings with a token are not shown.
+func TestSettingsWithKeysAreHidden(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, filepath.Join(p.home, ".gitconfig"), "[url \"https://ghp_KEY@github.com/\"]\n\tinsteadOf = https://github.com/\n[sendemail]\n\tsmtpPass = KEY\n")
+	p.write(t, filepath.Join(p.home, ".local/share/uv/credentials/credentials.toml"), "KEY")
+	p.write(t, filepath.Join(p.home, ".dotnet/corefx/cryptography/x509stores/my/a.pfx"), "KEY")
+	for _, path := range []string{".gitconfig", ".local/share/uv/credentials/credentials.toml", ".dotnet/corefx/cryptography/x509stores/my/a.pfx"} {
+		out, _, _ := p.run(t, sandbox.Grant{}, `cat ~/`+path)
+		assert.NotContains(t, out, "KEY", path)
+	}
+}

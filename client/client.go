@@ -33,9 +33,9 @@ import (
 
 // Sentinels that callers test with errors.Is.
 var (
-	// ErrNotRunning: no daemon listens on the socket.
+	// ErrNotRunning: no daemon listens at the address.
 	ErrNotRunning = errors.New("no daemon is running")
-	// ErrUntrusted: another user may have made the socket. The client sent nothing.
+	// ErrUntrusted: another user may have made the socket, or could read the token on its way. The client sent nothing.
 	ErrUntrusted = errors.New("the socket cannot be trusted")
 	// ErrClosed: the daemon has ended the stream because it stops.
 	ErrClosed = errors.New("the daemon has ended")

@@ -144,7 +144,7 @@ func TestCertificate(t *testing.T) {
 	notes := make(chan string, 10)
 	c, err := access.LoadCertificate(cert, key, func(text string) { notes <- text })
 	require.NoError(t, err)
-	ln, door, err := access.Listen(t.Context(), "127.0.0.1:0", c, []string{"front.example"}, access.NewGate(access.OpenTokens(filepath.Join(dir, "tokens.json")), ""))
+	ln, door, err := access.Listen(t.Context(), "127.0.0.1:0", c, []string{"front.example"}, access.NewGate(access.OpenTokens(filepath.Join(dir, "tokens.json")), "", func(string) {}))
 	require.NoError(t, err)
 	srv := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: time.Second}
 	done := make(chan error, 1)
@@ -194,7 +194,7 @@ func TestCertificate(t *testing.T) {
 // TestAnOpenAddressNeedsACertificate, however the address is written.
 func TestAnOpenAddressNeedsACertificate(t *testing.T) {
 	t.Parallel()
-	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "")
+	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "", func(string) {})
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
 		_, _, err := access.Listen(t.Context(), address, nil, nil, gate)
 		assert.ErrorContains(t, err, "give a certificate with --tls-cert and --tls-key", address)
@@ -212,7 +212,7 @@ func TestAnOpenAddressNeedsACertificate(t *testing.T) {
 // TestCookies: with TLS the cookie is one that no other host and no page without TLS can set.
 func TestCookies(t *testing.T) {
 	t.Parallel()
-	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "/mine")
+	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "/mine", func(string) {})
 	for secure, name := range map[bool]string{true: "__Host-grapnel", false: "grapnel"} {
 		door := access.Door{Gate: gate, Secure: secure, Names: func(string) bool { return true }}
 		code, until, err := gate.Link(access.Local())
@@ -243,7 +243,7 @@ func TestCookies(t *testing.T) {
 func TestASessionEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	tokens := access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json"))
-	gate := access.NewGate(tokens, "/mine")
+	gate := access.NewGate(tokens, "/mine", func(string) {})
 	door := access.Door{Gate: gate}
 	text, err := tokens.Create(access.Token{Name: "admin", Scopes: access.All()})
 	require.NoError(t, err)
@@ -266,10 +266,28 @@ func TestASessionEndsWithItsToken(t *testing.T) {
 	assert.False(t, gate.Valid(got))
 }
 
+// TestAStreamEndsWithItsPage: who leaves a page reads no further.
+func TestAStreamEndsWithItsPage(t *testing.T) {
+	t.Parallel()
+	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "", func(string) {})
+	door := access.Door{Gate: gate}
+	code, _, err := gate.Link(access.Local())
+	require.NoError(t, err)
+	cookie, err := door.Enter(code)
+	require.NoError(t, err)
+	r := httptest.NewRequest(http.MethodGet, "http://x/", nil)
+	r.AddCookie(cookie)
+	c, err := door.Caller(r)
+	require.NoError(t, err)
+	assert.True(t, gate.Valid(c))
+	door.Leave(r)
+	assert.False(t, gate.Valid(c))
+}
+
 // TestTooMany: a token has a bound on the requests that it begins, and others do not wait for it, nor for those without one.
 func TestTooMany(t *testing.T) {
 	t.Parallel()
-	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "")
+	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "", func(string) {})
 	refused := 0
 	for range 5000 {
 		done, err := gate.Begin(access.Caller{Token: "busy"})

@@ -38,6 +38,7 @@ const (
 type Gate struct {
 	tokens   *Tokens
 	project  string
+	note     func(text string)
 	sessions *sessions
 	failed   *rate.Limiter
 
@@ -50,10 +51,10 @@ type bounds struct {
 	open  int
 }
 
-// NewGate returns a gate to the daemon of a project.
-func NewGate(tokens *Tokens, project string) *Gate {
+// NewGate returns a gate to the daemon of a project. note gets a sentence when the tokens cannot be read.
+func NewGate(tokens *Tokens, project string, note func(text string)) *Gate {
 	return &Gate{
-		tokens: tokens, project: project, sessions: newSessions(),
+		tokens: tokens, project: project, note: note, sessions: newSessions(),
 		failed: rate.NewLimiter(failuresPerSecond, failures), callers: map[string]*bounds{},
 	}
 }
@@ -107,6 +108,9 @@ func (d Door) Caller(r *http.Request) (Caller, error) {
 	case errors.As(err, &refused):
 		return Caller{}, err
 	case errors.Is(err, errUnreadable):
+		if d.Gate.failed.Allow() {
+			d.Gate.note("nobody is let in over TCP: " + err.Error())
+		}
 		return Caller{}, refuse(http.StatusServiceUnavailable, errUnreadable.Error()+"; the log of the daemon says why")
 	case !d.Gate.failed.Allow():
 		return Caller{}, refuse(http.StatusTooManyRequests, "too many requests without a valid token; wait a while")
@@ -147,7 +151,7 @@ func (d Door) caller(r *http.Request) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	now.Scopes = c.Scopes
+	now.Scopes, now.session = c.Scopes, c.session
 	return now, nil
 }
 
@@ -179,8 +183,11 @@ func (g *Gate) Begin(c Caller) (done func(), err error) {
 	}, nil
 }
 
-// Valid reports whether a caller who was let in may stay: a stream lasts longer than a token may.
+// Valid reports whether a caller who was let in may stay: a stream lasts longer than a token or a page may.
 func (g *Gate) Valid(c Caller) bool {
+	if c.session != "" && !g.sessions.lasts(c.session) {
+		return false
+	}
 	if c.Token == "" {
 		return true
 	}

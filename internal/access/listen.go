@@ -9,12 +9,75 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/net/netutil"
+	"sync"
 )
 
-// maxConnections bounds the connections over TCP, of all callers together.
-const maxConnections = 4096
+// limits are bounds on the connections over TCP: of all clients together, and of one address, so that no client keeps all others out. A connection
+// beyond them is closed at once. Clients on this machine have one address.
+type limits struct{ all, ofOne, ofLocal int }
+
+func defaultLimits() limits { return limits{all: 4096, ofOne: 1024, ofLocal: 3072} }
+
+// bounded is a listener that closes connections beyond the bounds.
+type bounded struct {
+	net.Listener
+	limits limits
+
+	mu  sync.Mutex
+	all int
+	of  map[netip.Addr]int
+}
+
+// Accept waits for the next connection within the bounds.
+func (l *bounded) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+		if l.take(from) {
+			return &counted{Conn: conn, release: sync.OnceFunc(func() { l.release(from) })}, nil
+		}
+		_ = conn.Close() // nothing was promised
+	}
+}
+
+func (l *bounded) take(from netip.Addr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	most := l.limits.ofOne
+	if from.IsLoopback() {
+		most = l.limits.ofLocal
+	}
+	if l.all >= l.limits.all || l.of[from] >= most {
+		return false
+	}
+	l.all++
+	l.of[from]++
+	return true
+}
+
+func (l *bounded) release(from netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all--
+	if l.of[from]--; l.of[from] == 0 {
+		delete(l.of, from)
+	}
+}
+
+// counted is a connection that counts until it is closed.
+type counted struct {
+	net.Conn
+	release func()
+}
+
+// Close closes the connection.
+func (c *counted) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
 
 // Listen listens on an address such as 127.0.0.1:7777, and returns the door for requests that come there. Without a certificate, which
 // is nil, the address has to be one of this machine's own. hosts are further values of Host that requests may have, with their ports.
@@ -48,7 +111,7 @@ func Listen(ctx context.Context, address string, cert *Certificate, hosts []stri
 		return at.IP.IsLoopback() && (name == "localhost" || err == nil && ip.IsLoopback())
 	}
 	door.URL = door.url(cert, at)
-	ln = netutil.LimitListener(ln, maxConnections)
+	ln = &bounded{Listener: ln, limits: defaultLimits(), of: map[netip.Addr]int{}}
 	if cert != nil {
 		ln = tls.NewListener(ln, cert.Config())
 	}

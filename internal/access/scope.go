@@ -56,6 +56,8 @@ type Caller struct {
 	Scopes []Scope
 	// Projects are the directories of the projects that the caller may see. None is all.
 	Projects []string
+
+	session string // the hash of the secret of a page; "" is none
 }
 
 // Local returns the user of the unix socket.
@@ -72,8 +74,7 @@ func (c Caller) Sees(project string) bool {
 // Everywhere reports whether the caller may see all projects.
 func (c Caller) Everywhere() bool { return len(c.Projects) == 0 }
 
-// Says returns who has said something, for people and the audit: by is what the caller wrote of that, which only the user of the unix
-// socket is believed.
+// Says returns who has said something, for people and the audit. by is what the caller wrote of that; with a token its name is added.
 func (c Caller) Says(by string) string {
 	switch {
 	case c.Name == "":

@@ -74,8 +74,18 @@ func (s *sessions) add(to map[string]entered, c Caller, lasts time.Duration) (se
 func (s *sessions) caller(secret string) (Caller, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.active[hashOf(secret)]
+	at := hashOf(secret)
+	e, ok := s.active[at]
+	e.caller.session = at
 	return e.caller, ok && s.now().Before(e.until)
+}
+
+// lasts reports whether a session has not ended.
+func (s *sessions) lasts(session string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.active[session]
+	return ok && s.now().Before(e.until)
 }
 
 // leave ends a session.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/access"
@@ -127,7 +128,7 @@ func everywhere(r *http.Request) (bool, error) {
 	return all, err
 }
 
-// codes of what the gate refuses, by status.
+// codeOfRefusal returns the code of what the gate refuses, by its status.
 func codeOfRefusal(status int) wire.Code {
 	switch status {
 	case http.StatusUnauthorized:
@@ -166,7 +167,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := visitOf(r).caller
 	if len(in.Scopes) > 0 {
-		asked, err := access.Parse(joined(in.Scopes))
+		asked, err := access.Parse(strings.Join(in.Scopes, ","))
 		if err != nil {
 			return invalid("%v", err)
 		}
@@ -213,14 +214,4 @@ func (s *Server) leavePage(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-func joined(scopes []string) (out string) {
-	for i, s := range scopes {
-		if i > 0 {
-			out += ","
-		}
-		out += s
-	}
-	return out
 }

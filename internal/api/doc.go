@@ -1,5 +1,5 @@
-// Package api serves a runtime over HTTP, on a unix socket of the user: agents,
-// conversations, turns, requests for a person's answer, and a stream of events.
+// Package api serves a runtime over HTTP, on a unix socket of the user and through
+// doors over TCP: agents, conversations, turns, requests for a person's answer, and a stream of events.
 // docs/openapi.yaml describes the API, package wire has its types, and package
 // client calls it.
 //
@@ -8,9 +8,10 @@
 // A process that can open the socket acts as the user. The directory has mode 0700
 // and the socket 0600. On Linux, connections of other users except root are
 // refused; package client checks the daemon's user in the same way before it sends
-// anything. Browsers are not served: a request with an Origin, a Referer or a
+// anything. Browsers are not served there: a request with an Origin, a Referer or a
 // Sec-Fetch-Site, or for a host other than "grapnel" and "localhost", is refused.
-// GET changes nothing. Other processes of the same user can open the socket too,
+// GET changes nothing, but that of a link, which can be used once. Through a [Door]
+// package access says who sends a request, and the route what they need. Other processes of the same user can open the socket too,
 // also a command that an agent runs, unless something outside this package hides
 // the socket from it.
 //

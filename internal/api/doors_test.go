@@ -32,7 +32,7 @@ type tcp struct {
 func newTCP(t *testing.T, o worldOptions) *tcp {
 	t.Helper()
 	d := &tcp{tokens: access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json"))}
-	ln, door, err := access.Listen(t.Context(), "127.0.0.1:0", nil, nil, access.NewGate(d.tokens, o.api.Project))
+	ln, door, err := access.Listen(t.Context(), "127.0.0.1:0", nil, nil, access.NewGate(d.tokens, o.api.Project, func(string) {}))
 	require.NoError(t, err)
 	o.api.Doors = []api.Door{{Listener: ln, Door: door}}
 	d.url, d.world = door.URL, newWorld(t, &o)

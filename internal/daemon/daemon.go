@@ -1,5 +1,5 @@
 // Package daemon serves the agents of a project to many clients. It serves the program of
-// package app with the API of package api, on a unix socket that only its user can open.
+// package app with the API of package api, on a unix socket that only its user can open, and over TCP if that is wanted.
 package daemon
 
 import (
@@ -60,6 +60,9 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{listener: ln}
+	if o.App.Note == nil {
+		o.App.Note = func(string) {}
+	}
 	if err = d.listen(ctx, o); err == nil {
 		err = d.open(ctx, o)
 	}
@@ -84,7 +87,7 @@ func (d *Daemon) listen(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	gate := access.NewGate(Tokens(o.App.Paths), o.App.Paths.Project())
+	gate := access.NewGate(Tokens(o.App.Paths), o.App.Paths.Project(), o.App.Note)
 	ln, door, err := access.Listen(ctx, o.Listen.Address, cert, o.Listen.Hosts, gate)
 	if err == nil {
 		d.doors = append(d.doors, api.Door{Listener: ln, Door: door})
@@ -111,9 +114,6 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return err
 	}
 	o.App.Recent, o.App.Schedules = recentEvents, true
-	if o.App.Note == nil {
-		o.App.Note = func(string) {}
-	}
 	var counted stats
 	o.App.Extra = append(o.App.Extra, &counted)
 	opened, err := app.Open(ctx, o.App)

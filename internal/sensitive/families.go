@@ -60,6 +60,7 @@ var families = []family{
 	{"frameio-token", []string{"fio-u-"}, `[0-9A-Za-z_=-]{64}`},
 	{"github-token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, alnum + `{36,255}`},
 	{"github-fine-grained-token", []string{"github_pat_"}, word + `{82}`},
+	{"grapnel-token", []string{"grapnel_"}, `[a-z2-7]{10}_[a-z2-7]{26}`},
 	{"gitlab-token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glft-", "glimt-", "glagent-", "gloas-", "glptt-", "glsoat-", "glffct-", "glwt-"},
 		`(?:[0-9A-Za-z]{1,5}_)?` + url64 + `{20,64}(?:\.[0-9a-z]{2}\.[0-9a-z]{7,12})?`},
 	{"gitlab-runner-registration-token", []string{"GR1348941"}, url64 + `{20}`},

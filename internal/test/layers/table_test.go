@@ -201,7 +201,7 @@ var layers = []layer{
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
 		reason:  "the one place where subsystems and runtime meet"},
 	{pkgs: "client/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more: one type for each body"},
-	{pkgs: "internal/access", may: []string{"internal/lockedfile"}, outside: []string{"golang.org/x/net/netutil", "golang.org/x/time/rate"},
+	{pkgs: "internal/access", may: []string{"internal/lockedfile"}, outside: []string{"golang.org/x/time/rate"},
 		reason: "who may send a request, and what they may do; it knows no operation"},
 	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "client/wire", "internal/access", "internal/attach", "internal/schema", "internal/undo"},
 		outside: []string{"github.com/go-json-experiment/json", "github.com/oklog/ulid"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,6 +27,12 @@ func newOutside(t *testing.T) *outside {
 	require.NoError(t, os.CopyFS(o.dir, os.DirFS(o.source)))
 	mod := gomod.Read(t, o.dir, "go.mod")
 	require.Contains(t, mod, " => ../..\n")
+	versions := gomod.Read(t, root, "go.mod")
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v\S+`).FindAllStringSubmatch(mod, -1) {
+		if strings.Contains(versions, "\t"+m[1]+" ") {
+			assert.Contains(t, versions, m[0], "testdata/outside/go.mod requires another version than go.mod: a machine that is new has only the latter")
+		}
+	}
 	gomod.Write(t, o.dir, "go.mod", strings.Replace(mod, " => ../..\n", " => "+root+"\n", 1))
 	gomod.Write(t, o.dir, "go.sum", gomod.Read(t, o.dir, "go.sum")+gomod.Read(t, root, "go.sum"))
 	return o

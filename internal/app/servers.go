@@ -15,20 +15,24 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/internal/trust"
+	"github.com/grapnel-go/grapnel/runtime/sandbox"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
 // addServer adds the effects of a server to the request, one line each: see
 // [mcp.Server.Effects]. The variables of m are not expanded. It returns the lines about the
-// files that the server names.
-func addServer(r *trust.Request, m mcp.Server) (files []string) {
+// files that the server names, and about its sandbox: the approval covers them too.
+func addServer(r *trust.Request, m mcp.Server, box *sandbox.Sandbox) (found []string) {
 	if m.URL != "" {
 		r.Wants[trust.URLs] = append(r.Wants[trust.URLs], m.Effects(isSet)...)
 		return nil
 	}
-	files = namedFiles(r.Dir, m)
-	r.Wants[trust.Commands] = slices.Concat(r.Wants[trust.Commands], m.Effects(isSet), files)
-	return files
+	found = namedFiles(r.Dir, m)
+	for _, text := range box.Caveats(m.Needs) {
+		found = append(found, m.Name+": "+text)
+	}
+	r.Wants[trust.Commands] = slices.Concat(r.Wants[trust.Commands], m.Effects(isSet), found)
+	return found
 }
 
 // maxNamedFile is how many bytes of a file that a server names are in its digest. Of a longer
@@ -134,7 +138,7 @@ func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.C
 	var gets []string
 	for i, s := range cfg.Servers {
 		if s.Refused == "" {
-			gets = slices.Concat(gets, addServer(&want, shown.Servers[i]), expanded(shown.Servers[i]))
+			gets = slices.Concat(gets, addServer(&want, shown.Servers[i], o.processes.sandbox), expanded(shown.Servers[i]))
 		}
 	}
 	if len(want.Lines()) == 0 {
@@ -159,7 +163,7 @@ func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server
 			o.Trust = o.TrustLater
 		}
 		want := trust.Request{From: "the agent " + agent, Dir: o.Paths.Root, Wants: map[trust.Kind][]string{}}
-		files := addServer(&want, s)
+		files := addServer(&want, s, o.processes.sandbox)
 		key := filepath.Join(o.Paths.Root, "agent "+agent, s.Name)
 		answer, err := o.confirm(ctx, want, key, trust.Digest(s, expanded(s), files))
 		switch {

@@ -4,7 +4,9 @@ package snapshot_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -180,5 +182,55 @@ func (w *world) kill(after time.Duration, pair ...string) {
 	timer.Stop()
 	if err != nil {
 		require.Contains(w.t, err.Error(), "killed")
+	}
+}
+
+// until is a context that is cancelled when it was asked a number of times.
+type until struct {
+	context.Context //nolint:containedctx // of one call
+	left            int
+}
+
+func (u *until) Err() error {
+	if u.left--; u.left < 0 {
+		return context.Canceled
+	}
+	return u.Context.Err()
+}
+
+// A directory that had to be opened has its mode again after the next call, wherever the first was interrupted. root opens none.
+func TestModesAfterAnInterruption(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	t.Cleanup(func() { _ = os.Chmod(w.path("closed"), 0o755) }) //nolint:gosec // so that it can be removed
+	for i := 0; ; i++ {
+		require.Less(t, i, 100, "it never ends")
+		w.write("closed/a", "1")
+		w.write("closed/b", "1")
+		require.NoError(t, os.Chmod(w.path("closed"), 0o555))
+		before := w.take()
+		require.NoError(t, os.Chmod(w.path("closed"), 0o755))
+		w.write("closed/a", "2")
+		require.NoError(t, os.Remove(w.path("closed/b")))
+		require.NoError(t, os.Chmod(w.path("closed"), 0o555))
+		after := w.take()
+		pair := snapshot.Pair{Before: before, After: after}
+		_, err := w.s.Restore(&until{t.Context(), i}, w.take(), pair)
+		if err == nil {
+			assert.Greater(t, i, 2)
+			break
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		w.s, err = snapshot.Open(w.project, w.dir, nil)
+		require.NoError(t, err)
+		_, err = w.s.Restore(t.Context(), w.take(), pair)
+		require.NoError(t, err)
+		info, err := os.Stat(w.path("closed"))
+		require.NoError(t, err)
+		assert.Equal(t, fs.FileMode(0o555), info.Mode().Perm(), i)
+		text, err := os.ReadFile(w.path("closed/b"))
+		require.NoError(t, err)
+		assert.Equal(t, "1", string(text), i)
+		require.NoError(t, os.Chmod(w.path("closed"), 0o755))
 	}
 }

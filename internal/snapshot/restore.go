@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -36,6 +37,8 @@ type journal struct {
 	// Own begins the names of its temporary files in the project.
 	Own   string
 	Pairs [][2]ID
+	// Wide are directories that were opened for writing, with the modes that they get again.
+	Wide map[string]fs.FileMode
 }
 
 const journalFile = "restoring"
@@ -81,9 +84,8 @@ type restorer struct {
 	p    *plan
 	ctx  context.Context //nolint:containedctx // of one run
 	top  *os.Root
-	own  string
-	n    int
-	wide map[string]fs.FileMode // directories that were opened for writing, with their modes
+	journal
+	n int
 
 	// The directory of the last path, since the next one is often in it.
 	at   string
@@ -92,19 +94,16 @@ type restorer struct {
 }
 
 func (s *Store) apply(ctx context.Context, p *plan) (err error) {
-	r := &restorer{s: s, p: p, ctx: ctx, own: ".grapnel-undo-" + rand.Text() + "-", wide: map[string]fs.FileMode{}}
+	r := &restorer{s: s, p: p, ctx: ctx, journal: journal{Own: ".grapnel-undo-" + rand.Text() + "-", Pairs: keys(p.pairs), Wide: map[string]fs.FileMode{}}}
 	old, err := s.journal()
 	if err != nil {
 		return err
 	}
 	if old.Own != "" && p.resumed {
-		r.own = old.Own // Take removes what is left of it
+		r.Own = old.Own // Take removes what is left of it
+		maps.Copy(r.Wide, old.Wide)
 	}
-	data, err := json.Marshal(journal{Own: r.own, Pairs: keys(p.pairs)})
-	if err != nil {
-		return err
-	}
-	if err := s.replace(journalFile, data); err != nil {
+	if err := r.save(); err != nil {
 		return err
 	}
 	if r.top, err = os.OpenRoot(s.project); err != nil {
@@ -115,6 +114,14 @@ func (s *Store) apply(ctx context.Context, p *plan) (err error) {
 		return err
 	}
 	return os.Remove(s.path(journalFile))
+}
+
+func (r *restorer) save() error {
+	data, err := json.Marshal(r.journal)
+	if err != nil {
+		return err
+	}
+	return r.s.replace(journalFile, data)
 }
 
 // replace writes a small file of the store.
@@ -161,9 +168,9 @@ func (r *restorer) run() error {
 		if err := r.try(name, func(n string) error { return r.mode(n, r.p.to[name].Mode) }); err != nil {
 			return err
 		}
-		delete(r.wide, name)
+		delete(r.Wide, name)
 	}
-	for name, mode := range r.wide {
+	for name, mode := range r.Wide {
 		if err := r.try(name, func(n string) error { return r.mode(n, mode) }); err != nil {
 			return err
 		}
@@ -250,13 +257,13 @@ func (r *restorer) widen(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.dir.Chmod(info.Mode()&kept | 0o700); err != nil {
-		return err
+	if _, ok := r.Wide[dir]; !ok {
+		r.Wide[dir] = info.Mode() & kept
+		if err := r.save(); err != nil {
+			return err
+		}
 	}
-	if _, ok := r.wide[dir]; !ok {
-		r.wide[dir] = info.Mode() & kept
-	}
-	return nil
+	return r.dir.Chmod(info.Mode()&kept | 0o700)
 }
 
 // unchanged returns an error unless the path is as the present snapshot has it.
@@ -306,7 +313,7 @@ func (r *restorer) put(name string, is, to *entry) error {
 		return r.root.Mkdir(name, to.Mode.Perm()|0o700)
 	}
 	r.n++
-	tmp := fmt.Sprintf("%s%d", r.own, r.n)
+	tmp := fmt.Sprintf("%s%d", r.Own, r.n)
 	if err := r.root.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an interrupted run
 		return err
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/grapnel-go/grapnel/internal/protected"
 	"github.com/grapnel-go/grapnel/internal/snapshot"
 )
 
@@ -211,15 +214,37 @@ func (b *Book) others(ctx context.Context, all map[string]record, of record, s s
 			if err != nil {
 				return nil, err
 			}
-			for _, c := range changes {
+			passing, err := b.passing(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			for _, path := range append(passing, paths(changes)...) {
 				if except == nil {
 					except = map[string]string{}
 				}
-				except[c.Path] = "conversation " + rec.Conversation + " may have changed it at the same time"
+				except[path] = "conversation " + rec.Conversation + " may have changed it at the same time"
 			}
 		}
 	}
 	return except, nil
+}
+
+// passing returns the protected paths that were there when the span began, and were not when it ended: a command of another
+// conversation may have made them, and they were moved away because of that.
+func (b *Book) passing(ctx context.Context, s span) ([]string, error) {
+	changes, err := b.store.Changes(ctx, s.Before, s.After)
+	return slices.DeleteFunc(paths(changes), func(path string) bool {
+		_, protected := protected.Match(path)
+		_, err := os.Lstat(filepath.Join(b.project, filepath.FromSlash(path)))
+		return !protected || err == nil
+	}), err
+}
+
+func paths(changes []snapshot.Change) (out []string) {
+	for _, c := range changes {
+		out = append(out, c.Path)
+	}
+	return out
 }
 
 // gone reports whether nobody runs the turn any more.

@@ -237,3 +237,23 @@ the program ended within the turn: what others changed since then counts as its 
 	assert.Contains(t, out.Text(undo.Request{Dry: true}, 0), "would restore (3):")
 	assert.Equal(t, "nothing differs from before\n", undo.Outcome{}.Text(undo.Request{}, 0))
 }
+
+// What a command of another conversation made at a place that runs code, and that was moved away from there, no undo puts back.
+func TestWhatWasMovedAwayStaysAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	one, two := turn("c", "t1", 1), turn("d", "t2", 1)
+	w.call(one, func() {
+		w.write(".envrc", "evil")
+		w.call(two, func() {
+			w.write("a", "two")
+			require.NoError(t, os.Remove(filepath.Join(w.project, ".envrc"))) // as the sandbox does
+		})
+	})
+	w.finish(one)
+	w.finish(two)
+	out := w.undo("d", undo.Request{})
+	assert.Equal(t, "(none)", w.read(".envrc"))
+	require.NotEmpty(t, out.Conflicts)
+	assert.Equal(t, ".envrc", out.Conflicts[0].Path)
+}

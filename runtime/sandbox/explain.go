@@ -30,14 +30,19 @@ type Explanation struct {
 func (s *Sandbox) Explain(g Grant) (Explanation, error) {
 	e := Explanation{Report: s.Report(), Mode: s.mode, Project: s.project, Hosts: g.Hosts, UnixSockets: g.UnixSockets}
 	e.Confined, e.Unasked = s.Confines()
-	v, err := s.guard.Look()
+	look, err := s.look(g)
 	if err != nil {
 		return e, err
 	}
-	for _, f := range s.guard.Fences(v) {
-		if f.ReadOnly {
-			e.Protected = append(e.Protected, f.Path)
+	defer look.close()
+	for _, f := range look.fences() {
+		if !f.ReadOnly {
+			continue
 		}
+		if rel, in := below(s.project, f.Path); in {
+			f.Path = rel
+		}
+		e.Protected = append(e.Protected, f.Path)
 	}
 	for _, kv := range append(slices.Clone(s.environ), "TMPDIR=") {
 		name, _, _ := strings.Cut(kv, "=")
@@ -49,7 +54,7 @@ func (s *Sandbox) Explain(g Grant) (Explanation, error) {
 		return e, err
 	}
 	defer slot.free()
-	e.Writable, e.Readable = s.paths(g, slot, s.guard.Fences(v))
+	e.Writable, e.Readable = s.paths(g, slot, look.fences())
 	return e, nil
 }
 

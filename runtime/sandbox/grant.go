@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/proxy"
 )
@@ -23,14 +22,12 @@ type Grant struct {
 	Write, Read []string
 	// Hosts are the hosts that may be reached through the proxy: "api.example.com", "*.example.com", "db.example.com:5432".
 	Hosts []string
-	// UnixSockets lets the process use unix sockets. None from outside can be reached, because none is visible.
+	// UnixSockets lets the process use unix sockets: its own, and those in directories that it can read, such as /opt and /nix.
 	UnixSockets bool
 	// Change: the project can be changed, also by a process that lasts.
 	Change bool
 	// Outside: there is no sandbox.
 	Outside bool
-	// Timeout bounds the life of the process; 0 does not.
-	Timeout time.Duration
 }
 
 // Request is one thing that a process may be granted beyond the zero [Grant].
@@ -99,6 +96,23 @@ func (s *Sandbox) Granted(requests []string) (g Grant, err error) {
 		g = g.With(r)
 	}
 	return g, nil
+}
+
+// Caveats returns what a person should know of a process with requests beyond their text: that nothing confines it as promised, and
+// what its paths are when their links are followed. A nil Sandbox has none.
+func (s *Sandbox) Caveats(requests []string) (out []string) {
+	if s == nil {
+		return nil
+	}
+	if ok, why := s.Confines(); !ok && why != "" {
+		out = append(out, "it is not confined as its sandbox promises: "+why)
+	}
+	for _, text := range requests {
+		if r, err := s.ParseRequest(text); err == nil && (r.Kind == Read || r.Kind == Write) {
+			out = append(out, "it may "+s.Sentence(r))
+		}
+	}
+	return out
 }
 
 // resolve returns the absolute path that a request means, without links. What does not exist yet is named by its parent.
@@ -183,7 +197,7 @@ func (s *Sandbox) Sentence(r Request) string {
 		if s.Report().Level == Reduced {
 			return "use unix sockets, those of other programs as well"
 		}
-		return "use unix sockets"
+		return "use unix sockets, also of programs below /opt and /nix"
 	case Change:
 		return "change the project"
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/sandbox"
 )
 
@@ -24,6 +25,12 @@ func (p *place) outsideRun(t *testing.T, script string) {
 }
 
 func (p *place) pwned() string { return filepath.Join(p.outside, "pwned") }
+
+// temp is what is /tmp in the sandbox.
+func (p *place) temp() string {
+	found, _ := filepath.Glob(filepath.Join(p.project, "../state/*/tmp"))
+	return found[0]
+}
 
 const repo = `git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; `
 
@@ -86,6 +93,31 @@ func TestNothingRunsLater(t *testing.T) {
 		"quarantine takes the user's hook": {repo + `mkdir -p .git/hooks; echo x > .git/hooks/pre-commit`, func(p *place) string {
 			return `git init -q x; printf '[core]\nhooksPath=../.git/hooks/pre-commit\n' >> x/.git/config`
 		}, `test -e .git/hooks/pre-commit || touch $PWN`},
+		"link to the /tmp of commands": {``, func(p *place) string {
+			return `ln -s ` + p.temp() + `/evil sub; mkdir /tmp/evil; cd /tmp/evil; git init -q .; ` + evil(p) + ` > .git/config`
+		}, `cd sub && git status`},
+		"link to the /tmp of commands, by a way around": {`ln -s / root`, func(p *place) string {
+			return `mkdir /tmp/evil; ln -s root` + p.temp() + `/evil sub; cd /tmp/evil; git init -q .; ` + evil(p) + ` > .git/config`
+		}, `cd sub && git status`},
+		"settings in a directory below": {`mkdir web`, func(p *place) string {
+			return `mkdir -p web/.vscode new/.claude; echo x > web/.vscode/tasks.json; echo x > new/.claude/settings.json`
+		}, `{ test -e web/.vscode/tasks.json || test -e new/.claude/settings.json; } && touch $PWN`},
+		"settings in a directory below that are there": {`mkdir -p web/.vscode; echo x > web/.vscode/tasks.json`, func(p *place) string {
+			return `echo evil >> web/.vscode/tasks.json; mv web/.vscode/tasks.json a; mv web w; mkdir -p web/.vscode; echo evil > web/.vscode/tasks.json`
+		}, `grep -qr evil web && touch $PWN`},
+		"quarantine takes a repository that was moved": {`git init -q nest; git -C nest config core.pager cat; mkdir -p nest/.git/hooks; echo x > nest/.git/hooks/pre-commit`,
+			func(p *place) string { return `mv nest nest2` }, `test -e nest2/.git/hooks/pre-commit || touch $PWN`},
+		"quarantine takes what installers write": {`mkdir node_modules`, func(p *place) string {
+			return `mkdir -p node_modules/p/.vscode; echo x > node_modules/p/.vscode/settings.json`
+		}, `test -e node_modules/p/.vscode/settings.json || touch $PWN`},
+		"repository around": {`cd ..; ` + repo + `git config core.hooksPath project/.husky/_`, func(p *place) string {
+			return hook(p, ".husky/_")
+		}, `cd ..; ` + commit},
+		"worktree of a repository elsewhere": {`cd ../outside; ` + repo + `git config core.hooksPath .husky; git worktree add -q ../project`, func(p *place) string {
+			return hook(p, ".husky")
+		}, commit},
+		"worktree of a repository elsewhere, included": {`cd ../outside; ` + repo + `git config include.path more; printf '[core]\nhooksPath=.husky' > .git/more; git worktree add -q ../project`,
+			func(p *place) string { return hook(p, ".husky") }, commit},
 		"pipe as a list of a rebase": {repo + `mkdir .git/rebase-merge`, func(p *place) string {
 			return `mkfifo .git/rebase-merge/git-rebase-todo`
 		}, ``},
@@ -144,4 +176,51 @@ func TestSettingsWithKeysAreHidden(t *testing.T) {
 		out, _, _ := p.run(t, sandbox.Grant{}, `cat ~/`+path)
 		assert.NotContains(t, out, "KEY", path)
 	}
+}
+
+// TestWhatIsGrantedIsGuarded: a directory that a command was allowed to write is guarded like the project.
+func TestWhatIsGrantedIsGuarded(t *testing.T) {
+	t.Parallel()
+	needs.Program(t, "git")
+	for name, sub := range map[string]string{"directory of a repository": ".", "git directory": ".git"} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			p.outsideRun(t, `cd ../outside; `+repo)
+			g := sandbox.Grant{Write: []string{filepath.Join(p.outside, sub)}}
+			_, _, end := p.run(t, g, `cd ../outside/`+sub+`; echo ok > file; [ -d .git ] && cd .git
+				git config --file config core.fsmonitor "touch `+p.pwned()+`; false"; printf '[core]\nfsmonitor = "touch `+p.pwned()+`; false"\n' >> config
+				rm -rf hooks; mkdir -p hooks; printf '#!/bin/sh\ntouch `+p.pwned()+`\n' > hooks/pre-commit; chmod +x hooks/pre-commit; echo /tmp > commondir`)
+			assert.NotEmpty(t, end.Moved)
+			assert.FileExists(t, filepath.Join(p.outside, sub, "file"), "the rest can be written")
+			p.outsideRun(t, `cd ../outside; git status && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m y && echo good > fine`)
+			assert.NoFileExists(t, p.pwned())
+			assert.FileExists(t, filepath.Join(p.outside, "fine"), "the repository still works")
+		})
+	}
+}
+
+// TestClosedDirectoriesStayClosed: looking into a directory that its owner has closed leaves its mode.
+func TestClosedDirectoriesStayClosed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	dir := filepath.Join(p.project, "closed")
+	p.write(t, filepath.Join(dir, "deep/.envrc"), "mine")
+	for _, path := range []string{filepath.Join(dir, "deep"), dir} {
+		require.NoError(t, os.Chmod(path, 0))
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700); _ = os.Chmod(filepath.Join(dir, "deep"), 0o700) })
+	p.run(t, sandbox.Grant{}, `true`)
+	info, err := os.Lstat(dir)
+	require.NoError(t, err)
+	assert.Zero(t, info.Mode().Perm())
+	_, _, end := p.run(t, sandbox.Grant{}, `chmod 700 closed closed/deep; echo x > closed/deep/.envrc; mkdir closed/deep/.vscode; chmod 0 closed/deep closed`)
+	info, err = os.Lstat(dir)
+	require.NoError(t, err)
+	assert.Zero(t, info.Mode().Perm(), "as the command left it")
+	require.NoError(t, os.Chmod(dir, 0o700))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "deep"), 0o700))
+	assert.NoDirExists(t, filepath.Join(dir, "deep/.vscode"), "%v", end.Moved)
+	text, err := os.ReadFile(filepath.Join(dir, "deep/.envrc"))
+	require.NoError(t, err)
+	assert.Equal(t, "mine", string(text))
 }

@@ -23,21 +23,22 @@ func (s *Sandbox) inMemory() int64 { return min(512<<20, s.limits.Memory/4) }
 
 // plan makes the confinement of one process at the level full.
 type plan struct {
-	s     *Sandbox
-	g     Grant
-	slot  *slot
-	out   []jail.Mount
-	write []string
+	s      *Sandbox
+	g      Grant
+	slot   *slot
+	fences []guard.Fence
+	out    []jail.Mount
+	write  []string
 }
 
 // full returns the confinement of a process at the level Full.
 func (s *Sandbox) full(g Grant, slot *slot, fences []guard.Fence) (*jail.Spec, error) {
-	p := &plan{s: s, g: g, slot: slot}
+	p := &plan{s: s, g: g, slot: slot, fences: fences}
 	p.base()
 	p.homeDir()
 	p.layers()
 	p.granted()
-	p.projectDir(fences)
+	p.projectDir()
 	p.hide()
 	for _, dir := range s.readable {
 		p.show(dir)
@@ -153,11 +154,21 @@ func (p *plan) granted() {
 	for _, path := range p.g.Write {
 		p.add(jail.Mount{Op: jail.Bind, Source: path, Target: path})
 		p.write = append(p.write, path)
+		p.fence(path)
+	}
+}
+
+// fence keeps a directory that can be changed from being changed where that runs code outside later.
+func (p *plan) fence(dir string) {
+	for _, f := range p.fences {
+		if _, in := below(dir, f.Path); in {
+			p.add(jail.Mount{Op: jail.Again, Target: f.Path, ReadOnly: f.ReadOnly, Optional: true})
+		}
 	}
 }
 
 // projectDir is the project, or the part of it that may be changed, without what runs code outside later.
-func (p *plan) projectDir(fences []guard.Fence) {
+func (p *plan) projectDir() {
 	root := p.s.project
 	if around := p.s.repository(); around != "" && p.g.Below == "" {
 		p.show(around)
@@ -172,21 +183,12 @@ func (p *plan) projectDir(fences []guard.Fence) {
 		return
 	}
 	p.write = append(p.write, open)
-	for _, f := range fences {
-		target := filepath.Join(root, f.Path)
-		if _, in := below(open, target); in {
-			p.add(jail.Mount{Op: jail.Again, Target: target, ReadOnly: f.ReadOnly, Optional: true})
-		}
-	}
+	p.fence(open)
 }
 
 // hide covers what no process may see, wherever it lies.
 func (p *plan) hide() {
-	paths := slices.Clone(p.s.hidden)
-	if os.Getuid() == 0 {
-		paths = append(paths, secrets()...)
-	}
-	for _, path := range paths {
+	for _, path := range slices.Concat(p.s.hidden, p.s.machine.secrets) {
 		if _, err := os.Lstat(path); err == nil {
 			p.add(jail.Mount{Op: jail.Hide, Target: path, Optional: true})
 		}

@@ -20,6 +20,9 @@ func (s *Sandbox) probe() {
 	version := jail.LandlockVersion()
 	s.machine.landlock = version >= 4
 	s.machine.means = limits.Find()
+	if os.Getuid() == 0 {
+		s.machine.secrets = secrets()
+	}
 	s.report = Report{Level: Full, Layers: true, Limits: s.limits.String() + ": " + s.machine.means.String()}
 	err := s.try(Grant{})
 	if err != nil && strings.Contains(err.Error(), "overlay") {

@@ -64,10 +64,11 @@ type Sandbox struct {
 	limits limits.Limits
 }
 
-// machine is what of a machine enforces limits.
+// machine is what is known of a machine.
 type machine struct {
 	landlock bool // the kernel has it
 	means    limits.Means
+	secrets  []string // what only root may read; for root alone
 }
 
 // New returns a sandbox for a project. It starts no process; the first use finds out the level of the machine.
@@ -104,7 +105,7 @@ func New(o Options) (*Sandbox, error) {
 	if s.commands == nil {
 		s.commands, s.ours = supervisor.New(), true
 	}
-	s.guard, err = guard.New(project, s.home, d.quarantine)
+	s.guard, err = guard.New(guard.Options{Project: project, Home: s.home, State: d.state, Quarantine: d.quarantine})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: project: %w", err)
 	}

@@ -79,6 +79,7 @@ func TestReach(t *testing.T) {
 		"read a key":                 {sandbox.Grant{}, `cat ~/.ssh/id ~/.config/gh/hosts.yml`, false},
 		"see the home":               {sandbox.Grant{}, `[ -e ~/.ssh ] || [ -e ~/.config/gh ]`, false},
 		"read outside":               {sandbox.Grant{}, `cat ` + p.outside + `/file`, false},
+		"read what is root's":        {sandbox.Grant{}, `find /etc /usr/local/etc -type f ! -perm -o+r -exec cat {} + 2>/dev/null | grep -q .`, false},
 		"write the system":           {sandbox.Grant{}, `touch /usr/x || touch /etc/x || touch /bin/x || mkdir /x`, false},
 		"change modes":               {sandbox.Grant{}, `chmod 777 /etc/hostname || touch -d 2001-01-01 /etc/hostname`, false},
 		"see a variable":             {sandbox.Grant{}, `[ -n "$SECRET" ]`, false},
@@ -182,6 +183,7 @@ func TestProtected(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			out, _, end := p.run(t, sandbox.Grant{}, tt.script)
 			var moved []string
+			_ = os.Chmod(filepath.Join(p.project, "sub/closed"), 0o700) //nolint:gosec // so that one can look
 			for _, m := range end.Moved {
 				moved = append(moved, m.Path)
 				assert.NotEmpty(t, m.Why)
@@ -193,7 +195,6 @@ func TestProtected(t *testing.T) {
 			assert.ElementsMatch(t, tt.moved, moved, out)
 		})
 	}
-	require.NoError(t, os.Chmod(filepath.Join(p.project, "sub/closed"), 0o700)) //nolint:gosec // so that it can be removed
 	entries, err := os.ReadDir(filepath.Join(p.project, ".git/hooks"))
 	require.NoError(t, err)
 	for _, e := range entries {
@@ -313,7 +314,7 @@ func TestParseRequest(t *testing.T) {
 		"write ../outside":        "write to " + p.outside,
 		"write .git/config":       "",
 		"connect api.example.com": "connect to api.example.com",
-		"unix-sockets":            "use unix sockets",
+		"unix-sockets":            "use unix sockets, also of programs below /opt and /nix",
 		"outside":                 "run outside of the sandbox",
 		"outside please":          "",
 		"write":                   "",
@@ -403,4 +404,21 @@ print(urllib.request.urlopen("http://127.0.0.1:%d/" % s.server_port).status)' ||
 	if !strings.Contains(out, "not found") {
 		assert.Contains(t, out, "200", "a server and its client talk inside one command")
 	}
+}
+
+// TestCaveats: a question about a process says where its sandbox is less than it seems, and what it may really read or write.
+func TestCaveats(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, filepath.Join(p.home, ".ssh/id"), "KEY")
+	require.NoError(t, os.Symlink(".ssh", filepath.Join(p.home, "notes")))
+	assert.Equal(t, []string{"it may read ~/.ssh"}, p.s.Caveats([]string{"read ~/notes", "connect example.com"}))
+
+	box, err := sandbox.New(sandbox.Options{Project: p.home, State: filepath.Join(p.outside, "state"), Environ: []string{"HOME=" + p.home}})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, box.Close()) })
+	lines := box.Caveats(nil)
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], "it is not confined as its sandbox promises: the project is the home directory")
+	assert.Nil(t, (*sandbox.Sandbox)(nil).Caveats(nil))
 }

@@ -49,7 +49,7 @@ func (e End) Lines(more []string) (out []string) {
 			out = append(out, fmt.Sprintf("%s is not allowed here: %s", m.Path, m.Why))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s was moved out of the project, to %s: %s", m.Path, m.To, m.Why))
+		out = append(out, fmt.Sprintf("%s was moved away, to %s, where it stays for %d days: %s", m.Path, m.To, int(kept.Hours()/24), m.Why))
 	}
 	for _, host := range e.Refused {
 		out = append(out, fmt.Sprintf("there is no way to %s; if it is needed, call again with needs: [\"connect %s\"]", host, host))
@@ -125,46 +125,59 @@ func (s *Sandbox) confined(c supervisor.Command, of Command, g Grant, slot *slot
 	if err := slot.makeLayers(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	before, err := s.guard.Look()
+	look, err := s.look(g)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: look through the project: %w", err)
+		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := s.confine(&c, g, slot, s.guard.Fences(before)); err != nil {
+	if err := s.confine(&c, g, slot, look.fences()); err != nil {
+		look.close()
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	c.Env = append(c.Env, of.Env...)
-	bounds, err := s.bound()
+	inner, bounds, door, err := s.begin(c, g)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: limits: %w", err)
-	}
-	if bounds.group != nil {
-		c.Cgroup = bounds.group.FD()
-	}
-	inner, err := s.commands.Start(c)
-	if err != nil {
-		bounds.end()
+		look.close()
 		return nil, err
 	}
 	p := &Process{inner: inner, ended: make(chan struct{})}
-	door, err := s.open(inner, g)
-	if err != nil {
-		inner.Kill()
-		<-inner.Done()
-		bounds.end()
-		return nil, fmt.Errorf("sandbox: network: %w", err)
-	}
-	bounds.watch(inner, s.limits)
 	go func() {
 		defer close(p.ended)
 		<-inner.Done()
 		p.report = End{Limit: bounds.end(), Refused: door.close()}
-		if !of.Lasting {
-			p.report.Moved = s.guard.Clean(before)
+		if of.Lasting {
+			look.close()
+		} else {
+			p.report.Moved = look.end()
 		}
 		slot.free()
 		s.tell(p.report.Moved)
 	}()
 	return p, nil
+}
+
+// begin starts a confined command with its limits and its way to the hosts of the grant.
+func (s *Sandbox) begin(c supervisor.Command, g Grant) (*supervisor.Process, *bounds, *door, error) {
+	b, err := s.bound()
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("sandbox: limits: %w", err)
+	}
+	if b.group != nil {
+		c.Cgroup = b.group.FD()
+	}
+	inner, err := s.commands.Start(c)
+	if err != nil {
+		b.end()
+		return nil, nil, nil, err
+	}
+	d, err := s.open(inner, g)
+	if err != nil {
+		inner.Kill()
+		<-inner.Done()
+		b.end()
+		return nil, nil, nil, fmt.Errorf("sandbox: network: %w", err)
+	}
+	b.watch(inner, s.limits)
+	return inner, b, d, nil
 }
 
 // tell tells the person what was moved out of the project: it may have been theirs.

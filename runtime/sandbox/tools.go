@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,11 +15,29 @@ func system() []string {
 		"/var/lib/dpkg", "/var/lib/ca-certificates", "/var/cache/fontconfig", "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage"}
 }
 
-// secrets are files of the system that root could read.
-func secrets() []string {
-	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers", "/etc/sudoers.d",
-		"/etc/krb5.keytab", "/etc/wireguard", "/etc/NetworkManager/system-connections", "/etc/ssh", "/etc/docker", "/etc/kubernetes",
-		"/etc/rancher", "/etc/letsencrypt", "/etc/pki/tls/private", "/etc/security/opasswd", "/etc/crypttab"}
+// secrets returns what root could read of the system's settings, and other users could not.
+func secrets() (out []string) {
+	for _, dir := range []string{"/etc", "/usr/local/etc"} {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.Type()&fs.ModeSymlink != 0 {
+				return nil //nolint:nilerr // what is gone has no secrets
+			}
+			need := fs.FileMode(0o004)
+			if d.IsDir() {
+				need = 0o005
+			}
+			info, err := d.Info()
+			if err != nil || info.Mode()&need == need {
+				return nil //nolint:nilerr // see above
+			}
+			out = append(out, path)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		})
+	}
+	return out
 }
 
 // devices are the devices that every process sees.

@@ -38,25 +38,6 @@ func (g *Guard) namedBy(file string, worktrees []string, deep int) (out []string
 	return out
 }
 
-// global returns the same of the user's own configuration, which may name paths of the project for all repositories.
-func (g *Guard) global() (out []string) {
-	for _, rel := range []string{".gitconfig", ".config/git/config"} {
-		if g.home == "" {
-			continue
-		}
-		path := filepath.Join(g.home, filepath.FromSlash(rel))
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
-			continue
-		}
-		data, err := os.ReadFile(path)
-		if err == nil {
-			out = append(out, g.paths(settings(string(data)), ".", ".")...)
-		}
-	}
-	return out
-}
-
 // todo is the list of what a rebase does, in a git directory.
 const todo = "rebase-merge/git-rebase-todo"
 
@@ -85,11 +66,7 @@ func (g *Guard) paths(all []setting, worktree, file string) (out []string) {
 		default:
 			continue
 		}
-		at := kv.value
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(g.project, from, at)
-		}
-		rel, ok := below(g.project, filepath.Clean(at))
+		rel, ok := below(g.o.Project, absolute(filepath.Join(g.o.Project, from), g.expand(kv.value)))
 		if !ok || rel == "." || kv.value == "" {
 			continue
 		}
@@ -102,25 +79,7 @@ func (g *Guard) paths(all []setting, worktree, file string) (out []string) {
 }
 
 // linked returns the paths inside the project to which links in a directory of hooks lead.
-func (g *Guard) linked(dir string) (out []string) {
-	entries, err := os.ReadDir(filepath.Join(g.project, dir))
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if e.Type()&os.ModeSymlink == 0 {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(filepath.Join(g.project, dir, e.Name()))
-		if err != nil {
-			continue
-		}
-		if rel, ok := below(g.project, real); ok && rel != "." {
-			out = append(out, rel)
-		}
-	}
-	return out
-}
+func (g *Guard) linked(dir string) []string { return g.leadIn(filepath.Join(g.o.Project, dir)) }
 
 // maxConfig bounds a configuration of git that is read.
 const maxConfig = 1 << 20
@@ -137,27 +96,37 @@ func (g *Guard) config(rel string) []setting {
 // text reads a small regular file of the project. Another process may put something else in its place at any time, such as a link, or a
 // pipe in which nobody writes: nothing follows or waits for that.
 func (g *Guard) text(rel string) (string, error) {
-	known, err := g.root.Lstat(rel)
-	if err != nil {
-		return "", err
-	}
-	f, err := g.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := g.open(rel)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && (!info.Mode().IsRegular() || !os.SameFile(known, info)) {
-		err = fs.ErrInvalid
-	}
-	if err != nil {
-		return "", err
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	if len(data) > maxConfig {
 		err = fs.ErrInvalid
 	}
 	return string(data), err
+}
+
+// open opens a regular file of the project.
+func (g *Guard) open(rel string) (*os.File, error) {
+	known, err := g.root.Lstat(rel)
+	if err != nil {
+		return nil, err
+	}
+	f, err := g.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || !os.SameFile(known, info)) {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // harmless are the settings of git that start nothing: what init, clone and branches write.
@@ -184,10 +153,18 @@ func (g *Guard) suspiciousWorktree(dir string, before, now *View) string {
 	return "it has a .git that leads to a repository elsewhere"
 }
 
-// suspiciousGitDir says why a new git directory runs code when git uses it; "" if it does not.
-func (g *Guard) suspiciousGitDir(dir string) string {
+// suspiciousGitDir says why a new git directory runs code when git uses it; "" if it does not. What was in the project before is the
+// user's.
+func (g *Guard) suspiciousGitDir(dir string, before, now *View) string {
+	known := func(name string) bool {
+		m, ok := now.marks[filepath.Join(dir, name)]
+		return ok && before.knows(m)
+	}
 	for _, name := range []string{"config", "config.worktree"} {
 		at := filepath.Join(dir, name)
+		if known(name) {
+			continue
+		}
 		for _, kv := range g.config(at) {
 			if !slices.Contains(harmless(), kv.key) {
 				return "it is a new repository whose configuration may run programs (" + strings.TrimPrefix(kv.key, ".") + ")"
@@ -197,18 +174,18 @@ func (g *Guard) suspiciousGitDir(dir string) string {
 			return "it is a new repository whose configuration cannot be read"
 		}
 	}
-	if _, err := g.root.Lstat(filepath.Join(dir, "commondir")); err == nil && !g.ownWorktree(dir) {
+	if _, err := g.root.Lstat(filepath.Join(dir, "commondir")); err == nil && !g.ownWorktree(dir) && !known("commondir") {
 		return "it is a new repository that takes its configuration from elsewhere"
 	}
 	hooks := filepath.Join(dir, "hooks")
 	info, err := g.root.Lstat(hooks)
-	if err != nil {
+	if err != nil || known("hooks") {
 		return ""
 	}
 	if !info.IsDir() {
 		return "it is a new repository with hooks"
 	}
-	entries, err := os.ReadDir(filepath.Join(g.project, hooks))
+	entries, err := os.ReadDir(filepath.Join(g.o.Project, hooks))
 	if err != nil {
 		return "it is a new repository whose hooks cannot be read"
 	}
@@ -246,9 +223,9 @@ func (g *Guard) gitFile(rel string) (string, bool) {
 		return "", false
 	}
 	if !filepath.IsAbs(to) {
-		to = filepath.Join(g.project, filepath.Dir(rel), to)
+		to = filepath.Join(g.o.Project, filepath.Dir(rel), to)
 	}
-	inside, ok := below(g.project, filepath.Clean(to))
+	inside, ok := below(g.o.Project, filepath.Clean(to))
 	if !ok {
 		return "", false
 	}
@@ -262,7 +239,7 @@ func (g *Guard) gitFile(rel string) (string, bool) {
 func (g *Guard) accepted(rel string, before, now *View) bool {
 	dir := filepath.Dir(rel)
 	if filepath.Base(rel) == ".git" {
-		return !slices.Contains(before.worktrees, dir) || dir == "." && g.suspiciousGitDir(rel) == "" && now.marks[rel].mode.IsDir()
+		return !slices.Contains(before.worktrees, dir) || dir == "." && g.suspiciousGitDir(rel, before, now) == "" && now.marks[rel].mode.IsDir()
 	}
 	return slices.Contains(now.gitDirs, dir) && !slices.Contains(before.gitDirs, dir) && (filepath.Base(rel) != "commondir" || g.ownWorktree(dir))
 }

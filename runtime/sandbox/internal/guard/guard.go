@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/grapnel-go/grapnel/internal/protected"
 )
@@ -19,13 +18,25 @@ import (
 // Guard knows the places in a project from which code is run outside later: by git, by editors, by shells, by this program. Where such
 // a place exists, processes cannot change it. What appears at one while a process runs is moved into quarantine when it has ended.
 type Guard struct {
-	project    string
-	home       string
-	root       *os.Root
-	quarantine string
+	o    Options
+	root *os.Root
 
 	mu   sync.Mutex // guards tree, and lets one look at a time
 	tree *tree
+}
+
+// Options of a Guard. All paths are absolute and without links.
+type Options struct {
+	// Project is the directory that is guarded. It must exist.
+	Project string
+	// Home is the user's home directory, with their configuration of git; "" is none.
+	Home string
+	// State has directories in which processes write outside of the project. No new link may lead there.
+	State string
+	// Quarantine is the directory outside of the project to which things are moved.
+	Quarantine string
+	// Once: there will be few looks, so the kernel is not asked to tell of changes.
+	Once bool
 }
 
 // View is a project at one moment.
@@ -48,7 +59,7 @@ type mark struct {
 	led           identity
 }
 
-// Fence is a path of the project, relative to it, that processes cannot move, and with ReadOnly not change either.
+// Fence is an absolute path in the project that processes cannot move, and with ReadOnly not change either.
 type Fence struct {
 	Path     string
 	ReadOnly bool
@@ -56,20 +67,23 @@ type Fence struct {
 
 // Moved is a path that was moved out of the project.
 type Moved struct {
-	// Path is relative to the project. To is absolute; "" if it could not be moved, and is still there.
+	// Path is relative to the project, or absolute if it is not in it. To is absolute; "" if it could not be moved, and is still there.
 	Path, To string
 	// Why says what it would have done.
 	Why string
 }
 
-// New returns a guard for a project. home is the user's home directory, with their configuration of git; "" is none. What the guard moves
-// away goes to the directory quarantine, which is outside of the project.
-func New(project, home, quarantine string) (*Guard, error) {
-	root, err := os.OpenRoot(project)
+// New returns a guard. The caller closes it.
+func New(o Options) (*Guard, error) {
+	root, err := os.OpenRoot(o.Project)
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{project: project, home: home, root: root, quarantine: quarantine, tree: newTree(project, root)}, nil
+	g := &Guard{o: o, root: root, tree: &tree{project: o.Project, root: root, folders: map[string]*folder{}}}
+	if !o.Once {
+		g.tree.watch = newWatcher()
+	}
+	return g, nil
 }
 
 // Close lets go of the project.
@@ -83,6 +97,11 @@ func (g *Guard) Close() error {
 func (g *Guard) Look() (*View, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	defer g.tree.lock()
+	return g.look()
+}
+
+func (g *Guard) look() (*View, error) {
 	if err := g.tree.refresh(); err != nil {
 		return nil, err
 	}
@@ -91,8 +110,18 @@ func (g *Guard) Look() (*View, error) {
 	for _, rel := range g.tree.with(func(f *folder) bool { return f.git }) {
 		g.repository(rel, v)
 	}
-	for _, rel := range g.global() {
+	for _, rel := range slices.Concat(g.global(), g.around()) {
 		g.mark(rel, v)
+	}
+	for dir, f := range g.tree.folders {
+		for _, name := range f.settings {
+			g.mark(filepath.Join(dir, name), v)
+		}
+		for _, name := range f.links {
+			if rel := filepath.Join(dir, name); g.leaves(rel) {
+				g.mark(rel, v)
+			}
+		}
 	}
 	for _, dir := range v.worktrees {
 		for _, name := range protected.InWorktree() {
@@ -145,13 +174,13 @@ func (g *Guard) repository(rel string, v *View) {
 
 // mark notes what is at a path, and reports whether anything is.
 func (g *Guard) mark(rel string, v *View) bool {
-	info, err := os.Lstat(filepath.Join(g.project, rel))
+	info, err := os.Lstat(filepath.Join(g.o.Project, rel))
 	if err != nil {
 		return false
 	}
 	m := mark{stamp: stampOf(info), mode: info.Mode(), links: namesOf(info)}
 	if m.mode&fs.ModeSymlink != 0 {
-		full := filepath.Join(g.project, rel)
+		full := filepath.Join(g.o.Project, rel)
 		m.target, _ = os.Readlink(full)
 		if m.leads, err = filepath.EvalSymlinks(full); err == nil {
 			if info, err := os.Lstat(m.leads); err == nil {
@@ -170,17 +199,20 @@ func (g *Guard) Fences(v *View) []Fence {
 		if strings.HasSuffix(rel, todo) {
 			continue // git works with it
 		}
-		out = append(out, Fence{rel, filepath.Base(rel) != ".git" || !v.marks[rel].mode.IsDir()})
+		out = append(out, Fence{rel, v.marks[rel].fenced(rel)})
 		if v.marks[rel].target == "" {
 			continue
 		}
 		// What a link of such a name leads to counts as well.
-		if inside, ok := below(g.project, v.marks[rel].leads); ok && inside != "." && v.marks[rel].leads != "" {
+		if inside, ok := below(g.o.Project, v.marks[rel].leads); ok && inside != "." && v.marks[rel].leads != "" {
 			out = append(out, Fence{inside, true})
 		}
 	}
 	for _, dir := range v.gitDirs {
 		out = append(out, Fence{dir, false})
+	}
+	for i := range out {
+		out[i].Path = filepath.Join(g.o.Project, out[i].Path)
 	}
 	slices.SortFunc(out, func(a, b Fence) int {
 		return cmp.Or(cmp.Compare(len(a.Path), len(b.Path)), cmp.Compare(a.Path, b.Path), boolInt(b.ReadOnly)-boolInt(a.ReadOnly))
@@ -197,7 +229,10 @@ func boolInt(b bool) int {
 
 // Clean moves away what has appeared since a look, or has become something else, and returns it.
 func (g *Guard) Clean(before *View) []Moved {
-	now, err := g.Look()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer g.tree.lock()
+	now, err := g.look()
 	if err != nil {
 		return nil // the project is gone, and everything with it
 	}
@@ -220,7 +255,7 @@ func (g *Guard) Clean(before *View) []Moved {
 		if slices.Contains(before.gitDirs, dir) {
 			continue
 		}
-		switch why := g.suspiciousGitDir(dir); {
+		switch why := g.suspiciousGitDir(dir, before, now); {
 		case why == "":
 		case dir == ".": // the project itself has become one: it is none without its parts
 			for _, name := range protected.InGitDir() {
@@ -244,7 +279,7 @@ func (g *Guard) Clean(before *View) []Moved {
 			if changed := !ok || !old.same(m) || old.stamp != m.stamp; changed && g.runs(rel) {
 				away(rel, "it runs commands when the rebase is continued")
 			}
-		case ok && old.same(m), g.accepted(rel, before, now):
+		case ok && old.same(m), !ok && before.knows(m), g.accepted(rel, before, now):
 		case now.names[rel] != "" && !slices.Contains(before.gitDirs, now.names[rel]):
 			// A new git directory names it, and goes because of that. What it names may be the user's own.
 		default:
@@ -264,58 +299,39 @@ func (m mark) same(o mark) bool {
 	return m.mode.Type() == o.mode.Type() && m.target == o.target && m.stamp.id == o.stamp.id && m.leads == o.leads && m.led == o.led
 }
 
-// move moves a path of the project into quarantine and returns where it is. No link on the way is followed.
-func (g *Guard) move(rel string) (to string, err error) {
-	parent, err := g.root.Open(filepath.Dir(rel))
-	if err != nil {
-		return "", err
-	}
-	defer parent.Close()
-	dir, err := os.MkdirTemp(g.quarantine, time.Now().UTC().Format("20060102-150405-"))
-	if err != nil {
-		return "", err
-	}
-	to = filepath.Join(dir, filepath.Base(rel))
-	if err := rename(parent, filepath.Base(rel), to); err == nil {
-		return to, nil
-	} else if !acrossDevices(err) {
-		_ = os.Remove(dir)
-		return "", err
-	}
-	return g.moveByCopy(rel, dir, to)
+// fenced reports whether what is at the path cannot be changed in its place.
+func (m mark) fenced(rel string) bool {
+	return filepath.Base(rel) != ".git" || !m.mode.IsDir()
 }
 
-// moveByCopy first gives the path a name that nothing runs, and then copies it to another file system.
-func (g *Guard) moveByCopy(rel, dir, to string) (string, error) {
-	harmless := filepath.Base(dir) + ".quarantine"
-	if err := g.root.Rename(rel, harmless); err != nil {
-		return "", err
-	}
-	info, err := g.root.Lstat(harmless)
-	if err != nil {
-		return "", err
-	}
-	switch {
-	case info.IsDir():
-		sub, err := g.root.OpenRoot(harmless)
-		if err != nil {
-			return "", err
-		}
-		err = os.CopyFS(to, sub.FS())
-		_ = sub.Close()
-		if err != nil {
-			return filepath.Join(g.project, harmless), nil
-		}
-	case info.Mode().IsRegular():
-		data, err := g.root.ReadFile(harmless)
-		if err == nil {
-			err = os.WriteFile(to, data, 0o600)
-		}
-		if err != nil {
-			return filepath.Join(g.project, harmless), nil
+// knows reports whether something was in the project already, perhaps under another name: with a directory around it, it can be moved.
+func (v *View) knows(m mark) bool {
+	for rel, old := range v.marks {
+		if old.fenced(rel) && !strings.HasSuffix(rel, todo) && old.same(m) {
+			return true
 		}
 	}
-	return to, g.root.RemoveAll(harmless)
+	return false
+}
+
+// leaves reports whether a link leads into the state directory, also if what it names is not there yet: processes can make it at any time.
+func (g *Guard) leaves(rel string) bool {
+	at := filepath.Join(g.o.Project, rel)
+	text, err := os.Readlink(at)
+	if err != nil || g.o.State == "" {
+		return false
+	}
+	if !filepath.IsAbs(text) {
+		text = filepath.Dir(at) + "/" + text // not cleaned: what stands before ".." may be a link
+	}
+	parts := strings.Split(text, "/")
+	for n := len(parts); n > 1; n-- {
+		if real, err := filepath.EvalSymlinks(strings.Join(parts[:n], "/")); err == nil {
+			_, in := below(g.o.State, filepath.Join(real, filepath.Join(parts[n:]...)))
+			return in
+		}
+	}
+	return false
 }
 
 // below returns the path of p relative to dir, if p is dir or below it.

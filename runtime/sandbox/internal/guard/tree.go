@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/protected"
 )
 
 // tree is what is known of the directories of a project: where repositories are. The kernel tells which directories have changed; where
@@ -16,6 +18,13 @@ type tree struct {
 	folders map[string]*folder // by relative path
 	watch   *watcher           // nil: the kernel does not tell
 	root    *os.Root
+	// opened are the directories that were closed to everybody, with their modes, while they are looked into; inner ones come later.
+	opened []opened
+}
+
+type opened struct {
+	rel  string
+	mode fs.FileMode
 }
 
 // folder is a directory of the project.
@@ -23,12 +32,10 @@ type folder struct {
 	stamp stamp
 	// below are the names of directories in it, without the objects of a repository.
 	below []string
+	// settings are the names in it from which code is run outside; links are those of links that leave the directory.
+	settings, links []string
 	// git: it has an entry .git. bare: it is a git directory, by what is in it. closed: it could not be read.
 	git, bare, closed bool
-}
-
-func newTree(project string, root *os.Root) *tree {
-	return &tree{project: project, root: root, folders: map[string]*folder{}, watch: newWatcher()}
 }
 
 func (t *tree) close() error { return t.watch.close() }
@@ -44,7 +51,7 @@ func (t *tree) with(choose func(*folder) bool) (out []string) {
 	return out
 }
 
-// refresh brings the tree up to date.
+// refresh brings the tree up to date. Call lock afterwards.
 func (t *tree) refresh() error {
 	if _, err := os.Lstat(t.project); err != nil {
 		return err
@@ -115,7 +122,7 @@ func (t *tree) forget(rel string) {
 	})
 }
 
-// unlock opens a directory that its owner has closed to everybody. Who opens it later would find what was put there.
+// unlock opens a directory that its owner has closed to everybody, until lock. Who opens it later would find what was put there.
 func (t *tree) unlock(rel string) (*os.File, error) {
 	info, err := t.root.Lstat(rel)
 	if err != nil || !info.IsDir() {
@@ -124,7 +131,16 @@ func (t *tree) unlock(rel string) (*os.File, error) {
 	if err := t.root.Chmod(rel, 0o700); err != nil {
 		return nil, err
 	}
+	t.opened = append(t.opened, opened{rel, info.Mode().Perm()})
 	return t.root.Open(rel)
+}
+
+// lock closes what unlock has opened, inner directories first.
+func (t *tree) lock() {
+	for _, o := range slices.Backward(t.opened) {
+		_ = t.root.Chmod(o.rel, o.mode)
+	}
+	t.opened = nil
 }
 
 // read reads the entries of a directory.
@@ -143,6 +159,11 @@ func (t *tree) read(rel string, now stamp) *folder {
 	has := map[string]bool{}
 	for _, e := range entries {
 		has[e.Name()] = true
+		if e.Type()&fs.ModeSymlink != 0 {
+			if to, err := os.Readlink(filepath.Join(t.project, rel, e.Name())); err != nil || strings.ContainsRune(to, filepath.Separator) {
+				f.links = append(f.links, e.Name())
+			}
+		}
 		if e.IsDir() {
 			f.below = append(f.below, e.Name())
 		}
@@ -153,5 +174,19 @@ func (t *tree) read(rel string, now stamp) *folder {
 		f.below = slices.DeleteFunc(f.below, func(name string) bool { return name == "objects" })
 	}
 	slices.Sort(f.below)
+	if !foreign(rel) {
+		f.settings = slices.DeleteFunc(protected.InWorktree(), func(name string) bool { return !has[name] })
+	}
 	return f
+}
+
+// foreign reports whether a directory has packages of others, which come with such settings. Nobody works in one.
+func foreign(rel string) bool {
+	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
+		switch part {
+		case "node_modules", "site-packages", "vendor":
+			return true
+		}
+	}
+	return false
 }

@@ -83,9 +83,10 @@ func (w *watcher) changed() (dirs map[string]bool, gone []string, complete bool)
 	}
 }
 
-// telling reports whether an event can change what is known: of directories, and of the names by which repositories are known.
+// telling reports whether an event can change what is known: of what is new, of directories, and of the names by which repositories are
+// known.
 func telling(mask uint32, name []byte) bool {
-	if mask&(unix.IN_ISDIR|unix.IN_MOVE_SELF) != 0 {
+	if mask&(unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ISDIR|unix.IN_MOVE_SELF) != 0 {
 		return true
 	}
 	switch string(name) {

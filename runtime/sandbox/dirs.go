@@ -65,6 +65,10 @@ func (d dirs) prune(before time.Time) {
 		if free, err := lock.TryLock(); err != nil || !free {
 			continue
 		}
+		if _, err := os.Lstat(filepath.Join(dir, seenFile)); err == nil {
+			_ = lock.Unlock()
+			continue // its program was killed: see recover
+		}
 		layers, _ := filepath.Glob(filepath.Join(dir, "*", "upper"))
 		if strings.HasPrefix(filepath.Base(dir), "extra-") || len(layers) > 0 && !slices.ContainsFunc(layers, func(p string) bool { return !old(p) }) {
 			_ = removeAll(dir)
@@ -102,6 +106,7 @@ type slot struct {
 	dir  string
 	lock *flock.Flock
 	once bool // it ends with the process
+	kept bool // it has a seenFile of this process
 }
 
 // take returns a set of layers that no process uses: the first for a command, so that the next one finds what it has built; the last
@@ -142,11 +147,19 @@ func (s *slot) free() {
 	for _, c := range caches() {
 		_ = removeAll(s.mark(c.name))
 	}
+	if s.kept {
+		_ = os.Remove(s.seen())
+	}
 	if s.once {
 		_ = removeAll(s.dir)
 	}
 	_ = s.lock.Unlock()
 }
+
+// seenFile is, in a slot, what was in the project when its command began.
+const seenFile = "seen.json"
+
+func (s *slot) seen() string { return filepath.Join(s.dir, seenFile) }
 
 // layer returns the directories of the layer of a cache, which take has made.
 func (s *slot) layer(name string) (upper, work string) {

@@ -224,3 +224,58 @@ func TestClosedDirectoriesStayClosed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "mine", string(text))
 }
+
+// TestIsKilled is the program of the next test.
+func TestIsKilled(t *testing.T) {
+	dir := os.Getenv("SANDBOX_TEST_PLACE")
+	if dir == "" {
+		return // it is not that program
+	}
+	s, err := sandbox.New(sandbox.Options{Project: filepath.Join(dir, "project"), State: filepath.Join(dir, "state"), Environ: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}})
+	require.NoError(t, err)
+	p, err := s.Start(sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", os.Getenv("SANDBOX_TEST_SCRIPT")}}, sandbox.Grant{})
+	require.NoError(t, err)
+	<-p.Done()
+}
+
+// TestAKilledProgramIsLookedAfter: what a command left when its program was killed is moved away by the next program, and by one that
+// runs already when it starts a command. What was there stays, also if the number of its device is another one.
+func TestAKilledProgramIsLookedAfter(t *testing.T) {
+	t.Parallel()
+	needs.Program(t, "git")
+	kill := func(dir, script string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestIsKilled$")
+		cmd.Env = append(os.Environ(), "SANDBOX_TEST_PLACE="+dir, "SANDBOX_TEST_SCRIPT="+script+"; touch done; sleep 60")
+		require.NoError(t, cmd.Start())
+		done := filepath.Join(dir, "project/done")
+		require.Eventually(t, func() bool { _, err := os.Stat(done); return err == nil }, time.Minute, 5*time.Millisecond)
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		require.NoError(t, os.Remove(done))
+	}
+	p := newPlace(t)
+	dir := filepath.Dir(p.project)
+	p.write(t, filepath.Join(p.project, ".idea/workspace.xml"), "mine")
+	p.outsideRun(t, repo)
+	kill(dir, `mkdir .vscode; git init -q x; git -C x config core.fsmonitor evil`)
+	var notes []string
+	s, err := sandbox.New(sandbox.Options{Project: p.project, State: filepath.Join(dir, "state"), Environ: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, Note: func(text string) { notes = append(notes, text) }})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	require.Len(t, notes, 2)
+	assert.Contains(t, notes[0], "x/.git was moved away")
+	assert.Contains(t, notes[1], ".vscode was moved away")
+	assert.NoDirExists(t, filepath.Join(p.project, ".vscode"))
+	assert.NoDirExists(t, filepath.Join(p.project, "x/.git"))
+	assert.FileExists(t, filepath.Join(p.project, ".idea/workspace.xml"))
+	assert.FileExists(t, filepath.Join(p.project, ".git/config"))
+
+	kill(dir, `echo x > .envrc`)
+	_, _, end := p.run(t, sandbox.Grant{}, `test ! -e .envrc`)
+	assert.Empty(t, end.Moved, "it is not this command's")
+	assert.NoFileExists(t, filepath.Join(p.project, ".envrc"))
+	left, err := filepath.Glob(filepath.Join(dir, "state/*/layers/*/seen.json"))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}

@@ -71,7 +71,8 @@ type machine struct {
 	secrets  []string // what only root may read; for root alone
 }
 
-// New returns a sandbox for a project. It starts no process; the first use finds out the level of the machine.
+// New returns a sandbox for a project. It starts no process; the first use finds out the level of the machine. If a program was killed
+// while a command ran, New moves away what has appeared since at places from which code is run outside; see [Options.Note].
 func New(o Options) (*Sandbox, error) {
 	project, err := filepath.Abs(o.Project)
 	if err == nil {
@@ -109,6 +110,7 @@ func New(o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: project: %w", err)
 	}
+	s.recover()
 	return s, nil
 }
 

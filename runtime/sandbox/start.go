@@ -125,11 +125,16 @@ func (s *Sandbox) confined(c supervisor.Command, of Command, g Grant, slot *slot
 	if err := slot.makeLayers(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
+	s.finish(slot)
 	look, err := s.look(g)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := s.confine(&c, g, slot, look.fences()); err != nil {
+	err = s.confine(&c, g, slot, look.fences())
+	if err == nil && !of.Lasting {
+		err = look.keep(slot)
+	}
+	if err != nil {
 		look.close()
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}

@@ -1,11 +1,16 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/gofrs/flock"
 
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
 )
@@ -64,6 +69,74 @@ func (w *watched) fences() (out []guard.Fence) {
 		out = append(out, p.guard.Fences(p.before)...)
 	}
 	return out
+}
+
+// seen is what is kept of a place while a process runs.
+type seen struct {
+	Dir    string
+	Before *guard.View
+}
+
+// keep writes down what was there, for the next program that looks if this one is killed.
+func (w *watched) keep(s *slot) error {
+	var all []seen
+	for _, p := range w.places {
+		all = append(all, seen{p.dir, p.before})
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	s.kept = true
+	if err := os.WriteFile(s.seen()+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(s.seen()+".new", s.seen())
+}
+
+// maxSeen bounds what is read of that.
+const maxSeen = 64 << 20
+
+func readSeen(file string) (all []seen) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSeen))
+	if err != nil || json.Unmarshal(data, &all) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(s seen) bool { return s.Before == nil })
+}
+
+// recover does for all programs that were killed what they have not done.
+func (s *Sandbox) recover() {
+	files, _ := filepath.Glob(filepath.Join(s.dirs.layers, "*", seenFile))
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		slot := &slot{dir: dir, lock: flock.New(filepath.Join(dir, "lock"))}
+		if free, err := slot.lock.TryLock(); err != nil || !free {
+			continue // its program lives
+		}
+		s.finish(slot)
+		slot.free()
+	}
+}
+
+// finish moves away what has appeared since a command began whose program was killed. Nobody knows who has made it, so the person is told.
+func (s *Sandbox) finish(slot *slot) {
+	for _, p := range readSeen(slot.seen()) {
+		w := &watched{}
+		if p.Dir == "" {
+			w.places = []place{{"", s.guard, nil}}
+		} else if err := w.add(s, p.Dir); err != nil || len(w.places) == 0 {
+			continue
+		}
+		w.places[0].before = p.Before
+		s.tell(w.end())
+	}
+	_ = os.Remove(slot.seen())
 }
 
 // end moves away what has appeared, and returns it. It lets go of the places.

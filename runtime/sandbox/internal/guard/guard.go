@@ -276,7 +276,7 @@ func (g *Guard) Clean(before *View) []Moved {
 		switch {
 		case strings.HasSuffix(rel, todo):
 			// It can be changed in its place, because git does so too.
-			if changed := !ok || !old.same(m) || old.stamp != m.stamp; changed && g.runs(rel) {
+			if changed := !ok || !old.same(m) || !old.stamp.is(m.stamp); changed && g.runs(rel) {
 				away(rel, "it runs commands when the rebase is continued")
 			}
 		case ok && old.same(m), !ok && before.knows(m), g.accepted(rel, before, now):
@@ -293,10 +293,10 @@ func (g *Guard) Clean(before *View) []Moved {
 // same reports whether what is at a path is what was there before. Its content does not count, because it was read-only, but that of a
 // file with several names: another name may not have been.
 func (m mark) same(o mark) bool {
-	if m.mode.IsRegular() && (m.links > 1 || o.links > 1) && m.stamp != o.stamp {
+	if m.mode.IsRegular() && (m.links > 1 || o.links > 1) && !m.stamp.is(o.stamp) {
 		return false
 	}
-	return m.mode.Type() == o.mode.Type() && m.target == o.target && m.stamp.id == o.stamp.id && m.leads == o.leads && m.led == o.led
+	return m.mode.Type() == o.mode.Type() && m.target == o.target && m.stamp.id.is(o.stamp.id) && m.leads == o.leads && m.led.is(o.led)
 }
 
 // fenced reports whether what is at the path cannot be changed in its place.

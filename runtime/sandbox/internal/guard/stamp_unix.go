@@ -11,15 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamp tells whether a file or directory has changed. The kernel sets the time, and nothing else can.
-type stamp struct {
-	id      identity
-	changed int64
-}
-
-// identity is a file's own number, whatever its name.
-type identity struct{ device, number uint64 }
-
 func stampOf(info fs.FileInfo) stamp {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -6,13 +6,7 @@ import (
 	"os"
 )
 
-// stamp tells nothing here: there is no sandbox on this system.
-type stamp struct {
-	id identity
-}
-
-type identity struct{}
-
+// stampOf tells nothing here: there is no sandbox on this system.
 func stampOf(fs.FileInfo) stamp { return stamp{} }
 
 func rename(*os.File, string, string) error { return errors.ErrUnsupported }

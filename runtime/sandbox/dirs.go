@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/grapnel-go/grapnel/internal/privatedir"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/tools"
 )
 
 // dirs are the sandbox's own directories for one project.
@@ -144,8 +145,8 @@ func (s *slot) free() {
 	if s == nil {
 		return
 	}
-	for _, c := range caches() {
-		_ = removeAll(s.mark(c.name))
+	for _, c := range tools.Caches() {
+		_ = removeAll(s.mark(c.Name))
 	}
 	if s.kept {
 		_ = os.Remove(s.seen())
@@ -176,16 +177,16 @@ func (s *slot) mark(name string) string {
 // everything that is not written yet, of all programs, whenever a command ends. So a layer that was not given back, after a crash, may
 // have half of a file in it, and begins anew.
 func (s *slot) makeLayers() error {
-	for _, c := range caches() {
-		upper, work := s.layer(c.name)
-		if _, err := os.Lstat(s.mark(c.name)); err == nil {
+	for _, c := range tools.Caches() {
+		upper, work := s.layer(c.Name)
+		if _, err := os.Lstat(s.mark(c.Name)); err == nil {
 			if err := errors.Join(removeAll(upper), removeAll(work)); err != nil {
-				return fmt.Errorf("layer of the cache %s: %w", c.name, err)
+				return fmt.Errorf("layer of the cache %s: %w", c.Name, err)
 			}
 		}
 		for _, dir := range []string{upper, work} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return fmt.Errorf("layer of the cache %s: %w", c.name, err)
+				return fmt.Errorf("layer of the cache %s: %w", c.Name, err)
 			}
 		}
 	}

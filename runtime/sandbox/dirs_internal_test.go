@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/tools"
 )
 
 // TestPrune: what is old and what a killed program left goes; what is in use stays.
@@ -25,8 +27,8 @@ func TestPrune(t *testing.T) {
 	held, err := d.take(false)
 	require.NoError(t, err)
 	require.NoError(t, held.makeLayers())
-	for _, c := range caches() {
-		upper, _ := held.layer(c.name)
+	for _, c := range tools.Caches() {
+		upper, _ := held.layer(c.Name)
 		require.NoError(t, os.Chtimes(upper, long, long))
 	}
 	other, left := aged(d.layers, "7", "npm", "upper"), aged(d.layers, "extra-1")

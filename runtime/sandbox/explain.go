@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 )
 
 // Explanation is what a process with a grant would see.
@@ -39,7 +41,7 @@ func (s *Sandbox) Explain(g Grant) (Explanation, error) {
 		if !f.ReadOnly {
 			continue
 		}
-		if rel, in := below(s.project, f.Path); in {
+		if rel, in := paths.Below(s.project, f.Path); in {
 			f.Path = rel
 		}
 		e.Protected = append(e.Protected, f.Path)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/proxy"
 )
 
@@ -128,7 +129,7 @@ func (s *Sandbox) resolve(p string) (string, error) {
 		p = filepath.Join(s.project, p)
 	}
 	p = filepath.Clean(p)
-	if _, in := below(s.project, p); in {
+	if _, in := paths.Below(s.project, p); in {
 		// A link in the project could lead elsewhere by the time the command starts.
 		return "", fmt.Errorf("%s is in the project, which commands can change anyway; what is read-only in it, only a person changes", p)
 	}
@@ -154,7 +155,7 @@ func (s *Sandbox) follow(p string) (string, error) {
 		}
 		at = filepath.Join(at, name)
 		for _, dir := range []string{s.project, s.dirs.state, "/proc", "/dev", "/sys"} {
-			if _, in := below(dir, at); in {
+			if _, in := paths.Below(dir, at); in {
 				return "", fmt.Errorf("%s leads into %s; name what is meant", p, dir)
 			}
 		}
@@ -206,7 +207,7 @@ func (s *Sandbox) Sentence(r Request) string {
 
 // short writes a path below the home directory with ~.
 func (s *Sandbox) short(p string) string {
-	if rel, ok := below(s.home, p); ok {
+	if rel, ok := paths.Below(s.home, p); ok {
 		return filepath.Join("~", rel)
 	}
 	return p
@@ -246,20 +247,4 @@ func (g Grant) With(r Request) Grant {
 		g.Outside = true
 	}
 	return g
-}
-
-// below returns the path of p relative to dir, if p is dir or below it.
-func below(dir, p string) (rel string, ok bool) {
-	if dir == "" {
-		return "", false
-	}
-	rel, err := filepath.Rel(dir, p)
-	return rel, err == nil && filepath.IsLocal(rel)
-}
-
-// overlaps reports whether one of the paths is the other, or is below it.
-func overlaps(a, b string) bool {
-	_, in := below(a, b)
-	_, around := below(b, a)
-	return in || around
 }

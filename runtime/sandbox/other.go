@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/tools"
 )
 
 // seatbeltPath is the program that starts another one with a profile.
@@ -39,7 +40,7 @@ func (s *Sandbox) confine(c *supervisor.Command, g Grant, slot *slot, _ []guard.
 
 // paths returns what a process with the grant can change and read, for people.
 func (s *Sandbox) paths(g Grant, _ *slot, _ []guard.Fence) (writable, readable []string) {
-	return append([]string{s.project, s.dirs.temp}, g.Write...), there(tools())
+	return append([]string{s.project, s.dirs.temp}, g.Write...), there(tools.Home())
 }
 
 // reducedEnvironment moves what is temporary to a directory that can be written to.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/jail"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/tools"
 )
 
 // doorPort is the port of the proxy inside. Inside, every port is free.
@@ -69,7 +71,7 @@ func (p *plan) show(path string) {
 
 // base are the system, its devices and the directories for what is temporary.
 func (p *plan) base() {
-	for _, dir := range system() {
+	for _, dir := range tools.System() {
 		if to, err := os.Readlink(dir); err == nil {
 			p.add(jail.Mount{Op: jail.Link, Source: to, Target: dir})
 			continue
@@ -78,7 +80,7 @@ func (p *plan) base() {
 	}
 	p.add(jail.Mount{Op: jail.Processes, Target: "/proc"})
 	p.add(jail.Mount{Op: jail.Empty, Target: "/dev", Size: small})
-	for _, dev := range devices() {
+	for _, dev := range tools.Devices() {
 		p.add(jail.Mount{Op: jail.Bind, Source: dev, Target: dev, Optional: true})
 	}
 	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
@@ -92,7 +94,7 @@ func (p *plan) base() {
 		p.add(jail.Mount{Op: jail.Bind, Source: p.s.dirs.temp, Target: dir})
 		p.write = append(p.write, dir)
 	}
-	readOnly, hidden := kernel()
+	readOnly, hidden := tools.Kernel()
 	for _, path := range readOnly {
 		p.add(jail.Mount{Op: jail.Again, Target: path, ReadOnly: true, Optional: true})
 	}
@@ -108,13 +110,13 @@ func (p *plan) homeDir() {
 	}
 	p.add(jail.Mount{Op: jail.Empty, Target: p.s.home, Size: p.s.inMemory()})
 	p.write = append(p.write, p.s.home)
-	for _, dir := range programs(p.s.env["PATH"], p.s.home, p.s.project, p.s.dirs.state) {
-		if !slices.ContainsFunc(system(), func(known string) bool { _, ok := below(known, dir); return ok }) {
+	for _, dir := range tools.Programs(p.s.env["PATH"], p.s.home, p.s.project, p.s.dirs.state) {
+		if !slices.ContainsFunc(tools.System(), func(known string) bool { _, ok := paths.Below(known, dir); return ok }) {
 			p.show(dir)
 		}
 	}
-	for _, rel := range tools() {
-		if path := filepath.Join(p.s.home, filepath.FromSlash(rel)); !secretive(path) {
+	for _, rel := range tools.Home() {
+		if path := filepath.Join(p.s.home, filepath.FromSlash(rel)); !tools.Secretive(path) {
 			p.show(path)
 		}
 	}
@@ -125,15 +127,15 @@ func (p *plan) homeDir() {
 
 // layers are the caches, with what is written to them in a layer of the project's own.
 func (p *plan) layers() {
-	for _, c := range caches() {
-		dir := c.at(p.s.env, p.s.home)
-		if dir == "" || overlaps(dir, p.s.project) || overlaps(dir, p.s.dirs.state) {
+	for _, c := range tools.Caches() {
+		dir := c.At(p.s.env, p.s.home)
+		if dir == "" || paths.Overlap(dir, p.s.project) || paths.Overlap(dir, p.s.dirs.state) {
 			continue
 		}
-		upper, work := p.slot.layer(c.name)
+		upper, work := p.slot.layer(c.Name)
 		m := jail.Mount{Op: jail.Overlay, Source: dir, Target: dir, Upper: upper, Work: work}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			if !c.common {
+			if !c.Common {
 				continue
 			}
 			m = jail.Mount{Op: jail.Bind, Source: upper, Target: dir}
@@ -161,7 +163,7 @@ func (p *plan) granted() {
 // fence keeps a directory that can be changed from being changed where that runs code outside later.
 func (p *plan) fence(dir string) {
 	for _, f := range p.fences {
-		if _, in := below(dir, f.Path); in {
+		if _, in := paths.Below(dir, f.Path); in {
 			p.add(jail.Mount{Op: jail.Again, Target: f.Path, ReadOnly: f.ReadOnly, Optional: true})
 		}
 	}
@@ -174,7 +176,7 @@ func (p *plan) projectDir() {
 		p.show(around)
 	}
 	open, show := root, jail.Mount{Op: jail.Bind, Source: root, Target: root, ReadOnly: p.g.ReadOnly}
-	if rel, in := below(root, p.g.Below); in && rel != "." {
+	if rel, in := paths.Below(root, p.g.Below); in && rel != "." {
 		open = p.g.Below
 		show.Source, show.Within, show.Target = rel, root, open
 	}
@@ -202,7 +204,7 @@ func (s *Sandbox) repository() string {
 		return ""
 	}
 	for dir := filepath.Dir(s.project); dir != "/" && dir != s.home; dir = filepath.Dir(dir) {
-		if _, around := below(dir, s.home); around {
+		if _, around := paths.Below(dir, s.home); around {
 			return ""
 		}
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -221,7 +223,7 @@ func (s *Sandbox) reduced(g Grant, slot *slot) (*jail.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := &jail.Spec{Filter: filter, Limits: s.rlimits(), Read: slices.Concat(system(), devices(), []string{"/proc"})}
+	spec := &jail.Spec{Filter: filter, Limits: s.rlimits(), Read: slices.Concat(tools.System(), tools.Devices(), []string{"/proc"})}
 	spec.Write = append([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", s.dirs.temp, "/proc/self"}, g.Write...)
 	open := s.project
 	if g.Below != "" {
@@ -231,23 +233,23 @@ func (s *Sandbox) reduced(g Grant, slot *slot) (*jail.Spec, error) {
 	if !g.ReadOnly {
 		spec.Write = append(spec.Write, open)
 	}
-	for _, c := range caches() {
-		if dir := c.at(s.env, s.home); dir != "" {
+	for _, c := range tools.Caches() {
+		if dir := c.At(s.env, s.home); dir != "" {
 			spec.Read = append(spec.Read, dir)
 		}
-		upper, _ := slot.layer(c.name)
+		upper, _ := slot.layer(c.Name)
 		spec.Write = append(spec.Write, upper)
 	}
-	for _, rel := range tools() {
-		if path := filepath.Join(s.home, filepath.FromSlash(rel)); !secretive(path) {
+	for _, rel := range tools.Home() {
+		if path := filepath.Join(s.home, filepath.FromSlash(rel)); !tools.Secretive(path) {
 			spec.Read = append(spec.Read, path)
 		}
 	}
-	spec.Read = append(spec.Read, programs(s.env["PATH"], s.home, s.project, s.dirs.state)...)
+	spec.Read = append(spec.Read, tools.Programs(s.env["PATH"], s.home, s.project, s.dirs.state)...)
 	spec.Read = slices.Concat(spec.Read, g.Read, spec.Write)
 	// A rule opens all that is below it, so what is secret cannot be taken out of a directory that is open: such a directory is not.
 	spec.Read = slices.DeleteFunc(spec.Read, func(p string) bool {
-		return slices.ContainsFunc(s.hidden, func(h string) bool { _, in := below(p, h); return in })
+		return slices.ContainsFunc(s.hidden, func(h string) bool { _, in := paths.Below(p, h); return in })
 	})
 	spec.Read = append(spec.Read, s.readable...)
 	return spec, nil
@@ -256,10 +258,10 @@ func (s *Sandbox) reduced(g Grant, slot *slot) (*jail.Spec, error) {
 // reducedEnvironment moves what is temporary, and the caches that have variables, to directories that can be written to.
 func (s *Sandbox) reducedEnvironment(slot *slot) []string {
 	out := []string{"TMPDIR=" + s.dirs.temp, "GOTMPDIR=" + s.dirs.temp}
-	for _, c := range caches() {
-		if c.variable != "" && c.name != "go-mod" {
-			upper, _ := slot.layer(c.name)
-			out = append(out, c.variable+"="+upper)
+	for _, c := range tools.Caches() {
+		if c.Variable != "" && c.Name != "go-mod" {
+			upper, _ := slot.layer(c.Name)
+			out = append(out, c.Variable+"="+upper)
 		}
 	}
 	return out

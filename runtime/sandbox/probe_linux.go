@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/limits"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/proxy"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/tools"
 )
 
 // probe finds the level by trying: a process is started in each confinement, the strongest first.
@@ -21,7 +22,7 @@ func (s *Sandbox) probe() {
 	s.machine.landlock = version >= 4
 	s.machine.means = limits.Find()
 	if os.Getuid() == 0 {
-		s.machine.secrets = secrets()
+		s.machine.secrets = tools.Secrets()
 	}
 	s.report = Report{Level: Full, Layers: true, Limits: s.limits.String() + ": " + s.machine.means.String()}
 	err := s.try(Grant{})

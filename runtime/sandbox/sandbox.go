@@ -12,6 +12,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/limits"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/tools"
 )
 
 // Options are the settings of a [Sandbox].
@@ -97,7 +99,7 @@ func New(o Options) (*Sandbox, error) {
 		environ = os.Environ()
 	}
 	s := &Sandbox{
-		project: project, mode: cmp.Or(o.Mode, Project), note: o.Note, environ: inherited(environ), env: variables(environ), dirs: d, commands: o.Supervisor,
+		project: project, mode: cmp.Or(o.Mode, Project), note: o.Note, environ: tools.Inherited(environ), env: tools.Variables(environ), dirs: d, commands: o.Supervisor,
 		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable), limits: bounded(o.Limits),
 	}
 	if home := s.env["HOME"]; filepath.IsAbs(home) {
@@ -156,10 +158,10 @@ func (s *Sandbox) Confines() (ok bool, why string) {
 	if s.mode == Unrestricted {
 		return false, "" // who has said so knows why
 	}
-	if _, around := below(s.project, s.home); around && s.home != "" || s.project == "/" {
+	if _, around := paths.Below(s.project, s.home); around && s.home != "" || s.project == "/" {
 		return false, "the project is the home directory or has it in it, so a sandbox would hide nothing; start in the directory of one project"
 	}
-	if _, in := below(s.project, s.dirs.state); in {
+	if _, in := paths.Below(s.project, s.dirs.state); in {
 		return false, "the state directory " + s.short(s.dirs.state) + " lies in the project, where commands could change it; set GRAPNEL_HOME to another place"
 	}
 	if r := s.Report(); r.Level != Full {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/protected"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/tools"
 )
 
 // seatbelt returns the profile of sandbox-exec with which macOS grants what a process may do. temp is a directory for what is
@@ -21,12 +22,12 @@ func (s *Sandbox) seatbelt(g Grant, temp string, port int) string {
 	p.add("(allow signal process-info* (target same-sandbox))")
 	p.add("(allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\"))")
 	p.paths("allow file-read*", append([]string{"/usr", "/bin", "/sbin", "/System", "/Library", "/Applications/Xcode.app", "/opt", "/private/etc",
-		"/private/var/db/timezone", "/dev"}, programs(s.env["PATH"], s.home, s.project, s.dirs.state)...)...)
-	for _, rel := range tools() {
+		"/private/var/db/timezone", "/dev"}, tools.Programs(s.env["PATH"], s.home, s.project, s.dirs.state)...)...)
+	for _, rel := range tools.Home() {
 		p.paths("allow file-read*", filepath.Join(s.home, rel))
 	}
-	for _, c := range caches() {
-		if dir := c.at(s.env, s.home); dir != "" {
+	for _, c := range tools.Caches() {
+		if dir := c.At(s.env, s.home); dir != "" {
 			p.paths("allow file-read*", dir)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 )
 
 // What runs code in the project may be named outside of it: by the user's own configuration of git, and by the repository that the
@@ -28,7 +30,7 @@ func (g *Guard) around() (out []string) {
 		worktree = filepath.Dir(worktree)
 		git, found = gitDirOf(worktree)
 	}
-	if _, in := below(g.o.Project, git); !found || in {
+	if _, in := paths.Below(g.o.Project, git); !found || in {
 		return nil
 	}
 	rel, err := filepath.Rel(g.o.Project, worktree)
@@ -42,7 +44,7 @@ func (g *Guard) around() (out []string) {
 	for _, file := range append(files, filepath.Join(git, "config")) {
 		out = append(out, g.namedOutside(file, rel, maxIncludes)...)
 	}
-	if _, in := below(g.o.Project, filepath.Join(git, "hooks")); in {
+	if _, in := paths.Below(g.o.Project, filepath.Join(git, "hooks")); in {
 		return out
 	}
 	return append(out, g.leadIn(filepath.Join(git, "hooks"))...)
@@ -66,7 +68,7 @@ func (g *Guard) namedOutside(file, worktree string, deep int) []string {
 			continue
 		}
 		at := absolute(filepath.Dir(file), g.expand(kv.value))
-		if rel, in := below(g.o.Project, at); in {
+		if rel, in := paths.Below(g.o.Project, at); in {
 			out = append(out, g.namedBy(rel, []string{worktree}, deep-1)...)
 			continue
 		}
@@ -83,7 +85,7 @@ func (g *Guard) leadIn(dir string) (out []string) {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
-		if rel, ok := below(g.o.Project, real); err == nil && ok && rel != "." {
+		if rel, ok := paths.Below(g.o.Project, real); err == nil && ok && rel != "." {
 			out = append(out, rel)
 		}
 	}

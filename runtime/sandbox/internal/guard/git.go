@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 )
 
 // named returns the paths inside the project that the configuration of a git directory names: of hooks, and of further configuration,
@@ -66,7 +68,7 @@ func (g *Guard) paths(all []setting, worktree, file string) (out []string) {
 		default:
 			continue
 		}
-		rel, ok := below(g.o.Project, absolute(filepath.Join(g.o.Project, from), g.expand(kv.value)))
+		rel, ok := paths.Below(g.o.Project, absolute(filepath.Join(g.o.Project, from), g.expand(kv.value)))
 		if !ok || rel == "." || kv.value == "" {
 			continue
 		}
@@ -225,7 +227,7 @@ func (g *Guard) gitFile(rel string) (string, bool) {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(g.o.Project, filepath.Dir(rel), to)
 	}
-	inside, ok := below(g.o.Project, filepath.Clean(to))
+	inside, ok := paths.Below(g.o.Project, filepath.Clean(to))
 	if !ok {
 		return "", false
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/internal/protected"
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 )
 
 // Guard knows the places in a project from which code is run outside later: by git, by editors, by shells, by this program. Where such
@@ -204,7 +205,7 @@ func (g *Guard) Fences(v *View) []Fence {
 			continue
 		}
 		// What a link of such a name leads to counts as well.
-		if inside, ok := below(g.o.Project, v.marks[rel].leads); ok && inside != "." && v.marks[rel].leads != "" {
+		if inside, ok := paths.Below(g.o.Project, v.marks[rel].leads); ok && inside != "." && v.marks[rel].leads != "" {
 			out = append(out, Fence{inside, true})
 		}
 	}
@@ -238,7 +239,7 @@ func (g *Guard) Clean(before *View) []Moved {
 	}
 	var out []Moved
 	away := func(rel, why string) {
-		if slices.ContainsFunc(out, func(m Moved) bool { _, in := below(m.Path, rel); return in }) {
+		if slices.ContainsFunc(out, func(m Moved) bool { _, in := paths.Below(m.Path, rel); return in }) {
 			return // with what is around it
 		}
 		to, err := g.move(rel)
@@ -327,15 +328,9 @@ func (g *Guard) leaves(rel string) bool {
 	parts := strings.Split(text, "/")
 	for n := len(parts); n > 1; n-- {
 		if real, err := filepath.EvalSymlinks(strings.Join(parts[:n], "/")); err == nil {
-			_, in := below(g.o.State, filepath.Join(real, filepath.Join(parts[n:]...)))
+			_, in := paths.Below(g.o.State, filepath.Join(real, filepath.Join(parts[n:]...)))
 			return in
 		}
 	}
 	return false
-}
-
-// below returns the path of p relative to dir, if p is dir or below it.
-func below(dir, p string) (rel string, ok bool) {
-	rel, err := filepath.Rel(dir, p)
-	return rel, err == nil && filepath.IsLocal(rel)
 }

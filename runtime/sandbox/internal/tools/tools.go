@@ -1,4 +1,5 @@
-package sandbox
+// Package tools knows where programs, their settings and their caches lie on a machine, and which of that may have secrets.
+package tools
 
 import (
 	"io/fs"
@@ -7,16 +8,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 )
 
-// system are the directories of the system that every process sees, read-only. What else stands in the root directory it does not see.
-func system() []string {
+// System are the directories of the system that every process sees, read-only. What else stands in the root directory it does not see.
+func System() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap",
 		"/var/lib/dpkg", "/var/lib/ca-certificates", "/var/cache/fontconfig", "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage"}
 }
 
-// secrets returns what root could read of the system's settings, and other users could not.
-func secrets() (out []string) {
+// Secrets returns what root could read of the system's settings, and other users could not.
+func Secrets() (out []string) {
 	for _, dir := range []string{"/etc", "/usr/local/etc"} {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.Type()&fs.ModeSymlink != 0 {
@@ -40,20 +43,20 @@ func secrets() (out []string) {
 	return out
 }
 
-// devices are the devices that every process sees.
-func devices() []string {
+// Devices are the devices that every process sees.
+func Devices() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 }
 
-// kernel are the files of /proc that root could write to, or that tell of the machine's secrets.
-func kernel() (readOnly, hidden []string) {
+// Kernel are the files of /proc that root could write to, or that tell of the machine's secrets.
+func Kernel() (readOnly, hidden []string) {
 	return []string{"/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/driver", "/proc/pressure"},
 		[]string{"/proc/sysrq-trigger", "/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/latency_stats",
 			"/proc/sched_debug"}
 }
 
-// tools are paths in the home directory that have programs and their settings, and no secrets. They are read-only.
-func tools() []string {
+// Home are paths in the home directory that have programs and their settings, and no secrets. They are read-only.
+func Home() []string {
 	return []string{
 		"go/bin", "go/src", "sdk", ".config/go/env", ".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/pnpm", ".local/share/mise",
 		".rustup", ".cargo/bin", ".cargo/env", ".cargo/config.toml", ".nvm", ".fnm", ".volta", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".deno", ".bun/bin",
@@ -69,9 +72,9 @@ const maxSettings = 1 << 20
 // secretWord is what a setting with a secret is called.
 var secretWord = regexp.MustCompile(`extraheader|token|secret|oauth|password|pass\w*\s*=`)
 
-// secretive reports whether a path is a file of settings that seems to have a secret in it, such as a password in an address. Such a file
+// Secretive reports whether a path is a file of settings that seems to have a secret in it, such as a password in an address. Such a file
 // is not shown.
-func secretive(path string) bool {
+func Secretive(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
@@ -97,17 +100,17 @@ func secretive(path string) bool {
 	}
 }
 
-// cache is a directory of files that a tool downloads or builds.
-type cache struct {
-	// name is the name of its layer, variable the environment variable that moves it, and dir its place in the home directory.
-	name, variable, dir string
-	// common: the layer is there also if the user has no such cache.
-	common bool
+// Cache is a directory of files that a tool downloads or builds.
+type Cache struct {
+	// Name is the name of its layer, Variable the environment variable that moves it, and Dir its place in the home directory.
+	Name, Variable, Dir string
+	// Common: the layer is there also if the user has no such cache.
+	Common bool
 }
 
-// caches are the caches that get a writable layer.
-func caches() []cache {
-	return []cache{
+// Caches are the caches that get a writable layer.
+func Caches() []Cache {
+	return []Cache{
 		{"go-build", "GOCACHE", ".cache/go-build", true},
 		{"go-mod", "GOMODCACHE", "go/pkg/mod", true},
 		{"go-sumdb", "", "go/pkg/sumdb", false},
@@ -123,19 +126,19 @@ func caches() []cache {
 	}
 }
 
-// at returns the directory of a cache: absolute, "" if there is no telling.
-func (c cache) at(env map[string]string, home string) string {
+// At returns the directory of a cache: absolute, "" if there is no telling.
+func (c Cache) At(env map[string]string, home string) string {
 	dir := ""
-	if c.variable != "" {
-		dir = env[c.variable]
+	if c.Variable != "" {
+		dir = env[c.Variable]
 	}
-	if dir == "" && c.name == "go-mod" {
+	if dir == "" && c.Name == "go-mod" {
 		if gopath, _, _ := strings.Cut(env["GOPATH"], string(os.PathListSeparator)); gopath != "" {
 			dir = filepath.Join(gopath, "pkg", "mod")
 		}
 	}
 	if dir == "" && home != "" {
-		dir = filepath.Join(home, filepath.FromSlash(c.dir))
+		dir = filepath.Join(home, filepath.FromSlash(c.Dir))
 	}
 	if !filepath.IsAbs(dir) { // also GOCACHE=off
 		return ""
@@ -155,8 +158,8 @@ func environment() []string {
 	}
 }
 
-// inherited returns the variables that a process inherits, as NAME=value.
-func inherited(environ []string) []string {
+// Inherited returns the variables that a process inherits, as NAME=value.
+func Inherited(environ []string) []string {
 	names := environment()
 	var out []string
 	for _, kv := range environ {
@@ -168,7 +171,7 @@ func inherited(environ []string) []string {
 	return out
 }
 
-func variables(environ []string) map[string]string {
+func Variables(environ []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range environ {
 		if name, value, ok := strings.Cut(kv, "="); ok {
@@ -183,24 +186,24 @@ func beside() []string {
 	return []string{"bin", "sbin", "shims", "lib", "lib32", "lib64", "libexec", "include", "share", "plugins", "conf", "jmods", "release", "pkg/tool", "pkg/include", "VERSION", "go.env", "pyvenv.cfg"}
 }
 
-// programs returns the directories of PATH, and what beside them their programs need: a program in x/bin has its files in x/lib and the
+// Programs returns the directories of PATH, and what beside them their programs need: a program in x/bin has its files in x/lib and the
 // like. What would show more than one tool is cut down to the directory of PATH itself: all of the home directory, of a directory in the
 // root, or what holds one of the paths in apart.
-func programs(path, home string, apart ...string) []string {
+func Programs(path, home string, apart ...string) []string {
 	var out []string
 	holds := func(dir string) bool {
-		return slices.ContainsFunc(apart, func(p string) bool { _, ok := below(dir, p); return ok })
+		return slices.ContainsFunc(apart, func(p string) bool { _, ok := paths.Below(dir, p); return ok })
 	}
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
 		dir = filepath.Clean(dir)
-		if _, around := below(dir, home); around {
+		if _, around := paths.Below(dir, home); around {
 			continue
 		}
 		prefix := filepath.Dir(dir)
-		_, around := below(prefix, home)
+		_, around := paths.Below(prefix, home)
 		alone := !slices.Contains([]string{"bin", "sbin", "shims"}, filepath.Base(dir))
 		if alone || around || shared(prefix, home) || filepath.Dir(prefix) == "/" || holds(prefix) {
 			prefix = dir
@@ -223,6 +226,6 @@ func programs(path, home string, apart ...string) []string {
 
 // shared reports whether a directory of the home directory has more in it than one tool.
 func shared(dir, home string) bool {
-	rel, ok := below(home, dir)
+	rel, ok := paths.Below(home, dir)
 	return ok && slices.Contains([]string{".local", ".config", ".cache", ".cargo", "go", ".bun"}, rel)
 }

@@ -47,6 +47,8 @@ type Case struct {
 	Inert Inert `yaml:"inert"`
 	// Reduced: at level reduced the escape reaches its goal as well.
 	Reduced bool `yaml:"reduced"`
+	// Race: whether it does there depends on the order of events.
+	Race bool `yaml:"race"`
 }
 
 // Inert has one reason for each kind of user for which an escape reaches nothing even without a sandbox; "" if it does.

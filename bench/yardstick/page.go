@@ -17,6 +17,9 @@ All take turns, round by round. A figure is the median of the rounds; what stand
 percentile. Ratios are made in each round and then summed up in the same way, because times drift on a machine where other
 things run; allocations do not. Written by ` + "`make bench-peers`" + ` from [performance.json](performance.json), which has every figure.
 
+How a daemon does with a thousand readers and two hundred turns at once, and with readers that stall, ` + "`make soak`" + ` measures: see
+"a daemon under load" in [reliability.md](reliability.md).
+
 `
 
 // write writes the page of the results; charts are the names of those that there

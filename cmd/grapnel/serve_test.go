@@ -257,17 +257,25 @@ func (s *site) subscribe(conv wire.Conversation, each, turns int) (wait func() [
 }
 
 // child starts a daemon as a process of its own and returns when it serves.
-func (s *site) child() (cmd *exec.Cmd, out io.Reader) {
+func (s *site) child() (cmd *exec.Cmd, out *bufio.Reader) {
 	t := s.t
-	cmd = exec.CommandContext(t.Context(), "grapnel", "serve", "--dir", filepath.Join(s.dir, "project"), "--model", "script:"+filepath.Join(s.dir, "model.yaml"))
-	cmd.Env = append(os.Environ(), "GRAPNEL_HOME="+s.getenv("GRAPNEL_HOME"), "XDG_RUNTIME_DIR=")
-	out, err := cmd.StdoutPipe()
+	cmd = s.program(append([]string{"serve", "--dir", filepath.Join(s.dir, "project"), "--model", "script:" + filepath.Join(s.dir, "model.yaml")}, s.args...)...)
+	pipe, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
+	out = bufio.NewReader(pipe)
+	line, err := out.ReadString('\n')
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(line, "grapnel: serving "))
 	return cmd, out
+}
+
+// program is this program, with the state of the site.
+func (s *site) program(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(s.t.Context(), "grapnel", args...)
+	cmd.Dir = filepath.Join(s.dir, "project")
+	cmd.Env = append(os.Environ(), "GRAPNEL_HOME="+s.getenv("GRAPNEL_HOME"), "XDG_RUNTIME_DIR=")
+	return cmd
 }
 
 // TestServeAfterKill: a daemon that was killed leaves its socket, which the next

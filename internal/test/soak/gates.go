@@ -85,6 +85,14 @@ var gates = []gate{
 		},
 	},
 	{
+		name: "a daemon under load",
+		shows: "1,000 readers over server-sent events follow 200 conversations that run turns at once, in a daemon of its own: each gets every event that is kept, once and in order, and " +
+			"the memory of the daemon is bounded. Of 100 readers 20 read nothing: turns take as long as with none that stalls, by the median of 11 pairs.",
+		pkg: "./cmd/grapnel", tests: "TestLoad|TestStalledReaders",
+		long:  []string{"-load.readers", "1000", "-load.turns", "200", "-load.pairs", "11", "-load.sample", "100"},
+		noBad: "the gate \"subscribers\" has readers that are waited for and that lose events",
+	},
+	{
 		name: "bombs",
 		shows: "Outputs of 100 MB, 10,000 tools, a million events of one tool, progress without end and arguments of depth 100,000 stay under a bound " +
 			"of memory, each in a process of its own, and the turn ends.",

@@ -50,8 +50,10 @@ func errAgentGone(agent string) error {
 // runs it.
 //
 // begin waits for a turn that is about to begin, so that a refused client finds that turn.
-// It also waits for a turn whose end clients may have read, because they may send again.
+// It also waits for a turn whose end clients may have read, because they may send again. What the turn spends counts for the name of
+// the caller's token.
 func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOptions, run start) (*runtime.Turn, error) {
+	o.Token = visitIn(ctx).caller.Name
 	conv, err := s.open(ctx, rec, o.Model)
 	if err != nil {
 		return nil, err

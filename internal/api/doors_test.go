@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -17,8 +18,10 @@ import (
 	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -255,6 +258,28 @@ func TestWhoMayOnlyConverse(t *testing.T) {
 	}
 	assert.Equal(t, "Approval.the boss, by the token phone", by)
 	assert.Equal(t, []string{"x"}, d.box.ran)
+}
+
+// TestATurnCountsForItsToken: for its name, also when another turn runs first; a turn from the socket counts for nobody's.
+func TestATurnCountsForItsToken(t *testing.T) {
+	t.Parallel()
+	names := make(chan string, 10)
+	d := newTCP(t, worldOptions{api: api.Options{Start: func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.TurnOptions) (*runtime.Turn, error) {
+		names <- o.Token
+		return conv.Start(ctx, in, o)
+	}}})
+	for name, c := range map[string]*client.Client{"phone": client.New(d.url, &client.Options{Token: d.token("phone", "read,converse")}), "": d.client} {
+		conv, err := c.Conversation(t.Context(), "helper", "ann"+name)
+		require.NoError(t, err)
+		for _, when := range []wire.Busy{wire.BusyRefuse, wire.BusyQueue, wire.BusySteer} {
+			turn, err := c.SendWhenBusy(t.Context(), conv.ID, "hello", when)
+			require.NoError(t, err)
+			assert.Equal(t, name, <-names)
+			for _, err := range c.Follow(t.Context(), turn) {
+				require.NoError(t, err)
+			}
+		}
+	}
 }
 
 // TestAStreamEndsWithItsToken: who is revoked reads no further, also while events come all the time.

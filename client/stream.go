@@ -93,11 +93,13 @@ type follower struct {
 	turn *wire.Turn
 	// over is the id behind which the turn's end cannot come; "" while it can.
 	over string
+	// end is the id at which it stops; "" is none.
+	end string
 	// failures counts consecutive connections that failed or had no item.
 	failures int
 }
 
-// errStopped: the consumer has stopped.
+// errStopped: the consumer has stopped, or has all that it wanted.
 var errStopped = errors.New("stopped")
 
 func (f *follower) run(ctx context.Context, yield func(Item, error) bool) {
@@ -168,15 +170,17 @@ func (f *follower) connection(ctx context.Context, yield func(Item, error) bool)
 		if p.ID != "" {
 			f.last = p.ID
 		}
-		if !known {
-			continue
+		if known {
+			f.failures = 0
+			if !yield(item, nil) {
+				return errStopped
+			}
+			if err := f.lost(); err != nil {
+				return err
+			}
 		}
-		f.failures = 0
-		if !yield(item, nil) {
+		if f.end != "" && seqOf(f.last) >= seqOf(f.end) {
 			return errStopped
-		}
-		if err := f.lost(); err != nil {
-			return err
 		}
 	}
 }

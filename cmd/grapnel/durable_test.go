@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -113,4 +114,89 @@ func wireSeq(t *testing.T, id string) uint64 {
 	at, err := runtime.ParsePosition(id)
 	require.NoError(t, err)
 	return at.Seq
+}
+
+// TestAllIsReadOverRestarts: who follows all conversations has every event that is kept, once and in order, over the kill of a daemon and
+// the end of the next one, also of conversations that it had not seen and of what happened while no daemon had a client.
+func TestAllIsReadOverRestarts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ctx := t.Context()
+	cmd, out := s.child()
+	conversation := func(sender string) string {
+		conv, err := s.client.Conversation(ctx, "", sender)
+		require.NoError(t, err)
+		return conv.ID
+	}
+	old, quiet := conversation("old"), conversation("quiet")
+	before := map[string]uint64{}
+	for _, id := range []string{old, quiet} {
+		s.turn(id, "hello", nil)
+		conv, err := s.client.ConversationByID(ctx, id)
+		require.NoError(t, err)
+		before[id] = wireSeq(t, conv.LastEventID)
+	}
+	all := client.New(s.client.Address(), &client.Options{Retries: 1000, Wait: time.Millisecond}).All()
+	got := map[string][]hook.Event{}
+	ended := make(chan string, 100)
+	read := func(ctx context.Context) error {
+		for item, err := range all.Items(ctx) {
+			if err != nil {
+				return err
+			}
+			assert.True(t, item.Kept || item.Missed == 0 && !item.Restarted, "nothing is lost but deltas")
+			if ev := item.Event; ev.Conversation != "" && ev.Kind != event.TextDelta {
+				got[ev.Conversation] = append(got[ev.Conversation], ev)
+				if ev.Kind == event.TurnEnd {
+					ended <- ev.Conversation
+				}
+			}
+		}
+		return nil
+	}
+	reading := make(chan error, 1)
+	go func() { reading <- read(ctx) }()
+	begun := conversation("begun")
+	s.turn(begun, "hello", nil)
+	for <-ended != begun {
+	}
+	s.turn(old, "hello", nil)
+	require.NoError(t, cmd.Process.Kill())
+	_, _ = io.Copy(io.Discard, out)
+	require.Error(t, cmd.Wait())
+	s.start()
+	fresh := conversation("fresh")
+	for _, id := range []string{old, fresh, old} {
+		s.turn(id, "hello", nil)
+	}
+	for seen := 0; seen < 2; {
+		if <-ended == old {
+			seen++ // of three, since the kill may have come before the first was read
+		}
+	}
+	s.end()
+	require.ErrorIs(t, <-reading, client.ErrClosed)
+	s.start()
+	s.turn(quiet, "hello", nil)
+	ctx, stop := context.WithCancel(ctx)
+	go func() { reading <- read(ctx) }()
+	for <-ended != quiet {
+	}
+	stop()
+	require.ErrorIs(t, <-reading, context.Canceled)
+	s.end()
+
+	st, err := sqlite.Open(t.Context(), filepath.Join(s.dir, "state", "conversations.db"), nil)
+	require.NoError(t, err)
+	defer st.Close()
+	for _, id := range []string{old, quiet, begun, fresh} {
+		kept, err := st.Events(t.Context(), id, before[id], 1000)
+		require.NoError(t, err)
+		require.Len(t, got[id], len(kept), id)
+		for i, k := range kept {
+			var ev hook.Event
+			require.NoError(t, json.Unmarshal([]byte(k.Data), &ev))
+			assert.Equal(t, ev, got[id][i])
+		}
+	}
 }

@@ -178,6 +178,13 @@ func (r root) again(m Mount) error {
 		return err
 	}
 	defer unix.Close(to)
+	var st unix.Stat_t
+	if err := unix.Fstat(to, &st); err != nil {
+		return err
+	}
+	if m.Number != 0 && m.Number != st.Ino {
+		return unix.ESTALE // another file has come there
+	}
 	tree, err := unix.OpenTree(to, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
 		return err

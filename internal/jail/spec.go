@@ -45,6 +45,8 @@ type Mount struct {
 	Size int64 `json:"size,omitzero"`
 	// Optional: if source or target do not exist, the step is left out.
 	Optional bool `json:"optional,omitzero"`
+	// Number is the number of the file that the target of Again must be, on its file system; 0 is any.
+	Number uint64 `json:"number,omitzero"`
 }
 
 // Op is what a Mount does.

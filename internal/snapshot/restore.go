@@ -80,10 +80,10 @@ func (s *Store) resumes(pairs []Pair) (bool, error) {
 
 // restorer is one run of Restore.
 type restorer struct {
-	s    *Store
-	p    *plan
-	ctx  context.Context //nolint:containedctx // of one run
-	top  *os.Root
+	s   *Store
+	p   *plan
+	ctx context.Context //nolint:containedctx // of one run
+	top *os.Root
 	journal
 	n int
 

@@ -24,13 +24,16 @@ type entry struct {
 	attended bool
 }
 
+// maxEntry bounds the description of a jail and its command. A project may have thousands of places that are fenced.
+const maxEntry = 128 << 20
+
 // newEntry writes the command of a jail into a file in memory and makes the socket of its report.
 func newEntry(c Command) (*entry, error) {
 	data, err := json.Marshal(jail.Command{Spec: *c.Jail, Path: []byte(c.Path), Args: child.Bytes(c.Args), Env: child.Bytes(c.Env), Dir: []byte(c.Dir)})
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > child.MaxMessage {
+	if len(data) > maxEntry {
 		return nil, syscall.E2BIG
 	}
 	fd, err := unix.MemfdCreate("command", unix.MFD_CLOEXEC)

@@ -164,7 +164,7 @@ func (p *plan) granted() {
 func (p *plan) fence(dir string) {
 	for _, f := range p.fences {
 		if _, in := paths.Below(dir, f.Path); in {
-			p.add(jail.Mount{Op: jail.Again, Target: f.Path, ReadOnly: f.ReadOnly, Optional: true})
+			p.add(jail.Mount{Op: jail.Again, Target: f.Path, ReadOnly: f.ReadOnly, Number: f.Number})
 		}
 	}
 }

@@ -25,10 +25,10 @@ func (s *Sandbox) probe() {
 		s.machine.secrets = tools.Secrets()
 	}
 	s.report = Report{Level: Full, Layers: true, Limits: s.limits.String() + ": " + s.machine.means.String()}
-	err := s.try(Grant{})
+	err := s.attempt(Grant{})
 	if err != nil && strings.Contains(err.Error(), "overlay") {
 		s.report.Layers = false
-		err = s.try(Grant{})
+		err = s.attempt(Grant{})
 	}
 	if err == nil {
 		return
@@ -39,14 +39,14 @@ func (s *Sandbox) probe() {
 		s.report.Why += fmt.Sprintf("; Landlock has version %d and 4 is needed", version)
 		return
 	}
-	if err := s.try(Grant{}); err != nil {
+	if err := s.attempt(Grant{}); err != nil {
 		s.report.Level, s.report.Open = None, []string{"everything that the user may do"}
 		s.report.Why += "; " + reason(err)
 	}
 }
 
-// try starts a process that ends at once, with the level and the layers that the report has.
-func (s *Sandbox) try(g Grant) error {
+// attempt starts a process that ends at once, with the level and the layers that the report has.
+func (s *Sandbox) attempt(g Grant) error {
 	slot, err := s.dirs.take(false)
 	if err != nil {
 		return err

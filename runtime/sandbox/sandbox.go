@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/grapnel-go/grapnel/internal/privatedir"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/limits"
@@ -90,6 +91,12 @@ func New(o Options) (*Sandbox, error) {
 	if o.State == "" {
 		return nil, errors.New("sandbox: there is no state directory; name one in Options.State")
 	}
+	if err := privatedir.Make(state); err != nil {
+		return nil, fmt.Errorf("sandbox: state: %w", err)
+	}
+	if state, err = filepath.EvalSymlinks(state); err != nil {
+		return nil, fmt.Errorf("sandbox: state: %w", err)
+	}
 	d, err := openDirs(state, project)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: state: %w", err)
@@ -100,7 +107,7 @@ func New(o Options) (*Sandbox, error) {
 	}
 	s := &Sandbox{
 		project: project, mode: cmp.Or(o.Mode, Project), note: o.Note, environ: tools.Inherited(environ), env: tools.Variables(environ), dirs: d, commands: o.Supervisor,
-		hidden: append(slices.Clone(o.Hidden), state), readable: slices.Clone(o.Readable), limits: bounded(o.Limits),
+		hidden: append(real(o.Hidden), state), readable: slices.Clone(o.Readable), limits: bounded(o.Limits),
 	}
 	if home := s.env["HOME"]; filepath.IsAbs(home) {
 		s.home = filepath.Clean(home)
@@ -114,6 +121,17 @@ func New(o Options) (*Sandbox, error) {
 	}
 	s.recover()
 	return s, nil
+}
+
+// real returns the paths, and where their links lead.
+func real(all []string) (out []string) {
+	for _, p := range all {
+		out = append(out, p)
+		if to, err := filepath.EvalSymlinks(p); err == nil && to != p {
+			out = append(out, to)
+		}
+	}
+	return out
 }
 
 // Close ends all processes, unless the supervisor is the caller's.
@@ -158,7 +176,11 @@ func (s *Sandbox) Confines() (ok bool, why string) {
 	if s.mode == Unrestricted {
 		return false, "" // who has said so knows why
 	}
-	if _, around := paths.Below(s.project, s.home); around && s.home != "" || s.project == "/" {
+	home := s.home
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	if _, around := paths.Below(s.project, home); around && home != "" || s.project == "/" {
 		return false, "the project is the home directory or has it in it, so a sandbox would hide nothing; start in the directory of one project"
 	}
 	if _, in := paths.Below(s.project, s.dirs.state); in {

@@ -3,8 +3,11 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
@@ -42,9 +45,16 @@ type End struct {
 	Limit string
 }
 
+// maxLines is how many moved paths are told one by one.
+const maxLines = 20
+
 // Lines returns what there is to say, a sentence each, with further ones such as those of [Sandbox.Hints].
 func (e End) Lines(more []string) (out []string) {
-	for _, m := range e.Moved {
+	for i, m := range e.Moved {
+		if i == maxLines {
+			out = append(out, fmt.Sprintf("and %d more", len(e.Moved)-i))
+			break
+		}
 		if m.To == "" {
 			out = append(out, fmt.Sprintf("%s is not allowed here: %s", m.Path, m.Why))
 			continue
@@ -121,18 +131,33 @@ func (s *Sandbox) plain(c supervisor.Command) (*Process, error) {
 	return p, nil
 }
 
-func (s *Sandbox) confined(c supervisor.Command, of Command, g Grant, slot *slot) (*Process, error) {
+// tries is how often a command is started again because the project has changed meanwhile.
+const tries = 20
+
+func (s *Sandbox) confined(c supervisor.Command, of Command, g Grant, slot *slot) (p *Process, err error) {
 	if err := slot.makeLayers(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	s.finish(slot)
+	for range tries {
+		p, err = s.try(c, of, g, slot)
+		var j *supervisor.JailError
+		if !errors.As(err, &j) || !errors.Is(j, fs.ErrNotExist) && !errors.Is(j, syscall.ESTALE) && !errors.Is(j, syscall.ENOTDIR) && !errors.Is(j, syscall.ELOOP) {
+			return p, err
+		}
+		// What could not be fenced has moved. Look again.
+	}
+	return nil, err
+}
+
+func (s *Sandbox) try(c supervisor.Command, of Command, g Grant, slot *slot) (*Process, error) {
 	look, err := s.look(g)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	err = s.confine(&c, g, slot, look.fences())
 	if err == nil && !of.Lasting {
-		err = look.keep(slot)
+		err = s.keep(look, slot)
 	}
 	if err != nil {
 		look.close()
@@ -144,20 +169,30 @@ func (s *Sandbox) confined(c supervisor.Command, of Command, g Grant, slot *slot
 		look.close()
 		return nil, err
 	}
+	if of.Lasting {
+		look.close()
+	}
 	p := &Process{inner: inner, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
 		<-inner.Done()
 		p.report = End{Limit: bounds.end(), Refused: door.close()}
-		if of.Lasting {
-			look.close()
-		} else {
+		if !of.Lasting {
 			p.report.Moved = look.end()
 		}
 		slot.free()
 		s.tell(p.report.Moved)
 	}()
 	return p, nil
+}
+
+// keep writes down what was there before a command.
+func (s *Sandbox) keep(look *watched, slot *slot) error {
+	h, err := s.commands.Helper()
+	if err != nil {
+		return err
+	}
+	return look.keep(slot, h)
 }
 
 // begin starts a confined command with its limits and its way to the hosts of the grant.

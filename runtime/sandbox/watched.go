@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gofrs/flock"
 
+	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
 )
 
@@ -26,10 +28,10 @@ type place struct {
 	before *guard.View
 }
 
-// look looks through what a process with the grant can change. Call end or close afterwards.
+// look looks through what a process with the grant can change, which begins now. Call end or close afterwards.
 func (s *Sandbox) look(g Grant) (*watched, error) {
 	w := &watched{}
-	before, err := s.guard.Look()
+	before, err := s.guard.Begin()
 	if err != nil {
 		return nil, fmt.Errorf("look through the project: %w", err)
 	}
@@ -55,7 +57,7 @@ func (w *watched) add(s *Sandbox, dir string) error {
 	if err != nil {
 		return err
 	}
-	before, err := g.Look()
+	before, err := g.Begin()
 	if err != nil {
 		return errors.Join(err, g.Close())
 	}
@@ -73,15 +75,21 @@ func (w *watched) fences() (out []guard.Fence) {
 
 // seen is what is kept of a place while a process runs.
 type seen struct {
-	Dir    string
+	// Helper is the process that ends all commands of the program.
+	Helper supervisor.Helper
+	Places []seenPlace
+}
+
+type seenPlace struct {
+	Dir    []byte // nil is the project
 	Before *guard.View
 }
 
 // keep writes down what was there, for the next program that looks if this one is killed.
-func (w *watched) keep(s *slot) error {
-	var all []seen
+func (w *watched) keep(s *slot, h supervisor.Helper) error {
+	all := seen{Helper: h}
 	for _, p := range w.places {
-		all = append(all, seen{p.dir, p.before})
+		all.Places = append(all.Places, seenPlace{[]byte(p.dir), p.before})
 	}
 	data, err := json.Marshal(all)
 	if err != nil {
@@ -97,18 +105,22 @@ func (w *watched) keep(s *slot) error {
 // maxSeen bounds what is read of that.
 const maxSeen = 64 << 20
 
-func readSeen(file string) (all []seen) {
+func readSeen(file string) (all seen) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil
+		return seen{}
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxSeen))
 	if err != nil || json.Unmarshal(data, &all) != nil {
-		return nil
+		return seen{}
 	}
-	return slices.DeleteFunc(all, func(s seen) bool { return s.Before == nil })
+	all.Places = slices.DeleteFunc(all.Places, func(s seenPlace) bool { return s.Before == nil })
+	return all
 }
+
+// dying is how long the commands of a program that was killed may take to end.
+const dying = 10 * time.Second
 
 // recover does for all programs that were killed what they have not done.
 func (s *Sandbox) recover() {
@@ -126,11 +138,15 @@ func (s *Sandbox) recover() {
 
 // finish moves away what has appeared since a command began whose program was killed. Nobody knows who has made it, so the person is told.
 func (s *Sandbox) finish(slot *slot) {
-	for _, p := range readSeen(slot.seen()) {
+	all := readSeen(slot.seen())
+	if len(all.Places) > 0 {
+		all.Helper.Wait(dying)
+	}
+	for _, p := range all.Places {
 		w := &watched{}
-		if p.Dir == "" {
+		if len(p.Dir) == 0 {
 			w.places = []place{{"", s.guard, nil}}
-		} else if err := w.add(s, p.Dir); err != nil || len(w.places) == 0 {
+		} else if err := w.add(s, string(p.Dir)); err != nil || len(w.places) == 0 {
 			continue
 		}
 		w.places[0].before = p.Before
@@ -155,6 +171,7 @@ func (w *watched) end() (moved []Moved) {
 
 func (w *watched) close() {
 	for _, p := range w.places {
+		p.guard.Leave(p.before)
 		if p.dir != "" {
 			_ = p.guard.Close()
 		}

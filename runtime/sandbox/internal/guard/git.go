@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -12,42 +13,25 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 )
 
-// named returns the paths inside the project that the configuration of a git directory names: of hooks, and of further configuration,
-// with what that names. worktrees are the directories of its files: each has hooks of its own where the path of hooks is relative. A
-// package for hooks keeps the scripts beside the directory "_" that it names.
-func (g *Guard) named(gitDir string, worktrees []string) (out []string) {
-	for _, name := range []string{"config", "config.worktree"} {
-		out = append(out, g.namedBy(filepath.Join(gitDir, name), worktrees, maxIncludes)...)
-	}
-	return out
+// todos are what git goes on with after an interruption, in a git directory: the directories, which are marked only if they are something
+// else, and files in them.
+func todos() []string {
+	return []string{"rebase-merge", "rebase-apply", "sequencer", "rebase-merge/git-rebase-todo", "rebase-merge/strategy", "sequencer/todo", "sequencer/opts"}
 }
 
-// maxIncludes is how deep files of configuration include others, as in git.
-const maxIncludes = 10
-
-func (g *Guard) namedBy(file string, worktrees []string, deep int) (out []string) {
-	all := g.config(file)
-	for _, worktree := range worktrees {
-		out = append(out, g.paths(all, worktree, filepath.Dir(file))...)
-	}
-	for _, kv := range all {
-		if (kv.key == "include.path" || kv.key == "includeif.path") && deep > 0 {
-			for _, rel := range g.paths([]setting{kv}, ".", filepath.Dir(file)) {
-				out = append(out, g.namedBy(rel, worktrees, deep-1)...)
-			}
-		}
-	}
-	return out
+func isTodo(rel string) bool {
+	return slices.ContainsFunc(todos(), func(name string) bool { return strings.HasSuffix(rel, "/"+name) || rel == name })
 }
 
-// todo is the list of what a rebase does, in a git directory.
-const todo = "rebase-merge/git-rebase-todo"
-
-// runs reports whether a list of a rebase has commands in it.
+// runs reports whether what git goes on with has commands in it, or a strategy that is a program of the project.
 func (g *Guard) runs(rel string) bool {
 	data, err := g.text(rel)
 	if err != nil {
 		return true
+	}
+	if name := filepath.Base(rel); name == "strategy" || name == "opts" {
+		return slices.ContainsFunc(settings("[x]\n"+data), func(kv setting) bool { return kv.key == "?" || strings.Contains(kv.value, "/") }) ||
+			name == "strategy" && strings.Contains(data, "/")
 	}
 	for line := range strings.Lines(data) {
 		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word == "exec" || word == "x" || strings.ContainsRune(word, '\t') {
@@ -56,32 +40,6 @@ func (g *Guard) runs(rel string) bool {
 	}
 	return false
 }
-
-// paths returns the paths inside the project that settings name: of hooks relative to the worktree, of others relative to the file.
-func (g *Guard) paths(all []setting, worktree, file string) (out []string) {
-	for _, kv := range all {
-		from := file
-		switch kv.key {
-		case "core.hookspath", "init.templatedir":
-			from = worktree
-		case "include.path", "includeif.path", "core.attributesfile":
-		default:
-			continue
-		}
-		rel, ok := paths.Below(g.o.Project, absolute(filepath.Join(g.o.Project, from), g.expand(kv.value)))
-		if !ok || rel == "." || kv.value == "" {
-			continue
-		}
-		if filepath.Base(rel) == "_" {
-			rel = filepath.Dir(rel)
-		}
-		out = append(append(out, rel), g.linked(rel)...)
-	}
-	return out
-}
-
-// linked returns the paths inside the project to which links in a directory of hooks lead.
-func (g *Guard) linked(dir string) []string { return g.leadIn(filepath.Join(g.o.Project, dir)) }
 
 // maxConfig bounds a configuration of git that is read.
 const maxConfig = 1 << 20
@@ -149,7 +107,7 @@ func (g *Guard) suspiciousWorktree(dir string, before, now *View) string {
 	if slices.Contains(before.worktrees, dir) || now.marks[git].mode.IsDir() {
 		return ""
 	}
-	if target, ok := g.gitFile(git); ok && (slices.Contains(before.gitDirs, target) || slices.Contains(now.gitDirs, target)) {
+	if _, target, ok := g.gitFile(git); ok && (slices.Contains(before.gitDirs, target) || slices.Contains(now.gitDirs, target)) {
 		return ""
 	}
 	return "it has a .git that leads to a repository elsewhere"
@@ -167,13 +125,13 @@ func (g *Guard) suspiciousGitDir(dir string, before, now *View) string {
 		if known(name) {
 			continue
 		}
+		if _, err := g.text(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "it is a new repository whose configuration cannot be read"
+		}
 		for _, kv := range g.config(at) {
 			if !slices.Contains(harmless(), kv.key) {
 				return "it is a new repository whose configuration may run programs (" + strings.TrimPrefix(kv.key, ".") + ")"
 			}
-		}
-		if info, err := g.root.Lstat(at); err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
-			return "it is a new repository whose configuration cannot be read"
 		}
 	}
 	if _, err := g.root.Lstat(filepath.Join(dir, "commondir")); err == nil && !g.ownWorktree(dir) && !known("commondir") {
@@ -214,27 +172,26 @@ func (g *Guard) ownWorktree(dir string) bool {
 	return true
 }
 
-// gitFile returns the directory that a file .git leads to, relative to the project; false if it leads out of it or is none.
-func (g *Guard) gitFile(rel string) (string, bool) {
+// gitFile returns the directory that a file .git leads to, relative to the project, and the repository that it belongs to; false if it
+// leads out of the project or is none.
+func (g *Guard) gitFile(rel string) (own, repository string, ok bool) {
 	data, err := g.text(rel)
 	if err != nil {
-		return "", false
+		return "", "", false
 	}
 	to, ok := strings.CutPrefix(strings.TrimSpace(data), "gitdir:")
 	if to = strings.TrimSpace(to); !ok || to == "" {
-		return "", false
+		return "", "", false
 	}
-	if !filepath.IsAbs(to) {
-		to = filepath.Join(g.o.Project, filepath.Dir(rel), to)
+	to, err = filepath.EvalSymlinks(absolute(filepath.Join(g.o.Project, filepath.Dir(rel)), to)) // as git does
+	own, ok = paths.Below(g.o.Project, to)
+	if err != nil || !ok {
+		return "", "", false
 	}
-	inside, ok := paths.Below(g.o.Project, filepath.Clean(to))
-	if !ok {
-		return "", false
+	if g.ownWorktree(own) {
+		return own, filepath.Dir(filepath.Dir(own)), true
 	}
-	if g.ownWorktree(inside) {
-		return filepath.Dir(filepath.Dir(inside)), true
-	}
-	return inside, true
+	return own, own, true
 }
 
 // accepted reports whether a place that is new belongs to a new repository that was found harmless.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/grapnel-go/grapnel/internal/protected"
@@ -22,8 +21,12 @@ type Guard struct {
 	o    Options
 	root *os.Root
 
-	mu   sync.Mutex // guards tree, and lets one look at a time
+	mu   sync.Mutex // guards what follows, and lets one look at a time
 	tree *tree
+	// active are the views of commands that run.
+	active []*View
+	// made are the git directories that commands have made and that were found harmless, with what is in them that could run code.
+	made map[string]map[string]mark
 }
 
 // Options of a Guard. All paths are absolute and without links.
@@ -46,9 +49,16 @@ type View struct {
 	worktrees, gitDirs []string
 	// marks tell what is at each place; a place that is not there is not in it.
 	marks map[string]mark
-	// names are places that nothing but the configuration of git directories names, with one of those.
-	names map[string]string
+	// names are places that only something else names, which may be the user's own.
+	names map[string]namer
+	// configs are the configurations of git directories, with digests of their values.
+	configs map[string][]setting
+	// taken is when the look began, on the clock of the kernel.
+	taken int64
 }
+
+// namer is what names a place: the configuration or a link in a git directory, for a worktree. Each is "" if there is none.
+type namer struct{ gitDir, worktree string }
 
 // mark tells whether what is at a path is the same as before.
 type mark struct {
@@ -64,6 +74,8 @@ type mark struct {
 type Fence struct {
 	Path     string
 	ReadOnly bool
+	// Number is the file's own: that of another one says that the project has changed since.
+	Number uint64
 }
 
 // Moved is a path that was moved out of the project.
@@ -80,7 +92,10 @@ func New(o Options) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{o: o, root: root, tree: &tree{project: o.Project, root: root, folders: map[string]*folder{}}}
+	if real, err := filepath.EvalSymlinks(o.State); err == nil {
+		o.State = real
+	}
+	g := &Guard{o: o, root: root, tree: &tree{project: o.Project, root: root, folders: map[string]*folder{}}, made: map[string]map[string]mark{}}
 	if !o.Once {
 		g.tree.watch = newWatcher()
 	}
@@ -94,126 +109,34 @@ func (g *Guard) Close() error {
 	return errors.Join(g.tree.close(), g.root.Close())
 }
 
-// Look looks at the places of the project. Of directories that have not changed since the last look it reads nothing.
-func (g *Guard) Look() (*View, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	defer g.tree.lock()
-	return g.look()
-}
-
-func (g *Guard) look() (*View, error) {
-	if err := g.tree.refresh(); err != nil {
-		return nil, err
-	}
-	v := &View{worktrees: []string{"."}, marks: map[string]mark{}, names: map[string]string{}}
-	v.gitDirs = g.tree.with(func(f *folder) bool { return f.bare })
-	for _, rel := range g.tree.with(func(f *folder) bool { return f.git }) {
-		g.repository(rel, v)
-	}
-	for _, rel := range slices.Concat(g.global(), g.around()) {
-		g.mark(rel, v)
-	}
-	for dir, f := range g.tree.folders {
-		for _, name := range f.settings {
-			g.mark(filepath.Join(dir, name), v)
-		}
-		for _, name := range f.links {
-			if rel := filepath.Join(dir, name); g.leaves(rel) {
-				g.mark(rel, v)
-			}
-		}
-	}
-	for _, dir := range v.worktrees {
-		for _, name := range protected.InWorktree() {
-			g.mark(filepath.Join(dir, name), v)
-		}
-	}
-	for _, dir := range v.gitDirs {
-		for _, name := range protected.InGitDir() {
-			g.mark(filepath.Join(dir, name), v)
-		}
-		for _, rel := range g.linked(filepath.Join(dir, "hooks")) {
-			g.mark(rel, v)
-		}
-		g.mark(filepath.Join(dir, todo), v)
-	}
-	g.markNamed(v)
-	return v, nil
-}
-
-// markNamed marks what the configuration of git directories names.
-func (g *Guard) markNamed(v *View) {
-	of := map[string][]string{} // the worktrees of each git directory
-	for _, dir := range v.gitDirs {
-		of[dir] = []string{filepath.Dir(dir)}
-	}
-	for _, dir := range v.worktrees {
-		if target, ok := g.gitFile(filepath.Join(dir, ".git")); ok {
-			of[target] = append(of[target], dir)
-		}
-	}
-	for _, dir := range v.gitDirs {
-		for _, rel := range g.named(dir, of[dir]) {
-			if _, known := v.marks[rel]; !known && g.mark(rel, v) {
-				v.names[rel] = dir
-			}
-		}
-	}
-}
-
-// repository adds a directory that has an entry .git.
-func (g *Guard) repository(rel string, v *View) {
-	if rel != "." {
-		v.worktrees = append(v.worktrees, rel)
-	}
-	dir := filepath.Join(rel, ".git")
-	if g.mark(dir, v) && v.marks[dir].mode.IsDir() && !slices.Contains(v.gitDirs, dir) {
-		v.gitDirs = append(v.gitDirs, dir)
-	}
-}
-
-// mark notes what is at a path, and reports whether anything is.
-func (g *Guard) mark(rel string, v *View) bool {
-	info, err := os.Lstat(filepath.Join(g.o.Project, rel))
-	if err != nil {
-		return false
-	}
-	m := mark{stamp: stampOf(info), mode: info.Mode(), links: namesOf(info)}
-	if m.mode&fs.ModeSymlink != 0 {
-		full := filepath.Join(g.o.Project, rel)
-		m.target, _ = os.Readlink(full)
-		if m.leads, err = filepath.EvalSymlinks(full); err == nil {
-			if info, err := os.Lstat(m.leads); err == nil {
-				m.led = stampOf(info).id
-			}
-		}
-	}
-	v.marks[rel] = m
-	return true
-}
+// maxPath is about how long a path can be for the kernel. No program finds what is deeper by its path.
+const maxPath = 4000
 
 // Fences returns what processes cannot change, outer paths first.
 func (g *Guard) Fences(v *View) []Fence {
 	var out []Fence
-	for rel := range v.marks {
-		if strings.HasSuffix(rel, todo) {
+	add := func(rel string, readOnly bool, number uint64) {
+		if path := filepath.Join(g.o.Project, rel); len(path) < maxPath {
+			out = append(out, Fence{path, readOnly, number})
+		}
+	}
+	for rel, m := range v.marks {
+		if isTodo(rel) {
 			continue // git works with it
 		}
-		out = append(out, Fence{rel, v.marks[rel].fenced(rel)})
-		if v.marks[rel].target == "" {
+		if m.mode&fs.ModeSymlink == 0 {
+			add(rel, m.fenced(rel), m.stamp.id.number)
 			continue
 		}
-		// What a link of such a name leads to counts as well.
-		if inside, ok := paths.Below(g.o.Project, v.marks[rel].leads); ok && inside != "." && v.marks[rel].leads != "" {
-			out = append(out, Fence{inside, true})
+		// Nothing can be mounted on a link, so one that was changed is found by Clean. What it leads to counts as well.
+		if inside, ok := paths.Below(g.o.Project, m.leads); m.leads != "" && ok && inside != "." {
+			add(inside, true, m.led.number)
 		}
 	}
 	for _, dir := range v.gitDirs {
-		out = append(out, Fence{dir, false})
-	}
-	for i := range out {
-		out[i].Path = filepath.Join(g.o.Project, out[i].Path)
+		if info, err := os.Lstat(filepath.Join(g.o.Project, dir)); err == nil && dir != "." {
+			add(dir, false, stampOf(info).id.number)
+		}
 	}
 	slices.SortFunc(out, func(a, b Fence) int {
 		return cmp.Or(cmp.Compare(len(a.Path), len(b.Path)), cmp.Compare(a.Path, b.Path), boolInt(b.ReadOnly)-boolInt(a.ReadOnly))
@@ -228,67 +151,139 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// Clean moves away what has appeared since a look, or has become something else, and returns it.
+// Clean moves away what has appeared since Begin, or has become something else, and returns it.
 func (g *Guard) Clean(before *View) []Moved {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	defer g.tree.lock()
+	g.leave(before)
 	now, err := g.look()
 	if err != nil {
 		return nil // the project is gone, and everything with it
 	}
-	var out []Moved
-	away := func(rel, why string) {
-		if slices.ContainsFunc(out, func(m Moved) bool { _, in := paths.Below(m.Path, rel); return in }) {
+	c := &cleaning{g: g, before: before, now: now, gone: map[string]bool{}}
+	c.removed()
+	c.gitDirsAndWorktrees()
+	for _, rel := range slices.Sorted(maps.Keys(now.marks)) { // what is around comes before what is in it
+		c.place(rel)
+	}
+	slices.SortFunc(c.moved, func(a, b Moved) int { return len(a.Path) - len(b.Path) })
+	return c.moved
+}
+
+// cleaning is one Clean.
+type cleaning struct {
+	g           *Guard
+	before, now *View
+	moved       []Moved
+	gone        map[string]bool // the paths in moved
+}
+
+func (c *cleaning) away(rel, why string) {
+	for at := rel; at != "."; at = filepath.Dir(at) {
+		if c.gone[at] {
 			return // with what is around it
 		}
-		to, err := g.move(rel)
-		if errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		if err != nil {
-			to = "" // it is still there
-			why += "; it could not be moved: " + err.Error()
-		}
-		out = append(out, Moved{Path: rel, To: to, Why: why})
 	}
-	for _, dir := range now.gitDirs {
-		if slices.Contains(before.gitDirs, dir) {
+	to, err := c.g.move(rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		to = "" // it is still there
+		why += "; it could not be moved: " + err.Error()
+	}
+	c.moved = append(c.moved, Moved{Path: rel, To: to, Why: why})
+	c.gone[rel] = true
+}
+
+// removed takes away what is left of repositories that commands have made, and that a command has removed but for what it cannot change.
+func (c *cleaning) removed() {
+	for dir, what := range c.g.made {
+		now := c.now.in(dir)
+		if !maps.EqualFunc(now, what, func(a, b mark) bool { return a.same(b) && a.stamp.is(b.stamp) }) {
+			delete(c.g.made, dir) // it is gone, or a person has changed it
 			continue
 		}
-		switch why := g.suspiciousGitDir(dir, before, now); {
+		left, err := os.ReadDir(filepath.Join(c.g.o.Project, dir))
+		if err != nil || slices.ContainsFunc(left, func(e fs.DirEntry) bool { return !slices.Contains(protected.InGitDir(), e.Name()) }) {
+			continue
+		}
+		_ = c.g.root.RemoveAll(dir)
+		if up := filepath.Dir(dir); up != "." && c.g.root.Remove(up) == nil {
+			c.now.worktrees = slices.DeleteFunc(c.now.worktrees, func(w string) bool { return w == up })
+		}
+		for rel := range now {
+			delete(c.now.marks, rel)
+		}
+		delete(c.g.made, dir)
+	}
+}
+
+func (c *cleaning) gitDirsAndWorktrees() {
+	elsewhere := map[string]string{} // before what they lead to is moved
+	for _, dir := range c.now.worktrees {
+		if why := c.g.suspiciousWorktree(dir, c.before, c.now); why != "" {
+			elsewhere[filepath.Join(dir, ".git")] = why
+		}
+	}
+	for _, dir := range c.now.gitDirs {
+		if slices.Contains(c.before.gitDirs, dir) {
+			continue
+		}
+		switch why := c.g.suspiciousGitDir(dir, c.before, c.now); {
 		case why == "":
+			c.g.made[dir] = c.now.in(dir)
 		case dir == ".": // the project itself has become one: it is none without its parts
 			for _, name := range protected.InGitDir() {
-				away(name, why)
+				c.away(name, why)
 			}
 		default:
-			away(dir, why)
+			c.away(dir, why)
 		}
 	}
-	for _, dir := range now.worktrees {
-		if why := g.suspiciousWorktree(dir, before, now); why != "" {
-			away(filepath.Join(dir, ".git"), why)
+	for _, rel := range slices.Sorted(maps.Keys(elsewhere)) {
+		c.away(rel, elsewhere[rel])
+	}
+}
+
+// place looks at one place.
+func (c *cleaning) place(rel string) {
+	m := c.now.marks[rel]
+	old, ok := c.before.marks[rel]
+	by, named := c.now.names[rel]
+	switch {
+	case isTodo(rel):
+		// It can be changed in its place, because git does so too.
+		if changed := !ok || !old.same(m) || !old.stamp.is(m.stamp); changed && c.g.runs(rel) {
+			c.away(rel, "it runs commands when git goes on with what was interrupted")
+		}
+	case ok && old.same(m), !ok && c.before.knows(m), c.g.accepted(rel, c.before, c.now):
+	case named && by.gitDir != "" && !slices.Contains(c.before.gitDirs, by.gitDir):
+		// A new git directory names it, and goes because of that. What it names may be the user's own.
+	case named && by.worktree != "" && !slices.Contains(c.before.worktrees, by.worktree):
+		c.away(filepath.Join(by.worktree, ".git"), "git would run "+rel+" in it")
+	case named && m.stamp.changed < c.before.taken:
+		// It was there, and is as it was.
+	case c.harmlessChange(rel):
+	default:
+		c.away(rel, "it runs code outside of the sandbox later")
+	}
+}
+
+// harmlessChange reports whether a configuration of git that was replaced, as git does when a person changes it, has nothing new in it
+// that may run programs.
+func (c *cleaning) harmlessChange(rel string) bool {
+	all, ok := c.now.configs[rel]
+	if !ok || !slices.Contains(c.before.gitDirs, filepath.Dir(rel)) || !c.now.marks[rel].mode.IsRegular() {
+		return false
+	}
+	for _, kv := range all {
+		if !slices.Contains(c.before.configs[rel], kv) && !slices.Contains(harmless(), kv.key) {
+			return false
 		}
 	}
-	for _, rel := range slices.Sorted(maps.Keys(now.marks)) { // what is around comes before what is in it
-		m := now.marks[rel]
-		old, ok := before.marks[rel]
-		switch {
-		case strings.HasSuffix(rel, todo):
-			// It can be changed in its place, because git does so too.
-			if changed := !ok || !old.same(m) || !old.stamp.is(m.stamp); changed && g.runs(rel) {
-				away(rel, "it runs commands when the rebase is continued")
-			}
-		case ok && old.same(m), !ok && before.knows(m), g.accepted(rel, before, now):
-		case now.names[rel] != "" && !slices.Contains(before.gitDirs, now.names[rel]):
-			// A new git directory names it, and goes because of that. What it names may be the user's own.
-		default:
-			away(rel, "it runs code outside of the sandbox later")
-		}
-	}
-	slices.SortFunc(out, func(a, b Moved) int { return len(a.Path) - len(b.Path) })
-	return out
+	return true
 }
 
 // same reports whether what is at a path is what was there before. Its content does not count, because it was read-only, but that of a
@@ -308,28 +303,8 @@ func (m mark) fenced(rel string) bool {
 // knows reports whether something was in the project already, perhaps under another name: with a directory around it, it can be moved.
 func (v *View) knows(m mark) bool {
 	for rel, old := range v.marks {
-		if old.fenced(rel) && !strings.HasSuffix(rel, todo) && old.same(m) {
+		if old.fenced(rel) && !isTodo(rel) && old.same(m) {
 			return true
-		}
-	}
-	return false
-}
-
-// leaves reports whether a link leads into the state directory, also if what it names is not there yet: processes can make it at any time.
-func (g *Guard) leaves(rel string) bool {
-	at := filepath.Join(g.o.Project, rel)
-	text, err := os.Readlink(at)
-	if err != nil || g.o.State == "" {
-		return false
-	}
-	if !filepath.IsAbs(text) {
-		text = filepath.Dir(at) + "/" + text // not cleaned: what stands before ".." may be a link
-	}
-	parts := strings.Split(text, "/")
-	for n := len(parts); n > 1; n-- {
-		if real, err := filepath.EvalSymlinks(strings.Join(parts[:n], "/")); err == nil {
-			_, in := paths.Below(g.o.State, filepath.Join(real, filepath.Join(parts[n:]...)))
-			return in
 		}
 	}
 	return false

@@ -6,43 +6,65 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
-// move moves a path of the project into quarantine and returns where it is. No link on the way is followed.
+// move moves a path of the project into quarantine and returns where it is. No link on the way is followed. What cannot be moved there
+// stays in the project under a name that nothing runs.
 func (g *Guard) move(rel string) (to string, err error) {
-	parent, err := g.root.Open(filepath.Dir(rel))
+	info, err := g.root.Lstat(rel)
 	if err != nil {
 		return "", err
 	}
-	defer parent.Close()
-	dir, err := os.MkdirTemp(g.o.Quarantine, time.Now().UTC().Format("20060102-150405-"))
+	if info.IsDir() && info.Mode().Perm()&0o700 != 0o700 {
+		_ = g.root.Chmod(rel, 0o700) // a directory that cannot be written cannot be moved either
+	}
+	name := time.Now().UTC().Format("20060102-150405-")
+	dir, err := os.MkdirTemp(g.o.Quarantine, name)
 	if err != nil {
-		return "", err
+		return g.disarm(rel, name+strconv.FormatInt(time.Now().UnixNano(), 36))
 	}
 	to = filepath.Join(dir, filepath.Base(rel))
-	if err := rename(parent, filepath.Base(rel), to); err == nil {
+	if err = g.renameTo(rel, to); err == nil {
 		return to, nil
-	} else if !acrossDevices(err) {
+	}
+	harmless, err := g.disarm(rel, filepath.Base(dir))
+	if err != nil {
 		_ = os.Remove(dir)
 		return "", err
 	}
-	return g.moveByCopy(rel, dir, to)
+	return g.copyTo(harmless, dir, to)
 }
 
-// moveByCopy moves a path to another file system. Its new name in the project is one that nothing runs; so what cannot be copied whole
-// can stay there, if git does not take it for a repository either.
-func (g *Guard) moveByCopy(rel, dir, to string) (string, error) {
-	harmless := filepath.Base(dir) + ".quarantine"
+func (g *Guard) renameTo(rel, to string) error {
+	parent, err := g.root.Open(filepath.Dir(rel))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return rename(parent, filepath.Base(rel), to)
+}
+
+// disarm gives a path a name in the project that nothing runs, and takes from a git directory what makes it one. It returns the path.
+func (g *Guard) disarm(rel, name string) (string, error) {
+	harmless := name + ".quarantine"
 	if err := g.root.Rename(rel, harmless); err != nil {
 		return "", err
 	}
-	if err := g.copy(harmless, to); err != nil {
+	_ = g.root.Rename(filepath.Join(harmless, "HEAD"), filepath.Join(harmless, "HEAD.quarantine"))
+	return filepath.Join(g.o.Project, harmless), nil
+}
+
+// copyTo moves what was disarmed to another file system. If it cannot be copied whole it stays.
+func (g *Guard) copyTo(harmless, dir, to string) (string, error) {
+	rel := filepath.Base(harmless)
+	if err := g.copy(rel, to); err != nil {
 		_ = os.RemoveAll(dir)
-		_ = g.root.Rename(filepath.Join(harmless, "HEAD"), filepath.Join(harmless, "HEAD.quarantine"))
-		return filepath.Join(g.o.Project, harmless), nil
+		return harmless, nil
 	}
-	return to, g.root.RemoveAll(harmless)
+	_ = os.Rename(filepath.Join(to, "HEAD.quarantine"), filepath.Join(to, "HEAD"))
+	return to, g.root.RemoveAll(rel)
 }
 
 // copy copies files, directories and links. What is something else, such as a pipe, has no content.

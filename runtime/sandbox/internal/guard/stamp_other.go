@@ -14,4 +14,4 @@ func (*watcher) close() error { return nil }
 
 func (*watcher) add(string, string) {}
 
-func (*watcher) changed() (map[string]bool, []string, bool) { return nil, nil, false }
+func (*watcher) changed() (map[string]bool, map[string]bool, bool) { return nil, nil, false }

@@ -3,7 +3,6 @@
 package guard
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -23,8 +22,6 @@ func stampOf(info fs.FileInfo) stamp {
 func rename(parent *os.File, name, to string) error {
 	return unix.Renameat(int(parent.Fd()), name, unix.AT_FDCWD, to)
 }
-
-func acrossDevices(err error) bool { return errors.Is(err, unix.EXDEV) }
 
 // namesOf returns the number of names that a file has.
 func namesOf(info fs.FileInfo) uint64 {

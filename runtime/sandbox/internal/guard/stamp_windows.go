@@ -11,6 +11,4 @@ func stampOf(fs.FileInfo) stamp { return stamp{} }
 
 func rename(*os.File, string, string) error { return errors.ErrUnsupported }
 
-func acrossDevices(error) bool { return false }
-
 func namesOf(fs.FileInfo) uint64 { return 1 }

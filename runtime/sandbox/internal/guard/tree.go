@@ -30,7 +30,7 @@ type opened struct {
 // folder is a directory of the project.
 type folder struct {
 	stamp stamp
-	// below are the names of directories in it, without the objects of a repository.
+	// below are the names of directories in it.
 	below []string
 	// settings are the names in it from which code is run outside; links are those of links that leave the directory.
 	settings, links []string
@@ -63,9 +63,7 @@ func (t *tree) refresh() error {
 		t.folders = seen
 		return nil
 	}
-	for _, rel := range gone {
-		t.forget(rel)
-	}
+	t.forget(gone)
 	// Who closes a directory may open it again, with other things in it.
 	for _, rel := range t.with(func(f *folder) bool { return f.closed }) {
 		changed[rel] = true
@@ -101,13 +99,15 @@ func (t *tree) again(rel string) {
 	old := t.folders[rel]
 	now := t.read(rel, old.stamp)
 	t.folders[rel] = now
+	gone := map[string]bool{}
 	for _, name := range old.below {
 		child := filepath.Join(rel, name)
 		info, err := os.Lstat(filepath.Join(t.project, child))
 		if err != nil || !info.IsDir() || t.folders[child] == nil || stampOf(info).id != t.folders[child].stamp.id {
-			t.forget(child)
+			gone[child] = true
 		}
 	}
+	t.forget(gone)
 	for _, name := range now.below {
 		if child := filepath.Join(rel, name); t.folders[child] == nil {
 			t.walk(child, t.folders)
@@ -115,44 +115,75 @@ func (t *tree) again(rel string) {
 	}
 }
 
-// forget drops a directory and what is below it.
-func (t *tree) forget(rel string) {
+// forget drops directories and what is below them.
+func (t *tree) forget(gone map[string]bool) {
+	if len(gone) == 0 {
+		return
+	}
 	maps.DeleteFunc(t.folders, func(at string, _ *folder) bool {
-		return at == rel || strings.HasPrefix(at, rel+string(filepath.Separator))
+		for at != "." {
+			if gone[at] {
+				return true
+			}
+			at = filepath.Dir(at)
+		}
+		return false
 	})
 }
 
-// unlock opens a directory that its owner has closed to everybody, until lock. Who opens it later would find what was put there.
-func (t *tree) unlock(rel string) (*os.File, error) {
-	info, err := t.root.Lstat(rel)
-	if err != nil || !info.IsDir() {
-		return nil, fs.ErrPermission
-	}
-	if err := t.root.Chmod(rel, 0o700); err != nil {
+// unlock opens a directory that its owner has closed to themselves, in part or whole, until lock. Who opens it later would find what was
+// put there, and from one that cannot be changed nothing can be moved away.
+func (t *tree) unlock(rel string, info fs.FileInfo) (*os.File, error) {
+	if err := t.chmod(rel, 0o700); err != nil {
 		return nil, err
 	}
 	t.opened = append(t.opened, opened{rel, info.Mode().Perm()})
-	return t.root.Open(rel)
+	return os.OpenFile(filepath.Join(t.project, rel), os.O_RDONLY, 0)
+}
+
+func (t *tree) chmod(rel string, mode fs.FileMode) error {
+	if rel == "." {
+		return os.Chmod(t.project, mode) // no link leads there
+	}
+	return t.root.Chmod(rel, mode)
 }
 
 // lock closes what unlock has opened, inner directories first.
 func (t *tree) lock() {
 	for _, o := range slices.Backward(t.opened) {
-		_ = t.root.Chmod(o.rel, o.mode)
+		_ = t.chmod(o.rel, o.mode)
 	}
 	t.opened = nil
+}
+
+// open opens a directory to read it.
+func (t *tree) open(rel string, f *folder) (*os.File, error) {
+	path := filepath.Join(t.project, rel)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fs.ErrInvalid
+	}
+	if info.Mode().Perm()&0o700 == 0o700 || os.Geteuid() == 0 {
+		return os.OpenFile(path, os.O_RDONLY, 0)
+	}
+	f.closed = true
+	dir, err := t.unlock(rel, info)
+	if err != nil { // it is somebody else's
+		return os.OpenFile(path, os.O_RDONLY, 0)
+	}
+	t.watch.add(path, rel) // it could not be watched while it was closed
+	return dir, nil
 }
 
 // read reads the entries of a directory.
 func (t *tree) read(rel string, now stamp) *folder {
 	f := &folder{stamp: now}
-	dir, err := os.OpenFile(filepath.Join(t.project, rel), os.O_RDONLY, 0)
+	dir, err := t.open(rel, f)
 	if err != nil {
-		f.closed = true
-		if dir, err = t.unlock(rel); err != nil {
-			return f
-		}
-		t.watch.add(filepath.Join(t.project, rel), rel) // it could not be watched while it was closed
+		return f
 	}
 	defer dir.Close()
 	entries, _ := dir.ReadDir(-1) // what could be read counts
@@ -170,9 +201,6 @@ func (t *tree) read(rel string, now stamp) *folder {
 	}
 	// git takes what is missing from where commondir says (gitrepository-layout).
 	f.git, f.bare = has[".git"], has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
-	if f.bare {
-		f.below = slices.DeleteFunc(f.below, func(name string) bool { return name == "objects" })
-	}
 	slices.Sort(f.below)
 	if !foreign(rel) {
 		f.settings = slices.DeleteFunc(protected.InWorktree(), func(name string) bool { return !has[name] })

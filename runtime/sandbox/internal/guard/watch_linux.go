@@ -52,11 +52,11 @@ func (w *watcher) add(path, rel string) {
 
 // changed returns the directories with new entries since the last call, and those that are watched no more, because they were removed:
 // another may have the name and the number of such a one. It is not complete if not all are watched, or events were dropped.
-func (w *watcher) changed() (dirs map[string]bool, gone []string, complete bool) {
+func (w *watcher) changed() (dirs, gone map[string]bool, complete bool) {
 	if w == nil {
 		return nil, nil, false
 	}
-	dirs, complete = map[string]bool{}, !w.lost
+	dirs, gone, complete = map[string]bool{}, map[string]bool{}, !w.lost
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := unix.Read(w.fd, buf)
@@ -74,7 +74,7 @@ func (w *watcher) changed() (dirs map[string]bool, gone []string, complete bool)
 			case ev.Mask&unix.IN_Q_OVERFLOW != 0:
 				complete = false
 			case ev.Mask&unix.IN_IGNORED != 0:
-				gone = append(gone, w.dirs[ev.Wd])
+				gone[w.dirs[ev.Wd]] = true
 				delete(w.dirs, ev.Wd)
 			case telling(ev.Mask, name):
 				dirs[w.dirs[ev.Wd]] = true

@@ -18,10 +18,17 @@ func System() []string {
 		"/var/lib/dpkg", "/var/lib/ca-certificates", "/var/cache/fontconfig", "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage"}
 }
 
+// maxEntries bounds what is looked at in one directory of the system.
+const maxEntries = 50_000
+
 // Secrets returns what root could read of the system's settings, and other users could not.
 func Secrets() (out []string) {
-	for _, dir := range []string{"/etc", "/usr/local/etc"} {
+	for _, dir := range []string{"/etc", "/usr/local/etc", "/opt"} {
+		n := 0
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if n++; n > maxEntries {
+				return fs.SkipAll
+			}
 			if err != nil || d.Type()&fs.ModeSymlink != 0 {
 				return nil //nolint:nilerr // what is gone has no secrets
 			}
@@ -60,7 +67,7 @@ func Home() []string {
 	return []string{
 		"go/bin", "go/src", "sdk", ".config/go/env", ".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools", ".local/share/pnpm", ".local/share/mise",
 		".rustup", ".cargo/bin", ".cargo/env", ".cargo/config.toml", ".nvm", ".fnm", ".volta", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".deno", ".bun/bin",
-		".npm-global", ".yarn", ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".cache/ms-playwright",
+		".npm-global/bin", ".npm-global/lib", ".yarn", ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".cache/ms-playwright",
 		"bin", ".tool-versions", ".editorconfig", ".local/share/fonts", ".fonts", ".ghcup", ".elan", ".juliaup",
 		".dotnet/dotnet", ".dotnet/host", ".dotnet/packs", ".dotnet/sdk", ".dotnet/shared", ".dotnet/tools", // not its certificates
 	}
@@ -75,7 +82,7 @@ var secretWord = regexp.MustCompile(`extraheader|token|secret|oauth|password|pas
 // Secretive reports whether a path is a file of settings that seems to have a secret in it, such as a password in an address. Such a file
 // is not shown.
 func Secretive(path string) bool {
-	info, err := os.Lstat(path)
+	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}

@@ -49,6 +49,17 @@ const (
 	StatusClosing Status = "closing" // it waits for running turns and starts no new ones
 )
 
+// Further states of a daemon that is not ready.
+const (
+	StatusStarting Status = "starting" // agents are being registered
+	StatusStore    Status = "store"    // the databases cannot be written, or do not answer
+)
+
+// Probe is the answer of /healthz and /readyz: ok, or in a word why the daemon is not ready.
+type Probe struct {
+	Status Status `json:"status"`
+}
+
 // Agent is a registered agent.
 type Agent struct {
 	Name        string `json:"name"`

@@ -226,6 +226,10 @@ func TestDaemon(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, "/enter?code=x"))
 	assert.Equal(t, http.StatusNoContent, w.answer(http.MethodDelete, "/v1/session"))
 
+	t.Log("probes")
+	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/healthz"))
+	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/readyz"))
+
 	t.Log("one event")
 	status, _ := w.whole(fmt.Sprintf("/v1/conversations/%s/events/%d-%d", conv.ID, last(t, events).Epoch, last(t, events).Seq))
 	assert.Equal(t, http.StatusOK, status)

@@ -37,6 +37,8 @@ const public access.Scope = "public"
 
 func (s *Server) routes() map[place]operation {
 	return map[place]operation{
+		{"GET", "/healthz"}:                              {public, alive},
+		{"GET", "/readyz"}:                               {public, s.ready},
 		{"GET", "/v1/health"}:                            {access.Read, s.health},
 		{"GET", "/v1/plan"}:                              {access.Read, s.plan},
 		{"GET", "/v1/tools"}:                             {access.Read, s.tools},

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/access"
+	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/internal/undo"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -98,6 +99,8 @@ type Options struct {
 	Timeouts Timeouts
 	// Doors are ways to the server over TCP, all with one gate. Run closes their listeners.
 	Doors []Door
+	// Monitor watches the runtime for people; nil is one that sees no calls of tools. New tells it what to watch.
+	Monitor *monitor.Monitor
 }
 
 // Agents keeps agents that clients have made, as they sent them. It is safe for concurrent use.
@@ -164,6 +167,10 @@ func New(o Options) *Server {
 			*d.to = d.is
 		}
 	}
+	if o.Monitor == nil {
+		o.Monitor = monitor.New(nil)
+	}
+	o.Monitor.Watch(o.Store, o.Project)
 	s := &Server{o: o, started: time.Now()}
 	s.mux = s.newMux()
 	return s
@@ -229,6 +236,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()
+	s.o.Monitor.Closing()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
 	defer cancel()
 	err = errors.Join(err, end(grace))

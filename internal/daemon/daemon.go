@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -122,13 +123,14 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	}
 	said := o.App.Note
 	o.App.Note = func(text string) { said(opened.Mask(text)) }
-	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note}
+	watching := monitor.New(&monitor.Options{Starting: true})
+	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note, ended: watching.Registered}
 	made := keptAgents(opened, o.App.Paths.State)
 	if err := r.start(ctx, agents, made); err != nil {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	served := apiOptions(opened, o.App.Paths)
-	served.Agents, served.Doors = made, d.doors
+	served.Agents, served.Doors, served.Monitor = made, d.doors, watching
 	served.Await, served.Log, served.Reload, served.Stats = r.await, o.App.Note, r.reload, counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close

@@ -17,6 +17,7 @@ type registrations struct {
 	app   *app.App
 	model string // the default model
 	note  func(text string)
+	ended func() // called when all have ended
 
 	cancel context.CancelFunc
 	all    sync.WaitGroup
@@ -43,6 +44,7 @@ func (r *registrations) start(ctx context.Context, files []app.Agent, made kept)
 	go func() {
 		r.all.Wait()
 		r.app.Started()
+		r.ended()
 	}()
 	return nil
 }

@@ -13,6 +13,11 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
+// Activity returns what the daemon does right now.
+func (c *Client) Activity(ctx context.Context) (wire.Activity, error) {
+	return call[wire.Activity](ctx, c, http.MethodGet, "/v1/activity", nil)
+}
+
 // Health returns the daemon's health.
 func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	return call[wire.Health](ctx, c, http.MethodGet, "/v1/health", nil)

@@ -226,7 +226,10 @@ func TestDaemon(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, "/enter?code=x"))
 	assert.Equal(t, http.StatusNoContent, w.answer(http.MethodDelete, "/v1/session"))
 
-	t.Log("probes")
+	t.Log("what it does, and probes")
+	active, err := w.client.Activity(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, active.Turns)
 	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/healthz"))
 	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/readyz"))
 

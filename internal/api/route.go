@@ -40,6 +40,7 @@ func (s *Server) routes() map[place]operation {
 		{"GET", "/healthz"}:                              {public, alive},
 		{"GET", "/readyz"}:                               {public, s.ready},
 		{"GET", "/v1/health"}:                            {access.Read, s.health},
+		{"GET", "/v1/activity"}:                          {access.Read, s.activity},
 		{"GET", "/v1/plan"}:                              {access.Read, s.plan},
 		{"GET", "/v1/tools"}:                             {access.Read, s.tools},
 		{"GET", "/v1/stats"}:                             {access.Read, s.stats},

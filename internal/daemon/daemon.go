@@ -115,15 +115,14 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return err
 	}
 	o.App.Recent, o.App.Schedules = recentEvents, true
-	var counted stats
-	o.App.Extra = append(o.App.Extra, &counted)
+	counted, watching := new(stats), monitor.New(&monitor.Options{Starting: true})
+	o.App.Extra = append(o.App.Extra, counted, watching)
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return err
 	}
 	said := o.App.Note
 	o.App.Note = func(text string) { said(opened.Mask(text)) }
-	watching := monitor.New(&monitor.Options{Starting: true})
 	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note, ended: watching.Registered}
 	made := keptAgents(opened, o.App.Paths.State)
 	if err := r.start(ctx, agents, made); err != nil {

@@ -31,6 +31,9 @@ type Monitor struct {
 	project string
 
 	starting, closing atomic.Bool
+	queued            atomic.Int64
+	turns             turns
+	streams           streams
 
 	mu    sync.Mutex
 	probe *probe

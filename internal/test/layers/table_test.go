@@ -216,7 +216,7 @@ var layers = []layer{
 	{pkgs: "internal/review", may: []string{"hook", "internal/fence"}, reason: "asks a model for a verdict, through any host"},
 	{pkgs: "internal/redact", may: []string{"hook", "internal/sensitive", "runtime/store"}, reason: "masks what leaves the process, for any program; it knows no turn"},
 	{pkgs: "internal/sensitive", reason: "finds secrets and personal data in texts; it knows nothing of agents"},
-	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "subsystems/approval", "client/wire", "internal/app", "internal/term", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
+	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "subsystems/approval", "client/wire", "internal/app", "internal/term", "internal/term/console", "internal/term/edit", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
 	{pkgs: "cmd/grapnel", may: []string{"client", "client/wire", "hook", "runtime", "runtime/sandbox", "runtime/provider/catalog", "composite/plan/picture", "subsystems/approval", "subsystems/audit", "subsystems/memory", "subsystems/schedule", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},

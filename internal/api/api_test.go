@@ -232,6 +232,7 @@ func TestDaemon(t *testing.T) {
 	assert.Empty(t, active.Turns)
 	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/healthz"))
 	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/readyz"))
+	assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, "/metrics"), "nobody counts here")
 
 	t.Log("one event")
 	status, _ := w.whole(fmt.Sprintf("/v1/conversations/%s/events/%d-%d", conv.ID, last(t, events).Epoch, last(t, events).Seq))

@@ -39,6 +39,7 @@ func (s *Server) routes() map[place]operation {
 	return map[place]operation{
 		{"GET", "/healthz"}:                              {public, alive},
 		{"GET", "/readyz"}:                               {public, s.ready},
+		{"GET", "/metrics"}:                              {access.Read, s.metrics},
 		{"GET", "/v1/health"}:                            {access.Read, s.health},
 		{"GET", "/v1/activity"}:                          {access.Read, s.activity},
 		{"GET", "/v1/plan"}:                              {access.Read, s.plan},
@@ -117,6 +118,7 @@ func (s *Server) guarded(op operation) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r, done, err := enter(r, op.need)
 		defer done()
+		nameCaller(w, r)
 		if err == nil {
 			err = op.handle(w, r)
 		}

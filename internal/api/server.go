@@ -99,6 +99,8 @@ type Options struct {
 	Timeouts Timeouts
 	// Doors are ways to the server over TCP, all with one gate. Run closes their listeners.
 	Doors []Door
+	// Metrics answers /metrics; nil is none.
+	Metrics http.Handler
 	// Monitor watches the runtime for people; nil is one that sees no calls of tools. New tells it what to watch.
 	Monitor *monitor.Monitor
 }
@@ -181,8 +183,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, 
 
 // serve answers a request that came through a door; nil is the unix socket.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door) {
-	w = &patientWriter{w, http.NewResponseController(w), s.o.Stall}
+	out := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w), stall: s.o.Stall}
+	w = out
 	s.awaitBody(w, r)
+	defer func(begun time.Time) { s.o.Monitor.Answered(answered(r, out, time.Since(begun))) }(time.Now())
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")

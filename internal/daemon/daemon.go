@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/metrics"
 	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/runtime"
 )
@@ -115,8 +116,10 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return err
 	}
 	o.App.Recent, o.App.Schedules = recentEvents, true
-	counted, watching := new(stats), monitor.New(&monitor.Options{Starting: true})
-	o.App.Extra = append(o.App.Extra, counted, watching)
+	counted := new(stats)
+	measured := metrics.New(func(ctx context.Context) wire.Activity { return d.server.Activity(ctx) })
+	watching := monitor.New(&monitor.Options{Starting: true, Answered: measured.Answered})
+	o.App.Extra = append(o.App.Extra, counted, watching, measured)
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return err
@@ -130,6 +133,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	}
 	served := apiOptions(opened, o.App.Paths)
 	served.Agents, served.Doors, served.Monitor = made, d.doors, watching
+	served.Metrics = measured.Handler()
 	served.Await, served.Log, served.Reload, served.Stats = r.await, o.App.Note, r.reload, counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close

@@ -30,6 +30,7 @@ var heavy = map[string][]string{
 	"golang.org/x/tools":                     {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
 	"github.com/stretchr/testify":            {"runtime/store/storetest"},
 	"github.com/anthropics/anthropic-sdk-go": {"runtime/provider/anthropic"},
+	"github.com/prometheus":                  {"internal/metrics"},
 }
 
 // leaf are the packages that every layer but the contract and its kit may import:
@@ -195,7 +196,7 @@ var layers = []layer{
 	{pkgs: "internal/undo", may: []string{"internal/lockedfile", "internal/snapshot"}, outside: []string{"github.com/oklog/ulid"},
 		reason: "which snapshots belong to which turn; it knows turns by their ids, and no hook"},
 	{pkgs: "internal/trust", may: []string{"internal/lockedfile"}, reason: "asks for what a project wants; it knows no subsystem"},
-	{pkgs: "internal/daemon", may: []string{"hook", "runtime", "internal/access", "internal/app", "internal/api", "internal/monitor", "client/wire", "client", "internal/lockedfile"},
+	{pkgs: "internal/daemon", may: []string{"hook", "runtime", "internal/access", "internal/app", "internal/api", "internal/metrics", "internal/monitor", "client/wire", "client", "internal/lockedfile"},
 		reason: "serves the program: internal/app behind internal/api"},
 	{pkgs: "internal/app", may: []string{"hook", "composite", "composite/plan", "composite/plan/picture", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
@@ -205,6 +206,8 @@ var layers = []layer{
 		reason: "who may send a request, and what they may do; it knows no operation"},
 	{pkgs: "internal/monitor", may: []string{"hook", "runtime/store", "client/wire"},
 		reason: "what the people who run a daemon see of it; it knows no network"},
+	{pkgs: "internal/metrics", may: []string{"hook", "client/wire", "internal/monitor"}, outside: []string{"github.com/prometheus/client_golang"},
+		reason: "counts for Prometheus, with its library; it knows no server and no runtime"},
 	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "client/wire", "internal/access", "internal/attach", "internal/monitor", "internal/schema", "internal/undo"},
 		outside: []string{"github.com/go-json-experiment/json", "github.com/oklog/ulid"},
 		reason:  "serves any runtime: what is composed in it is internal/app's business"},

@@ -67,3 +67,8 @@ type SpentToday struct {
 	Usage    message.Usage `json:"usage"`
 	Cost     hook.Cost     `json:"cost"` // in billionths of a dollar
 }
+
+// LogLevel is the lowest level that the daemon's log has: debug, info, warn or error.
+type LogLevel struct {
+	Level string `json:"level"`
+}

@@ -233,6 +233,9 @@ func TestDaemon(t *testing.T) {
 	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/healthz"))
 	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/readyz"))
 	assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, "/metrics"), "nobody counts here")
+	_, err = w.client.LogLevel(ctx)
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.SetLogLevel(ctx, "debug")))
 
 	t.Log("one event")
 	status, _ := w.whole(fmt.Sprintf("/v1/conversations/%s/events/%d-%d", conv.ID, last(t, events).Epoch, last(t, events).Seq))

@@ -43,9 +43,15 @@ func nameCaller(w http.ResponseWriter, r *http.Request) {
 
 // answered describes an answer. The pattern of the path is known when the mux has found it.
 func answered(r *http.Request, out *patientWriter, took time.Duration) monitor.Request {
+	method := r.Method
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete:
+	default:
+		method = "other"
+	}
 	_, route, _ := strings.Cut(r.Pattern, "/")
 	if route != "" {
 		route = "/" + route
 	}
-	return monitor.Request{Method: r.Method, Route: route, Status: out.status, Took: took, Token: out.token}
+	return monitor.Request{Method: method, Route: route, Status: out.status, Took: took, Token: out.token}
 }

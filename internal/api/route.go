@@ -42,6 +42,8 @@ func (s *Server) routes() map[place]operation {
 		{"GET", "/metrics"}:                              {access.Read, s.metrics},
 		{"GET", "/v1/health"}:                            {access.Read, s.health},
 		{"GET", "/v1/activity"}:                          {access.Read, s.activity},
+		{"GET", "/v1/log"}:                               {access.Read, s.logLevel},
+		{"PUT", "/v1/log"}:                               {access.Administer, s.setLogLevel},
 		{"GET", "/v1/plan"}:                              {access.Read, s.plan},
 		{"GET", "/v1/tools"}:                             {access.Read, s.tools},
 		{"GET", "/v1/stats"}:                             {access.Read, s.stats},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -99,6 +100,8 @@ type Options struct {
 	Timeouts Timeouts
 	// Doors are ways to the server over TCP, all with one gate. Run closes their listeners.
 	Doors []Door
+	// Level is that of the log, which administrators change; nil is none.
+	Level *slog.LevelVar
 	// Metrics answers /metrics; nil is none.
 	Metrics http.Handler
 	// Monitor watches the runtime for people; nil is one that sees no calls of tools. New tells it what to watch.

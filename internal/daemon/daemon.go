@@ -28,6 +28,8 @@ type Options struct {
 	Listen Listen
 	// Grace is how long running turns may continue when the daemon ends; 0 is api.DefaultGrace.
 	Grace time.Duration
+	// Log is told what happens beside App.Note, which may be its Note; nil is nobody.
+	Log *Log
 	// Resume makes the daemon resume turns that were interrupted when a process died.
 	Resume bool
 }
@@ -64,6 +66,11 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{listener: ln}
 	if o.App.Note == nil {
 		o.App.Note = func(string) {}
+	}
+	if o.Log == nil {
+		if o.Log, err = NewLog(LogOptions{Note: o.App.Note}); err != nil {
+			return nil, err
+		}
 	}
 	if err = d.listen(ctx, o); err == nil {
 		err = d.open(ctx, o)
@@ -118,12 +125,16 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	o.App.Recent, o.App.Schedules = recentEvents, true
 	counted := new(stats)
 	measured := metrics.New(func(ctx context.Context) wire.Activity { return d.server.Activity(ctx) })
-	watching := monitor.New(&monitor.Options{Starting: true, Answered: measured.Answered})
+	watching := monitor.New(&monitor.Options{Starting: true, Answered: func(r monitor.Request) {
+		measured.Answered(r)
+		o.Log.answered(r)
+	}})
 	o.App.Extra = append(o.App.Extra, counted, watching, measured)
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return err
 	}
+	o.Log.masks(opened.Mask)
 	said := o.App.Note
 	o.App.Note = func(text string) { said(opened.Mask(text)) }
 	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note, ended: watching.Registered}
@@ -133,8 +144,8 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	}
 	served := apiOptions(opened, o.App.Paths)
 	served.Agents, served.Doors, served.Monitor = made, d.doors, watching
-	served.Metrics = measured.Handler()
-	served.Await, served.Log, served.Reload, served.Stats = r.await, o.App.Note, r.reload, counted.all
+	served.Metrics, served.Level = measured.Handler(), &o.Log.level
+	served.Await, served.Log, served.Reload, served.Stats = r.await, o.Log.info, r.reload, counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close
 	opened.RunSchedules(r.await)

@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log"
@@ -104,16 +105,7 @@ func (m *Metrics) OnEvent(_ context.Context, ev hook.Event) {
 
 // Answered counts a request.
 func (m *Metrics) Answered(r monitor.Request) {
-	route, method := r.Route, r.Method
-	if route == "" {
-		route = other
-	}
-	switch method {
-	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete:
-	default:
-		method = other
-	}
-	m.requests.WithLabelValues(method, route, strconv.Itoa(r.Status)).Inc()
+	m.requests.WithLabelValues(r.Method, cmp.Or(r.Route, other), strconv.Itoa(r.Status)).Inc()
 }
 
 // agent returns the label of an agent.

@@ -15,7 +15,9 @@ type now struct {
 }
 
 func newNow(source Source) *now {
-	desc := func(name, help string, labels ...string) *prometheus.Desc { return prometheus.NewDesc(name, help, labels, nil) }
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
 	return &now{
 		source:    source,
 		running:   desc("grapnel_turns_running", "Turns that run."),

@@ -61,6 +61,7 @@ func (m *Monitor) Closing() { m.closing.Store(true) }
 
 // Request is a request that was answered. It has nothing of what a client chose to write.
 type Request struct {
+	// Method is GET, POST, PUT, DELETE or other.
 	Method string
 	// Route is the pattern of the path, as the document of the API has it; "" if there is none.
 	Route  string

@@ -265,7 +265,8 @@ func TestHealthCountsAbandonedCalls(t *testing.T) {
 // TestReload: what a reload has done, and what it could not do, is said as the document has it.
 func TestReload(t *testing.T) {
 	t.Parallel()
-	want := wire.Reloaded{Added: []string{"a"}, Updated: []string{"b"}, Removed: []string{"c"}, Unchanged: 1, Refused: []wire.Refused{{Agent: "d", Why: "no"}}}
+	want := wire.Reloaded{Added: []string{"a"}, Updated: []string{"b"}, Removed: []string{"c"}, Unchanged: 1, Refused: []wire.Refused{{Agent: "d", Why: "no"}},
+		Settings: []wire.ChangedSetting{{File: "config.yaml", Setting: "spending.day", NeedsRestart: true}, {File: "x", NeedsRestart: true, Problem: "wrong"}}}
 	failure := errors.New("a.md:1:1: wrong")
 	var fails error
 	counted := []wire.AgentStats{{Agent: "gone", Turns: 2, Stops: map[hook.StopReason]int{hook.StopCompleted: 2}, Steps: 3, Cost: 5, Millis: 7, Last: time.Now().UTC()}}

@@ -145,7 +145,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	served := apiOptions(opened, o.App.Paths)
 	served.Agents, served.Doors, served.Monitor = made, d.doors, watching
 	served.Metrics, served.Level = measured.Handler(), &o.Log.level
-	served.Await, served.Log, served.Reload, served.Stats = r.await, o.Log.info, r.reload, counted.all
+	served.Await, served.Log, served.Reload, served.Stats = r.await, o.Log.info, o.Log.reloading(r.reload), counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close
 	opened.RunSchedules(r.await)

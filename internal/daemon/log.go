@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/monitor"
 )
 
@@ -81,6 +82,18 @@ func (l *Log) Note(text string) { l.write(slog.LevelWarn, text) }
 
 // info writes a sentence about something that the daemon did.
 func (l *Log) info(text string) { l.write(slog.LevelInfo, text) }
+
+// reloading writes what a reload has done.
+func (l *Log) reloading(reload func(context.Context) (wire.Reloaded, error)) func(context.Context) (wire.Reloaded, error) {
+	return func(ctx context.Context) (wire.Reloaded, error) {
+		done, err := reload(ctx)
+		if err == nil {
+			l.info(fmt.Sprintf("the agents are reloaded: %d added, %d updated, %d removed, %d refused; %d settings of other files need a restart",
+				len(done.Added), len(done.Updated), len(done.Removed), len(done.Refused), len(done.Settings)))
+		}
+		return done, err
+	}
+}
 
 // answered writes that a request was answered: an error if the daemon failed, and else for who looks for something.
 func (l *Log) answered(r monitor.Request) {

@@ -133,6 +133,9 @@ func (r *registrations) reload(ctx context.Context) (wire.Reloaded, error) {
 	for _, no := range done.Refused {
 		out.Refused = append(out.Refused, wire.Refused(no))
 	}
+	for _, s := range done.Settings {
+		out.Settings = append(out.Settings, wire.ChangedSetting{File: s.File, Setting: s.Name, NeedsRestart: true, Problem: s.Problem})
+	}
 	return out, err
 }
 

@@ -220,7 +220,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door
 // runtime and the layers below, with a context that ends after the grace period. The
 // streams get their last event, and the listener is closed. While turns run, clients can
 // still answer asks and read streams. The error is that of end, or of a listener that
-// failed.
+// failed. Whatever hangs, Run returns 42 seconds after the grace period; the call of end is then left behind.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
 	servers := []*http.Server{s.server(s)}
 	failed := make(chan error, 1+len(s.o.Doors))
@@ -246,7 +246,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	s.o.Monitor.Closing()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
 	defer cancel()
-	err = errors.Join(err, end(grace))
+	err = errors.Join(err, s.endWithin(grace, end))
 	starting.Wait()
 	err = errors.Join(err, stop(servers))
 	for range servers {
@@ -255,6 +255,23 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 		}
 	}
 	return err
+}
+
+// endTime is how long the end may take beyond the grace period: the runtime needs 30 seconds if everything in it hangs.
+const endTime = 40 * time.Second
+
+// endWithin calls end and waits for it, for endTime after the grace period at most.
+func (s *Server) endWithin(ctx context.Context, end func(context.Context) error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- end(ctx) }()
+	late := time.NewTimer(s.o.Grace + endTime)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return fmt.Errorf("the daemon did not end within %v, because something hangs that cannot be cancelled, such as a disk; what was stored is kept", s.o.Grace+endTime)
+	}
 }
 
 // server returns a server with the bounds of all.

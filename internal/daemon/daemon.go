@@ -56,10 +56,10 @@ type Daemon struct {
 	end      func(context.Context) error
 }
 
-// Open listens on the socket, opens the program and registers all agents of the project. Those that wait for MCP servers are
+// Open listens on the socket, which systemd may have made for it, opens the program and registers all agents of the project. Those that wait for MCP servers are
 // registered in the background. If it fails, nothing is left open.
 func Open(ctx context.Context, o Options) (*Daemon, error) {
-	ln, err := api.Listen(ctx, o.Socket)
+	ln, err := listenLocal(ctx, o.Socket)
 	if err != nil {
 		return nil, err
 	}

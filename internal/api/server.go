@@ -246,8 +246,10 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	s.o.Monitor.Closing()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
 	defer cancel()
-	err = errors.Join(err, s.endWithin(grace, end))
-	starting.Wait()
+	err = errors.Join(err, s.endWithin(func() error {
+		defer starting.Wait()
+		return end(grace)
+	}))
 	err = errors.Join(err, stop(servers))
 	for range servers {
 		if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
@@ -261,9 +263,9 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 const endTime = 40 * time.Second
 
 // endWithin calls end and waits for it, for endTime after the grace period at most.
-func (s *Server) endWithin(ctx context.Context, end func(context.Context) error) error {
+func (s *Server) endWithin(end func() error) error {
 	ended := make(chan error, 1)
-	go func() { ended <- end(ctx) }()
+	go func() { ended <- end() }()
 	late := time.NewTimer(s.o.Grace + endTime)
 	defer late.Stop()
 	select {

@@ -32,8 +32,8 @@ func lines(m *metrics.Metrics) (out []string) {
 	return out
 }
 
-func TestMetricsOfEachKind(t *testing.T) {
-	t.Parallel()
+// each has counted something of each kind.
+func each(t *testing.T) *metrics.Metrics {
 	jobs := 4
 	m := metrics.New(func(context.Context) wire.Activity {
 		return wire.Activity{
@@ -49,6 +49,11 @@ func TestMetricsOfEachKind(t *testing.T) {
 	m.OnEvent(t.Context(), hook.Event{Kind: event.CallResult, Agent: "a"}.WithDetail(hook.EventDetail{Outcome: message.OutcomeDenied}))
 	m.OnEvent(t.Context(), hook.Event{Kind: event.CallResult, Agent: "a"}.WithDetail(hook.EventDetail{Outcome: "novel", Duration: time.Second}))
 	m.Answered(monitor.Request{Method: "GET", Route: "/v1/plan", Status: 200})
+	return m
+}
+
+func TestMetricsOfEachKind(t *testing.T) {
+	t.Parallel()
 	assert.Equal(t, []string{
 		`grapnel_abandoned_calls 3`,
 		`grapnel_cost_dollars_total{agent="a"} 0.25`,
@@ -76,7 +81,7 @@ func TestMetricsOfEachKind(t *testing.T) {
 		`grapnel_waiting{for="approval"} 1`,
 		`grapnel_waiting{for="client"} 3`,
 		`grapnel_waiting{for="question"} 2`,
-	}, lines(m))
+	}, lines(each(t)))
 }
 
 // TestAgentsWithoutEnd: who makes agents without end makes no labels without end.

@@ -32,7 +32,9 @@ func (m *Monitor) Ready(ctx context.Context) wire.Status {
 // probe is a write to the store. A store that hangs keeps one goroutine, not more.
 type probe struct {
 	done chan struct{}
-	// ended and err are set before done is closed.
+	// left is the id of a reservation that the probe before could not take back; 0 is none.
+	left int64
+	// ended and err are set before done is closed, and so is left then.
 	ended time.Time
 	err   error
 }
@@ -52,8 +54,11 @@ func (m *Monitor) writable(ctx context.Context) bool {
 	m.mu.Lock()
 	p := m.probe
 	if p == nil || !p.recent() {
-		p = &probe{done: make(chan struct{})}
-		m.probe = p
+		next := &probe{done: make(chan struct{})}
+		if p != nil {
+			next.left = p.left
+		}
+		p, m.probe = next, next
 		go p.run(context.WithoutCancel(ctx), m.store)
 	}
 	m.mu.Unlock()
@@ -80,9 +85,24 @@ func (p *probe) run(ctx context.Context, s store.Store) {
 	defer cancel()
 	// If the process dies before Settle, the reservation of nothing stays, and counts as no call for as long as it holds.
 	const hold = 20 * 365 * 24 * time.Hour
-	id, err := spending.Reserve(ctx, store.Reservation{Least: store.Spent{SpentKey: store.SpentKey{Day: time.Now().Format(time.DateOnly)}}, Hold: hold}, nil)
+	err := p.settle(ctx, spending)
 	if err == nil {
-		err = spending.Settle(ctx, id, store.Spent{})
+		p.left, err = spending.Reserve(ctx, store.Reservation{Least: store.Spent{SpentKey: store.SpentKey{Day: time.Now().Format(time.DateOnly)}}, Hold: hold}, nil)
+	}
+	if err == nil {
+		err = p.settle(ctx, spending)
 	}
 	p.err = errors.Join(err, ctx.Err())
+}
+
+// settle takes back the reservation that is left. If that fails, the next probe does it.
+func (p *probe) settle(ctx context.Context, s store.Spending) error {
+	if p.left == 0 {
+		return nil
+	}
+	err := s.Settle(ctx, p.left, store.Spent{})
+	if err == nil {
+		p.left = 0
+	}
+	return err
 }

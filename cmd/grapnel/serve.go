@@ -68,7 +68,7 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.listen.Cert, "tls-cert", "", "the certificate for --listen, with those between it and its authority, in PEM")
 	cmd.Flags().StringVar(&f.listen.Key, "tls-key", "", "the key of the certificate, in PEM")
 	cmd.Flags().StringSliceVar(&f.listen.Hosts, "host", nil, "a further name, with its port, by which clients reach --listen, such as localhost:8080 behind a tunnel")
-	cmd.Flags().StringVar(&f.log.Level, "log-level", "info", "what is written to standard error: debug, with each request, info, warn or error; `grapnel log-level` changes it")
+	cmd.Flags().StringVar(&f.log.Level, "log-level", "info", "what is written to standard error: debug, with each request, info, warn or error; grapnel log-level changes it")
 	cmd.Flags().StringVar(&f.log.Form, "log-format", daemon.LogPlain, "how it is written: plain, text (key=value, with times) or json")
 	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	return cmd

@@ -69,7 +69,7 @@ func New(source Source) *Metrics {
 
 // Handler writes the metrics in the text format of Prometheus.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: log.New(io.Discard, "", 0)})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: log.New(io.Discard, "", 0)})
 }
 
 // AfterTurn counts a turn that has ended.

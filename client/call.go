@@ -13,9 +13,26 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
+// Activity returns what the daemon does right now.
+func (c *Client) Activity(ctx context.Context) (wire.Activity, error) {
+	return call[wire.Activity](ctx, c, http.MethodGet, "/v1/activity", nil)
+}
+
 // Health returns the daemon's health.
 func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	return call[wire.Health](ctx, c, http.MethodGet, "/v1/health", nil)
+}
+
+// LogLevel returns the level of the daemon's log.
+func (c *Client) LogLevel(ctx context.Context) (string, error) {
+	out, err := call[wire.LogLevel](ctx, c, http.MethodGet, "/v1/log", nil)
+	return out.Level, err
+}
+
+// SetLogLevel changes the level of the daemon's log until it ends: debug, info, warn or error.
+func (c *Client) SetLogLevel(ctx context.Context, level string) error {
+	_, err := call[wire.LogLevel](ctx, c, http.MethodPut, "/v1/log", wire.LogLevel{Level: level})
+	return err
 }
 
 // Plan returns the plan of the daemon's composite.

@@ -49,6 +49,17 @@ const (
 	StatusClosing Status = "closing" // it waits for running turns and starts no new ones
 )
 
+// Further states of a daemon that is not ready.
+const (
+	StatusStarting Status = "starting" // agents are being registered
+	StatusStore    Status = "store"    // the databases cannot be written, or do not answer
+)
+
+// Probe is the answer of /healthz and /readyz: ok, or in a word why the daemon is not ready.
+type Probe struct {
+	Status Status `json:"status"`
+}
+
 // Agent is a registered agent.
 type Agent struct {
 	Name        string `json:"name"`
@@ -74,6 +85,19 @@ type Reloaded struct {
 	Unchanged int `json:"unchanged"`
 	// Refused are the agents that keep what they had; a new one is not there.
 	Refused []Refused `json:"refused,omitzero"`
+	// Settings are those of other files that have changed since the daemon began, sorted by file. None has taken effect.
+	Settings []ChangedSetting `json:"settings,omitzero"`
+}
+
+// ChangedSetting is a setting that a file has and the daemon has not. Its value is not shown: some are secret.
+type ChangedSetting struct {
+	File string `json:"file"`
+	// Setting is its name, such as spending.day; "" is the whole file.
+	Setting string `json:"setting,omitzero"`
+	// NeedsRestart: it takes effect when the daemon is started again.
+	NeedsRestart bool `json:"needs_restart"`
+	// Problem is why the daemon would not start again; "" if it would.
+	Problem string `json:"problem,omitzero"`
 }
 
 // Refused is an agent that could not be reloaded, and why.

@@ -50,7 +50,7 @@ func (c *command) reloadAgents() *cobra.Command {
 		Long: "Makes the running daemon read .grapnel/agents again, and says what has changed. The next turns have what is new; those that\n" +
 			"run keep what they have. If a file has a mistake, every agent stays as it is. What an agent requests and nobody has\n" +
 			"approved is left out. Rules, MCP servers, skills and hooks.json are read when the daemon starts; if rules or hooks.json have\n" +
-			"changed since, nothing is reloaded.",
+			"changed since, nothing is reloaded. Which settings of config.yaml, .mcp.json and prices.json have changed since is said.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := c.daemonHere(cmd.Context(), socket, "")

@@ -34,6 +34,7 @@ type serveFlags struct {
 	sandbox           string
 	reply             app.ReplyLimits
 	listen            daemon.Listen
+	log               daemon.LogOptions
 }
 
 func (c *command) serve() *cobra.Command {
@@ -67,6 +68,8 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.listen.Cert, "tls-cert", "", "the certificate for --listen, with those between it and its authority, in PEM")
 	cmd.Flags().StringVar(&f.listen.Key, "tls-key", "", "the key of the certificate, in PEM")
 	cmd.Flags().StringSliceVar(&f.listen.Hosts, "host", nil, "a further name, with its port, by which clients reach --listen, such as localhost:8080 behind a tunnel")
+	cmd.Flags().StringVar(&f.log.Level, "log-level", "info", "what is written to standard error: debug, with each request, info, warn or error; grapnel log-level changes it")
+	cmd.Flags().StringVar(&f.log.Form, "log-format", daemon.LogPlain, "how it is written: plain, text (key=value, with times) or json")
 	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	return cmd
 }
@@ -92,8 +95,16 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Listen: f.listen, Grace: f.grace, Resume: f.resume, App: app.Options{
-		Paths: paths, Approval: asks, Model: app.AbsoluteModel(f.model), Note: c.Note, Trust: c.trust(c.Approver(nil), f.trust),
+	f.log.Note, f.log.Mask, f.log.To = c.Note, c.Mask, screen.New(c.Err)
+	if f.log.Form == daemon.LogJSON {
+		f.log.To = screen.JSONWriter(c.Err)
+	}
+	said, err := daemon.NewLog(f.log)
+	if err != nil {
+		return err
+	}
+	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Log: said, Listen: f.listen, Grace: f.grace, Resume: f.resume, App: app.Options{
+		Paths: paths, Approval: asks, Model: app.AbsoluteModel(f.model), Note: said.Note, Trust: c.trust(c.Approver(nil), f.trust),
 		TrustLater:  c.trust(term.NewApprover(nil), f.trust),
 		RecordHooks: f.hooks, Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
 	}})

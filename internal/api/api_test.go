@@ -226,6 +226,17 @@ func TestDaemon(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, "/enter?code=x"))
 	assert.Equal(t, http.StatusNoContent, w.answer(http.MethodDelete, "/v1/session"))
 
+	t.Log("what it does, and probes")
+	active, err := w.client.Activity(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, active.Turns)
+	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/healthz"))
+	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/readyz"))
+	assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, "/metrics"), "nobody counts here")
+	_, err = w.client.LogLevel(ctx)
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.SetLogLevel(ctx, "debug")))
+
 	t.Log("one event")
 	status, _ := w.whole(fmt.Sprintf("/v1/conversations/%s/events/%d-%d", conv.ID, last(t, events).Epoch, last(t, events).Seq))
 	assert.Equal(t, http.StatusOK, status)
@@ -254,7 +265,8 @@ func TestHealthCountsAbandonedCalls(t *testing.T) {
 // TestReload: what a reload has done, and what it could not do, is said as the document has it.
 func TestReload(t *testing.T) {
 	t.Parallel()
-	want := wire.Reloaded{Added: []string{"a"}, Updated: []string{"b"}, Removed: []string{"c"}, Unchanged: 1, Refused: []wire.Refused{{Agent: "d", Why: "no"}}}
+	want := wire.Reloaded{Added: []string{"a"}, Updated: []string{"b"}, Removed: []string{"c"}, Unchanged: 1, Refused: []wire.Refused{{Agent: "d", Why: "no"}},
+		Settings: []wire.ChangedSetting{{File: "config.yaml", Setting: "spending.day", NeedsRestart: true}, {File: "x", NeedsRestart: true, Problem: "wrong"}}}
 	failure := errors.New("a.md:1:1: wrong")
 	var fails error
 	counted := []wire.AgentStats{{Agent: "gone", Turns: 2, Stops: map[hook.StopReason]int{hook.StopCompleted: 2}, Steps: 3, Cost: 5, Millis: 7, Last: time.Now().UTC()}}

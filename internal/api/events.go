@@ -145,8 +145,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	if err := drain(w, r); err != nil {
 		return err
 	}
-	from := s.o.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: conversation, After: &at})
-	defer from.Close()
+	from, counted, leave := s.subscribe(conversation, at)
+	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
@@ -156,10 +156,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	}
 	beat := time.NewTicker(s.o.Heartbeat)
 	defer beat.Stop()
-	var over <-chan struct{}
-	if t != nil {
-		over = t.Done()
-	}
+	over := doneOf(t)
 	last := false // the turn has ended: the events that can be read now are the last
 	looked := time.Now()
 	for {
@@ -169,6 +166,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 			}
 		}
 		p, err := from.Read(r.Context())
+		note(counted, p.Items, p.More != nil)
 		if err != nil {
 			return nil // the client resumes, and gets an error if the store cannot be read
 		}

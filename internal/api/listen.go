@@ -23,6 +23,24 @@ const maxPath = 103
 // killed; it returns an error if a daemon listens there. Closing the listener removes the
 // socket.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
+	return listen(path, func() (net.Listener, error) { return bind(ctx, path) })
+}
+
+// Take is Listen for a socket that a service manager listens on already, at the same path. Closing the listener leaves the socket.
+// After an error the listener is closed.
+func Take(path string, ln net.Listener) (net.Listener, error) {
+	if at := ln.Addr(); at.Network() != "unix" || at.String() != path {
+		return nil, errors.Join(fmt.Errorf("the service manager listens on %s, and the daemon's socket is %s; write the same in ListenStream and --socket", at, path), ln.Close())
+	}
+	taken, err := listen(path, func() (net.Listener, error) { return ln, nil })
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return taken, nil
+}
+
+// listen calls bind if the directory of the socket is the user's alone and no other daemon has its lock.
+func listen(path string, bind func() (net.Listener, error)) (net.Listener, error) {
 	if !filepath.IsAbs(path) || len(path) > maxPath {
 		return nil, fmt.Errorf("the socket %q: the path must be absolute and at most %d bytes long; choose another one with --socket", path, maxPath)
 	}
@@ -36,7 +54,7 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 		}
 		return nil, fmt.Errorf("lock the socket: %w", err)
 	}
-	ln, err := bind(ctx, path)
+	ln, err := bind()
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}

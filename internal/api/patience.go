@@ -103,6 +103,18 @@ type patientWriter struct {
 	http.ResponseWriter
 	conn  *http.ResponseController
 	stall time.Duration
+	// status is that of the answer; 0 before it begins.
+	status int
+	// token is the name of the caller's token, once that is known.
+	token string
+}
+
+// WriteHeader begins the answer.
+func (w *patientWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // piece is how many bytes of an answer share one deadline.
@@ -110,6 +122,9 @@ const piece = 64 << 10
 
 // Write writes p in pieces, each with a deadline of its own.
 func (w *patientWriter) Write(p []byte) (written int, err error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
 	for {
 		_ = w.conn.SetWriteDeadline(time.Now().Add(w.stall)) // a writer without deadlines cannot stall
 		n, err := w.ResponseWriter.Write(p[:min(len(p), piece)])

@@ -37,7 +37,13 @@ const public access.Scope = "public"
 
 func (s *Server) routes() map[place]operation {
 	return map[place]operation{
+		{"GET", "/healthz"}:                              {public, alive},
+		{"GET", "/readyz"}:                               {public, s.ready},
+		{"GET", "/metrics"}:                              {access.Read, s.metrics},
 		{"GET", "/v1/health"}:                            {access.Read, s.health},
+		{"GET", "/v1/activity"}:                          {access.Read, s.activity},
+		{"GET", "/v1/log"}:                               {access.Read, s.logLevel},
+		{"PUT", "/v1/log"}:                               {access.Administer, s.setLogLevel},
 		{"GET", "/v1/plan"}:                              {access.Read, s.plan},
 		{"GET", "/v1/tools"}:                             {access.Read, s.tools},
 		{"GET", "/v1/stats"}:                             {access.Read, s.stats},
@@ -114,6 +120,7 @@ func (s *Server) guarded(op operation) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r, done, err := enter(r, op.need)
 		defer done()
+		nameCaller(w, r)
 		if err == nil {
 			err = op.handle(w, r)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/access"
+	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/internal/undo"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -98,6 +100,12 @@ type Options struct {
 	Timeouts Timeouts
 	// Doors are ways to the server over TCP, all with one gate. Run closes their listeners.
 	Doors []Door
+	// Level is that of the log, which administrators change; nil is none.
+	Level *slog.LevelVar
+	// Metrics answers /metrics; nil is none.
+	Metrics http.Handler
+	// Monitor watches the runtime for people; nil is one that sees no calls of tools. New tells it what to watch.
+	Monitor *monitor.Monitor
 }
 
 // Agents keeps agents that clients have made, as they sent them. It is safe for concurrent use.
@@ -164,6 +172,10 @@ func New(o Options) *Server {
 			*d.to = d.is
 		}
 	}
+	if o.Monitor == nil {
+		o.Monitor = monitor.New(nil)
+	}
+	o.Monitor.Watch(o.Store, o.Project)
 	s := &Server{o: o, started: time.Now()}
 	s.mux = s.newMux()
 	return s
@@ -174,8 +186,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, 
 
 // serve answers a request that came through a door; nil is the unix socket.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door) {
-	w = &patientWriter{w, http.NewResponseController(w), s.o.Stall}
+	out := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w), stall: s.o.Stall}
+	w = out
 	s.awaitBody(w, r)
+	defer func(begun time.Time) { s.o.Monitor.Answered(answered(r, out, time.Since(begun))) }(time.Now())
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
@@ -206,7 +220,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door
 // runtime and the layers below, with a context that ends after the grace period. The
 // streams get their last event, and the listener is closed. While turns run, clients can
 // still answer asks and read streams. The error is that of end, or of a listener that
-// failed.
+// failed. Whatever hangs, Run returns 42 seconds after the grace period; the call of end is then left behind.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
 	servers := []*http.Server{s.server(s)}
 	failed := make(chan error, 1+len(s.o.Doors))
@@ -229,10 +243,13 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()
+	s.o.Monitor.Closing()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
 	defer cancel()
-	err = errors.Join(err, end(grace))
-	starting.Wait()
+	err = errors.Join(err, s.endWithin(func() error {
+		defer starting.Wait()
+		return end(grace)
+	}))
 	err = errors.Join(err, stop(servers))
 	for range servers {
 		if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
@@ -240,6 +257,23 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 		}
 	}
 	return err
+}
+
+// endTime is how long the end may take beyond the grace period: the runtime needs 30 seconds if everything in it hangs.
+const endTime = 40 * time.Second
+
+// endWithin calls end and waits for it, for endTime after the grace period at most.
+func (s *Server) endWithin(end func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- end() }()
+	late := time.NewTimer(s.o.Grace + endTime)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return fmt.Errorf("the daemon did not end within %v, because something hangs that cannot be cancelled, such as a disk; what was stored is kept", s.o.Grace+endTime)
+	}
 }
 
 // server returns a server with the bounds of all.

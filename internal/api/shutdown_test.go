@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -150,6 +151,44 @@ func TestEndFails(t *testing.T) {
 	require.NoError(t, ln.Close())
 	err = api.New(w.options()).Run(t.Context(), ln, func(context.Context) error { return nil })
 	assert.ErrorContains(t, err, "closed", "a listener that fails ends the daemon")
+}
+
+// quiet is a listener that nobody reaches.
+type quiet struct {
+	net.Listener
+	closed chan struct{}
+}
+
+func (q quiet) Accept() (net.Conn, error) {
+	<-q.closed
+	return nil, net.ErrClosed
+}
+
+func (q quiet) Close() error {
+	close(q.closed)
+	return nil
+}
+
+// TestEndHangs: what cannot be cancelled keeps the daemon for a bounded time, and the error says so.
+func TestEndHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		begun, hangs, left := time.Now(), make(chan struct{}), make(chan struct{})
+		o := w.options()
+		o.Grace = time.Minute
+		err := api.New(o).Run(ctx, quiet{closed: make(chan struct{})}, func(context.Context) error {
+			defer close(left)
+			<-hangs
+			return nil
+		})
+		require.ErrorContains(t, err, "the daemon did not end within 1m40s, because something hangs")
+		assert.Equal(t, 100*time.Second, time.Since(begun))
+		close(hangs)
+		<-left
+	})
 }
 
 // options are those of a second server over the same runtime.

@@ -31,6 +31,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -109,9 +110,14 @@ type box struct {
 	closed        *[]string
 	// stall, if set, holds up who tells of the start of a turn.
 	stall atomic.Pointer[chan struct{}]
+	// watch is told of all events; nil is nobody.
+	watch *monitor.Monitor
 }
 
-func (b *box) OnEvent(_ context.Context, ev hook.Event) {
+func (b *box) OnEvent(ctx context.Context, ev hook.Event) {
+	if b.watch != nil {
+		b.watch.OnEvent(ctx, ev)
+	}
 	if stall := b.stall.Load(); stall != nil && ev.Kind == event.TurnStart {
 		<-*stall
 	}
@@ -259,7 +265,7 @@ func (w *world) socket() string { return filepath.Join(w.dir, "run", "grapnel.so
 // start starts the daemon on the socket, over the store that there is.
 func (w *world) start() {
 	t := w.t
-	w.box = &box{held: make(chan struct{}, 1), release: make(chan struct{}, 1)}
+	w.box = &box{held: make(chan struct{}, 1), release: make(chan struct{}, 1), watch: w.o.api.Monitor}
 	type hooks struct {
 		Ask      *policy.Policy `hook:"BeforeTool: visibility=user"`
 		Approval *approval.Approval

@@ -53,7 +53,10 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 		at.Turn, err = s.begin(r.Context(), rec, o, run)
 	case wire.BusyQueue:
 		o.WhenBusy = runtime.Queue
-		at.Turn, err = s.begin(r.Context(), rec, o, run)
+		func() {
+			defer s.o.Monitor.Queue()()
+			at.Turn, err = s.begin(r.Context(), rec, o, run)
+		}()
 	case wire.BusySteer:
 		at, err = s.steer(r.Context(), rec, input, run)
 	default:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -226,6 +227,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(settings, o.Paths.others())
 	o.later = new(atomic.Bool)
 	a := &App{options: o, paths: o.Paths, settings: settings, reloads: make(chan struct{}, 1)}
 	a.processes.commands = supervisor.New()

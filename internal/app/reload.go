@@ -21,6 +21,8 @@ type Reloaded struct {
 	Unchanged int
 	// Refused are the agents that keep what they had; a new one is not there.
 	Refused []Refusal
+	// Settings are those of other files that have changed since the program started, and count when it starts again.
+	Settings []Setting
 }
 
 // Refusal is an agent that could not be reloaded, and why.
@@ -89,6 +91,7 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 		}
 		out.Removed = append(out.Removed, name)
 	}
+	out.Settings = a.changedSettings()
 	slices.SortFunc(out.Refused, func(x, y Refusal) int { return strings.Compare(x.Agent, y.Agent) })
 	return out, nil
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/metrics"
+	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -26,6 +28,8 @@ type Options struct {
 	Listen Listen
 	// Grace is how long running turns may continue when the daemon ends; 0 is api.DefaultGrace.
 	Grace time.Duration
+	// Log is told what happens beside App.Note, which may be its Note; nil is nobody.
+	Log *Log
 	// Resume makes the daemon resume turns that were interrupted when a process died.
 	Resume bool
 }
@@ -52,16 +56,21 @@ type Daemon struct {
 	end      func(context.Context) error
 }
 
-// Open listens on the socket, opens the program and registers all agents of the project. Those that wait for MCP servers are
+// Open listens on the socket, which systemd may have made for it, opens the program and registers all agents of the project. Those that wait for MCP servers are
 // registered in the background. If it fails, nothing is left open.
 func Open(ctx context.Context, o Options) (*Daemon, error) {
-	ln, err := api.Listen(ctx, o.Socket)
+	ln, err := listenLocal(ctx, o.Socket)
 	if err != nil {
 		return nil, err
 	}
 	d := &Daemon{listener: ln}
 	if o.App.Note == nil {
 		o.App.Note = func(string) {}
+	}
+	if o.Log == nil {
+		if o.Log, err = NewLog(LogOptions{Note: o.App.Note}); err != nil {
+			return nil, err
+		}
 	}
 	if err = d.listen(ctx, o); err == nil {
 		err = d.open(ctx, o)
@@ -114,22 +123,29 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return err
 	}
 	o.App.Recent, o.App.Schedules = recentEvents, true
-	var counted stats
-	o.App.Extra = append(o.App.Extra, &counted)
+	counted := new(stats)
+	measured := metrics.New(func(ctx context.Context) wire.Activity { return d.server.Activity(ctx) })
+	watching := monitor.New(&monitor.Options{Starting: true, Answered: func(r monitor.Request) {
+		measured.Answered(r)
+		o.Log.answered(r)
+	}})
+	o.App.Extra = append(o.App.Extra, counted, watching, measured)
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return err
 	}
+	o.Log.masks(opened.Mask)
 	said := o.App.Note
 	o.App.Note = func(text string) { said(opened.Mask(text)) }
-	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note}
+	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note, ended: watching.Registered}
 	made := keptAgents(opened, o.App.Paths.State)
 	if err := r.start(ctx, agents, made); err != nil {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	served := apiOptions(opened, o.App.Paths)
-	served.Agents, served.Doors = made, d.doors
-	served.Await, served.Log, served.Reload, served.Stats = r.await, o.App.Note, r.reload, counted.all
+	served.Agents, served.Doors, served.Monitor = made, d.doors, watching
+	served.Metrics, served.Level = measured.Handler(), &o.Log.level
+	served.Await, served.Log, served.Reload, served.Stats = r.await, o.Log.info, o.Log.reloading(r.reload), counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
 	d.server, d.end = api.New(served), r.close
 	opened.RunSchedules(r.await)

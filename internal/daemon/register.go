@@ -17,6 +17,7 @@ type registrations struct {
 	app   *app.App
 	model string // the default model
 	note  func(text string)
+	ended func() // called when all have ended
 
 	cancel context.CancelFunc
 	all    sync.WaitGroup
@@ -43,6 +44,7 @@ func (r *registrations) start(ctx context.Context, files []app.Agent, made kept)
 	go func() {
 		r.all.Wait()
 		r.app.Started()
+		r.ended()
 	}()
 	return nil
 }
@@ -130,6 +132,9 @@ func (r *registrations) reload(ctx context.Context) (wire.Reloaded, error) {
 	out := wire.Reloaded{Added: done.Added, Updated: done.Updated, Removed: done.Removed, Unchanged: done.Unchanged}
 	for _, no := range done.Refused {
 		out.Refused = append(out.Refused, wire.Refused(no))
+	}
+	for _, s := range done.Settings {
+		out.Settings = append(out.Settings, wire.ChangedSetting{File: s.File, Setting: s.Name, NeedsRestart: true, Problem: s.Problem})
 	}
 	return out, err
 }

@@ -33,7 +33,24 @@ func Reloaded(c *console.Console, r wire.Reloaded, asJSON bool) error {
 			return err
 		}
 	}
+	for _, s := range r.Settings {
+		if err := out.Print(screen.Format("not yet: %s\n", screen.Line(settingText(s)))); err != nil {
+			return err
+		}
+	}
 	return out.Print(screen.Format("unchanged: %d\n", r.Unchanged))
+}
+
+// settingText says what has changed and what makes it count.
+func settingText(s wire.ChangedSetting) string {
+	text := s.File
+	if s.Setting != "" {
+		text += ": " + s.Setting
+	}
+	if s.Problem != "" {
+		return text + " is wrong, and the daemon would not start again: " + s.Problem
+	}
+	return text + " has changed; start the daemon again to use it"
 }
 
 // AgentStats shows what the agents of a daemon have done.

@@ -87,13 +87,7 @@ func (e *Editor) Columns() int {
 	return columns
 }
 
-func (e *Editor) size() (columns, height int) {
-	columns, height, err := term.GetSize(int(e.out.Fd()))
-	if err != nil || columns <= 0 || height <= 0 {
-		return 80, 24
-	}
-	return columns, height
-}
+func (e *Editor) size() (columns, height int) { return Size(e.out) }
 
 // Line is a line to be read; the zero Line works.
 type Line struct {

@@ -30,6 +30,7 @@ var heavy = map[string][]string{
 	"golang.org/x/tools":                     {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
 	"github.com/stretchr/testify":            {"runtime/store/storetest"},
 	"github.com/anthropics/anthropic-sdk-go": {"runtime/provider/anthropic"},
+	"github.com/prometheus":                  {"internal/metrics"},
 }
 
 // leaf are the packages that every layer but the contract and its kit may import:
@@ -195,7 +196,7 @@ var layers = []layer{
 	{pkgs: "internal/undo", may: []string{"internal/lockedfile", "internal/protected", "internal/snapshot"}, outside: []string{"github.com/oklog/ulid"},
 		reason: "which snapshots belong to which turn; it knows turns by their ids, and no hook"},
 	{pkgs: "internal/trust", may: []string{"internal/lockedfile"}, reason: "asks for what a project wants; it knows no subsystem"},
-	{pkgs: "internal/daemon", may: []string{"hook", "runtime", "internal/access", "internal/app", "internal/api", "client/wire", "client", "internal/lockedfile"},
+	{pkgs: "internal/daemon", may: []string{"hook", "runtime", "internal/access", "internal/app", "internal/api", "internal/metrics", "internal/monitor", "client/wire", "client", "internal/lockedfile"},
 		reason: "serves the program: internal/app behind internal/api"},
 	{pkgs: "internal/app", may: []string{"hook", "composite", "composite/plan", "composite/plan/picture", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
@@ -203,7 +204,11 @@ var layers = []layer{
 	{pkgs: "client/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more: one type for each body"},
 	{pkgs: "internal/access", may: []string{"internal/lockedfile"}, outside: []string{"golang.org/x/time/rate"},
 		reason: "who may send a request, and what they may do; it knows no operation"},
-	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "client/wire", "internal/access", "internal/attach", "internal/schema", "internal/undo"},
+	{pkgs: "internal/monitor", may: []string{"hook", "runtime/store", "client/wire"},
+		reason: "what the people who run a daemon see of it; it knows no network"},
+	{pkgs: "internal/metrics", may: []string{"hook", "client/wire", "internal/monitor"}, outside: []string{"github.com/prometheus/client_golang"},
+		reason: "counts for Prometheus, with its library; it knows no server and no runtime"},
+	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "client/wire", "internal/access", "internal/attach", "internal/monitor", "internal/schema", "internal/undo"},
 		outside: []string{"github.com/go-json-experiment/json", "github.com/oklog/ulid"},
 		reason:  "serves any runtime: what is composed in it is internal/app's business"},
 	{pkgs: "client", may: []string{"hook", "composite/plan", "client/wire"},
@@ -214,7 +219,7 @@ var layers = []layer{
 	{pkgs: "internal/review", may: []string{"hook", "internal/fence"}, reason: "asks a model for a verdict, through any host"},
 	{pkgs: "internal/redact", may: []string{"hook", "internal/sensitive", "runtime/store"}, reason: "masks what leaves the process, for any program; it knows no turn"},
 	{pkgs: "internal/sensitive", reason: "finds secrets and personal data in texts; it knows nothing of agents"},
-	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "subsystems/approval", "client/wire", "internal/app", "internal/term", "internal/term/console", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
+	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "subsystems/approval", "client/wire", "internal/app", "internal/term", "internal/term/console", "internal/term/edit", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
 	{pkgs: "cmd/grapnel", may: []string{"client", "client/wire", "hook", "runtime", "runtime/sandbox", "runtime/provider/catalog", "composite/plan/picture", "subsystems/approval", "subsystems/audit", "subsystems/memory", "subsystems/schedule", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},

@@ -208,6 +208,8 @@ var layers = []layer{
 		reason:  "serves any runtime: what is composed in it is internal/app's business"},
 	{pkgs: "client", may: []string{"hook", "composite/plan", "client/wire"},
 		reason: "a client must not bring the server with it"},
+	{pkgs: "internal/target", may: []string{"client"},
+		reason: "which daemon the flags of a command name, and with which token; it knows no command"},
 	{pkgs: "internal/explain", may: []string{"hook", "composite/plan", "runtime/store", "internal/term"},
 		reason: "works on what any store has kept, over any plan"},
 	{pkgs: "internal/choose", may: []string{"hook", "internal/agentfile", "internal/app", "internal/models", "internal/term"}, reason: "how a person says which model answers; it knows no command"},

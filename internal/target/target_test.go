@@ -58,7 +58,7 @@ func TestWhatIsWrongIsSaidBeforeAnythingIsSent(t *testing.T) {
 		"another scheme":          {target.Daemon{Server: "ftp://build"}, secret, "write a URL such as https://"},
 		"no URL":                  {target.Daemon{Server: "https://[::1"}, secret, "write a URL such as https://"},
 		"a password":              {target.Daemon{Server: "https://me:pw@build"}, secret, "has a user or a password; leave it out"},
-		"a broken password": {target.Daemon{Server: "https://me:pw@[::1"}, secret, "--server is no URL"},
+		"a broken password":       {target.Daemon{Server: "https://me:pw@[::1"}, secret, "--server is no URL"},
 		"a path":                  {target.Daemon{Server: "https://build:1/v1"}, secret, "such as https://build:1"},
 		"not encrypted":           {target.Daemon{Server: "http://build.example:7777"}, secret, "others could read the token on its way; nothing was sent; use https"},
 		"an address of a network": {target.Daemon{Server: "http://192.0.2.1:7777"}, secret, "nothing was sent; use https"},

@@ -246,7 +246,6 @@ var unseenMembers = map[string]string{
 	"Ask.grant.timeout": rules, "Ask.grant.void": rules, "Ask.part": rules, "Ask.reaches": rules, "Ask.remarks": rules,
 	"Ask.depth": delegation, "Event.depth": delegation,
 	"Ask.approved_on_timeout": "a daemon that approves at a timeout; subsystems/approval tests it",
-	"Adoption.agent":          "TestAdopt of package runtime moves a conversation to another agent",
 	"NewUndo.redo":            "TestUndo calls the function behind it; internal/undo tests what it does",
 	"Question.multi":          "the tool of these tests asks for one choice; subsystems/askuser tests many",
 	"Match.archived":          compacted, "Match.summary": compacted,

@@ -225,6 +225,8 @@ var layers = []layer{
 		reason: "the command line over internal/app and internal/daemon"},
 	{pkgs: "examples/models/...", may: []string{"hook", "runtime/provider", "runtime/provider/anthropic", "runtime/provider/gemini", "runtime/provider/openai"},
 		reason: "a program for each vendor, with the vendor's adapter alone"},
+	{pkgs: "examples/remote", may: []string{"hook", "client"},
+		reason: "what a program outside this module can do with the client alone"},
 	{pkgs: "examples/*/...", may: []string{"hook", "runtime", "runtime/provider/script"}, generated: []string{"composite/..."},
 		reason: "what a program outside this module can do, with the standard library"},
 }

@@ -85,10 +85,10 @@ fuzz:
 	  done; done
 
 # counterpart runs the vendors' SDKs beside our adapters: modules of their own, so that nobody
-# else gets the SDKs.
+# else gets the SDKs; and a client that a generator makes of docs/openapi.yaml.
 counterpart:
-	@for m in openai gemini; do (cd runtime/provider/$$m/counterpart && go mod tidy -diff && go vet ./...) && \
-	  $(TESTRUN) -C runtime/provider/$$m/counterpart $(FLAGS) ./... || exit 1; done
+	@for m in runtime/provider/openai runtime/provider/gemini client; do (cd $$m/counterpart && go mod tidy -diff && go vet ./...) && \
+	  $(TESTRUN) -C $$m/counterpart $(FLAGS) ./... || exit 1; done
 
 # cover writes coverage.out and prints the total.
 cover:

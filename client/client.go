@@ -225,6 +225,9 @@ func (c *Client) unreached(err error) error {
 	if errors.As(err, &of) {
 		err = of.Err
 	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("ask the daemon on %s: its certificate is not trusted: %w; name its authority in Options.TLS, or with --ca FILE", c.address, err)
+	}
 	return fmt.Errorf("ask the daemon on %s: %w", c.address, err)
 }
 

@@ -69,6 +69,19 @@ type Agent struct {
 	Tools []string `json:"tools"`
 	// Prompt is the system prompt; lists of agents leave it out.
 	Prompt string `json:"prompt,omitzero"`
+	// Commands are what a person may type to the agent that is no message; lists of agents leave
+	// them out.
+	Commands []Command `json:"commands,omitzero"`
+}
+
+// Command is a message that begins with a slash and the name: a subsystem answers it, or it
+// starts a skill.
+type Command struct {
+	Name     string `json:"name"`
+	Argument string `json:"argument,omitzero"`
+	Help     string `json:"help,omitzero"`
+	// Skill: it starts a skill.
+	Skill bool `json:"skill,omitzero"`
 }
 
 // Agents is a list of agents, sorted by name.

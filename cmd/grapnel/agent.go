@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/inspect"
+	"github.com/grapnel-go/grapnel/internal/target"
 )
 
 func (c *command) showAgent() *cobra.Command {
@@ -42,7 +43,7 @@ func (c *command) showAgent() *cobra.Command {
 }
 
 func (c *command) reloadAgents() *cobra.Command {
-	var socket string
+	var at target.Daemon
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "reload",
@@ -53,7 +54,7 @@ func (c *command) reloadAgents() *cobra.Command {
 			"changed since, nothing is reloaded. Which settings of config.yaml, .mcp.json and prices.json have changed since is said.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := c.daemonHere(cmd.Context(), socket, "")
+			d, err := c.daemonHere(cmd.Context(), at, "")
 			if err != nil {
 				return err
 			}
@@ -70,13 +71,13 @@ func (c *command) reloadAgents() *cobra.Command {
 			return nil
 		},
 	}
-	socketFlag(cmd, &socket)
+	daemonFlag(cmd, &at)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func (c *command) agentStats() *cobra.Command {
-	var socket string
+	var at target.Daemon
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "stats",
@@ -85,7 +86,7 @@ func (c *command) agentStats() *cobra.Command {
 			"tool calls, tokens, costs and average time. Turns that an agent has run for another one count as its own.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := c.daemonHere(cmd.Context(), socket, "")
+			d, err := c.daemonHere(cmd.Context(), at, "")
 			if err != nil {
 				return err
 			}
@@ -96,7 +97,7 @@ func (c *command) agentStats() *cobra.Command {
 			return inspect.AgentStats(&c.Console, stats, asJSON)
 		},
 	}
-	socketFlag(cmd, &socket)
+	daemonFlag(cmd, &at)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

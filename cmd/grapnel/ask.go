@@ -15,18 +15,20 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/choose"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/target"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/internal/term/remote"
 )
 
 type askFlags struct {
 	place
-	socket, agent, sender, whenBusy, guest string
-	model                                  choose.Flags
-	files                                  []string
-	yes                                    bool
-	hooks                                  hook.Visibility
-	form                                   app.AnswerForm
+	at                             target.Daemon
+	agent, sender, whenBusy, guest string
+	model                          choose.Flags
+	files                          []string
+	yes                            bool
+	hooks                          hook.Visibility
+	form                           app.AnswerForm
 }
 
 func (c *command) ask() *cobra.Command {
@@ -35,7 +37,7 @@ func (c *command) ask() *cobra.Command {
 		Use:   `ask "prompt"`,
 		Short: "Give an agent of the running daemon a task",
 		Long: "Runs one turn of an agent of the daemon that `grapnel serve` has started for the project in the working directory,\n" +
-			"or of the one on --socket, and shows it as it happens.\n" +
+			"or of the one on --socket or --server, and shows it as it happens.\n" +
 			"What needs approval is asked here. The prompt is the argument, or standard input if the argument is -.",
 		Example: "  grapnel ask --sender me \"What is in this directory?\"",
 		Args:    onePrompt,
@@ -44,14 +46,14 @@ func (c *command) ask() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := c.daemonHere(cmd.Context(), f.socket, f.hooks)
+			d, err := c.daemonHere(cmd.Context(), f.at, f.hooks)
 			if err != nil {
 				return err
 			}
 			return c.askDaemon(cmd.Context(), d, f, args[0] == "-", prompt)
 		},
 	}
-	socketFlag(cmd, &f.socket)
+	daemonFlag(cmd, &f.at)
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to ask; the daemon knows those of its project")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
@@ -65,30 +67,36 @@ func (c *command) ask() *cobra.Command {
 	return cmd
 }
 
-// client returns a client of the daemon on the socket; "" is the default socket. hooks is the
-// least visibility of the hook runs that the client gets.
-func (c *command) client(socket string, hooks hook.Visibility) (*client.Client, error) {
+// client returns a client of the daemon. hooks is the least visibility of the hook runs that the
+// client gets.
+func (c *command) client(at target.Daemon, hooks hook.Visibility) (*client.Client, error) {
+	if err := at.Check(); err != nil {
+		return nil, err
+	}
+	if at.Remote() {
+		return at.Client(c.getenv, client.Options{Hooks: hooks})
+	}
 	paths, err := c.paths(place{})
 	if err != nil {
 		return nil, err
 	}
-	path, err := daemon.Socket(socket, paths, c.getenv)
+	path, err := daemon.Socket(at.Socket, paths, c.getenv)
 	if err != nil {
 		return nil, err
 	}
-	o := &client.Options{Hooks: hooks, Named: socket != ""}
-	if socket != "" {
+	o := &client.Options{Hooks: hooks, Named: at.Socket != ""}
+	if at.Socket != "" {
 		o.Start = "grapnel serve --socket " + path
 	}
 	return client.New(path, o), nil
 }
 
 // daemonHere is client for the daemon of the project in the working directory. The daemon on
-// the default socket may serve another project: then the error says so. A named socket is not
-// checked.
-func (c *command) daemonHere(ctx context.Context, socket string, hooks hook.Visibility) (*client.Client, error) {
-	d, err := c.client(socket, hooks)
-	if err != nil || socket != "" {
+// the default socket may serve another project: then the error says so. One that the flags name
+// is not checked.
+func (c *command) daemonHere(ctx context.Context, at target.Daemon, hooks hook.Visibility) (*client.Client, error) {
+	d, err := c.client(at, hooks)
+	if err != nil || at != (target.Daemon{}) {
 		return d, err
 	}
 	health, err := d.Health(ctx)
@@ -101,7 +109,7 @@ func (c *command) daemonHere(ctx context.Context, socket string, hooks hook.Visi
 	}
 	if other := daemon.Mismatch(health, paths); other != "" {
 		return nil, fmt.Errorf("the running daemon is not that of %s: %s; go there, start one for this project with `grapnel serve --socket PATH`, "+
-			"or choose one with --socket", paths.Root, other)
+			"or choose one with --socket or --server", paths.Root, other)
 	}
 	return d, nil
 }
@@ -147,7 +155,7 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, std
 		return false, nil
 	}
 	c.Remark("on the daemon of this project, " + d.Address())
-	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes, hooks: f.hooks, form: f.form, files: f.files}, stdinUsed, prompt)
+	return true, c.askDaemon(ctx, d, f.asked(), stdinUsed, prompt)
 }
 
 // askDaemon runs one turn on the daemon.
@@ -171,7 +179,15 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	if err != nil {
 		return err
 	}
-	return c.attend(ctx, d, turn, f, health.Root, stdinUsed)
+	return c.attend(ctx, d, turn, f, rootOf(f.at, health), stdinUsed)
+}
+
+// rootOf returns the directory of the daemon's project on this machine; "" if it is on another one.
+func rootOf(at target.Daemon, health wire.Health) string {
+	if at.Remote() {
+		return ""
+	}
+	return health.Root
 }
 
 // attend shows a turn of the daemon to its end. An interrupt cancels the turn.

@@ -13,17 +13,18 @@ import (
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/target"
 	"github.com/grapnel-go/grapnel/internal/term/remote"
 )
 
 // daemonFlags are the flags of every command that calls the daemon.
 type daemonFlags struct {
-	socket string
-	json   bool
+	at   target.Daemon
+	json bool
 }
 
 func (f *daemonFlags) add(cmd *cobra.Command) {
-	socketFlag(cmd, &f.socket)
+	daemonFlag(cmd, &f.at)
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
 }
 
@@ -32,7 +33,7 @@ func (c *command) onConversation(use, short string, f *daemonFlags, run func(ctx
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return run(cmd.Context(), d, args[0]) })
+			return c.overDaemon(cmd.Context(), f.at, func(d *client.Client) error { return run(cmd.Context(), d, args[0]) })
 		},
 	}
 	f.add(cmd)
@@ -86,7 +87,7 @@ func (c *command) resumeTurn() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.attend(ctx, d, turn, askFlags{place: place{json: f.json}, yes: yes}, health.Root, false)
+			return c.attend(ctx, d, turn, askFlags{place: place{json: f.json}, yes: yes}, rootOf(f.at, health), false)
 		})
 	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call without asking")
 	return cmd
@@ -101,7 +102,7 @@ func (c *command) search() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Text = strings.Join(args, " ")
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error {
+			return c.overDaemon(cmd.Context(), f.at, func(d *client.Client) error {
 				found, err := d.Search(cmd.Context(), q)
 				switch {
 				case err != nil:
@@ -135,7 +136,7 @@ func (c *command) adopt() *cobra.Command {
 			if (len(ids) == 0) == (from == "") {
 				return errors.New("give the IDs of conversations, or --from with a project, but not both; `grapnel conversations --all` lists them")
 			}
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) (err error) {
+			return c.overDaemon(cmd.Context(), f.at, func(d *client.Client) (err error) {
 				if from != "" {
 					if ids, err = d.OfProject(cmd.Context(), from); err != nil {
 						return err
@@ -237,10 +238,10 @@ func (c *command) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export ID", Short: "Write a conversation to standard output, as lines of JSON that import reads", Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], screen.JSONWriter(c.Written)) })
+			return c.overDaemon(cmd.Context(), f.at, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], screen.JSONWriter(c.Written)) })
 		},
 	}
-	socketFlag(cmd, &f.socket)
+	daemonFlag(cmd, &f.at)
 	return cmd
 }
 
@@ -261,7 +262,7 @@ func (c *command) restore() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, from.Close()) }()
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error {
+			return c.overDaemon(cmd.Context(), f.at, func(d *client.Client) error {
 				conv, err := d.Import(cmd.Context(), from, agent, sender)
 				return c.report(conv, err, f.json, "made")
 			})

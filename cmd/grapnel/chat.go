@@ -10,14 +10,18 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/choose"
 	"github.com/grapnel-go/grapnel/internal/stdout"
+	"github.com/grapnel-go/grapnel/internal/target"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/chat"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
+	"github.com/grapnel-go/grapnel/internal/term/remote"
+	"github.com/grapnel-go/grapnel/internal/term/talk"
 )
 
 type chatFlags struct {
 	dir, agent, sender string
+	at                 target.Daemon
 	model              choose.Flags
 	yes                bool
 	trust              trustFlags
@@ -34,10 +38,17 @@ func (c *command) chat() *cobra.Command {
 		Short: "Talk to an agent at the terminal",
 		Long: "Talks to an agent at the terminal: each line that you type is a turn, shown as it happens.\n" +
 			"/help lists the commands and the skills; Ctrl-C interrupts a turn, Ctrl-D leaves.\n" +
-			"If standard input is no terminal, each of its lines is a turn.",
+			"If standard input is no terminal, each of its lines is a turn.\n" +
+			"With --server the turns run on the daemon there. A message that mentions a file as @path brings the file of this machine.",
 		Example: "  grapnel chat\n  grapnel chat --agent reviewer --sender me",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.talk(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := hereOnly(cmd, f.at, "dir", "set", "sandbox", "model", "reasoning", "temperature", "max-tokens",
+				"max-text", "max-arguments", startServersFlag, acceptRulesFlag); err != nil {
+				return err
+			}
+			return c.talk(cmd.Context(), f)
+		},
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
 	cmd.Flags().StringVar(&f.agent, "agent", app.DefaultAgent, "the agent to talk to; grapnel agents lists them")
@@ -45,6 +56,7 @@ func (c *command) chat() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	f.trust.add(cmd)
+	serverFlag(cmd, &f.at)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
 	sandboxFlag(cmd, &f.sandbox)
@@ -65,41 +77,75 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ed.Close()) }()
-	talk := chat.New(ed, color)
+	session := chat.New(ed, color)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(starting))
 	defer cancel(nil)
 	begun := context.AfterFunc(starting, func() { cancel(context.Cause(starting)) })
-	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
-	opened, err := app.Open(ctx, app.Options{
-		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Note: c.Note, Trust: c.trust(approver, f.trust),
-		RecordHooks: f.hooks != "", Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
-	})
+	o := chat.Options{Agent: f.agent, Sender: f.sender, Root: paths.Root, Mask: c.Masked, Hooks: f.hooks}
+	end := func() error { return nil }
+	place := paths.Root
+	if f.at.Remote() {
+		place = f.at.Server
+		o.Host, err = c.chatThere(ctx, f, chatApprover(session, ed, "", f.yes, color), session)
+	} else {
+		end, err = c.chatHere(ctx, &o, f, paths, chatApprover(session, ed, paths.Root, f.yes, color))
+	}
 	if err != nil {
 		return notBegun(starting, err)
 	}
-	defer func() { err = errors.Join(err, opened.Close(context.WithoutCancel(ctx))) }()
-	o := chat.Options{App: opened, Over: hook.AgentConfig{Model: f.model.Model()}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
-	if o.Agent, o.Over, err = c.register(ctx, opened, f.agent, o.Over, approver); err != nil {
-		return notBegun(starting, err)
-	}
+	defer func() { err = errors.Join(err, end()) }()
 	if ed.Interactive() {
-		if o.History, err = edit.OpenHistory(chat.HistoryFile(paths)); err != nil {
+		if o.History, err = edit.OpenHistory(chat.HistoryFile(paths.State, place)); err != nil {
 			c.Note(err.Error()) // the conversation continues without a history
 		}
 	}
 	if !begun() {
 		return notBegun(starting, context.Canceled)
 	}
-	defer console.Interrupts(talk.Interrupt, cancel)()
+	defer console.Interrupts(session.Interrupt, cancel)()
 	defer context.AfterFunc(c.Written.Lost(), func() { cancel(context.Cause(c.Written.Lost())) })()
-	return ended(talk.Run(ctx, o))
+	return ended(session.Run(ctx, o))
+}
+
+// chatHere makes this process the host. The caller calls end.
+func (c *command) chatHere(ctx context.Context, o *chat.Options, f chatFlags, paths app.Paths, approver *term.Approver) (end func() error, err error) {
+	opened, err := app.Open(ctx, app.Options{
+		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Note: c.Note, Trust: c.trust(approver, f.trust),
+		RecordHooks: f.hooks != "", Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
+	})
+	if err != nil {
+		return nil, err
+	}
+	end = func() error { return opened.Close(context.WithoutCancel(ctx)) }
+	_, over, err := c.register(ctx, opened, f.agent, hook.AgentConfig{Model: f.model.Model()}, approver)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	o.Host, o.Mask = &chat.Local{App: opened, Over: over, Paths: paths}, opened.Mask
+	return end, nil
+}
+
+// chatThere returns a host on a server.
+func (c *command) chatThere(ctx context.Context, f chatFlags, approver *term.Approver, shown *chat.Chat) (talk.Host, error) {
+	d, err := c.client(f.at, f.hooks)
+	if err != nil {
+		return nil, err
+	}
+	health, err := d.Health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f.hooks != "" && !health.Hooks {
+		c.Note("the daemon does not record hook runs; start it with grapnel serve --hooks")
+	}
+	return &remote.Host{Client: d, Approver: approver, Note: shown.Note}, nil
 }
 
 // chatApprover returns an approver that asks the person at the terminal, if there is one.
-func chatApprover(talk *chat.Chat, ed *edit.Editor, root string, yes, color bool) *term.Approver {
+func chatApprover(session *chat.Chat, ed *edit.Editor, root string, yes, color bool) *term.Approver {
 	o := &term.ApproverOptions{Yes: yes, Out: ed, Root: root, Color: color}
 	if ed.Interactive() {
-		o.Answers = talk
+		o.Answers = session
 	}
 	return term.NewApprover(o)
 }

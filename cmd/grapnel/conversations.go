@@ -7,12 +7,13 @@ import (
 
 	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/target"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/remote"
 )
 
 func (c *command) conversations() *cobra.Command {
-	var socket string
+	var at target.Daemon
 	var asJSON, everywhere bool
 	cmd := &cobra.Command{
 		Use:   "conversations [ID]",
@@ -22,7 +23,7 @@ func (c *command) conversations() *cobra.Command {
 			"that are older than projects.",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.overDaemon(cmd.Context(), socket, func(d *client.Client) error {
+			return c.overDaemon(cmd.Context(), at, func(d *client.Client) error {
 				if len(args) == 0 {
 					return c.listConversations(cmd.Context(), d, everywhere, asJSON)
 				}
@@ -30,7 +31,7 @@ func (c *command) conversations() *cobra.Command {
 			})
 		},
 	}
-	socketFlag(cmd, &socket)
+	daemonFlag(cmd, &at)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
 	cmd.Flags().BoolVar(&everywhere, "all", false, "list the conversations of all projects")
 	cmd.AddCommand(c.branches()...)

@@ -10,13 +10,15 @@ import (
 
 	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/target"
 	"github.com/grapnel-go/grapnel/internal/term"
 )
 
 type eventsFlags struct {
-	socket, after string
-	json          bool
-	hooks         hook.Visibility
+	at    target.Daemon
+	after string
+	json  bool
+	hooks hook.Visibility
 }
 
 func (c *command) events() *cobra.Command {
@@ -25,18 +27,18 @@ func (c *command) events() *cobra.Command {
 		Use:   "events [CONVERSATION]",
 		Short: "Show what happens in the running daemon, until it is interrupted",
 		Long: "Shows the events of a conversation, or of all conversations, one on a line: new events, or those after an id. The\n" +
-			"daemon is the one of the project in the working directory, or the one on --socket.\n" +
+			"daemon is the one of the project in the working directory, or the one on --socket or --server.\n" +
 			"Only --json shows the pieces of a text as the model writes it.",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.daemonHere(cmd.Context(), f.socket, f.hooks)
+			d, err := c.daemonHere(cmd.Context(), f.at, f.hooks)
 			if err != nil {
 				return err
 			}
 			return c.showEvents(cmd.Context(), d, strings.Join(args, ""), f)
 		},
 	}
-	socketFlag(cmd, &f.socket)
+	daemonFlag(cmd, &f.at)
 	cmd.Flags().StringVar(&f.after, "after", "", "begin after the event with this id, as far as the events are kept")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
 	hooksFlag(cmd, &f.hooks, "show hook runs, if the daemon records them (grapnel serve --hooks)")

@@ -4,10 +4,12 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/internal/target"
 )
 
 func (c *command) logLevel() *cobra.Command {
-	var socket string
+	var at target.Daemon
 	cmd := &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Show or change what the running daemon logs: debug, info, warn or error",
@@ -16,7 +18,7 @@ func (c *command) logLevel() *cobra.Command {
 		Example: "  grapnel log-level debug",
 		Args:    cobra.MaximumNArgs(1), ValidArgs: []string{"debug", "info", "warn", "error"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.daemonHere(cmd.Context(), socket, "")
+			d, err := c.daemonHere(cmd.Context(), at, "")
 			if err != nil {
 				return err
 			}
@@ -33,6 +35,6 @@ func (c *command) logLevel() *cobra.Command {
 			return c.Say(level)
 		},
 	}
-	socketFlag(cmd, &socket)
+	daemonFlag(cmd, &at)
 	return cmd
 }

@@ -80,6 +80,7 @@ func TestScripts(t *testing.T) {
 			"ids":     ids,
 			"asked":   askedBy,
 			"typing":  typing,
+			"serving": serving, "certificate": certificate, "token": tokenFor,
 		},
 		RequireExplicitExec: true,
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/choose"
 	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/internal/target"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -26,6 +27,7 @@ type runFlags struct {
 	place
 	agent, sender string
 	model         choose.Flags
+	at            target.Daemon
 	form          app.AnswerForm
 	yes           bool
 	files         []string
@@ -47,11 +49,15 @@ func (c *command) run() *cobra.Command {
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
 			"The prompt is the argument, or standard input if the argument is -.\n\n" +
 			"If `grapnel serve` is running for the same project, the turn runs there, unless a flag is about the model, or --set,\n" +
-			"--max-text or --max-arguments is given, or nothing is to be stored (--ephemeral, --steps).",
+			"--max-text or --max-arguments is given, or nothing is to be stored (--ephemeral, --steps).\n" +
+			"With --server it runs on the daemon there, in the directory of that daemon.",
 		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
 			"  git diff | grapnel run - --agent reviewer --sender me",
 		Args: f.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := hereOnly(cmd, f.at, "dir", "set", "sandbox", "ephemeral", "steps", "max-text", "max-arguments", startServersFlag, acceptRulesFlag); err != nil {
+				return err
+			}
 			if f.steps != "" {
 				prompts, err := readSteps(f.steps)
 				if err != nil {
@@ -62,6 +68,13 @@ func (c *command) run() *cobra.Command {
 			prompt, err := c.Prompt(args[0])
 			if err != nil {
 				return err
+			}
+			if f.at.Remote() {
+				d, err := c.client(f.at, f.hooks)
+				if err != nil {
+					return err
+				}
+				return c.askDaemon(cmd.Context(), d, f.asked(), args[0] == "-", prompt)
 			}
 			return c.turns(cmd.Context(), f, args[0] == "-", []string{prompt})
 		},
@@ -75,12 +88,18 @@ func (c *command) run() *cobra.Command {
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	filesFlag(cmd, &f.files)
 	f.trust.add(cmd)
+	serverFlag(cmd, &f.at)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
 	sandboxFlag(cmd, &f.sandbox)
 	replyFlags(cmd, &f.reply)
 	schemaFlag(cmd, &f.form)
 	return cmd
+}
+
+// asked returns the flags of ask for the same turn on a daemon.
+func (f *runFlags) asked() askFlags {
+	return askFlags{place: f.place, at: f.at, agent: f.agent, sender: f.sender, model: f.model, yes: f.yes, hooks: f.hooks, form: f.form, files: f.files}
 }
 
 func schemaFlag(cmd *cobra.Command, to *app.AnswerForm) {

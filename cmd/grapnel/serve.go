@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/target"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -72,6 +73,29 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.log.Form, "log-format", daemon.LogPlain, "how it is written: plain, text (key=value, with times) or json")
 	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	return cmd
+}
+
+// daemonFlag adds the flags that name a daemon.
+func daemonFlag(cmd *cobra.Command, to *target.Daemon) {
+	socketFlag(cmd, &to.Socket)
+	serverFlag(cmd, to)
+}
+
+// serverFlag adds the flags that name a server.
+func serverFlag(cmd *cobra.Command, to *target.Daemon) {
+	cmd.Flags().StringVar(&to.Server, "server", "", "the daemon over TCP (grapnel serve --listen), such as https://build.example:7777")
+	cmd.Flags().StringVar(&to.TokenFile, "token-file", "", "the file with the token for --server, that only you can read (default: the token in $"+target.TokenVariable+")")
+	cmd.Flags().StringVar(&to.CA, "ca", "", "the authority of the certificate of --server, in PEM (default: those of the system)")
+}
+
+// hereOnly returns an error if a flag is given that cannot reach a server.
+func hereOnly(cmd *cobra.Command, at target.Daemon, flags ...string) error {
+	for _, name := range flags {
+		if at.Remote() && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is for a turn in this process, and --server runs it on the daemon; leave one out", name)
+		}
+	}
+	return at.Check()
 }
 
 func socketFlag(cmd *cobra.Command, to *string) {
@@ -144,15 +168,15 @@ func (c *command) asks(f serveFlags) (approval.Options, error) {
 }
 
 // overDaemon calls do with a client of the daemon of the working directory's project. If none
-// is running and the flags name no socket, this process serves as the daemon during the call:
+// is running and the flags name none, this process serves as the daemon during the call:
 // without MCP servers, and without the agents that require them.
-func (c *command) overDaemon(ctx context.Context, socket string, do func(d *client.Client) error) (err error) {
-	d, err := c.client(socket, "")
+func (c *command) overDaemon(ctx context.Context, at target.Daemon, do func(d *client.Client) error) (err error) {
+	d, err := c.client(at, "")
 	if err != nil {
 		return err
 	}
 	health, away := d.Health(ctx)
-	if socket != "" || away != nil && !errors.Is(away, client.ErrNotRunning) {
+	if at != (target.Daemon{}) || away != nil && !errors.Is(away, client.ErrNotRunning) {
 		return do(d)
 	}
 	paths, err := c.paths(place{})

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/target"
 )
 
 func (c *command) token() *cobra.Command {
@@ -203,11 +204,12 @@ func (c *command) tokenRevoke() *cobra.Command {
 }
 
 func (c *command) tokenLink() *cobra.Command {
-	var socket, scopes string
+	var at target.Daemon
+	var scopes string
 	cmd := &cobra.Command{
 		Use: "link", Short: "Print a link that opens a page of the running daemon once", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := c.daemonHere(cmd.Context(), socket, "")
+			d, err := c.daemonHere(cmd.Context(), at, "")
 			if err != nil {
 				return err
 			}
@@ -222,7 +224,7 @@ func (c *command) tokenLink() *cobra.Command {
 			return screen.New(c.Written).Print(screen.Format("%s\n", strings.Join(link.URLs, "\n")))
 		},
 	}
-	socketFlag(cmd, &socket)
+	daemonFlag(cmd, &at)
 	cmd.Flags().StringVar(&scopes, "scope", "", "what the page may do (default: everything)")
 	return cmd
 }

@@ -4,10 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/internal/inspect"
+	"github.com/grapnel-go/grapnel/internal/target"
 )
 
 func (c *command) top() *cobra.Command {
-	var socket string
+	var at target.Daemon
 	var o inspect.TopOptions
 	cmd := &cobra.Command{
 		Use:   "top",
@@ -17,14 +18,14 @@ func (c *command) top() *cobra.Command {
 			"It is drawn again each second until you press q; once if the output is no terminal.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := c.daemonHere(cmd.Context(), socket, "")
+			d, err := c.daemonHere(cmd.Context(), at, "")
 			if err != nil {
 				return err
 			}
 			return inspect.Top(cmd.Context(), &c.Console, d.Activity, o)
 		},
 	}
-	socketFlag(cmd, &socket)
+	daemonFlag(cmd, &at)
 	cmd.Flags().BoolVar(&o.Once, "once", false, "show it once")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "write JSON once, for programs")
 	return cmd

@@ -34,7 +34,7 @@ func (c *command) undo() *cobra.Command {
 			if cmd.Flags().Changed("turns") && (f.Turns < 1 || f.Redo) {
 				return errors.New("--turns is how many of the last turns to undo, 1 or more, and not for --redo")
 			}
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error {
+			return c.overDaemon(cmd.Context(), f.at, func(d *client.Client) error {
 				id, err := c.lastChanged(cmd.Context(), d, args)
 				if err != nil {
 					return err

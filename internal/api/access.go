@@ -181,7 +181,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) error {
 	}
 	code, until, err := s.o.Doors[0].Gate.Link(c)
 	if err != nil {
-		return &failure{http.StatusTooManyRequests, wire.CodeTooMany, err.Error()}
+		return &access.Refused{Status: http.StatusTooManyRequests, Text: err.Error()}
 	}
 	out := wire.Link{Expires: until.UTC()}
 	for _, d := range s.o.Doors {

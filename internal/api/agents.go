@@ -29,10 +29,13 @@ func (s *Server) agentOf(a *runtime.Agent) wire.Agent {
 	return out
 }
 
-// wholeAgent is the agent with its prompt.
+// wholeAgent is the agent with its prompt and its commands.
 func (s *Server) wholeAgent(a *runtime.Agent) wire.Agent {
 	out := s.agentOf(a)
 	out.Prompt = s.o.Mask(a.Prompt())
+	if s.o.Commands != nil {
+		out.Commands = s.o.Commands(a)
+	}
 	return out
 }
 

@@ -114,7 +114,7 @@ func TestDaemon(t *testing.T) {
 	t.Log("tools and plan")
 	tools, err := w.client.Tools(ctx, "")
 	require.NoError(t, err)
-	assert.Len(t, tools, 7)
+	assert.Len(t, tools, 8)
 	plan, err := w.client.Plan(ctx)
 	require.NoError(t, err)
 	assert.Len(t, plan.Members, 3)

@@ -78,6 +78,10 @@ func (c *contract) check(resp *http.Response, sent []byte) {
 	route, params := c.route(req)
 	if route == nil {
 		assert.Contains(c.t, []int{403, 404, 405}, resp.StatusCode, "%s %s is not in the document", req.Method, req.URL)
+		body, err := io.ReadAll(resp.Body)
+		assert.NoError(c.t, err)
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		covered.failed(resp.StatusCode, body)
 		return
 	}
 	c.mu.Lock()
@@ -93,12 +97,14 @@ func (c *contract) check(resp *http.Response, sent []byte) {
 	}
 	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: resp.StatusCode, Header: resp.Header, Options: options}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		covered.exchange(c.spec, req.Method, route.Path, resp.StatusCode, resp.Header, sent, nil)
 		out.Options = &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: true}
 		resp.Body = c.stream(resp.Body)
 	} else {
 		body, err := io.ReadAll(resp.Body)
 		assert.NoError(c.t, err)
 		resp.Body = io.NopCloser(bytes.NewReader(body))
+		covered.exchange(c.spec, req.Method, route.Path, resp.StatusCode, resp.Header, sent, body)
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		if len(body) == 0 {
 			out.Options = &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: true}
@@ -138,6 +144,7 @@ func (c *contract) part(p sse.Event) {
 		assert.NoError(c.t, json.Unmarshal(p.Data, &v))
 		err := c.spec.Components.Schemas["Event"].Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation())
 		assert.NoError(c.t, err, "%s", p.Data)
+		covered.event(c.spec, p.Data)
 	default:
 		assert.Fail(c.t, "a part of an unknown name", p.Name)
 	}

@@ -73,6 +73,7 @@ func (d *tcp) status(r request) int {
 	resp, err := transport.RoundTrip(req)
 	require.NoError(d.t, err)
 	defer resp.Body.Close()
+	d.contract.check(resp, []byte(r.body))
 	assert.Empty(d.t, resp.Header.Get("Access-Control-Allow-Origin"))
 	if resp.StatusCode == http.StatusUnauthorized {
 		assert.Equal(d.t, "Bearer", resp.Header.Get("WWW-Authenticate"))
@@ -141,6 +142,7 @@ func TestDoorCallers(t *testing.T) {
 		require.NoError(t, err)
 		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(must(http.NewRequestWithContext(t.Context(), "GET", link.URLs[0], nil)))
 		require.NoError(t, err)
+		d.contract.check(resp, nil)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, http.StatusSeeOther, resp.StatusCode)
 		h.Set("Cookie", strings.SplitN(resp.Header.Get("Set-Cookie"), ";", 2)[0])

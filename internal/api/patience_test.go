@@ -105,6 +105,7 @@ func TestASlowBodyIsRefused(t *testing.T) {
 				assert.Equal(t, c.status, resp.StatusCode, "%s", body)
 				if c.status == http.StatusRequestTimeout {
 					assert.Contains(t, string(body), `"code":"too_slow"`)
+					covered.failed(c.status, body)
 				}
 				_, err = io.ReadAll(in)
 				assert.False(t, isTimeout(err), "the daemon holds the connection")

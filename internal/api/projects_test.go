@@ -141,7 +141,7 @@ func TestAnAdoptedTurnIsResumedOnlyIfAsked(t *testing.T) {
 	assert.Equal(t, wire.CodeExists, client.CodeOf(err), "ann has one here")
 	// The daemon comes to these senders before ann, whose turn it resumes.
 	for project, sender := range map[string]string{"": "a-old", "/gone": "a-moved"} {
-		conv, err := w.client.Adopt(ctx, recs[project].ID, wire.Adoption{Sender: sender})
+		conv, err := w.client.Adopt(ctx, recs[project].ID, wire.Adoption{Agent: "helper", Sender: sender})
 		require.NoError(t, err)
 		assert.Equal(t, []any{recs[project].ID, "/mine", sender, true}, []any{conv.ID, conv.Project, conv.Sender, conv.Interrupted})
 	}

@@ -58,6 +58,8 @@ type Options struct {
 	Hooks bool
 	// Tools returns all tools, with the reason why the agent may not use one; nil is none.
 	Tools func(agent *runtime.Agent) []wire.Tool
+	// Commands returns what a person may type to the agent that is no message; nil is none.
+	Commands func(agent *runtime.Agent) []wire.Command
 	// Mask masks the texts of errors and the prompts of agents; nil masks nothing. Store and Runtime
 	// mask the rest.
 	Mask func(text string) string

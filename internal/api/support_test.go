@@ -42,7 +42,7 @@ import (
 
 func TestMain(m *testing.M) {
 	openapi3filter.RegisterBodyDecoder("application/jsonl", openapi3filter.FileBodyDecoder)
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { os.Exit(covered.look(code)) }))
 }
 
 func contextWith(ctx context.Context, key, value any) context.Context {
@@ -285,9 +285,13 @@ func (w *world) start() {
 	o.Tools = func(a *runtime.Agent) []wire.Tool {
 		var out []wire.Tool
 		for _, tool := range a.Tools().Tools().All() {
-			out = append(out, wire.Tool{Name: tool.Name, Owner: "Box", Description: tool.Description})
+			out = append(out, wire.Tool{Name: tool.Name, Owner: "Box", Description: tool.Description, ReadOnly: tool.Name == "echo", Destructive: tool.Name == "danger"})
 		}
+		out = append(out, wire.Tool{Name: "far", Owner: "Box", Idempotent: true, OpenWorld: true, OutOfScope: "the agent may not"})
 		return out
+	}
+	o.Commands = func(*runtime.Agent) []wire.Command {
+		return []wire.Command{{Name: "undo", Argument: "[TURNS]", Help: "Undo."}, {Name: "knots", Skill: true}}
 	}
 	w.server = api.New(o)
 	ln, err := api.Listen(t.Context(), w.socket())

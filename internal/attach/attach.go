@@ -102,11 +102,20 @@ func Input(text string, files []message.Block) message.Input {
 	return message.Input{Messages: message.ListOf(m)}
 }
 
-// Mentioned returns the blocks of the files of the project in root that the text mentions as
+// File is a file that a text mentions.
+type File struct {
+	// Name is the last element of its path, as text of one line, and Data its content.
+	Name string
+	Data []byte
+	// Block is what a model gets of it.
+	Block message.Block
+}
+
+// Mentioned returns the files of the project in root that the text mentions as
 // @path, each once, with their paths. Only a path that exists counts: anything else behind an
 // @ is text. Files outside of the project are not read, because a text that somebody pastes
 // may name them.
-func Mentioned(root, text string) (files []message.Block, paths []string, err error) {
+func Mentioned(root, text string) (files []File, paths []string, err error) {
 	seen := map[string]bool{}
 	for _, path := range mentions(text) {
 		if seen[path] || !isFile(root, path) {
@@ -124,7 +133,7 @@ func Mentioned(root, text string) (files []message.Block, paths []string, err er
 		if err != nil {
 			return nil, nil, fmt.Errorf("@%s: %w; write it without the @ to send only its name", path, err)
 		}
-		files, paths = append(files, b), append(paths, path)
+		files, paths = append(files, File{shown(path), data, b}), append(paths, path)
 	}
 	return files, paths, nil
 }

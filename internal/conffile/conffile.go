@@ -42,6 +42,9 @@ type Options struct {
 	// Private: the file must belong to the user, and no other user may be able to write
 	// it, because it has answers of the user.
 	Private bool
+	// Secret: the file must belong to the user, and no other user may be able to read or write
+	// it, because it has a secret.
+	Secret bool
 	// Binary: the content need not be UTF-8 and may have NUL bytes.
 	Binary bool
 }
@@ -212,7 +215,10 @@ func refuse(shown string, info fs.FileInfo, o Options) error {
 		return &Error{Path: shown, What: "is " + kind(info.Mode()) + ", no regular file", Fix: "put a file with the text in its place"}
 	case o.Max > 0 && info.Size() > o.Max:
 		return tooLarge(shown, o.Max)
-	case o.Private && !private(info):
+	case o.Secret && !private(info, 0o077):
+		return &Error{Path: shown, What: fmt.Sprintf("belongs to another user, or others can read or write it (mode %04o), and it has a secret", info.Mode().Perm()),
+			Fix: "make a new secret if somebody else may know this one, then run chmod 600 on the file"}
+	case o.Private && !private(info, 0o022):
 		return &Error{Path: shown, What: fmt.Sprintf("belongs to another user, or others can write it (mode %04o)", info.Mode().Perm()),
 			Fix: "look at what it says, then run chmod go-w on it, or delete it"}
 	case o.Within != "" && links(info) > 1:

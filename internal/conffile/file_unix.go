@@ -12,10 +12,10 @@ import (
 // terminal.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// private reports whether only the user and root can write the file.
-func private(info fs.FileInfo) bool {
+// private reports whether the file is the user's, and nobody else but root has any of the permissions.
+func private(info fs.FileInfo, permissions fs.FileMode) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&permissions == 0
 }
 
 func links(info fs.FileInfo) uint64 {

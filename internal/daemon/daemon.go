@@ -160,7 +160,7 @@ func apiOptions(a *app.App, paths app.Paths) api.Options {
 		Runtime: a.Runtime, Store: a.Store, Mask: a.Mask, Root: paths.Root, State: paths.State,
 		Project: paths.Project(), Abandoned: app.Abandoned,
 		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
-		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) },
+		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) }, Commands: func(agent *runtime.Agent) []wire.Command { return commandsOf(a, agent) },
 		Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted, Undo: a.Undo,
 	}
 }
@@ -170,6 +170,15 @@ func toolsOf(a *app.App, agent *runtime.Agent) []wire.Tool {
 	out := make([]wire.Tool, len(tools))
 	for i, t := range tools {
 		out[i] = wire.Tool(t)
+	}
+	return out
+}
+
+func commandsOf(a *app.App, agent *runtime.Agent) []wire.Command {
+	commands := a.Typed(agent)
+	out := make([]wire.Command, len(commands))
+	for i, c := range commands {
+		out[i] = wire.Command(c)
 	}
 	return out
 }

@@ -3,10 +3,12 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -14,12 +16,10 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
-	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/internal/term/talk"
 )
 
 // ErrFailed: a turn failed, or a line was not sent, and nobody was at the terminal to see it.
@@ -39,9 +39,9 @@ type Chat struct {
 
 	// Run sets these fields.
 	o     Options
-	agent *runtime.Agent
+	agent talk.Agent
 	// conv is nil until the first message.
-	conv   *runtime.Conversation
+	conv   talk.Conversation
 	sender string
 	failed bool
 	// model is the id of the model that /model has chosen; "" is the agent's.
@@ -63,19 +63,20 @@ var _ term.Answers = (*Chat)(nil)
 // New returns a chat for a person at the editor's terminal.
 func New(ed *edit.Editor, color bool) *Chat { return &Chat{ed: ed, color: color} }
 
-// Options of Run. App and Agent are required.
+// Options of Run. Host and Agent are required.
 type Options struct {
-	App *app.App
-	// Agent is the agent of the first conversation.
-	Agent *runtime.Agent
-	// Over overrides the files of the agents that /resume registers.
-	Over hook.AgentConfig
+	// Host runs the conversations.
+	Host talk.Host
+	// Agent is the name of the agent of the first conversation.
+	Agent string
 	// Sender continues the conversation of that sender; "" begins a new one.
 	Sender string
-	// Paths are the places of the project.
-	Paths app.Paths
+	// Root is the directory of the files that a message mentions as @path.
+	Root string
+	// Mask masks the lines that are kept; nil masks nothing.
+	Mask func(text string) string
 	// Hooks is the least visibility of the hook runs that are shown; "" is those for users.
-	// The App must record them.
+	// The host must record them.
 	Hooks hook.Visibility
 	// History has the lines of earlier sessions; nil keeps none.
 	History *edit.History
@@ -84,14 +85,18 @@ type Options struct {
 // Run runs the session until the person leaves, the input ends or ctx ends. The error is
 // ErrFailed, the cause of ctx, or that of the terminal or the store.
 func (c *Chat) Run(ctx context.Context, o Options) error {
-	c.o, c.agent, c.sender = o, o.Agent, o.Sender
+	agent, err := o.Host.Agent(ctx, o.Agent)
+	if err != nil {
+		return err
+	}
+	c.o, c.agent, c.sender = o, agent, o.Sender
 	c.greet()
 	if c.sender == "" {
 		c.renew()
 	} else if err := c.enter(ctx); err != nil {
 		return err
 	}
-	err := c.loop(ctx)
+	err = c.loop(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -103,7 +108,7 @@ func (c *Chat) Run(ctx context.Context, o Options) error {
 
 func (c *Chat) greet() {
 	if c.ed.Interactive() {
-		c.hint(fmt.Sprintf("%s with %s. /help lists the commands.", c.agent.Name(), c.agent.Config().Model.Name))
+		c.hint(fmt.Sprintf("%s with %s. /help lists the commands.", c.agent.Name, cmp.Or(c.agent.Model, "the daemon's model")))
 	}
 }
 
@@ -223,7 +228,11 @@ func (c *Chat) line(ctx context.Context, line string) (again string, err error) 
 	if strings.TrimSpace(line) == "" {
 		return "", nil
 	}
-	if err := c.o.History.Add(c.o.App.Mask(line)); err != nil {
+	kept := line
+	if c.o.Mask != nil {
+		kept = c.o.Mask(line)
+	}
+	if err := c.o.History.Add(kept); err != nil {
 		c.wrong(err) // the conversation continues without a history
 	}
 	name, rest, ok := slash(line)
@@ -233,7 +242,7 @@ func (c *Chat) line(ctx context.Context, line string) (again string, err error) 
 	if cmd, ok := find(name); ok {
 		return "", cmd.run(c, ctx, rest)
 	}
-	if c.isSkill(name) || c.isAnswered(name) {
+	if slices.ContainsFunc(c.commands(), func(k talk.Command) bool { return k.Name == name }) {
 		return "", c.send(ctx, line, "")
 	}
 	yes, err := c.confirm(ctx, name)
@@ -284,31 +293,26 @@ func (c *Chat) send(ctx context.Context, text, guest string) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	files, paths, err := attach.Mentioned(c.o.Paths.Root, text)
+	files, paths, err := attach.Mentioned(c.o.Root, text)
 	if err != nil {
 		return err
 	}
 	if len(paths) > 0 {
 		c.say("  · with " + strings.Join(paths, ", "))
 	}
-	return c.turn(ctx, func(ctx context.Context, o *runtime.TurnOptions) (*runtime.Turn, error) {
-		o.Guest = guest
-		return c.o.App.Start(ctx, c.conv, attach.Input(text, files), o)
+	return c.turn(ctx, func(ctx context.Context, observe func(hook.Event)) (hook.TurnOutcome, error) {
+		return c.conv.Send(ctx, talk.Message{Text: text, Files: files, Guest: guest, Model: c.model}, observe)
 	})
 }
 
 // turn runs a turn and shows it. The error says why no turn began.
-func (c *Chat) turn(ctx context.Context, start func(context.Context, *runtime.TurnOptions) (*runtime.Turn, error)) error {
+func (c *Chat) turn(ctx context.Context, run func(ctx context.Context, observe func(hook.Event)) (hook.TurnOutcome, error)) error {
 	p := c.printer()
 	ctx, done := c.waiting(ctx, func() { p.Hint("  · stopping; what has finished is kept") })
 	defer done()
-	turn, err := start(ctx, &runtime.TurnOptions{Observe: p.OnEvent, Model: message.Model{Name: c.model}})
-	if err != nil && !errors.Is(err, edit.ErrInterrupt) {
+	out, err := run(ctx, p.OnEvent)
+	if err != nil {
 		return err
-	}
-	out := hook.TurnOutcome{Stop: hook.StopCancelled, Err: err}
-	if err == nil {
-		out = c.o.App.Wait(ctx, turn)
 	}
 	p.Outcome(out)
 	if c.ed.Interactive() {
@@ -319,12 +323,20 @@ func (c *Chat) turn(ctx context.Context, start func(context.Context, *runtime.Tu
 }
 
 // open opens the conversation. The store creates it if it is new.
-func (c *Chat) open(ctx context.Context) (err error) {
-	if c.conv == nil {
-		c.conv, err = c.agent.Conversation(ctx, c.sender)
+func (c *Chat) open(ctx context.Context) error {
+	if c.conv != nil {
+		return nil
 	}
-	return err
+	opened, err := c.o.Host.Open(ctx, c.agent.Name, c.sender)
+	if err != nil {
+		return err
+	}
+	c.conv = opened.Conversation
+	return nil
 }
+
+// Note shows a sentence of the host. It is safe for concurrent use.
+func (c *Chat) Note(text string) { c.hint("  · " + text) }
 
 func (c *Chat) printer() *term.Printer {
 	return term.NewPrinter(c.ed, c.color).ForScreen(c.ed.Columns).ShowHooks(c.o.Hooks)

@@ -15,7 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
-	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/internal/term/talk"
 )
 
 const model = `rules:
@@ -52,6 +52,7 @@ type session struct {
 	*Chat
 	t     *testing.T
 	o     Options
+	app   *app.App
 	out   *os.File
 	lines *os.File
 }
@@ -76,7 +77,8 @@ func start(t *testing.T, paths app.Paths, agent string) *session {
 		_ = lines.Close()
 	})
 	s := &session{Chat: New(ed, false), t: t, out: out, lines: lines}
-	s.o = Options{App: opened, Agent: a, Over: over, Paths: paths}
+	s.app = opened
+	s.o = Options{Host: &Local{App: opened, Over: over, Paths: paths}, Agent: a.Name(), Root: paths.Root, Mask: opened.Mask}
 	return s
 }
 
@@ -117,7 +119,8 @@ func TestSlash(t *testing.T) {
 // completions are the words that complete a text with an agent.
 func completions(t *testing.T, agent, before string) []string {
 	s := start(t, project(t), agent)
-	s.Chat.o, s.agent = s.o, s.o.Agent
+	s.Chat.o = s.o
+	s.agent.Name = agent
 	from, words := s.complete(before)
 	assert.Zero(t, from)
 	var out []string
@@ -187,12 +190,12 @@ func TestConversations(t *testing.T) {
 	out, err := s.run("one\n/clear\ntwo\n/knots bowline\n/resume\n")
 	require.NoError(t, err)
 	assert.Contains(t, out, "You said: /knots bowline")
-	all, err := s.o.App.Store.List(t.Context())
+	all, err := s.app.Store.List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	var id string
 	for _, r := range all {
-		messages, err := s.o.App.Store.Messages(t.Context(), r.ID)
+		messages, err := s.app.Store.Messages(t.Context(), r.ID)
 		require.NoError(t, err)
 		assert.Contains(t, out, "  "+r.ID+"  ")
 		if messages[0].Text() == "one" {
@@ -207,7 +210,7 @@ func TestConversations(t *testing.T) {
 	out, err = s.run("/resume " + strings.ToLower(id) + "\nthree\n/agents\n")
 	require.NoError(t, err)
 	assert.Contains(t, out, "plain (this one)")
-	messages, err := s.o.App.Store.Messages(t.Context(), id)
+	messages, err := s.app.Store.Messages(t.Context(), id)
 	require.NoError(t, err)
 	assert.Len(t, messages, 4)
 }
@@ -232,7 +235,7 @@ func TestTheEndOfTheContextEndsTheChat(t *testing.T) {
 
 func TestPick(t *testing.T) {
 	t.Parallel()
-	all := []store.Record{{ID: "01AB"}, {ID: "01AC"}, {ID: "02"}}
+	all := []talk.Entry{{ID: "01AB"}, {ID: "01AC"}, {ID: "02"}}
 	r, err := pick(all, "02")
 	require.NoError(t, err)
 	assert.Equal(t, "02", r.ID)

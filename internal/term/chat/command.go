@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
-	"github.com/grapnel-go/grapnel/subsystems/skills"
+	"github.com/grapnel-go/grapnel/internal/term/talk"
 )
 
 // command is a command of the chat.
@@ -23,26 +21,31 @@ type command struct {
 // commands returns all commands, in the order of the help.
 func commands() []command {
 	return []command{
-		{"help", "", "list the commands", alone((*Chat).help)},
+		{"help", "", "list the commands", alone(plain((*Chat).help))},
 		{"tools", "", "list the tools of the agent", alone((*Chat).tools)},
 		{"agents", "", "list the agents", alone((*Chat).agents)},
 		{"model", "NAME", "let another model answer from now on, or show the present one", (*Chat).setModel},
 		{"guest", "NAME TEXT", "let another agent answer this one message, in text and without tools", (*Chat).guest},
-		{"clear", "", "begin a new conversation; this one is kept", alone((*Chat).clear)},
+		{"clear", "", "begin a new conversation; this one is kept", alone(plain((*Chat).clear))},
 		{"resume", "ID", "continue an earlier conversation, or list them", (*Chat).resume},
 		{"continue", "", "resume the turn that was interrupted when its process died", (*Chat).resumeTurn},
-		{"quit", "", "leave; also Ctrl-D, or Ctrl-C twice", alone(func(*Chat) error { return errLeave })},
+		{"quit", "", "leave; also Ctrl-D, or Ctrl-C twice", alone(plain(func(*Chat) error { return errLeave }))},
 	}
 }
 
 // alone returns the run function of a command without arguments.
-func alone(run func(c *Chat) error) func(*Chat, context.Context, string) error {
-	return func(c *Chat, _ context.Context, rest string) error {
+func alone(run func(c *Chat, ctx context.Context) error) func(*Chat, context.Context, string) error {
+	return func(c *Chat, ctx context.Context, rest string) error {
 		if rest != "" {
 			return fmt.Errorf("the command takes no argument, but got %q", rest)
 		}
-		return run(c)
+		return run(c, ctx)
 	}
+}
+
+// plain returns the run function of a command that asks nobody.
+func plain(run func(c *Chat) error) func(*Chat, context.Context) error {
+	return func(c *Chat, _ context.Context) error { return run(c) }
 }
 
 func find(name string) (command, bool) {
@@ -73,7 +76,7 @@ func (c *Chat) meant(name string) string {
 	for _, cmd := range commands() {
 		names = append(names, cmd.name)
 	}
-	for _, k := range c.skills() {
+	for _, k := range c.commands() {
 		names = append(names, k.Name)
 	}
 	if near := spell.Closest(name, names); near != "" {
@@ -82,26 +85,12 @@ func (c *Chat) meant(name string) string {
 	return "."
 }
 
-// skills returns the skills that a person may start with the agent, sorted by name, except
-// those with the name of a command. It reads their files.
-func (c *Chat) skills() []skills.Skill {
-	section, _, err := hook.SectionOf[skills.Section](c.agent.Config(), "skills")
-	if err != nil || section.Names != nil && len(section.Names) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(c.o.App.Skills(c.agent), func(k skills.Skill) bool {
-		_, command := find(k.Name)
-		return command || c.isAnswered(k.Name) || k.NotManual || section.Names != nil && !slices.Contains(section.Names, k.Name)
+// commands returns what the agent's subsystems answer and its skills, except those with the name of a command of the chat.
+func (c *Chat) commands() []talk.Command {
+	return slices.DeleteFunc(c.o.Host.Commands(c.agent.Name), func(k talk.Command) bool {
+		_, own := find(k.Name)
+		return own
 	})
-}
-
-func (c *Chat) isSkill(name string) bool {
-	return slices.ContainsFunc(c.skills(), func(k skills.Skill) bool { return k.Name == name })
-}
-
-// isAnswered reports whether a subsystem answers lines that begin with the name.
-func (c *Chat) isAnswered(name string) bool {
-	return slices.ContainsFunc(c.o.App.Commands(c.agent), func(cmd app.Command) bool { return cmd.Name == name })
 }
 
 // complete completes the name of a command or a skill.
@@ -117,11 +106,8 @@ func (c *Chat) complete(before string) (from int, words []edit.Word) {
 	for _, cmd := range commands() {
 		add(cmd.name, cmd.help)
 	}
-	for _, cmd := range c.o.App.Commands(c.agent) {
+	for _, cmd := range c.commands() {
 		add(cmd.Name, cmd.Help)
-	}
-	for _, k := range c.skills() {
-		add(k.Name, k.Description)
 	}
 	return 0, words
 }
@@ -132,14 +118,13 @@ func (c *Chat) help() error {
 	for _, cmd := range commands() {
 		t.row(strings.TrimSpace("/"+cmd.name+" "+cmd.argument), cmd.help)
 	}
-	for _, cmd := range c.o.App.Commands(c.agent) {
-		t.row(strings.TrimSpace("/"+cmd.Name+" "+cmd.Argument), cmd.Help)
-	}
-	if all := c.skills(); len(all) > 0 {
-		t.title("Skills")
-		for _, k := range all {
-			t.row(strings.TrimSpace("/"+k.Name+" "+k.ArgumentHint), k.Description)
+	skills := false
+	for _, cmd := range c.commands() {
+		if cmd.Skill && !skills {
+			t.title("Skills")
+			skills = true
 		}
+		t.row(strings.TrimSpace("/"+cmd.Name+" "+cmd.Argument), cmd.Help)
 	}
 	t.title("Keys")
 	t.row(`Alt-Enter, \ Enter`, "a line break; pasted text keeps its own")
@@ -150,14 +135,15 @@ func (c *Chat) help() error {
 	return nil
 }
 
-func (c *Chat) tools() error {
+func (c *Chat) tools(ctx context.Context) error {
+	tools, err := c.o.Host.Tools(ctx, c.agent.Name)
+	if err != nil {
+		return err
+	}
 	var t table
-	for _, tool := range c.o.App.Tools(c.agent) {
-		if tool.OutOfScope != "" {
-			continue
-		}
+	for _, tool := range tools {
 		text, _, _ := strings.Cut(tool.Description, "\n")
-		if tool.Destructive || tool.OpenWorld {
+		if tool.Asks {
 			text = "(asks) " + text
 		}
 		t.row(tool.Name, text)
@@ -169,18 +155,18 @@ func (c *Chat) tools() error {
 	return nil
 }
 
-func (c *Chat) agents() error {
-	agents, err := app.Agents(c.o.Paths, nil)
+func (c *Chat) agents(ctx context.Context) error {
+	agents, err := c.o.Host.Agents(ctx)
 	if err != nil {
 		return err
 	}
 	var t table
 	for _, a := range agents {
-		name := a.Config.Name
-		if name == c.agent.Name() {
+		name := a.Name
+		if name == c.agent.Name {
 			name += " (this one)"
 		}
-		t.row(name, a.Config.Description)
+		t.row(name, a.Description)
 	}
 	c.show(t)
 	c.hint("To talk to another agent: grapnel chat --agent NAME")

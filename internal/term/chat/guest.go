@@ -12,7 +12,7 @@ func (c *Chat) guest(ctx context.Context, rest string) error {
 	if text = strings.TrimSpace(text); text == "" {
 		return errors.New("write who answers, and what: /guest NAME TEXT; /agents lists the agents")
 	}
-	if _, err := c.registered(ctx, name); err != nil {
+	if _, err := c.o.Host.Agent(ctx, name); err != nil {
 		return err
 	}
 	return c.send(ctx, text, name)

@@ -7,10 +7,10 @@ import (
 
 // setModel lets another model answer from the next message on, in this conversation and in
 // those that follow. Without a name it shows the present model and some others.
-func (c *Chat) setModel(_ context.Context, name string) error {
-	present := cmp.Or(c.model, c.agent.Config().Model.Name)
+func (c *Chat) setModel(ctx context.Context, name string) error {
+	present := cmp.Or(c.model, c.agent.Model)
 	if name != "" {
-		id, err := c.o.App.FindModel(name)
+		id, err := c.o.Host.Model(name)
 		if err != nil {
 			return err
 		}
@@ -18,9 +18,13 @@ func (c *Chat) setModel(_ context.Context, name string) error {
 		c.hint("From the next message on " + id + " answers.")
 		return nil
 	}
+	others, err := c.o.Host.Candidates(ctx, c.agent.Name)
+	if err != nil {
+		return err
+	}
 	var t table
 	t.row(present, "the present one")
-	for _, id := range c.o.App.Candidates(c.agent.Config()) {
+	for _, id := range others {
 		if id != present {
 			t.row(id, "")
 		}

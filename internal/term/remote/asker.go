@@ -16,6 +16,7 @@ type asker struct {
 	d            *client.Client
 	approver     *term.Approver
 	conversation string
+	note         func(text string)
 	// asking are the questions under way.
 	asking map[asked]*question
 }
@@ -87,7 +88,7 @@ func (a *asker) inquire(ctx context.Context, agent string, q hook.Inquiry) {
 	a.begin(ctx, key, func(ctx context.Context) {
 		r, by, ok := a.answer(ctx, term.Request{Agent: agent, Inquiry: q})
 		if ok {
-			_ = a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: wire.GivenOf(r)}) // too late is no error
+			a.taken(a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: wire.GivenOf(r)}))
 		}
 	})
 }
@@ -99,10 +100,18 @@ func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
 			return
 		}
 		reply := r.Approval
-		_ = a.d.Answer(ctx, ask.ID, wire.Answer{ // one that comes too late is no error: the stream shows what holds
+		a.taken(a.d.Answer(ctx, ask.ID, wire.Answer{
 			Answer: wire.AnswerKind(reply.Answer), Args: reply.Args, Reason: reply.Reason, Remember: reply.Remember, By: by,
-		})
+		}))
 	})
+}
+
+// taken tells the person of an answer that the daemon does not take from them. One that comes too late is no error: the stream shows what
+// holds.
+func (a *asker) taken(err error) {
+	if client.CodeOf(err) == wire.CodeForbidden {
+		a.note("the answer was not taken: " + err.Error() + "; the turn waits for somebody who may answer")
+	}
 }
 
 // answer asks the person; ok is false if the request was answered elsewhere, or the

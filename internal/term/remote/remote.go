@@ -39,7 +39,7 @@ func Attend(ctx context.Context, turn wire.Turn, o Options) (hook.TurnOutcome, e
 	defer context.AfterFunc(ctx, func() {
 		_, _ = o.Client.Cancel(lasting, turn.Conversation) // if the daemon is gone, so is the stream, which says so
 	})()
-	asker := &asker{d: o.Client, approver: o.Approver, conversation: turn.Conversation, asking: map[asked]*question{}}
+	asker := &asker{d: o.Client, approver: o.Approver, note: o.Note, conversation: turn.Conversation, asking: map[asked]*question{}}
 	defer asker.end(asked{})
 	asker.pending(ctx, asked{}) // of a turn that is running already
 	var seen outcome

@@ -65,3 +65,11 @@ func Time(t testing.TB) {
 		t.Skip(Long + t.Name())
 	}
 }
+
+// Root needs the superuser, who can start processes of other users and make networks.
+func Root(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Lacking(t, "the tests do not run as root")
+	}
+}

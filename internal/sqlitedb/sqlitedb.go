@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"modernc.org/sqlite"
@@ -328,4 +329,13 @@ func (d *DB) Close() error {
 // the log stays.
 func (d *DB) abandon() error {
 	return errors.Join(d.w.close(), d.read.Close())
+}
+
+// Full reports whether err means that the file system has no room, or the user's quota is used up.
+func Full(err error) bool {
+	var e *sqlite.Error
+	if errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_FULL || e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE) {
+		return true
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -155,6 +155,9 @@ func (s *Store) failed(what string, err error) error {
 			return err
 		}
 	}
+	if sqlitedb.Full(err) {
+		err = fmt.Errorf("%w (%w)", store.ErrFull, err)
+	}
 	return fmt.Errorf("conversation store: %s: %w", what, err)
 }
 

@@ -214,9 +214,8 @@ func dieInTheMiddle(dir string) {
 	count := 0
 	w.fails = func(step string) error {
 		if count++; fmt.Sprint(count) == os.Getenv(victimDir+"_STEP") {
-			self, err := os.FindProcess(os.Getpid())
-			if err == nil {
-				err = self.Kill()
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Kill()
 			}
 			select {}
 		}

@@ -187,11 +187,17 @@ func (a *App) eraseSandbox(_ context.Context, s retention.Scope, dry bool) (part
 // eraseApprovals deletes the remembered answers of a project. Those of a conversation go with it.
 func (a *App) eraseApprovals(_ context.Context, s retention.Scope, dry bool) (retention.Part, error) {
 	part := retention.Part{What: "remembered answers"}
-	if s.Kind != retention.Project {
+	if s.Kind != retention.Project && s.Kind != retention.Sender {
 		return part, nil
 	}
 	all, err := approval.List(a.paths.Approvals())
 	for _, r := range all {
+		if s.Kind == retention.Sender {
+			if r.By == s.Name {
+				part.Kept = "answers of this person that projects remember: they hold for others too; `grapnel approvals forget` deletes them"
+			}
+			continue
+		}
 		if r.Problem != "" || r.Project != s.Name {
 			continue
 		}

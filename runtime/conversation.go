@@ -38,6 +38,8 @@ type Conversation struct {
 	waiting []waiter
 	// ended: no turn can begin, because [Ephemeral.End] was called.
 	ended bool
+	// deleted: no turn can begin, because the conversation is being deleted, or was.
+	deleted bool
 	// cancelCompaction cancels the running compaction; nil if there is none.
 	cancelCompaction context.CancelCauseFunc
 	// compacting is the setup of the running or the last compaction.
@@ -345,6 +347,10 @@ func (c *Conversation) occupy(ctx context.Context, t *Turn, when Busy) (other *T
 	if c.ended {
 		c.mu.Unlock()
 		return nil, ErrEnded
+	}
+	if c.deleted {
+		c.mu.Unlock()
+		return nil, fmt.Errorf("%w any more: %s was deleted", store.ErrUnknown, c.ID())
 	}
 	if c.running == nil {
 		c.running, c.brief = t, w.brief

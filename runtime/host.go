@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -75,6 +76,14 @@ func (h *host) Now() time.Time { return h.rt.o.Now() }
 // WriteEvents implements stream.Owner.
 func (h *host) WriteEvents(ctx context.Context, epoch int64, events []store.Event) error {
 	return h.conv.thread.Lease.NoteEvents(ctx, epoch, events)
+}
+
+// WriteFailed implements stream.Owner. It stops the turn, unless another process has taken the
+// conversation over or deleted it: then the turn ends for that reason.
+func (h *host) WriteFailed(err error) {
+	if h.conv != nil && !errors.Is(err, store.ErrFenced) && !errors.Is(err, store.ErrUnknown) {
+		h.conv.stop(fmt.Errorf("%w: %w", loop.ErrNotStored, err))
+	}
 }
 
 // ephemeral reports whether nothing of the conversation is stored.

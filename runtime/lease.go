@@ -21,7 +21,7 @@ func (c *Conversation) open(ctx context.Context, wait bool) error {
 	err := c.thread.Lease.Open(ctx, wait)
 	if errors.Is(err, durable.ErrMoved) {
 		c.agent.drop(c)
-		return fmt.Errorf("%w here any more: another project has adopted it", store.ErrUnknown)
+		return fmt.Errorf("%w here any more: it was deleted, or another project has adopted it", store.ErrUnknown)
 	}
 	return busy(err)
 }

@@ -516,5 +516,6 @@ const (
 	CodeModel        Code = "model"             // the model failed, or its answer cannot be used
 	CodeConfig       Code = "configuration"     // a file of the project has a mistake
 	CodeUnavailable  Code = "unavailable"       // the daemon is shutting down
+	CodeStorage      Code = "storage"           // the disk is full
 	CodeInternal     Code = "internal"          // the daemon failed
 )

@@ -95,7 +95,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if ed.Interactive() {
-		if o.History, err = edit.OpenHistory(chat.HistoryFile(paths.State, place)); err != nil {
+		if o.History, err = edit.OpenHistory(paths.History(place)); err != nil {
 			c.Note(err.Error()) // the conversation continues without a history
 		}
 	}

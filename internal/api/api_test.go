@@ -204,6 +204,9 @@ func TestDaemon(t *testing.T) {
 	_, err = w.client.Undo(ctx, conv.ID, wire.NewUndo{})
 	assert.Equal(t, wire.CodeInvalid, client.CodeOf(err), "without snapshots there is none")
 
+	_, err = w.client.Delete(ctx, wire.Deletion{Conversation: conv.ID})
+	assert.Equal(t, wire.CodeInvalid, client.CodeOf(err), "nothing here deletes")
+
 	_, err = w.client.Adopt(ctx, conv.ID, wire.Adoption{})
 	assert.Equal(t, wire.CodeExists, client.CodeOf(err), "it is here already")
 

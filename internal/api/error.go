@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"syscall"
 
 	strict "github.com/go-json-experiment/json"
 
@@ -96,10 +97,14 @@ func failureOf(err error) *failure {
 		{runtime.ErrNotOpen, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrUnknown, http.StatusNotFound, wire.CodeNotFound},
+		{store.ErrFull, http.StatusInsufficientStorage, wire.CodeStorage},
 	} {
 		if errors.Is(err, known.is) {
 			return &failure{known.status, known.code, err.Error()}
 		}
+	}
+	if errors.Is(err, syscall.ENOSPC) { // of a file beside the store
+		return &failure{http.StatusInsufficientStorage, wire.CodeStorage, err.Error() + "; free some room where the state directory is"}
 	}
 	return &failure{http.StatusInternalServerError, wire.CodeInternal, err.Error()}
 }

@@ -71,6 +71,7 @@ func sentinels() map[string]struct {
 		"store.ErrCompacted":       {store.ErrCompacted, http.StatusBadRequest, wire.CodeInvalid},
 		"store.ErrNoTurn":          {store.ErrNoTurn, http.StatusBadRequest, wire.CodeInvalid},
 		"store.ErrKey":             {store.ErrKey, http.StatusBadRequest, wire.CodeInvalid},
+		"store.ErrFull":            {store.ErrFull, http.StatusInsufficientStorage, wire.CodeStorage},
 		"store.ErrClosed":          {store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		// The file is damaged: the daemon's failure, and nothing that a client can do.
 		"store.ErrDamaged": {&store.DamagedError{ID: "c1", Part: "message"}, http.StatusInternalServerError, wire.CodeInternal},

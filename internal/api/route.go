@@ -71,6 +71,7 @@ func (s *Server) routes() map[place]operation {
 		{"POST", "/v1/conversations/{id}/compact"}:       {access.Converse, s.compact},
 		{"GET", "/v1/conversations/{id}/export"}:         {access.Read, s.export},
 		{"POST", "/v1/import"}:                           {access.Converse, s.restore},
+		{"POST", "/v1/deletions"}:                        {access.Administer, s.erase},
 		{"GET", "/v1/search"}:                            {access.Read, s.search},
 		{"GET", "/v1/inquiries"}:                         {access.Read, s.listInquiries},
 		{"POST", "/v1/inquiries/{id}"}:                   {access.Converse, s.answerInquiry},

@@ -71,6 +71,8 @@ type Options struct {
 	Stats func() []wire.AgentStats
 	// Undo takes back what turns of a conversation changed; nil is not possible.
 	Undo func(ctx context.Context, conversation string, r undo.Request) (undo.Outcome, error)
+	// Delete deletes a conversation, what a sender has, or a project; nil is not possible.
+	Delete func(ctx context.Context, d wire.Deletion) (wire.Deleted, error)
 	// Await waits until the registration of the agent has ended, and returns its error;
 	// nil does not wait.
 	Await func(ctx context.Context, agent string) error

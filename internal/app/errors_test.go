@@ -63,7 +63,7 @@ func TestADamagedIndexKeepsNobodyFromStarting(t *testing.T) {
 	}
 	require.NoError(t, start())
 	for file, about := range map[string]sqlitedb.Schema{
-		p.Conversations: {ID: 0x47524163, Steps: make([]string, 7)},
+		p.Conversations: {ID: 0x47524163, Steps: make([]string, 8)},
 		p.Memories:      {ID: 0x4752416d, Steps: make([]string, 5)},
 	} {
 		db, err := sqlitedb.Open(t.Context(), file, about)

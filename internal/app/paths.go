@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/agentfile"
@@ -166,6 +167,15 @@ func (p Paths) Approvals() string { return filepath.Join(p.State, "approvals") }
 func (p Paths) undo() string {
 	sum := sha256.Sum256([]byte(p.Root))
 	return filepath.Join(p.State, "undo", hex.EncodeToString(sum[:16]))
+}
+
+var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// History is the file with the lines that were typed in a place: the directory of a project, or the URL of a server.
+func (p Paths) History(place string) string {
+	sum := sha256.Sum256([]byte(place))
+	name := notInFileNames.ReplaceAllString(filepath.Base(place), "_") + "-" + hex.EncodeToString(sum[:6]) + ".jsonl"
+	return filepath.Join(p.State, "history", name)
 }
 
 // bundledSkills returns the directory of the program's own skills.

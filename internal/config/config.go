@@ -1,4 +1,4 @@
-// Package config reads config.yaml: the user's default model, vendors, limits of spending, audit, redact and sandbox.
+// Package config reads config.yaml: the user's default model, vendors, limits of spending, audit, redact, sandbox and retention.
 //
 //	model: anthropic:claude-sonnet
 //	vendors:
@@ -36,6 +36,8 @@ type Config struct {
 	Redact message.JSON
 	// Sandbox is the section of that name as JSON: what commands may do; "" is none.
 	Sandbox message.JSON
+	// Retention is the section of that name as JSON: how long conversations are kept; "" is for ever.
+	Retention message.JSON
 
 	file string
 	// at has the values of the file by their keys.
@@ -79,6 +81,8 @@ func Parse(file string, data []byte, known []string) (Config, error) {
 		"audit":    func(v *yaml.Node) { r.Audit = r.section("audit", v) },
 		"redact":   func(v *yaml.Node) { r.Redact = r.section("redact", v) },
 		"sandbox":  func(v *yaml.Node) { r.Sandbox = r.section("sandbox", v) },
+
+		"retention": func(v *yaml.Node) { r.Retention = r.section("retention", v) },
 	})
 	if err := r.wrong.Err(); err != nil {
 		return Config{}, err
@@ -105,7 +109,7 @@ func ParseProject(file string, data []byte) (Config, error) {
 	mine := func(v *yaml.Node) {
 		r.wrongAt(v, "a project cannot set this: its file has spending only", "write it in ~/.grapnel/config.yaml")
 	}
-	r.document(data, map[string]func(*yaml.Node){"model": mine, "vendors": mine, "audit": mine, "redact": mine, "sandbox": mine, "spending": func(v *yaml.Node) { r.Spending = r.section("spending", v) }})
+	r.document(data, map[string]func(*yaml.Node){"model": mine, "vendors": mine, "audit": mine, "redact": mine, "sandbox": mine, "retention": mine, "spending": func(v *yaml.Node) { r.Spending = r.section("spending", v) }})
 	if err := r.wrong.Err(); err != nil {
 		return Config{}, err
 	}

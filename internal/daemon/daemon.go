@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
@@ -54,6 +55,8 @@ type Daemon struct {
 	doors    []api.Door
 	server   *api.Server
 	end      func(context.Context) error
+	// keep deletes what the limits on retention name, until its context ends.
+	keep func(context.Context)
 }
 
 // Open listens on the socket, which systemd may have made for it, opens the program and registers all agents of the project. Those that wait for MCP servers are
@@ -147,13 +150,28 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	served.Metrics, served.Level = measured.Handler(), &o.Log.level
 	served.Await, served.Log, served.Reload, served.Stats = r.await, o.Log.info, o.Log.reloading(r.reload), counted.all
 	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
-	d.server, d.end = api.New(served), r.close
+	keeper, err := opened.Keeper()
+	if err != nil {
+		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
+	}
+	served.Delete = deleting(keeper)
+	d.server, d.end, d.keep = api.New(served), r.close, keeper.Run
 	opened.RunSchedules(r.await)
 	return nil
 }
 
 // Run serves until ctx ends, and then closes everything that Open has opened. Call it once.
-func (d *Daemon) Run(ctx context.Context) error { return d.server.Run(ctx, d.listener, d.end) }
+func (d *Daemon) Run(ctx context.Context) error {
+	keeping, stop := context.WithCancel(ctx)
+	defer stop()
+	var kept sync.WaitGroup
+	kept.Go(func() { d.keep(keeping) })
+	return d.server.Run(ctx, d.listener, func(ctx context.Context) error {
+		stop()
+		kept.Wait()
+		return d.end(ctx)
+	})
+}
 
 func apiOptions(a *app.App, paths app.Paths) api.Options {
 	return api.Options{

@@ -29,6 +29,12 @@ func Within(ctx context.Context, o app.Options, do func(d *client.Client) error)
 	for _, a := range agents {
 		_, _ = opened.Register(ctx, a.Config.Name, hook.AgentConfig{}) // a request that needs a missing agent fails and says so
 	}
+	served := apiOptions(opened, o.Paths)
+	keeper, err := opened.Keeper()
+	if err != nil {
+		return errors.Join(err, opened.Close(context.WithoutCancel(ctx)))
+	}
+	served.Delete = deleting(keeper)
 	socket := filepath.Join(dir, "socket")
 	ln, err := api.Listen(ctx, socket)
 	if err != nil {
@@ -36,7 +42,7 @@ func Within(ctx context.Context, o app.Options, do func(d *client.Client) error)
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- api.New(apiOptions(opened, o.Paths)).Run(serving, ln, opened.Close) }()
+	go func() { ended <- api.New(served).Run(serving, ln, opened.Close) }()
 	err = do(client.New(socket, nil))
 	stop()
 	return errors.Join(err, <-ended)

@@ -18,6 +18,7 @@ type Full interface {
 	store.Compacter
 	store.Forker
 	store.Adopter
+	store.Eraser
 	store.Child
 	store.Log
 	store.States

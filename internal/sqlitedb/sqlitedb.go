@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"modernc.org/sqlite"
@@ -42,6 +43,10 @@ type Schema struct {
 	Steps []string
 	// Secure: overwrite deleted data in the file. Scrub removes it from the log, too.
 	Secure bool
+	// Shrinks: DB.Shrink can make the file smaller. An older file has to be rewritten for it: see
+	// Vacuum. In such a file a new table takes the page behind those of the other tables: if
+	// just that page is damaged, a lost index cannot be made anew.
+	Shrinks bool
 	// Vacuum is the first version without deleted data in the file: an older file is
 	// rewritten before its steps. 0 is none.
 	Vacuum int
@@ -120,6 +125,9 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 // writing connection can change the file; a reading one cannot.
 func pools(file string, s Schema) (*DB, error) {
 	params := "_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	if s.Shrinks { // before the switch to write-ahead mode, which writes the first page
+		params = "_pragma=auto_vacuum(INCREMENTAL)&" + params
+	}
 	if s.Secure {
 		params += "&_pragma=secure_delete(1)"
 	}
@@ -321,4 +329,13 @@ func (d *DB) Close() error {
 // the log stays.
 func (d *DB) abandon() error {
 	return errors.Join(d.w.close(), d.read.Close())
+}
+
+// Full reports whether err means that the file system has no room, or the user's quota is used up.
+func Full(err error) bool {
+	var e *sqlite.Error
+	if errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_FULL || e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE) {
+		return true
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -70,6 +70,16 @@ func (t *Tx) QueryRow(query string, args ...any) *sql.Row {
 	return s.QueryRow(args...)
 }
 
+// Query runs one statement that returns rows, which have to be closed before the next statement.
+// The text is a constant: it is kept prepared.
+func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
+	s, err := t.w.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(args...)
+}
+
 // Write runs f in a transaction that is on disk when Write returns nil. Concurrent calls
 // share a transaction and its sync. If an f fails or panics, only its own part is undone.
 // One f runs at a time; the others wait, until ctx ends. After f has run, the end of ctx has

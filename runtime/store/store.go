@@ -43,6 +43,9 @@ var (
 	ErrNoTurn = errors.New("store: the conversation is not that long")
 	// ErrDamaged: a part of the conversation cannot be read; see [DamagedError].
 	ErrDamaged = errors.New("store: a part of the conversation is damaged")
+	// ErrFull: the file system of the store has no room. Nothing of the write is stored, and the
+	// next one succeeds once there is room: the store need not be opened again.
+	ErrFull = errors.New("store: there is no room left on the disk: free some where the state directory is, or delete conversations, and send again")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("store: closed")
 )

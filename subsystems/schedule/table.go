@@ -25,7 +25,7 @@ type table struct {
 }
 
 func openTable(ctx context.Context, path, project string, note func(string)) (*table, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "schedule file", ID: fileID, Steps: []string{schema1}, Note: note})
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "schedule file", ID: fileID, Steps: []string{schema1, ""}, Secure: true, Vacuum: 2, Note: note})
 	if err != nil {
 		return nil, err
 	}

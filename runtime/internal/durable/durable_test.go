@@ -67,6 +67,7 @@ func (p *process) WriteEvents(ctx context.Context, epoch int64, events []store.E
 }
 func (p *process) Tell(_ context.Context, ev hook.Event) { p.told = append(p.told, ev.Text) }
 func (p *process) Loaded(history message.Messages)       { p.loaded = append(p.loaded, history.Len()) }
+func (p *process) WriteFailed(error)                     {}
 func (p *process) LeaseLost()                            { p.lost.Add(1) }
 
 // commit appends a message of the user.

@@ -56,12 +56,12 @@ func (ls *Leases) Journals() bool { return !ls.volatile }
 
 // HeldElsewhere reports whether another process has the lease.
 func (ls *Leases) HeldElsewhere(l store.Lease) bool {
-	return l.Owner != ls.o.Owner && l.Until.After(ls.o.Now()) && !ls.dead(l)
+	return l.Owner != ls.o.Owner && l.Until.After(ls.o.Now()) && !ls.Dead(l)
 }
 
-// dead reports whether the holder of the lease is known to have died, or the lease comes
+// Dead reports whether the holder of the lease is known to have died, or the lease comes
 // from a wrong clock.
-func (ls *Leases) dead(l store.Lease) bool {
+func (ls *Leases) Dead(l store.Lease) bool {
 	return l.Until.Sub(ls.o.Now()) > LongestLease || ls.o.Gone != nil && ls.o.Gone(l.Owner)
 }
 
@@ -72,7 +72,7 @@ func (ls *Leases) Take(take func(store.Claim) (store.Record, error)) (store.Reco
 	claim := store.Claim{Owner: ls.o.Owner, Hold: ls.o.Hold}
 	rec, err := take(claim)
 	var held *store.LeasedError
-	if errors.As(err, &held) && ls.dead(held.Lease) {
+	if errors.As(err, &held) && ls.Dead(held.Lease) {
 		claim.Takes = held.Lease.Epoch
 		rec, err = take(claim)
 	}

@@ -156,7 +156,7 @@ func (t *Turn) signalCancelled() bool {
 		reason = hook.StopTimeLimit
 	case errors.Is(cause, ErrStopped):
 		reason = hook.StopUserRequested
-	case errors.Is(cause, ErrLateGate):
+	case errors.Is(cause, ErrLateGate), errors.Is(cause, ErrNotStored):
 		reason = hook.StopError
 	}
 	if t.hasSignal(reason) {

@@ -16,6 +16,8 @@ var (
 	ErrIdle = errors.New("runtime: no turn of this conversation is running")
 	// ErrStopped is the cause of the end of a turn that its user stopped.
 	ErrStopped = errors.New("runtime: stopped by the user")
+	// ErrNotStored: events of the turn could not be stored, so it was stopped.
+	ErrNotStored = errors.New("runtime: the turn was stopped, because what it does cannot be stored")
 	// ErrLeaseLost: another process has taken the conversation over, because it considered this
 	// process gone. What this turn has done since is not stored.
 	ErrLeaseLost = errors.New("runtime: the conversation has gone to another process, and what was not stored is lost; send again to go on here")

@@ -82,6 +82,7 @@ func (w *world) Now() time.Time                                          { retur
 func (w *world) WriteEvents(context.Context, int64, []store.Event) error { return nil }
 func (w *world) Tell(context.Context, hook.Event)                        {}
 func (w *world) Loaded(history message.Messages)                         { w.thread.Loaded(history) }
+func (w *world) WriteFailed(error)                                       {}
 func (w *world) LeaseLost()                                              {}
 
 // run runs a turn and returns its outcome and the kinds of its events.

@@ -132,9 +132,11 @@ func (d *delivery) release() {
 // take numbers the event of the log from, and delivers or queues it.
 func (l *Log) take(ctx context.Context, from *Log, ev *hook.Event, how How) {
 	l.mu.Lock()
-	if l.unkept.full() && kept(ev.Kind) {
+	if l.unkept.due() && kept(ev.Kind) {
 		l.mu.Unlock()
-		_ = l.writeAlone(ctx) // the next write tries again
+		if err := l.writeAlone(ctx); err != nil { // the next write tries again
+			l.o.Owner.WriteFailed(err)
+		}
 		l.mu.Lock()
 	}
 	var mine *Claim // not nil: this goroutine holds the delivery

@@ -249,6 +249,23 @@ func (h *Hub) Drop(conversation string) {
 	}
 }
 
+// Remove ends the streams of deleted conversations: their readers get the events that are left,
+// and then the end. If one of the events is held in the stream of all conversations, that loses
+// the events that it holds.
+func (h *Hub) Remove(conversations ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range conversations {
+		if r := h.rings[id]; r != nil {
+			r.close()
+			h.dropLocked(id, r)
+		}
+	}
+	if h.all.has(conversations) {
+		h.bytes -= h.all.forget()
+	}
+}
+
 // dropLocked drops a ring without readers. That of all conversations stays, without its events.
 func (h *Hub) dropLocked(conversation string, r *ring) {
 	h.bytes -= r.forget()
@@ -258,7 +275,9 @@ func (h *Hub) dropLocked(conversation string, r *ring) {
 	if i := slices.Index(h.active, conversation); i >= 0 {
 		h.active = slices.Delete(h.active, i, i+1)
 	}
-	delete(h.rings, conversation)
+	if h.rings[conversation] == r { // else a reader of a removed one leaves
+		delete(h.rings, conversation)
+	}
 }
 
 const unchecked = math.MinInt64

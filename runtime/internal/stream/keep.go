@@ -13,11 +13,20 @@ import (
 // errNotKept: see [Source].
 var errNotKept = errors.New("runtime: not all events could be kept")
 
+// maxUnkept and maxUnkeptBytes bound the events that wait while the store fails. The first
+// failure stops the turn, so few come after it.
+const (
+	maxUnkept      = 16 * MaxPending
+	maxUnkeptBytes = 16 * MaxPendingBytes
+)
+
 // unkept has the events that are not stored yet. The turn's next write stores them too.
 // When there are too many, they get a write of their own.
 type unkept struct {
 	events []hook.Event
 	bytes  int
+	// failed is how many waited when such a write has failed; 0 if none has.
+	failed int
 	// lost: some events could not be stored and were dropped.
 	lost bool
 }
@@ -28,6 +37,12 @@ func (u *unkept) add(ev hook.Event) {
 }
 
 func (u *unkept) full() bool { return len(u.events) >= MaxPending || u.bytes >= MaxPendingBytes }
+
+// due reports whether the events get a write of their own. After one that has failed, MaxPending/4
+// further events come first: so a broken store costs few attempts.
+func (u *unkept) due() bool {
+	return u.full() && (u.failed == 0 || len(u.events) >= u.failed+MaxPending/4)
+}
 
 func (u *unkept) dropOldest() {
 	u.bytes -= eventSize(&u.events[0])
@@ -70,7 +85,7 @@ func (l *Log) Write(write func([]store.Event) error) error {
 	defer l.writing.Unlock()
 	l.mu.Lock()
 	events := l.unkept.events
-	l.unkept.events, l.unkept.bytes = nil, 0
+	l.unkept.events, l.unkept.bytes, l.unkept.failed = nil, 0, 0
 	l.mu.Unlock()
 	var encoded []store.Event
 	for _, ev := range events {
@@ -83,8 +98,8 @@ func (l *Log) Write(write func([]store.Event) error) error {
 	return err
 }
 
-// putBack keeps events that could not be stored for the next write. If there are too many,
-// it drops the oldest half: so a broken store costs few attempts.
+// putBack keeps events that could not be stored for the next write. Only beyond maxUnkept and
+// maxUnkeptBytes it drops the oldest, and readers are told of it.
 func (l *Log) putBack(events []hook.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,11 +109,9 @@ func (l *Log) putBack(events []hook.Event) {
 	for _, ev := range append(events, newer...) {
 		u.add(ev)
 	}
-	if !u.full() {
-		return
-	}
-	u.lost = true
-	for len(u.events) > MaxPending/2 || u.bytes > MaxPendingBytes/2 {
+	u.failed = len(u.events)
+	for len(u.events) > maxUnkept || u.bytes > maxUnkeptBytes && len(u.events) > 1 {
+		u.lost = true
 		u.dropOldest()
 	}
 }

@@ -41,6 +41,9 @@ type Owner interface {
 	EventHost() hook.Host
 	// WriteEvents stores events, and nothing else, under the epoch.
 	WriteEvents(ctx context.Context, epoch int64, events []store.Event) error
+	// WriteFailed is called when WriteEvents has failed while events are delivered. The events
+	// wait for the next write. It stops the turn, and does not wait for its end.
+	WriteFailed(err error)
 	// Now is the clock.
 	Now() time.Time
 }

@@ -35,6 +35,8 @@ type place struct {
 	events []hook.Event
 	stored []uint64
 	fails  error
+	// failed counts WriteFailed.
+	failed int
 }
 
 var _ stream.Owner = (*place)(nil)
@@ -64,6 +66,12 @@ func (p *place) OnEvent(ctx context.Context, ev hook.Event) {
 func (p *place) Listeners() (*composite.Composite, func()) { return p.hooks, func() {} }
 func (p *place) EventHost() hook.Host                      { return inside{p: p} }
 func (p *place) Now() time.Time                            { return time.Now() }
+
+func (p *place) WriteFailed(error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed++
+}
 
 func (p *place) WriteEvents(_ context.Context, _ int64, events []store.Event) error {
 	p.mu.Lock()
@@ -185,13 +193,26 @@ func TestEventsWaitForTheNextWrite(t *testing.T) {
 	assert.Len(t, p.stored, 2, "they are written once")
 }
 
-func TestAStoreThatDoesNotWorkCostsOldEvents(t *testing.T) {
+func TestAStoreThatDoesNotWorkStopsTheTurnAndCostsNothing(t *testing.T) {
 	p := newPlace(t, "c", nil)
 	p.fails = errors.New("gone")
 	for range 4 * stream.MaxPending {
 		p.say("x")
 	}
+	assert.NotZero(t, p.failed, "the turn is stopped at the first failure")
+	assert.Less(t, p.failed, 20, "and a broken store is not asked for every event")
 	assert.Error(t, p.log.Flush(t.Context(), p.log.Last()))
+	p.fails = nil
+	require.NoError(t, p.log.Flush(t.Context(), p.log.Last()))
+	assert.Len(t, p.stored, 4*stream.MaxPending, "nothing is lost")
+}
+
+func TestAStoreThatDoesNotWorkForLongCostsOldEventsAndReadersAreTold(t *testing.T) {
+	p := newPlace(t, "c", nil)
+	p.fails = errors.New("gone")
+	for range 20 * stream.MaxPending {
+		p.say("x")
+	}
 	p.fails = nil
 	assert.ErrorContains(t, p.log.Flush(t.Context(), p.log.Last()), "not all events could be kept")
 	assert.NotEmpty(t, p.stored)

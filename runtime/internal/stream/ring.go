@@ -2,6 +2,7 @@ package stream
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -111,6 +112,13 @@ func (r *ring) forget() int {
 	was := r.bytes
 	r.entries, r.bytes = nil, 0
 	return was
+}
+
+// has reports whether the ring holds an event of one of the conversations.
+func (r *ring) has(conversations []string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.entries, func(e *entry) bool { return slices.Contains(conversations, e.ev.Conversation) })
 }
 
 // close marks the ring as ended and wakes its readers.

@@ -23,6 +23,9 @@ func (s *Store) Enqueue(_ context.Context, j store.Job) (bool, error) {
 	if s.closed {
 		return false, store.ErrClosed
 	}
+	if s.erasedLocked(j.Conversation) {
+		return false, nil
+	}
 	now := s.now()
 	made := store.Job{
 		Job: j.Job, ID: int64(len(s.jobs)) + 1, Project: j.Project, Conversation: j.Conversation, Turn: j.Turn,
@@ -95,7 +98,7 @@ func (s *Store) runningLocked(id, epoch int64) (*store.Job, error) {
 	switch {
 	case s.closed:
 		return nil, store.ErrClosed
-	case id < 1 || id > int64(len(s.jobs)):
+	case id < 1 || id > int64(len(s.jobs)) || s.jobs[id-1].Status == "":
 		return nil, fmt.Errorf("%w: job %d", store.ErrUnknown, id)
 	}
 	j := &s.jobs[id-1]
@@ -132,7 +135,7 @@ func (s *Store) Jobs(_ context.Context, statuses ...store.JobStatus) ([]store.Jo
 	}
 	var out []store.Job
 	for _, j := range s.jobs {
-		if len(statuses) == 0 || slices.Contains(statuses, j.Status) {
+		if j.Status != "" && len(statuses) == 0 || slices.Contains(statuses, j.Status) {
 			out = append(out, j)
 		}
 	}

@@ -26,9 +26,9 @@ type Store struct {
 
 	mu    sync.Mutex
 	byKey map[store.Key]*conversation
-	// all is in the order of creation, which is the order of the ids.
+	// all is in the order of creation, which is the order of the ids. A deleted one is nil.
 	all []*conversation
-	// jobs is in the order of the ids, from 1.
+	// jobs is in the order of the ids, from 1. A deleted one has no status.
 	jobs     []store.Job
 	jobAt    map[jobKey]int
 	spending spending
@@ -167,7 +167,7 @@ func (s *Store) name(n int) string { return s.prefix + strconv.Itoa(n+1) }
 
 func (s *Store) namedLocked(id string) *conversation {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, s.prefix))
-	if err != nil || n < 1 || n > len(s.all) || s.all[n-1].record.ID != id {
+	if err != nil || n < 1 || n > len(s.all) || s.all[n-1] == nil || s.all[n-1].record.ID != id {
 		return nil
 	}
 	return s.all[n-1]
@@ -370,7 +370,7 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 	}
 	out := make([]store.Record, 0, len(s.all))
 	for _, c := range s.all {
-		if c.record.Parent == "" {
+		if c != nil && c.record.Parent == "" {
 			out = append(out, c.record)
 		}
 	}

@@ -206,7 +206,7 @@ func (s *Store) moveLocked(c *conversation, owner string, key store.Key) {
 		c.kept.states = nil
 	}
 	for _, child := range s.all {
-		if child.record.Parent == c.record.ID {
+		if child != nil && child.record.Parent == c.record.ID {
 			k := child.record.Key
 			k.Project = key.Project
 			s.moveLocked(child, owner, k)
@@ -244,7 +244,7 @@ func (s *Store) Children(_ context.Context, parent string) ([]store.Record, erro
 	}
 	var out []store.Record
 	for _, c := range s.all {
-		if c.record.Parent == parent {
+		if c != nil && c.record.Parent == parent {
 			out = append(out, c.record)
 		}
 	}

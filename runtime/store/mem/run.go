@@ -22,6 +22,9 @@ func (s *Store) WriteRuns(_ context.Context, runs []store.Run) error {
 		return store.ErrClosed
 	}
 	for _, r := range runs {
+		if s.erasedLocked(r.Conversation) {
+			continue
+		}
 		i := slices.IndexFunc(s.runs, func(o store.Run) bool { return o.Project == r.Project && o.ID == r.ID })
 		if i >= 0 {
 			s.runs[i] = store.MergeRun(s.runs[i], r).Bounded()

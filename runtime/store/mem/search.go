@@ -70,7 +70,7 @@ func (s *Store) rankLocked(words []search.Word) []hit {
 	total, length := 0.0, 0.0
 	with := make([]float64, len(words))
 	for i, c := range s.all {
-		if c.record.Parent != "" {
+		if c == nil || c.record.Parent != "" {
 			continue
 		}
 		for h := range c.each(words) {

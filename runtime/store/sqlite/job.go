@@ -16,7 +16,7 @@ var _ store.Jobs = (*Store)(nil)
 
 const (
 	insertJob = `INSERT INTO job (kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated, project, version, contract)
-		VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, '', 0, '', ?6, ?6, ?7, ?8, ?9)
+		SELECT ?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, '', 0, '', ?6, ?6, ?7, ?8, ?9 WHERE NOT EXISTS (SELECT 1 FROM erased WHERE id = ?4)
 		ON CONFLICT (project, kind, key) DO UPDATE SET payload = ?3, conversation = ?4, turn = ?5, status = 'queued', attempts = 0, due = ?6,
 			failure = '', updated = ?6, version = ?8, contract = ?9 WHERE status = 'failed'`
 	jobColumns = `num, kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated, project, version, contract`

@@ -187,8 +187,8 @@ func (s *Store) beginWith(tx *sqlitedb.Tx, b body, key store.Key, created int64,
 		return store.Record{}, err
 	}
 	var num int64
-	err := tx.QueryRow(`INSERT INTO conversation (id, project, agent, sender, version, turns, messages, first, archived, created, updated)
-		VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, sender) DO NOTHING RETURNING num`,
+	err := tx.QueryRow(`INSERT INTO conversation (num, id, project, agent, sender, version, turns, messages, first, archived, created, updated)
+		VALUES (`+nextNumber+`, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, sender) DO NOTHING RETURNING num`,
 		s.newID(), key.Project, key.Agent, key.Sender, b.turns, b.next, b.first, b.archived, created, max(created, s.now().UnixNano())).Scan(&num)
 	if errors.Is(err, sql.ErrNoRows) {
 		return store.Record{}, fmt.Errorf("%w: of %q with %q", store.ErrExists, key.Agent, key.Sender)

@@ -16,7 +16,8 @@ var _ store.Runs = (*Store)(nil)
 
 const (
 	runByID  = `SELECT body FROM hook_run WHERE project = ? AND id = ?`
-	writeRun = `INSERT INTO hook_run (project, id, conversation, subsystem, status, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+	writeRun = `INSERT INTO hook_run (project, id, conversation, subsystem, status, body) SELECT ?1, ?2, ?3, ?4, ?5, ?6
+		WHERE NOT EXISTS (SELECT 1 FROM erased WHERE id = ?3)
 		ON CONFLICT (project, id) DO UPDATE SET conversation = ?3, subsystem = ?4, status = ?5, body = ?6`
 	// dropRuns drops the oldest runs of the project beyond the limit.
 	dropRuns = `DELETE FROM hook_run WHERE project = ?1 AND num <= (SELECT num FROM hook_run WHERE project = ?1 ORDER BY num DESC LIMIT 1 OFFSET ?2)`

@@ -43,6 +43,9 @@ var schema6 string
 //go:embed schema/7.sql
 var schema7 string
 
+//go:embed schema/8.sql
+var schema8 string
+
 //go:embed schema/index.sql
 var makeIndex string
 
@@ -93,7 +96,8 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 		o = &Options{}
 	}
 	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
-		Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7},
+		Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8},
+		Secure: true, Shrinks: true, Vacuum: 8,
 		Index: sqlitedb.Index{Name: "word", Create: makeIndex, From: []string{"conversation", "message", "archive"}, Column: "summary"}, Note: o.Note,
 	})
 	if err != nil {
@@ -151,6 +155,9 @@ func (s *Store) failed(what string, err error) error {
 			return err
 		}
 	}
+	if sqlitedb.Full(err) {
+		err = fmt.Errorf("%w (%w)", store.ErrFull, err)
+	}
 	return fmt.Errorf("conversation store: %s: %w", what, err)
 }
 
@@ -197,8 +204,13 @@ func (s *Store) create(ctx context.Context, key store.Key, parent string) error 
 	}
 	now := s.now().UnixNano()
 	return s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		_, err := tx.Exec(`INSERT INTO conversation (id, project, agent, sender, parent, created, updated)
-			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, sender) DO NOTHING`, s.newID(), key.Project, key.Agent, key.Sender, parent, now, now)
+		if parent != "" { // it may have been deleted meanwhile
+			if _, err := scan(tx.QueryRow(byID, parent)); errors.Is(err, sql.ErrNoRows) {
+				return unknown(parent)
+			}
+		}
+		_, err := tx.Exec(`INSERT INTO conversation (num, id, project, agent, sender, parent, created, updated)
+			VALUES (`+nextNumber+`, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, sender) DO NOTHING`, s.newID(), key.Project, key.Agent, key.Sender, parent, now, now)
 		return err
 	})
 }

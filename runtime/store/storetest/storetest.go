@@ -77,6 +77,7 @@ func parts() []part {
 		{"store.States", implements[store.States], stateRules()},
 		{"store.Jobs", implements[store.Jobs], slices.Concat(jobRules(), projectJobRules())},
 		{"store.Adopter", implements[store.Adopter], adoptRules()},
+		{"store.Eraser", implements[store.Eraser], eraseRules()},
 		{"store.Spending", implements[store.Spending], spendingRules()},
 		{"store.Runs", implements[store.Runs], runRules()},
 	}

@@ -1,0 +1,288 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/config"
+	"github.com/grapnel-go/grapnel/internal/lockedfile"
+	"github.com/grapnel-go/grapnel/internal/retention"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/sandbox"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
+	"github.com/grapnel-go/grapnel/subsystems/schedule"
+)
+
+// retained is the section retention of config.yaml.
+type retained struct {
+	// Age and Size are those of retention.Limits, as 90d and 2GiB; "" is no limit.
+	Age  string `json:"age"`
+	Size string `json:"size"`
+}
+
+// retentionLimits returns the limits of the section.
+func retentionLimits(conf config.Config) (l retention.Limits, err error) {
+	if conf.Retention == "" {
+		return l, nil
+	}
+	all := hook.AgentConfig{}.WithSection("retention", conf.Retention)
+	s, _, err := hook.SectionOf[retained](&all, "retention")
+	if err == nil && s.Age != "" {
+		l.Age, err = retention.ParseAge(s.Age)
+	}
+	if err == nil && s.Size != "" {
+		l.Bytes, err = retention.ParseSize(s.Size)
+	}
+	if err != nil {
+		return l, fmt.Errorf("~/.grapnel/config.yaml: retention: %w", err)
+	}
+	return l, nil
+}
+
+// Keeper returns what deletes conversations, senders and projects from all places, and keeps the
+// limits of the section retention. A program
+// makes one.
+func (a *App) Keeper() (*retention.Keeper, error) {
+	limits, err := retentionLimits(a.conf)
+	if err != nil {
+		return nil, err
+	}
+	return retention.New(retention.Options{
+		Store: a.Store, Delete: a.Runtime.Delete, DeleteRest: a.Runtime.DeleteRest, Busy: runtime.ErrBusy,
+		Journal: filepath.Join(a.paths.State, "deletions.json"), Limits: limits, Note: a.options.Note,
+		Places: []retention.Place{
+			{Name: "undo", Erase: a.eraseUndo},
+			{Name: "memories", Erase: a.eraseMemories},
+			{Name: "schedules", Erase: a.eraseSchedules},
+			{Name: "sandbox", Erase: a.eraseSandbox},
+			{Name: "approvals", Erase: a.eraseApprovals},
+			{Name: "settings of the project", Erase: a.eraseProjectFiles},
+			{Name: "typed lines", Erase: a.eraseTyped},
+			{Name: "audit", Erase: a.keptInAudit},
+			{Name: "spending", Erase: keptInSpending},
+		},
+	}), nil
+}
+
+// eraseUndo forgets the turns of the conversations in the books of their projects.
+func (a *App) eraseUndo(ctx context.Context, s retention.Scope, dry bool) (retention.Part, error) {
+	part := retention.Part{What: "turns that could be undone, with their snapshots"}
+	projects := s.Projects
+	if s.Kind == retention.Project {
+		projects = []string{s.Name}
+	}
+	for _, project := range projects {
+		book := a.options.turns
+		if project != a.paths.Root {
+			other := a.paths
+			other.Root = project
+			o := a.options
+			o.Paths = other
+			book = newBook(o, a.presence)
+		}
+		turns, freed, err := 0, int64(0), error(nil)
+		switch {
+		case s.Kind == retention.Project:
+			turns, err = book.Clear(ctx, dry)
+		case project == a.paths.Root || !Abandoned(project):
+			turns, freed, err = book.Forget(ctx, s.Conversations, dry)
+		default: // the snapshots of a directory that is gone restore nothing
+			turns, err = book.Clear(ctx, dry)
+		}
+		if err != nil {
+			return part, err
+		}
+		part.Deleted += int64(turns)
+		part.Bytes += freed
+	}
+	return part, nil
+}
+
+// eraseMemories deletes the memories whose only sources are the conversations, or all of the project.
+func (a *App) eraseMemories(ctx context.Context, s retention.Scope, dry bool) (part retention.Part, err error) {
+	if _, err := os.Stat(a.paths.Memories); errors.Is(err, fs.ErrNotExist) {
+		return part, nil
+	}
+	m := a.Hooks.Memory
+	if m == nil {
+		if m, err = OpenMemories(ctx, a.paths, a.options.Note); err != nil {
+			return part, err
+		}
+		defer func() { err = errors.Join(err, m.OnClose(context.WithoutCancel(ctx))) }()
+	}
+	deleted, kept, err := m.Erase(ctx, s.Conversations, dry)
+	if err != nil {
+		return part, err
+	}
+	if s.Kind == retention.Project {
+		n, err := m.EraseProject(ctx, s.Name, dry)
+		if err != nil {
+			return part, err
+		}
+		if dry { // a memory may be counted in both
+			deleted = max(deleted, n)
+		} else {
+			deleted += n
+		}
+	}
+	part = retention.Part{Deleted: int64(deleted), What: "memories that come from these conversations alone"}
+	if kept > 0 {
+		part.Kept = fmt.Sprintf("%d memories that other conversations have written or confirmed too; they do not name these any more", kept)
+	}
+	return part, nil
+}
+
+func (a *App) eraseSchedules(ctx context.Context, s retention.Scope, dry bool) (part retention.Part, err error) {
+	if _, err := os.Stat(a.paths.Schedules); errors.Is(err, fs.ErrNotExist) {
+		return part, nil
+	}
+	all := a.Hooks.Schedule
+	if all == nil {
+		if all, err = OpenSchedules(ctx, a.paths, nil, a.options.Note); err != nil {
+			return part, err
+		}
+		defer func() { err = errors.Join(err, all.OnClose(context.WithoutCancel(ctx))) }()
+	}
+	of := schedule.Subject{Conversations: s.Conversations}
+	switch s.Kind {
+	case retention.Sender:
+		of.Sender = s.Name
+	case retention.Project:
+		of.Project, of.AllOfProject = s.Name, true
+	}
+	deleted, named, err := all.Erase(ctx, of, dry)
+	part = retention.Part{Deleted: deleted, What: "schedules"}
+	if left := named - deleted; left > 0 {
+		part.Kept = fmt.Sprintf("%d schedules, whose next turns begin a new conversation; `grapnel schedule remove` removes them", left)
+	}
+	return part, err
+}
+
+// eraseSandbox deletes what sandboxes keep of a project. What one conversation has written there
+// cannot be told apart.
+func (a *App) eraseSandbox(_ context.Context, s retention.Scope, dry bool) (part retention.Part, err error) {
+	state := filepath.Join(a.paths.State, "sandbox")
+	if s.Kind != retention.Project {
+		for _, project := range s.Projects {
+			bytes, err := sandbox.Erase(state, project, true)
+			if err == nil && bytes > 0 {
+				part.Kept = "temporary files, caches and quarantine of the project: nobody knows which conversation they are from; unused ones go after 14 days"
+			}
+		}
+		return part, nil
+	}
+	part = retention.Part{What: "bytes of temporary files, caches and quarantine"}
+	part.Bytes, err = sandbox.Erase(state, s.Name, dry)
+	part.Deleted = part.Bytes
+	return part, err
+}
+
+// eraseApprovals deletes the remembered answers of a project. Those of a conversation go with it.
+func (a *App) eraseApprovals(_ context.Context, s retention.Scope, dry bool) (retention.Part, error) {
+	part := retention.Part{What: "remembered answers"}
+	if s.Kind != retention.Project && s.Kind != retention.Sender {
+		return part, nil
+	}
+	all, err := approval.List(a.paths.Approvals())
+	for _, r := range all {
+		if s.Kind == retention.Sender {
+			if r.By == s.Name {
+				part.Kept = "answers of this person that projects remember: they hold for others too; `grapnel approvals forget` deletes them"
+			}
+			continue
+		}
+		if r.Problem != "" || r.Project != s.Name {
+			continue
+		}
+		part.Deleted++
+		if !dry && err == nil {
+			err = approval.Forget(a.paths.Approvals(), r.ID)
+		}
+	}
+	return part, err
+}
+
+// eraseProjectFiles deletes what was allowed to a project, and the agents that clients have made in it.
+func (a *App) eraseProjectFiles(_ context.Context, s retention.Scope, dry bool) (retention.Part, error) {
+	part := retention.Part{What: "agents of clients, and permissions of the project"}
+	if s.Kind != retention.Project {
+		return part, nil
+	}
+	for path, agents := range map[string]bool{filepath.Join(a.paths.State, "agents.json"): true, a.paths.trusted().Path: false} {
+		file := lockedfile.File[json.RawMessage]{Path: path}
+		members, err := file.Read()
+		if err != nil {
+			return part, err
+		}
+		var keys []string
+		for key := range members {
+			if key == s.Name || !agents && strings.HasPrefix(key, s.Name+string(filepath.Separator)) {
+				keys = append(keys, key)
+			}
+		}
+		part.Deleted += int64(len(keys))
+		if len(keys) == 0 || dry {
+			continue
+		}
+		err = file.Change(func(all map[string]json.RawMessage) error {
+			for _, key := range keys {
+				delete(all, key)
+			}
+			return nil
+		})
+		if err != nil {
+			return part, err
+		}
+	}
+	return part, nil
+}
+
+// eraseTyped deletes the lines that were typed in a project.
+func (a *App) eraseTyped(_ context.Context, s retention.Scope, dry bool) (part retention.Part, err error) {
+	projects := s.Projects
+	if s.Kind == retention.Project {
+		projects = []string{s.Name}
+	}
+	for _, project := range projects {
+		of := a.paths
+		of.Root = project
+		file := of.History(of.Root)
+		info, err := os.Stat(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return part, err
+		}
+		if s.Kind != retention.Project {
+			part.Kept = "the lines that were typed in `grapnel chat`: they are of the project, and not of a conversation; they go with it"
+			continue
+		}
+		part = retention.Part{Deleted: 1, What: "files with the lines that were typed in `grapnel chat`", Bytes: info.Size()}
+		if !dry {
+			return part, os.Remove(file)
+		}
+	}
+	return part, nil
+}
+
+// keptInAudit says what the audit keeps: its records are a chain, and without one of them it is broken.
+func (a *App) keptInAudit(context.Context, retention.Scope, bool) (part retention.Part, err error) {
+	if _, err := os.Stat(filepath.Join(a.paths.State, "audit")); err == nil {
+		part.Kept = "all records, because each is chained to the one before: ids, times, names of agents, senders and tools, and digests of texts; " +
+			"texts themselves only where a section audit had contents: true"
+	}
+	return part, nil
+}
+
+func keptInSpending(context.Context, retention.Scope, bool) (retention.Part, error) {
+	return retention.Part{Kept: "sums by day, project, agent, model and token, without texts: limits count them"}, nil
+}
+

@@ -31,8 +31,10 @@ func TestDeletions(t *testing.T) {
 	assert.Equal(t, wire.Deleted{DryRun: true, Conversations: []string{conv.ID}, Freed: 3,
 		Places: []wire.DeletedPlace{{Place: "undo", Deleted: 1, What: "turns", Bytes: 2, Kept: "the rest"}}}, out)
 	assert.Equal(t, []wire.Deletion{{Conversation: conv.ID, DryRun: true}}, asked)
-	_, err = w.client.Delete(t.Context(), wire.Deletion{Project: "/p"})
-	require.NoError(t, err)
+	for _, in := range []wire.Deletion{{Project: "/p"}, {Sender: "ann"}} {
+		_, err = w.client.Delete(t.Context(), in)
+		require.NoError(t, err)
+	}
 	for _, tc := range []struct {
 		in   wire.Deletion
 		code wire.Code

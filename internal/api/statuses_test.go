@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,8 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
 // bodies are requests that are right but for the name in their path.
@@ -87,4 +93,40 @@ func TestMembersOfRequests(t *testing.T) {
 		Text: "x", Model: message.Model{ContextWindow: 1000, TopP: message.Some(0.5)},
 	})
 	require.NoError(t, err)
+}
+
+// TestWhatTheDaemonCountsAndLogs: the metrics are those of who counts, and the level of the log is changed.
+func TestWhatTheDaemonCountsAndLogs(t *testing.T) {
+	t.Parallel()
+	var level slog.LevelVar
+	w := newWorld(t, &worldOptions{api: api.Options{Level: &level, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, "turns 1\n")
+	})}})
+	assert.Equal(t, http.StatusOK, w.answer(http.MethodGet, "/metrics"))
+	now, err := w.client.LogLevel(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "info", now)
+	require.NoError(t, w.client.SetLogLevel(t.Context(), "debug"))
+	now, err = w.client.LogLevel(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "debug", now)
+	assert.Equal(t, slog.LevelDebug, level.Level())
+	assert.Equal(t, wire.CodeInvalid, client.CodeOf(w.client.SetLogLevel(t.Context(), "loud")))
+}
+
+// full is a store whose disk is full.
+type full struct{ store.Store }
+
+func (full) Conversation(context.Context, store.Key) (store.Record, error) {
+	return store.Record{}, fmt.Errorf("conversation: %w", store.ErrFull)
+}
+
+// TestAFullStore: what cannot be stored is answered with 507, and says what to do.
+func TestAFullStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, &worldOptions{store: full{mem.New(nil)}})
+	_, err := w.client.Conversation(t.Context(), "helper", "ann")
+	assert.Equal(t, wire.CodeStorage, client.CodeOf(err))
+	assert.ErrorContains(t, err, "free some")
 }

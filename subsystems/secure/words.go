@@ -27,8 +27,8 @@ type spoken struct {
 // maxParts bounds how many of the last texts count.
 const maxParts = 5000
 
-// shortStem is the length of the shortest beginning by which words are one.
-const shortStem = 4
+// shortStem and longStem are the lengths of the shortest and the longest beginning by which words are one. A longer word is none.
+const shortStem, longStem = 4, 64
 
 // with is what was said with a further text.
 func (s said) with(text string) said {
@@ -36,7 +36,7 @@ func (s said) with(text string) said {
 	p.normal = normal(p.text)
 	for _, w := range wordsOf(p.text) {
 		p.words[w] = true
-		for n := shortStem; n <= len(w); n++ {
+		for n := shortStem; n <= min(len(w), longStem); n++ {
 			p.stems[w[:n]] = true
 		}
 	}

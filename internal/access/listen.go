@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// limits are bounds on the connections over TCP: of all clients together, and of one address, so that no client keeps all others out. A connection
-// beyond them is closed at once. Clients on this machine have one address.
+// limits are bounds on the connections over TCP: of all clients together, and of one address, so that no client keeps all others out; an
+// eighth of them is for addresses without one. A connection beyond them is closed at once.
 type limits struct{ all, ofOne, ofLocal int }
 
 func defaultLimits() limits { return limits{all: 4096, ofOne: 1024, ofLocal: 3072} }
@@ -35,12 +35,26 @@ func (l *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+		from := origin(conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap())
 		if l.take(from) {
 			return &counted{Conn: conn, release: sync.OnceFunc(func() { l.release(from) })}, nil
 		}
 		_ = conn.Close() // nothing was promised
 	}
+}
+
+// origin returns the address by which a client counts: one for this machine, and one for a network of IPv6, which has as many as it wants.
+func origin(from netip.Addr) netip.Addr {
+	switch {
+	case from.IsLoopback():
+		return netip.IPv6Loopback()
+	case from.Is6():
+		network, err := from.Prefix(64)
+		if err == nil {
+			return network.Addr()
+		}
+	}
+	return from
 }
 
 func (l *bounded) take(from netip.Addr) bool {
@@ -50,7 +64,11 @@ func (l *bounded) take(from netip.Addr) bool {
 	if from.IsLoopback() {
 		most = l.limits.ofLocal
 	}
-	if l.all >= l.limits.all || l.of[from] >= most {
+	all := l.limits.all
+	if l.of[from] > 0 {
+		all -= l.limits.all / 8 // the rest is for those who have none
+	}
+	if l.all >= all || l.of[from] >= most {
 		return false
 	}
 	l.all++

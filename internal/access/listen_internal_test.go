@@ -72,3 +72,21 @@ func TestNoAddressTakesAll(t *testing.T) {
 	assert.Less(t, d.ofOne, d.all)
 	assert.Less(t, d.ofLocal, d.all)
 }
+
+// A machine has one address, whatever it calls itself, and so has a network of IPv6; who has a connection leaves some to who has none.
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	for from, want := range map[string]string{
+		"127.0.0.1": "::1", "127.9.9.9": "::1", "::1": "::1", "192.0.2.7": "192.0.2.7", "2001:db8:1:2::1": "2001:db8:1:2::", "2001:db8:1:2:ffff::9": "2001:db8:1:2::", "2001:db8:1:3::1": "2001:db8:1:3::",
+	} {
+		assert.Equal(t, netip.MustParseAddr(want), origin(netip.MustParseAddr(from)), from)
+	}
+	l := &bounded{limits: limits{all: 16, ofOne: 100, ofLocal: 100}, of: map[netip.Addr]int{}}
+	greedy, late := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for range 14 {
+		assert.True(t, l.take(greedy))
+	}
+	assert.False(t, l.take(greedy))
+	assert.True(t, l.take(late))
+	assert.False(t, l.take(late), "it has one now")
+}

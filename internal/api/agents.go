@@ -107,7 +107,7 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := s.wanted(in)
+	cfg, err := s.wanted(r.Context(), in)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,21 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 
 // wanted returns the configuration of an agent that a client wants. Its name is not that of an agent that a file or the program
 // defines, also while that one is not registered yet.
-func (s *Server) wanted(in wire.NewAgent) (hook.AgentConfig, error) {
+func (s *Server) wanted(ctx context.Context, in wire.NewAgent) (hook.AgentConfig, error) {
+	if err := scripted(ctx, in.Model); err != nil {
+		return hook.AgentConfig{}, err
+	}
+	for _, text := range in.Sections {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			continue // it is refused later
+		}
+		for _, name := range texts(v) {
+			if err := scripted(ctx, name); err != nil {
+				return hook.AgentConfig{}, err
+			}
+		}
+	}
 	if s.o.Agents == nil {
 		return configOf(in, s.o.Model)
 	}
@@ -139,6 +153,23 @@ func (s *Server) wanted(in wire.NewAgent) (hook.AgentConfig, error) {
 		}
 	}
 	return configOf(in, s.o.Model)
+}
+
+// texts returns all texts in a value of JSON.
+func texts(v any) (out []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, one := range v {
+			out = append(out, texts(one)...)
+		}
+	case map[string]any:
+		for name, one := range v {
+			out = append(append(out, name), texts(one)...)
+		}
+	}
+	return out
 }
 
 // refused is the error of a configuration that the runtime or a hook has refused.
@@ -162,7 +193,7 @@ func (s *Server) updateAgent(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.agent(r.Context(), name); err != nil {
 		return err
 	}
-	cfg, err := s.wanted(in)
+	cfg, err := s.wanted(r.Context(), in)
 	if err != nil {
 		return err
 	}

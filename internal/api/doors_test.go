@@ -284,6 +284,27 @@ func TestATurnCountsForItsToken(t *testing.T) {
 	}
 }
 
+// TestNoScriptFromAfar: a model that is a script names a file of the daemon's user, so nobody names one over TCP, in no place.
+func TestNoScriptFromAfar(t *testing.T) {
+	t.Parallel()
+	d := newTCP(t, worldOptions{})
+	c := client.New(d.url, &client.Options{Token: d.token("all", "read,converse,administer")})
+	conv, err := c.Conversation(t.Context(), "helper", "ann")
+	require.NoError(t, err)
+	_, err = c.SendMessage(t.Context(), conv.ID, wire.NewMessage{Text: "x", Model: message.Model{Name: "script:/etc/passwd"}})
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err))
+	assert.NotContains(t, err.Error(), "root")
+	for _, a := range []wire.NewAgent{
+		{Name: "a", Model: "script:/etc/passwd"}, {Name: "a", Sections: map[string]message.JSON{"fallback": `{"models":["script:/etc/passwd"]}`}},
+		{Name: "a", Sections: map[string]message.JSON{"fallback": `{"models":[{"x":"\u0073cript:/etc/passwd"}]}`}},
+	} {
+		_, err = c.CreateAgent(t.Context(), a)
+		assert.Equal(t, wire.CodeForbidden, client.CodeOf(err))
+		_, err = d.client.CreateAgent(t.Context(), a)
+		assert.NotEqual(t, wire.CodeForbidden, client.CodeOf(err), "over the socket")
+	}
+}
+
 // TestAStreamEndsWithItsToken: who is revoked reads no further, also while events come all the time.
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
@@ -32,23 +33,31 @@ type Timeouts struct {
 // slowest is the least rate of a long body, in bytes a second.
 const slowest = 64 << 10
 
-// patientBody is a body with a deadline.
+// maxBodies bounds the bodies of all requests that are read at a time, in bytes. One of the largest fits in.
+const maxBodies = 384 << 20
+
+var errManyBodies = errors.New("the bodies of all requests together are too long")
+
+// patientBody is a body with a deadline, which counts for all bodies until its request is answered.
 type patientBody struct {
 	io.ReadCloser
 	conn  *http.ResponseController
 	until time.Time
 	n     int64
+	all   *atomic.Int64
 }
 
 // awaitBody sets the deadline of the request's body, if it has one. It is set at the
 // beginning, because net/http reads a body to its end even if the handler does not.
-func (s *Server) awaitBody(w http.ResponseWriter, r *http.Request) {
+// Call done when the request is answered.
+func (s *Server) awaitBody(w http.ResponseWriter, r *http.Request) (done func()) {
 	if r.Body == nil || r.ContentLength == 0 {
-		return
+		return func() {}
 	}
-	body := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), until: time.Now().Add(s.o.Timeouts.Body)}
+	body := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), until: time.Now().Add(s.o.Timeouts.Body), all: &s.bodies}
 	body.wait()
 	r.Body = body
+	return func() { s.bodies.Add(-body.n) }
 }
 
 // wait sets the deadline. Only the connections of tests have no deadlines.
@@ -60,7 +69,11 @@ func (b *patientBody) wait() {
 // notice that the client has gone.
 func (b *patientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.n += int64(n); err == nil {
+	b.n += int64(n)
+	if b.all.Add(int64(n)) > maxBodies {
+		return n, errManyBodies
+	}
+	if err == nil {
 		b.wait()
 	}
 	if errors.Is(err, io.EOF) {
@@ -91,6 +104,10 @@ func bodyFailure(w http.ResponseWriter, err error, most int64) error {
 	switch {
 	case errors.As(err, &large):
 		return &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("the body is longer than %d bytes; send a shorter one", most)}
+	case errors.Is(err, errManyBodies):
+		w.Header().Set("Connection", "close")
+		w.Header().Set("Retry-After", "1")
+		return &failure{http.StatusTooManyRequests, wire.CodeTooMany, "there are too many long bodies at a time; send it again in a moment"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close") // the rest of the body may still come
 		return &failure{http.StatusRequestTimeout, wire.CodeTooSlow, "the body did not come in time; send it in one go"}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
@@ -129,6 +130,7 @@ type Server struct {
 	o       Options
 	started time.Time
 	mux     *http.ServeMux
+	bodies  atomic.Int64 // the bytes of all bodies that are read now
 
 	mu      sync.Mutex
 	closing bool
@@ -192,7 +194,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door) {
 	out := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w), stall: s.o.Stall}
 	w = out
-	s.awaitBody(w, r)
+	defer s.awaitBody(w, r)()
 	defer func(begun time.Time) { s.o.Monitor.Answered(answered(r, out, time.Since(begun))) }(time.Now())
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

@@ -81,6 +81,9 @@ func (s *Server) optionsOf(ctx context.Context, in wire.NewMessage) (o runtime.T
 	if o.Model, err = modelOf(in); err != nil {
 		return o, err
 	}
+	if err := scripted(ctx, o.Model.Name); err != nil {
+		return o, err
+	}
 	if o.ClientTools, err = clientTools(in.Tools); err != nil || in.Guest == "" {
 		return o, err
 	}
@@ -131,6 +134,14 @@ func modelOf(in wire.NewMessage) (message.Model, error) {
 		return m, invalid("model.tool_choice.mode is %.20q; write auto, none, required or tool", m.Choice.Mode)
 	}
 	return m, checkFormat(m.Format)
+}
+
+// scripted refuses a model that is a script for who is not the user of the socket: it names a file where the daemon runs.
+func scripted(ctx context.Context, model string) error {
+	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(model)), "script:") && visitIn(ctx).door != nil {
+		return forbidden("a script is a file where the daemon runs, so only its own user names one, over the socket; name a model")
+	}
+	return nil
 }
 
 // checkFormat returns an error for a format that no turn can have.

@@ -284,6 +284,54 @@ func TestAStreamEndsWithItsPage(t *testing.T) {
 	assert.False(t, gate.Valid(c))
 }
 
+// TestAPageOfAPageEndsWithIt: a page that makes links does not outlive itself by them, however many steps it takes.
+func TestAPageOfAPageEndsWithIt(t *testing.T) {
+	t.Parallel()
+	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "", func(string) {})
+	door := access.Door{Gate: gate}
+	enter := func(c access.Caller) (*http.Request, access.Caller) {
+		t.Helper()
+		code, _, err := gate.Link(c)
+		require.NoError(t, err)
+		cookie, err := door.Enter(code)
+		require.NoError(t, err)
+		r := httptest.NewRequest(http.MethodGet, "http://x/", nil)
+		r.AddCookie(cookie)
+		got, err := door.Caller(r)
+		require.NoError(t, err)
+		return r, got
+	}
+	first, c := enter(access.Local())
+	_, second := enter(c)
+	third, last := enter(second)
+	code, _, err := gate.Link(last)
+	require.NoError(t, err)
+	door.Leave(first)
+	assert.False(t, gate.Valid(second))
+	assert.False(t, gate.Valid(last))
+	_, err = door.Caller(third)
+	assert.ErrorContains(t, err, "the session of this page has ended")
+	_, err = door.Enter(code)
+	assert.ErrorContains(t, err, "used already, or is too old")
+}
+
+// TestCertificatesThatAreNone: what is no file, has no end, or a key that others can read, is refused at once.
+func TestCertificatesThatAreNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := filepath.Join(dir, "key.pem")
+	require.NoError(t, os.WriteFile(key, nil, 0o600))
+	for _, path := range []string{"/dev/zero", dir, filepath.Join(dir, "none")} {
+		_, err := access.LoadCertificate(path, key, func(string) {})
+		assert.ErrorContains(t, err, path)
+	}
+	cert := filepath.Join(dir, "cert.pem")
+	require.NoError(t, os.WriteFile(cert, nil, 0o600))
+	require.NoError(t, os.Chmod(key, 0o644))
+	_, err := access.LoadCertificate(cert, key, func(string) {})
+	assert.ErrorContains(t, err, "chmod 600")
+}
+
 // TestTooMany: a token has a bound on the requests that it begins, and others do not wait for it, nor for those without one.
 func TestTooMany(t *testing.T) {
 	t.Parallel()

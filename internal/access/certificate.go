@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
 // Certificate is a certificate with its key, in two PEM files that are read again when they change: a new one needs no restart. It is
@@ -75,8 +77,21 @@ func (c *Certificate) files() (out [2]fs.FileInfo) {
 	return out
 }
 
+// pair reads both files. They may be something else by now, such as a pipe; and the key is nobody else's.
+func (c *Certificate) pair() (tls.Certificate, error) {
+	cert, err := conffile.Read(c.cert, nil)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := conffile.Read(c.key, &conffile.Options{Secret: true})
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
+}
+
 func (c *Certificate) load(files [2]fs.FileInfo) error {
-	loaded, err := tls.LoadX509KeyPair(c.cert, c.key)
+	loaded, err := c.pair()
 	if err != nil {
 		return fmt.Errorf("the certificate %s with the key %s: %w", c.cert, c.key, err)
 	}

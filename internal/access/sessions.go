@@ -24,7 +24,7 @@ type sessions struct {
 	active map[string]entered
 }
 
-// entered is who may enter, or has, and until when.
+// entered is who may enter, or has, and until when. The caller's session is that of the page that made the link.
 type entered struct {
 	caller Caller
 	until  time.Time
@@ -46,9 +46,10 @@ func (s *sessions) enter(code string) (secret string, until time.Time, err error
 	s.mu.Lock()
 	at := hashOf(code)
 	e, ok := s.links[at]
+	stands := s.stands(e)
 	delete(s.links, at)
 	s.mu.Unlock()
-	if !ok || !s.now().Before(e.until) {
+	if !ok || !stands {
 		return "", time.Time{}, errors.New("this link was used already, or is too old; make another one with `grapnel token link`")
 	}
 	return s.add(s.active, e.caller, SessionTime)
@@ -58,7 +59,7 @@ func (s *sessions) add(to map[string]entered, c Caller, lasts time.Duration) (se
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, e := range to {
-		if !s.now().Before(e.until) {
+		if !s.stands(e) {
 			delete(to, at)
 		}
 	}
@@ -76,8 +77,27 @@ func (s *sessions) caller(secret string) (Caller, bool) {
 	defer s.mu.Unlock()
 	at := hashOf(secret)
 	e, ok := s.active[at]
+	ok = ok && s.stands(e)
 	e.caller.session = at
-	return e.caller, ok && s.now().Before(e.until)
+	return e.caller, ok
+}
+
+// stands reports whether a link or session has not ended, nor the session of the page that made it, and so on.
+func (s *sessions) stands(e entered) bool {
+	for range maxSessions {
+		if !s.now().Before(e.until) {
+			return false
+		}
+		if e.caller.session == "" {
+			return true
+		}
+		maker, ok := s.active[e.caller.session]
+		if !ok {
+			return false
+		}
+		e = maker
+	}
+	return false
 }
 
 // lasts reports whether a session has not ended.
@@ -85,7 +105,7 @@ func (s *sessions) lasts(session string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.active[session]
-	return ok && s.now().Before(e.until)
+	return ok && s.stands(e)
 }
 
 // leave ends a session.

@@ -197,6 +197,9 @@ func (s *Server) enterPage(w http.ResponseWriter, r *http.Request) error {
 	if door == nil {
 		return notFound("links are for pages, which come over TCP")
 	}
+	if strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose")+r.Header.Get("X-Moz"), "prefetch") {
+		return forbidden("a link is used by who follows it, not by a program that looks ahead")
+	}
 	cookie, err := door.Enter(r.URL.Query().Get("code"))
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -128,6 +129,9 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) wanted(ctx context.Context, in wire.NewAgent) (hook.AgentConfig, error) {
 	if err := scripted(ctx, in.Model); err != nil {
 		return hook.AgentConfig{}, err
+	}
+	if len(in.Sections) > 0 && !visitIn(ctx).caller.May(access.Approve) {
+		return hook.AgentConfig{}, forbidden("sections say what is asked and allowed, so they need the scope approve too")
 	}
 	for _, text := range in.Sections {
 		var v any

@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -53,7 +54,11 @@ func errAgentGone(agent string) error {
 // It also waits for a turn whose end clients may have read, because they may send again. What the turn spends counts for the name of
 // the caller's token.
 func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOptions, run start) (*runtime.Turn, error) {
-	o.Token = visitIn(ctx).caller.Name
+	v := visitIn(ctx)
+	if v.door != nil && !v.door.Gate.Valid(v.caller) { // since the request began
+		return nil, &access.Refused{Status: http.StatusUnauthorized, Text: "the token does not count any more"}
+	}
+	o.Token = v.caller.Name
 	conv, err := s.open(ctx, rec, o.Model)
 	if err != nil {
 		return nil, err

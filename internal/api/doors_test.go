@@ -288,7 +288,7 @@ func TestATurnCountsForItsToken(t *testing.T) {
 func TestNoScriptFromAfar(t *testing.T) {
 	t.Parallel()
 	d := newTCP(t, worldOptions{})
-	c := client.New(d.url, &client.Options{Token: d.token("all", "read,converse,administer")})
+	c := client.New(d.url, &client.Options{Token: d.token("all", "read,converse,approve,administer")})
 	conv, err := c.Conversation(t.Context(), "helper", "ann")
 	require.NoError(t, err)
 	_, err = c.SendMessage(t.Context(), conv.ID, wire.NewMessage{Text: "x", Model: message.Model{Name: "script:/etc/passwd"}})
@@ -303,6 +303,57 @@ func TestNoScriptFromAfar(t *testing.T) {
 		_, err = d.client.CreateAgent(t.Context(), a)
 		assert.NotEqual(t, wire.CodeForbidden, client.CodeOf(err), "over the socket")
 	}
+}
+
+// TestALinkIsNotUsedByWhoLooksAhead: a browser that fetches what a person may follow leaves it usable.
+func TestALinkIsNotUsedByWhoLooksAhead(t *testing.T) {
+	t.Parallel()
+	d := newTCP(t, worldOptions{})
+	link, err := d.client.Link(t.Context(), wire.NewLink{})
+	require.NoError(t, err)
+	path := strings.TrimPrefix(link.URLs[0], d.url)
+	for name, value := range map[string]string{"Sec-Purpose": "prefetch;prerender", "Purpose": "prefetch", "X-Moz": "prefetch"} {
+		assert.Equal(t, http.StatusForbidden, d.status(request{method: "GET", path: path, header: http.Header{name: {value}}}), name)
+	}
+	assert.Equal(t, http.StatusSeeOther, d.status(request{method: "GET", path: path}))
+}
+
+// TestWhoMayNotApproveAllowsNothing: sections of an agent say what is asked, so they need the scope approve; without them none is needed.
+func TestWhoMayNotApproveAllowsNothing(t *testing.T) {
+	t.Parallel()
+	d := newTCP(t, worldOptions{})
+	c := client.New(d.url, &client.Options{Token: d.token("admin", "read,converse,administer")})
+	_, err := c.CreateAgent(t.Context(), wire.NewAgent{Name: "a", Sections: map[string]message.JSON{"policy": `{"allow":["Danger"]}`}})
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err))
+	_, err = c.CreateAgent(t.Context(), wire.NewAgent{Name: "a"})
+	require.NoError(t, err)
+	_, err = c.UpdateAgent(t.Context(), wire.NewAgent{Name: "a", Sections: map[string]message.JSON{"policy": `{"allow":["Danger"]}`}})
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err))
+}
+
+// TestARevokedTokenBeginsNothing: also if it was revoked while its request was on the way.
+func TestARevokedTokenBeginsNothing(t *testing.T) {
+	t.Parallel()
+	d := newTCP(t, worldOptions{})
+	secret := d.token("phone", "read,converse")
+	conv, err := client.New(d.url, &client.Options{Token: secret}).Conversation(t.Context(), "helper", "ann")
+	require.NoError(t, err)
+	body, out := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/v1/conversations/"+conv.ID+"/messages", body)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("Content-Type", "application/json")
+	go func() {
+		_, _ = io.WriteString(out, `{"text":"he`)
+		_, err := d.tokens.Revoke("phone")
+		assert.NoError(t, err)
+		_, _ = io.WriteString(out, `llo"}`)
+		_ = out.Close()
+	}()
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	assert.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 }
 
 // TestAStreamEndsWithItsToken: who is revoked reads no further, also while events come all the time.

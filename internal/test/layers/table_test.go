@@ -206,7 +206,7 @@ var layers = []layer{
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
 		reason:  "the one place where subsystems and runtime meet"},
 	{pkgs: "client/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more: one type for each body"},
-	{pkgs: "internal/access", may: []string{"internal/lockedfile"}, outside: []string{"golang.org/x/time/rate"},
+	{pkgs: "internal/access", may: []string{"internal/conffile", "internal/lockedfile"}, outside: []string{"golang.org/x/time/rate"},
 		reason: "who may send a request, and what they may do; it knows no operation"},
 	{pkgs: "internal/monitor", may: []string{"hook", "runtime/store", "client/wire"},
 		reason: "what the people who run a daemon see of it; it knows no network"},

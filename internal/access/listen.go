@@ -16,7 +16,11 @@ import (
 // eighth of them is for addresses without one. A connection beyond them is closed at once.
 type limits struct{ all, ofOne, ofLocal int }
 
-func defaultLimits() limits { return limits{all: 4096, ofOne: 1024, ofLocal: 3072} }
+// defaultLimits leaves half of the files that this process may open for everything else.
+func defaultLimits() limits {
+	all := min(4096, files()/2)
+	return limits{all: all, ofOne: all / 4, ofLocal: all * 3 / 4}
+}
 
 // bounded is a listener that closes connections beyond the bounds.
 type bounded struct {

@@ -133,6 +133,9 @@ func (s *Server) wanted(ctx context.Context, in wire.NewAgent) (hook.AgentConfig
 	if len(in.Sections) > 0 && !visitIn(ctx).caller.May(access.Approve) {
 		return hook.AgentConfig{}, forbidden("sections say what is asked and allowed, so they need the scope approve too")
 	}
+	if _, wide := in.Sections["memory"]; wide && !visitIn(ctx).caller.Everywhere() {
+		return hook.AgentConfig{}, forbidden("the section memory may read what belongs to other projects, so it is for callers who may see them all")
+	}
 	for _, text := range in.Sections {
 		var v any
 		if err := json.Unmarshal([]byte(text), &v); err != nil {

@@ -182,6 +182,11 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	if err := jsonl.Export(r.Context(), p, rec.ID, &text); err != nil {
 		return err
 	}
+	done, err := s.hold(w, text.Len())
+	if err != nil {
+		return err
+	}
+	defer done()
 	w.Header().Set("Content-Type", jsonLines)
 	_, _ = text.WriteTo(w) // if that fails, the client has gone
 	return nil

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -123,6 +125,18 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if messages == nil {
 		messages = []message.Message{}
 	}
-	writeJSON(w, http.StatusOK, wire.Messages{Messages: messages})
+	var text bytes.Buffer // the messages themselves are not held while a client takes its time
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(wire.Messages{Messages: messages}); err != nil {
+		return err
+	}
+	done, err := s.hold(w, text.Len())
+	if err != nil {
+		return err
+	}
+	defer done()
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = text.WriteTo(w) // if that fails, the client has gone
 	return nil
 }

@@ -82,6 +82,15 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// hold makes an answer of so many bytes count for all bodies, because a client may take its time to read it. Call done when it was written.
+func (s *Server) hold(w http.ResponseWriter, n int) (done func(), err error) {
+	if s.bodies.Add(int64(n)) > maxBodies {
+		s.bodies.Add(-int64(n))
+		return nil, bodyFailure(w, errManyBodies, 0)
+	}
+	return func() { s.bodies.Add(-int64(n)) }, nil
+}
+
 // drain reads and drops the body. Otherwise its deadline would end the answer.
 func drain(w http.ResponseWriter, r *http.Request) error {
 	_, err := io.Copy(io.Discard, bounded(w, r, maxBody))
@@ -107,7 +116,7 @@ func bodyFailure(w http.ResponseWriter, err error, most int64) error {
 	case errors.Is(err, errManyBodies):
 		w.Header().Set("Connection", "close")
 		w.Header().Set("Retry-After", "1")
-		return &failure{http.StatusTooManyRequests, wire.CodeTooMany, "there are too many long bodies at a time; send it again in a moment"}
+		return &failure{http.StatusTooManyRequests, wire.CodeTooMany, "there are too many long requests and answers at a time; send it again in a moment"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close") // the rest of the body may still come
 		return &failure{http.StatusRequestTimeout, wire.CodeTooSlow, "the body did not come in time; send it in one go"}

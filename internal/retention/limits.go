@@ -112,7 +112,8 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// beyond returns what has to go of a project's conversations, which are ordered by age.
+// beyond returns what has to go of a project's conversations, which are ordered by age. What is larger than the limit by itself goes before
+// all others, of which none would make room for it.
 func (k *Keeper) beyond(ctx context.Context, recs []store.Record) (out []root, err error) {
 	sizes := make([]int64, len(recs))
 	var sum int64
@@ -125,7 +126,21 @@ func (k *Keeper) beyond(ctx context.Context, recs []store.Record) (out []root, e
 		}
 	}
 	now := time.Now()
-	for i, rec := range recs {
+	order := make([]int, len(recs))
+	for i := range recs {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		huge := func(i int) int {
+			if k.o.Limits.Bytes > 0 && sizes[i] > k.o.Limits.Bytes {
+				return 0
+			}
+			return 1
+		}
+		return huge(a) - huge(b)
+	})
+	for _, i := range order {
+		rec := recs[i]
 		old := k.o.Limits.Age > 0 && now.Sub(rec.Updated) > k.o.Limits.Age
 		large := k.o.Limits.Bytes > 0 && sum > k.o.Limits.Bytes
 		if !old && !large || rec.Journaled || rec.Lease.Until.After(now) {

@@ -150,13 +150,21 @@ func call[T any](ctx context.Context, c *Client, method, path string, body any) 
 	return answer[T](resp)
 }
 
+// maxAnswer bounds an answer that is read as a whole: a server may not be what it seems.
+const maxAnswer = 256 << 20
+
 func answer[T any](resp *http.Response) (T, error) {
 	var v T
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNoContent {
 		return v, nil
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
+	body := &io.LimitedReader{R: resp.Body, N: maxAnswer}
+	err := json.NewDecoder(body).Decode(&v)
+	if body.N == 0 {
+		err = fmt.Errorf("it is longer than %d MiB", maxAnswer>>20)
+	}
+	if err != nil {
 		return v, fmt.Errorf("read the answer of the daemon to %s %s: %w", resp.Request.Method, resp.Request.URL.Path, err)
 	}
 	return v, nil

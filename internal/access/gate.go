@@ -43,6 +43,7 @@ type Gate struct {
 	failed   *rate.Limiter
 
 	mu      sync.Mutex
+	told    string             // why the tokens could not be read, when it was told last
 	callers map[string]*bounds // by token; "" is the links of the unix socket
 }
 
@@ -99,18 +100,34 @@ func (d Door) Origin(r *http.Request) string {
 	return "http://" + strings.ToLower(r.Host)
 }
 
+// unreadable tells why nobody is let in, once for each reason.
+func (g *Gate) unreadable(err error) {
+	g.mu.Lock()
+	told := g.told == err.Error()
+	g.told = err.Error()
+	g.mu.Unlock()
+	if !told {
+		g.note("nobody is let in over TCP: " + err.Error())
+	}
+}
+
+func (g *Gate) readable() {
+	g.mu.Lock()
+	g.told = ""
+	g.mu.Unlock()
+}
+
 // Caller returns who sends a request that Check has passed.
 func (d Door) Caller(r *http.Request) (Caller, error) {
 	c, err := d.caller(r)
 	var refused *Refused
 	switch {
 	case err == nil:
+		d.Gate.readable()
 	case errors.As(err, &refused):
 		return Caller{}, err
 	case errors.Is(err, errUnreadable):
-		if d.Gate.failed.Allow() {
-			d.Gate.note("nobody is let in over TCP: " + err.Error())
-		}
+		d.Gate.unreadable(err)
 		return Caller{}, refuse(http.StatusServiceUnavailable, errUnreadable.Error()+"; the log of the daemon says why")
 	case !d.Gate.failed.Allow():
 		return Caller{}, refuse(http.StatusTooManyRequests, "too many requests without a valid token; wait a while")

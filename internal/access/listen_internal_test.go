@@ -2,8 +2,11 @@ package access
 
 import (
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -89,4 +92,20 @@ func TestOrigins(t *testing.T) {
 	assert.False(t, l.take(greedy))
 	assert.True(t, l.take(late))
 	assert.False(t, l.take(late), "it has one now")
+}
+
+// TestUnreadableTokensAreToldOnce, however many ask: nobody needs a token to ask.
+func TestUnreadableTokensAreToldOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+	told := 0
+	door := Door{Gate: NewGate(OpenTokens(path), "/p", func(string) { told++ })}
+	r := httptest.NewRequest(http.MethodGet, "/v1/health", nil)
+	r.Header.Set("Authorization", "Bearer grapnel_aaaaaaaaaa_b")
+	for range 50 {
+		_, err := door.Caller(r)
+		require.Error(t, err)
+	}
+	assert.Equal(t, 1, told)
 }

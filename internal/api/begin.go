@@ -55,8 +55,14 @@ func errAgentGone(agent string) error {
 // the caller's token.
 func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOptions, run start) (*runtime.Turn, error) {
 	v := visitIn(ctx)
-	if v.door != nil && !v.door.Gate.Valid(v.caller) { // since the request began
-		return nil, &access.Refused{Status: http.StatusUnauthorized, Text: "the token does not count any more"}
+	revoked := func() error { // since the request began
+		if v.door != nil && !v.door.Gate.Valid(v.caller) {
+			return &access.Refused{Status: http.StatusUnauthorized, Text: "the token does not count any more"}
+		}
+		return nil
+	}
+	if err := revoked(); err != nil {
+		return nil, err
 	}
 	o.Token = v.caller.Name
 	conv, err := s.open(ctx, rec, o.Model)
@@ -68,6 +74,12 @@ func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOpti
 			return nil, errClosing()
 		}
 		t, err := run(ctx, conv, &o)
+		if err == nil {
+			if err := revoked(); err != nil { // while the message waited
+				t.Stop(err)
+				return nil, err
+			}
+		}
 		if err == nil || t == nil {
 			return t, err
 		}

@@ -356,6 +356,33 @@ func TestARevokedTokenBeginsNothing(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 }
 
+// TestATokenThatIsRevokedWhileItsMessageWaits: the message does not begin its turn.
+func TestATokenThatIsRevokedWhileItsMessageWaits(t *testing.T) {
+	t.Parallel()
+	d := newTCP(t, worldOptions{})
+	conv := d.conversation("ann")
+	holds, err := d.client.Send(t.Context(), conv.ID, `call danger {"s":"x"}`)
+	require.NoError(t, err)
+	gone := client.New(d.url, &client.Options{Token: d.token("gone", "read,converse")})
+	queued := make(chan error, 1)
+	go func() {
+		_, err := gone.SendWhenBusy(t.Context(), conv.ID, "begun after the end", wire.BusyQueue)
+		queued <- err
+	}()
+	require.Eventually(t, func() bool {
+		now, err := d.client.Activity(t.Context())
+		return err == nil && now.QueuedMessages == 1
+	}, 10*time.Second, 5*time.Millisecond)
+	_, err = d.tokens.Revoke("gone")
+	require.NoError(t, err)
+	_, err = d.client.Cancel(t.Context(), conv.ID)
+	require.NoError(t, err)
+	for _, err := range d.client.Follow(t.Context(), holds) {
+		require.NoError(t, err)
+	}
+	assert.Equal(t, wire.CodeUnauthorized, client.CodeOf(<-queued))
+}
+
 // TestAStreamEndsWithItsToken: who is revoked reads no further, also while events come all the time.
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()

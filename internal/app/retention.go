@@ -285,4 +285,3 @@ func (a *App) keptInAudit(context.Context, retention.Scope, bool) (part retentio
 func keptInSpending(context.Context, retention.Scope, bool) (retention.Part, error) {
 	return retention.Part{Kept: "sums by day, project, agent, model and token, without texts: limits count them"}, nil
 }
-

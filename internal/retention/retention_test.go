@@ -77,8 +77,10 @@ func (w *world) keeper(dir string, limits retention.Limits) *retention.Keeper {
 			}
 			return out, err
 		},
-		DeleteRest: func(ctx context.Context, project string) (store.Erased, error) { return w.store.EraseProject(ctx, project, nil) },
-		Places:     []retention.Place{place("one"), place("two")}, Note: func(text string) { w.notes = append(w.notes, text) },
+		DeleteRest: func(ctx context.Context, project string) (store.Erased, error) {
+			return w.store.EraseProject(ctx, project, nil)
+		},
+		Places: []retention.Place{place("one"), place("two")}, Note: func(text string) { w.notes = append(w.notes, text) },
 	})
 }
 
@@ -125,7 +127,9 @@ func TestSubjects(t *testing.T) {
 		left         []string
 		ids, project int
 	}{
-		"a conversation": {func(r []store.Record) retention.Subject { return retention.Subject{Kind: retention.Conversation, Name: r[0].ID} },
+		"a conversation": {func(r []store.Record) retention.Subject {
+			return retention.Subject{Kind: retention.Conversation, Name: r[0].ID}
+		},
 			[]string{"/p bob", "/q ann"}, 2, 1},
 		"a sender": {func([]store.Record) retention.Subject { return retention.Subject{Kind: retention.Sender, Name: "ann"} },
 			[]string{"/p bob"}, 4, 2},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/sandbox"
 )
 
@@ -30,6 +31,7 @@ func gitlink(dir string) string {
 // TestNothingRunsLaterEither plays attacks of another reader who had not seen the code: commands run one after the other, then the user does something ordinary.
 func TestNothingRunsLaterEither(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "git")
 	for name, tt := range map[string]struct {
 		ordinary bool // it is an attack only if the user is not root
 		setup    string
@@ -149,6 +151,8 @@ func (p *place) appears(t *testing.T, name string) {
 // TestTwoCommandsTogether: what one command makes is not what was there before the other.
 func TestTwoCommandsTogether(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "git")
+	needs.Program(t, "seq")
 	t.Run("hidden from the first, shown by the second", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
@@ -210,6 +214,7 @@ func TestSettingsBehindALinkAreHidden(t *testing.T) {
 // TestLinksDoNotStopCommands: links that a command makes do not make the next one wait.
 func TestLinksDoNotStopCommands(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "seq")
 	p := newPlace(t)
 	p.run(t, sandbox.Grant{}, `mkdir a; t=$(printf 'a/../%.0s' $(seq 400))$(printf 'b/%.0s' $(seq 700)); for i in $(seq 5); do ln -s "$t" l$i; done`)
 	begin := time.Now()
@@ -220,6 +225,7 @@ func TestLinksDoNotStopCommands(t *testing.T) {
 // TestALongPathDoesNotStopCommands: a path that is as long as the kernel can take does not make the next command fail.
 func TestALongPathDoesNotStopCommands(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	p := newPlace(t)
 	deep := 4095 - len(p.project) - len("/.git/config")
 	var parts []string

@@ -10,12 +10,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/sandbox"
 )
 
 // TestNothingOfTheUsersIsMovedAway: what is the user's own, or comes from ordinary work, is where it belongs afterwards.
 func TestNothingOfTheUsersIsMovedAway(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "git")
 	for name, tt := range map[string]struct {
 		setup  string
 		run    []string // commands
@@ -44,6 +46,7 @@ func TestNothingOfTheUsersIsMovedAway(t *testing.T) {
 // TestThePersonsConfigurationStays: what a person does with git while a command runs is still done when it has ended.
 func TestThePersonsConfigurationStays(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "git")
 	p := newPlace(t)
 	p.outsideRun(t, repo+`git config remote.origin.url x`)
 	wait := p.start(t, `touch running; until test -e go; do sleep 0.01; done`)
@@ -84,6 +87,8 @@ func TestALinkToStateBehindALink(t *testing.T) {
 // TestManyRepositoriesDoNotStopCommands: what is fenced has to reach the next command, however much it is.
 func TestManyRepositoriesDoNotStopCommands(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
+	needs.Program(t, "seq")
 	p := newPlace(t)
 	_, _, end := p.run(t, sandbox.Grant{}, `d=$(printf a%.0s $(seq 200)); for i in $(seq 17); do mkdir $d; cd $d; done
 		mkdir -p r{1..3000}/{objects,refs,hooks}; tee r{1..1500}/{HEAD,config} < /dev/null; tee r{1501..3000}/{HEAD,config} < /dev/null`)
@@ -96,6 +101,7 @@ func TestManyRepositoriesDoNotStopCommands(t *testing.T) {
 // TestManyDirectoriesDoNotStopCommands: what a command removes does not make it wait.
 func TestManyDirectoriesDoNotStopCommands(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	p := newPlace(t)
 	p.run(t, sandbox.Grant{}, `mkdir -p {d,e}/{1..60}/{1..100}`)
 	begin := time.Now()
@@ -120,7 +126,9 @@ func TestAFullDiskMovesThemAwayAsWell(t *testing.T) {
 // TestAKilledProgramLeavesNoRace: what a command does after its program was killed is moved away as well.
 func TestAKilledProgramLeavesNoRace(t *testing.T) {
 	t.Parallel()
-	for range 10 {
+	needs.Time(t)
+	needs.Program(t, "seq")
+	for range 3 {
 		p := newPlace(t)
 		dir := filepath.Dir(p.project)
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestIsKilled$")
@@ -159,6 +167,7 @@ func TestAHomeBehindALinkIsTheHome(t *testing.T) {
 // TestTheConfigurationStaysAfterAKill: what a person did with git after the program was killed is not undone by its next start.
 func TestTheConfigurationStaysAfterAKill(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "git")
 	p := newPlace(t)
 	dir := filepath.Dir(p.project)
 	p.outsideRun(t, repo+`git config remote.origin.url x`)

@@ -38,6 +38,8 @@ const repo = `git init -q . && git -c user.name=a -c user.email=a@b commit -q --
 // does something ordinary. None may run code outside, or take away what is the user's.
 func TestNothingRunsLater(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "git")
+	needs.Program(t, "seq")
 	evil := func(p *place) string {
 		return `printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = "touch ` + p.pwned() + `; false"\n'`
 	}

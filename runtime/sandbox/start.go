@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/guard"
@@ -132,14 +133,15 @@ func (s *Sandbox) plain(c supervisor.Command) (*Process, error) {
 }
 
 // tries is how often a command is started again because the project has changed meanwhile.
-const tries = 20
+const tries = 50
 
 func (s *Sandbox) confined(c supervisor.Command, of Command, g Grant, slot *slot) (p *Process, err error) {
 	if err := slot.makeLayers(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	s.finish(slot)
-	for range tries {
+	for i := range tries {
+		time.Sleep(time.Duration(i) * time.Millisecond)
 		p, err = s.try(c, of, g, slot)
 		var j *supervisor.JailError
 		if !errors.As(err, &j) || !errors.Is(j, fs.ErrNotExist) && !errors.Is(j, syscall.ESTALE) && !errors.Is(j, syscall.ENOTDIR) && !errors.Is(j, syscall.ELOOP) {

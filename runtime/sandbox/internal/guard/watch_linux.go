@@ -15,8 +15,8 @@ type watcher struct {
 	lost bool
 }
 
-// watched are the events that tell of new entries, and of directories that have moved.
-const watched = unix.IN_CREATE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE | unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
+// watched are the events that tell of new entries, and of directories that have moved or have another mode.
+const watched = unix.IN_CREATE | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE | unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
 
 // newWatcher returns a watcher; nil if the user has too many.
 func newWatcher() *watcher {

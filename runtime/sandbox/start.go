@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -143,15 +144,29 @@ func (s *Sandbox) confined(c supervisor.Command, of Command, g Grant, slot *slot
 	for i := range tries {
 		time.Sleep(time.Duration(i) * time.Millisecond)
 		p, err = s.try(c, of, g, slot)
-		var j *supervisor.JailError
-		if !errors.As(err, &j) || !errors.Is(j, fs.ErrNotExist) && !errors.Is(j, syscall.ESTALE) && !errors.Is(j, syscall.ENOTDIR) && !errors.Is(j, syscall.ELOOP) {
+		if !moved(err) {
 			return p, err
 		}
-		// What could not be fenced has moved. Look again.
 	}
 	return nil, err
 }
 
+// moved reports whether a jail could not be made because something that was to be fenced is not where it was. Nothing else is mounted at a
+// place that commands can change.
+func moved(err error) bool {
+	var j *supervisor.JailError
+	if !errors.As(err, &j) || !strings.HasPrefix(j.Step, "mount ") {
+		return false
+	}
+	for _, is := range []error{fs.ErrNotExist, syscall.ESTALE, syscall.ENOTDIR, syscall.ELOOP} {
+		if errors.Is(j, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// try looks, and starts a command with what it has seen.
 func (s *Sandbox) try(c supervisor.Command, of Command, g Grant, slot *slot) (*Process, error) {
 	look, err := s.look(g)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// All follows all conversations of a daemon, also over its restarts. The stream of all events lasts only as long as the daemon, while
+// All follows all conversations of the project of a daemon, also over its restarts. The stream of all events lasts only as long as the daemon, while
 // the events of a conversation are kept; so All knows how far it has read each conversation, and reads there what the stream has lost.
 // One goroutine at a time may use it. [Client.All] makes one.
 type All struct {
@@ -67,7 +67,7 @@ func (a *All) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.c.AllConversations(ctx)
+	all, err := a.c.Conversations(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *All) old(ev hook.Event) bool {
 
 // catchUp reads what the stream has lost, from the conversations.
 func (a *All) catchUp(ctx context.Context, yield func(Item, error) bool) error {
-	all, err := a.c.AllConversations(ctx)
+	all, err := a.c.Conversations(ctx)
 	if err != nil {
 		return err
 	}

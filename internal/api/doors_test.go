@@ -383,6 +383,40 @@ func TestATokenThatIsRevokedWhileItsMessageWaits(t *testing.T) {
 	assert.Equal(t, wire.CodeUnauthorized, client.CodeOf(<-queued))
 }
 
+// TestAllOfOneProject: a token for one project follows all of its conversations.
+func TestAllOfOneProject(t *testing.T) {
+	t.Parallel()
+	d := newTCP(t, worldOptions{api: api.Options{Project: "/mine"}})
+	c := client.New(d.url, &client.Options{Token: d.token("one", "read,converse", "/mine")})
+	conv, err := c.Conversation(t.Context(), "helper", "ann")
+	require.NoError(t, err)
+	read := make(chan string, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		defer close(read)
+		for item, err := range c.All().Items(ctx) {
+			if !assert.NoError(t, err) || item.Event.Kind == event.TurnEnd {
+				read <- item.Event.Conversation
+				return
+			}
+		}
+	}()
+	for { // until it reads
+		turn, err := c.Send(t.Context(), conv.ID, "hello")
+		require.NoError(t, err)
+		for _, err := range c.Follow(t.Context(), turn) {
+			require.NoError(t, err)
+		}
+		select {
+		case id := <-read:
+			assert.Equal(t, conv.ID, id)
+			return
+		default:
+		}
+	}
+}
+
 // TestAStreamEndsWithItsToken: who is revoked reads no further, also while events come all the time.
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()

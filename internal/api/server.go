@@ -228,13 +228,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door
 // still answer asks and read streams. The error is that of end, or of a listener that
 // failed. Whatever hangs, Run returns 42 seconds after the grace period; the call of end is then left behind.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
-	servers := []*http.Server{s.server(s)}
+	var servers []*http.Server
 	failed := make(chan error, 1+len(s.o.Doors))
-	go func() { failed <- servers[0].Serve(ln) }()
-	for _, d := range s.o.Doors {
-		srv := s.server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &d.Door) }))
+	listen := func(ln net.Listener, h http.Handler) {
+		srv := s.server(h)
 		servers = append(servers, srv)
-		go func() { failed <- srv.Serve(d.Listener) }()
+		go func() { failed <- srv.Serve(ln) }()
+	}
+	listen(ln, s)
+	for _, d := range s.o.Doors {
+		listen(d.Listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &d.Door) }))
 	}
 	var starting sync.WaitGroup
 	if s.o.ResumeAll {

@@ -46,6 +46,9 @@ var ErrMasked = errors.New("redact: the job has a secret, which the store must n
 
 // Append implements store.Writer.
 func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, error) {
+	if err := s.CheckJobs(a.Jobs); err != nil {
+		return 0, err
+	}
 	a.Messages = message.MessagesOf(s.r.messages(a.Messages.Slice())...)
 	a.Entries, a.Events, a.States = s.entries(a.Entries), s.events(a.Events), s.values(a.States)
 	return s.Full.Append(ctx, id, a)
@@ -53,6 +56,9 @@ func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, e
 
 // Note implements store.Writer.
 func (s *Store) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	if err := s.CheckJobs(n.Jobs); err != nil {
+		return 0, err
+	}
 	n.Entries, n.Events, n.States = s.entries(n.Entries), s.events(n.Events), s.values(n.States)
 	return s.Full.Note(ctx, id, n)
 }
@@ -74,10 +80,21 @@ func (s *Store) Restore(ctx context.Context, d store.Dump) (store.Record, error)
 	return s.Full.Restore(ctx, s.dump(d))
 }
 
+// CheckJobs returns ErrMasked if something of one of the jobs would be masked. A write with such a job
+// fails whole, so who gathers jobs for a write asks first.
+func (s *Store) CheckJobs(jobs []store.Job) error {
+	for _, j := range jobs {
+		if s.r.JSON(j.Payload) != j.Payload || s.r.Text(j.Key) != j.Key {
+			return ErrMasked
+		}
+	}
+	return nil
+}
+
 // Enqueue implements store.Jobs. The error is ErrMasked if something of the job would be masked.
 func (s *Store) Enqueue(ctx context.Context, j store.Job) (bool, error) {
-	if s.r.JSON(j.Payload) != j.Payload || s.r.Text(j.Key) != j.Key {
-		return false, ErrMasked
+	if err := s.CheckJobs([]store.Job{j}); err != nil {
+		return false, err
 	}
 	return s.Full.Enqueue(ctx, j)
 }

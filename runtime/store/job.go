@@ -123,6 +123,16 @@ func CheckJob(j hook.Job) error {
 	return nil
 }
 
+// CheckJobs is CheckJob for several; the first error counts.
+func CheckJobs(jobs []Job) error {
+	for _, j := range jobs {
+		if err := CheckJob(j.Job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Check returns an error if the take is not valid. Stores call it.
 func (t JobTake) Check() error {
 	if t.Owner == "" || t.Hold <= 0 {

@@ -241,6 +241,9 @@ type Append struct {
 	// States replace the stored values of their names; a store without states drops
 	// them. The store does not keep the slice.
 	States []hook.StateValue
+	// Jobs are queued in the same step, as [Jobs.Enqueue] says; a store without jobs refuses
+	// them.
+	Jobs []Job
 	// TurnEnds counts one more turn and empties the journal, Entries included.
 	TurnEnds bool
 }
@@ -254,8 +257,9 @@ type Note struct {
 	Hold    time.Duration
 	Entries []Entry
 	Events  []Event
-	// States are those of Append.
+	// States and Jobs are those of Append.
 	States []hook.StateValue
+	Jobs   []Job
 }
 
 // Reader is the half of a store that reads.

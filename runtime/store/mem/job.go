@@ -23,8 +23,18 @@ func (s *Store) Enqueue(_ context.Context, j store.Job) (bool, error) {
 	if s.closed {
 		return false, store.ErrClosed
 	}
+	return s.queueLocked(j), nil
+}
+
+func (s *Store) enqueueLocked(jobs []store.Job) {
+	for _, j := range jobs {
+		s.queueLocked(j)
+	}
+}
+
+func (s *Store) queueLocked(j store.Job) (queued bool) {
 	if s.erasedLocked(j.Conversation) {
-		return false, nil
+		return false
 	}
 	now := s.now()
 	made := store.Job{
@@ -35,18 +45,18 @@ func (s *Store) Enqueue(_ context.Context, j store.Job) (bool, error) {
 	if i, known := s.jobAt[jobKey{j.Project, j.Kind, j.Key}]; known {
 		old := s.jobs[i]
 		if old.Status != store.JobFailed {
-			return false, nil
+			return false
 		}
 		made.ID, made.Created, made.Epoch, made.Owner = old.ID, old.Created, old.Epoch, old.Owner
 		s.jobs[i] = made
-		return true, nil
+		return true
 	}
 	if s.jobAt == nil {
 		s.jobAt = map[jobKey]int{}
 	}
 	s.jobAt[jobKey{j.Project, j.Kind, j.Key}] = len(s.jobs)
 	s.jobs = append(s.jobs, made)
-	return true, nil
+	return true
 }
 
 // TakeJob implements store.Jobs.
@@ -59,6 +69,7 @@ func (s *Store) TakeJob(_ context.Context, t store.JobTake) (store.Job, error) {
 	if s.closed {
 		return store.Job{}, store.ErrClosed
 	}
+	s.buryLocked()
 	now, best := s.now(), -1
 	var next time.Time
 	for i, j := range s.jobs {

@@ -34,6 +34,7 @@ type Store struct {
 	spending spending
 	// runs is in the order in which they were written first.
 	runs   []store.Run
+	nodes  map[string]store.Node
 	closed bool
 }
 
@@ -140,6 +141,7 @@ func (s *Store) Conversation(_ context.Context, key store.Key) (store.Record, er
 	if s.closed {
 		return store.Record{}, store.ErrClosed
 	}
+	s.buryLocked()
 	c, ok := s.byKey[key]
 	if !ok {
 		var err error
@@ -234,11 +236,15 @@ func (s *Store) Append(_ context.Context, id string, a store.Append) (int64, err
 	defer s.mu.Unlock()
 	at := store.At{Version: a.Version, Epoch: a.Epoch, Hold: a.Hold, Events: a.Events}
 	c, err := s.atLocked(id, at)
+	if err == nil {
+		err = store.CheckJobs(a.Jobs)
+	}
 	if err != nil {
 		return 0, err
 	}
 	s.changeLocked(c, at)
 	c.setStates(a.States)
+	s.enqueueLocked(a.Jobs)
 	c.add(a.Messages, c.record.Turns+1)
 	if a.TurnEnds {
 		c.record.Turns++
@@ -274,11 +280,15 @@ func (s *Store) Note(_ context.Context, id string, n store.Note) (int64, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.fencedLocked(id, n.Epoch, n.Events)
+	if err == nil {
+		err = store.CheckJobs(n.Jobs)
+	}
 	if err != nil {
 		return 0, err
 	}
 	s.holdLocked(c, n.Hold, n.Events)
 	c.setStates(n.States)
+	s.enqueueLocked(n.Jobs)
 	if !s.journals {
 		return 1, nil
 	}
@@ -368,6 +378,7 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 	if s.closed {
 		return nil, store.ErrClosed
 	}
+	s.buryLocked()
 	out := make([]store.Record, 0, len(s.all))
 	for _, c := range s.all {
 		if c != nil && c.record.Parent == "" {
@@ -405,6 +416,7 @@ func (s *Store) lookupLocked(id string) (*conversation, error) {
 	if s.closed {
 		return nil, store.ErrClosed
 	}
+	s.buryLocked()
 	c := s.namedLocked(id)
 	if c == nil {
 		return nil, fmt.Errorf("%w: %q", store.ErrUnknown, id)

@@ -39,15 +39,29 @@ func (s *Store) Enqueue(ctx context.Context, j store.Job) (queued bool, err erro
 		return false, err
 	}
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		res, err := tx.Exec(insertJob, j.Kind, j.Key, string(j.Payload), j.Conversation, j.Turn, s.now().UnixNano(), j.Project, max(1, j.Version), max(1, j.Contract))
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		queued = n > 0
+		queued, err = enqueue(tx, j, s.now())
 		return err
 	})
 	return queued, s.failed("queue a job", err)
+}
+
+func enqueue(tx *sqlitedb.Tx, j store.Job, now time.Time) (queued bool, err error) {
+	res, err := tx.Exec(insertJob, j.Kind, j.Key, string(j.Payload), j.Conversation, j.Turn, now.UnixNano(), j.Project, max(1, j.Version), max(1, j.Contract))
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}
+
+// enqueueAll queues the jobs of a write to a conversation.
+func enqueueAll(tx *sqlitedb.Tx, jobs []store.Job, now time.Time) error {
+	for _, j := range jobs {
+		if _, err := enqueue(tx, j, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TakeJob implements store.Jobs. It writes only if there is something to take.

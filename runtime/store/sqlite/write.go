@@ -81,7 +81,9 @@ func newAddition(a store.Append) (w addition, err error) {
 		}
 		w.bodies = append(w.bodies, body)
 	}
-	w.note, err = newNote(a.Entries, a.Events)
+	if w.note, err = newNote(a.Entries, a.Events); err == nil {
+		err = store.CheckJobs(a.Jobs)
+	}
 	w.note.states = a.States
 	return w, err
 }
@@ -107,6 +109,9 @@ func (w *addition) write(tx *sqlitedb.Tx, id string, now time.Time) error {
 		id, w.a.Version, w.a.Epoch, w.note.before).Scan(&num, &next, &turns, &noted)
 	if errors.Is(err, sql.ErrNoRows) {
 		return refused(tx, id, &w.a.Version, w.a.Epoch, w.a.Events)
+	}
+	if err == nil {
+		err = enqueueAll(tx, w.a.Jobs, now)
 	}
 	if err != nil {
 		return err
@@ -176,15 +181,22 @@ const updateNote = `UPDATE conversation SET until = iif(epoch > 0, ?1, 0), noted
 // Note implements store.Writer.
 func (s *Store) Note(ctx context.Context, id string, n store.Note) (first int64, err error) {
 	w, err := newNote(n.Entries, n.Events)
+	if err == nil {
+		err = store.CheckJobs(n.Jobs)
+	}
 	if err != nil {
 		return 0, s.failed("note in "+id, err)
 	}
 	w.states = n.States
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		var num, noted int64
-		err := tx.QueryRow(updateNote, until(s.now(), n.Hold), len(w.entries), w.last, id, n.Epoch, w.before).Scan(&num, &noted)
+		now := s.now()
+		err := tx.QueryRow(updateNote, until(now, n.Hold), len(w.entries), w.last, id, n.Epoch, w.before).Scan(&num, &noted)
 		if errors.Is(err, sql.ErrNoRows) {
 			return refused(tx, id, nil, n.Epoch, n.Events)
+		}
+		if err == nil {
+			err = enqueueAll(tx, n.Jobs, now)
 		}
 		if err != nil {
 			return err

@@ -75,11 +75,13 @@ func parts() []part {
 		{"store.Searcher", implements[store.Searcher], slices.Concat(searchRules(), projectSearchRules())},
 		{"store.Porter", implements[store.Porter], portRules()},
 		{"store.States", implements[store.States], stateRules()},
-		{"store.Jobs", implements[store.Jobs], slices.Concat(jobRules(), projectJobRules())},
+		{"store.Jobs", implements[store.Jobs], slices.Concat(jobRules(), projectJobRules(), writtenJobRules())},
 		{"store.Adopter", implements[store.Adopter], adoptRules()},
 		{"store.Eraser", implements[store.Eraser], eraseRules()},
 		{"store.Spending", implements[store.Spending], spendingRules()},
 		{"store.Runs", implements[store.Runs], runRules()},
+		{"store.Presence", implements[store.Presence], nodeRules()},
+		{"store.Waker", implements[store.Waker], wakeRules()},
 	}
 }
 

@@ -38,6 +38,15 @@ func busy(err error) error {
 	return err
 }
 
+// CheckLeases asks the store whether the conversations of the running turns are still this
+// process's. A turn whose conversation was taken over is cancelled with ErrLeaseLost, and so are
+// its tools.
+func (r *Runtime) CheckLeases(ctx context.Context) { r.home.leases.Renew(ctx) }
+
+// LoseLeases cancels all running turns with ErrLeaseLost, because others must have taken them over.
+// What they have stored is there for who goes on.
+func (r *Runtime) LoseLeases() { r.home.leases.Lose() }
+
 // leaseOwner is the conversation's durable.Owner.
 type leaseOwner struct{ c *Conversation }
 

@@ -72,6 +72,11 @@ type Options struct {
 	// conversations and jobs are then free before their leases end. Nil is never. It is
 	// called before a turn begins and when jobs are taken, from several goroutines.
 	Gone func(owner string) bool
+	// Node: Owner is one of several nodes of the store, see [store.Presence], and beats as long as
+	// the runtime is open. Its conversations are its own while it does; Lease and Gone have no
+	// effect on conversations. Call CheckLeases when a beat has come too late, and LoseLeases
+	// when none has reached the store for so long that others must have taken over.
+	Node bool
 	// Limits bound every turn, Calls configure tool calls, Events the delivery of events.
 	Limits Limits
 	Calls  Calls
@@ -247,7 +252,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	}
 	r.o.fill()
 	r.tools = toolrun.New(toolrun.Options{Slots: r.o.Calls.Slots, Abandoned: r.o.Calls.Abandoned})
-	r.home.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Now: r.o.Now})
+	r.home.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Node: r.o.Node, Now: r.o.Now})
 	r.volatile = r.o.Store.Volatile()
 	r.backgroundRuns = r.newBackgroundRuns()
 	r.streams = stream.NewHub(r.streamOptions())

@@ -27,6 +27,10 @@ type Options struct {
 	Hold time.Duration
 	// Gone reports whether the process of that owner is known to have died; nil is never.
 	Gone func(owner string) bool
+	// Node: Owner is a node of the store, see [store.Presence]. Its leases last while it beats,
+	// so Hold is LongestLease, and only the store says who is dead: Gone is not asked, and no
+	// clock but that of the store counts.
+	Node bool
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -48,7 +52,12 @@ type Leases struct {
 }
 
 // NewLeases returns an empty set. The caller closes it.
-func NewLeases(o Options) *Leases { return &Leases{o: o, volatile: o.Store.Volatile()} }
+func NewLeases(o Options) *Leases {
+	if o.Node {
+		o.Hold = LongestLease
+	}
+	return &Leases{o: o, volatile: o.Store.Volatile()}
+}
 
 // Journals reports whether turns are journaled. It is false if the store ends with the
 // process.
@@ -56,12 +65,18 @@ func (ls *Leases) Journals() bool { return !ls.volatile }
 
 // HeldElsewhere reports whether another process has the lease.
 func (ls *Leases) HeldElsewhere(l store.Lease) bool {
+	if ls.o.Node {
+		return l.Owner != ls.o.Owner && !l.Until.IsZero()
+	}
 	return l.Owner != ls.o.Owner && l.Until.After(ls.o.Now()) && !ls.Dead(l)
 }
 
 // Dead reports whether the holder of the lease is known to have died, or the lease comes
-// from a wrong clock.
+// from a wrong clock. A store with nodes gives such a lease away itself.
 func (ls *Leases) Dead(l store.Lease) bool {
+	if ls.o.Node {
+		return false
+	}
 	return l.Until.Sub(ls.o.Now()) > LongestLease || ls.o.Gone != nil && ls.o.Gone(l.Owner)
 }
 
@@ -123,6 +138,19 @@ func (ls *Leases) remove(l *Lease) {
 }
 
 func (ls *Leases) renew() {
+	ctx, cancel := context.WithTimeout(context.Background(), ls.o.Hold/3)
+	defer cancel()
+	ls.Renew(ctx)
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if len(ls.renewed) > 0 && !ls.closed {
+		ls.timer.Reset(ls.o.Hold / 3)
+	}
+}
+
+// Renew renews the leases of the running turns now, and returns when that is done. The owner of
+// one that another process has taken is notified.
+func (ls *Leases) Renew(ctx context.Context) {
 	ls.mu.Lock()
 	if ls.closed {
 		ls.mu.Unlock()
@@ -132,17 +160,20 @@ func (ls *Leases) renew() {
 	renewed := slices.Clone(ls.renewed)
 	ls.mu.Unlock()
 	defer ls.renewing.Done()
-	ctx, cancel := context.WithTimeout(context.Background(), ls.o.Hold/3)
-	defer cancel()
 	p := pool.New().WithMaxGoroutines(renewals)
 	for _, l := range renewed {
 		p.Go(func() { l.renew(ctx) })
 	}
 	p.Wait()
+}
+
+// Lose notifies the owners of all running turns that their leases may be another process's by now.
+func (ls *Leases) Lose() {
 	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if len(ls.renewed) > 0 && !ls.closed {
-		ls.timer.Reset(ls.o.Hold / 3)
+	renewed := slices.Clone(ls.renewed)
+	ls.mu.Unlock()
+	for _, l := range renewed {
+		l.owner.LeaseLost()
 	}
 }
 

@@ -35,10 +35,12 @@ test:
 test-all:
 	@$(TESTRUN) -p 2 -timeout 20m $(FLAGS) $(PKG)
 
-# race is the round with the race detector, in random order. It sees nothing in the long tests, and nothing where one thing happens after
-# the other: in the generator, in the judge of commands and the detector of secrets, in tests that read or change sources, and in those
-# of memory, which it takes for itself, and in the scenarios of a hostile model, whose program is tested everywhere else.
-RACEPKG ?= $$(go list ./... | grep -vE '/(gen|cmd/hookgen|cmd/hookvet|internal/sensitive|subsystems/policy|internal/test/(differential|features|layers|modelbombs|recordings|schemas|sections|soak|strictwire|hostile|escape))(/|$$)')
+# race is the round with the race detector, in random order, over the packages whose files start goroutines or share something: in others
+# nothing can race. Nor does it see anything in the long tests, in tests that run other programs (the commands and the sandbox), in the
+# generator, in the judge of commands and the detector of secrets, or in the scenarios of a hostile model, whose program is tested here anyway.
+SHARES = '^\s*go (func|[a-zA-Z_.]+\()|\.Go\(|"sync"|"sync/atomic"|AfterFunc|httptest'
+RACEPKG ?= $$(go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/(gen|cmd|runtime/sandbox|internal/sensitive|subsystems/policy|internal/test/(differential|features|layers|modelbombs|recordings|schemas|sections|soak|strictwire|hostile|escape))(/.*)? ' | \
+	while read -r pkg dir; do ! grep -qE $(SHARES) "$$dir"/*.go || echo "$$pkg"; done)
 race:
 	@CGO_ENABLED=1 $(TESTRUN) -race -short -shuffle=on -p 2 -timeout 20m $(FLAGS) $(RACEPKG)
 

@@ -266,7 +266,7 @@ func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
 // they are not "". It does not close from.
 func (c *Client) Import(ctx context.Context, from io.Reader, agent, sender string) (wire.Conversation, error) {
 	q := url.Values{"agent": {agent}, "sender": {sender}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/import?"+q.Encode(), io.NopCloser(from))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "/v1/import?"+q.Encode(), io.NopCloser(from))
 	if err != nil {
 		return wire.Conversation{}, fmt.Errorf("import a conversation: %w", err)
 	}

@@ -24,6 +24,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -84,6 +85,10 @@ type Options struct {
 	// Named: a person chose the socket. Then its directory may belong to another user, if
 	// the system says that the user or root listens.
 	Named bool
+	// Others are addresses of further daemons over the same store. A request goes to the daemon
+	// that has answered last; only if none listens there it goes to the next one. The token is
+	// for all of them.
+	Others []string
 }
 
 // Defaults of Options.
@@ -93,22 +98,29 @@ const (
 	MaxWait        = 2 * time.Second
 )
 
-// Client speaks to one daemon. It is safe for concurrent use.
+// Client speaks to one daemon, or to one of several over the same store. It is safe for concurrent
+// use.
 type Client struct {
+	o     Options
+	doors []door
+	// at is the index of the door that has answered last.
+	at atomic.Int64
+}
+
+// door is one way to a daemon.
+type door struct {
 	address string
 	socket  bool // the address is the path of a unix socket
-	base    string
-	o       Options
-	http    *http.Client
+	base    *url.URL
+	// bad is why the address is none; nil if it is one.
+	bad  error
+	http *http.Client
 }
 
 // New returns a client of the daemon at an address: the path of a unix socket, or a URL that begins with https:// or http://. The daemon
 // need not be there yet. No token goes over http, except to this machine.
 func New(address string, o *Options) *Client {
-	c := &Client{address: address, base: strings.TrimRight(address, "/"), socket: !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://")}
-	if c.socket {
-		c.base = socketBase
-	}
+	c := new(Client)
 	if o != nil {
 		c.o = *o
 	}
@@ -121,21 +133,34 @@ func New(address string, o *Options) *Client {
 	if c.o.Wait <= 0 {
 		c.o.Wait = DefaultWait
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // keep no connection between two calls
-	if c.socket {
-		transport.DialContext = c.dial
-	} else {
-		transport.Proxy, transport.TLSClientConfig = http.ProxyFromEnvironment, c.o.TLS.Clone()
-	}
-	c.http = &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	for _, address := range append([]string{address}, c.o.Others...) {
+		c.doors = append(c.doors, c.o.door(address))
 	}
 	return c
 }
 
-// Address returns the path of the daemon's socket, or its URL.
-func (c *Client) Address() string { return c.address }
+func (o *Options) door(address string) door {
+	d := door{address: address, socket: !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://")}
+	base := strings.TrimRight(address, "/")
+	if d.socket {
+		base = socketBase
+	}
+	d.base, d.bad = url.Parse(base)
+	transport := &http.Transport{DisableKeepAlives: true} // keep no connection between two calls
+	if d.socket {
+		transport.DialContext = d.dial(o.Named)
+	} else {
+		transport.Proxy, transport.TLSClientConfig = http.ProxyFromEnvironment, o.TLS.Clone()
+	}
+	d.http = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return d
+}
+
+// Address returns the path of the socket, or the URL, of the daemon that has answered last.
+func (c *Client) Address() string { return c.doors[c.at.Load()].address }
 
 // socketBase is the URL of a daemon on a socket.
 const socketBase = "http://grapnel"
@@ -181,7 +206,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any, last s
 		}
 		data = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, data)
+	req, err := http.NewRequestWithContext(ctx, method, path, data)
 	if err != nil {
 		return nil, fmt.Errorf("request %s %s: %w", method, path, err)
 	}
@@ -194,49 +219,89 @@ func (c *Client) send(ctx context.Context, method, path string, body any, last s
 	return c.do(req)
 }
 
-// do sends a request; an answer that is no success is an error. The caller closes
-// the body.
+// do sends a request, whose URL has no host, to the daemon that has answered last, or to the next
+// one that listens. An answer that is no success is an error. The caller closes the body.
 func (c *Client) do(req *http.Request) (*http.Response, error) {
-	if err := c.identify(req); err != nil {
+	first := c.at.Load()
+	var failed error
+	for i := range int64(len(c.doors)) {
+		at := (first + i) % int64(len(c.doors))
+		resp, err := c.doors[at].do(req, c.o.Token)
+		if err == nil {
+			c.at.Store(at)
+			if resp.StatusCode < 200 || resp.StatusCode > 299 {
+				defer resp.Body.Close()
+				return nil, refusal(resp)
+			}
+			return resp, nil
+		}
+		if err = c.doors[at].unreached(err, c.o.Start); failed == nil || !errors.Is(err, ErrNotRunning) {
+			failed = err
+		}
+		if !errors.Is(err, ErrNotRunning) { // the request may have arrived
+			break
+		}
+	}
+	return nil, failed
+}
+
+// do sends the request through the door.
+func (d *door) do(req *http.Request, token string) (*http.Response, error) {
+	if d.bad != nil {
+		return nil, d.bad
+	}
+	to := *req.URL
+	if to.RawPath != "" {
+		to.RawPath = d.base.EscapedPath() + to.RawPath
+	}
+	to.Scheme, to.Host, to.Path = d.base.Scheme, d.base.Host, d.base.Path+to.Path
+	out := req.Clone(req.Context())
+	out.URL, out.Host = &to, to.Host
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		out.Body = body
+	}
+	if err := d.identify(out, token); err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, c.unreached(err)
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		defer resp.Body.Close()
-		return nil, refusal(resp)
-	}
-	return resp, nil
+	return d.http.Do(out)
 }
 
 // identify adds the token to a request that nobody else can read.
-func (c *Client) identify(req *http.Request) error {
-	if c.socket || c.o.Token == "" {
+func (d *door) identify(req *http.Request, token string) error {
+	if d.socket || token == "" {
 		return nil
 	}
 	host := req.URL.Hostname()
 	if ip, err := netip.ParseAddr(host); req.URL.Scheme != "https" && host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%w: %s is not encrypted, and others could read the token; nothing was sent; use https", ErrUntrusted, c.address)
+		return fmt.Errorf("%w: %s is not encrypted, and others could read the token; nothing was sent; use https", ErrUntrusted, d.address)
 	}
-	req.Header.Set("Authorization", "Bearer "+c.o.Token)
+	req.Header.Set("Authorization", "Bearer "+token)
 	return nil
 }
 
-// unreached returns ErrNotRunning in a sentence, if that is the cause.
-func (c *Client) unreached(err error) error {
+// unreached returns ErrNotRunning in a sentence, if that is the cause; start is the command that helps then.
+func (d *door) unreached(err error, start string) error {
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w on %s; start one with `%s`", ErrNotRunning, c.address, c.o.Start)
+		return fmt.Errorf("%w on %s; start one with `%s`", ErrNotRunning, d.address, start)
+	}
+	if errors.Is(err, ErrUntrusted) {
+		if of, ok := errors.AsType[*url.Error](err); ok {
+			return fmt.Errorf("ask the daemon on %s: %w", d.address, of.Err)
+		}
+		return err
 	}
 	var of *url.Error
 	if errors.As(err, &of) {
 		err = of.Err
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fmt.Errorf("ask the daemon on %s: its certificate is not trusted: %w; name its authority in Options.TLS, or with --ca FILE", c.address, err)
+		return fmt.Errorf("ask the daemon on %s: its certificate is not trusted: %w; name its authority in Options.TLS, or with --ca FILE", d.address, err)
 	}
-	return fmt.Errorf("ask the daemon on %s: %w", c.address, err)
+	return fmt.Errorf("ask the daemon on %s: %w", d.address, err)
 }
 
 // maxRefusal limits the bytes read of an error answer.

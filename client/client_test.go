@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,45 @@ func TestNotRunning(t *testing.T) {
 	for _, err := range client.New(path, nil).Events(t.Context(), "", "") {
 		require.ErrorIs(t, err, client.ErrNotRunning)
 	}
+}
+
+// A client of several daemons goes to the next one if nobody listens, stays there, and sends nothing
+// twice: a daemon that has got a request may have done it.
+func TestSeveralDaemons(t *testing.T) {
+	t.Parallel()
+	var got [2]atomic.Int64
+	answers := func(i int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			got[i].Add(1)
+			if i == 1 && got[i].Load() == 3 {
+				panic(http.ErrAbortHandler) // dies with the request
+			}
+			_, _ = fmt.Fprintf(w, `{"status":"ok","pid":%d}`, i)
+		}
+	}
+	nobody := filepath.Join(t.TempDir(), "x.sock")
+	second, third := serve(t, answers(0)), serve(t, answers(1))
+	c := client.New(nobody, &client.Options{Others: []string{third, second}, Named: true})
+	for range 2 {
+		h, err := c.Health(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 1, h.PID)
+		assert.Equal(t, third, c.Address())
+	}
+	_, err := c.Health(t.Context())
+	require.Error(t, err)
+	assert.NotErrorIs(t, err, client.ErrNotRunning)
+	assert.Zero(t, got[0].Load())
+
+	require.NoError(t, os.Remove(third))
+	h, err := c.Health(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, h.PID)
+	assert.Equal(t, second, c.Address())
+	none := client.New(nobody, &client.Options{Others: []string{nobody + "2"}, Named: true})
+	_, err = none.Health(t.Context())
+	assert.ErrorIs(t, err, client.ErrNotRunning)
+	assert.ErrorContains(t, err, nobody)
 }
 
 func TestAnswersThatAreNone(t *testing.T) {

@@ -80,15 +80,21 @@ func (c *command) client(at target.Daemon, hooks hook.Visibility) (*client.Clien
 	if err != nil {
 		return nil, err
 	}
-	path, err := daemon.Socket(at.Socket, paths, c.getenv)
-	if err != nil {
-		return nil, err
+	named := at.Sockets()
+	if len(named) == 0 {
+		named = []string{""}
 	}
-	o := &client.Options{Hooks: hooks, Named: at.Socket != ""}
+	sockets := make([]string, len(named))
+	for i, name := range named {
+		if sockets[i], err = daemon.Socket(name, paths, c.getenv); err != nil {
+			return nil, err
+		}
+	}
+	o := &client.Options{Hooks: hooks, Named: at.Socket != "", Others: sockets[1:]}
 	if at.Socket != "" {
-		o.Start = "grapnel serve --socket " + path
+		o.Start = "grapnel serve --socket " + sockets[0]
 	}
-	return client.New(path, o), nil
+	return client.New(sockets[0], o), nil
 }
 
 // daemonHere is client for the daemon of the project in the working directory. The daemon on

@@ -78,12 +78,13 @@ func (c *command) serve() *cobra.Command {
 // daemonFlag adds the flags that name a daemon.
 func daemonFlag(cmd *cobra.Command, to *target.Daemon) {
 	socketFlag(cmd, &to.Socket)
+	cmd.Flags().Lookup("socket").Usage += "; several, with commas, are daemons over one store, of which any one will do"
 	serverFlag(cmd, to)
 }
 
 // serverFlag adds the flags that name a server.
 func serverFlag(cmd *cobra.Command, to *target.Daemon) {
-	cmd.Flags().StringVar(&to.Server, "server", "", "the daemon over TCP (grapnel serve --listen), such as https://build.example:7777")
+	cmd.Flags().StringVar(&to.Server, "server", "", "the daemon over TCP (grapnel serve --listen), such as https://build.example:7777; several as with --socket")
 	cmd.Flags().StringVar(&to.TokenFile, "token-file", "", "the file with the token for --server, that only you can read (default: the token in $"+target.TokenVariable+")")
 	cmd.Flags().StringVar(&to.CA, "ca", "", "the authority of the certificate of --server, in PEM (default: those of the system)")
 }

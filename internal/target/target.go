@@ -19,9 +19,10 @@ const TokenVariable = "GRAPNEL_TOKEN"
 
 // Daemon is the daemon that the flags of a command name; the zero value is the one on the default socket.
 type Daemon struct {
-	// Socket is the path of a unix socket; "" is the default one.
+	// Socket is the path of a unix socket; "" is the default one. Server is the URL of a server; ""
+	// is none. Either may be several, with commas between them: daemons over one store, of which
+	// any one will do.
 	Socket string
-	// Server is the URL of a server; "" is none.
 	Server string
 	// TokenFile is the file with the token for the server; "" takes the token from the environment.
 	TokenFile string
@@ -39,22 +40,45 @@ func (d Daemon) Check() error {
 		return errors.New("--server and --socket name two daemons; leave one out")
 	case d.Server == "" && (d.TokenFile != "" || d.CA != ""):
 		return errors.New("--token-file and --ca are for a server; name it with --server https://HOST:PORT")
-	case d.Server == "":
+	}
+	for _, server := range d.servers() {
+		if err := d.check(server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Daemon) servers() []string { return split(d.Server) }
+
+// Sockets returns the paths of the sockets; none is the default one.
+func (d Daemon) Sockets() []string { return split(d.Socket) }
+
+func split(several string) (out []string) {
+	if several == "" {
 		return nil
 	}
-	u, err := url.Parse(d.Server)
+	for one := range strings.SplitSeq(several, ",") {
+		out = append(out, strings.TrimSpace(one))
+	}
+	return out
+}
+
+// check returns an error if no token may be sent to the server.
+func (d Daemon) check(server string) error {
+	u, err := url.Parse(server)
 	switch {
-	case err != nil && strings.Contains(d.Server, "@"): // it may have a password
+	case err != nil && strings.Contains(server, "@"): // it may have a password
 		return errors.New("--server is no URL; write one such as https://build.example:7777")
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("--server is %.100q; write a URL such as https://build.example:7777", d.Server)
+		return fmt.Errorf("--server is %.100q; write a URL such as https://build.example:7777", server)
 	case u.User != nil:
 		return errors.New("--server has a user or a password; leave it out, and give a token with --token-file or " + TokenVariable)
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("--server is %.100q; write the scheme, the host and the port only, such as %s://%s", d.Server, u.Scheme, u.Host)
+		return fmt.Errorf("--server is %.100q; write the scheme, the host and the port only, such as %s://%s", server, u.Scheme, u.Host)
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return fmt.Errorf("--server %s is not encrypted, and others could read the token on its way; nothing was sent; use https, "+
-			"and start the daemon with --tls-cert and --tls-key", d.Server)
+			"and start the daemon with --tls-cert and --tls-key", server)
 	case u.Scheme == "http" && d.CA != "":
 		return errors.New("--ca is for https; write https:// in --server, or leave it out")
 	}
@@ -81,7 +105,9 @@ func (d Daemon) Client(getenv func(string) string, o client.Options) (*client.Cl
 		}
 	}
 	o.Start = "grapnel serve --listen HOST:PORT"
-	return client.New(d.Server, &o), nil
+	servers := d.servers()
+	o.Others = servers[1:]
+	return client.New(servers[0], &o), nil
 }
 
 // token reads the token. No error has it.

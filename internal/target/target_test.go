@@ -62,6 +62,8 @@ func TestWhatIsWrongIsSaidBeforeAnythingIsSent(t *testing.T) {
 		"a path":                  {target.Daemon{Server: "https://build:1/v1"}, secret, "such as https://build:1"},
 		"not encrypted":           {target.Daemon{Server: "http://build.example:7777"}, secret, "others could read the token on its way; nothing was sent; use https"},
 		"an address of a network": {target.Daemon{Server: "http://192.0.2.1:7777"}, secret, "nothing was sent; use https"},
+		"the second of two":       {target.Daemon{Server: "https://a, http://build.example:7777"}, secret, "--server http://build.example:7777 is not encrypted"},
+		"an empty one":            {target.Daemon{Server: "https://a,"}, secret, "write a URL such as https://"},
 		"an authority for http":   {target.Daemon{Server: "http://127.0.0.1:1", CA: good}, secret, "--ca is for https"},
 		"no token":                {target.Daemon{Server: "https://build"}, "", "put it into a file that only you can read, and name the file with --token-file, or set GRAPNEL_TOKEN"},
 		"no file":                 {target.Daemon{Server: "https://build", TokenFile: "nowhere"}, "", "--token-file: nowhere: does not exist"},

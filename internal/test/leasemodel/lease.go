@@ -241,12 +241,7 @@ func (l Lease) Progress() Progress[world, action] {
 		},
 		Done:   func(w world) bool { return w.row.stored == ended },
 		Counts: func(a action) bool { return !a.fault() && a.kind != resumeProcess && a.kind != mend },
-		Seconds: func(a action) int {
-			if a.kind == tick {
-				return 1
-			}
-			return 0
-		},
+		Second: func(a action) bool { return a.kind == tick },
 		Within: TTL,
 		Stuck:  "a node runs, and no node can end the turn within the TTL from here",
 	}

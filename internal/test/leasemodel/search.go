@@ -27,8 +27,8 @@ type Progress[S comparable, A any] struct {
 	Due, Done func(S) bool
 	// Counts reports whether the action may be relied on: no fault, and no repair.
 	Counts func(A) bool
-	// Seconds is how long the action takes: 0 or 1.
-	Seconds func(A) int
+	// Second reports whether the action takes a second; the others take no time.
+	Second func(A) bool
 	// Within is the limit in seconds.
 	Within int
 	// Stuck says what is not possible.
@@ -113,8 +113,8 @@ func (s *search[S, A]) trace(i int32) []string {
 
 // step is an action that counts, from the state before it.
 type step struct {
-	from    int32
-	seconds int
+	from   int32
+	second bool
 }
 
 // progress goes back from the states that are done.
@@ -125,11 +125,11 @@ func (s *search[S, A]) progress() Result {
 		s.m.Next(v.state, func(a A, to S) {
 			if p.Counts(a) {
 				at := s.index[to]
-				before[at] = append(before[at], step{int32(i), p.Seconds(a)})
+				before[at] = append(before[at], step{int32(i), p.Second(a)})
 			}
 		})
 	}
-	seconds := s.distances(before)
+	seconds := s.distances(before, p.Done)
 	worst := 0
 	for i, v := range s.visits {
 		switch {
@@ -145,12 +145,12 @@ func (s *search[S, A]) progress() Result {
 
 // distances returns for each state the seconds to the nearest state that is done; -1 if
 // none can be reached.
-func (s *search[S, A]) distances(before [][]step) []int {
+func (s *search[S, A]) distances(before [][]step, done func(S) bool) []int {
 	seconds := make([]int, len(s.visits))
 	var now, later []int32 // states at this distance, and one second further
 	for i, v := range s.visits {
 		seconds[i] = -1
-		if s.m.Progress().Done(v.state) {
+		if done(v.state) {
 			now = append(now, int32(i))
 		}
 	}
@@ -163,10 +163,10 @@ func (s *search[S, A]) distances(before [][]step) []int {
 			}
 			seconds[i] = at
 			for _, b := range before[i] {
-				if b.seconds == 0 {
-					now = append(now, b.from)
-				} else {
+				if b.second {
 					later = append(later, b.from)
+				} else {
+					now = append(now, b.from)
 				}
 			}
 		}

@@ -87,12 +87,7 @@ func (m Wakes) Progress() Progress[reading, wake] {
 		Due:    func(reading) bool { return true },
 		Done:   func(r reading) bool { return r.read == r.stored },
 		Counts: func(a wake) bool { return a == deliver || a == poll },
-		Seconds: func(a wake) int {
-			if a == poll {
-				return 1
-			}
-			return 0
-		},
+		Second: func(a wake) bool { return a == poll },
 		Within: 1,
 		Stuck:  "the reader waits, and nothing will wake it, though there are events that it has not read",
 	}

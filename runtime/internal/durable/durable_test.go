@@ -164,6 +164,42 @@ func (f *failing) Append(ctx context.Context, id string, a store.Append) (int64,
 	return v, err
 }
 
+// unanswered is a store whose first claim is made and seems to fail.
+type unanswered struct {
+	*mem.Store
+	err error
+}
+
+func (u *unanswered) Claim(ctx context.Context, id string, c store.Claim) (store.Record, error) {
+	rec, err := u.Store.Claim(ctx, id, c)
+	if u.err != nil {
+		err, u.err = u.err, nil
+		return store.Record{}, err
+	}
+	return rec, err
+}
+
+func TestAClaimThatSeemedToFailDoesNotKeepItsOwnProcessOut(t *testing.T) {
+	s := &unanswered{Store: mem.New(&mem.Options{Journal: true}), err: errors.New("connection reset")}
+	one, two := newProcess(t, s, "one"), newProcess(t, s, "two")
+	require.ErrorContains(t, one.lease.Open(t.Context(), false), "connection reset")
+	require.ErrorIs(t, two.lease.Open(t.Context(), false), store.ErrLeased)
+	require.NoError(t, one.lease.Open(t.Context(), false))
+	require.NoError(t, one.commit("hi", true))
+	require.NoError(t, one.lease.Release(t.Context()))
+	require.NoError(t, two.lease.Open(t.Context(), false))
+	require.ErrorIs(t, one.lease.Open(t.Context(), false), store.ErrLeased, "what another process has is its own")
+	require.NoError(t, two.lease.Release(t.Context()))
+}
+
+func TestAProcessDoesNotTakeALeaseThatItHasClaimedElsewhere(t *testing.T) {
+	s := journaling()
+	one, again := newProcess(t, s, "one"), newProcess(t, s, "one")
+	require.NoError(t, one.lease.Open(t.Context(), false))
+	require.ErrorIs(t, again.lease.Open(t.Context(), false), store.ErrLeased, "two turns of one process are two holders")
+	require.NoError(t, one.lease.Release(t.Context()))
+}
+
 func TestEventsOfAWriteThatSeemedToFailAreNotWrittenAgain(t *testing.T) {
 	s := &failing{Store: mem.New(&mem.Options{Journal: true}), err: errors.New("timeout")}
 	p := newProcess(t, s, "one")

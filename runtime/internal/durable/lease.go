@@ -34,6 +34,8 @@ type Lease struct {
 	epoch int64
 	// held: the lease is not free in the store.
 	held bool
+	// unanswered: a claim failed and may have been made.
+	unanswered bool
 	// statesAt is the epoch under which the states were read.
 	statesAt int64
 	// foreign: another process has continued a turn that some states belong to.
@@ -181,11 +183,20 @@ func (l *Lease) claim(ctx context.Context, wait bool) (store.Record, error) {
 	}
 }
 
+// tryClaim claims the lease once. What the store says that this process has, and it does not know
+// of, is from an earlier claim whose answer was lost.
 func (l *Lease) tryClaim(ctx context.Context) (store.Record, error) {
-	rec, err := l.all.Take(func(c store.Claim) (store.Record, error) {
+	take := func(c store.Claim) (store.Record, error) {
 		c.Takes = max(c.Takes, l.past.takes)
 		return l.store().Claim(ctx, l.id, c)
-	})
+	}
+	rec, err := l.all.Take(take)
+	var held *store.LeasedError
+	if l.unanswered && errors.As(err, &held) && held.Lease.Owner == l.all.o.Owner {
+		l.past.takes = held.Lease.Epoch
+		rec, err = l.all.Take(take)
+	}
+	l.unanswered = err != nil && (l.unanswered || !errors.As(err, &held))
 	if err == nil {
 		l.epoch = rec.Lease.Epoch
 	}

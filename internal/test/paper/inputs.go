@@ -1,0 +1,82 @@
+package main
+
+// input is a figure that the tables are made of.
+type input struct {
+	value float64
+	unit  string // "" is a number
+	what  string
+	// from is where the figure comes from.
+	from string
+}
+
+// The sources. A figure of trial is to be replaced by one of our own as soon as it is measured.
+const (
+	question = "the question"
+	assumed  = "assumed"
+	set      = "set"
+	// trial is PostgreSQL 15.18 beside its clients on two busy cores, a sync of 0.11 ms, November 2026.
+	trial = "trial"
+)
+
+// What is asked for.
+var (
+	conversations = input{1e6, "", "conversations that are stored", question}
+	concurrent    = input{1e4, "", "turns that run at the same time", question}
+	turnTakes     = input{20, "s", "a turn takes", assumed}
+	callsPerTurn  = input{2, "", "tool calls in a turn, one after the other", assumed}
+	turnsPer      = input{10, "", "turns in a conversation", assumed}
+	messagesPer   = input{40, "", "messages in a conversation", assumed}
+	deltasPerTurn = input{50, "/s", "deltas of a turn while it runs", assumed}
+	deltaSize     = input{100, "B", "a delta as an event", assumed}
+	turnsPerNode  = input{500, "", "turns that one daemon runs at the same time", assumed}
+	eventDays     = input{7, "days", "events are kept for", assumed}
+)
+
+// How the daemons are set.
+var (
+	poolSize     = input{12, "", "connections in the pool of a daemon", set}
+	listenerSize = input{2, "", "connections of a daemon that wait for notifications and jobs", set}
+	renewEvery   = input{5, "s", "a lease would be renewed every, if daemons did not beat", set}
+	beatsEvery   = input{1, "s", "a daemon beats every", set}
+	notifyEvery  = input{0.05, "s", "a daemon notifies at most every", set}
+	maxBackends  = input{500, "", "max_connections of the database", set}
+)
+
+// What a row, a turn or a statement costs.
+var (
+	nodeSize         = input{200, "B", "a daemon's row", assumed}
+	conversationSize = input{400, "B", "a conversation with its indexes", trial}
+	messageSize      = input{1500, "B", "a message with its index", trial}
+	wordSize         = input{400, "B", "the search index of a message", trial}
+	eventsSize       = input{2500, "B", "the events of a turn", trial}
+	walFirstCall     = input{13_000, "B", "write-ahead log of a turn with one call", trial}
+	walFurtherCall   = input{7_000, "B", "write-ahead log of a further call", assumed}
+	writesFirstCall  = input{6, "", "writes of a turn with one call, its claim among them", trial}
+	writesFurther    = input{2, "", "writes of a further call", trial}
+	entriesFirstCall = input{5, "", "journal entries of a turn with one call", assumed}
+	entriesFurther   = input{3, "", "journal entries of a further call", assumed}
+	entryBloat       = input{5_400, "B", "of the journal's table that a turn leaves to the vacuum", trial}
+	listedSize       = input{300, "B", "a conversation in the answer of a store's List", trial}
+)
+
+// What one primary does.
+var (
+	singleWrites  = input{5_635, "/s", "writes, each a commit: 1,127 turns of 5 writes", trial}
+	groupedWrites = input{14_085, "/s", "writes, up to 64 in a commit: 2,817 turns of 5 writes", trial}
+	notifyCommits = input{540, "/s", "commits that notify and sync, under one lock of the whole database; without a sync, as the store does it, there are more", trial}
+	vacuumEvery   = input{60, "s", "autovacuum looks at a table every", "PostgreSQL's default"}
+	journalLimit  = input{1e9, "B", "a journal's table that still fits into the memory beside the rest", assumed}
+	walRate       = input{100e6, "B/s", "write-ahead log that disk and standby take", assumed}
+	rankedMatches = input{220_000, "/s", "matches that a full-text search ranks: 33,000 in 150 ms", trial}
+	commonWord    = input{0.01, "", "share of the messages that have a common word", assumed}
+	searchTakes   = input{1, "s", "a search may take", assumed}
+)
+
+// inputs are all of them, as the page shows them.
+var inputs = []input{
+	conversations, concurrent, turnTakes, callsPerTurn, turnsPer, messagesPer, deltasPerTurn, deltaSize, turnsPerNode, eventDays,
+	poolSize, listenerSize, renewEvery, beatsEvery, notifyEvery, maxBackends,
+	nodeSize, conversationSize, messageSize, wordSize, eventsSize, walFirstCall, walFurtherCall, writesFirstCall, writesFurther,
+	entriesFirstCall, entriesFurther, entryBloat, listedSize,
+	singleWrites, groupedWrites, notifyCommits, vacuumEvery, journalLimit, walRate, rankedMatches, commonWord, searchTakes,
+}

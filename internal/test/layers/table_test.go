@@ -24,6 +24,7 @@ type layer struct {
 var heavy = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/grapnel"},
 	"modernc.org/sqlite":                     {"internal/sqlitedb", "internal/test/powercut"},
+	"github.com/jackc/pgx":                   {"internal/pgdb", "internal/test/pgtest"},
 	"github.com/dave/jennifer":               {"gen/internal/emit"},
 	"mvdan.cc/sh":                            {"subsystems/policy/internal/shell"},
 	"github.com/robfig/cron":                 {"subsystems/schedule"},
@@ -176,6 +177,7 @@ var layers = []layer{
 	{pkgs: "internal/test/escape/...", may: []string{"internal/test/tty"}, outside: []string{"go.yaml.in/yaml", "golang.org/x/sys/unix"},
 		reason: "for tests of the sandbox; its attacker is a program that makes system calls"},
 	{pkgs: "internal/test/features", may: []string{"internal/test/mutants"}, reason: "runs proofs and changes of the sources; it knows what it tests by its path"},
+	{pkgs: "internal/test/pgtest", may: []string{"internal/test/needs"}, outside: []string{"github.com/jackc/pgx"}, reason: "for tests: a real PostgreSQL"},
 	{pkgs: "internal/test/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
 	{pkgs: "internal/test/recordings", may: []string{"hook", "runtime/provider"}, outside: []string{"github.com/go-json-experiment/json/jsontext"}, reason: "for tests of adapters"},
 	{pkgs: "internal/test/recordings/trim", may: []string{"internal/test/recordings"}, outside: []string{"go.yaml.in/yaml"}, reason: "writes the recordings; run by hand"},

@@ -40,14 +40,18 @@ type Template struct {
 	// Prepare fills the empty database of the DSN, once. When it returns, no connection to it
 	// may be open.
 	Prepare func(ctx context.Context, dsn string) error
+	// Reset are statements that empty a copy, so that another test can have it; "" drops it instead.
+	Reset string
 
 	once sync.Once
 	name string
 	err  error
+
+	mu   sync.Mutex
+	free []string // copies that were reset
 }
 
-// Database returns the DSN of a new copy, which the end of the test drops. Safe for concurrent
-// use.
+// Database returns the DSN of an empty copy. Safe for concurrent use.
 func (p *Template) Database(t testing.TB) string {
 	t.Helper()
 	s := shared(t)
@@ -60,7 +64,38 @@ func (p *Template) Database(t testing.TB) string {
 	if p.err != nil {
 		t.Fatalf("prepare the template of a database: %v", p.err)
 	}
-	return s.database(t, p.name)
+	if p.Reset == "" {
+		return s.database(t, p.name)
+	}
+	return s.dsn(p.reused(t, s))
+}
+
+// reused returns a copy that the end of the test resets.
+func (p *Template) reused(t testing.TB, s server) (name string) {
+	t.Helper()
+	p.mu.Lock()
+	if n := len(p.free); n > 0 {
+		name, p.free = p.free[n-1], p.free[:n-1]
+	}
+	p.mu.Unlock()
+	if name == "" {
+		var err error
+		if name, err = s.create(t.Context(), p.name); err != nil {
+			t.Fatalf("make a database: %v", err)
+		}
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := s.exec(ctx, name, p.Reset); err != nil {
+			t.Errorf("reset the database of the test: %v", err)
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.free = append(p.free, name)
+	})
+	return name
 }
 
 // server is a server in which databases are made.
@@ -116,11 +151,11 @@ func (s server) create(ctx context.Context, from string) (string, error) {
 	if from != "" {
 		sql += " TEMPLATE " + from
 	}
-	return name, s.exec(ctx, sql)
+	return name, s.exec(ctx, "", sql)
 }
 
-func (s server) exec(ctx context.Context, sql string) error {
-	conn, err := pgx.Connect(ctx, s.dsn(""))
+func (s server) exec(ctx context.Context, database, sql string) error {
+	conn, err := pgx.Connect(ctx, s.dsn(database))
 	if err != nil {
 		return err
 	}
@@ -138,7 +173,7 @@ func (s server) database(t testing.TB, from string) string {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := s.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+		if err := s.exec(ctx, "", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 			t.Logf("drop the database of the test: %v", err)
 		}
 	})

@@ -58,6 +58,30 @@ func TestATemplateIsPreparedOnce(t *testing.T) {
 	assert.Equal(t, []int{1, 2, 1}, []int{prepared, count(t, first), count(t, second)})
 }
 
+func TestACopyThatIsResetIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	template := &pgtest.Template{Reset: `DELETE FROM x; DELETE FROM y`, Prepare: func(ctx context.Context, dsn string) error {
+		conn, err := pgx.Connect(ctx, dsn)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx)
+		_, err = conn.Exec(ctx, `CREATE TABLE x (a int); CREATE TABLE y ()`)
+		return err
+	}}
+	var used []string
+	for range 2 {
+		t.Run("", func(t *testing.T) {
+			used = append(used, template.Database(t))
+			conn := connect(t, used[len(used)-1])
+			assert.Zero(t, count(t, conn))
+			_, err := conn.Exec(t.Context(), `INSERT INTO x VALUES (1)`)
+			require.NoError(t, err)
+		})
+	}
+	assert.Equal(t, used[0], used[1])
+}
+
 func TestAClusterRecoversFromACrash(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Start(t, &pgtest.Options{TCP: true, Settings: []string{"work_mem = '5MB'"}})
@@ -98,7 +122,9 @@ func TestAClusterEndsWithAProcessThatIsKilled(t *testing.T) {
 	}
 	require.DirExists(t, dir)
 	dsn := "postgres:///postgres?user=postgres&port=5432&host=" + dir
-	require.NoError(t, connect(t, dsn).Ping(t.Context()))
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close(t.Context()))
 
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())

@@ -1,12 +1,9 @@
 package sqlite
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,28 +27,6 @@ const (
 		LEFT JOIN event e ON e.num > (c.num << 32) + ?2 AND e.num < (c.num + 1) << 32 WHERE c.id = ?1 ORDER BY e.num`
 	keptStates = `SELECT s.name, s.data FROM conversation c LEFT JOIN state s ON s.conversation = c.num WHERE c.id = ? ORDER BY s.name`
 )
-
-// damage collects the parts that cannot be read.
-type damage struct {
-	id, part string
-	at       []int64
-	err      error
-}
-
-func (d *damage) note(at int64, err error) {
-	if d.err == nil {
-		d.err = err
-	}
-	d.at = append(d.at, at)
-}
-
-// error returns a *store.DamagedError, or nil if everything could be read.
-func (d *damage) error() error {
-	if d.err == nil {
-		return nil
-	}
-	return &store.DamagedError{ID: d.id, Part: d.part, At: d.at, Err: d.err}
-}
 
 // Messages implements store.Reader.
 func (s *Store) Messages(ctx context.Context, id string) ([]message.Message, error) {
@@ -87,7 +62,7 @@ func (s *Store) read(ctx context.Context, stmt *sql.Stmt, id, part string) (out 
 	var pos, turn sql.NullInt64
 	var summary sql.NullBool
 	var body sql.RawBytes
-	known, bad := false, damage{id: id, part: part}
+	known, bad := false, codec.Damage{ID: id, Part: part}
 	for rows.Next() {
 		known = true
 		if err := rows.Scan(&total, &pos, &turn, &summary, &body); err != nil {
@@ -101,7 +76,7 @@ func (s *Store) read(ctx context.Context, stmt *sql.Stmt, id, part string) (out 
 		}
 		m, err := codec.Decode(body)
 		if err != nil {
-			bad.note(pos.Int64, err)
+			bad.Note(pos.Int64, err)
 			continue
 		}
 		out = append(out, store.Kept{Turn: int(turn.Int64), Summary: summary.Bool, Message: m})
@@ -112,7 +87,7 @@ func (s *Store) read(ctx context.Context, stmt *sql.Stmt, id, part string) (out 
 	if !known {
 		return nil, unknown(id)
 	}
-	return out, bad.error()
+	return out, bad.Err()
 }
 
 // Journal implements store.Reader.
@@ -127,7 +102,7 @@ func (s *Store) journal(ctx context.Context, id string) (out []store.Entry, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	known, bad := false, damage{id: id, part: "journal entry"}
+	known, bad := false, codec.Damage{ID: id, Part: "journal entry"}
 	for rows.Next() {
 		known = true
 		var seq sql.NullInt64
@@ -140,7 +115,7 @@ func (s *Store) journal(ctx context.Context, id string) (out []store.Entry, err 
 		}
 		e := store.Entry{Seq: seq.Int64, Kind: store.EntryKind(kind.String), CallID: call.String, Data: message.JSON(data.String)}
 		if err := complete(&e, said); err != nil {
-			bad.note(e.Seq, err)
+			bad.Note(e.Seq, err)
 			continue
 		}
 		out = append(out, e)
@@ -151,7 +126,7 @@ func (s *Store) journal(ctx context.Context, id string) (out []store.Entry, err 
 	if !known {
 		return nil, unknown(id)
 	}
-	return out, bad.error()
+	return out, bad.Err()
 }
 
 // complete reads the parts of an entry that can be damaged.
@@ -179,7 +154,7 @@ func (s *Store) states(ctx context.Context, id string) (out []hook.StateValue, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	known, bad := false, damage{id: id, part: "state"}
+	known, bad := false, codec.Damage{ID: id, Part: "state"}
 	for at := int64(0); rows.Next(); at++ {
 		known = true
 		var name, data sql.NullString
@@ -189,7 +164,7 @@ func (s *Store) states(ctx context.Context, id string) (out []hook.StateValue, e
 		switch {
 		case !name.Valid:
 		case !jsontext.Value(data.String).IsValid():
-			bad.note(at, errors.New("it is no JSON"))
+			bad.Note(at, errors.New("it is no JSON"))
 		default:
 			out = append(out, hook.StateValue{Name: name.String, Data: message.JSON(data.String)})
 		}
@@ -200,7 +175,7 @@ func (s *Store) states(ctx context.Context, id string) (out []hook.StateValue, e
 	if !known {
 		return nil, unknown(id)
 	}
-	return out, bad.error()
+	return out, bad.Err()
 }
 
 // Events implements store.Log.
@@ -215,7 +190,7 @@ func (s *Store) events(ctx context.Context, id string, after uint64, limit int) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	known, bad := false, damage{id: id, part: "event"}
+	known, bad := false, codec.Damage{ID: id, Part: "event"}
 	for rows.Next() {
 		known = true
 		var last sql.NullInt64
@@ -229,9 +204,9 @@ func (s *Store) events(ctx context.Context, id string, after uint64, limit int) 
 		if !last.Valid {
 			continue
 		}
-		es, err := splitEvents(body)
+		es, err := codec.SplitEvents(body)
 		if err != nil {
-			bad.note(last.Int64, err)
+			bad.Note(last.Int64, err)
 		}
 		for _, e := range es {
 			if e.Seq > after && len(out) < limit {
@@ -245,24 +220,7 @@ func (s *Store) events(ctx context.Context, id string, after uint64, limit int) 
 	if !known {
 		return nil, unknown(id)
 	}
-	return out, bad.error()
-}
-
-// splitEvents returns the events of a row. The error is about the first damaged line.
-func splitEvents(body []byte) (out []store.Event, err error) {
-	for line := range bytes.Lines(body) {
-		number, data, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-		seq, bad := strconv.ParseUint(string(number), 10, 32)
-		if bad == nil && !jsontext.Value(data).IsValid() {
-			bad = errors.New("its data is no JSON")
-		}
-		if bad != nil {
-			err = cmp.Or(err, bad)
-			continue
-		}
-		out = append(out, store.Event{Seq: seq, Data: message.JSON(data)})
-	}
-	return out, err
+	return out, bad.Err()
 }
 
 // Dump implements store.Porter.

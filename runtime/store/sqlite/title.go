@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,17 +11,12 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 )
 
-const (
-	// firstMessage returns the beginning of a conversation's first message, from the
-	// archive if a summary stands for it.
-	firstMessage = `SELECT substr(coalesce(
+// firstMessage returns the beginning of a conversation's first message, from the archive if a
+// summary stands for it.
+const firstMessage = `SELECT substr(coalesce(
 		(SELECT a.body FROM archive a WHERE a.conversation = c.num AND a.branch = 0 AND a.pos = 0),
 		(SELECT m.body FROM message m WHERE m.num >= c.num << 32 AND m.num < (c.num + 1) << 32 ORDER BY m.num LIMIT 1)), 1, ?2)
 		FROM conversation c WHERE c.id = ?1`
-	// beginning is how many characters of a message are read for its title. It suffices
-	// even if JSON escapes each byte of the text with six characters.
-	beginning = 7 * store.TitleText
-)
 
 // Find implements store.Reader.
 func (s *Store) Find(ctx context.Context, id string) (store.Record, error) {
@@ -54,31 +48,15 @@ func (s *Store) first(ctx context.Context, id string) (message.Message, error) {
 		err = s.reads[firstMessage].QueryRowContext(ctx, id, most).Scan(&body)
 		return body, err
 	}
-	body, err := read(beginning)
+	body, err := read(codec.Beginning)
 	if body == nil || err != nil {
 		return message.Message{}, err
 	}
-	if m, ok := begun(body); ok {
+	if m, ok := codec.DecodeBeginning(body); ok {
 		return m, nil
 	}
 	if body, err = read(math.MaxInt32); err != nil {
 		return message.Message{}, err
 	}
 	return codec.Decode(body)
-}
-
-// begun decodes the beginning of a message. ok is false if a title could need more.
-func begun(body []byte) (m message.Message, ok bool) {
-	if m, err := codec.Decode(body); err == nil {
-		return m, true
-	}
-	// The beginning may end within an escape sequence; the longest one has two surrogates.
-	const escape = len(`\ud83d\ude00`)
-	for n := range min(escape, len(body)) {
-		m, err := codec.Decode(append(bytes.Clone(body[:len(body)-n]), `"}]}`...)) // closes text, block, content and message
-		if err == nil {
-			return m, len(m.Text()) >= store.TitleText
-		}
-	}
-	return message.Message{}, false
 }

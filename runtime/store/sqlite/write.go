@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -244,14 +242,7 @@ func newNote(entries []store.Entry, events []store.Event) (note, error) {
 	if err := store.CheckEvents(0, events); err != nil {
 		return w, err
 	}
-	var lines strings.Builder
-	for _, e := range events {
-		lines.WriteString(strconv.FormatUint(e.Seq, 10))
-		lines.WriteByte(' ')
-		lines.WriteString(strings.ReplaceAll(string(e.Data), "\n", " ")) // in JSON a line break is a blank between tokens
-		lines.WriteByte('\n')
-	}
-	w.events, w.before, w.last = lines.String(), int64(events[0].Seq), int64(events[len(events)-1].Seq)
+	w.events, w.before, w.last = codec.JoinEvents(events), int64(events[0].Seq), int64(events[len(events)-1].Seq)
 	return w, nil
 }
 

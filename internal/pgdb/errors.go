@@ -1,0 +1,111 @@
+package pgdb
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// ErrUnknownOutcome: the connection was lost during a commit, and the database could not say
+// whether it has happened.
+var ErrUnknownOutcome = errors.New("whether the write was committed is unknown")
+
+// The classes of SQLSTATE that this package knows
+// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+const (
+	classConnection     = "08"
+	classShutdown       = "57P" // admin_shutdown, crash_shutdown, cannot_connect_now
+	serializationFailed = "40001"
+	deadlock            = "40P01"
+	tooManyConnections  = "53300"
+	diskFull            = "53100"
+	notInRepertoire     = "22021"
+	uniqueViolation     = "23505"
+)
+
+func state(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// Full reports whether err means that the database has no room on its disk.
+func Full(err error) bool { return state(err) == diskFull }
+
+// NotText reports whether err means that an argument is no text that PostgreSQL can have: it has
+// a NUL, or is no UTF-8. No row has such a text.
+func NotText(err error) bool { return state(err) == notInRepertoire }
+
+// Exists reports whether err means that there is a row with a key already.
+func Exists(err error) bool { return state(err) == uniqueViolation }
+
+// conflict reports whether another transaction is why nothing was written.
+func conflict(err error) bool { return state(err) == serializationFailed || state(err) == deadlock }
+
+// lost reports whether the connection was lost: a write may have happened, unless nothing was
+// sent.
+func lost(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	if code := state(err); code != "" {
+		return strings.HasPrefix(code, classConnection) || strings.HasPrefix(code, classShutdown)
+	}
+	var network net.Error
+	return pgconn.SafeToRetry(err) || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, net.ErrClosed)
+}
+
+// unsent reports whether nothing reached the server.
+func unsent(err error) bool {
+	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	return unconnected || pgconn.SafeToRetry(err)
+}
+
+// transient reports whether the same call may succeed soon.
+func transient(err error) bool {
+	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	return lost(err) || conflict(err) || state(err) == tooManyConnections || unconnected && !refused(err)
+}
+
+// refused reports whether the server answered that it will never accept the connection, as with a
+// wrong password.
+func refused(err error) bool {
+	code := state(err)
+	return code != "" && !strings.HasPrefix(code, classShutdown) && !strings.HasPrefix(code, classConnection) && code != tooManyConnections
+}
+
+// patiently calls f until its error is not transient, or d.patience is over. A conflict is tried
+// again at once, a lost connection after a pause.
+func (d *DB) patiently(ctx context.Context, f func() error) error {
+	return d.until(ctx, time.Now().Add(d.patience), f)
+}
+
+func (d *DB) until(ctx context.Context, deadline time.Time, f func() error) error {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		err := f()
+		if err == nil || ctx.Err() != nil || !transient(err) || time.Now().Add(wait).After(deadline) {
+			return err
+		}
+		if err := pause(ctx, wait/2+rand.N(wait)); err != nil { //nolint:gosec // it only spreads
+			return err
+		}
+	}
+}
+
+// pause waits, and returns the cause of ctx if that ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

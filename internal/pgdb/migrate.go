@@ -1,0 +1,100 @@
+package pgdb
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrNewer: a newer program has upgraded the schema.
+var ErrNewer = errors.New("the database has a newer schema")
+
+// ErrForeign: the schema is not of this program.
+var ErrForeign = errors.New("not a database of this kind")
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// migrating is the key of the lock under which the schema is upgraded: "GRAP".
+const migrating = 0x47524150
+
+// Version is the version of the schema that this program makes: the number of its last step.
+func Version() int {
+	entries, err := schema.ReadDir("schema")
+	if err != nil {
+		panic("pgdb: the schema is embedded: " + err.Error())
+	}
+	return len(entries)
+}
+
+// migrate runs the steps that the database lacks, in one transaction. Released steps are never
+// changed. A step only adds, so that programs of the version before go on while it is new.
+func (d *DB) migrate(ctx context.Context) error {
+	version, err := d.SchemaVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if version == Version() {
+		return nil
+	}
+	return d.Write(ctx, func(tx Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, migrating); err != nil {
+			return err
+		}
+		version, err := currentVersion(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for step := version + 1; step <= Version(); step++ {
+			if err := run(ctx, tx, step); err != nil {
+				return fmt.Errorf("schema step %d: %w", step, err)
+			}
+		}
+		return nil
+	})
+}
+
+// SchemaVersion returns the version of the database's schema, 0 for an empty database. ErrNewer if
+// this program does not know it.
+func (d *DB) SchemaVersion(ctx context.Context) (version int, err error) {
+	err = d.Read(ctx, func(q Queryer) error {
+		version, err = currentVersion(ctx, q)
+		return err
+	})
+	return version, err
+}
+
+func currentVersion(ctx context.Context, q Queryer) (version int, err error) {
+	var versions, conversations bool
+	err = q.QueryRow(ctx, `SELECT to_regclass('grapnel_schema') IS NOT NULL, to_regclass('conversation') IS NOT NULL`).Scan(&versions, &conversations)
+	switch {
+	case err != nil:
+		return 0, err
+	case !versions && conversations:
+		return 0, fmt.Errorf("%w: it has a table conversation, which this program did not make; name another database, or a schema with search_path", ErrForeign)
+	case !versions:
+		return 0, nil
+	}
+	if err := q.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM grapnel_schema`).Scan(&version); err != nil {
+		return 0, err
+	}
+	if version > Version() {
+		return version, fmt.Errorf("%w: version %d, this program knows %d; use the newer program, or name another database", ErrNewer, version, Version())
+	}
+	return version, nil
+}
+
+// run runs the statements of one step, and notes it.
+func run(ctx context.Context, tx Tx, step int) error {
+	script, err := schema.ReadFile(fmt.Sprintf("schema/%d.sql", step))
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Conn().PgConn().Exec(ctx, string(script)).ReadAll(); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO grapnel_schema (version, made) VALUES ($1, $2)`, step, time.Now())
+	return err
+}

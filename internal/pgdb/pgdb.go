@@ -1,0 +1,206 @@
+// Package pgdb opens PostgreSQL databases for Grapnel's stores, and is the one place that knows
+// the driver. It upgrades the schema, retries what a lost connection or a conflict has broken, and
+// commits the writes of many callers together. It does not know the tables.
+//
+// Everything but [DB.Listen] works through a pooler in transaction mode: no session state, no
+// named statements.
+package pgdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// These are types of pgx.
+type (
+	Row  = pgx.Row
+	Rows = pgx.Rows
+	Tx   = pgx.Tx
+	// Batch is several statements for one exchange.
+	Batch = pgx.Batch
+	// CommandTag says what a statement has done.
+	CommandTag = pgconn.CommandTag
+)
+
+// ErrNoRows: a query that has to return a row returned none.
+var ErrNoRows = pgx.ErrNoRows
+
+// Options are the options of a DB; nil is all zero values.
+type Options struct {
+	// Connections bounds the connections to the database, without the one of Listen; 0 is 12.
+	Connections int
+	// Patience is how long a call waits for a database that is not there, because it is started
+	// again or fails over; 0 is 10 s. A call whose context ends before ends with it.
+	Patience time.Duration
+	// Direct is the DSN for Listen, past a pooler in transaction mode; "" is that of Open.
+	Direct string
+	// Unverified allows connections to another machine whose certificate is not verified.
+	Unverified bool
+	// Trace is called with each message exchange with the server, for tests. Nil is none.
+	Trace func(sql string)
+}
+
+const (
+	connections = 12
+	patience    = 10 * time.Second
+)
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	pool     *pgxpool.Pool
+	direct   *pgx.ConnConfig
+	patience time.Duration
+
+	queue      chan *write
+	closing    chan struct{}
+	close      sync.Once
+	committers sync.WaitGroup
+}
+
+// ErrClosed: the database has been closed.
+var ErrClosed = errors.New("the database has been closed")
+
+// Open connects to the database of the DSN and upgrades its schema. It waits while another
+// process does the same. The DSN is a URL or key=value words, as of libpq. What it lacks comes
+// from the PG… variables: the password from PGPASSWORD, or from the file that PGPASSFILE names.
+// No error has the DSN or the password in it.
+//
+// A connection to another machine needs sslmode=verify-full, unless Options.Unverified is set.
+func Open(ctx context.Context, dsn string, o *Options) (*DB, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	config, direct, err := configure(dsn, *o)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	d := &DB{pool: pool, direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}
+	if o.Patience > 0 {
+		d.patience = o.Patience
+	}
+	for range committers {
+		d.committers.Go(d.commitAll)
+	}
+	if err := d.migrate(ctx); err != nil {
+		d.Close()
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	return d, nil
+}
+
+// Close ends the connections once the calls in flight have ended. Later calls fail with
+// ErrClosed; a second Close does nothing.
+func (d *DB) Close() {
+	d.close.Do(func() {
+		close(d.closing)
+		d.committers.Wait()
+		d.pool.Close()
+	})
+}
+
+// Queryer reads. It is valid until the function that got it returns.
+type Queryer interface {
+	Query(ctx context.Context, sql string, args ...any) (Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) Row
+}
+
+// Read calls f with a connection, and again if the connection was lost meanwhile, so f begins its
+// result anew. Two queries of f may see different states.
+func (d *DB) Read(ctx context.Context, f func(q Queryer) error) error {
+	return d.patiently(ctx, func() error {
+		conn, err := d.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		return f(conn)
+	})
+}
+
+// Snapshot is Read with all queries of f in the same state of the database.
+func (d *DB) Snapshot(ctx context.Context, f func(q Queryer) error) error {
+	return d.Read(ctx, func(q Queryer) error {
+		return pgx.BeginTxFunc(ctx, q.(*pgxpool.Conn), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+			func(tx Tx) error { return f(tx) })
+	})
+}
+
+func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	select {
+	case <-d.closing:
+		return nil, ErrClosed
+	default:
+		return d.pool.Acquire(ctx)
+	}
+}
+
+// Write runs f in a transaction, and again if a conflict or a lost connection has undone it, so f
+// must not depend on its earlier calls. If the answer of the commit is lost, Write asks the
+// database whether it has happened.
+func (d *DB) Write(ctx context.Context, f func(tx Tx) error) error {
+	return d.patiently(ctx, func() error {
+		id, err := d.transact(ctx, f)
+		if id == "" || !lost(err) {
+			return err
+		}
+		return d.outcome(ctx, id, err)
+	})
+}
+
+// transact runs f in a transaction and returns its number once its commit has been sent.
+func (d *DB) transact(ctx context.Context, f func(tx Tx) error) (id string, err error) {
+	conn, err := d.acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Release()
+	var number string
+	begin := &pgx.Batch{}
+	begin.BeginTx(pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	begin.Queue(`SELECT pg_current_xact_id()::text`).QueryRow(func(row Row) error { return row.Scan(&number) })
+	results := conn.SendBatch(ctx, begin)
+	if err := results.Close(); err != nil {
+		return "", err
+	}
+	tx := results.Tx()
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it does nothing after the commit
+	if err := f(tx); err != nil {
+		return "", err
+	}
+	return number, tx.Commit(ctx)
+}
+
+// outcome returns nil if the transaction was committed, and else err, which is retried. It waits
+// while the server still works on it.
+func (d *DB) outcome(ctx context.Context, id string, err error) error {
+	for {
+		var status string
+		asked := d.patiently(ctx, func() error {
+			return d.pool.QueryRow(ctx, `SELECT coalesce(pg_xact_status($1::text::xid8), '')`, id).Scan(&status)
+		})
+		switch {
+		case asked != nil:
+			return fmt.Errorf("%w: %w, and then: %w", ErrUnknownOutcome, err, asked)
+		case status == "committed":
+			return nil
+		case status == "aborted":
+			return err
+		case status != "in progress":
+			return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}

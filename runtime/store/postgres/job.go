@@ -1,0 +1,188 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/pgdb"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+const (
+	jobColumns = `j.num, j.kind, j.key, j.payload, j.conversation, j.turn, j.status, j.attempts, j.due, j.owner, j.epoch, j.failure, j.created, j.updated,
+		j.project, j.version, j.contract`
+	// free: the owner of the running job j is known to have died.
+	free = `(j.owner = ANY ($5::text[]) OR EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + dead + `))`
+	open = `j.project = $2 AND j.kind = ANY ($3::bytea[]) AND j.num <> ALL ($4::bigint[])`
+	take = `UPDATE job j SET status = 'running', attempts = j.attempts + 1, epoch = j.epoch + 1, owner = $6, due = ` + now + ` + $7, updated = ` + now + `
+		WHERE j.num = coalesce(
+			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status IN ('queued', 'running') AND j.due <= ` + now + `
+				ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED),
+			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status = 'running' AND ` + free + ` ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED))
+		RETURNING ` + jobColumns
+	nextDue = `SELECT min(j.due) FROM job j WHERE j.project = $1 AND j.kind = ANY ($2::bytea[]) AND j.num <> ALL ($3::bigint[]) AND j.status IN ('queued', 'running')`
+	holdJob = `UPDATE job j SET due = ` + now + ` + $4 WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
+	endJob  = `UPDATE job j SET status = $4::text, due = $5, failure = $6, attempts = j.attempts - $7, updated = ` + now + `,
+		payload = CASE WHEN $4::text = 'succeeded' THEN '' ELSE j.payload END
+		WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
+	allJobs = `SELECT ` + jobColumns + ` FROM job j WHERE cardinality($1::text[]) = 0 OR j.status = ANY ($1::text[]) ORDER BY j.num`
+)
+
+// firstJobs returns the first job of each project, kind and key: the others would change nothing,
+// and a statement sets each row once.
+func firstJobs(all []store.Job) []store.Job {
+	var out []store.Job
+	for _, j := range all {
+		if !slices.ContainsFunc(out, func(o store.Job) bool { return o.Project == j.Project && o.Kind == j.Kind && o.Key == j.Key }) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// insertJobs is the statement that queues the jobs once for each row of from. Jobs of deleted
+// conversations are dropped: one that is being deleted is in the statement's snapshot, and cannot
+// be locked any more when the deletion is over.
+func insertJobs(b *builder, jobs []store.Job, from string) string {
+	n := len(jobs)
+	projects, kinds, keys, payloads := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	conversations, turns := make([]string, n), make([]string, n)
+	versions, contracts := make([]int64, n), make([]int64, n)
+	for i, j := range jobs {
+		projects[i], kinds[i], keys[i], payloads[i] = []byte(j.Project), []byte(j.Kind), []byte(j.Key), []byte(j.Payload)
+		conversations[i], turns[i] = j.Conversation, j.Turn
+		versions[i], contracts[i] = int64(max(1, j.Version)), int64(max(1, j.Contract))
+	}
+	return `INSERT INTO job (project, kind, key, payload, conversation, turn, version, contract, status, attempts, due, owner, epoch, failure, created, updated)
+		SELECT x.project, x.kind, x.key, x.payload, x.conversation, x.turn, x.version, x.contract, 'queued', 0, ` + now + `, '', 0, '', ` + now + `, ` + now + `
+		FROM ` + from + `, unnest(` + b.arg(projects, "bytea[]") + `, ` + b.arg(kinds, "bytea[]") + `, ` + b.arg(keys, "bytea[]") + `, ` + b.arg(payloads, "bytea[]") + `,
+			` + b.arg(conversations, "text[]") + `, ` + b.arg(turns, "text[]") + `, ` + b.arg(versions, "bigint[]") + `, ` + b.arg(contracts, "bigint[]") + `)
+			WITH ORDINALITY x (project, kind, key, payload, conversation, turn, version, contract, o)
+		WHERE NOT EXISTS (SELECT FROM erased e WHERE e.id = x.conversation)
+		ORDER BY o
+		ON CONFLICT (project, kind, key) DO UPDATE SET payload = excluded.payload, conversation = excluded.conversation, turn = excluded.turn,
+			version = excluded.version, contract = excluded.contract, status = 'queued', attempts = 0, due = excluded.due, failure = '', updated = excluded.updated
+			WHERE job.status = 'failed' RETURNING 1`
+}
+
+// Enqueue implements store.Jobs.
+func (s *Store) Enqueue(ctx context.Context, j store.Job) (queued bool, err error) {
+	if err := store.CheckJob(j.Job); err != nil {
+		return false, err
+	}
+	b := &builder{args: []any{s.clock()}}
+	id := b.arg(j.Conversation, "text")
+	b.part("locked", `SELECT FROM conversation c WHERE c.id = `+id+` FOR KEY SHARE`)
+	b.part("head", `SELECT WHERE EXISTS (SELECT FROM locked) OR NOT EXISTS (SELECT FROM conversation c WHERE c.id = `+id+`)`)
+	sql := insertJobs(b, []store.Job{j}, "head")
+	rows, err := pgdb.Apply(ctx, s.db, pgdb.Statement{Order: j.Conversation, SQL: b.with(sql), Args: b.args}, scanNumber)
+	return len(rows) > 0, s.failed("queue a job", err)
+}
+
+func scanNumber(row pgdb.Row) (n int64, err error) {
+	err = row.Scan(&n)
+	return n, err
+}
+
+// TakeJob implements store.Jobs. If the answer is lost, the job that was taken runs at the end of
+// its lease.
+func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (store.Job, error) {
+	if err := t.Check(); err != nil {
+		return store.Job{}, err
+	}
+	kinds, except, gone := byteSlices(t.Kinds), notNil(t.Except), notNil(t.Gone)
+	j, err := one(pgdb.Apply(ctx, s.db, pgdb.Statement{SQL: take, Args: []any{
+		s.clock(), []byte(t.Project), kinds, except, gone, t.Owner, int64(t.Hold),
+	}}, scanJob))
+	if !errors.Is(err, pgdb.ErrNoRows) {
+		return j, s.failed("take a job", err)
+	}
+	due, err := one(query(ctx, s, func(row pgdb.Row) (due *int64, err error) {
+		err = row.Scan(&due)
+		return due, err
+	}, nextDue, []byte(t.Project), kinds, except))
+	if err != nil {
+		return store.Job{}, s.failed("look for jobs", err)
+	}
+	if due != nil {
+		return store.Job{Due: time.Unix(0, *due)}, store.ErrNoJob
+	}
+	return store.Job{}, store.ErrNoJob
+}
+
+func byteSlices(texts []string) [][]byte {
+	out := make([][]byte, len(texts))
+	for i, t := range texts {
+		out[i] = []byte(t)
+	}
+	return out
+}
+
+// notNil returns an empty slice for nil, which would be NULL.
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// HoldJob implements store.Jobs.
+func (s *Store) HoldJob(ctx context.Context, id, epoch int64, hold time.Duration) error {
+	return s.failed("hold a job", s.changeJob(ctx, id, holdJob, s.clock(), id, epoch, int64(hold)))
+}
+
+// EndJob implements store.Jobs.
+func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) error {
+	uncounted, due := 0, int64(0)
+	if e.Uncounted {
+		uncounted = 1
+	}
+	if !e.Due.IsZero() {
+		due = e.Due.UnixNano()
+	}
+	return s.failed("end a job", s.changeJob(ctx, id, endJob, s.clock(), id, epoch, string(e.Status), due, []byte(e.Failure), uncounted))
+}
+
+// changeJob runs a statement that changes the job if that attempt of it runs.
+func (s *Store) changeJob(ctx context.Context, id int64, sql string, args ...any) error {
+	_, err := one(pgdb.Apply(ctx, s.db, pgdb.Statement{SQL: sql, Args: args}, scanNumber))
+	if !errors.Is(err, pgdb.ErrNoRows) {
+		return err
+	}
+	found, err := query(ctx, s, scanNumber, `SELECT num FROM job WHERE num = $1`, id)
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return fmt.Errorf("%w: job %d", store.ErrUnknown, id)
+	}
+	return fmt.Errorf("%w: job %d", store.ErrFenced, id)
+}
+
+// Jobs implements store.Jobs.
+func (s *Store) Jobs(ctx context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
+	names := make([]string, len(statuses))
+	for i, status := range statuses {
+		names[i] = string(status)
+	}
+	out, err := query(ctx, s, scanJob, allJobs, names)
+	return out, s.failed("list jobs", err)
+}
+
+func scanJob(row pgdb.Row) (j store.Job, err error) {
+	var kind, key, payload, failure, project []byte
+	var due, created, updated int64
+	err = row.Scan(&j.ID, &kind, &key, &payload, &j.Conversation, &j.Turn, (*string)(&j.Status), &j.Attempts,
+		&due, &j.Owner, &j.Epoch, &failure, &created, &updated, &project, &j.Version, &j.Contract)
+	j.Kind, j.Key, j.Failure, j.Project = string(kind), string(key), string(failure), string(project)
+	j.Payload = message.JSON(payload)
+	j.Created, j.Updated = time.Unix(0, created), time.Unix(0, updated)
+	if due != 0 {
+		j.Due = time.Unix(0, due)
+	}
+	return j, err
+}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
 const (
 	adopt = `UPDATE conversation c SET project = $3, agent = $4, sender = $5, owner = $6, epoch = c.epoch + 1, until = 0
-		WHERE c.id = $2 AND c.parent = '' AND (c.until <= ` + now + ` OR c.epoch = $7 OR ` + orphaned + `) RETURNING c.num`
+		WHERE c.id = $2 AND c.parent = '' AND (c.until <= ` + statement.Now + ` OR c.epoch = $7 OR ` + statement.Orphaned + `) RETURNING c.num`
 	adoptChildren = `UPDATE conversation SET project = $2, owner = $3, epoch = epoch + 1, until = 0 WHERE num = ANY ($1::bigint[])`
 	dropStates    = `DELETE FROM state WHERE conversation = ANY ($1::bigint[])`
 )

@@ -7,13 +7,14 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
 const (
 	runningJobs = `SELECT j.owner, j.epoch, j.due FROM job j WHERE j.conversation = ANY ($2::text[]) AND j.status = 'running' AND ` + inUse
 	projectJobs = `SELECT j.owner, j.epoch, j.due FROM job j WHERE j.project = $2 AND j.conversation = '' AND j.status = 'running' AND ` + inUse
 	// inUse: the owner of job j may still work at it.
-	inUse = `j.due > ` + now + ` AND j.owner <> ALL ($3::text[]) AND NOT EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + dead + `) LIMIT 1`
+	inUse = `j.due > ` + statement.Now + ` AND j.owner <> ALL ($3::text[]) AND NOT EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + statement.Dead + `) LIMIT 1`
 
 	weights = `SELECT (SELECT coalesce(sum(octet_length(body)), 0) FROM message WHERE conversation = ANY ($1::bigint[]))
 		+ (SELECT coalesce(sum(octet_length(body)), 0) FROM event WHERE conversation = ANY ($1))
@@ -21,7 +22,7 @@ const (
 		+ (SELECT coalesce(sum(octet_length(body)), 0) FROM archive WHERE conversation = ANY ($1))
 		+ (SELECT coalesce(sum(coalesce(octet_length(message), 0) + octet_length(data)), 0) FROM archived_entry WHERE conversation = ANY ($1))
 		+ (SELECT coalesce(sum(octet_length(data)), 0) FROM state WHERE conversation = ANY ($1))`
-	remember = `INSERT INTO erased (id, at) SELECT id, ` + now + ` FROM unnest($2::text[]) x (id) ON CONFLICT (id) DO NOTHING`
+	remember = `INSERT INTO erased (id, at) SELECT id, ` + statement.Now + ` FROM unnest($2::text[]) x (id) ON CONFLICT (id) DO NOTHING`
 )
 
 // Erase implements store.Eraser.
@@ -87,7 +88,7 @@ func queueCounted(b *pgdb.Batch, n *int64, sql string, args ...any) {
 
 // erasable returns a LeasedError if one of the conversations is in use.
 func (s *Store) erasable(ctx context.Context, tx pgdb.Tx, tree []locked, ids, gone []string) error {
-	nanoseconds, err := one(rowsOf(ctx, tx, scanNumber, `SELECT `+now, s.clock()))
+	nanoseconds, err := one(rowsOf(ctx, tx, scanNumber, `SELECT `+statement.Now, s.clock()))
 	if err != nil {
 		return err
 	}

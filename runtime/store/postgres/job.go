@@ -4,82 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
 const (
 	jobColumns = `j.num, j.kind, j.key, j.payload, j.conversation, j.turn, j.status, j.attempts, j.due, j.owner, j.epoch, j.failure, j.created, j.updated,
 		j.project, j.version, j.contract`
 	// free: the owner of the running job j is known to have died.
-	free = `(j.owner = ANY ($5::text[]) OR EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + dead + `))`
+	free = `(j.owner = ANY ($5::text[]) OR EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + statement.Dead + `))`
 	open = `j.project = $2 AND j.kind = ANY ($3::bytea[]) AND j.num <> ALL ($4::bigint[])`
-	take = `UPDATE job j SET status = 'running', attempts = j.attempts + 1, epoch = j.epoch + 1, owner = $6, due = ` + now + ` + $7, updated = ` + now + `
+	take = `UPDATE job j SET status = 'running', attempts = j.attempts + 1, epoch = j.epoch + 1, owner = $6, due = ` + statement.Now + ` + $7, updated = ` + statement.Now + `
 		WHERE j.num = coalesce(
-			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status IN ('queued', 'running') AND j.due <= ` + now + `
+			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status IN ('queued', 'running') AND j.due <= ` + statement.Now + `
 				ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED),
 			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status = 'running' AND ` + free + ` ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED))
 		RETURNING ` + jobColumns
 	nextDue = `SELECT min(j.due) FROM job j WHERE j.project = $1 AND j.kind = ANY ($2::bytea[]) AND j.num <> ALL ($3::bigint[]) AND j.status IN ('queued', 'running')`
-	holdJob = `UPDATE job j SET due = ` + now + ` + $4 WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
-	endJob  = `UPDATE job j SET status = $4::text, due = $5, failure = $6, attempts = j.attempts - $7, updated = ` + now + `,
+	holdJob = `UPDATE job j SET due = ` + statement.Now + ` + $4 WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
+	endJob  = `UPDATE job j SET status = $4::text, due = $5, failure = $6, attempts = j.attempts - $7, updated = ` + statement.Now + `,
 		payload = CASE WHEN $4::text = 'succeeded' THEN '' ELSE j.payload END
 		WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
 	allJobs = `SELECT ` + jobColumns + ` FROM job j WHERE cardinality($1::text[]) = 0 OR j.status = ANY ($1::text[]) ORDER BY j.num`
 )
-
-// firstJobs returns the first job of each project, kind and key: the others would change nothing,
-// and a statement sets each row once.
-func firstJobs(all []store.Job) []store.Job {
-	var out []store.Job
-	for _, j := range all {
-		if !slices.ContainsFunc(out, func(o store.Job) bool { return o.Project == j.Project && o.Kind == j.Kind && o.Key == j.Key }) {
-			out = append(out, j)
-		}
-	}
-	return out
-}
-
-// insertJobs is the statement that queues the jobs once for each row of from. Jobs of deleted
-// conversations are dropped: one that is being deleted is in the statement's snapshot, and cannot
-// be locked any more when the deletion is over.
-func insertJobs(b *builder, jobs []store.Job, from string) string {
-	n := len(jobs)
-	projects, kinds, keys, payloads := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
-	conversations, turns := make([]string, n), make([]string, n)
-	versions, contracts := make([]int64, n), make([]int64, n)
-	for i, j := range jobs {
-		projects[i], kinds[i], keys[i], payloads[i] = []byte(j.Project), []byte(j.Kind), []byte(j.Key), []byte(j.Payload)
-		conversations[i], turns[i] = j.Conversation, j.Turn
-		versions[i], contracts[i] = int64(max(1, j.Version)), int64(max(1, j.Contract))
-	}
-	return `INSERT INTO job (project, kind, key, payload, conversation, turn, version, contract, status, attempts, due, owner, epoch, failure, created, updated)
-		SELECT x.project, x.kind, x.key, x.payload, x.conversation, x.turn, x.version, x.contract, 'queued', 0, ` + now + `, '', 0, '', ` + now + `, ` + now + `
-		FROM ` + from + `, unnest(` + b.arg(projects, "bytea[]") + `, ` + b.arg(kinds, "bytea[]") + `, ` + b.arg(keys, "bytea[]") + `, ` + b.arg(payloads, "bytea[]") + `,
-			` + b.arg(conversations, "text[]") + `, ` + b.arg(turns, "text[]") + `, ` + b.arg(versions, "bigint[]") + `, ` + b.arg(contracts, "bigint[]") + `)
-			WITH ORDINALITY x (project, kind, key, payload, conversation, turn, version, contract, o)
-		WHERE NOT EXISTS (SELECT FROM erased e WHERE e.id = x.conversation)
-		ORDER BY o
-		ON CONFLICT (project, kind, key) DO UPDATE SET payload = excluded.payload, conversation = excluded.conversation, turn = excluded.turn,
-			version = excluded.version, contract = excluded.contract, status = 'queued', attempts = 0, due = excluded.due, failure = '', updated = excluded.updated
-			WHERE job.status = 'failed' RETURNING 1`
-}
 
 // Enqueue implements store.Jobs.
 func (s *Store) Enqueue(ctx context.Context, j store.Job) (queued bool, err error) {
 	if err := store.CheckJob(j.Job); err != nil {
 		return false, err
 	}
-	b := &builder{args: []any{s.clock()}}
-	id := b.arg(j.Conversation, "text")
-	b.part("locked", `SELECT FROM conversation c WHERE c.id = `+id+` FOR KEY SHARE`)
-	b.part("head", `SELECT WHERE EXISTS (SELECT FROM locked) OR NOT EXISTS (SELECT FROM conversation c WHERE c.id = `+id+`)`)
-	sql := insertJobs(b, []store.Job{j}, "head")
-	rows, err := pgdb.Apply(ctx, s.db, pgdb.Statement{Order: j.Conversation, SQL: b.with(sql), Args: b.args}, scanNumber)
+	b := &statement.Builder{Args: []any{s.clock()}}
+	id := b.Arg(j.Conversation, "text")
+	b.Part("locked", `SELECT FROM conversation c WHERE c.id = `+id+` FOR KEY SHARE`)
+	b.Part("head", `SELECT WHERE EXISTS (SELECT FROM locked) OR NOT EXISTS (SELECT FROM conversation c WHERE c.id = `+id+`)`)
+	sql := statement.InsertJobs(b, []store.Job{j}, "head")
+	rows, err := pgdb.Apply(ctx, s.db, pgdb.Statement{Order: j.Conversation, SQL: b.With(sql), Args: b.Args}, scanNumber)
 	return len(rows) > 0, s.failed("queue a job", err)
 }
 

@@ -10,17 +10,18 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
 const (
 	// beat returns whether the node was dead before. If nobody has heard that of an earlier beat,
 	// whose answer was lost, it says so again: $8 is the mark of the last one whose answer came.
-	beat = `INSERT INTO node AS n (id, url, version, ttl, projects, seen, mark, late) VALUES ($2, $3, $4, $5, $6, ` + now + `, $7, false)
+	beat = `INSERT INTO node AS n (id, url, version, ttl, projects, seen, mark, late) VALUES ($2, $3, $4, $5, $6, ` + statement.Now + `, $7, false)
 		ON CONFLICT (id) DO UPDATE SET url = excluded.url, version = excluded.version, ttl = excluded.ttl, projects = excluded.projects,
-			seen = excluded.seen, mark = excluded.mark, late = ` + dead + ` OR n.late AND n.mark <> $8
+			seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> $8
 		RETURNING n.late`
 	leave = `UPDATE node SET ttl = 0 WHERE id = $1`
-	nodes = `SELECT n.id, n.url, n.version, n.ttl, n.projects, n.seen, NOT ` + dead + ` FROM node n ORDER BY n.id`
+	nodes = `SELECT n.id, n.url, n.version, n.ttl, n.projects, n.seen, NOT ` + statement.Dead + ` FROM node n ORDER BY n.id`
 )
 
 // Beat implements store.Presence.
@@ -32,7 +33,7 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 	if err != nil {
 		return s.failed("beat", err)
 	}
-	mark := mark()
+	mark := statement.Mark()
 	s.beats.Lock()
 	heard := s.beats.heard[n.ID]
 	s.beats.Unlock()

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 	"github.com/grapnel-go/grapnel/runtime/store/internal/search"
 	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/index"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
 // body has the columns of a conversation's row that its messages need.
@@ -26,27 +27,27 @@ func scanBody(row pgdb.Row) (b body, err error) {
 	return b, err
 }
 
-const change = `UPDATE conversation c SET version = c.version + 1, updated = greatest(c.updated, ` + now + `),
-		until = CASE WHEN c.epoch > 0 AND $5::bigint > 0 THEN ` + now + ` + $5::bigint ELSE 0 END, events = greatest(c.events, $6)
+const change = `UPDATE conversation c SET version = c.version + 1, updated = greatest(c.updated, ` + statement.Now + `),
+		until = CASE WHEN c.epoch > 0 AND $5::bigint > 0 THEN ` + statement.Now + ` + $5::bigint ELSE 0 END, events = greatest(c.events, $6)
 	WHERE c.id = $2 AND c.version = $3 AND c.epoch = $4 AND c.events < $7 RETURNING ` + bodyColumns
 
 // change runs f in a transaction that has locked the conversation and increased its version, if it
 // meets the conditions of at.
 func (s *Store) change(ctx context.Context, id string, at store.At, f func(tx pgdb.Tx, b body) error) error {
-	w, err := newNote(store.Note{Events: at.Events})
+	w, err := statement.OfNote(store.Note{Events: at.Events})
 	if err != nil {
 		return err
 	}
 	err = s.db.Write(ctx, func(tx pgdb.Tx) error {
-		b, err := one(rowsOf(ctx, tx, scanBody, change, s.clock(), id, at.Version, at.Epoch, hold(at.Hold), w.last, w.before))
+		b, err := one(rowsOf(ctx, tx, scanBody, change, s.clock(), id, at.Version, at.Epoch, statement.Hold(at.Hold), w.Last, w.Before))
 		if errors.Is(err, pgdb.ErrNoRows) {
 			return errRefused
 		}
 		if err != nil {
 			return err
 		}
-		if w.last > 0 {
-			if _, err := tx.Exec(ctx, `INSERT INTO event (conversation, seq, body) VALUES ($1, $2, $3)`, b.num, w.last, w.lines); err != nil {
+		if w.Last > 0 {
+			if _, err := tx.Exec(ctx, `INSERT INTO event (conversation, seq, body) VALUES ($1, $2, $3)`, b.num, w.Last, w.Lines); err != nil {
 				return err
 			}
 		}
@@ -54,7 +55,7 @@ func (s *Store) change(ctx context.Context, id string, at store.At, f func(tx pg
 	})
 	if errors.Is(err, errRefused) {
 		var k state
-		if k, err = s.known(ctx, id, w.mark); err == nil {
+		if k, err = s.known(ctx, id, w.Mark); err == nil {
 			err = k.refused(&at.Version, at.Epoch, at.Events)
 		}
 	}
@@ -189,7 +190,7 @@ func (s *Store) fork(ctx context.Context, tx pgdb.Tx, b body, turns int, key sto
 }
 
 const beginFilled = `INSERT INTO conversation AS c (id, project, agent, sender, version, turns, messages, first, archived, created, updated)
-	SELECT $2, $3::bytea, $4::bytea, $5::bytea, 1, $6, $7, $8, $9, coalesce($10::bigint, n), greatest($10::bigint, n) FROM (SELECT ` + now + ` AS n) x
+	SELECT $2, $3::bytea, $4::bytea, $5::bytea, 1, $6, $7, $8, $9, coalesce($10::bigint, n), greatest($10::bigint, n) FROM (SELECT ` + statement.Now + ` AS n) x
 	ON CONFLICT (project, agent, sender) DO NOTHING RETURNING c.num`
 
 // beginWith makes a conversation of the key; fill writes its messages. Created is now if it is nil.

@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
 // Options of a Store; nil is all zero values.
@@ -132,21 +132,10 @@ func (s *Store) clock() *int64 {
 	return &now
 }
 
-// mark returns the mark of a write.
-func mark() int64 { return rand.Int64() } //nolint:gosec // it only has to be another one
-
 const (
-	// now is the time of a statement whose first argument is that of clock.
-	now = `coalesce($1::bigint, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)`
-	// started is when the server was started: before, no node could beat.
-	started = `CASE WHEN $1::bigint IS NULL THEN (extract(epoch FROM pg_postmaster_start_time()) * 1000000000)::bigint ELSE 0 END`
-	// dead: node n has left, or was not seen for longer than its TTL.
-	dead = `(n.ttl = 0 OR ` + now + ` > greatest(n.seen, ` + started + `) + n.ttl)`
-	// orphaned: the owner of the lease on conversation c is a node that is dead.
-	orphaned = `EXISTS (SELECT FROM node n WHERE n.id = c.owner AND ` + dead + `)`
 	// columns are those of a record, of conversation c.
 	columns = `c.id, c.project, c.agent, c.sender, c.parent, c.version, c.turns, c.created, c.updated, c.owner, c.epoch,
-		CASE WHEN c.until = 0 OR ` + orphaned + ` THEN 0 ELSE c.until END, c.entries, c.events`
+		CASE WHEN c.until = 0 OR ` + statement.Orphaned + ` THEN 0 ELSE c.until END, c.entries, c.events`
 )
 
 // scan reads the columns of a record, and more columns behind them.
@@ -208,7 +197,7 @@ const (
 	byID  = `SELECT ` + columns + ` FROM conversation c WHERE c.id = $2`
 	// A parent that is being deleted is waited for, and then gone.
 	begin = `INSERT INTO conversation AS c (id, project, agent, sender, parent, created, updated)
-		SELECT $2, $3::bytea, $4::bytea, $5::bytea, $6::text, ` + now + `, ` + now + `
+		SELECT $2, $3::bytea, $4::bytea, $5::bytea, $6::text, ` + statement.Now + `, ` + statement.Now + `
 		WHERE $6::text = '' OR EXISTS (SELECT FROM (SELECT FROM conversation p WHERE p.id = $6::text FOR KEY SHARE) p)
 		ON CONFLICT (project, agent, sender) DO NOTHING RETURNING ` + columns
 	listed   = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' ORDER BY c.project, c.agent, c.sender`

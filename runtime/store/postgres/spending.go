@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
 // A sum in a row stops at a sixteenth of what an integer holds.
@@ -25,20 +26,20 @@ const (
 		INSERT INTO spent (` + spentColumns + `) SELECT $2, $3, $4, $5, $6, $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, $13::bigint, $14::bigint, $15::bigint
 		WHERE $7::bigint > 0` + addSpent
 	// foldUnsettled adds what nobody has settled to what was spent. The grouping keeps one row for each key.
-	foldUnsettled = `WITH old AS (DELETE FROM reserved WHERE until <= ` + now + ` - $2::bigint RETURNING *)
+	foldUnsettled = `WITH old AS (DELETE FROM reserved WHERE until <= ` + statement.Now + ` - $2::bigint RETURNING *)
 		INSERT INTO spent (` + spentColumns + `) SELECT day, project, agent, model, token, count(*), sum(unpriced)::bigint, count(*), sum(input)::bigint, 0, 0, 0, 0, sum(least)::bigint
 		FROM old GROUP BY day, project, agent, model, token ORDER BY day, project, agent, model, token` + addSpent
 	reserve = `INSERT INTO reserved (day, project, agent, model, token, unpriced, input, least, most, until)
-		VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, ` + now + ` + $11::bigint) RETURNING num`
+		VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, ` + statement.Now + ` + $11::bigint) RETURNING num`
 
 	selected = ` day >= $2 AND ($3::bytea IS NULL OR project = $3) AND ($4::bytea IS NULL OR token = $4)`
 	sums     = `SELECT (SELECT coalesce(sum(cost), 0)::bigint FROM spent WHERE ` + selected + `), coalesce(sum(CASE WHEN until <= t THEN least END), 0)::bigint,
 		coalesce(sum(CASE WHEN until > t THEN most END), 0)::bigint, count(CASE WHEN until > t THEN 1 END)
-		FROM (SELECT ` + now + ` AS t) x LEFT JOIN reserved ON ` + selected
+		FROM (SELECT ` + statement.Now + ` AS t) x LEFT JOIN reserved ON ` + selected
 	spentRows = `SELECT day, project, agent, model, token, sum(calls)::bigint, sum(unpriced)::bigint, sum(estimated)::bigint,
 		sum(input)::bigint, sum(output)::bigint, sum(cache_read)::bigint, sum(cache_write)::bigint, sum(reasoning)::bigint, sum(cost)::bigint FROM (
 			SELECT ` + spentColumns + ` FROM spent UNION ALL
-			SELECT day, project, agent, model, token, 1, unpriced, 1, input, 0, 0, 0, 0, least FROM reserved WHERE until <= ` + now + `) x
+			SELECT day, project, agent, model, token, 1, unpriced, 1, input, 0, 0, 0, 0, least FROM reserved WHERE until <= ` + statement.Now + `) x
 		WHERE ` + selected + `
 		GROUP BY day, project, agent, model, token ORDER BY day, project, agent, model, token`
 )

@@ -4,22 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
 // Volatile implements store.Writer.
 func (s *Store) Volatile() bool { return false }
 
 const (
-	// marked is the condition that the write of the mark $2 has not run, marking sets its mark.
-	marked  = `NOT $2::bigint = ANY (c.marks)`
-	marking = `marks = (array_prepend($2::bigint, c.marks))[1:16]`
-
-	claim = `UPDATE conversation c SET owner = $4, epoch = c.epoch + 1, until = ` + now + ` + $5, ` + marking + `
-		WHERE c.id = $3 AND (c.until <= ` + now + ` OR c.epoch = $6 OR ` + orphaned + `) AND ` + marked + ` RETURNING ` + columns
+	claim = `UPDATE conversation c SET owner = $4, epoch = c.epoch + 1, until = ` + statement.Now + ` + $5, ` + statement.Marking + `
+		WHERE c.id = $3 AND (c.until <= ` + statement.Now + ` OR c.epoch = $6 OR ` + statement.Orphaned + `) AND ` + statement.Marked + ` RETURNING ` + columns
 	// known is what the conversation is like that refused the write of the mark $2, whether that
 	// write has run, and the first entry that it has added.
 	known = `SELECT ` + columns + `, $2::bigint = ANY (c.marks), coalesce((SELECT min(e.seq) FROM entry e WHERE e.conversation = c.num AND e.mark = $2::bigint), c.noted + 1)
@@ -39,7 +35,7 @@ func (s *Store) claim(ctx context.Context, id string, c store.Claim) (store.Reco
 	if err := c.Check(); err != nil {
 		return store.Record{}, err
 	}
-	mark := mark()
+	mark := statement.Mark()
 	rec, err := one(pgdb.Apply(ctx, s.db, pgdb.Statement{Order: id, SQL: claim, Args: []any{
 		s.clock(), mark, id, c.Owner, int64(c.Hold), c.Takes,
 	}}, scanRecord))
@@ -93,7 +89,7 @@ func (k state) refused(version *int64, epoch int64, events []store.Event) error 
 
 // Append implements store.Writer. Concurrent appends of several conversations share the sync.
 func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, error) {
-	w, err := newAppend(a)
+	w, err := statement.OfAppend(a)
 	if err == nil {
 		_, err = s.apply(ctx, id, w)
 	}
@@ -105,7 +101,7 @@ func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, e
 
 // Note implements store.Writer.
 func (s *Store) Note(ctx context.Context, id string, n store.Note) (first int64, err error) {
-	w, err := newNote(n)
+	w, err := statement.OfNote(n)
 	if err == nil {
 		first, err = s.apply(ctx, id, w)
 	}
@@ -113,8 +109,8 @@ func (s *Store) Note(ctx context.Context, id string, n store.Note) (first int64,
 }
 
 // apply writes the addition and returns the sequence of its first entry.
-func (s *Store) apply(ctx context.Context, id string, w *addition) (first int64, err error) {
-	sql, args := w.statement(s.clock(), id)
+func (s *Store) apply(ctx context.Context, id string, w *statement.Addition) (first int64, err error) {
+	sql, args := w.Statement(s.clock(), id)
 	first, err = one(pgdb.Apply(ctx, s.db, pgdb.Statement{Order: id, SQL: sql, Args: args}, func(row pgdb.Row) (int64, error) {
 		var first int64
 		err := row.Scan(&first)
@@ -122,17 +118,14 @@ func (s *Store) apply(ctx context.Context, id string, w *addition) (first int64,
 	}))
 	if errors.Is(err, pgdb.ErrNoRows) {
 		var k state
-		if k, err = s.known(ctx, id, w.mark); err == nil && k.done {
+		if k, err = s.known(ctx, id, w.Mark); err == nil && k.done {
 			first = k.first
 		} else if err == nil {
-			err = k.refused(w.version, w.epoch, w.events)
+			err = k.refused(w.Version, w.Epoch, w.Events)
 		}
 	}
-	if err == nil && w.told() {
+	if err == nil && w.Told() {
 		s.changed.add(id)
 	}
 	return first, err
 }
-
-// hold is how long a lease lasts, in nanoseconds; 0 frees it.
-func hold(d time.Duration) int64 { return int64(max(0, d)) }

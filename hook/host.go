@@ -52,8 +52,12 @@ type Host interface {
 	// The hooks of compaction act, with Compaction.Auto. Errors are those of the runtime's
 	// Conversation.Compact, of which none changes anything, and outside a turn ErrNoTurn.
 	Compact(ctx context.Context, why string, o CompactOptions) (Compacted, error)
-	// Enqueue queues a job, which runs once for its kind and key. It returns when the
-	// job is stored as durably as conversations are.
+	// Enqueue queues a job, which runs once for its kind and key. Within a turn the job is
+	// stored in one step with what the turn does next, at the latest with its end: if the
+	// process dies before that, the turn is resumed without the job, and calls Enqueue again
+	// where it does the same again. Elsewhere, as in a background run, Enqueue returns when
+	// the job is stored as durably as conversations are. The error is ErrCrowded if too many
+	// jobs of the turn wait, or says why the job cannot be stored.
 	Enqueue(ctx context.Context, job Job) error
 	// Go runs a function in the background and returns at once. path names the member that asks. The host calls run once, in a
 	// goroutine of its own, and the runtime waits for that goroutine before it closes the hook. Runs of one path and one conversation
@@ -72,8 +76,8 @@ var (
 	ErrUnanswered = errors.New("hook: nobody answered in time")
 	// ErrBudget: the turn has used up its tokens, or a limit on spending is reached.
 	ErrBudget = errors.New("hook: the turn has used up its tokens")
-	// ErrCrowded: too many background runs of the conversation wait already.
-	ErrCrowded = errors.New("hook: too many background runs of this conversation wait already")
+	// ErrCrowded: too many background runs or jobs of the conversation wait already.
+	ErrCrowded = errors.New("hook: too much background work of this conversation waits already")
 	// ErrDepth: the chain of agents that run agents has reached its limit.
 	ErrDepth = errors.New("hook: agents are running agents too deep")
 	// ErrChildren: the turn and its children have run as many agents as they may.

@@ -15,7 +15,6 @@ import (
 	views "github.com/grapnel-go/grapnel/internal/view"
 	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
-	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // This file queues and runs the jobs of members tagged background.
@@ -55,10 +54,6 @@ func (r *Runtime) queueCall(ctx context.Context, h *host, of hook.Hook, path str
 	if err != nil {
 		return err
 	}
-	s, err := r.jobStore()
-	if err != nil {
-		return err
-	}
 	payload, err := json.Marshal(task{m.Path, m.Point.String(), view.Payload})
 	if err != nil {
 		return fmt.Errorf("encode a job: %w", err)
@@ -71,19 +66,9 @@ func (r *Runtime) queueCall(ctx context.Context, h *host, of hook.Hook, path str
 	if len(key) > keyLimit {
 		key = event.Digest(message.JSON(key))
 	}
-	stored := store.Job{
-		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: message.JSON(payload), Version: m.Version}, Contract: hook.ContractVersion, Conversation: h.log.Conversation(), Turn: h.turnOf(ctx),
-	}
-	queued, err := s.Enqueue(ctx, stored)
-	if err != nil {
-		return fmt.Errorf("queue a job: %w", err)
-	}
-	if queued {
-		r.jobQueued(stored)
-		r.record(ctx, h, m, hook.Run{Queued: r.o.Now(), Status: event.RunQueued}) // before the job can have run
-		r.jobs.Wake()
-	}
-	return nil
+	return h.queue(ctx, hook.Job{Kind: KindBackground, Key: key, Payload: message.JSON(payload), Version: m.Version}, func() {
+		r.record(ctx, h, m, hook.Run{Queued: r.o.Now(), Status: event.RunQueued})
+	})
 }
 
 // record emits the event of a run of the member, if runs are recorded.

@@ -35,24 +35,69 @@ func (h *host) Enqueue(ctx context.Context, j hook.Job) error {
 	if h.ephemeral() {
 		return fmt.Errorf("%w: a job of an ephemeral conversation, of which nothing is stored", ErrUnsupported)
 	}
+	if j.Version == 0 {
+		j.Version = max(1, h.rt.o.Jobs.Versions[j.Kind].Version)
+	}
+	return h.queue(ctx, j, func() {})
+}
+
+// queue queues a job. Within a turn it waits for the turn's next write. It calls told before the job
+// runs here, unless the store is known to have the job already.
+func (h *host) queue(ctx context.Context, j hook.Job, told func()) error {
 	s, err := h.rt.jobStore()
 	if err != nil {
 		return err
 	}
-	turn := h.turnOf(ctx)
-	if j.Version == 0 {
-		j.Version = max(1, h.rt.o.Jobs.Versions[j.Kind].Version)
+	stored := store.Job{
+		Job: j, Contract: hook.ContractVersion, Project: h.rt.o.Project, Conversation: h.log.Conversation(), Turn: h.turnOf(ctx),
 	}
-	stored := store.Job{Job: j, Contract: hook.ContractVersion, Project: h.rt.o.Project, Conversation: h.log.Conversation(), Turn: turn}
+	if h.inTurn(ctx) != nil {
+		waits, err := h.queueWithTurn(stored)
+		if waits {
+			told()
+		}
+		if waits || err != nil {
+			return err
+		}
+	}
 	queued, err := s.Enqueue(ctx, stored)
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)
 	}
 	if queued {
-		h.rt.jobQueued(stored)
-		h.rt.jobs.Wake()
+		told()
+		h.rt.jobsQueued([]store.Job{stored})
 	}
 	return nil
+}
+
+// jobChecker is implemented by stores that refuse some jobs for their contents.
+type jobChecker interface {
+	CheckJobs(jobs []store.Job) error
+}
+
+// queueWithTurn lets the job wait for the next write of the running turn. It checks the job first,
+// because the write fails whole if the store refuses the job. False: no write follows.
+func (h *host) queueWithTurn(j store.Job) (waits bool, err error) {
+	err = store.CheckJob(j.Job)
+	if c, ok := h.rt.o.Store.(jobChecker); ok && err == nil {
+		err = c.CheckJobs([]store.Job{j})
+	}
+	if err == nil {
+		waits, err = h.conv.thread.Lease.QueueJob(j)
+	}
+	if err != nil {
+		return false, fmt.Errorf("queue a job: %w", err)
+	}
+	return waits, nil
+}
+
+// jobsQueued is called when jobs were stored.
+func (r *Runtime) jobsQueued(all []store.Job) {
+	for _, j := range all {
+		r.jobQueued(j)
+	}
+	r.jobs.Wake()
 }
 
 // Jobs returns the jobs of this project that have one of the statuses, in the order in

@@ -252,7 +252,9 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	}
 	r.o.fill()
 	r.tools = toolrun.New(toolrun.Options{Slots: r.o.Calls.Slots, Abandoned: r.o.Calls.Abandoned})
-	r.home.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Node: r.o.Node, Now: r.o.Now})
+	r.home.leases = durable.NewLeases(durable.Options{
+		Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Node: r.o.Node, Now: r.o.Now, Queued: r.jobsQueued,
+	})
 	r.volatile = r.o.Store.Volatile()
 	r.backgroundRuns = r.newBackgroundRuns()
 	r.streams = stream.NewHub(r.streamOptions())

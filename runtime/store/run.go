@@ -126,11 +126,16 @@ func cutText(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "")
 }
 
-// MergeRun returns the record old with what the later record of the same run says. A job that is
-// queued again begins anew. An attempt that was running when a later one began had been
-// interrupted.
+// MergeRun returns the record old with what the later record of the same run says. A job that has
+// failed and is queued again begins anew. One that is queued while it waits or runs, or after it
+// has succeeded, is not queued twice, and keeps its record. An attempt that was running when a
+// later one began had been interrupted.
 func MergeRun(old, later Run) Run {
 	if later.Status == event.RunQueued && !later.Queued.IsZero() {
+		switch old.Status {
+		case event.RunQueued, event.RunRunning, event.RunSucceeded:
+			return old
+		}
 		return later
 	}
 	out := later

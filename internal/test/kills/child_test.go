@@ -39,6 +39,8 @@ const (
 	earlyStart = "early start"
 	// halfIsWhole does not keep that a reply was cut off, nor how its turn ends.
 	halfIsWhole = "half is whole"
+	// jobsApart queues the jobs of a write in a step of their own.
+	jobsApart = "jobs apart"
 )
 
 // conversations is how many run turns at the same time.
@@ -73,6 +75,8 @@ func runChild(dir string) {
 		kept = startsEarly{s}
 	case halfIsWhole:
 		kept = endless{s}
+	case jobsApart:
+		kept = parted{s}
 	}
 	rt := runtime.New(&till{ledger: dir + "/ledger"}, customer{}, &runtime.Options{
 		Store: kept, Gone: func(string) bool { return true }, Limits: runtime.Limits{Resumes: 1000},
@@ -192,8 +196,12 @@ func (t *till) BeforeTurn(context.Context, *hook.Turn, message.Input) (hook.Turn
 	return hook.TurnDecision{}, nil
 }
 
-// AfterTurn implements hook.AfterTurn.
-func (t *till) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { pause() }
+// AfterTurn implements hook.AfterTurn. It queues a job, which nobody runs.
+func (t *till) AfterTurn(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+	pause()
+	_ = turn.Host().Enqueue(ctx, hook.Job{Kind: "receipt", Key: turn.ID()}) // some variants keep no jobs
+	pause()
+}
 
 func (t *till) Schema() []message.Tool {
 	return []message.Tool{
@@ -295,6 +303,23 @@ func (s startsEarly) Note(ctx context.Context, id string, n store.Note) (int64, 
 		return 1, err
 	}
 	return s.Store.Note(ctx, id, n)
+}
+
+// parted is a store that queues the jobs of a write in a step of their own.
+type parted struct{ *sqlite.Store }
+
+func (s parted) Append(ctx context.Context, id string, a store.Append) (int64, error) {
+	jobs := a.Jobs
+	a.Jobs = nil
+	version, err := s.Store.Append(ctx, id, a)
+	if err == nil && len(jobs) > 0 {
+		pause()
+		for _, j := range jobs {
+			_, failed := s.Enqueue(ctx, j)
+			check(failed)
+		}
+	}
+	return version, err
 }
 
 // endless is a store that keeps neither that a message is half of one nor how a turn ends.

@@ -118,6 +118,9 @@ const most = 200
 // finding is what is wrong with what is left.
 type finding struct {
 	lost, doubled, invalid int
+	// parted counts turns that have ended without the job that their end queues, and such jobs of
+	// turns that have not.
+	parted int
 	// opened is how long it took to open the store and settle what was interrupted.
 	opened time.Duration
 }
@@ -131,6 +134,8 @@ func (w *told) inspect(t *testing.T, dir string) (f finding) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	f.opened = time.Since(began)
+	jobs, err := s.Jobs(ctx)
+	require.NoError(t, err)
 	results, texts := map[string]string{}, map[string]bool{}
 	for i := range conversations {
 		rec, err := s.Conversation(ctx, store.Key{Agent: "a", Sender: strconv.Itoa(i)})
@@ -138,6 +143,13 @@ func (w *told) inspect(t *testing.T, dir string) (f finding) {
 		messages, err := s.Messages(ctx, rec.ID)
 		require.NoError(t, err)
 		f.invalid += len(history.Check(messages))
+		receipts := 0
+		for _, j := range jobs {
+			if j.Conversation == rec.ID {
+				receipts++
+			}
+		}
+		f.parted += max(receipts-rec.Turns, rec.Turns-receipts)
 		entries, err := s.Journal(ctx, rec.ID)
 		require.NoError(t, err)
 		for _, e := range entries {
@@ -200,6 +212,7 @@ func TestKills(t *testing.T) {
 		require.Zero(t, f.lost, "acknowledged, and not there")
 		require.Zero(t, f.doubled, "charged twice")
 		require.Zero(t, f.invalid, "histories that a provider refuses")
+		require.Zero(t, f.parted, "jobs without the end of their turn, or the other way round")
 		require.Zero(t, w.halves, "half an answer is told to be the whole one")
 		slowest = max(slowest, f.opened)
 	}
@@ -210,7 +223,7 @@ func TestKills(t *testing.T) {
 		fmt.Sprintf("seed=%d", *seed), fmt.Sprintf("kills=%d", *kills),
 		fmt.Sprintf("within-a-turn=%d %% of the conversations", 100*inside/(*kills*conversations)),
 		fmt.Sprintf("turns=%d acknowledged", len(w.answers)), fmt.Sprintf("calls=%d acknowledged", len(w.results)),
-		fmt.Sprintf("cut=%d answers", w.cut), "lost=0 acknowledged", "doubled=0 effects", "halves=0 told to be whole", fmt.Sprintf("restarted=%d ms at most", max(slowest, settled).Milliseconds()),
+		fmt.Sprintf("cut=%d answers", w.cut), "lost=0 acknowledged", "doubled=0 effects", "halves=0 told to be whole", "parted=0 jobs and ends of turns", fmt.Sprintf("restarted=%d ms at most", max(slowest, settled).Milliseconds()),
 	} {
 		t.Log("FIGURE " + f)
 	}
@@ -287,7 +300,7 @@ func histogram(at map[hook.EventKind]int) string {
 // were about to do or how a turn was about to end, do not pass.
 func TestTheGateCatchesWhatIsBad(t *testing.T) {
 	for variant, figure := range map[string]string{
-		lateCommit: "bad.late-commit", noJournal: "bad.no-journal", earlyStart: "bad.early-start", halfIsWhole: "bad.half-is-whole",
+		lateCommit: "bad.late-commit", noJournal: "bad.no-journal", earlyStart: "bad.early-start", halfIsWhole: "bad.half-is-whole", jobsApart: "bad.jobs-apart",
 	} {
 		t.Run(variant, func(t *testing.T) {
 			t.Parallel()
@@ -303,7 +316,15 @@ func TestTheGateCatchesWhatIsBad(t *testing.T) {
 					}
 					continue
 				}
-				if f := w.inspect(t, dir); f.lost > 0 {
+				f := w.inspect(t, dir)
+				if variant == jobsApart {
+					if f.parted > 0 {
+						t.Logf("FIGURE %s=%d jobs lost", figure, f.parted)
+						return
+					}
+					continue
+				}
+				if f.lost > 0 {
 					t.Logf("FIGURE %s=%d acknowledged lost", figure, f.lost)
 					return
 				}

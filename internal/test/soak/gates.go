@@ -54,7 +54,7 @@ var gates = []gate{
 	{
 		name: "kills within a turn",
 		shows: "Whatever a program that runs agents has told of — that a turn has begun, a result, an answer — is there after it was killed. The " +
-			"program that goes on with its turns runs no tool twice that must not, and takes no reply that was cut off for a whole one. Four conversations run turns with calls when the kill comes, nearly " +
+			"program that goes on with its turns runs no tool twice that must not, and takes no reply that was cut off for a whole one. The job that the end of a turn queues is there if and only if the turn has ended. Four conversations run turns with calls when the kill comes, nearly " +
 			"always within a turn; the test prints after which event.",
 		pkg: "./internal/test/kills", tests: "TestKills|TestTheGateCatchesWhatIsBad",
 		long: []string{"-kills.n", "500"},
@@ -63,6 +63,7 @@ var gates = []gate{
 			"no-journal":    "a runtime that does not write down what it is about to do",
 			"early-start":   "a runtime that says that a turn begins before it has stored the input",
 			"half-is-whole": "a recovery that takes a reply that was cut off for a whole one",
+			"jobs-apart":    "a store that queues the jobs of a turn in a step of their own",
 		},
 	},
 	{

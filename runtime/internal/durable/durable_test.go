@@ -205,13 +205,13 @@ func TestEventsOfAWriteThatSeemedToFailAreNotWrittenAgain(t *testing.T) {
 	p := newProcess(t, s, "one")
 	require.NoError(t, p.lease.Open(t.Context(), false))
 	p.log.Emit(t.Context(), &hook.Event{Kind: event.Diagnostic, Text: "once"}, stream.How{})
-	_, err := p.lease.Write(func(events []store.Event, states []hook.StateValue) error {
-		return p.lease.Commit(t.Context(), message.MessagesOf(message.UserText("hi")), store.Append{Events: events})
+	_, err := p.lease.Write(func(u durable.Unstored) error {
+		return p.lease.Commit(t.Context(), message.MessagesOf(message.UserText("hi")), store.Append{Events: u.Events})
 	})
 	require.ErrorIs(t, err, s.err)
 	assert.False(t, p.lease.Failed(t.Context(), err))
 	n := -1
-	_, err = p.lease.Write(func(events []store.Event, _ []hook.StateValue) error { n = len(events); return nil })
+	_, err = p.lease.Write(func(u durable.Unstored) error { n = len(u.Events); return nil })
 	require.NoError(t, err)
 	assert.Zero(t, n)
 	_ = p.lease.Release(t.Context())

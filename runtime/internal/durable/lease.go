@@ -16,16 +16,17 @@ import (
 var ErrMoved = errors.New("the conversation was moved")
 
 // Lease is a process's right to write one conversation, together with the state that it has
-// read. Only the running turn uses it, except for Record, Running, NoteEvents and
+// read. Only the running turn uses it, except for Record, Running, QueueJob, NoteEvents and
 // NoteFromOutside, which any goroutine may call.
 type Lease struct {
 	all    *Leases
 	key    store.Key
 	id     string
 	parent string
-	// log and states have the events and states that the next write stores too.
+	// log, states and jobs have the events, states and jobs that the next write stores too.
 	log    *stream.Log
 	states *hook.States
+	jobs   jobs
 	// keeps: hooks keep states in the conversation.
 	keeps bool
 	owner Owner
@@ -160,7 +161,7 @@ func (l *Lease) open(ctx context.Context, wait bool) error {
 	if err := l.read(ctx, rec); err != nil {
 		return err
 	}
-	l.all.add(l)
+	l.Renew()
 	return nil
 }
 
@@ -203,22 +204,26 @@ func (l *Lease) tryClaim(ctx context.Context) (store.Record, error) {
 	return rec, err
 }
 
-// Renew starts to renew the lease again, for a further turn under it.
-func (l *Lease) Renew() { l.all.add(l) }
+// Renew starts to renew the lease, and lets jobs wait for its writes. Open calls it, and who
+// runs a further turn under the lease.
+func (l *Lease) Renew() {
+	l.jobs.begin(l.epoch)
+	l.all.add(l)
+}
 
 // StopRenewing stops the renewal. Call it before Release.
 func (l *Lease) StopRenewing() { l.all.remove(l) }
 
-// Release frees the lease and stores the events and states that are not stored yet. ctx
-// must not end with the turn.
+// Release frees the lease and stores what is not stored yet. ctx must not end with the turn.
 func (l *Lease) Release(ctx context.Context) error {
 	l.all.remove(l)
-	unkept, err := l.Write(func(events []store.Event, states []hook.StateValue) error {
-		if !l.held && len(events) == 0 && len(states) == 0 {
+	l.jobs.end()
+	unkept, err := l.Write(func(u Unstored) error {
+		if !l.held && u.empty() {
 			return nil
 		}
 		l.held = false
-		_, err := l.store().Note(ctx, l.id, store.Note{Epoch: l.epoch, Events: events, States: states})
+		_, err := l.store().Note(ctx, l.id, store.Note{Epoch: l.epoch, Events: u.Events, States: u.States, Jobs: u.Jobs})
 		return err
 	})
 	l.foreign = l.foreign || errors.Is(err, store.ErrFenced)

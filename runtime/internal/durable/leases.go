@@ -33,6 +33,8 @@ type Options struct {
 	Node bool
 	// Now is the clock.
 	Now func() time.Time
+	// Queued is called with the jobs that a write has stored; nil is none.
+	Queued func([]store.Job)
 }
 
 // Leases are the leases of a process. It renews those of running turns. It is safe for

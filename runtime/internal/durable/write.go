@@ -10,14 +10,31 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Write calls write with the events and states that are not stored yet. Every write stores
-// them too, so that stored states always match the stored events. unkept reports states
-// that cannot be encoded; err is the error of write.
-func (l *Lease) Write(write func([]store.Event, []hook.StateValue) error) (unkept, err error) {
+// Unstored is what the store does not have yet of a conversation.
+type Unstored struct {
+	Events []store.Event
+	States []hook.StateValue
+	Jobs   []store.Job
+}
+
+func (u Unstored) empty() bool { return len(u.Events)+len(u.States)+len(u.Jobs) == 0 }
+
+// Write calls write with what is not stored yet. Every write stores that too, so that stored
+// states and jobs always match the stored events. unkept reports states that cannot be
+// encoded; err is the error of write.
+func (l *Lease) Write(write func(Unstored) error) (unkept, err error) {
+	var jobs []store.Job
 	err = l.log.Write(func(events []store.Event) (err error) {
-		unkept, err = l.states.Write(func(states []hook.StateValue) error { return write(events, states) })
+		jobs = l.jobs.take()
+		unkept, err = l.states.Write(func(states []hook.StateValue) error { return write(Unstored{events, states, jobs}) })
+		if err != nil {
+			l.jobs.putBack(jobs)
+		}
 		return err
 	})
+	if err == nil && len(jobs) > 0 && l.all.o.Queued != nil {
+		l.all.o.Queued(jobs)
+	}
 	return unkept, err
 }
 
@@ -51,13 +68,13 @@ func (l *Lease) NoteEvents(ctx context.Context, epoch int64, events []store.Even
 	return err
 }
 
-// Flush stores the events and states that are not stored yet.
+// Flush stores what is not stored yet.
 func (l *Lease) Flush(ctx context.Context) error {
-	unkept, err := l.Write(func(events []store.Event, states []hook.StateValue) error {
-		if len(events) == 0 && len(states) == 0 {
+	unkept, err := l.Write(func(u Unstored) error {
+		if u.empty() {
 			return nil
 		}
-		n := store.Note{Epoch: l.epoch, Events: events, States: states}
+		n := store.Note{Epoch: l.epoch, Events: u.Events, States: u.States, Jobs: u.Jobs}
 		if l.Running() >= 0 {
 			n.Hold = l.all.o.Hold
 		}

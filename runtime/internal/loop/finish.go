@@ -22,9 +22,9 @@ func (t *Turn) finish() hook.TurnOutcome {
 	for t.addSteers(true) { // the model of the next turn reads these
 		t.stored = true
 	}
-	logs := t.thread.Log.Keeps()
-	if !logs || t.history.stored.Len() > t.thread.Lease.History().Len() {
-		t.commitEnd(!logs)
+	journals := t.thread.Lease.Journals()
+	if !journals || t.history.stored.Len() > t.thread.Lease.History().Len() {
+		t.commitEnd(!journals)
 	}
 	t.updatePlace()
 	t.outcomeFixed = true
@@ -45,7 +45,7 @@ func (t *Turn) finish() hook.TurnOutcome {
 		t.post(&t.end, stream.How{Last: true})
 	}, func() {
 		t.thread.Lease.StopRenewing() // a renewal after the end would keep the lease
-		if logs {
+		if journals {
 			t.commitEnd(true)
 		}
 		if err := t.thread.Lease.Release(t.noCancel); err != nil {
@@ -56,8 +56,9 @@ func (t *Turn) finish() hook.TurnOutcome {
 }
 
 // commitEnd stores what an earlier write failed to store. If turnEnds is true it stores the
-// end of the turn too. Where events are stored, the end is stored with turn_end: after a crash
-// before that write the turn is still interrupted, so some process emits its end.
+// end of the turn too. A turn that is journaled stores its end with turn_end and with the jobs of
+// AfterTurn: after a crash before that write the turn is still interrupted, so some process
+// emits its end and calls AfterTurn.
 func (t *Turn) commitEnd(turnEnds bool) {
 	for tries, done := 0, false; (t.stored || len(t.entries) > 0) && !t.endStored && !t.leaseLost && !done && tries < 2; tries++ {
 		if !t.stored && t.history.stored.Len() == t.thread.Lease.History().Len() {

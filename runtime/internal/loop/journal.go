@@ -18,11 +18,11 @@ func (t *Turn) turnEntry() store.Entry {
 	}.Entry()
 }
 
-// journal adds entries, and stores new events and states with them. It appends the numbers of
+// journal adds entries, and stores what is new with them. It appends the numbers of
 // the entries to *numbers: t.forget or t.entries.
 func (t *Turn) journal(numbers *[]int64, entries ...store.Entry) bool {
-	return t.write(func(events []store.Event, states []hook.StateValue) error {
-		seqs, err := t.thread.Lease.Note(t.noCancel, store.Note{Entries: entries, Events: events, States: states})
+	return t.write(func(u durable.Unstored) error {
+		seqs, err := t.thread.Lease.Note(t.noCancel, store.Note{Entries: entries, Events: u.Events, States: u.States, Jobs: u.Jobs})
 		*numbers = append(*numbers, seqs...)
 		return err
 	})
@@ -64,8 +64,8 @@ func (t *Turn) append(a store.Append) bool {
 	if e, ok := t.planEntry(); ok && !a.TurnEnds {
 		a.Entries = append(a.Entries, e)
 	}
-	return t.write(func(events []store.Event, states []hook.StateValue) error {
-		a.Events, a.States = events, states
+	return t.write(func(u durable.Unstored) error {
+		a.Events, a.States, a.Jobs = u.Events, u.States, u.Jobs
 		if err := t.thread.Lease.Commit(t.noCancel, t.history.stored, a); err != nil {
 			return err
 		}
@@ -74,10 +74,10 @@ func (t *Turn) append(a store.Append) bool {
 	})
 }
 
-// write calls w with the events and states that the store does not have yet. Every write of a
-// turn stores them too, so stored states always match the stored events and messages. It is
-// false if something could not be stored; then the turn fails.
-func (t *Turn) write(w func([]store.Event, []hook.StateValue) error) bool {
+// write calls w with the events, states and jobs that the store does not have yet. Every write
+// of a turn stores them too, so they always match the stored messages. It is false if something
+// could not be stored; then the turn fails.
+func (t *Turn) write(w func(durable.Unstored) error) bool {
 	unkept, err := t.thread.Lease.Write(w)
 	if unkept != nil {
 		t.failStates(unkept)

@@ -212,7 +212,7 @@ func (t *Turn) storeReply(m message.Message, finish message.FinishReason) (more 
 	} else if more = t.addLateSteers(); !more {
 		t.signalFinish(finish)
 	}
-	a := store.Append{TurnEnds: !more && !t.thread.Log.Keeps() && !t.hooks.MayContinue()} // where events are stored, the write of turn_end ends the turn
+	a := store.Append{TurnEnds: !more && !t.endsLater()}
 	if t.thread.Lease.Journals() && !more && !a.TurnEnds && len(t.activeSignals()) > 0 {
 		a.Entries = []store.Entry{t.endEntry()}
 	}
@@ -223,6 +223,13 @@ func (t *Turn) storeReply(m message.Message, finish message.FinishReason) (more 
 		t.final = m.Content
 	}
 	return more
+}
+
+// endsLater reports whether the write of the last message does not end the turn. Where events are
+// stored, the write of turn_end does; a hook may continue the turn; and the jobs that AfterTurn
+// queues are stored with the end.
+func (t *Turn) endsLater() bool {
+	return t.thread.Log.Keeps() || t.hooks.MayContinue() || t.thread.Lease.Journals() && t.hooks.Has(point.AfterTurn)
 }
 
 // signalFinish adds the reason if the model stopped before the end of its answer.

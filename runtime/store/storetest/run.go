@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -17,6 +18,7 @@ func runRules() []rule {
 	return []rule{
 		{"A run is written when it begins and again when it ends, as one record", runsAreMerged},
 		{"Attempts are added to the record of their job", attemptsAreAdded},
+		{"Only a job that has failed begins a new record when it is queued again", failedRunsBeginAnew},
 		{"A filter selects runs, the newest first, of one project", runsAreFiltered},
 		{"The last runs of each project are kept, with texts and attempts within bounds", runsAreBounded},
 		{"A record without an id or a status is refused, and nothing of its batch is kept", badRunsAreRefused},
@@ -82,6 +84,25 @@ func attemptsAreAdded(t *testing.T, b *bench) {
 	assert.Equal(t, attempt(3, "again").Attempts[0], got[0].Attempts[2])
 	assert.Equal(t, began(), got[0].Queued)
 	assert.Equal(t, began().Add(time.Second), got[0].Started, "the start of the first attempt")
+}
+
+func failedRunsBeginAnew(t *testing.T, b *bench) {
+	queued := store.Run{ID: "j", Project: "p", Owner: "me", Job: "k", Status: event.RunQueued, Queued: began().Add(time.Hour)}
+	for status, anew := range map[hook.RunStatus]bool{
+		event.RunQueued: false, event.RunRunning: false, event.RunSucceeded: false, event.RunFailed: true, event.RunTimedOut: true, event.RunPanicked: true,
+	} {
+		old := store.Run{
+			ID: "j" + string(status), Project: "p", Owner: "me", Job: "k", Status: status, Queued: began(), Started: began(),
+			Attempts: []store.RunAttempt{{Number: 1, Started: began(), Status: status}},
+		}
+		again, want := queued, old
+		if again.ID = old.ID; anew {
+			want = again
+		}
+		writeRuns(t, b, old)
+		writeRuns(t, b, again)
+		assert.Equal(t, []store.Run{want}, runs(t, b, store.RunFilter{Project: "p", ID: old.ID}), "%s", status)
+	}
 }
 
 func runsAreFiltered(t *testing.T, b *bench) {

@@ -226,7 +226,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door
 // runtime and the layers below, with a context that ends after the grace period. The
 // streams get their last event, and the listener is closed. While turns run, clients can
 // still answer asks and read streams. The error is that of end, or of a listener that
-// failed. Whatever hangs, Run returns 42 seconds after the grace period; the call of end is then left behind.
+// failed. Whatever hangs, Run returns LongestEnd after the grace period; the call of end is then left behind.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
 	var servers []*http.Server
 	failed := make(chan error, 1+len(s.o.Doors))
@@ -268,20 +268,21 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	return err
 }
 
-// endTime is how long the end may take beyond the grace period: the runtime needs 30 seconds if everything in it hangs.
-const endTime = 40 * time.Second
+// LongestEnd is how long after the grace period Run returns at the latest, whatever hangs. The runtime needs 30 seconds if everything in
+// it does.
+const LongestEnd = 42 * time.Second
 
-// endWithin calls end and waits for it, for endTime after the grace period at most.
+// endWithin calls end and waits for it, so long that stopTime is left.
 func (s *Server) endWithin(end func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- end() }()
-	late := time.NewTimer(s.o.Grace + endTime)
+	late := time.NewTimer(s.o.Grace + LongestEnd - stopTime)
 	defer late.Stop()
 	select {
 	case err := <-ended:
 		return err
 	case <-late.C:
-		return fmt.Errorf("the daemon did not end within %v, because something hangs that cannot be cancelled, such as a disk; what was stored is kept", s.o.Grace+endTime)
+		return fmt.Errorf("the daemon did not end within %v, because something hangs that cannot be cancelled, such as a disk; what was stored is kept", s.o.Grace+LongestEnd-stopTime)
 	}
 }
 

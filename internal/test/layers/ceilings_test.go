@@ -17,7 +17,7 @@ var ceilings = map[string]map[string]ceiling{
 		"gen/internal/schema":     {2067, "every kind of input has its checks here"},
 		"hook/hooktest":           {2560, "every rule of the contract for every subsystem"},
 		"hook":                    {1948, "contributions and their diagnostics wait to be a package below it"},
-		"runtime":                 {3552, "deletion, members that come and go, typed answers, compaction, records of runs, ephemeral conversations, sessions and jobs of members wait to be rooms"},
+		"runtime":                 {3553, "events of other processes, deletion, members that come and go, typed answers, compaction, records of runs, ephemeral conversations, sessions and jobs of members wait to be rooms"},
 		"runtime/internal/loop":   {4973, "a turn and all that it does, in two loops; gates of calls and recovery wait to be rooms of their own"},
 		"runtime/store/sqlite":    {1910, "every interface of stores over one file; deletion, search and jobs wait to be rooms below it"},
 		"runtime/store/storetest": {3216, "every rule of the contract of stores"},

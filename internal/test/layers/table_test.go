@@ -217,6 +217,7 @@ var layers = []layer{
 	{pkgs: "client/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more: one type for each body"},
 	{pkgs: "internal/access", may: []string{"internal/conffile", "internal/lockedfile"}, outside: []string{"golang.org/x/time/rate"},
 		reason: "who may send a request, and what they may do; it knows no operation"},
+	{pkgs: "internal/nodes", may: []string{"runtime/store"}, reason: "who of several daemons lives and where a conversation runs; it knows no network"},
 	{pkgs: "internal/monitor", may: []string{"hook", "runtime/store", "client/wire"},
 		reason: "what the people who run a daemon see of it; it knows no network"},
 	{pkgs: "internal/metrics", may: []string{"hook", "client/wire", "internal/monitor"}, outside: []string{"github.com/prometheus/client_golang"},

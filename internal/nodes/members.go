@@ -1,0 +1,274 @@
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Defaults of Options.
+const (
+	DefaultTTL  = 3 * time.Second
+	DefaultBeat = time.Second
+)
+
+// Options of Members. Presence, Node.ID and Node.URL are required.
+type Options struct {
+	Presence store.Presence
+	// Node is this daemon. A TTL of 0 is DefaultTTL. All nodes of a store have the same TTL.
+	Node store.Node
+	// Beat is the time between two beats; 0 is a third of the TTL.
+	Beat time.Duration
+	// Late is called when others may soon take the leases of this node, or have taken them: once until a beat succeeds
+	// again. It cancels the running turns, and must not block. Nil does nothing.
+	Late func()
+	// Died is called with each node that is found to have died, once for each death, and also with those that had died
+	// before this node came. It must not block. Nil does nothing.
+	Died func(n store.Node)
+	// Log gets a sentence about what an operator should know; nil drops it.
+	Log func(text string)
+}
+
+// Members are the nodes of a store, as one of them knows them. It is safe for concurrent use.
+type Members struct {
+	o Options
+	// limit is the age of the last successful beat from which the node is late.
+	limit time.Duration
+
+	checking sync.Mutex // held during check
+
+	mu   sync.Mutex
+	self store.Node
+	// last is when the last successful beat was sent; zero before the first.
+	last time.Time
+	// late: Late was called, and no beat has succeeded since.
+	late bool
+	// all are the nodes when they were read last, by id. buried are the ids of those whose death was told.
+	all    []store.Node
+	buried map[string]bool
+	// failure is why beats fail, and differences are those of projects, as they were logged last.
+	failure     string
+	differences map[string]bool
+}
+
+// New returns the members without a beat: call Join, then Run. It panics without a Presence.
+func New(o Options) *Members {
+	if o.Presence == nil {
+		panic("nodes: New: Presence is required")
+	}
+	o.Node.TTL = cmp.Or(o.Node.TTL, DefaultTTL)
+	if o.Beat <= 0 {
+		o.Beat = o.Node.TTL / 3
+	}
+	if o.Late == nil {
+		o.Late = func() {}
+	}
+	if o.Died == nil {
+		o.Died = func(store.Node) {}
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	return &Members{o: o, limit: o.Node.TTL * 2 / 3, self: o.Node, buried: map[string]bool{}}
+}
+
+// Join sends the first beat and reads the nodes. Claim no lease before it has returned nil.
+func (m *Members) Join(ctx context.Context) error {
+	if m.o.Beat >= m.limit {
+		return fmt.Errorf("nodes: a beat every %v is too seldom for a TTL of %v; choose at most a third of it", m.o.Beat, m.o.Node.TTL)
+	}
+	if err := m.beat(ctx); err != nil {
+		return fmt.Errorf("nodes: join: %w", err)
+	}
+	return m.Refresh(ctx)
+}
+
+// Run sends beats until ctx ends, and then leaves: others may then take what this node still holds. So end ctx after the
+// turns have ended. Call it once, after Join.
+func (m *Members) Run(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { m.watch(ctx) })
+	both.Go(func() { m.beats(ctx) })
+	both.Wait()
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.o.Node.TTL)
+	defer cancel()
+	if err := m.o.Presence.Leave(leaving, m.self.ID); err != nil {
+		m.o.Log(fmt.Sprintf("this node could not tell the others that it ends; they wait %v for it: %v", m.o.Node.TTL, err))
+	}
+}
+
+// beats sends a beat in each interval, and one sooner after one that failed.
+func (m *Members) beats(ctx context.Context) {
+	pause := m.o.Beat
+	for sleep(ctx, pause) {
+		m.check() // the process may have been stopped
+		pause = m.o.Beat
+		if err := m.beat(ctx); err != nil && ctx.Err() == nil {
+			m.failed(err)
+			pause = m.o.Beat / 5
+		} else if err == nil {
+			_ = m.Refresh(ctx) // what was read before stays
+		}
+		m.check() // the answer may have come late
+	}
+}
+
+// watch looks whether the node is late while a beat waits for the store.
+func (m *Members) watch(ctx context.Context) {
+	for sleep(ctx, m.left()) {
+		m.check()
+	}
+}
+
+// left returns the time until the node is late.
+func (m *Members) left() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.late {
+		return m.o.Beat
+	}
+	return max(m.limit-time.Since(m.last), time.Millisecond)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// check calls Late if the last successful beat is too old. When it returns, Late has returned.
+func (m *Members) check() {
+	m.checking.Lock()
+	defer m.checking.Unlock()
+	m.mu.Lock()
+	late := !m.late && time.Since(m.last) >= m.limit
+	m.late = m.late || late
+	m.mu.Unlock()
+	if late {
+		m.o.Log(fmt.Sprintf("the store has had no beat of this node for %v: its turns are cancelled, because others may take their conversations", m.limit))
+		m.o.Late()
+	}
+}
+
+// beat sends one beat. It has succeeded if the store has got it, late or not.
+func (m *Members) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.o.Beat*3/4) // then there is time for another one before the node is late
+	defer cancel()
+	self, sent := m.Self(), time.Now()
+	err := m.o.Presence.Beat(ctx, self)
+	missed := errors.Is(err, store.ErrLate)
+	if err != nil && !missed {
+		return err
+	}
+	m.mu.Lock()
+	m.last = sent
+	tell := missed && !m.late
+	m.late = false
+	m.failure = ""
+	m.mu.Unlock()
+	if tell {
+		m.o.Log("the store had counted this node as dead: its turns are cancelled, because others may have taken their conversations")
+		m.o.Late()
+	}
+	return nil
+}
+
+// Self returns this node as its next beat describes it.
+func (m *Members) Self() store.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.self
+	n.Projects = slices.Clone(n.Projects)
+	return n
+}
+
+// Describe replaces the projects that this node says it has, from its next beat on.
+func (m *Members) Describe(projects []store.NodeProject) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.self.Projects = slices.Clone(projects)
+}
+
+// Fresh reports whether the last beat is young enough: no other node can have taken a lease of this one since.
+func (m *Members) Fresh() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.late && !m.last.IsZero() && time.Since(m.last) < m.limit
+}
+
+// Nodes returns all nodes that the store knew when they were read last, at most a beat ago if it answers, sorted by id.
+// Only their Alive says whether they live.
+func (m *Members) Nodes() []store.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.all)
+}
+
+// Others returns the other live nodes, sorted by id.
+func (m *Members) Others() []store.Node {
+	return slices.DeleteFunc(m.Nodes(), func(n store.Node) bool { return !n.Alive || n.ID == m.o.Node.ID })
+}
+
+// Refresh reads the nodes now.
+func (m *Members) Refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.o.Beat)
+	defer cancel()
+	all, err := m.o.Presence.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("nodes: %w", err)
+	}
+	slices.SortFunc(all, func(a, b store.Node) int { return cmp.Compare(a.ID, b.ID) })
+	for _, n := range m.replace(all) {
+		m.o.Died(n)
+	}
+	m.compare(all)
+	return nil
+}
+
+// replace keeps the nodes and returns those that have died since.
+func (m *Members) replace(all []store.Node) (died []store.Node) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.all
+	m.all = all
+	dead := map[string]bool{}
+	for _, n := range all {
+		if n.Alive || n.ID == m.self.ID {
+			continue
+		}
+		if dead[n.ID] = true; !m.buried[n.ID] {
+			died = append(died, n)
+		}
+	}
+	for _, n := range before { // the store may have forgotten a node at once
+		gone := n.ID != m.self.ID && !slices.ContainsFunc(all, func(now store.Node) bool { return now.ID == n.ID })
+		if gone && n.Alive {
+			n.Alive = false
+			died = append(died, n)
+		}
+	}
+	m.buried = dead
+	return died
+}
+
+// failed logs why beats fail, once for each reason until one succeeds.
+func (m *Members) failed(err error) {
+	m.mu.Lock()
+	told := m.failure == err.Error()
+	m.failure = err.Error()
+	m.mu.Unlock()
+	if !told {
+		m.o.Log(fmt.Sprintf("a beat of this node failed and is sent again: %v", err))
+	}
+}

@@ -25,9 +25,12 @@ type Options struct {
 	Node store.Node
 	// Beat is the time between two beats; 0 is a third of the TTL.
 	Beat time.Duration
-	// Late is called when others may soon take the leases of this node, or have taken them: once until a beat succeeds
-	// again. It cancels the running turns, and must not block. Nil does nothing.
-	Late func()
+	// Lost is called when no beat has reached the store for so long that others may soon take the leases of this node: once
+	// until a beat succeeds again. It cancels the running turns, and must not block. Nil does nothing.
+	Lost func()
+	// Late is called when the store says that it had counted this node as dead: others may have taken some of its leases. Run
+	// calls it on a goroutine of its own, one at a time, with a context that ends with Run's. Nil does nothing.
+	Late func(ctx context.Context)
 	// Died is called with each node that is found to have died, once for each death, and also with those that had died
 	// before this node came. It must not block. Nil does nothing.
 	Died func(n store.Node)
@@ -38,8 +41,10 @@ type Options struct {
 // Members are the nodes of a store, as one of them knows them. It is safe for concurrent use.
 type Members struct {
 	o Options
-	// limit is the age of the last successful beat from which the node is late.
+	// limit is the age of the last successful beat from which the leases of the node count as lost.
 	limit time.Duration
+	// missed has an entry if Late is to be called.
+	missed chan struct{}
 
 	checking sync.Mutex // held during check
 
@@ -47,8 +52,8 @@ type Members struct {
 	self store.Node
 	// last is when the last successful beat was sent; zero before the first.
 	last time.Time
-	// late: Late was called, and no beat has succeeded since.
-	late bool
+	// lost: Lost was called, and no beat has succeeded since.
+	lost bool
 	// all are the nodes when they were read last, by id. buried are the ids of those whose death was told.
 	all    []store.Node
 	buried map[string]bool
@@ -66,8 +71,11 @@ func New(o Options) *Members {
 	if o.Beat <= 0 {
 		o.Beat = o.Node.TTL / 3
 	}
+	if o.Lost == nil {
+		o.Lost = func() {}
+	}
 	if o.Late == nil {
-		o.Late = func() {}
+		o.Late = func(context.Context) {}
 	}
 	if o.Died == nil {
 		o.Died = func(store.Node) {}
@@ -75,7 +83,7 @@ func New(o Options) *Members {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Members{o: o, limit: o.Node.TTL * 2 / 3, self: o.Node, buried: map[string]bool{}}
+	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), self: o.Node, buried: map[string]bool{}}
 }
 
 // Join sends the first beat and reads the nodes. Claim no lease before it has returned nil.
@@ -92,10 +100,11 @@ func (m *Members) Join(ctx context.Context) error {
 // Run sends beats until ctx ends, and then leaves: others may then take what this node still holds. So end ctx after the
 // turns have ended. Call it once, after Join.
 func (m *Members) Run(ctx context.Context) {
-	var both sync.WaitGroup
-	both.Go(func() { m.watch(ctx) })
-	both.Go(func() { m.beats(ctx) })
-	both.Wait()
+	var running sync.WaitGroup
+	running.Go(func() { m.watch(ctx) })
+	running.Go(func() { m.beats(ctx) })
+	running.Go(func() { m.answerLate(ctx) })
+	running.Wait()
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.o.Node.TTL)
 	defer cancel()
 	if err := m.o.Presence.Leave(leaving, m.self.ID); err != nil {
@@ -119,18 +128,18 @@ func (m *Members) beats(ctx context.Context) {
 	}
 }
 
-// watch looks whether the node is late while a beat waits for the store.
+// watch looks at the age of the last beat while another one waits for the store.
 func (m *Members) watch(ctx context.Context) {
 	for sleep(ctx, m.left()) {
 		m.check()
 	}
 }
 
-// left returns the time until the node is late.
+// left returns the time until the leases count as lost.
 func (m *Members) left() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.late {
+	if m.lost {
 		return m.o.Beat
 	}
 	return max(m.limit-time.Since(m.last), time.Millisecond)
@@ -147,23 +156,35 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// check calls Late if the last successful beat is too old. When it returns, Late has returned.
+// answerLate calls Late for beats that came too late.
+func (m *Members) answerLate(ctx context.Context) {
+	for {
+		select {
+		case <-m.missed:
+			m.o.Late(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// check calls Lost if the last successful beat is too old. When it returns, Lost has returned.
 func (m *Members) check() {
 	m.checking.Lock()
 	defer m.checking.Unlock()
 	m.mu.Lock()
-	late := !m.late && time.Since(m.last) >= m.limit
-	m.late = m.late || late
+	lost := !m.lost && time.Since(m.last) >= m.limit
+	m.lost = m.lost || lost
 	m.mu.Unlock()
-	if late {
+	if lost {
 		m.o.Log(fmt.Sprintf("the store has had no beat of this node for %v: its turns are cancelled, because others may take their conversations", m.limit))
-		m.o.Late()
+		m.o.Lost()
 	}
 }
 
 // beat sends one beat. It has succeeded if the store has got it, late or not.
 func (m *Members) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, m.o.Beat*3/4) // then there is time for another one before the node is late
+	ctx, cancel := context.WithTimeout(ctx, m.o.Beat*3/4) // then there is time for another one
 	defer cancel()
 	self, sent := m.Self(), time.Now()
 	err := m.o.Presence.Beat(ctx, self)
@@ -173,13 +194,14 @@ func (m *Members) beat(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	m.last = sent
-	tell := missed && !m.late
-	m.late = false
-	m.failure = ""
+	m.lost, m.failure = false, ""
 	m.mu.Unlock()
-	if tell {
-		m.o.Log("the store had counted this node as dead: its turns are cancelled, because others may have taken their conversations")
-		m.o.Late()
+	if missed {
+		m.o.Log("the store had counted this node as dead: others may have taken its conversations")
+		select {
+		case m.missed <- struct{}{}:
+		default: // Late has not begun yet
+		}
 	}
 	return nil
 }
@@ -204,7 +226,7 @@ func (m *Members) Describe(projects []store.NodeProject) {
 func (m *Members) Fresh() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.late && !m.last.IsZero() && time.Since(m.last) < m.limit
+	return !m.lost && !m.last.IsZero() && time.Since(m.last) < m.limit
 }
 
 // Nodes returns all nodes that the store knew when they were read last, at most a beat ago if it answers, sorted by id.

@@ -26,7 +26,7 @@ import (
 // stopTTL is the TTL of the process that is stopped. It is long enough that a loaded machine is not late by itself.
 const stopTTL = 3 * time.Second
 
-// TestStopped: a process that was stopped for longer than its TTL learns that it is late before it does anything else.
+// TestStopped: a process that was stopped for longer than its TTL counts its leases as lost before it does anything else.
 // The process is this test again; see member.
 func TestStopped(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestStopped(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
 	time.Sleep(stopTTL + stopTTL/3)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
-	assert.Equal(t, "late", next(), "before it sends a beat")
+	assert.Equal(t, "lost", next(), "before it sends a beat")
 	require.NoError(t, in.Close())
 	for text := next(); text != "the process has ended"; text = next() {
 		assert.Equal(t, "beat", text)
@@ -66,7 +66,7 @@ func TestStoppedMember(t *testing.T) {
 	}
 	m := nodes.New(nodes.Options{
 		Presence: telling{mem.New(nil)}, Node: store.Node{ID: "a", TTL: stopTTL},
-		Late: func() { fmt.Println("member: late") },
+		Lost: func() { fmt.Println("member: lost") },
 	})
 	require.NoError(t, m.Join(t.Context()))
 	ctx, stop := context.WithCancel(t.Context())

@@ -12,11 +12,26 @@ import (
 )
 
 func (s *Server) activity(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, s.Activity(r.Context()))
+	a := s.Activity(r.Context())
+	others, silent := gather[wire.Activity](s, r, "/v1/activity")
+	for _, o := range others {
+		a.Turns = append(a.Turns, o.Turns...)
+		a.Abandoned = append(a.Abandoned, o.Abandoned...)
+		a.Approvals, a.Questions, a.ClientCalls = a.Approvals+o.Approvals, a.Questions+o.Questions, a.ClientCalls+o.ClientCalls
+		a.QueuedMessages, a.LateHooks = a.QueuedMessages+o.QueuedMessages, a.LateHooks+o.LateHooks
+	}
+	sortTurns(a.Turns)
+	a.Unanswered = silent
+	writeJSON(w, http.StatusOK, a)
 	return nil
 }
 
-// Activity returns what the daemon does right now. Turns, requests and spending are those of its project: of others it knows nothing.
+func sortTurns(turns []wire.ActiveTurn) {
+	slices.SortFunc(turns, func(x, y wire.ActiveTurn) int { return x.Since.Compare(y.Since) })
+}
+
+// Activity returns what the daemon does right now. Turns, requests and spending are those of its project: of others it knows nothing. With
+// nodes, it is this one's alone.
 func (s *Server) Activity(ctx context.Context) wire.Activity {
 	a := s.o.Monitor.Activity(ctx)
 	a.LateHooks = s.o.Runtime.LateHooks()
@@ -44,7 +59,7 @@ func (s *Server) Activity(ctx context.Context) wire.Activity {
 	for _, t := range s.o.Runtime.Running() {
 		a.Turns = append(a.Turns, s.activeTurn(t, waiting))
 	}
-	slices.SortFunc(a.Turns, func(x, y wire.ActiveTurn) int { return x.Since.Compare(y.Since) })
+	sortTurns(a.Turns)
 	return a
 }
 
@@ -52,6 +67,9 @@ func (s *Server) Activity(ctx context.Context) wire.Activity {
 func (s *Server) activeTurn(t *runtime.Turn, waiting map[string]string) wire.ActiveTurn {
 	conv := t.Conversation()
 	a := wire.ActiveTurn{ID: t.ID(), Conversation: conv.ID(), Agent: conv.Agent().Name(), Sender: conv.Sender(), Project: s.o.Project}
+	if s.o.Nodes != nil {
+		a.Node = s.o.Nodes.Members.Self().ID
+	}
 	s.o.Monitor.Describe(&a)
 	switch {
 	case a.ID == "":
@@ -87,12 +105,4 @@ func note(counted *monitor.Stream, items []runtime.Item, all bool) {
 	for _, item := range items {
 		counted.Missed(item.Missed)
 	}
-}
-
-// doneOf returns a channel that is closed when the turn has ended; nil is no turn.
-func doneOf(t *runtime.Turn) <-chan struct{} {
-	if t == nil {
-		return nil
-	}
-	return t.Done()
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/access"
+	"github.com/grapnel-go/grapnel/internal/nodes/dispatch"
+	"github.com/grapnel-go/grapnel/internal/nodes/internode"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -97,6 +99,10 @@ func failureOf(err error) *failure {
 		{runtime.ErrNotOpen, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrUnknown, http.StatusNotFound, wire.CodeNotFound},
+		{internode.ErrMisdirected, http.StatusMisdirectedRequest, wire.CodeUnavailable},
+		{dispatch.ErrNowhere, http.StatusServiceUnavailable, wire.CodeNoNode},
+		{dispatch.ErrSilent, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		{dispatch.ErrUncertain, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrFull, http.StatusInsufficientStorage, wire.CodeStorage},
 	} {
 		if errors.Is(err, known.is) {
@@ -119,6 +125,9 @@ func writeError(w http.ResponseWriter, err error) {
 // dropped, because the client has gone.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", "1")
+	}
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -78,6 +78,7 @@ func sentinels() map[string]struct {
 		// No endpoint beats.
 		"store.ErrLate": {store.ErrLate, http.StatusInternalServerError, wire.CodeInternal},
 		// No endpoint takes jobs.
+		"store.ErrLate":  {store.ErrLate, http.StatusInternalServerError, wire.CodeInternal},
 		"store.ErrNoJob": {store.ErrNoJob, http.StatusInternalServerError, wire.CodeInternal},
 	}
 }

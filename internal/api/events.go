@@ -8,11 +8,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/internal/nodes/internode"
 	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime/store"
 
@@ -21,8 +21,14 @@ import (
 
 func (s *Server) conversationEvents(w http.ResponseWriter, r *http.Request) error {
 	rec, err := s.find(r.Context(), r.PathValue("id"))
+	if s.o.Nodes != nil { // the store has the events of all projects
+		rec, err = s.anywhere(r.Context(), r.PathValue("id"))
+	}
 	if err != nil {
 		return err
+	}
+	if visitOf(r).node && !s.holds(rec) {
+		return internode.ErrMisdirected
 	}
 	return s.follow(w, r, rec.ID, s.lastEvent(rec))
 }
@@ -34,7 +40,7 @@ func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {
 
 // lastEvent returns the position of the newest event of the conversation.
 func (s *Server) lastEvent(rec store.Record) runtime.Position {
-	if at, ok := s.o.Runtime.LastEvent(rec.ID); ok {
+	if at, ok := s.o.Runtime.LastEvent(rec.ID); ok && at.Epoch >= rec.Lease.Epoch {
 		return at
 	}
 	return runtime.Position{Epoch: rec.Lease.Epoch, Seq: rec.Events}
@@ -49,7 +55,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation str
 		}
 		at = id
 	}
-	return s.stream(w, r, conversation, at, nil)
+	return s.stream(w, r, followed{conversation: conversation, at: at})
 }
 
 // hookLevel returns the least visibility of the hook runs that the client wants; the default
@@ -134,74 +140,10 @@ func (s *Server) event(w http.ResponseWriter, r *http.Request) error {
 	return notFound("there is no event %s of this conversation, or it is not kept any more", at)
 }
 
-// stream writes server-sent events until the client goes, the turn or the daemon ends, or
-// the client reads nothing for too long. Its end affects nothing else. With a nil turn, no
-// turn ends it.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position, t *runtime.Turn) error {
-	view, err := shownTo(r)
-	if err != nil {
-		return err
-	}
-	if err := drain(w, r); err != nil {
-		return err
-	}
-	from, counted, leave := s.subscribe(conversation, at)
-	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	out := http.NewResponseController(w)
-	write := func(page func() error) bool { return page() == nil && out.Flush() == nil }
-	if !write(func() error { return sse.Event{ID: at.String()}.Write(w) }) {
-		return nil
-	}
-	beat := time.NewTicker(s.o.Heartbeat)
-	defer beat.Stop()
-	over := doneOf(t)
-	last := false // the turn has ended: the events that can be read now are the last
-	looked := time.Now()
-	for {
-		if time.Since(looked) >= s.o.Heartbeat {
-			if looked = time.Now(); !stays(r) {
-				return nil
-			}
-		}
-		p, err := from.Read(r.Context())
-		note(counted, p.Items, p.More != nil)
-		if err != nil {
-			return nil // the client resumes, and gets an error if the store cannot be read
-		}
-		if p.More == nil {
-			ended := false
-			if !write(func() (err error) { ended, err = writeItems(w, p.Items, t, view); return err }) || ended {
-				return nil
-			}
-			continue
-		}
-		if p.Closed {
-			write(func() error { return sse.Event{Name: wire.StreamClosed, Data: []byte(`{}`)}.Write(w) })
-			return nil
-		}
-		if last {
-			return nil
-		}
-		select {
-		case <-p.More:
-		case <-over:
-			last = true
-		case <-beat.C:
-			if !write(func() error { _, err := io.WriteString(w, ":\n\n"); return err }) {
-				return nil
-			}
-		case <-r.Context().Done():
-			return nil
-		}
-	}
-}
-
 // writeItems writes a page. It returns ended if the page has the end of the turn. It cuts large events, and
 // leaves out hook runs that are less visible than the view says. If such a run is the last item, it writes
 // the id alone, so that the client knows how far the stream is.
-func writeItems(w io.Writer, items []runtime.Item, t *runtime.Turn, view shown) (ended bool, err error) {
+func writeItems(w io.Writer, items []runtime.Item, turn string, view shown) (ended bool, err error) {
 	for i, item := range items {
 		part := sse.Event{ID: item.At.String()}
 		switch {
@@ -219,7 +161,7 @@ func writeItems(w io.Writer, items []runtime.Item, t *runtime.Turn, view shown) 
 		if err := part.Write(w); err != nil {
 			return false, err
 		}
-		if t != nil && part.Name == "" && t.Ends(item.Event()) {
+		if ev := item.Event(); turn != "" && part.Name == "" && ev.Kind == event.TurnEnd && ev.Turn == turn {
 			return true, nil
 		}
 	}

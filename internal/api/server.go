@@ -103,6 +103,8 @@ type Options struct {
 	Stall time.Duration
 	// Timeouts bound the requests.
 	Timeouts Timeouts
+	// Nodes are the daemons that share the store; nil is that no other does.
+	Nodes *Nodes
 	// Doors are ways to the server over TCP, all with one gate. Run closes their listeners.
 	Doors []Door
 	// Level is that of the log, which administrators change; nil is none.
@@ -183,15 +185,23 @@ func New(o Options) *Server {
 	}
 	o.Monitor.Watch(o.Store, o.Project)
 	s := &Server{o: o, started: time.Now()}
+	if o.Nodes != nil {
+		s.o.Nodes = s.joined(*o.Nodes)
+	}
 	s.mux = s.newMux()
 	return s
 }
 
 // ServeHTTP answers a request that came over the unix socket.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, nil) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serveDoor(w, r, nil) }
 
-// serve answers a request that came through a door; nil is the unix socket.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door) {
+// serveDoor answers a request that came through a door; nil is the unix socket.
+func (s *Server) serveDoor(w http.ResponseWriter, r *http.Request, door *access.Door) {
+	s.serve(w, r, func() (visit, error) { return visit{door: door, local: door == nil}, check(r, door) })
+}
+
+// serve answers a request that enter lets in.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, enter func() (visit, error)) {
 	out := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w), stall: s.o.Stall}
 	w = out
 	defer s.awaitBody(w, r)()
@@ -200,14 +210,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if err := check(r, door); err != nil {
+	v, err := enter()
+	if err != nil {
 		turnAway(w, err)
 		writeError(w, err)
 		return
 	}
-	if door != nil {
-		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, visit{door: door}))
-	}
+	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	defer func() {
 		v := recover()
 		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
@@ -229,7 +238,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door
 // failed. Whatever hangs, Run returns 42 seconds after the grace period; the call of end is then left behind.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
 	var servers []*http.Server
-	failed := make(chan error, 1+len(s.o.Doors))
+	failed := make(chan error, 2+len(s.o.Doors))
 	listen := func(ln net.Listener, h http.Handler) {
 		srv := s.server(h)
 		servers = append(servers, srv)
@@ -237,7 +246,10 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	}
 	listen(ln, s)
 	for _, d := range s.o.Doors {
-		listen(d.Listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &d.Door) }))
+		listen(d.Listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveDoor(w, r, &d.Door) }))
+	}
+	if s.o.Nodes != nil {
+		listen(s.o.Nodes.Listener, http.HandlerFunc(s.serveNode))
 	}
 	var starting sync.WaitGroup
 	if s.o.ResumeAll {

@@ -138,7 +138,7 @@ func modelOf(in wire.NewMessage) (message.Model, error) {
 
 // scripted refuses a model that is a script for who is not the user of the socket: it names a file where the daemon runs.
 func scripted(ctx context.Context, model string) error {
-	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(model)), "script:") && visitIn(ctx).door != nil {
+	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(model)), "script:") && !visitIn(ctx).local {
 		return forbidden("a script is a file where the daemon runs, so only its own user names one, over the socket; name a model")
 	}
 	return nil
@@ -179,7 +179,7 @@ func (s *Server) writeTurn(w http.ResponseWriter, r *http.Request, a turnAnswer,
 		at, out.Steered = *a.steered, true
 	}
 	if streamed {
-		return s.stream(w, r, conversation, at, a.Turn)
+		return s.stream(w, r, followed{conversation: conversation, at: at, turn: a.ID(), over: a.Done()})
 	}
 	out.LastEventID = at.String()
 	w.Header().Set("Location", "/v1/conversations/"+conversation+"/events")

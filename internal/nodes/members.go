@@ -57,6 +57,8 @@ type Members struct {
 	// all are the nodes when they were read last, by id. buried are the ids of those whose death was told.
 	all    []store.Node
 	buried map[string]bool
+	// watchers are the contexts of While.
+	watchers map[*watcher]struct{}
 	// failure is why beats fail, and differences are those of projects, as they were logged last.
 	failure     string
 	differences map[string]bool
@@ -83,7 +85,7 @@ func New(o Options) *Members {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), self: o.Node, buried: map[string]bool{}}
+	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), self: o.Node, buried: map[string]bool{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Join sends the first beat and reads the nodes. Claim no lease before it has returned nil.
@@ -281,6 +283,11 @@ func (m *Members) replace(all []store.Node) (died []store.Node) {
 		}
 	}
 	m.buried = dead
+	for w := range m.watchers {
+		if slices.ContainsFunc(died, func(n store.Node) bool { return n.ID == w.id }) {
+			w.cancel(ErrDied)
+		}
+	}
 	return died
 }
 
@@ -293,4 +300,38 @@ func (m *Members) failed(err error) {
 	if !told {
 		m.o.Log(fmt.Sprintf("a beat of this node failed and is sent again: %v", err))
 	}
+}
+
+// Has reports whether this node has a project.
+func (m *Members) Has(project string) bool {
+	_, has := projectOf(m.Self(), project)
+	return has
+}
+
+// ErrDied is the cause of a context of While.
+var ErrDied = errors.New("the node has died")
+
+// While returns a context that ends when ctx does, or, with ErrDied as its cause, when another node is not alive any more. The
+// caller calls leave.
+func (m *Members) While(ctx context.Context, id string) (_ context.Context, leave func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := &watcher{id, cancel}
+	m.watchers[w] = struct{}{}
+	if !slices.ContainsFunc(m.all, func(n store.Node) bool { return n.ID == id && n.Alive }) {
+		cancel(ErrDied)
+	}
+	return ctx, func() {
+		cancel(nil)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.watchers, w)
+	}
+}
+
+// watcher ends the contexts of While.
+type watcher struct {
+	id     string
+	cancel context.CancelCauseFunc
 }

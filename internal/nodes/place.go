@@ -137,5 +137,13 @@ func (m *Members) compare(all []store.Node) {
 	}
 }
 
+// Differs reports whether a live node has the project with another fingerprint.
+func Differs(all []store.Node, of store.NodeProject) bool {
+	return slices.ContainsFunc(all, func(n store.Node) bool {
+		p, has := projectOf(n, of.ID)
+		return n.Alive && has && p.Fingerprint != of.Fingerprint
+	})
+}
+
 // short is the beginning of a fingerprint.
 func short(fingerprint string) string { return fingerprint[:min(len(fingerprint), 12)] }

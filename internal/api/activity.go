@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/client/wire"
-	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -84,25 +83,4 @@ func (s *Server) activeTurn(t *runtime.Turn, waiting map[string]string) wire.Act
 		a.State = "model"
 	}
 	return a
-}
-
-// subscribe returns a reader of events that the monitor counts until leave is called.
-func (s *Server) subscribe(conversation string, at runtime.Position) (_ *runtime.Reader, _ *monitor.Stream, leave func()) {
-	r, counted := s.o.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: conversation, After: &at}), s.o.Monitor.Stream()
-	return r, counted, func() {
-		counted.Close()
-		r.Close()
-	}
-}
-
-// note tells the monitor what the client gets next. It has taken what was read before.
-func note(counted *monitor.Stream, items []runtime.Item, all bool) {
-	if all {
-		counted.Has()
-		return
-	}
-	counted.Behind()
-	for _, item := range items {
-		counted.Missed(item.Missed)
-	}
 }

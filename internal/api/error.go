@@ -14,8 +14,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/access"
-	"github.com/grapnel-go/grapnel/internal/nodes/dispatch"
-	"github.com/grapnel-go/grapnel/internal/nodes/internode"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -52,6 +50,9 @@ func forbidden(text string) error {
 func failureOf(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
+		return f
+	}
+	if f := nodeFailure(err); f != nil {
 		return f
 	}
 	var refused *access.Refused
@@ -99,10 +100,6 @@ func failureOf(err error) *failure {
 		{runtime.ErrNotOpen, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrUnknown, http.StatusNotFound, wire.CodeNotFound},
-		{internode.ErrMisdirected, http.StatusMisdirectedRequest, wire.CodeUnavailable},
-		{dispatch.ErrNowhere, http.StatusServiceUnavailable, wire.CodeNoNode},
-		{dispatch.ErrSilent, http.StatusServiceUnavailable, wire.CodeUnavailable},
-		{dispatch.ErrUncertain, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrFull, http.StatusInsufficientStorage, wire.CodeStorage},
 	} {
 		if errors.Is(err, known.is) {

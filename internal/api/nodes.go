@@ -10,12 +10,27 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/access"
+	"github.com/grapnel-go/grapnel/internal/api/internal/streams"
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/internal/nodes/dispatch"
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
+
+// nodeFailure returns the response for an error of a request that another node should have answered; nil is another error.
+func nodeFailure(err error) *failure {
+	switch {
+	case errors.Is(err, internode.ErrMisdirected):
+		return &failure{http.StatusMisdirectedRequest, wire.CodeUnavailable, err.Error()}
+	case errors.Is(err, dispatch.ErrNowhere):
+		return &failure{http.StatusServiceUnavailable, wire.CodeNoNode, err.Error()}
+	case errors.Is(err, dispatch.ErrSilent), errors.Is(err, dispatch.ErrUncertain):
+		return &failure{http.StatusServiceUnavailable, wire.CodeUnavailable, err.Error()}
+	}
+	return nil
+}
 
 // Nodes are the daemons that share the store with this one.
 type Nodes struct {
@@ -31,8 +46,8 @@ type Nodes struct {
 	dispatch *dispatch.Dispatcher
 }
 
-// joined sets up the nodes of the server.
-func (s *Server) joined(n Nodes) *Nodes {
+// join sets up the nodes of the server.
+func (s *Server) join(n Nodes) {
 	if n.Wakes == nil {
 		n.Wakes = new(nodes.Wakes)
 	}
@@ -40,7 +55,8 @@ func (s *Server) joined(n Nodes) *Nodes {
 		Members: n.Members, Client: n.Client, Find: s.o.Store.Find, Wait: n.Wait,
 		Busy: func(err error) bool { return codeOf(err) == wire.CodeBusy },
 	})
-	return &n
+	s.o.Nodes = &n
+	s.streams.Members, s.streams.Dispatch, s.streams.Wakes = n.Members, n.dispatch, n.Wakes
 }
 
 // serveNode answers a request of another node.
@@ -56,7 +72,7 @@ func (s *Server) serveNode(w http.ResponseWriter, r *http.Request) {
 		case meant != s.o.Nodes.Members.Self().ID:
 			return visit{}, internode.ErrMisdirected // a node that was started again is another one
 		}
-		return visit{node: true, local: from.Local, caller: from.Access()}, nil
+		return visit{node: true, local: from.Local, caller: callerOf(from)}, nil
 	})
 }
 
@@ -75,7 +91,26 @@ func checkNode(r *http.Request) error {
 // from describes the caller of a request to another node.
 func from(r *http.Request) internode.Caller {
 	v := visitOf(r)
-	return internode.CallerOf(v.caller, v.local)
+	if v.local {
+		return internode.Caller{Local: true}
+	}
+	out := internode.Caller{Name: v.caller.Name, Projects: v.caller.Projects}
+	for _, scope := range v.caller.Scopes {
+		out.Scopes = append(out.Scopes, string(scope))
+	}
+	return out
+}
+
+// callerOf returns the caller for checks of scopes and projects.
+func callerOf(c internode.Caller) access.Caller {
+	if c.Local {
+		return access.Local()
+	}
+	out := access.Caller{Name: c.Name, Projects: c.Projects}
+	for _, scope := range c.Scopes {
+		out.Scopes = append(out.Scopes, access.Scope(scope)) // one that this version does not know permits nothing
+	}
+	return out
 }
 
 // owned makes a handler one of requests about the conversation of the path, on the node where they belong.
@@ -131,7 +166,7 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, id string, where
 	if err != nil {
 		return err
 	}
-	return s.stream(w, r, followed{conversation: turn.Conversation, at: at, turn: turn.ID})
+	return s.stream(w, r, streams.Request{Conversation: turn.Conversation, At: at, Turn: turn.ID})
 }
 
 // whole reads the body of a request.
@@ -169,11 +204,6 @@ func (s *Server) beginThere(w http.ResponseWriter, r *http.Request, to store.Nod
 // holds reports whether this node has the lease of the conversation.
 func (s *Server) holds(rec store.Record) bool {
 	return !rec.Lease.Until.IsZero() && rec.Lease.Owner == s.o.Nodes.Members.Self().ID
-}
-
-// eventsOf returns the path of a conversation's events.
-func eventsOf(conversation string) *url.URL {
-	return &url.URL{Path: "/v1/conversations/" + conversation + "/events"}
 }
 
 // pathOf returns the path of a URL with another query.

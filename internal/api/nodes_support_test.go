@@ -15,6 +15,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
@@ -48,7 +49,7 @@ type memberOptions struct {
 	world   worldOptions
 	project string
 	// keys are for TLS; nil is a unix socket.
-	keys *internode.Keys
+	keys *access.NodeKeys
 	// url is what the store says of it; "" is where it is.
 	url  string
 	wait time.Duration
@@ -73,7 +74,10 @@ func (c *cluster) join(id string, o memberOptions) *member {
 	running, stop := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
 	beats.Go(func() { m.members.Run(running) })
-	through := internode.New(o.keys)
+	through := internode.New(nil)
+	if o.keys != nil {
+		through = internode.New(o.keys)
+	}
 	c.t.Cleanup(func() {
 		stop()
 		beats.Wait()
@@ -81,6 +85,7 @@ func (c *cluster) join(id string, o memberOptions) *member {
 	})
 	o.world.store, o.world.owner, o.world.api.Project = c.store, id, o.project
 	o.world.api.Interrupted = func(rec store.Record) bool { return rec.Journaled && rec.Lease.Until.IsZero() }
+	o.world.api.Grace = 100 * time.Millisecond
 	o.world.api.Nodes = &api.Nodes{Members: m.members, Client: through, Listener: m.listener, Wait: o.wait}
 	m.world = newWorld(c.t, &o.world)
 	return m

@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/access"
+	"github.com/grapnel-go/grapnel/internal/api/internal/streams"
 	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/internal/undo"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -132,6 +133,7 @@ type Server struct {
 	o       Options
 	started time.Time
 	mux     *http.ServeMux
+	streams streams.Streams
 	bodies  atomic.Int64 // the bytes of all bodies that are read now
 
 	mu      sync.Mutex
@@ -185,8 +187,9 @@ func New(o Options) *Server {
 	}
 	o.Monitor.Watch(o.Store, o.Project)
 	s := &Server{o: o, started: time.Now()}
+	s.streams = streams.Streams{Runtime: o.Runtime, Find: o.Store.Find, Monitor: o.Monitor, Heartbeat: o.Heartbeat, Closing: s.isClosing}
 	if o.Nodes != nil {
-		s.o.Nodes = s.joined(*o.Nodes)
+		s.join(*o.Nodes)
 	}
 	s.mux = s.newMux()
 	return s

@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api/internal/streams"
 	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/internal/schema"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -179,7 +180,7 @@ func (s *Server) writeTurn(w http.ResponseWriter, r *http.Request, a turnAnswer,
 		at, out.Steered = *a.steered, true
 	}
 	if streamed {
-		return s.stream(w, r, followed{conversation: conversation, at: at, turn: a.ID(), over: a.Done()})
+		return s.stream(w, r, streams.Request{Conversation: conversation, At: at, Turn: a.ID(), Over: a.Done()})
 	}
 	out.LastEventID = at.String()
 	w.Header().Set("Location", "/v1/conversations/"+conversation+"/events")
@@ -190,8 +191,8 @@ func (s *Server) writeTurn(w http.ResponseWriter, r *http.Request, a turnAnswer,
 // wantsStream reports whether the client wants the events of the turn as the answer. It
 // checks the parameters of the stream before the turn begins.
 func wantsStream(r *http.Request) (bool, error) {
-	if _, err := hookLevel(r); err != nil {
-		return false, err
+	if _, err := streams.ViewOf(r.URL.Query()); err != nil {
+		return false, invalid("%v", err)
 	}
 	return flagIn(r, "stream")
 }

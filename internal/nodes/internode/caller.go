@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-
-	"github.com/grapnel-go/grapnel/internal/access"
 )
 
 // The headers of requests between nodes.
@@ -22,26 +19,10 @@ const (
 // Caller is who sent a request to the node that passes it on.
 type Caller struct {
 	// Local: the user of that node's unix socket, who may do everything. The other members are then empty.
-	Local    bool           `json:"local,omitzero"`
-	Name     string         `json:"name,omitzero"`
-	Scopes   []access.Scope `json:"scopes,omitzero"`
-	Projects []string       `json:"projects,omitzero"`
-}
-
-// CallerOf describes a caller whom this node has let in. local: over the unix socket.
-func CallerOf(c access.Caller, local bool) Caller {
-	if local {
-		return Caller{Local: true}
-	}
-	return Caller{Name: c.Name, Scopes: c.Scopes, Projects: c.Projects}
-}
-
-// Access returns the caller for checks of scopes and projects.
-func (c Caller) Access() access.Caller {
-	if c.Local {
-		return access.Local()
-	}
-	return access.Caller{Name: c.Name, Scopes: c.Scopes, Projects: c.Projects}
+	Local    bool     `json:"local,omitzero"`
+	Name     string   `json:"name,omitzero"`
+	Scopes   []string `json:"scopes,omitzero"`
+	Projects []string `json:"projects,omitzero"`
 }
 
 // header returns the value of HeaderCaller.
@@ -72,11 +53,6 @@ func Received(h http.Header) (c Caller, node string, err error) {
 	}
 	if c.Local && (c.Name != "" || c.Scopes != nil || c.Projects != nil) {
 		return Caller{}, "", errors.New("the header " + HeaderCaller + " says both that the caller is local and who it is")
-	}
-	for _, s := range c.Scopes {
-		if !slices.Contains(access.All(), s) {
-			return Caller{}, "", fmt.Errorf("the header %s has the scope %.40q, which this version does not know", HeaderCaller, s)
-		}
 	}
 	return c, nodes[0], nil
 }

@@ -34,15 +34,23 @@ var (
 
 // Client sends requests to other nodes. It is safe for concurrent use.
 type Client struct {
-	keys *Keys
+	keys Keys
 	http *http.Transport
+}
+
+// Keys are the certificate of this node and the authority that signs those of all nodes. *access.NodeKeys has them.
+type Keys interface {
+	// Server returns the settings of a listener, which lets in nodes only.
+	Server() *tls.Config
+	// Client returns the settings of a connection to a host.
+	Client(host string) *tls.Config
 }
 
 // dialTime is how long a connection to a node may take.
 const dialTime = 2 * time.Second
 
 // New returns a client. Without keys, which are nil, it reaches only nodes of this machine. The caller closes it.
-func New(keys *Keys) *Client {
+func New(keys Keys) *Client {
 	c := &Client{keys: keys}
 	c.http = &http.Transport{
 		DialContext: c.dialSocket, DialTLSContext: c.dialTLS,
@@ -108,7 +116,7 @@ func (c *Client) dialTLS(ctx context.Context, network, address string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: c.keys.client(host)}).DialContext(ctx, network, address)
+	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: c.keys.Client(host)}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreached, err)
 	}

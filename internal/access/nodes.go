@@ -1,4 +1,4 @@
-package internode
+package access
 
 import (
 	"crypto/tls"
@@ -10,14 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
-// Keys are the certificate of this node, with its key, and the authority that signs those of all nodes. They are read
+// NodeKeys are the certificate of this node, with its key, and the authority that signs those of all nodes. They are read
 // again when their files change, for the connections that begin after that. It is safe for concurrent use.
-type Keys struct {
-	cert *access.Certificate
+type NodeKeys struct {
+	cert *Certificate
 	ca   string
 	note func(text string)
 
@@ -27,15 +26,15 @@ type Keys struct {
 	looked time.Time
 }
 
-// LoadKeys reads files in PEM: a certificate for servers and clients, its key, and the certificates of the authority.
+// LoadNodeKeys reads files in PEM: a certificate for servers and clients, its key, and the certificates of the authority.
 // note gets a sentence when later ones were read, and when they cannot be; then those before stay.
-func LoadKeys(cert, key, ca string, note func(text string)) (*Keys, error) {
+func LoadNodeKeys(cert, key, ca string, note func(text string)) (*NodeKeys, error) {
 	if cert == "" || key == "" || ca == "" {
 		return nil, errors.New("nodes on several machines need a certificate, its key and their authority; give --node-cert, --node-key and --node-ca")
 	}
-	k := &Keys{ca: ca, note: note}
+	k := &NodeKeys{ca: ca, note: note}
 	var err error
-	if k.cert, err = access.LoadCertificate(cert, key, note); err != nil {
+	if k.cert, err = LoadCertificate(cert, key, note); err != nil {
 		return nil, err
 	}
 	if k.pool, err = authority(ca); err != nil {
@@ -58,11 +57,8 @@ func authority(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// lookAgain is the time between two looks at the file.
-const lookAgain = time.Second
-
 // roots returns the authority as its file has it.
-func (k *Keys) roots() *x509.CertPool {
+func (k *NodeKeys) roots() *x509.CertPool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if time.Since(k.looked) < lookAgain {
@@ -70,7 +66,7 @@ func (k *Keys) roots() *x509.CertPool {
 	}
 	k.looked = time.Now()
 	info, err := os.Stat(k.ca)
-	if err == nil && k.read != nil && os.SameFile(info, k.read) && info.ModTime().Equal(k.read.ModTime()) && info.Size() == k.read.Size() {
+	if err == nil && sameFile(info, k.read) {
 		return k.pool
 	}
 	k.read = info
@@ -85,7 +81,7 @@ func (k *Keys) roots() *x509.CertPool {
 }
 
 // Server returns the settings of a listener: TLS 1.3, and only for who shows a certificate of the authority.
-func (k *Keys) Server() *tls.Config {
+func (k *NodeKeys) Server() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, SessionTicketsDisabled: true,
@@ -94,8 +90,8 @@ func (k *Keys) Server() *tls.Config {
 	}}
 }
 
-// client returns the settings of a connection to a host.
-func (k *Keys) client(host string) *tls.Config {
+// Client returns the settings of a connection to a host.
+func (k *NodeKeys) Client(host string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, ServerName: host,
 		Certificates: []tls.Certificate{*k.cert.Current()}, RootCAs: k.roots(),

@@ -160,6 +160,12 @@ func (c *Client) Cancel(ctx context.Context, id string) (wire.Cancelled, error) 
 	return call[wire.Cancelled](ctx, c, http.MethodPost, conversation(id, "/cancel"), nil)
 }
 
+// Nodes returns the daemons that share the store, sorted by id; none if the daemon shares it with no other.
+func (c *Client) Nodes(ctx context.Context) ([]wire.Node, error) {
+	out, err := call[wire.Nodes](ctx, c, http.MethodGet, "/v1/nodes", nil)
+	return out.Nodes, err
+}
+
 // Asks returns the tool calls that wait for approval, the oldest first; "" is all
 // conversations.
 func (c *Client) Asks(ctx context.Context, id string) ([]wire.Ask, error) {

@@ -18,6 +18,11 @@ func (r *Runtime) LastEvent(conversation string) (Position, bool) {
 	return r.streams.End(conversation)
 }
 
+// Wake tells the readers of the conversation that the store has events, up to that epoch, which another
+// process emitted. Without it they would wait for those of this process. It has no effect if this
+// process has emitted under that epoch itself.
+func (r *Runtime) Wake(conversation string, epoch int64) { r.streams.Wake(conversation, epoch) }
+
 func (r *Runtime) streamOptions() stream.Options {
 	o := stream.Options{Recent: r.o.Events.Recent, Epoch: r.o.Now().UnixNano(), Source: r.source}
 	if log, ok := r.o.Store.(store.Log); ok && !r.volatile {

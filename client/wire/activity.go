@@ -32,6 +32,8 @@ type Activity struct {
 	Missed  uint64 `json:"missed"`
 	// Today is what models have cost since midnight, for this project by whatever process; nil if the store does not say.
 	Today *SpentToday `json:"today,omitempty"`
+	// Unanswered are the ids of daemons over the same store that did not answer in time: their turns and what waits there are missing.
+	Unanswered []string `json:"unanswered,omitempty"`
 }
 
 // ActiveTurn is a turn that runs.
@@ -42,6 +44,8 @@ type ActiveTurn struct {
 	Sender       string `json:"sender"`
 	// Project is the directory of the project.
 	Project string `json:"project,omitzero"`
+	// Node is the id of the daemon that runs it, if several share the store.
+	Node string `json:"node,omitzero"`
 	// Since is when it began; zero before that, and if nobody watched.
 	Since time.Time `json:"since,omitzero"`
 	// Step counts from 1.

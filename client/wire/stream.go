@@ -12,7 +12,14 @@ const (
 	StreamRestarted = "restarted"
 	// StreamClosed: the daemon is shutting down, and the stream ends here.
 	StreamClosed = "closed"
+	// StreamWaiting: the turn was interrupted, and waits for a daemon that has its project. See Waiting.
+	StreamWaiting = "waiting"
 )
+
+// Waiting is the data of StreamWaiting.
+type Waiting struct {
+	Project string `json:"project"`
+}
 
 // Lagged is the data of StreamLagged.
 type Lagged struct {

@@ -244,6 +244,8 @@ type Adoption struct {
 // the newest first.
 type Conversations struct {
 	Conversations []Conversation `json:"conversations"`
+	// Unanswered are the ids of daemons over the same store that did not answer in time: the turns that they run are missing in Turn.
+	Unanswered []string `json:"unanswered,omitempty"`
 }
 
 // NewConversation asks for the conversation of an agent with a sender. The daemon creates it
@@ -309,6 +311,8 @@ type Call struct {
 // Calls is a list of calls, the oldest first.
 type Calls struct {
 	Calls []Call `json:"calls"`
+	// Unanswered are the ids of daemons over the same store that did not answer in time: what they have is missing.
+	Unanswered []string `json:"unanswered,omitempty"`
 }
 
 // CallResult is the result of a call, from the client that ran it.
@@ -400,6 +404,8 @@ type Offer struct {
 // Asks is a list of asks, the oldest first.
 type Asks struct {
 	Asks []Ask `json:"asks"`
+	// Unanswered are the ids of daemons over the same store that did not answer in time: what they have is missing.
+	Unanswered []string `json:"unanswered,omitempty"`
 }
 
 // Answer answers an ask.
@@ -441,6 +447,8 @@ type Inquiry struct {
 // Inquiries is a list of inquiries, the oldest first.
 type Inquiries struct {
 	Inquiries []Inquiry `json:"inquiries"`
+	// Unanswered are the ids of daemons over the same store that did not answer in time: what they have is missing.
+	Unanswered []string `json:"unanswered,omitempty"`
 }
 
 // Reply answers an inquiry.
@@ -516,6 +524,7 @@ const (
 	CodeModel        Code = "model"             // the model failed, or its answer cannot be used
 	CodeConfig       Code = "configuration"     // a file of the project has a mistake
 	CodeUnavailable  Code = "unavailable"       // the daemon is shutting down
+	CodeNoNode       Code = "no_node"           // no daemon that runs now has the project of the conversation
 	CodeStorage      Code = "storage"           // the disk is full
 	CodeInternal     Code = "internal"          // the daemon failed
 )

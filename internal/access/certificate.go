@@ -39,15 +39,15 @@ func LoadCertificate(cert, key string, note func(text string)) (*Certificate, er
 // Config returns the settings of TLS: version 1.2 or later, and HTTP/1.1.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return c.now(), nil
+		return c.Current(), nil
 	}}
 }
 
 // Names reports whether the certificate is for a host.
-func (c *Certificate) Names(host string) bool { return c.now().Leaf.VerifyHostname(host) == nil }
+func (c *Certificate) Names(host string) bool { return c.Current().Leaf.VerifyHostname(host) == nil }
 
-// now returns the certificate as the files have it.
-func (c *Certificate) now() *tls.Certificate {
+// Current returns the certificate as the files have it. The caller does not change it.
+func (c *Certificate) Current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.looked) < lookAgain {

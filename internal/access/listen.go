@@ -146,9 +146,9 @@ func (d Door) url(cert *Certificate, at *net.TCPAddr) string {
 	if cert == nil {
 		return "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port))
 	}
-	if names := cert.now().Leaf.DNSNames; len(names) > 0 {
+	if names := cert.Current().Leaf.DNSNames; len(names) > 0 {
 		host = strings.TrimPrefix(names[0], "*.")
-	} else if ips := cert.now().Leaf.IPAddresses; len(ips) > 0 {
+	} else if ips := cert.Current().Leaf.IPAddresses; len(ips) > 0 {
 		host = ips[0].String()
 	}
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(at.Port))

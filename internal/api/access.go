@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/access"
+	"github.com/grapnel-go/grapnel/internal/nodes/internode"
 	"github.com/grapnel-go/grapnel/internal/peer"
 )
 
@@ -37,9 +38,16 @@ func check(r *http.Request, door *access.Door) error {
 	} else {
 		err = door.Check(r)
 	}
-	if err != nil {
-		return err
+	if err == nil && internode.Sent(r.Header) {
+		err = forbidden("the headers " + internode.HeaderNode + " and " + internode.HeaderCaller + " are for daemons among themselves; leave them out")
 	}
+	if err == nil {
+		err = checkMethod(r)
+	}
+	return err
+}
+
+func checkMethod(r *http.Request) error {
 	switch r.Method {
 	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete:
 		return nil
@@ -78,8 +86,10 @@ func identify(ctx context.Context, conn net.Conn) context.Context {
 
 // visit is a request that was let in.
 type visit struct {
-	door   *access.Door // nil is the unix socket
+	door   *access.Door // nil is the unix socket, or another node
 	caller access.Caller
+	// node: another node passes the request on. local: the caller is the user of a unix socket, here or there.
+	node, local bool
 }
 
 type visitKey struct{}
@@ -96,15 +106,16 @@ func visitIn(ctx context.Context) visit {
 // enter finds out who sends a request, and whether they may do what the operation does. Call done when it is answered.
 func enter(r *http.Request, need access.Scope) (_ *http.Request, done func(), err error) {
 	v, done := visitOf(r), func() {}
-	if v.door == nil {
-		v.caller = access.Local()
-	} else if need != public {
+	switch {
+	case v.door != nil && need != public:
 		if v.caller, err = v.door.Caller(r); err != nil {
 			return r, done, err
 		}
 		if done, err = v.door.Gate.Begin(v.caller); err != nil {
 			return r, func() {}, err
 		}
+	case v.door == nil && !v.node:
+		v.caller = access.Local()
 	}
 	if need != public && !v.caller.May(need) {
 		done()

@@ -6,17 +6,31 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/client/wire"
-	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 func (s *Server) activity(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, s.Activity(r.Context()))
+	a := s.Activity(r.Context())
+	others, silent := gather[wire.Activity](s, r, "/v1/activity")
+	for _, o := range others {
+		a.Turns = append(a.Turns, o.Turns...)
+		a.Abandoned = append(a.Abandoned, o.Abandoned...)
+		a.Approvals, a.Questions, a.ClientCalls = a.Approvals+o.Approvals, a.Questions+o.Questions, a.ClientCalls+o.ClientCalls
+		a.QueuedMessages, a.LateHooks = a.QueuedMessages+o.QueuedMessages, a.LateHooks+o.LateHooks
+	}
+	sortTurns(a.Turns)
+	a.Unanswered = silent
+	writeJSON(w, http.StatusOK, a)
 	return nil
 }
 
-// Activity returns what the daemon does right now. Turns, requests and spending are those of its project: of others it knows nothing.
+func sortTurns(turns []wire.ActiveTurn) {
+	slices.SortFunc(turns, func(x, y wire.ActiveTurn) int { return x.Since.Compare(y.Since) })
+}
+
+// Activity returns what the daemon does right now. Turns, requests and spending are those of its project: of others it knows nothing. With
+// nodes, it is this one's alone.
 func (s *Server) Activity(ctx context.Context) wire.Activity {
 	a := s.o.Monitor.Activity(ctx)
 	a.LateHooks = s.o.Runtime.LateHooks()
@@ -44,7 +58,7 @@ func (s *Server) Activity(ctx context.Context) wire.Activity {
 	for _, t := range s.o.Runtime.Running() {
 		a.Turns = append(a.Turns, s.activeTurn(t, waiting))
 	}
-	slices.SortFunc(a.Turns, func(x, y wire.ActiveTurn) int { return x.Since.Compare(y.Since) })
+	sortTurns(a.Turns)
 	return a
 }
 
@@ -52,6 +66,9 @@ func (s *Server) Activity(ctx context.Context) wire.Activity {
 func (s *Server) activeTurn(t *runtime.Turn, waiting map[string]string) wire.ActiveTurn {
 	conv := t.Conversation()
 	a := wire.ActiveTurn{ID: t.ID(), Conversation: conv.ID(), Agent: conv.Agent().Name(), Sender: conv.Sender(), Project: s.o.Project}
+	if s.o.Nodes != nil {
+		a.Node = s.o.Nodes.Members.Self().ID
+	}
 	s.o.Monitor.Describe(&a)
 	switch {
 	case a.ID == "":
@@ -66,33 +83,4 @@ func (s *Server) activeTurn(t *runtime.Turn, waiting map[string]string) wire.Act
 		a.State = "model"
 	}
 	return a
-}
-
-// subscribe returns a reader of events that the monitor counts until leave is called.
-func (s *Server) subscribe(conversation string, at runtime.Position) (_ *runtime.Reader, _ *monitor.Stream, leave func()) {
-	r, counted := s.o.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: conversation, After: &at}), s.o.Monitor.Stream()
-	return r, counted, func() {
-		counted.Close()
-		r.Close()
-	}
-}
-
-// note tells the monitor what the client gets next. It has taken what was read before.
-func note(counted *monitor.Stream, items []runtime.Item, all bool) {
-	if all {
-		counted.Has()
-		return
-	}
-	counted.Behind()
-	for _, item := range items {
-		counted.Missed(item.Missed)
-	}
-}
-
-// doneOf returns a channel that is closed when the turn has ended; nil is no turn.
-func doneOf(t *runtime.Turn) <-chan struct{} {
-	if t == nil {
-		return nil
-	}
-	return t.Done()
 }

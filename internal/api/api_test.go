@@ -240,6 +240,10 @@ func TestDaemon(t *testing.T) {
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.SetLogLevel(ctx, "debug")))
 
+	nodes, err := w.client.Nodes(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, nodes, "it shares its store with nobody")
+
 	t.Log("one event")
 	status, _ := w.whole(fmt.Sprintf("/v1/conversations/%s/events/%d-%d", conv.ID, last(t, events).Epoch, last(t, events).Seq))
 	assert.Equal(t, http.StatusOK, status)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/api/internal/waiting"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -16,28 +16,9 @@ import (
 func (s *Server) listAsks(w http.ResponseWriter, r *http.Request) error {
 	conversation := r.URL.Query().Get("conversation")
 	_ = s.o.Runtime.AwaitPending(r.Context(), conversation) // if the client has gone, nobody reads the answer
-	out := []wire.Ask{}
-	for _, q := range s.o.Runtime.Pending() {
-		if q.Approval != nil && (conversation == "" || q.Conversation == conversation) {
-			out = append(out, askOf(q))
-		}
-	}
-	writeJSON(w, http.StatusOK, wire.Asks{Asks: out})
+	others, silent := gather[wire.Asks](s, r, r.URL.RequestURI())
+	writeJSON(w, http.StatusOK, wire.Asks{Asks: waiting.Asks(s.o.Runtime.Pending(), conversation, others), Unanswered: silent})
 	return nil
-}
-
-func askOf(q runtime.Request) wire.Ask {
-	r := q.Approval
-	w := wire.Ask{
-		ID: q.ID, Agent: q.Agent, Conversation: q.Conversation, Turn: q.Turn, Depth: q.Depth, CallID: r.CallID,
-		Tool: r.Tool, Args: r.Args,
-		Shown: screen.Members(string(r.Args)).String(), Reason: r.Reason, Part: r.Part, Reaches: r.Reaches.Slice(), Remarks: r.Remarks.Slice(),
-		Grant: r.Grant, Asked: q.Asked.UTC(), Expires: q.Expires().UTC(), ApprovedOnTimeout: r.ApprovedOnTimeout,
-	}
-	for _, o := range r.Offers.All() {
-		w.Offers = append(w.Offers, wire.Offer(o))
-	}
-	return w
 }
 
 func (s *Server) answerAsk(w http.ResponseWriter, r *http.Request) error {

@@ -47,7 +47,7 @@ func (s *Server) show(ctx context.Context, w http.ResponseWriter, id string) err
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, s.conversationOf(rec, s.turns()))
+	writeJSON(w, http.StatusOK, s.described(rec))
 	return nil
 }
 

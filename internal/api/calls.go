@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api/internal/waiting"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -33,22 +34,9 @@ func clientTools(in []wire.ClientTool) ([]message.Tool, error) {
 
 // listCalls lists the calls that wait for the result of a client, the oldest first.
 func (s *Server) listCalls(w http.ResponseWriter, r *http.Request) error {
-	conversation := r.URL.Query().Get("conversation")
-	out := []wire.Call{}
-	for _, q := range s.o.Runtime.Pending() {
-		if q.Call == nil || conversation != "" && q.Conversation != conversation {
-			continue
-		}
-		c := wire.Call{
-			ID: q.ID, Agent: q.Agent, Conversation: q.Conversation, Turn: q.Turn,
-			Tool: q.Call.Tool, Args: q.Call.Args, Asked: q.Asked.UTC(),
-		}
-		if at := q.Expires(); !at.IsZero() {
-			c.Expires = at.UTC()
-		}
-		out = append(out, c)
-	}
-	writeJSON(w, http.StatusOK, wire.Calls{Calls: out})
+	others, silent := gather[wire.Calls](s, r, r.URL.RequestURI())
+	open := waiting.Calls(s.o.Runtime.Pending(), r.URL.Query().Get("conversation"), others)
+	writeJSON(w, http.StatusOK, wire.Calls{Calls: open, Unanswered: silent})
 	return nil
 }
 

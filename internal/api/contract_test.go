@@ -133,7 +133,7 @@ func (c *contract) stream(body io.ReadCloser) io.ReadCloser {
 
 func (c *contract) part(p sse.Event) {
 	switch p.Name {
-	case wire.StreamLagged, wire.StreamRestarted, wire.StreamClosed:
+	case wire.StreamLagged, wire.StreamRestarted, wire.StreamClosed, wire.StreamWaiting:
 		assert.True(c.t, json.Valid(p.Data))
 	case "":
 		if p.Data == nil {

@@ -14,24 +14,39 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api/internal/waiting"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// conversationOf describes the conversation. turns are the running turns.
-func (s *Server) conversationOf(rec store.Record, turns map[string]*runtime.Turn) wire.Conversation {
+// conversationOf describes the conversation. turns are the running turns, and open what turns wait for.
+func (s *Server) conversationOf(rec store.Record, turns map[string]*runtime.Turn, open []wire.Inquiry) wire.Conversation {
 	out := wire.Conversation{
 		ID: rec.ID, Agent: rec.Key.Agent, Sender: rec.Key.Sender, Turns: rec.Turns,
 		Created: rec.Created.UTC(), Updated: rec.Updated.UTC(), LastEventID: s.lastEvent(rec).String(),
 		Project: s.projectName(rec.Key.Project), Title: rec.Title,
 	}
-	out.Inquiries = len(s.inquiries(rec.ID))
+	for _, q := range open {
+		if q.Conversation == rec.ID {
+			out.Inquiries++
+		}
+	}
 	t := turns[rec.ID]
 	if t != nil && runs(t) {
 		out.Turn = t.ID()
 	}
 	out.Interrupted = t == nil && s.o.Interrupted(rec)
 	return out
+}
+
+// described is conversationOf for one that belongs here.
+func (s *Server) described(rec store.Record) wire.Conversation {
+	return s.conversationOf(rec, s.turns(), waiting.Inquiries(s.o.Runtime.Pending(), rec.ID, nil))
+}
+
+// union returns the ids of both, sorted, once each.
+func union(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
 func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error {
@@ -46,13 +61,24 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	slices.SortStableFunc(recs, func(a, b store.Record) int {
 		return cmp.Or(cmp.Compare(a.Key.Project, b.Key.Project), b.Updated.Compare(a.Updated))
 	})
-	out, turns := wire.Conversations{Conversations: []wire.Conversation{}}, s.turns()
+	running, silent := gather[wire.Activity](s, r, "/v1/activity")
+	others, also := gather[wire.Inquiries](s, r, "/v1/inquiries")
+	elsewhere := map[string]string{} // the turns of other nodes
+	for _, node := range running {
+		for _, t := range node.Turns {
+			elsewhere[t.Conversation] = t.ID
+		}
+	}
+	out, turns := wire.Conversations{Conversations: []wire.Conversation{}, Unanswered: union(silent, also)}, s.turns()
+	open := waiting.Inquiries(s.o.Runtime.Pending(), "", others)
 	for _, rec := range recs {
 		if all || s.owns(rec) {
 			if rec, err = s.o.Store.Find(r.Context(), rec.ID); err != nil { // a found record has its title
 				return err
 			}
-			out.Conversations = append(out.Conversations, s.conversationOf(rec, turns))
+			c := s.conversationOf(rec, turns, open)
+			c.Turn = cmp.Or(c.Turn, elsewhere[rec.ID])
+			out.Conversations = append(out.Conversations, c)
 		}
 	}
 	writeJSON(w, http.StatusOK, out)
@@ -71,7 +97,7 @@ func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
 // anywhere returns a conversation of any project by its id.
 func (s *Server) anywhere(ctx context.Context, id string) (store.Record, error) {
 	rec, err := s.o.Store.Find(ctx, id)
-	hidden := err == nil && (rec.Parent != "" || !s.owns(rec) && !visitIn(ctx).caller.Everywhere())
+	hidden := err == nil && (rec.Parent != "" || !s.owns(rec) && !visitIn(ctx).caller.Sees(rec.Key.Project))
 	if errors.Is(err, store.ErrUnknown) || hidden {
 		return store.Record{}, notFound("there is no conversation %.80q; GET /v1/conversations lists them", id)
 	}
@@ -100,7 +126,7 @@ func (s *Server) openConversation(w http.ResponseWriter, r *http.Request) error 
 	if rec.Parent != "" {
 		return fmt.Errorf("%w: %s", runtime.ErrChild, rec.ID)
 	}
-	writeJSON(w, http.StatusOK, s.conversationOf(rec, s.turns()))
+	writeJSON(w, http.StatusOK, s.described(rec))
 	return nil
 }
 
@@ -109,7 +135,7 @@ func (s *Server) showConversation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, s.conversationOf(rec, s.turns()))
+	writeJSON(w, http.StatusOK, s.described(rec))
 	return nil
 }
 

@@ -230,7 +230,7 @@ var anywhere = map[string]bool{"401": true, "403": true, "408": true, "413": tru
 var statusesOf = map[string][]int{
 	"invalid": {400}, "unauthorized": {401}, "forbidden": {403}, "not_found": {404}, "method": {405}, "too_slow": {408}, "exists": {409}, "busy": {409},
 	"answered": {409}, "idle": {409}, "skipped": {409}, "agent_gone": {409}, "project": {409}, "configuration": {409}, "too_large": {413},
-	"unsupported_media": {415}, "too_many": {429}, "internal": {500}, "model": {502}, "unavailable": {503}, "storage": {507},
+	"unsupported_media": {415}, "too_many": {429}, "internal": {500}, "model": {502}, "unavailable": {503}, "no_node": {503}, "storage": {507},
 }
 
 // unseenAnswers are answers of the document that no test has, with the reason.

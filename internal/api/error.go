@@ -52,6 +52,9 @@ func failureOf(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
+	if f := nodeFailure(err); f != nil {
+		return f
+	}
 	var refused *access.Refused
 	if errors.As(err, &refused) {
 		return &failure{refused.Status, codeOfRefusal(refused.Status), refused.Text}
@@ -119,6 +122,9 @@ func writeError(w http.ResponseWriter, err error) {
 // dropped, because the client has gone.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", "1")
+	}
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -75,9 +75,8 @@ func sentinels() map[string]struct {
 		"store.ErrClosed":          {store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		// The file is damaged: the daemon's failure, and nothing that a client can do.
 		"store.ErrDamaged": {&store.DamagedError{ID: "c1", Part: "message"}, http.StatusInternalServerError, wire.CodeInternal},
-		// No endpoint beats.
-		"store.ErrLate": {store.ErrLate, http.StatusInternalServerError, wire.CodeInternal},
 		// No endpoint takes jobs.
+		"store.ErrLate":  {store.ErrLate, http.StatusInternalServerError, wire.CodeInternal},
 		"store.ErrNoJob": {store.ErrNoJob, http.StatusInternalServerError, wire.CodeInternal},
 	}
 }

@@ -3,26 +3,25 @@ package api
 import (
 	"cmp"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
-	"time"
 
-	"github.com/grapnel-go/grapnel/client/wire"
-	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/internal/sse"
-	"github.com/grapnel-go/grapnel/runtime/store"
-
+	"github.com/grapnel-go/grapnel/internal/api/internal/streams"
+	"github.com/grapnel-go/grapnel/internal/nodes/internode"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 func (s *Server) conversationEvents(w http.ResponseWriter, r *http.Request) error {
 	rec, err := s.find(r.Context(), r.PathValue("id"))
+	if s.o.Nodes != nil { // the store has the events of all projects
+		rec, err = s.anywhere(r.Context(), r.PathValue("id"))
+	}
 	if err != nil {
 		return err
+	}
+	if visitOf(r).node && !s.holds(rec) {
+		return internode.ErrMisdirected
 	}
 	return s.follow(w, r, rec.ID, s.lastEvent(rec))
 }
@@ -34,7 +33,7 @@ func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {
 
 // lastEvent returns the position of the newest event of the conversation.
 func (s *Server) lastEvent(rec store.Record) runtime.Position {
-	if at, ok := s.o.Runtime.LastEvent(rec.ID); ok {
+	if at, ok := s.o.Runtime.LastEvent(rec.ID); ok && at.Epoch >= rec.Lease.Epoch {
 		return at
 	}
 	return runtime.Position{Epoch: rec.Lease.Epoch, Seq: rec.Events}
@@ -49,63 +48,27 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation str
 		}
 		at = id
 	}
-	return s.stream(w, r, conversation, at, nil)
+	return s.stream(w, r, streams.Request{Conversation: conversation, At: at})
 }
 
-// hookLevel returns the least visibility of the hook runs that the client wants; the default
-// is those for users.
-func hookLevel(r *http.Request) (hook.Visibility, error) {
-	name := r.URL.Query().Get("hooks")
-	if name == "" {
-		return event.VisibleUser, nil
+// stream writes what the query of the request wants to see of the events that q names.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, q streams.Request) (err error) {
+	if q.View, err = streams.ViewOf(r.URL.Query()); err != nil {
+		return invalid("%v", err)
 	}
-	level, err := event.ParseVisibility(name)
-	if err != nil {
-		return "", invalid("hooks: %v", err)
+	if err := drain(w, r); err != nil {
+		return err
 	}
-	return level, nil
-}
-
-// shown says what of the events a client gets.
-type shown struct {
-	// level is the least visibility of hook runs.
-	level hook.Visibility
-	// whole: nothing is cut out of large events.
-	whole bool
-}
-
-// shownTo returns what the client wants to get.
-func shownTo(r *http.Request) (v shown, err error) {
-	if v.level, err = hookLevel(r); err != nil {
-		return v, err
+	shown := url.Values{}
+	for _, name := range []string{"hooks", "payload"} {
+		if v := r.URL.Query().Get(name); v != "" {
+			shown.Set(name, v)
+		}
 	}
-	switch text := r.URL.Query().Get("payload"); text {
-	case "", "cut":
-	case "whole":
-		v.whole = true
-	default:
-		return v, invalid("payload is %.40q; write cut or whole", text)
-	}
-	return v, nil
-}
-
-// maxPayload is how many bytes of its text, its arguments and its result an event has in a stream,
-// unless its reader wants the whole.
-const maxPayload = 2048
-
-// dataOf returns the event as the stream has it. What was cut is read at the path in its member full.
-func (v shown) dataOf(item runtime.Item) []byte {
-	ev := item.Event()
-	if v.whole || ev.Conversation == "" || ev.Ephemeral || ev.Seq == 0 {
-		return item.JSON()
-	}
-	data, omitted := item.Cut(maxPayload)
-	if omitted == 0 {
-		return data
-	}
-	at := runtime.Position{Epoch: ev.Epoch, Seq: ev.Seq}
-	full := strconv.Quote("/v1/conversations/" + url.PathEscape(ev.Conversation) + "/events/" + at.String())
-	return append(append(slices.Clone(data[:len(data)-1]), `,"full":`...), full+"}"...)
+	q.Path = "/v1/conversations/" + url.PathEscape(q.Conversation) + "/events?" + shown.Encode()
+	q.From, q.Node, q.Stays = from(r), visitOf(r).node, func() bool { return stays(r) }
+	s.streams.Write(r.Context(), w, q)
+	return nil
 }
 
 // event answers with one whole event.
@@ -132,106 +95,4 @@ func (s *Server) event(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return notFound("there is no event %s of this conversation, or it is not kept any more", at)
-}
-
-// stream writes server-sent events until the client goes, the turn or the daemon ends, or
-// the client reads nothing for too long. Its end affects nothing else. With a nil turn, no
-// turn ends it.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position, t *runtime.Turn) error {
-	view, err := shownTo(r)
-	if err != nil {
-		return err
-	}
-	if err := drain(w, r); err != nil {
-		return err
-	}
-	from, counted, leave := s.subscribe(conversation, at)
-	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	out := http.NewResponseController(w)
-	write := func(page func() error) bool { return page() == nil && out.Flush() == nil }
-	if !write(func() error { return sse.Event{ID: at.String()}.Write(w) }) {
-		return nil
-	}
-	beat := time.NewTicker(s.o.Heartbeat)
-	defer beat.Stop()
-	over := doneOf(t)
-	last := false // the turn has ended: the events that can be read now are the last
-	looked := time.Now()
-	for {
-		if time.Since(looked) >= s.o.Heartbeat {
-			if looked = time.Now(); !stays(r) {
-				return nil
-			}
-		}
-		p, err := from.Read(r.Context())
-		note(counted, p.Items, p.More != nil)
-		if err != nil {
-			return nil // the client resumes, and gets an error if the store cannot be read
-		}
-		if p.More == nil {
-			ended := false
-			if !write(func() (err error) { ended, err = writeItems(w, p.Items, t, view); return err }) || ended {
-				return nil
-			}
-			continue
-		}
-		if p.Closed {
-			write(func() error { return sse.Event{Name: wire.StreamClosed, Data: []byte(`{}`)}.Write(w) })
-			return nil
-		}
-		if last {
-			return nil
-		}
-		select {
-		case <-p.More:
-		case <-over:
-			last = true
-		case <-beat.C:
-			if !write(func() error { _, err := io.WriteString(w, ":\n\n"); return err }) {
-				return nil
-			}
-		case <-r.Context().Done():
-			return nil
-		}
-	}
-}
-
-// writeItems writes a page. It returns ended if the page has the end of the turn. It cuts large events, and
-// leaves out hook runs that are less visible than the view says. If such a run is the last item, it writes
-// the id alone, so that the client knows how far the stream is.
-func writeItems(w io.Writer, items []runtime.Item, t *runtime.Turn, view shown) (ended bool, err error) {
-	for i, item := range items {
-		part := sse.Event{ID: item.At.String()}
-		switch {
-		case hidden(item, view.level):
-			if i < len(items)-1 {
-				continue
-			}
-		case item.Restarted:
-			part.Name, part.Data = wire.StreamRestarted, keptData(item, "{")
-		case item.Missed > 0:
-			part.Name, part.Data = wire.StreamLagged, keptData(item, `{"missed":`+strconv.FormatUint(item.Missed, 10)+",")
-		default:
-			part.Data = view.dataOf(item)
-		}
-		if err := part.Write(w); err != nil {
-			return false, err
-		}
-		if t != nil && part.Name == "" && t.Ends(item.Event()) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// hidden reports whether the item is a hook run that is less visible than level.
-func hidden(item runtime.Item, level hook.Visibility) bool {
-	run, ok := item.Event().Run()
-	return ok && !run.Visibility.Reaches(level)
-}
-
-func keptData(item runtime.Item, begin string) []byte {
-	return []byte(begin + `"kept":` + strconv.FormatBool(item.Kept) + "}")
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/api/internal/waiting"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -16,28 +17,10 @@ const (
 	maxBy = 64
 )
 
-// inquiries returns the inquiries of a conversation that wait for an answer, the oldest
-// first; "" is all conversations.
-func (s *Server) inquiries(conversation string) []wire.Inquiry {
-	out := []wire.Inquiry{}
-	for _, q := range s.o.Runtime.Pending() {
-		if q.Approval != nil || q.Call != nil || conversation != "" && q.Conversation != conversation {
-			continue
-		}
-		w := wire.Inquiry{
-			ID: q.ID, Agent: q.Agent, Conversation: q.Conversation, Turn: q.Turn,
-			Questions: q.Questions, Asked: q.Asked.UTC(),
-		}
-		if at := q.Expires(); !at.IsZero() {
-			w.Expires = at.UTC()
-		}
-		out = append(out, w)
-	}
-	return out
-}
-
 func (s *Server) listInquiries(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, wire.Inquiries{Inquiries: s.inquiries(r.URL.Query().Get("conversation"))})
+	others, silent := gather[wire.Inquiries](s, r, r.URL.RequestURI())
+	open := waiting.Inquiries(s.o.Runtime.Pending(), r.URL.Query().Get("conversation"), others)
+	writeJSON(w, http.StatusOK, wire.Inquiries{Inquiries: open, Unanswered: silent})
 	return nil
 }
 

@@ -26,7 +26,7 @@ func (s *Server) projectName(project string) string {
 // adoptable reports whether the project's conversations can be adopted: no other daemon can
 // serve them.
 func (s *Server) adoptable(project string) bool {
-	return project == "" || s.o.Abandoned(project)
+	return project == "" || s.o.Nodes == nil && s.o.Abandoned(project) // another node may have the directory
 }
 
 // elsewhere returns the error for a conversation of another project, with what to do next.

@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/access"
+	"github.com/grapnel-go/grapnel/internal/api/internal/streams"
 	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/internal/undo"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -103,6 +104,8 @@ type Options struct {
 	Stall time.Duration
 	// Timeouts bound the requests.
 	Timeouts Timeouts
+	// Nodes are the daemons that share the store; nil is that no other does.
+	Nodes *Nodes
 	// Doors are ways to the server over TCP, all with one gate. Run closes their listeners.
 	Doors []Door
 	// Level is that of the log, which administrators change; nil is none.
@@ -130,6 +133,7 @@ type Server struct {
 	o       Options
 	started time.Time
 	mux     *http.ServeMux
+	streams streams.Streams
 	bodies  atomic.Int64 // the bytes of all bodies that are read now
 
 	mu      sync.Mutex
@@ -183,15 +187,24 @@ func New(o Options) *Server {
 	}
 	o.Monitor.Watch(o.Store, o.Project)
 	s := &Server{o: o, started: time.Now()}
+	s.streams = streams.Streams{Runtime: o.Runtime, Find: o.Store.Find, Monitor: o.Monitor, Heartbeat: o.Heartbeat, Closing: s.isClosing}
+	if o.Nodes != nil {
+		s.join(*o.Nodes)
+	}
 	s.mux = s.newMux()
 	return s
 }
 
 // ServeHTTP answers a request that came over the unix socket.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, nil) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serveDoor(w, r, nil) }
 
-// serve answers a request that came through a door; nil is the unix socket.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door) {
+// serveDoor answers a request that came through a door; nil is the unix socket.
+func (s *Server) serveDoor(w http.ResponseWriter, r *http.Request, door *access.Door) {
+	s.serve(w, r, func() (visit, error) { return visit{door: door, local: door == nil}, check(r, door) })
+}
+
+// serve answers a request that enter lets in.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, enter func() (visit, error)) {
 	out := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w), stall: s.o.Stall}
 	w = out
 	defer s.awaitBody(w, r)()
@@ -200,14 +213,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if err := check(r, door); err != nil {
+	v, err := enter()
+	if err != nil {
 		turnAway(w, err)
 		writeError(w, err)
 		return
 	}
-	if door != nil {
-		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, visit{door: door}))
-	}
+	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	defer func() {
 		v := recover()
 		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
@@ -229,7 +241,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, door *access.Door
 // failed. Whatever hangs, Run returns LongestEnd after the grace period; the call of end is then left behind.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
 	var servers []*http.Server
-	failed := make(chan error, 1+len(s.o.Doors))
+	failed := make(chan error, 2+len(s.o.Doors))
 	listen := func(ln net.Listener, h http.Handler) {
 		srv := s.server(h)
 		servers = append(servers, srv)
@@ -237,7 +249,10 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	}
 	listen(ln, s)
 	for _, d := range s.o.Doors {
-		listen(d.Listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &d.Door) }))
+		listen(d.Listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveDoor(w, r, &d.Door) }))
+	}
+	if s.o.Nodes != nil {
+		listen(s.o.Nodes.Listener, http.HandlerFunc(s.serveNode))
 	}
 	var starting sync.WaitGroup
 	if s.o.ResumeAll {

@@ -236,6 +236,8 @@ type worldOptions struct {
 	approval approval.Options
 	// recent is that of runtime.Options; 0 is 4096.
 	recent int
+	// owner is the id of the node; "" is none.
+	owner string
 	// end is called after the runtime was closed.
 	end func()
 }
@@ -276,7 +278,7 @@ func (w *world) start() {
 	h, err := composite.New(&hooks{asks, approval.New(&w.o.approval), w.box})
 	require.NoError(t, err)
 	price := func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) }
-	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Project: w.o.api.Project, Calls: runtime.Calls{Grace: time.Second}, Events: runtime.Events{Recent: cmp.Or(w.o.recent, 4096), RecordHooks: w.o.record}, Price: price})
+	w.rt = runtime.New(h, model{}, &runtime.Options{Owner: w.o.owner, Node: w.o.owner != "", Store: w.store, Project: w.o.api.Project, Calls: runtime.Calls{Grace: time.Second}, Events: runtime.Events{Recent: cmp.Or(w.o.recent, 4096), RecordHooks: w.o.record}, Price: price})
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
 	require.NoError(t, err)

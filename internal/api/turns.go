@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api/internal/streams"
 	"github.com/grapnel-go/grapnel/internal/attach"
 	"github.com/grapnel-go/grapnel/internal/schema"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -138,7 +139,7 @@ func modelOf(in wire.NewMessage) (message.Model, error) {
 
 // scripted refuses a model that is a script for who is not the user of the socket: it names a file where the daemon runs.
 func scripted(ctx context.Context, model string) error {
-	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(model)), "script:") && visitIn(ctx).door != nil {
+	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(model)), "script:") && !visitIn(ctx).local {
 		return forbidden("a script is a file where the daemon runs, so only its own user names one, over the socket; name a model")
 	}
 	return nil
@@ -179,7 +180,7 @@ func (s *Server) writeTurn(w http.ResponseWriter, r *http.Request, a turnAnswer,
 		at, out.Steered = *a.steered, true
 	}
 	if streamed {
-		return s.stream(w, r, conversation, at, a.Turn)
+		return s.stream(w, r, streams.Request{Conversation: conversation, At: at, Turn: a.ID(), Over: a.Done()})
 	}
 	out.LastEventID = at.String()
 	w.Header().Set("Location", "/v1/conversations/"+conversation+"/events")
@@ -190,8 +191,8 @@ func (s *Server) writeTurn(w http.ResponseWriter, r *http.Request, a turnAnswer,
 // wantsStream reports whether the client wants the events of the turn as the answer. It
 // checks the parameters of the stream before the turn begins.
 func wantsStream(r *http.Request) (bool, error) {
-	if _, err := hookLevel(r); err != nil {
-		return false, err
+	if _, err := streams.ViewOf(r.URL.Query()); err != nil {
+		return false, invalid("%v", err)
 	}
 	return flagIn(r, "stream")
 }

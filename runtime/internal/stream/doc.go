@@ -23,6 +23,13 @@
 // it, a later epoch uses the same number again. A reader whose last event was such
 // an event gets an item that says so: [Item.Restarted].
 //
+// # Several processes
+//
+// Processes that share a store emit the events of a conversation one after the other, each under an
+// epoch of its own. A ring has only those of its process. A reader whose position has a newer epoch
+// reads the store, and [Hub.Wake] makes those of an older one do so. Deltas of another process are
+// in no store: who wants them reads there.
+//
 // # Locks
 //
 // Lock Hub.mu before ring.mu. Neither is held during a call of a store or a source.

@@ -164,6 +164,16 @@ func (h *Hub) End(conversation string) (Position, bool) {
 	return at, at.Epoch != 0
 }
 
+// Wake says that the store has events of the conversation, up to that epoch, which another process
+// emitted. The ring of an older epoch is behind them: it is emptied, and its readers read the store.
+func (h *Hub) Wake(conversation string, epoch int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.rings[conversation]; r != nil {
+		h.bytes -= r.wake(epoch)
+	}
+}
+
 // Close ends all streams: readers get the events that are left, and then the end.
 func (h *Hub) Close() {
 	h.mu.Lock()

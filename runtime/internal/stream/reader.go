@@ -130,6 +130,9 @@ func (r *Reader) Events(ctx context.Context) iter.Seq2[Item, error] {
 func (r *Reader) Read(ctx context.Context) (Page, error) {
 	for {
 		v := r.ring.read(r.at)
+		if r.log != nil && v.epoch < r.at.Epoch { // another process has emitted since
+			v.epoch = 0
+		}
 		switch {
 		case r.fresh && v.epoch != 0:
 			r.at, r.fresh = Position{v.epoch, v.base}, false

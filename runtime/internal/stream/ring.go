@@ -98,11 +98,30 @@ func (r *ring) put(at Position, e *entry) int {
 		r.entries[0] = nil
 		r.entries = r.entries[1:]
 	}
+	r.notifyLocked()
+	return r.bytes - was
+}
+
+// notifyLocked wakes the readers that wait.
+func (r *ring) notifyLocked() {
 	if r.changed != nil {
 		close(r.changed)
 		r.changed = nil
 	}
-	return r.bytes - was
+}
+
+// wake empties a ring of an older epoch than that, as if it had never had an event, and wakes its
+// readers. It returns the bytes dropped.
+func (r *ring) wake(epoch int64) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.epoch >= epoch {
+		return 0
+	}
+	was := r.bytes
+	r.epoch, r.last, r.base, r.entries, r.bytes = 0, 0, 0, nil, 0
+	r.notifyLocked()
+	return was
 }
 
 // forget drops the events, keeps the position, and returns the bytes dropped.
@@ -126,10 +145,7 @@ func (r *ring) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
-	}
+	r.notifyLocked()
 }
 
 func (r *ring) end() Position {

@@ -1,0 +1,326 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/client"
+	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+func position(ev hook.Event) string { return runtime.Position{Epoch: ev.Epoch, Seq: ev.Seq}.String() }
+
+func turnEnds(ev hook.Event) bool { return ev.Kind == event.TurnEnd }
+
+// TestAnyNodeServes: a client of b does everything with a conversation that a holds, as if b held it.
+func TestAnyNodeServes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, b := c.join("a", memberOptions{}), c.join("b", memberOptions{})
+	settle(t, a, b)
+	ctx := t.Context()
+	conv := a.conversation("ann")
+
+	_, err := a.client.Send(ctx, conv.ID, `call hold {}`)
+	require.NoError(t, err)
+	<-a.box.held
+	seen := watchAt(b, conv.ID, turnEnds)
+	shown, err := b.client.ConversationByID(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.NotEmpty(t, shown.Turn)
+	assert.False(t, shown.Interrupted)
+	all, err := b.client.Conversations(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, shown.Turn, all[0].Turn)
+	_, err = b.client.Send(ctx, conv.ID, "again")
+	assert.Equal(t, wire.CodeBusy, client.CodeOf(err))
+	steered, err := b.client.SendWhenBusy(ctx, conv.ID, "and this", wire.BusySteer)
+	require.NoError(t, err)
+	assert.True(t, steered.Steered)
+	assert.Equal(t, shown.Turn, steered.ID)
+	busy, err := b.client.Activity(ctx)
+	require.NoError(t, err)
+	require.Len(t, busy.Turns, 1)
+	assert.Equal(t, "a", busy.Turns[0].Node)
+	listed, err := b.client.Nodes(ctx)
+	require.NoError(t, err)
+	require.Len(t, listed, 2)
+	assert.Equal(t, "a", listed[0].ID)
+	assert.Equal(t, 1, *listed[0].Turns)
+	assert.False(t, listed[0].Self)
+	assert.True(t, listed[1].Self)
+	assert.Equal(t, []wire.NodeProject{{Project: "/p", Root: "/p", Fingerprint: "f"}}, listed[1].Projects)
+	a.box.release <- struct{}{}
+	events := seen.ends(t)
+	assert.NotEmpty(t, only(events, event.TextDelta), "deltas come from the node that runs the turn")
+	missed, twice := c.wrong(conv.ID, events)
+	assert.Empty(t, missed)
+	assert.Empty(t, twice)
+	assert.Empty(t, seen.notes)
+
+	_, err = a.client.Send(ctx, conv.ID, `call hold {}`)
+	require.NoError(t, err)
+	<-a.box.held
+	cancelled, err := b.client.Cancel(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.True(t, cancelled.Cancelled)
+	idle(t, a)
+	assert.Empty(t, b.rt.Running())
+}
+
+// idle waits until no turn runs in the process.
+func idle(t *testing.T, m *member) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(m.rt.Running()) == 0 }, 10*time.Second, time.Millisecond)
+}
+
+// TestAnyNodeAnswers: what a turn of one node asks is listed and answered at another.
+func TestAnyNodeAnswers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, b := c.join("a", memberOptions{}), c.join("b", memberOptions{})
+	settle(t, a, b)
+	ctx := t.Context()
+	conv := a.conversation("ann")
+	_, err := a.client.Send(ctx, conv.ID, `call danger {"s":"x"}`)
+	require.NoError(t, err)
+	var asks []wire.Ask
+	require.Eventually(t, func() bool {
+		asks, err = b.client.Asks(ctx, "")
+		return err == nil && len(asks) == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(b.client.Answer(ctx, "nobody", wire.Answer{Answer: wire.AnswerApprove})))
+	require.NoError(t, b.client.Answer(ctx, asks[0].ID, wire.Answer{Answer: wire.AnswerApprove}))
+	idle(t, a)
+	assert.Equal(t, []string{"x"}, a.box.ran)
+
+	_, err = a.client.Send(ctx, conv.ID, `call ask {"s":"Shall I?"}`)
+	require.NoError(t, err)
+	var open []wire.Inquiry
+	require.Eventually(t, func() bool {
+		open, err = b.client.Inquiries(ctx, conv.ID)
+		return err == nil && len(open) == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	all, err := b.client.Conversations(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, 1, all[0].Inquiries)
+	require.NoError(t, b.client.Reply(ctx, open[0].ID, wire.Reply{Conversation: conv.ID, Given: []wire.Given{{Chosen: []string{"yes"}}, {Text: "no"}}}))
+	idle(t, a)
+
+	_, err = b.client.SendMessage(ctx, conv.ID, wire.NewMessage{Text: `call far {}`, Tools: []wire.ClientTool{{Name: "far", Description: "Far.", Input: message.JSON(schema)}}})
+	require.NoError(t, err)
+	var calls []wire.Call
+	require.Eventually(t, func() bool {
+		calls, err = a.client.Calls(ctx, conv.ID)
+		return err == nil && len(calls) == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	assert.Len(t, b.rt.Running(), 1, "nobody held it, and b has the project")
+	require.NoError(t, a.client.AnswerCall(ctx, conv.ID, calls[0].ID, wire.CallResult{Text: "done"}))
+	idle(t, b)
+	messages, err := a.client.Messages(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Contains(t, messages[len(messages)-1].Text(), "it answered: done")
+}
+
+// TestTheClientDoesNotNotice: a client of b follows a turn of a; a dies, and c goes on with it. The client gets every kept
+// event once. The same holds for one that reads the events of its message. A client that reads from a alone, as through a
+// proxy that does not look again, misses some: so this test can tell.
+func TestTheClientDoesNotNotice(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, b, d := c.join("a", memberOptions{}), c.join("b", memberOptions{}), c.join("d", memberOptions{})
+	settle(t, a, b, d)
+	ctx := t.Context()
+	conv := a.conversation("ann")
+	a.turn(conv.ID, "before")
+	first := watchAt(b, conv.ID, func(ev hook.Event) bool { return turnEnds(ev) && ev.Epoch > 1 })
+	_, err := a.client.Send(ctx, conv.ID, "call emit {\"s\":\"3\"}\ncall hold {}")
+	require.NoError(t, err)
+	<-a.box.held
+	naive := watchAt(a, conv.ID, func(ev hook.Event) bool { return turnEnds(ev) && ev.Epoch > 1 })
+	first.sees(t, event.CallStart)
+	naive.sees(t, event.CallStart)
+
+	a.kill()
+	require.Eventually(t, func() bool {
+		_, err = d.client.Resume(ctx, conv.ID)
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond)
+	events := first.ends(t)
+	a.end() // it cannot store the end of its turn
+	missed, twice := c.wrong(conv.ID, events)
+	assert.Empty(t, missed)
+	assert.Empty(t, twice)
+	assert.Greater(t, last(t, events).Epoch, int64(1), "d has gone on")
+	assert.Error(t, <-naive.done, "a is gone")
+	missed, _ = c.wrong(conv.ID, naive.events)
+	assert.NotEmpty(t, missed, "known bad: who does not look again misses events")
+}
+
+// TestAStreamOfAMessageOutlivesItsNode: the answer to a message with stream=1 is written by the node that got it, wherever the turn runs.
+func TestAStreamOfAMessageOutlivesItsNode(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, b := c.join("a", memberOptions{}), c.join("b", memberOptions{project: "/q"})
+	settle(t, a, b)
+	conv := a.conversation("ann")
+	body := make(chan string, 1)
+	go func() {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://grapnel/v1/conversations/"+conv.ID+"/messages?stream=1", strings.NewReader(`{"text":"call hold {}"}`))
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := over(b.client.Address()).RoundTrip(req)
+		if !assert.NoError(t, err) {
+			body <- ""
+			return
+		}
+		text, _ := io.ReadAll(resp.Body)
+		assert.NoError(t, resp.Body.Close())
+		body <- string(text)
+	}()
+	<-a.box.held
+	d := c.join("d", memberOptions{})
+	settle(t, a, b, d)
+	a.kill()
+	require.Eventually(t, func() bool {
+		_, err := d.client.Resume(t.Context(), conv.ID)
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond)
+	select {
+	case text := <-body:
+		assert.Contains(t, text, `"kind":"turn_start"`)
+		assert.Contains(t, text, `"kind":"turn_end"`)
+		assert.NotContains(t, text, "event: closed")
+	case <-time.After(30 * time.Second):
+		assert.Fail(t, "the stream does not end")
+	}
+}
+
+// TestFromNodeToNode: the turns of one conversation run on one node after the other, and a client of a third one reads them all.
+func TestFromNodeToNode(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, b, d := c.join("a", memberOptions{}), c.join("b", memberOptions{}), c.join("d", memberOptions{project: "/q"})
+	settle(t, a, b, d)
+	conv := a.conversation("ann")
+	turns := 0
+	seen := watchAt(d, conv.ID, func(ev hook.Event) bool {
+		if turnEnds(ev) {
+			turns++
+		}
+		return turns == 6
+	})
+	for i := range 6 {
+		m := []*member{a, b}[i%2]
+		m.turn(conv.ID, fmt.Sprint("turn ", i))
+		assert.Equal(t, wire.CodeProject, client.CodeOf(errOf(d.client.Adopt(t.Context(), conv.ID, wire.Adoption{}))), "it belongs to a project that lives")
+	}
+	events := seen.ends(t)
+	missed, twice := c.wrong(conv.ID, events)
+	assert.Empty(t, missed)
+	assert.Empty(t, twice)
+	assert.NotContains(t, seen.notes, "restarted")
+	assert.Len(t, only(events, event.TurnEnd), 6)
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// TestListsNameWhoIsSilent: a node that lives and does not answer is named, and not left out as if it had nothing.
+func TestListsNameWhoIsSilent(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, b := c.join("a", memberOptions{}), c.join("b", memberOptions{})
+	settle(t, a, b)
+	conv := a.conversation("ann")
+	_, err := a.client.Send(t.Context(), conv.ID, `call hold {}`)
+	require.NoError(t, err)
+	<-a.box.held
+	for _, path := range []string{"/v1/asks", "/v1/inquiries", "/v1/calls", "/v1/activity", "/v1/conversations"} {
+		_, text := b.whole(path)
+		assert.NotContains(t, string(text), "unanswered", path)
+	}
+	a.silence()
+	for _, path := range []string{"/v1/asks", "/v1/inquiries", "/v1/calls", "/v1/activity", "/v1/conversations"} {
+		_, text := b.whole(path)
+		assert.Contains(t, string(text), `"unanswered":["a"]`, path)
+	}
+	listed, err := b.client.Nodes(t.Context())
+	require.NoError(t, err)
+	assert.Nil(t, listed[0].Turns)
+	assert.True(t, listed[0].Alive)
+	a.box.release <- struct{}{}
+}
+
+// TestNobodyHasTheProject: a request that no live node can answer says for which project it waits, and is done when such a node comes in time.
+func TestNobodyHasTheProject(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a := c.join("a", memberOptions{})
+	b := c.join("b", memberOptions{project: "/q", wait: 300 * time.Millisecond})
+	patient := c.join("patient", memberOptions{project: "/q", wait: time.Minute})
+	settle(t, a, b, patient)
+	conv := a.conversation("ann")
+	_, err := a.client.Send(t.Context(), conv.ID, `call hold {}`)
+	require.NoError(t, err)
+	<-a.box.held
+	a.kill()
+	require.Eventually(t, func() bool { return len(b.members.Others()) == 1 }, 10*time.Second, 5*time.Millisecond)
+
+	_, err = b.client.Resume(t.Context(), conv.ID)
+	assert.Equal(t, wire.CodeNoNode, client.CodeOf(err))
+	assert.ErrorContains(t, err, "/p")
+	waiting := make(chan string, 1)
+	go func() { waiting <- b.until(conv.ID, "event: waiting") }()
+	select {
+	case text := <-waiting:
+		assert.Contains(t, text, `data: {"project":"/p"}`)
+	case <-time.After(20 * time.Second):
+		assert.Fail(t, "the stream does not say what the turn waits for")
+	}
+
+	done := make(chan error, 1)
+	go func() {
+		_, err := patient.client.Resume(t.Context(), conv.ID)
+		done <- err
+	}()
+	d := c.join("d", memberOptions{})
+	require.NoError(t, <-done)
+	idle(t, d)
+}
+
+// until reads the stream of a conversation up to a text.
+func (m *member) until(conversation, text string) string {
+	ctx, cancel := context.WithCancel(m.t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://grapnel/v1/conversations/"+conversation+"/events", nil)
+	if !assert.NoError(m.t, err) {
+		return ""
+	}
+	resp, err := over(m.client.Address()).RoundTrip(req)
+	if !assert.NoError(m.t, err) {
+		return ""
+	}
+	defer resp.Body.Close()
+	var got bytes.Buffer
+	for line := make([]byte, 4096); !strings.Contains(got.String(), text+"\ndata: {"); {
+		n, err := resp.Body.Read(line)
+		got.Write(line[:n])
+		if err != nil {
+			break
+		}
+	}
+	return got.String()
+}

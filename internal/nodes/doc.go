@@ -1,0 +1,18 @@
+// Package nodes is the membership of a daemon among the daemons that share its store, and says on which of
+// them a conversation runs. It moves nothing itself: package transport below it carries requests from node to node.
+//
+// # Alive
+//
+// A node lives as long as the store gets its beats: only the clock of the store decides, so no two machines'
+// clocks are ever compared. A node cannot know what the store thinks of it while it cannot reach the store. So it
+// measures by its own monotonic clock how long ago its last successful beat was sent. After two thirds of the TTL
+// it counts its leases as lost: its turns have to end before others may take their conversations. The epoch of a
+// lease stops late writes, but not what commands do.
+//
+// The monotonic clock of Linux stands still while the machine is suspended. Then the node learns from the answer
+// to its next beat that it was late.
+//
+// # Locks
+//
+// Lock Members.checking, which is held during calls of Lost, before Members.mu, which is held during no call.
+package nodes

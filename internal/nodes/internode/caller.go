@@ -1,0 +1,58 @@
+package internode
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// The headers of requests between nodes.
+const (
+	// HeaderNode has the id of the node that is meant.
+	HeaderNode = "Grapnel-Node"
+	// HeaderCaller has the [Caller], as JSON in base64url.
+	HeaderCaller = "Grapnel-Caller"
+)
+
+// Caller is who sent a request to the node that passes it on.
+type Caller struct {
+	// Local: the user of that node's unix socket, who may do everything. The other members are then empty.
+	Local    bool     `json:"local,omitzero"`
+	Name     string   `json:"name,omitzero"`
+	Scopes   []string `json:"scopes,omitzero"`
+	Projects []string `json:"projects,omitzero"`
+}
+
+// header returns the value of HeaderCaller.
+func (c Caller) header() string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings and a flag can be encoded
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// Sent reports whether the request has a header that only nodes send.
+func Sent(h http.Header) bool { return h.Values(HeaderNode) != nil || h.Values(HeaderCaller) != nil }
+
+// Received reads who sent a request that another node passes on, and which node it is meant for. The caller has checked
+// that it comes from a node.
+func Received(h http.Header) (c Caller, node string, err error) {
+	nodes, callers := h.Values(HeaderNode), h.Values(HeaderCaller)
+	if len(nodes) != 1 || len(callers) != 1 {
+		return Caller{}, "", fmt.Errorf("a request between nodes has one header %s and one %s", HeaderNode, HeaderCaller)
+	}
+	text, err := base64.RawURLEncoding.DecodeString(callers[0])
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		return Caller{}, "", fmt.Errorf("the header %s cannot be read: %w", HeaderCaller, err)
+	}
+	if c.Local && (c.Name != "" || c.Scopes != nil || c.Projects != nil) {
+		return Caller{}, "", errors.New("the header " + HeaderCaller + " says both that the caller is local and who it is")
+	}
+	return c, nodes[0], nil
+}

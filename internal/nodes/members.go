@@ -1,0 +1,337 @@
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Defaults of Options.
+const (
+	DefaultTTL  = 3 * time.Second
+	DefaultBeat = time.Second
+)
+
+// Options of Members. Presence, Node.ID and Node.URL are required.
+type Options struct {
+	Presence store.Presence
+	// Node is this daemon. A TTL of 0 is DefaultTTL. All nodes of a store have the same TTL.
+	Node store.Node
+	// Beat is the time between two beats; 0 is a third of the TTL.
+	Beat time.Duration
+	// Lost is called when no beat has reached the store for so long that others may soon take the leases of this node: once
+	// until a beat succeeds again. It cancels the running turns, and must not block. Nil does nothing.
+	Lost func()
+	// Late is called when the store says that it had counted this node as dead: others may have taken some of its leases. Run
+	// calls it on a goroutine of its own, one at a time, with a context that ends with Run's. Nil does nothing.
+	Late func(ctx context.Context)
+	// Died is called with each node that is found to have died, once for each death, and also with those that had died
+	// before this node came. It must not block. Nil does nothing.
+	Died func(n store.Node)
+	// Log gets a sentence about what an operator should know; nil drops it.
+	Log func(text string)
+}
+
+// Members are the nodes of a store, as one of them knows them. It is safe for concurrent use.
+type Members struct {
+	o Options
+	// limit is the age of the last successful beat from which the leases of the node count as lost.
+	limit time.Duration
+	// missed has an entry if Late is to be called.
+	missed chan struct{}
+
+	checking sync.Mutex // held during check
+
+	mu   sync.Mutex
+	self store.Node
+	// last is when the last successful beat was sent; zero before the first.
+	last time.Time
+	// lost: Lost was called, and no beat has succeeded since.
+	lost bool
+	// all are the nodes when they were read last, by id. buried are the ids of those whose death was told.
+	all    []store.Node
+	buried map[string]bool
+	// watchers are the contexts of While.
+	watchers map[*watcher]struct{}
+	// failure is why beats fail, and differences are those of projects, as they were logged last.
+	failure     string
+	differences map[string]bool
+}
+
+// New returns the members without a beat: call Join, then Run. It panics without a Presence.
+func New(o Options) *Members {
+	if o.Presence == nil {
+		panic("nodes: New: Presence is required")
+	}
+	o.Node.TTL = cmp.Or(o.Node.TTL, DefaultTTL)
+	if o.Beat <= 0 {
+		o.Beat = o.Node.TTL / 3
+	}
+	if o.Lost == nil {
+		o.Lost = func() {}
+	}
+	if o.Late == nil {
+		o.Late = func(context.Context) {}
+	}
+	if o.Died == nil {
+		o.Died = func(store.Node) {}
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), self: o.Node, buried: map[string]bool{}, watchers: map[*watcher]struct{}{}}
+}
+
+// Join sends the first beat and reads the nodes. Claim no lease before it has returned nil.
+func (m *Members) Join(ctx context.Context) error {
+	if m.o.Beat >= m.limit {
+		return fmt.Errorf("nodes: a beat every %v is too seldom for a TTL of %v; choose at most a third of it", m.o.Beat, m.o.Node.TTL)
+	}
+	if err := m.beat(ctx); err != nil {
+		return fmt.Errorf("nodes: join: %w", err)
+	}
+	return m.Refresh(ctx)
+}
+
+// Run sends beats until ctx ends, and then leaves: others may then take what this node still holds. So end ctx after the
+// turns have ended. Call it once, after Join.
+func (m *Members) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { m.watch(ctx) })
+	running.Go(func() { m.beats(ctx) })
+	running.Go(func() { m.answerLate(ctx) })
+	running.Wait()
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.o.Node.TTL)
+	defer cancel()
+	if err := m.o.Presence.Leave(leaving, m.self.ID); err != nil {
+		m.o.Log(fmt.Sprintf("this node could not tell the others that it ends; they wait %v for it: %v", m.o.Node.TTL, err))
+	}
+}
+
+// beats sends a beat in each interval, and one sooner after one that failed.
+func (m *Members) beats(ctx context.Context) {
+	pause := m.o.Beat
+	for sleep(ctx, pause) {
+		m.check() // the process may have been stopped
+		pause = m.o.Beat
+		if err := m.beat(ctx); err != nil && ctx.Err() == nil {
+			m.failed(err)
+			pause = m.o.Beat / 5
+		} else if err == nil {
+			_ = m.Refresh(ctx) // what was read before stays
+		}
+		m.check() // the answer may have come late
+	}
+}
+
+// watch looks at the age of the last beat while another one waits for the store.
+func (m *Members) watch(ctx context.Context) {
+	for sleep(ctx, m.left()) {
+		m.check()
+	}
+}
+
+// left returns the time until the leases count as lost.
+func (m *Members) left() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost {
+		return m.o.Beat
+	}
+	return max(m.limit-time.Since(m.last), time.Millisecond)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// answerLate calls Late for beats that came too late.
+func (m *Members) answerLate(ctx context.Context) {
+	for {
+		select {
+		case <-m.missed:
+			m.o.Late(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// check calls Lost if the last successful beat is too old. When it returns, Lost has returned.
+func (m *Members) check() {
+	m.checking.Lock()
+	defer m.checking.Unlock()
+	m.mu.Lock()
+	lost := !m.lost && time.Since(m.last) >= m.limit
+	m.lost = m.lost || lost
+	m.mu.Unlock()
+	if lost {
+		m.o.Log(fmt.Sprintf("the store has had no beat of this node for %v: its turns are cancelled, because others may take their conversations", m.limit))
+		m.o.Lost()
+	}
+}
+
+// beat sends one beat. It has succeeded if the store has got it, late or not.
+func (m *Members) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.o.Beat*3/4) // then there is time for another one
+	defer cancel()
+	self, sent := m.Self(), time.Now()
+	err := m.o.Presence.Beat(ctx, self)
+	missed := errors.Is(err, store.ErrLate)
+	if err != nil && !missed {
+		return err
+	}
+	m.mu.Lock()
+	m.last = sent
+	m.lost, m.failure = false, ""
+	m.mu.Unlock()
+	if missed {
+		m.o.Log("the store had counted this node as dead: others may have taken its conversations")
+		select {
+		case m.missed <- struct{}{}:
+		default: // Late has not begun yet
+		}
+	}
+	return nil
+}
+
+// Self returns this node as its next beat describes it.
+func (m *Members) Self() store.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.self
+	n.Projects = slices.Clone(n.Projects)
+	return n
+}
+
+// Describe replaces the projects that this node says it has, from its next beat on.
+func (m *Members) Describe(projects []store.NodeProject) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.self.Projects = slices.Clone(projects)
+}
+
+// Fresh reports whether the last beat is young enough: no other node can have taken a lease of this one since.
+func (m *Members) Fresh() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.lost && !m.last.IsZero() && time.Since(m.last) < m.limit
+}
+
+// Nodes returns all nodes that the store knew when they were read last, at most a beat ago if it answers, sorted by id.
+// Only their Alive says whether they live.
+func (m *Members) Nodes() []store.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.all)
+}
+
+// Others returns the other live nodes, sorted by id.
+func (m *Members) Others() []store.Node {
+	return slices.DeleteFunc(m.Nodes(), func(n store.Node) bool { return !n.Alive || n.ID == m.o.Node.ID })
+}
+
+// Refresh reads the nodes now.
+func (m *Members) Refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.o.Beat)
+	defer cancel()
+	all, err := m.o.Presence.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("nodes: %w", err)
+	}
+	slices.SortFunc(all, func(a, b store.Node) int { return cmp.Compare(a.ID, b.ID) })
+	for _, n := range m.replace(all) {
+		m.o.Died(n)
+	}
+	m.compare(all)
+	return nil
+}
+
+// replace keeps the nodes and returns those that have died since.
+func (m *Members) replace(all []store.Node) (died []store.Node) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.all
+	m.all = all
+	dead := map[string]bool{}
+	for _, n := range all {
+		if n.Alive || n.ID == m.self.ID {
+			continue
+		}
+		if dead[n.ID] = true; !m.buried[n.ID] {
+			died = append(died, n)
+		}
+	}
+	for _, n := range before { // the store may have forgotten a node at once
+		gone := n.ID != m.self.ID && !slices.ContainsFunc(all, func(now store.Node) bool { return now.ID == n.ID })
+		if gone && n.Alive {
+			n.Alive = false
+			died = append(died, n)
+		}
+	}
+	m.buried = dead
+	for w := range m.watchers {
+		if slices.ContainsFunc(died, func(n store.Node) bool { return n.ID == w.id }) {
+			w.cancel(ErrDied)
+		}
+	}
+	return died
+}
+
+// failed logs why beats fail, once for each reason until one succeeds.
+func (m *Members) failed(err error) {
+	m.mu.Lock()
+	told := m.failure == err.Error()
+	m.failure = err.Error()
+	m.mu.Unlock()
+	if !told {
+		m.o.Log(fmt.Sprintf("a beat of this node failed and is sent again: %v", err))
+	}
+}
+
+// Has reports whether this node has a project.
+func (m *Members) Has(project string) bool {
+	_, has := projectOf(m.Self(), project)
+	return has
+}
+
+// ErrDied is the cause of a context of While.
+var ErrDied = errors.New("the node has died")
+
+// While returns a context that ends when ctx does, or, with ErrDied as its cause, when another node is not alive any more. The
+// caller calls leave.
+func (m *Members) While(ctx context.Context, id string) (_ context.Context, leave func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := &watcher{id, cancel}
+	m.watchers[w] = struct{}{}
+	if !slices.ContainsFunc(m.all, func(n store.Node) bool { return n.ID == id && n.Alive }) {
+		cancel(ErrDied)
+	}
+	return ctx, func() {
+		cancel(nil)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.watchers, w)
+	}
+}
+
+// watcher ends the contexts of While.
+type watcher struct {
+	id     string
+	cancel context.CancelCauseFunc
+}

@@ -1,0 +1,220 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/internal/nodes"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// presence is a store whose beats can be cut off or hang.
+type presence struct {
+	*mem.Store
+	mu sync.Mutex
+	// cut is the error of beats; hung makes them wait for the end of their context.
+	cut  error
+	hung bool
+	// beats are the times at which beats reached the store.
+	beats []time.Time
+}
+
+func (p *presence) Beat(ctx context.Context, n store.Node) error {
+	p.mu.Lock()
+	cut, hung := p.cut, p.hung
+	p.mu.Unlock()
+	if hung {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if cut != nil {
+		return cut
+	}
+	p.mu.Lock()
+	p.beats = append(p.beats, time.Now())
+	p.mu.Unlock()
+	return p.Store.Beat(ctx, n)
+}
+
+func (p *presence) set(cut error, hung bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut, p.hung = cut, hung
+}
+
+// node is one node of a test.
+type node struct {
+	*nodes.Members
+	mu   sync.Mutex
+	lost []time.Time
+	late int
+	died []string
+	logs []string
+	stop func()
+}
+
+// join makes a node a member and runs it until stop or the end of the test.
+func join(t *testing.T, p store.Presence, n store.Node) *node {
+	t.Helper()
+	out := &node{}
+	out.Members = nodes.New(nodes.Options{
+		Presence: p, Node: n,
+		Lost: func() { out.note(func() { out.lost = append(out.lost, time.Now()) }) },
+		Late: func(context.Context) { out.note(func() { out.late++ }) },
+		Died: func(n store.Node) { out.note(func() { out.died = append(out.died, n.ID) }) },
+		Log:  func(text string) { out.note(func() { out.logs = append(out.logs, text) }) },
+	})
+	require.NoError(t, out.Join(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { out.Run(ctx) })
+	out.stop = func() {
+		cancel()
+		running.Wait()
+	}
+	t.Cleanup(out.stop)
+	return out
+}
+
+func (n *node) note(what func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	what()
+}
+
+// losses returns how often the leases counted as lost, and lates how often the store said that the node was late.
+func (n *node) losses() (losses, lates int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.lost), n.late
+}
+
+// had checks both.
+func (n *node) had(t *testing.T, losses, lates int, why string) {
+	t.Helper()
+	gotLosses, gotLates := n.losses()
+	assert.Equal(t, [2]int{losses, lates}, [2]int{gotLosses, gotLates}, why)
+}
+
+func (n *node) deaths() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.died
+}
+
+func (n *node) log() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Join(n.logs, "\n")
+}
+
+// TestBeats: a node beats each second, sees the others, and leaves at its end, which the others see once.
+func TestBeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &presence{Store: mem.New(nil)}
+		a := join(t, p, store.Node{ID: "a", URL: "unix:/a"})
+		b := join(t, p, store.Node{ID: "b", URL: "unix:/b"})
+		time.Sleep(10*time.Second + 500*time.Millisecond)
+		assert.Len(t, p.beats, 2*11)
+		require.Len(t, a.Others(), 1)
+		assert.Equal(t, "b", a.Others()[0].ID)
+		assert.Equal(t, "unix:/b", a.Others()[0].URL)
+		assert.True(t, a.Fresh())
+		b.stop()
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, a.Others())
+		assert.Equal(t, []string{"b"}, a.deaths())
+		a.had(t, 0, 0, "all went well")
+		assert.False(t, b.Fresh())
+	})
+}
+
+// TestLate: a node that cannot reach the store ends its turns before the others may take its conversations, once, whether
+// beats fail or hang. A failure that passes sooner does no harm.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(p *presence){
+		"refused": func(p *presence) { p.set(errors.New("connection refused"), false) },
+		"hung":    func(p *presence) { p.set(nil, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				healthy := mem.New(nil)
+				p := &presence{Store: healthy}
+				a := join(t, p, store.Node{ID: "a", URL: "unix:/a"})
+				b := join(t, healthy, store.Node{ID: "b", URL: "unix:/b"})
+				time.Sleep(2*time.Second + 500*time.Millisecond) // the last beat was sent half a second ago
+				fail(p)
+				time.Sleep(time.Second)
+				p.set(nil, false)
+				time.Sleep(5 * time.Second)
+				a.had(t, 0, 0, "a second without the store")
+				cut := p.beats[len(p.beats)-1]
+				fail(p)
+				time.Sleep(20 * time.Second)
+				a.had(t, 1, 0, "once, however long it lasts")
+				require.NotEmpty(t, a.lost)
+				assert.Equal(t, 2*time.Second, a.lost[0].Sub(cut), "a second before the store counts it as dead")
+				assert.False(t, a.Fresh())
+				assert.Equal(t, []string{"a"}, b.deaths())
+				p.set(nil, false)
+				time.Sleep(2 * time.Second)
+				assert.True(t, a.Fresh())
+				a.had(t, 1, 1, "the next beat says that it was late")
+				assert.Len(t, b.Others(), 1)
+				fail(p)
+				time.Sleep(10 * time.Second)
+				a.had(t, 2, 1, "and once more")
+				assert.Equal(t, []string{"a", "a"}, b.deaths())
+			})
+		})
+	}
+}
+
+// TestTheStoreKnowsBetter: a node that the store has counted as dead is late, also if its own clock says otherwise.
+func TestTheStoreKnowsBetter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &presence{Store: mem.New(nil)}
+		a := join(t, p, store.Node{ID: "a", URL: "unix:/a"})
+		time.Sleep(1500 * time.Millisecond)
+		require.NoError(t, p.Leave(t.Context(), "a"))
+		time.Sleep(2 * time.Second)
+		a.had(t, 0, 1, "it asks what it has lost")
+		assert.True(t, a.Fresh())
+	})
+}
+
+// TestADeadNodeIsToldToWhoComesLater: what had died before a node came is told to it too.
+func TestADeadNodeIsToldToWhoComesLater(t *testing.T) {
+	t.Parallel()
+	p := mem.New(nil)
+	require.NoError(t, p.Beat(t.Context(), store.Node{ID: "old", TTL: time.Hour}))
+	require.NoError(t, p.Leave(t.Context(), "old"))
+	a := join(t, p, store.Node{ID: "a", URL: "unix:/a"})
+	assert.Equal(t, []string{"old"}, a.deaths())
+	require.NoError(t, a.Refresh(t.Context()))
+	assert.Equal(t, []string{"old"}, a.deaths())
+}
+
+// TestTooSeldom: a node whose beats are as far apart as it may be silent would always be late.
+func TestTooSeldom(t *testing.T) {
+	t.Parallel()
+	m := nodes.New(nodes.Options{Presence: mem.New(nil), Node: store.Node{ID: "a", TTL: time.Second}, Beat: time.Second})
+	assert.ErrorContains(t, m.Join(t.Context()), "at most a third")
+	assert.False(t, m.Fresh())
+}

@@ -35,6 +35,7 @@ type serveFlags struct {
 	sandbox           string
 	reply             app.ReplyLimits
 	listen            daemon.Listen
+	store             storeFlags
 	log               daemon.LogOptions
 }
 
@@ -69,6 +70,7 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.listen.Cert, "tls-cert", "", "the certificate for --listen, with those between it and its authority, in PEM")
 	cmd.Flags().StringVar(&f.listen.Key, "tls-key", "", "the key of the certificate, in PEM")
 	cmd.Flags().StringSliceVar(&f.listen.Hosts, "host", nil, "a further name, with its port, by which clients reach --listen, such as localhost:8080 behind a tunnel")
+	f.store.add(cmd)
 	cmd.Flags().StringVar(&f.log.Level, "log-level", "info", "what is written to standard error: debug, with each request, info, warn or error; grapnel log-level changes it")
 	cmd.Flags().StringVar(&f.log.Form, "log-format", daemon.LogPlain, "how it is written: plain, text (key=value, with times) or json")
 	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
@@ -109,6 +111,9 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.store.into(&paths); err != nil {
+		return err
+	}
 	asks, err := c.asks(f)
 	if err != nil {
 		return err
@@ -128,10 +133,10 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Log: said, Listen: f.listen, Grace: f.grace, Resume: f.resume, App: app.Options{
+	d, err := daemon.Open(ctx, daemon.Options{Socket: socket, Log: said, Listen: f.listen, Between: f.store.between, Grace: f.grace, Resume: f.resume, App: app.Options{
 		Paths: paths, Approval: asks, Model: app.AbsoluteModel(f.model), Note: said.Note, Trust: c.trust(c.Approver(nil), f.trust),
-		TrustLater:  c.trust(term.NewApprover(nil), f.trust),
-		RecordHooks: f.hooks, Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
+		TrustLater: c.trust(term.NewApprover(nil), f.trust),
+		Node:       f.store.node, RecordHooks: f.hooks, Set: f.set, Sandbox: f.sandbox, Reply: f.reply,
 	}})
 	if err != nil {
 		return err

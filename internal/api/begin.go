@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -166,7 +167,7 @@ func (s *Server) turnOf(conversation string) *runtime.Turn {
 // resumeAll resumes the interrupted turns of this project. The daemon before this one, or
 // another program, has begun them.
 func (s *Server) resumeAll(ctx context.Context) {
-	recs, err := s.o.Store.List(ctx)
+	recs, err := s.o.Unfinished(ctx)
 	if err != nil {
 		s.o.Log(fmt.Sprintf("interrupted turns are not resumed, because the conversations cannot be listed: %v", err))
 		return
@@ -179,6 +180,32 @@ func (s *Server) resumeAll(ctx context.Context) {
 		}
 	}
 	all.Wait()
+}
+
+// lookAfter is how often a node looks for turns that nobody runs. It looks at once when another one dies.
+const lookAfter = 15 * time.Second
+
+// TakeOver makes Run look soon for turns that nobody runs, because another node has died.
+func (s *Server) TakeOver() {
+	select {
+	case s.died <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// takeOver resumes the turns of other nodes that have died, and those that this node has let go, until ctx ends.
+func (s *Server) takeOver(ctx context.Context) {
+	look := time.NewTicker(lookAfter)
+	defer look.Stop()
+	for {
+		select {
+		case <-s.died:
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		s.resumeAll(ctx)
+	}
 }
 
 // resumeOne resumes the turn of the conversation, unless it began in another project: an

@@ -89,6 +89,8 @@ type Options struct {
 	// Interrupted reports whether the conversation has a turn whose process has
 	// ended; nil is whether its lease has ended.
 	Interrupted func(rec store.Record) bool
+	// Unfinished returns the conversations with a turn that has not ended, and maybe others; nil returns all.
+	Unfinished func(ctx context.Context) ([]store.Record, error)
 	// ResumeAll makes Run resume the interrupted turns of the project.
 	ResumeAll bool
 	// Log gets a sentence about each action that no client requested; nil drops it.
@@ -132,6 +134,7 @@ type Agents interface {
 type Server struct {
 	o       Options
 	started time.Time
+	died    chan struct{} // has an entry if another node has died
 	mux     *http.ServeMux
 	streams streams.Streams
 	bodies  atomic.Int64 // the bytes of all bodies that are read now
@@ -186,7 +189,10 @@ func New(o Options) *Server {
 		o.Monitor = monitor.New(nil)
 	}
 	o.Monitor.Watch(o.Store, o.Project)
-	s := &Server{o: o, started: time.Now()}
+	if o.Unfinished == nil {
+		o.Unfinished = o.Store.List
+	}
+	s := &Server{o: o, started: time.Now(), died: make(chan struct{}, 1)}
 	s.streams = streams.Streams{Runtime: o.Runtime, Find: o.Store.Find, Monitor: o.Monitor, Heartbeat: o.Heartbeat, Closing: s.isClosing}
 	if o.Nodes != nil {
 		s.join(*o.Nodes)
@@ -256,7 +262,12 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	}
 	var starting sync.WaitGroup
 	if s.o.ResumeAll {
-		starting.Go(func() { s.resumeAll(ctx) })
+		starting.Go(func() {
+			s.resumeAll(ctx)
+			if s.o.Nodes != nil {
+				s.takeOver(ctx)
+			}
+		})
 	}
 	var err error
 	select {

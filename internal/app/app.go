@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -70,6 +69,8 @@ type Options struct {
 	Set Settings
 	// Sandbox is the mode of the sandbox, instead of that of the user's settings: "read-only", "project", or "off" for none; "" is theirs.
 	Sandbox string
+	// Node is how this process is one of several over the database of Paths, if they name one.
+	Node Node
 	// Note gets a sentence about each oddity that is no error; nil drops it.
 	Note func(text string)
 	// Trust decides about requests of the project that nobody has allowed yet, one at a time;
@@ -123,6 +124,7 @@ type App struct {
 	project  config.Config // has limits of spending only
 	model    message.Model // of agents that name none
 	presence *presence
+	nodes    *membership // nil without a database that others share
 	// processes starts those of all subsystems.
 	processes processes
 	// await waits for the registration of an agent that a schedule runs. RunSchedules sets it.
@@ -242,10 +244,10 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}
-	if a.Store, err = openStore(ctx, o.Paths, a.redact, o.Note); err != nil {
+	if err := a.openStore(ctx, o); err != nil {
 		return nil, errors.Join(err, a.presence.end())
 	}
-	o.store, o.turns = a.Store, newBook(o, a.presence)
+	o.store, o.turns = a.Store, newBook(o, a.presence.owner, a.gone)
 	o.Extra = append(a.hooks(o), o.Extra...)
 	a.options = o
 	var ledger *spending.Ledger
@@ -257,14 +259,17 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if err == nil {
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
-			Jobs: a.jobs(), Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
+			Jobs: a.jobs(), Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.gone, Node: a.nodes != nil, FindAgent: a.find,
 			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks, Mask: masker(a.redact)}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
 		})
+		if a.nodes != nil {
+			a.nodes.runtime.Store(a.Runtime)
+		}
 		err = a.Runtime.Open(ctx)
 	}
 	if err != nil {
 		a.models.Close()
-		return nil, errors.Join(err, a.processes.close(), a.Store.Close(), a.presence.end())
+		return nil, errors.Join(err, a.processes.close(), a.closeStore())
 	}
 	return a, nil
 }
@@ -361,19 +366,6 @@ func (a *App) hooks(o Options) []hook.Hook {
 	return out
 }
 
-// OpenConversations opens the conversations only, for reading. It is an error if there is no
-// database. note gets a sentence about each damage. The caller closes the store.
-func OpenConversations(ctx context.Context, p Paths, note func(string)) (Store, error) {
-	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no conversations are stored in %s yet; set GRAPNEL_HOME if they are elsewhere", p.State)
-	}
-	r, err := p.Redactor()
-	if err != nil {
-		return nil, err
-	}
-	return openStore(ctx, p, r, note)
-}
-
 // OpenMemories opens the memories of the project and the user. note gets a sentence about
 // each damage. The caller closes them.
 func OpenMemories(ctx context.Context, p Paths, note func(string)) (*memory.Memory, error) {
@@ -399,7 +391,7 @@ func (a *App) Close(ctx context.Context) error {
 	}
 	err := a.Runtime.Close(ctx)
 	a.models.Close()
-	return errors.Join(err, a.processes.close(), a.Store.Close(), a.presence.end())
+	return errors.Join(err, a.processes.close(), a.closeStore())
 }
 
 // defined returns the agent that a file of the project defines, or the built-in one.

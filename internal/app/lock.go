@@ -118,6 +118,10 @@ func (a *App) Wait(ctx context.Context, t *runtime.Turn) hook.TurnOutcome {
 // Interrupted reports whether the conversation has a turn whose process has died,
 // so that Resume can continue it.
 func (a *App) Interrupted(rec store.Record) bool {
+	if a.nodes != nil {
+		// Only the store knows who is dead. What this process has itself and does not run it has let go.
+		return rec.Journaled && (rec.Lease.Until.IsZero() || rec.Lease.Owner == a.presence.owner)
+	}
 	return rec.Journaled && (!rec.Lease.Until.After(time.Now()) || a.presence.gone(rec.Lease.Owner))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/internal/privatedir"
 	"github.com/grapnel-go/grapnel/internal/trust"
 )
@@ -31,6 +32,9 @@ type Paths struct {
 	Conversations string
 	Memories      string
 	Schedules     string
+	// Database is the DSN of the PostgreSQL database that has all this instead; "" is the files. It
+	// may have a password.
+	Database string
 	// Note says what was repaired in State; "" is nothing.
 	Note string
 }
@@ -49,6 +53,9 @@ func Abandoned(project string) bool {
 // DefaultAgent is the name of the agent that always exists.
 const DefaultAgent = "grapnel"
 
+// DatabaseVariable is the environment variable with the DSN of the database.
+const DatabaseVariable = "GRAPNEL_STORE"
+
 // FindPaths returns the paths of the project in dir; "" is the working directory. The state
 // directory is $GRAPNEL_HOME, else $XDG_STATE_HOME/grapnel, else ~/.local/state/grapnel.
 // FindPaths makes it, for the user alone, and writes nothing in the project.
@@ -65,7 +72,10 @@ func FindPaths(dir string, getenv func(string) string) (Paths, error) {
 		return Paths{}, err
 	}
 	p.databases()
-	return p, probe(p.State)
+	if p.Database = getenv(DatabaseVariable); p.Database != "" {
+		err = pgdb.CheckDSN(p.Database)
+	}
+	return p, errors.Join(err, probe(p.State))
 }
 
 func (p *Paths) databases() {

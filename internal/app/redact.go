@@ -1,16 +1,13 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/config"
 	"github.com/grapnel-go/grapnel/internal/redact"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
 
 // redaction is the section redact of config.yaml.
@@ -46,27 +43,6 @@ func (p Paths) Redactor() (*redact.Redactor, error) {
 		return nil, err
 	}
 	return redactor(conf)
-}
-
-// Store has the conversations of the program. The caller closes it.
-type Store interface {
-	redact.Full
-	io.Closer
-}
-
-// maskedStore is a store that masks, and closes what it stands before.
-type maskedStore struct {
-	*redact.Store
-	io.Closer
-}
-
-// openStore opens the conversations, behind r if it is not nil.
-func openStore(ctx context.Context, p Paths, r *redact.Redactor, note func(string)) (Store, error) {
-	s, err := sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
-	if err != nil || r == nil {
-		return s, err
-	}
-	return maskedStore{r.Store(s), s}, nil
 }
 
 // masker is r for the runtime, which knows no nil redactor.

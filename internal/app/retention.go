@@ -85,7 +85,7 @@ func (a *App) eraseUndo(ctx context.Context, s retention.Scope, dry bool) (reten
 			other.Root = project
 			o := a.options
 			o.Paths = other
-			book = newBook(o, a.presence)
+			book = newBook(o, a.presence.owner, a.gone)
 		}
 		turns, freed, err := 0, int64(0), error(nil)
 		switch {

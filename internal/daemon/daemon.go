@@ -27,6 +27,8 @@ type Options struct {
 	// Socket is the absolute path of the unix socket.
 	Socket string
 	Listen Listen
+	// Between is how daemons over one database reach each other.
+	Between Between
 	// Grace is how long running turns may continue when the daemon ends; 0 is api.DefaultGrace.
 	Grace time.Duration
 	// Log is told what happens beside App.Note, which may be its Note; nil is nobody.
@@ -53,6 +55,7 @@ const recentEvents = 4096
 type Daemon struct {
 	listener net.Listener
 	doors    []api.Door
+	between  *between // nil without a database that others share
 	server   *api.Server
 	end      func(context.Context) error
 	// keep deletes what the limits on retention name, until its context ends.
@@ -76,9 +79,12 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		}
 	}
 	if err = d.listen(ctx, o); err == nil {
-		err = d.open(ctx, o)
+		if d.between, err = listenToNodes(ctx, o); err == nil {
+			err = d.open(ctx, o)
+		}
 	}
 	if err != nil {
+		err = errors.Join(err, d.between.close())
 		for _, door := range d.doors {
 			err = errors.Join(err, door.Listener.Close())
 		}
@@ -133,6 +139,9 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		o.Log.answered(r)
 	}})
 	o.App.Extra = append(o.App.Extra, counted, watching, measured)
+	if d.between != nil {
+		o.App.Node.URL = d.between.url
+	}
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return err
@@ -155,7 +164,9 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	served.Delete = deleting(keeper)
+	d.between.serve(opened, &served)
 	d.server, d.end, d.keep = api.New(served), r.close, keeper.Run
+	opened.WhenNodesDie(d.server.TakeOver)
 	opened.RunSchedules(r.await)
 	return nil
 }
@@ -166,6 +177,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer stop()
 	var kept sync.WaitGroup
 	kept.Go(func() { d.keep(keeping) })
+	defer func() {
+		if d.between != nil {
+			d.between.client.Close()
+		}
+	}()
 	return d.server.Run(ctx, d.listener, func(ctx context.Context) error {
 		stop()
 		kept.Wait()

@@ -52,6 +52,8 @@ type Members struct {
 	self store.Node
 	// last is when the last successful beat was sent; zero before the first.
 	last time.Time
+	// heard is when the last beat was sent that the store has got.
+	heard time.Time
 	// lost: Lost was called, and no beat has succeeded since.
 	lost bool
 	// all are the nodes when they were read last, by id. buried are the ids of those whose death was told.
@@ -184,6 +186,10 @@ func (m *Members) check() {
 	}
 }
 
+// patience is how many TTLs a store may be down before its node lets go: what looks like a store that
+// is down may be a way to it that is cut.
+const patience = 10
+
 // beat sends one beat. It has succeeded if the store has got it, late or not.
 func (m *Members) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.o.Beat*3/4) // then there is time for another one
@@ -191,13 +197,18 @@ func (m *Members) beat(ctx context.Context) error {
 	self, sent := m.Self(), time.Now()
 	err := m.o.Presence.Beat(ctx, self)
 	missed := errors.Is(err, store.ErrLate)
+	m.mu.Lock()
+	switch {
+	case err == nil, missed:
+		m.last, m.heard = sent, sent
+		m.lost, m.failure = false, ""
+	case errors.Is(err, store.ErrDown) && !m.lost && sent.Sub(m.heard) < patience*m.o.Node.TTL:
+		m.last = sent // a store that does not run gives nothing away
+	}
+	m.mu.Unlock()
 	if err != nil && !missed {
 		return err
 	}
-	m.mu.Lock()
-	m.last = sent
-	m.lost, m.failure = false, ""
-	m.mu.Unlock()
 	if missed {
 		m.o.Log("the store had counted this node as dead: others may have taken its conversations")
 		select {
@@ -299,6 +310,24 @@ func (m *Members) failed(err error) {
 	m.mu.Unlock()
 	if !told {
 		m.o.Log(fmt.Sprintf("a beat of this node failed and is sent again: %v", err))
+	}
+}
+
+// Dead reports whether the node of that id has died or left. One that the store does not know any
+// more is dead; a node that has just come is read first.
+func (m *Members) Dead(id string) bool {
+	for fresh := false; ; fresh = true {
+		all := m.Nodes()
+		i := slices.IndexFunc(all, func(n store.Node) bool { return n.ID == id })
+		if i >= 0 || id == m.o.Node.ID {
+			return id != m.o.Node.ID && !all[i].Alive
+		}
+		if fresh {
+			return true
+		}
+		if m.Refresh(context.Background()) != nil {
+			return false
+		}
 	}
 }
 

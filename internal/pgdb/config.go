@@ -19,6 +19,12 @@ var ErrUnverified = errors.New("the connection is not verified")
 // errDSN quotes nothing: a text that is no DSN may still have a password in it.
 var errDSN = errors.New("the DSN cannot be read: write postgres://USER@HOST:5432/DATABASE?sslmode=verify-full, and put the password into PGPASSWORD or a file named by PGPASSFILE")
 
+// CheckDSN returns an error if the DSN cannot be read, or allows what Open refuses. It asks nobody.
+func CheckDSN(dsn string) error {
+	_, _, err := configure(dsn, Options{})
+	return err
+}
+
 // configure reads the DSN.
 func configure(dsn string, o Options) (*pgxpool.Config, *pgx.ConnConfig, error) {
 	config, err := pgxpool.ParseConfig(dsn)

@@ -3,10 +3,12 @@ package pgdb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -38,6 +40,11 @@ func state(err error) string {
 
 // Full reports whether err means that the database has no room on its disk.
 func Full(err error) bool { return state(err) == diskFull }
+
+// Down reports whether err means that no server runs at the address, or that it starts or stops.
+func Down(err error) bool {
+	return strings.HasPrefix(state(err), classShutdown) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
+}
 
 // NotText reports whether err means that an argument is no text that PostgreSQL can have: it has
 // a NUL, or is no UTF-8. No row has such a text.
@@ -94,8 +101,8 @@ func (d *DB) until(ctx context.Context, deadline time.Time, f func() error) erro
 		if err == nil || ctx.Err() != nil || !transient(err) || time.Now().Add(wait).After(deadline) {
 			return err
 		}
-		if err := pause(ctx, wait/2+rand.N(wait)); err != nil { //nolint:gosec // it only spreads
-			return err
+		if ended := pause(ctx, wait/2+rand.N(wait)); ended != nil { //nolint:gosec // it only spreads
+			return fmt.Errorf("%w, while the database could not be asked: %w", ended, err)
 		}
 	}
 }

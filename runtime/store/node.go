@@ -48,6 +48,10 @@ func (n Node) Check() error {
 // alive again, but others may have taken its leases and jobs in the meantime.
 var ErrLate = errors.New("store: the node was not seen for longer than its TTL: others may have taken its conversations")
 
+// ErrDown: the store does not run, as its address says, so it gives no lease away. When it runs again
+// no node dies before its TTL is over.
+var ErrDown = errors.New("store: the database does not run")
+
 // Presence is implemented by stores that several daemons share. Only the clock of the store
 // decides who is alive, never that of a daemon.
 //
@@ -56,7 +60,8 @@ var ErrLate = errors.New("store: the node was not seen for longer than its TTL: 
 // its leases end. While the store itself could not be reached, because it was started again, no
 // node dies: it counts as alive until TTL after the start of the store.
 type Presence interface {
-	// Beat says that the node lives, and replaces what was known of it. ErrLate as it says.
+	// Beat says that the node lives, and replaces what was known of it. ErrLate and ErrDown as they
+	// say.
 	Beat(ctx context.Context, n Node) error
 	// Leave says that the node ends: its leases can be claimed and its jobs taken at once.
 	Leave(ctx context.Context, id string) error
@@ -71,4 +76,12 @@ type Waker interface {
 	// ctx ends; its error is the cause of ctx. Some calls may be missing, so who waits reads the
 	// store now and then without one. changed must not block.
 	Watch(ctx context.Context, changed func(id string)) error
+}
+
+// Unfinished is implemented by stores that find turns that have not ended without looking at all
+// conversations.
+type Unfinished interface {
+	// Unfinished returns the conversations that have a journal, without children, in no order. Their
+	// leases say whether a turn runs.
+	Unfinished(ctx context.Context) ([]Record, error)
 }

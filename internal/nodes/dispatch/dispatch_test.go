@@ -260,7 +260,9 @@ func TestNoCircles(t *testing.T) {
 			w.WriteHeader(http.StatusLoopDetected)
 			return
 		}
-		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", naive.Listener.Addr().String() }}).ServeHTTP(w, q)
+		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", naive.Listener.Addr().String()
+		}}).ServeHTTP(w, q)
 	}))
 	defer naive.Close()
 	naive.Config.Handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))

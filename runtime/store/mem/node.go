@@ -11,7 +11,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-var _ store.Presence = (*Store)(nil)
+var (
+	_ store.Presence   = (*Store)(nil)
+	_ store.Unfinished = (*Store)(nil)
+)
 
 // Beat implements store.Presence.
 func (s *Store) Beat(_ context.Context, n store.Node) error {
@@ -60,6 +63,12 @@ func (s *Store) Nodes(context.Context) ([]store.Node, error) {
 	}
 	s.buryLocked()
 	return slices.SortedFunc(maps.Values(s.nodes), func(a, b store.Node) int { return cmp.Compare(a.ID, b.ID) }), nil
+}
+
+// Unfinished implements store.Unfinished.
+func (s *Store) Unfinished(ctx context.Context) ([]store.Record, error) {
+	all, err := s.List(ctx)
+	return slices.DeleteFunc(all, func(r store.Record) bool { return !r.Journaled }), err
 }
 
 // buryLocked frees the leases and jobs of nodes that have died since it was called last.

@@ -21,7 +21,9 @@ const (
 			seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> $8
 		RETURNING n.late`
 	leave = `UPDATE node SET ttl = 0 WHERE id = $1`
-	nodes = `SELECT n.id, n.url, n.version, n.ttl, n.projects, n.seen, NOT ` + statement.Dead + ` FROM node n ORDER BY n.id`
+	// unfinished reads the journals, which are few, and then their conversations.
+	unfinished = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' AND c.num IN (SELECT e.conversation FROM entry e)`
+	nodes      = `SELECT n.id, n.url, n.version, n.ttl, n.projects, n.seen, NOT ` + statement.Dead + ` FROM node n ORDER BY n.id`
 )
 
 // Beat implements store.Presence.
@@ -41,6 +43,9 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 		err = row.Scan(&late)
 		return late, err
 	}, beat, s.clock(), n.ID, n.URL, n.Version, int64(n.TTL), projects, mark, heard))
+	if pgdb.Down(err) {
+		return fmt.Errorf("%w (%w)", store.ErrDown, err)
+	}
 	if err != nil {
 		return s.failed("beat", err)
 	}
@@ -57,6 +62,12 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 type beats struct {
 	sync.Mutex
 	heard map[string]int64
+}
+
+// Unfinished implements store.Unfinished.
+func (s *Store) Unfinished(ctx context.Context) ([]store.Record, error) {
+	out, err := query(ctx, s, scanRecord, unfinished, s.clock())
+	return out, s.failed("look for turns that have not ended", err)
 }
 
 // Leave implements store.Presence.

@@ -211,6 +211,41 @@ func watches(t *testing.T, b *bench) {
 	}
 }
 
+func unfinishedRules() []rule {
+	return []rule{{"Turns that have not ended are found, also those whose node has died", unfinished}}
+}
+
+func unfinished(t *testing.T, b *bench) {
+	all := func() (ids []string) {
+		t.Helper()
+		recs, err := b.Store.(store.Unfinished).Unfinished(t.Context())
+		require.NoError(t, err)
+		for _, r := range recs {
+			assert.True(t, r.Journaled)
+			ids = append(ids, r.ID)
+		}
+		return ids
+	}
+	if b.Volatile() {
+		assert.Empty(t, all())
+		return
+	}
+	create(t, b.Store, "a", "idle")
+	rec := take(t, b.Store, create(t, b.Store, "a", "x").ID, "me")
+	assert.Empty(t, all())
+	_, err := b.Note(t.Context(), rec.ID, store.Note{Epoch: rec.Lease.Epoch, Hold: time.Minute, Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{}`}}})
+	require.NoError(t, err)
+	child, err := b.Store.(store.Child).Child(t.Context(), store.Key{Agent: "b"}, rec.ID)
+	require.NoError(t, err)
+	held := take(t, b.Store, child.ID, "me")
+	_, err = b.Note(t.Context(), child.ID, store.Note{Epoch: held.Lease.Epoch, Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{}`}}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{rec.ID}, all(), "who resumes it resumes its children")
+	_, err = b.Append(t.Context(), rec.ID, store.Append{Epoch: rec.Lease.Epoch, TurnEnds: true})
+	require.NoError(t, err)
+	assert.Empty(t, all())
+}
+
 func writtenJobRules() []rule {
 	return []rule{
 		{"A write queues its jobs in the same step", jobsOfWrites},

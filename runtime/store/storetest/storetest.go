@@ -81,6 +81,7 @@ func parts() []part {
 		{"store.Spending", implements[store.Spending], spendingRules()},
 		{"store.Runs", implements[store.Runs], runRules()},
 		{"store.Presence", implements[store.Presence], nodeRules()},
+		{"store.Unfinished", implements[store.Unfinished], unfinishedRules()},
 		{"store.Waker", implements[store.Waker], wakeRules()},
 	}
 }

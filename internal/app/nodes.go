@@ -1,0 +1,113 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/grapnel-go/grapnel/internal/nodes"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Node is how this process is one of several over a database. A process with files of its own has none.
+type Node struct {
+	// URL is where the others reach it; "" is nowhere: then it runs only what it is told itself.
+	URL string
+	// TTL is how long it counts as alive after a beat, and Beat the time between two; 0 is that of package nodes.
+	TTL, Beat time.Duration
+	// Version is that of the program.
+	Version string
+}
+
+// membership is the place of this process among those that share its database.
+type membership struct {
+	*nodes.Members
+	between shared
+	Wakes   nodes.Wakes
+	runtime atomic.Pointer[runtime.Runtime]
+	died    atomic.Pointer[func()]
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// join makes the process a node, which beats until leave.
+func join(ctx context.Context, o Options, owner string, s shared) (*membership, error) {
+	m, n := &membership{between: s}, o.Node
+	var has []store.NodeProject
+	if n.URL != "" {
+		has = []store.NodeProject{{ID: o.Paths.Project(), Root: o.Paths.Root}}
+	}
+	m.Members = nodes.New(nodes.Options{
+		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: n.Version, TTL: n.TTL, Projects: has}, Beat: n.Beat, Log: o.Note,
+		Lost: func() {
+			if r := m.runtime.Load(); r != nil {
+				r.LoseLeases()
+			}
+		},
+		Late: func(ctx context.Context) {
+			if r := m.runtime.Load(); r != nil {
+				r.CheckLeases(ctx)
+			}
+		},
+		Died: func(store.Node) {
+			if f := m.died.Load(); f != nil {
+				(*f)()
+			}
+		},
+	})
+	if err := m.Join(ctx); err != nil {
+		return nil, err
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	m.stop = stop
+	m.running.Go(func() { m.Run(background) })
+	m.running.Go(func() { _ = m.Wakes.Run(background, s) }) // readers also look now and then
+	return m, nil
+}
+
+// leave says that the process ends. Nil does nothing.
+func (m *membership) leave() {
+	if m == nil {
+		return
+	}
+	m.stop()
+	m.running.Wait()
+}
+
+// gone reports whether the process of that owner has ended.
+func (a *App) gone(owner string) bool {
+	if a.nodes == nil {
+		return a.presence.gone(owner)
+	}
+	if !a.nodes.Dead(owner) {
+		return false
+	}
+	a.presence.gone(owner) // removes its file, if it was of this machine
+	return true
+}
+
+// Nodes are the processes that share the database with this one, and what tells of their writes; nil
+// without such a database.
+func (a *App) Nodes() (*nodes.Members, *nodes.Wakes) {
+	if a.nodes == nil {
+		return nil, nil
+	}
+	return a.nodes.Members, &a.nodes.Wakes
+}
+
+// Unfinished returns the conversations with a turn that has not ended, of all projects.
+func (a *App) Unfinished(ctx context.Context) ([]store.Record, error) {
+	if a.nodes == nil {
+		return a.Store.List(ctx)
+	}
+	return a.nodes.between.Unfinished(ctx)
+}
+
+// WhenNodesDie makes f be called when a process that shares the database has died. f must not block.
+func (a *App) WhenNodesDie(f func()) {
+	if a.nodes != nil {
+		a.nodes.died.Store(&f)
+	}
+}

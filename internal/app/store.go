@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/grapnel-go/grapnel/internal/redact"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+)
+
+// Store has the conversations of the program. The caller closes it.
+type Store interface {
+	redact.Full
+	io.Closer
+}
+
+// shared is what a store has that several processes share, on any machines.
+type shared interface {
+	store.Presence
+	store.Waker
+	store.Unfinished
+}
+
+// maskedStore is a store that masks, and closes what it stands before.
+type maskedStore struct {
+	*redact.Store
+	io.Closer
+}
+
+// openStore opens the conversations, behind r if it is not nil. The second result is nil for a file.
+func openStore(ctx context.Context, p Paths, r *redact.Redactor, note func(string)) (s Store, between shared, err error) {
+	if p.Database != "" {
+		var db *postgres.Store
+		if db, err = postgres.Open(ctx, p.Database, nil); err == nil {
+			s, between = db, db
+		}
+	} else {
+		s, err = sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
+	}
+	if err != nil || r == nil {
+		return s, between, err
+	}
+	return maskedStore{r.Store(s), s}, between, nil
+}
+
+// openStore opens the store, and joins the others that share it.
+func (a *App) openStore(ctx context.Context, o Options) error {
+	s, between, err := openStore(ctx, o.Paths, a.redact, o.Note)
+	if err != nil {
+		return err
+	}
+	if between != nil {
+		if a.nodes, err = join(ctx, o, a.presence.owner, between); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
+	a.Store = s
+	return nil
+}
+
+// closeStore says that the process ends, and closes the store.
+func (a *App) closeStore() error {
+	a.nodes.leave()
+	return errors.Join(a.Store.Close(), a.presence.end())
+}
+
+// OpenConversations opens the conversations only, for reading. It is an error if there is no
+// database. note gets a sentence about each damage. The caller closes the store.
+func OpenConversations(ctx context.Context, p Paths, note func(string)) (Store, error) {
+	if _, err := os.Stat(p.Conversations); p.Database == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no conversations are stored in %s yet; set GRAPNEL_HOME if they are elsewhere", p.State)
+	}
+	r, err := p.Redactor()
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := openStore(ctx, p, r, note)
+	return s, err
+}

@@ -258,7 +258,8 @@ func freePort() (int, error) {
 // that pg_config names, or the newest of those that Debian has.
 func findPrograms() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path), nil
+		path, err = filepath.EvalSymlinks(path)
+		return filepath.Dir(path), err
 	}
 	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
 		if dir := strings.TrimSpace(string(out)); isProgram(filepath.Join(dir, "initdb")) {

@@ -28,7 +28,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/postgres"
 )
 
-func exec(t *testing.T, dsn, sql string) {
+func execute(t *testing.T, dsn, sql string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
@@ -118,13 +118,13 @@ func TestARestartOfTheServerIsNoDeath(t *testing.T) {
 		_, err := s.Claim(t.Context(), rec.ID, store.Claim{Owner: "two", Hold: time.Hour})
 		return err
 	}
-	exec(t, c.DSN(""), `UPDATE node SET seen = seen - 2 * 3600 * 1000000000::bigint`) // as if the server had been away for two hours
+	execute(t, c.DSN(""), `UPDATE node SET seen = seen - 2 * 3600 * 1000000000::bigint`) // as if the server had been away for two hours
 	c.Restart(t, "immediate")
 	require.ErrorIs(t, claim(), store.ErrLeased)
 	nodes, err := s.Nodes(t.Context())
 	require.NoError(t, err)
 	assert.True(t, nodes[0].Alive)
-	exec(t, c.DSN(""), `UPDATE node SET ttl = 1`)
+	execute(t, c.DSN(""), `UPDATE node SET ttl = 1`)
 	require.NoError(t, claim(), "it had its time after the restart")
 }
 
@@ -163,8 +163,8 @@ func TestAFullDiskIsSaidSoAndRecovers(t *testing.T) {
 	require.NoError(t, err)
 	owner := info.Sys().(*syscall.Stat_t)
 	require.NoError(t, os.Chown(small, int(owner.Uid), int(owner.Gid)))
-	exec(t, c.DSN(""), `CREATE TABLESPACE small LOCATION '`+small+`'`)
-	exec(t, c.DSN(""), `CREATE DATABASE small TABLESPACE small`)
+	execute(t, c.DSN(""), `CREATE TABLESPACE small LOCATION '`+small+`'`)
+	execute(t, c.DSN(""), `CREATE DATABASE small TABLESPACE small`)
 	s := open(t, c.DSN("small"), nil)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/pgtest"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -19,6 +20,7 @@ import (
 // The page says how to restore a backup; this does it. Who still holds a lease of a later time
 // than the backup's writes nothing.
 func TestABackupIsRestoredAsThePageSays(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/scale/postgresql.md")
 	require.NoError(t, err)

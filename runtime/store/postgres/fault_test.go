@@ -40,6 +40,7 @@ func execute(t *testing.T, dsn, sql string) {
 // The server is killed again and again while conversations are written to. Every write that was
 // acknowledged is there, once, and none is there in part.
 func TestCrashesLoseNothingThatWasAcknowledged(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	const crashes, callers = 3, 16
 	c := pgtest.Start(t, nil)
@@ -147,9 +148,30 @@ func TestANodeThatIsSilentIsDead(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrFenced)
 }
 
+// The rows of nodes that died long ago go, and what they held is free without them.
+func TestNodesAreBuried(t *testing.T) {
+	t.Parallel()
+	dsn := migrated.Database(t)
+	s, other := open(t, dsn, nil), open(t, dsn, nil)
+	require.NoError(t, s.Beat(t.Context(), store.Node{ID: "old", URL: "unix:/x", TTL: time.Hour}))
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
+	require.NoError(t, err)
+	_, err = s.Claim(t.Context(), rec.ID, store.Claim{Owner: "old", Hold: 1000 * time.Hour})
+	require.NoError(t, err)
+	execute(t, dsn, `UPDATE node SET ttl = 1, seen = seen - 2 * 86400 * 1000000000::bigint`)
+	require.NoError(t, other.Beat(t.Context(), store.Node{ID: "new", URL: "unix:/y", TTL: time.Hour}))
+	nodes, err := s.Nodes(t.Context())
+	require.NoError(t, err)
+	require.Len(t, nodes, 1)
+	_, err = other.Claim(t.Context(), rec.ID, store.Claim{Owner: "new", Hold: time.Hour})
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Beat(t.Context(), store.Node{ID: "old", URL: "unix:/x", TTL: time.Hour}), store.ErrLate, "it was buried alive")
+}
+
 // A table space of 24 MB is the disk that gets full. That of the log is another one: PostgreSQL
 // itself stops when that is full.
 func TestAFullDiskIsSaidSoAndRecovers(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	needs.Root(t)
 	c := pgtest.Start(t, nil)
@@ -193,6 +215,7 @@ func TestAFullDiskIsSaidSoAndRecovers(t *testing.T) {
 
 // What is written for a conversation while it is deleted is deleted with it, or dropped.
 func TestADeletionMeetsLateWrites(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	dsn := migrated.Database(t)
 	s := open(t, dsn, nil)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -96,8 +97,55 @@ func insertTogether(b *testing.B, dsn string, n int) {
 }
 
 // BenchmarkTurns is whole turns with one call, 256 conversations at the same time.
-func BenchmarkTurns(b *testing.B) {
-	s, err := postgres.Open(b.Context(), durable(b), nil)
+func BenchmarkTurns(b *testing.B) { turns(b, durable(b)) }
+
+// BenchmarkStored is the same in a database that has others, of two messages each. What a turn
+// costs must not depend on how many those are.
+func BenchmarkStored(b *testing.B) {
+	sizes := []int{10, 1_000_000}
+	if testing.Short() {
+		sizes = []int{10, 1_000}
+	}
+	dsns := make([]string, len(sizes))
+	for i, others := range sizes {
+		dsns[i] = durable(b)
+		fillWith(b, dsns[i], others)
+	}
+	for range 3 { // in turn, because other programs share the machine
+		for i, others := range sizes {
+			b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) { turns(b, dsns[i]) })
+		}
+	}
+}
+
+// fillWith makes conversations of two messages each, which can be searched.
+func fillWith(b *testing.B, dsn string, others int) {
+	b.Helper()
+	s, err := postgres.Open(b.Context(), dsn, nil)
+	require.NoError(b, err)
+	require.NoError(b, s.Close())
+	conn, err := pgx.Connect(b.Context(), dsn)
+	require.NoError(b, err)
+	defer conn.Close(b.Context()) //nolint:errcheck // nothing is lost with it
+	const body = `'{"role":"user","content":[{"kind":"text","text":"an old message"}]}'::bytea`
+	for _, sql := range []string{
+		`INSERT INTO conversation (id, project, agent, sender, version, turns, messages, created, updated)
+			SELECT 'old' || n, '', 'old', n::text::bytea, 2, 1, 2, 0, 0 FROM generate_series(1, $1::int) n`,
+		`INSERT INTO message SELECT num, seq, 1, ` + body + ` FROM conversation, generate_series(0, 1) seq LIMIT 2 * $1::bigint`,
+		`INSERT INTO word SELECT num, seq, 3, ('''old'':1B ''w' || num % 50000 || ''':1B')::tsvector FROM conversation, generate_series(0, 1) seq LIMIT 2 * $1::bigint`,
+	} {
+		_, err := conn.Exec(b.Context(), sql, others)
+		require.NoError(b, err)
+	}
+	for _, sql := range []string{`VACUUM ANALYZE`, `CHECKPOINT`} {
+		_, err := conn.Exec(b.Context(), sql)
+		require.NoError(b, err)
+	}
+}
+
+func turns(b *testing.B, dsn string) {
+	b.Helper()
+	s, err := postgres.Open(b.Context(), dsn, nil)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, s.Close()) }()
 	rt := runtime.New(looks{}, &calls{}, &runtime.Options{Store: s})
@@ -114,4 +162,26 @@ func BenchmarkTurns(b *testing.B) {
 		_, err := convs[i].Send(b.Context(), message.TextInput("question"), nil)
 		return err
 	})
+}
+
+// BenchmarkSearch is a rare and a common word among a million messages.
+func BenchmarkSearch(b *testing.B) {
+	messages := 1_000_000
+	if testing.Short() {
+		messages = 100_000
+	}
+	dsn := durable(b)
+	fillWith(b, dsn, messages/2)
+	s, err := postgres.Open(b.Context(), dsn, nil)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, s.Close()) }()
+	for _, word := range []string{"w77", "old"} {
+		b.Run(word, func(b *testing.B) {
+			for b.Loop() {
+				found, err := s.Search(b.Context(), store.Query{Text: word})
+				require.NoError(b, err)
+				require.NotEmpty(b, found)
+			}
+		})
+	}
 }

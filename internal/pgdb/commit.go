@@ -143,7 +143,7 @@ func (d *DB) commit(all []*write) {
 func (d *DB) again(w *write, err error, own bool) error {
 	switch {
 	case own && !transient(err):
-		return err
+		return explained(err)
 	case w.Once && lost(err) && !unsent(err):
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}

@@ -44,9 +44,6 @@ func configure(dsn string, o Options) (*pgxpool.Config, *pgx.ConnConfig, error) 
 		if c.RuntimeParams["application_name"] == "" {
 			c.RuntimeParams["application_name"] = "grapnel"
 		}
-		if !strings.Contains(dsn, "default_query_exec_mode") {
-			c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe // a pooler may give each transaction another session
-		}
 	}
 	if o.Trace != nil {
 		config.ConnConfig.Tracer = tracer{o.Trace}

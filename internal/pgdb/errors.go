@@ -29,6 +29,9 @@ const (
 	diskFull            = "53100"
 	notInRepertoire     = "22021"
 	uniqueViolation     = "23505"
+	noStatement         = "26000"
+	duplicateStatement  = "42P05"
+	notSupported        = "0A000"
 )
 
 func state(err error) string {
@@ -53,8 +56,12 @@ func NotText(err error) bool { return state(err) == notInRepertoire }
 // Exists reports whether err means that there is a row with a key already.
 func Exists(err error) bool { return state(err) == uniqueViolation }
 
-// conflict reports whether another transaction is why nothing was written.
-func conflict(err error) bool { return state(err) == serializationFailed || state(err) == deadlock }
+// conflict reports whether another transaction is why nothing was written: also one that has
+// changed a table after a statement about it was prepared.
+func conflict(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == serializationFailed || e.Code == deadlock || e.Code == notSupported && strings.HasPrefix(e.Message, "cached plan"))
+}
 
 // lost reports whether the connection was lost: a write may have happened, unless nothing was
 // sent.
@@ -99,12 +106,20 @@ func (d *DB) until(ctx context.Context, deadline time.Time, f func() error) erro
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		err := f()
 		if err == nil || ctx.Err() != nil || !transient(err) || time.Now().Add(wait).After(deadline) {
-			return err
+			return explained(err)
 		}
 		if ended := pause(ctx, wait/2+rand.N(wait)); ended != nil { //nolint:gosec // it only spreads
 			return fmt.Errorf("%w, while the database could not be asked: %w", ended, err)
 		}
 	}
+}
+
+// explained adds to an error what to do about it.
+func explained(err error) error {
+	if code := state(err); code == noStatement || code == duplicateStatement {
+		return fmt.Errorf("%w; if a pooler is between, it does not keep prepared statements: set its max_prepared_statements, or add default_query_exec_mode=cache_describe to the DSN", err)
+	}
+	return err
 }
 
 // pause waits, and returns the cause of ctx if that ends before.

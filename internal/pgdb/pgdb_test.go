@@ -102,6 +102,20 @@ func TestAForeignOrNewerSchemaIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "version 1000")
 }
 
+func TestADatabaseOfAnotherEncodingIsRefused(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Start(t, nil)
+	exec(t, c.DSN(""), `CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0`)
+	_, err := pgdb.Open(t.Context(), c.DSN("latin"), nil)
+	require.ErrorContains(t, err, "LATIN1")
+	assert.ErrorContains(t, err, "CREATE DATABASE")
+
+	var notes []string
+	open(t, c.DSN(""), &pgdb.Options{Note: func(text string) { notes = append(notes, text) }})
+	require.Len(t, notes, 1, "the clusters of tests do not wait for the disk")
+	assert.Contains(t, notes[0], "fsync = off")
+}
+
 func TestAStatementThatFailsTakesNoOtherWithIt(t *testing.T) {
 	t.Parallel()
 	db := open(t, migrated.Database(t), nil)

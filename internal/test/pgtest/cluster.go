@@ -77,6 +77,22 @@ func (c *Cluster) Password() string { return c.password }
 // the data in "data".
 func (c *Cluster) Dir() string { return c.dir }
 
+// WriteFile writes a file into Dir that only the server can read.
+func (c *Cluster) WriteFile(t testing.TB, name string, data []byte) {
+	t.Helper()
+	if err := c.write(name, data); err != nil {
+		t.Fatalf("write a file for PostgreSQL: %v", err)
+	}
+}
+
+func (c *Cluster) write(name string, data []byte) error {
+	path := filepath.Join(c.dir, name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return err
+	}
+	return own(path)
+}
+
 // Database is [Database] in this cluster.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
@@ -130,14 +146,10 @@ func start(o Options) (*Cluster, error) {
 
 // initialise makes the data directory and starts the server.
 func (c *Cluster) initialise(o Options) error {
-	secret := filepath.Join(c.dir, "password")
-	if err := os.WriteFile(secret, []byte(c.password), 0o600); err != nil {
+	if err := c.write("password", []byte(c.password)); err != nil {
 		return err
 	}
-	if err := own(secret); err != nil {
-		return err
-	}
-	err := c.run("initdb", "--pgdata="+c.data(), "--username=postgres", "--pwfile="+secret, "--auth-local=trust", "--auth-host=scram-sha-256",
+	err := c.run("initdb", "--pgdata="+c.data(), "--username=postgres", "--pwfile="+filepath.Join(c.dir, "password"), "--auth-local=trust", "--auth-host=scram-sha-256",
 		"--encoding=UTF8", "--locale=C", "--no-sync")
 	if err != nil {
 		return err
@@ -258,7 +270,8 @@ func freePort() (int, error) {
 // that pg_config names, or the newest of those that Debian has.
 func findPrograms() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path), nil
+		path, err = filepath.EvalSymlinks(path)
+		return filepath.Dir(path), err
 	}
 	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
 		if dir := strings.TrimSpace(string(out)); isProgram(filepath.Join(dir, "initdb")) {

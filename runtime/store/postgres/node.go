@@ -19,7 +19,13 @@ const (
 	beat = `INSERT INTO node AS n (id, url, version, ttl, projects, seen, mark, late) VALUES ($2, $3, $4, $5, $6, ` + statement.Now + `, $7, false)
 		ON CONFLICT (id) DO UPDATE SET url = excluded.url, version = excluded.version, ttl = excluded.ttl, projects = excluded.projects,
 			seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> $8
-		RETURNING n.late`
+		RETURNING n.late OR n.xmax = 0 AND $8 <> 0, n.xmax = 0` // a row that is new: its beats were buried
+	// bury frees what nodes held that died a day ago, and forgets them. It reads all conversations,
+	// so it is done when a node comes and not by each beat.
+	bury = `WITH gone AS (DELETE FROM node n WHERE n.seen < ` + statement.Now + ` - 86400 * 1000000000::bigint AND ` + statement.Dead + ` RETURNING n.id),
+		jobs AS (UPDATE job j SET due = 0 FROM gone WHERE j.owner = gone.id AND j.status = 'running'),
+		leases AS (UPDATE conversation c SET until = 0 FROM gone WHERE c.owner = gone.id AND c.until <> 0)
+		SELECT count(*) FROM gone`
 	leave = `UPDATE node SET ttl = 0 WHERE id = $1`
 	// unfinished reads the journals, which are few, and then their conversations.
 	unfinished = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' AND c.num IN (SELECT e.conversation FROM entry e)`
@@ -39,9 +45,10 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 	s.beats.Lock()
 	heard := s.beats.heard[n.ID]
 	s.beats.Unlock()
-	late, err := one(query(ctx, s, func(row pgdb.Row) (late bool, err error) {
-		err = row.Scan(&late)
-		return late, err
+	type answer struct{ late, first bool }
+	a, err := one(query(ctx, s, func(row pgdb.Row) (a answer, err error) {
+		err = row.Scan(&a.late, &a.first)
+		return a, err
 	}, beat, s.clock(), n.ID, n.URL, n.Version, int64(n.TTL), projects, mark, heard))
 	if pgdb.Down(err) {
 		return fmt.Errorf("%w (%w)", store.ErrDown, err)
@@ -52,10 +59,13 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 	s.beats.Lock()
 	s.beats.heard[n.ID] = mark
 	s.beats.Unlock()
-	if late {
+	switch {
+	case a.late:
 		return fmt.Errorf("%w: %s", store.ErrLate, n.ID)
+	case a.first:
+		_, err = query(ctx, s, scanNumber, bury, s.clock())
 	}
-	return nil
+	return s.failed("beat", err)
 }
 
 // beats has the mark of the last beat of each node whose answer came.

@@ -1,0 +1,215 @@
+package postgres_test
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/pgdb"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres"
+)
+
+// proxy stands between a store and the server. It can close the connection instead of passing an
+// answer on: the server has done what was asked.
+type proxy struct {
+	dsn string
+	// left is how many answers are passed on before one is lost; negative: none is.
+	left atomic.Int64
+	lost atomic.Int64
+}
+
+func newProxy(t *testing.T, dsn string) *proxy {
+	t.Helper()
+	config, err := pgconn.ParseConfig(dsn)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
+	require.NoError(t, err)
+	p := &proxy{dsn: "postgres:///" + config.Database + "?user=" + config.User + "&port=5432&host=" + dir}
+	p.left.Store(-1)
+	network, address := pgconn.NetworkAddress(config.Host, config.Port)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial(network, address)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			serving.Go(func() { p.pass(server, client, false) })
+			serving.Go(func() { p.pass(client, server, true) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	return p
+}
+
+// pass copies until one of the connections ends.
+func (p *proxy) pass(to, from net.Conn, answers bool) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(buffer)
+		if answers && n > 0 && p.loses() {
+			p.lost.Add(1)
+			return
+		}
+		if _, writing := to.Write(buffer[:n]); err != nil || writing != nil {
+			return
+		}
+	}
+}
+
+func (p *proxy) loses() bool {
+	for {
+		left := p.left.Load()
+		if left < 0 {
+			return false
+		}
+		if p.left.CompareAndSwap(left, left-1) {
+			return left == 0
+		}
+	}
+}
+
+// lossy is a store whose answers can be lost.
+type lossy struct {
+	*postgres.Store
+	proxy *proxy
+}
+
+func newLossy(t *testing.T) lossy {
+	t.Helper()
+	p := newProxy(t, migrated.Database(t))
+	s, err := postgres.Open(t.Context(), p.dsn, &postgres.Options{Database: pgdb.Options{Connections: 1}})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	return lossy{s, p}
+}
+
+// losing runs f, of which the answer behind the first ones is lost. It reports whether there was
+// one.
+func (l lossy) losing(first int, f func()) bool {
+	before := l.proxy.lost.Load()
+	l.proxy.left.Store(int64(first))
+	f()
+	l.proxy.left.Store(-1)
+	return l.proxy.lost.Load() > before
+}
+
+// quiet waits until the notification of the last write is sent, whose answer would be lost instead.
+func (l lossy) quiet(t *testing.T) {
+	t.Helper()
+	time.Sleep(100 * time.Millisecond) // if it comes later, the test fails to lose what it wants to
+	_, err := l.Nodes(t.Context())
+	require.NoError(t, err)
+}
+
+func TestAWriteWhoseAnswerIsLostHappensOnce(t *testing.T) {
+	t.Parallel()
+	l := newLossy(t)
+	ctx := t.Context()
+	rec, err := l.Conversation(ctx, store.Key{Agent: "a"})
+	require.NoError(t, err)
+	claim := func() {
+		rec, err = l.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: time.Hour, Takes: rec.Lease.Epoch})
+		require.NoError(t, err)
+	}
+	entry := []store.Entry{{Kind: store.EntryStart, CallID: "1", Data: `{}`}}
+	first, noted := int64(0), int64(0)
+	note := func() {
+		first, err = l.Note(ctx, rec.ID, store.Note{Epoch: rec.Lease.Epoch, Hold: time.Hour, Entries: entry})
+		require.NoError(t, err)
+		noted++
+		require.Equal(t, noted, first)
+	}
+	says := func() {
+		rec.Version, err = l.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Hold: time.Hour, Messages: message.MessagesOf(message.UserText("hi"))})
+		require.NoError(t, err)
+	}
+	told := uint64(0)
+	tells := func() {
+		told++
+		_, err = l.Note(ctx, rec.ID, store.Note{Epoch: rec.Lease.Epoch, Hold: time.Hour, Events: []store.Event{{Seq: told, Data: `{}`}},
+			States: []hook.StateValue{{Name: "n", Data: `1`}}, Jobs: []store.Job{{Job: hook.Job{Kind: "k", Key: "1"}}}})
+		require.NoError(t, err)
+	}
+	compacts := func() {
+		rec.Version, err = l.Compact(ctx, rec.ID, store.At{Version: rec.Version, Epoch: rec.Lease.Epoch, Hold: time.Hour}, 1, message.UserText("summary"))
+		require.NoError(t, err)
+	}
+	for _, write := range []func(){claim, note, says, tells, compacts} {
+		write() // so that all statements are known
+		l.quiet(t)
+		require.True(t, l.losing(0, write))
+		l.quiet(t)
+	}
+	now, err := l.Find(ctx, rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, int64(2), now.Lease.Epoch)
+	assert.Equal(t, rec.Version, now.Version)
+	assert.Equal(t, told, now.Events)
+	ms, err := l.Messages(ctx, rec.ID)
+	require.NoError(t, err)
+	assert.Len(t, ms, 2, "two were said, and one was compacted twice")
+	es, err := l.Journal(ctx, rec.ID)
+	require.NoError(t, err)
+	assert.Len(t, es, int(noted))
+}
+
+// A transaction asks the database what became of it.
+func TestATransactionWhoseAnswerIsLostHappensOnce(t *testing.T) {
+	t.Parallel()
+	l := newLossy(t)
+	ctx := t.Context()
+	rec, err := l.Conversation(ctx, store.Key{Agent: "a"})
+	require.NoError(t, err)
+	_, err = l.Append(ctx, rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("hi")), TurnEnds: true})
+	require.NoError(t, err)
+	fork := func(sender string) {
+		_, err := l.Fork(ctx, rec.ID, 1, store.Key{Agent: "a", Sender: sender})
+		require.NoError(t, err, sender)
+	}
+	fork("warm")
+	// Each answer is lost once: that of the begin, of each statement, and of the commit.
+	n := 0
+	for l.quiet(t); l.losing(n, func() { fork(fmt.Sprint(n)) }); l.quiet(t) {
+		n++
+	}
+	assert.Greater(t, n, 4)
+	run := store.Run{ID: "r", Status: event.RunRunning}
+	require.NoError(t, l.WriteRuns(ctx, []store.Run{run}))
+	l.quiet(t)
+	require.True(t, l.losing(0, func() { require.NoError(t, l.WriteRuns(ctx, []store.Run{run})) }))
+	all, err := l.List(ctx)
+	require.NoError(t, err)
+	assert.Len(t, all, 2+n+1, "the first, the warm one, and the last, whose answers all came")
+}
+
+func TestABeatThatWasLateSaysSoAlsoIfItsAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	l := newLossy(t)
+	n := store.Node{ID: "one", URL: "unix:/x", TTL: time.Millisecond}
+	require.NoError(t, l.Beat(t.Context(), n))
+	n.TTL = time.Hour
+	time.Sleep(50 * time.Millisecond) // longer than the TTL
+	require.True(t, l.losing(0, func() { require.ErrorIs(t, l.Beat(t.Context(), n), store.ErrLate) }))
+	require.NoError(t, l.Beat(t.Context(), n))
+}

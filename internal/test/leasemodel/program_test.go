@@ -12,9 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/nodes"
 )
 
 // The model is about the program only if the program does what the model's nodes do. These tables
@@ -27,18 +30,20 @@ const (
 	sqlite    = "runtime/store/sqlite "
 	postgres  = "runtime/store/postgres "
 	statement = "runtime/store/postgres/internal/statement "
+	members   = "internal/nodes "
+	streams   = "internal/api/internal/streams "
 )
 
 // performers has what performs an action of a node. The other actions happen to a node or to the
 // database.
 var performers = map[kind][]string{
-	beat:      {"runtime/store Presence.Beat", postgres + "Store.Beat", "runtime Runtime.CheckLeases", durable + "Leases.Renew", durable + "Lease.renew: store.ErrFenced"},
+	beat:      {members + "Members.beat: Presence.Beat(", members + "Members.answerLate: m.o.Late(", postgres + "Store.Beat", "runtime Runtime.CheckLeases", durable + "Leases.Renew", durable + "Lease.renew: store.ErrFenced"},
 	claim:     {durable + "Lease.tryClaim", durable + "Leases.Take", durable + "Lease.open: l.read(", postgres + "claim: epoch = c.epoch + 1", sqlite + "updateClaim: epoch = epoch + 1"},
 	writeNext: {durable + "Lease.Note", durable + "Lease.Commit", durable + "Lease.NoteFromOutside", durable + "Lease.NoteEvents", durable + "Lease.Flush", durable + "Lease.Change", loop + "Turn.journal", loop + "Turn.append", postgres + "Store.apply", sqlite + "Store.Note", sqlite + "addition.write"},
 	runCall:   {"runtime/internal/toolrun Run.Run"},
 	reread:    {durable + "Lease.Failed: store.ErrFenced", durable + "Lease.Open", postgres + "Store.known"},
-	stopTurn:  {"runtime Runtime.LoseLeases", durable + "Leases.Lose", "runtime leaseOwner.LeaseLost"},
-	release:   {durable + "Lease.Release", "runtime/store Presence.Leave", postgres + "Store.Leave"},
+	stopTurn:  {members + "Members.check: m.o.Lost()", "runtime Runtime.LoseLeases", durable + "Leases.Lose", "runtime leaseOwner.LeaseLost"},
+	release:   {durable + "Lease.Release", members + "Members.Run: Presence.Leave(", postgres + "Store.Leave"},
 }
 
 // events are the actions that nothing in the program performs.
@@ -53,10 +58,10 @@ var keepers = map[string][]string{
 	"NoStart":       {loop + "Turn.journalStart: durable.StartEntry"},
 	"RunsAgain":     {loop + "Turn.endInterruptedCalls: .Again", loop + "call.setInterrupted"},
 	"NoOwn":         {durable + "Lease.tryClaim: l.unanswered"},
-	"NoStop":        {"runtime Runtime.LoseLeases"},
+	"NoStop":        {members + "New: TTL * 2 / 3", members + "Members.beats: m.check()", members + "Members.watch: m.check()"},
 	"EarlyAnswer":   {"internal/pgdb Apply: <-w.done", "internal/pgdb DB.commit"},
-	"NoRead":        {"runtime/store Log.Events"},
-	"NoPoll":        {"runtime/store Waker.Watch"},
+	"NoRead":        {streams + "streamer.local: <-st.wake", streams + "streamer.moved: st.s.Find("},
+	"NoPoll":        {streams + "Streams.Write: time.NewTicker(lookEvery)", streams + "lookEvery: time.Second"},
 }
 
 func TestEveryActionIsTheProgramsOrAnEvent(t *testing.T) {
@@ -101,6 +106,13 @@ func exists(t *testing.T, place string) bool {
 	name, text, _ := strings.Cut(name, ": ")
 	d, ok := declared(t, dir)[name]
 	return ok && strings.Contains(d.text, text)
+}
+
+// The seconds of the model are those of the program.
+func TestTheModelHasTheTimesOfTheProgram(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, nodes.DefaultTTL, TTL*time.Second)
+	assert.Equal(t, nodes.DefaultBeat, time.Second)
 }
 
 func TestAPlaceThatIsGoneIsFound(t *testing.T) {

@@ -40,7 +40,7 @@ var (
 	poolSize     = input{12, "", "connections in the pool of a daemon", in + "internal/pgdb/pgdb.go: connections = 12"}
 	listenerSize = input{1, "", "connections of a daemon that wait for notifications", in + "internal/pgdb/listen.go: It has a connection of its own"}
 	renewEvery   = input{5, "s", "a lease would be renewed every, if daemons did not beat", assumed}
-	beatsEvery   = input{1, "s", "a daemon beats every", assumed}
+	beatsEvery   = input{1, "s", "a daemon beats every", in + "internal/nodes/members.go: DefaultBeat = time.Second"}
 	notifyEvery  = input{0.02, "s", "a daemon notifies at most every", in + "runtime/store/postgres/node.go: tick = 20 * time.Millisecond"}
 	maxBackends  = input{500, "", "max_connections of the database", assumed}
 )

@@ -4,8 +4,8 @@ package leasemodel
 // daemon.
 const TTL = 3
 
-// nodes is the most nodes that a state has room for.
-const nodes = 3
+// room is the most nodes that a state has room for.
+const room = 3
 
 // Lease is the protocol of one conversation, and what may go wrong. Its zero value has no
 // nodes. The fields from NoEpoch to EarlyAnswer each take a rule away.
@@ -102,7 +102,7 @@ type world struct {
 	// row is what the database shows, disk what it has after a crash.
 	row, disk row
 	late      write
-	node      [nodes]node
+	node      [room]node
 	faults    uint8 // still allowed
 
 	// What nobody in the model knows: the most that was acknowledged, how often the call ran,
@@ -156,7 +156,7 @@ func (l Lease) Start() world {
 			w.node[i].beaten = TTL
 		}
 	}
-	for i := l.Nodes; i < nodes; i++ {
+	for i := l.Nodes; i < room; i++ {
 		w.node[i].process = killed
 	}
 	return w

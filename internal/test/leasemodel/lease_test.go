@@ -15,7 +15,7 @@ const enough = 3_000_000
 
 func TestNoHistoryBreaksARule(t *testing.T) {
 	t.Parallel()
-	for _, l := range []leasemodel.Lease{{Nodes: 1, Faults: 4}, {Nodes: 2, Faults: 3}, {Nodes: 3, Faults: 2}} {
+	for _, l := range []leasemodel.Lease{{Nodes: 1, Faults: 3}, {Nodes: 2, Faults: 2}, {Nodes: 3, Faults: 2}} {
 		holds(t, l)
 	}
 }

@@ -12,48 +12,57 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/nodes"
 )
 
 // The model is about the program only if the program does what the model's nodes do. These tables
-// say where; the tests fail if a function is gone, or if one that writes to the store is in none.
+// say where: a directory, a function, method or constant in it, and behind a colon what its text
+// has. The tests fail if one is gone, or if a function that writes to the store is in none.
 
-// performers has the functions that perform an action of a node, each behind its directory. The
-// others, which are not here, happen to a node or to the database.
+const (
+	durable   = "runtime/internal/durable "
+	loop      = "runtime/internal/loop "
+	sqlite    = "runtime/store/sqlite "
+	postgres  = "runtime/store/postgres "
+	statement = "runtime/store/postgres/internal/statement "
+	members   = "internal/nodes "
+	streams   = "internal/api/internal/streams "
+)
+
+// performers has what performs an action of a node. The other actions happen to a node or to the
+// database.
 var performers = map[kind][]string{
-	beat:      {"runtime/store Presence.Beat", "runtime Runtime.CheckLeases", "runtime/internal/durable Leases.Renew", "runtime/internal/durable Lease.renew"},
-	claim:     {"runtime/internal/durable Lease.tryClaim", "runtime/internal/durable Leases.Take", "runtime/internal/durable Lease.read"},
-	writeNext: {"runtime/internal/durable Lease.Note", "runtime/internal/durable Lease.Commit", "runtime/internal/durable Lease.NoteFromOutside", "runtime/internal/durable Lease.NoteEvents", "runtime/internal/durable Lease.Flush", "runtime/internal/durable Lease.Change", "runtime/internal/loop Turn.journal", "runtime/internal/loop Turn.append"},
+	beat:      {members + "Members.beat: Presence.Beat(", members + "Members.answerLate: m.o.Late(", postgres + "Store.Beat", "runtime Runtime.CheckLeases", durable + "Leases.Renew", durable + "Lease.renew: store.ErrFenced"},
+	claim:     {durable + "Lease.tryClaim", durable + "Leases.Take", durable + "Lease.open: l.read(", postgres + "claim: epoch = c.epoch + 1", sqlite + "updateClaim: epoch = epoch + 1"},
+	writeNext: {durable + "Lease.Note", durable + "Lease.Commit", durable + "Lease.NoteFromOutside", durable + "Lease.NoteEvents", durable + "Lease.Flush", durable + "Lease.Change", loop + "Turn.journal", loop + "Turn.append", postgres + "Store.apply", sqlite + "Store.Note", sqlite + "addition.write"},
 	runCall:   {"runtime/internal/toolrun Run.Run"},
-	reread:    {"runtime/internal/durable Lease.Failed", "runtime/internal/durable Lease.Open"},
-	stopTurn:  {"runtime Runtime.LoseLeases", "runtime/internal/durable Leases.Lose", "runtime leaseOwner.LeaseLost"},
-	release:   {"runtime/internal/durable Lease.Release", "runtime/store Presence.Leave"},
+	reread:    {durable + "Lease.Failed: store.ErrFenced", durable + "Lease.Open", postgres + "Store.known"},
+	stopTurn:  {members + "Members.check: m.o.Lost()", "runtime Runtime.LoseLeases", durable + "Leases.Lose", "runtime leaseOwner.LeaseLost"},
+	release:   {durable + "Lease.Release", members + "Members.Run: Presence.Leave(", postgres + "Store.Leave"},
 }
 
-// events are the actions that no function performs.
+// events are the actions that nothing in the program performs.
 var events = []kind{tick, arrive, flush, startDatabase, promote, pauseProcess, cut, kill, stopDatabase, loseAnswer, loseClaim, resumeProcess, mend}
 
-// keepers has the functions that keep the rule which a field of Lease or Wakes takes away.
+// keepers has what keeps the rule that a field of Lease or Wakes takes away.
 var keepers = map[string][]string{
-	"NoEpoch":       {"runtime/store/sqlite Store.Note", "runtime/store/sqlite addition.write", "runtime/store/sqlite refused"},
-	"NoAfter":       {"runtime/store CheckEvents", "runtime/store/sqlite addition.write"},
-	"NoServerStart": {"runtime/store Presence.Nodes"},
-	"OwnClock":      {"runtime/internal/durable Leases.Dead", "runtime/internal/durable Leases.HeldElsewhere"},
-	"NoStart":       {"runtime/internal/loop Turn.journalStart", "runtime/internal/durable StartEntry"},
-	"RunsAgain":     {"runtime/internal/loop Turn.endInterruptedCalls", "runtime/internal/loop call.setInterrupted"},
-	"NoOwn":         {"runtime/internal/durable Lease.tryClaim"},
-	"NoStop":        {"runtime Runtime.LoseLeases"},
-	"EarlyAnswer":   {"runtime/store/sqlite Store.Append", "runtime/store/sqlite Store.Note"},
-	"NoRead":        {"runtime/store Waker.Watch", "runtime/store Log.Events"},
-	"NoPoll":        {"runtime/store Waker.Watch"},
+	"NoEpoch":       {statement + "Addition.head: c.epoch = ", sqlite + "updateAppend: epoch = ?", sqlite + "refused: store.ErrFenced"},
+	"NoAfter":       {statement + "Addition.head: c.events < ", statement + "Addition.head: c.version = ", statement + "Marked: c.marks", sqlite + "updateAppend: version = ?", "runtime/store CheckEvents"},
+	"NoServerStart": {statement + "started: pg_postmaster_start_time()", statement + "Dead: started", postgres + "claim: statement.Orphaned"},
+	"OwnClock":      {statement + "Now: clock_timestamp()", durable + "Leases.Dead: ls.o.Node", durable + "Leases.HeldElsewhere: ls.o.Node"},
+	"NoStart":       {loop + "Turn.journalStart: durable.StartEntry"},
+	"RunsAgain":     {loop + "Turn.endInterruptedCalls: .Again", loop + "call.setInterrupted"},
+	"NoOwn":         {durable + "Lease.tryClaim: l.unanswered"},
+	"NoStop":        {members + "New: TTL * 2 / 3", members + "Members.beats: m.check()", members + "Members.watch: m.check()"},
+	"EarlyAnswer":   {"internal/pgdb Apply: <-w.done", "internal/pgdb DB.commit"},
+	"NoRead":        {streams + "streamer.local: <-st.wake", streams + "streamer.moved: st.s.Find("},
+	"NoPoll":        {streams + "Streams.Write: time.NewTicker(lookEvery)", streams + "lookEvery: time.Second"},
 }
-
-// shared has what the store that several daemons share must have, as soon as it is there.
-var shared = []string{"Store.Claim", "Store.Note", "Store.Append", "Store.Beat", "Store.Leave", "Store.Nodes", "Store.Watch"}
-
-const postgres = "runtime/store/postgres"
 
 func TestEveryActionIsTheProgramsOrAnEvent(t *testing.T) {
 	t.Parallel()
@@ -82,25 +91,36 @@ func TestEveryRuleIsKeptByTheProgram(t *testing.T) {
 	}
 }
 
-func TestTheSharedStoreHasTheActions(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join("../../..", postgres)
-	if _, err := os.Stat(dir); err != nil {
-		t.Logf("there is no %s yet", postgres)
-		return
-	}
-	for _, name := range shared {
-		exist(t, name, []string{postgres + " " + name})
+// exist checks that the places are there.
+func exist(t *testing.T, what any, places []string) {
+	t.Helper()
+	for _, p := range places {
+		assert.True(t, exists(t, p), "%v: there is no %s any more: say what does it now", what, p)
 	}
 }
 
-// exist checks that the functions are there.
-func exist(t *testing.T, what any, functions []string) {
+// exists reports whether the place is there and has the text.
+func exists(t *testing.T, place string) bool {
 	t.Helper()
-	for _, f := range functions {
-		dir, name, _ := strings.Cut(f, " ")
-		assert.Contains(t, slices.Collect(maps.Keys(declared(t, dir))), name, "%v: %s has no %s any more: say which function does it now", what, dir, name)
-	}
+	dir, name, _ := strings.Cut(place, " ")
+	name, text, _ := strings.Cut(name, ": ")
+	d, ok := declared(t, dir)[name]
+	return ok && strings.Contains(d.text, text)
+}
+
+// The seconds of the model are those of the program.
+func TestTheModelHasTheTimesOfTheProgram(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, nodes.DefaultTTL, TTL*time.Second)
+	assert.Equal(t, nodes.DefaultBeat, time.Second)
+}
+
+func TestAPlaceThatIsGoneIsFound(t *testing.T) {
+	t.Parallel()
+	assert.True(t, exists(t, "runtime/store Presence.Beat"))
+	assert.False(t, exists(t, "runtime/store Presence.Beats"))
+	assert.True(t, exists(t, statement+"Dead: started"))
+	assert.False(t, exists(t, statement+"Dead: finished"))
 }
 
 // writes are the methods of stores by which a conversation changes hands, or its journal grows.
@@ -109,22 +129,24 @@ var writes = []string{"Claim", "Note", "Append", "Beat", "Leave"}
 // Who adds a write to the store learns that it is an action of the model.
 func TestEveryWriteOfPackageDurableIsAnAction(t *testing.T) {
 	t.Parallel()
-	const dir = "runtime/internal/durable"
-	var known []string
-	for _, functions := range performers {
-		known = append(known, functions...)
+	known := map[string]bool{}
+	for _, places := range performers {
+		for _, p := range places {
+			p, _, _ = strings.Cut(p, ": ")
+			known[p] = true
+		}
 	}
-	found := writers(declared(t, dir))
+	found := writers(declared(t, strings.TrimSpace(durable)))
 	for _, name := range found {
-		assert.Contains(t, known, dir+" "+name, "it writes to the store: name the action that it performs in performers")
+		assert.True(t, known[durable+name], "%s writes to the store: name the action that it performs in performers", name)
 	}
 	assert.GreaterOrEqual(t, len(found), 6, "the search for writes finds them: %v", found)
 }
 
 // writers returns the functions that call a method of writes.
-func writers(functions map[string]ast.Node) (names []string) {
+func writers(functions map[string]declaration) (names []string) {
 	for name, f := range functions {
-		ast.Inspect(f, func(n ast.Node) bool {
+		ast.Inspect(f.node, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
 				return true
@@ -150,61 +172,65 @@ func ofStore(x ast.Expr) bool {
 
 func TestAWriteOutsideOfTheTableIsFound(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "", `package durable
+	functions := map[string]declaration{}
+	add(t, functions, "lease.go", []byte(`package durable
 func (l *Lease) Extend() { _ = func() { l.store().Note(ctx, l.id, n) } }
-func (l *Lease) read() { l.store().Journal(ctx, l.id) }`, 0)
-	require.NoError(t, err)
-	functions := map[string]ast.Node{}
-	add(functions, file)
+func (l *Lease) read() { l.store().Journal(ctx, l.id) }`))
 	assert.Equal(t, []string{"Lease.Extend"}, writers(functions))
 }
 
-// declared returns the functions, methods and methods of interfaces of the package in the
-// directory: "Func", "Type.Method".
-func declared(t *testing.T, dir string) map[string]ast.Node {
+// declaration is a function, a method, a method of an interface or a constant, with its text.
+type declaration struct {
+	node ast.Node
+	text string
+}
+
+// declared returns the declarations of the package in the directory: "Func", "Type.Method".
+func declared(t *testing.T, dir string) map[string]declaration {
 	t.Helper()
 	root := filepath.Join("../../..", dir)
 	files, err := fs.Glob(os.DirFS(root), "*.go")
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "%s is no package any more", dir)
-	out := map[string]ast.Node{}
+	out := map[string]declaration{}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, name), nil, 0)
+		source, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)
-		add(out, file)
+		add(t, out, name, source)
 	}
 	return out
 }
 
 // add adds the declarations of the file.
-func add(out map[string]ast.Node, file *ast.File) {
-	for _, d := range file.Decls {
-		switch d := d.(type) {
+func add(t *testing.T, out map[string]declaration, name string, source []byte) {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, source, 0)
+	require.NoError(t, err)
+	one := func(name string, n ast.Node) {
+		out[name] = declaration{n, string(source[set.Position(n.Pos()).Offset:set.Position(n.End()).Offset])}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.FuncDecl:
-			out[receiver(d)+d.Name.Name] = d
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				if s, ok := spec.(*ast.TypeSpec); ok {
-					addMethods(out, s)
+			one(receiver(n)+n.Name.Name, n)
+			return false
+		case *ast.ValueSpec:
+			one(n.Names[0].Name, n)
+		case *ast.TypeSpec:
+			if in, ok := n.Type.(*ast.InterfaceType); ok {
+				for _, m := range in.Methods.List {
+					for _, method := range m.Names {
+						one(n.Name.Name+"."+method.Name, m)
+					}
 				}
 			}
 		}
-	}
-}
-
-func addMethods(out map[string]ast.Node, s *ast.TypeSpec) {
-	in, ok := s.Type.(*ast.InterfaceType)
-	if !ok {
-		return
-	}
-	for _, m := range in.Methods.List {
-		for _, name := range m.Names {
-			out[s.Name.Name+"."+name.Name] = m
-		}
-	}
+		return true
+	})
 }
 
 // receiver is the type of the method's receiver and a dot.

@@ -78,3 +78,21 @@ func TestEveryFigureHasASource(t *testing.T) {
 		seen[in.what] = true
 	}
 }
+
+// A figure that is a constant of the program is the one that stands there.
+func TestFiguresOfTheProgramAreItsOwn(t *testing.T) {
+	t.Parallel()
+	held := 0
+	for _, i := range inputs {
+		place, found := strings.CutPrefix(i.from, in)
+		if !found {
+			continue
+		}
+		file, text, _ := strings.Cut(place, ": ")
+		source, err := os.ReadFile("../../../" + file)
+		require.NoError(t, err)
+		assert.Contains(t, strings.Join(strings.Fields(string(source)), " "), text, i.what)
+		held++
+	}
+	assert.Positive(t, held)
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -18,13 +19,23 @@ func tables() string {
 	section(&b, "Connections", []string{"", "how it comes about", "connections"}, backends())
 	b.WriteString("### What breaks first\n\n| limit | load | one primary | share | holds until | then |\n|---|---|---|---|---|---|\n")
 	for _, l := range limits() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %.0f %% | %.1f times this load | %s |\n", l.what, quantity(l.load, l.unit), quantity(l.capacity, l.unit), 100*l.share(), 1/l.share(), l.then)
+		fmt.Fprintf(&b, "| %s | %s | %s | %.0f %% | %.1f times this load | %s |\n", l.what, quantity(l.load, l.unit), quantity(l.capacity, l.unit), 100*l.share(), l.until(), l.then)
 	}
 	b.WriteString("\n### What the tables are made of\n\n| figure | value | from |\n|---|---|---|\n")
-	for _, in := range inputs {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", in.what, quantity(in.value, in.unit), in.from)
+	for _, i := range inputs {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", i.what, quantity(i.value, i.unit), source(i.from))
 	}
 	return b.String()
+}
+
+// source is where a figure comes from, without what stands there.
+func source(from string) string {
+	file, found := strings.CutPrefix(from, in)
+	if !found {
+		return from
+	}
+	file, _, _ = strings.Cut(file, ": ")
+	return "`" + file + "`"
 }
 
 func section(b *strings.Builder, title string, heads []string, rows []row) {
@@ -84,7 +95,7 @@ func rates() []row {
 		{"write-ahead log", fmt.Sprintf("%s a turn; %s a day", quantity(walPerTurn(), "B"), quantity(turnRate()*walPerTurn()*24*60*60, "B")), quantity(turnRate()*walPerTurn(), "B/s")},
 		{"events that are kept", fmt.Sprintf("%s a turn; %s a day", quantity(eventsSize.value, "B"), quantity(eventsPerDay(), "B")), quantity(turnRate()*eventsSize.value, "B/s")},
 		{"beats", fmt.Sprintf("%s daemons, one each %s; a renewal of each lease would be %s", quantity(nodes(), ""), quantity(beatsEvery.value, "s"), quantity(concurrent.value/renewEvery.value, "/s")), quantity(nodes()/beatsEvery.value, "/s")},
-		{"commits that notify", fmt.Sprintf("%s daemons, at most one each %s", quantity(nodes(), ""), quantity(notifyEvery.value, "s")), quantity(nodes()/notifyEvery.value, "/s")},
+		{"notifications", fmt.Sprintf("%s daemons, at most one each %s", quantity(nodes(), ""), quantity(notifyEvery.value, "s")), quantity(nodes()/notifyEvery.value, "/s")},
 		{"deltas", "from daemon to client; the database has none", quantity(concurrent.value*deltasPerTurn.value, "/s")},
 		{"deltas from daemon to daemon", fmt.Sprintf("%.0f %% of the clients are at another daemon than their turn; %s each", 100*elsewhere, quantity(deltaSize.value, "B")), quantity(concurrent.value*deltasPerTurn.value*elsewhere*deltaSize.value, "B/s")},
 	}
@@ -105,21 +116,26 @@ type limit struct {
 	what           string
 	load, capacity float64
 	unit           string
-	then           string
+	// power is that of the load: 2 if a load twice as high is four times as much of this.
+	power float64
+	then  string
 }
 
 func (l limit) share() float64 { return l.load / l.capacity }
 
+// until is how many times the load may be as high.
+func (l limit) until() float64 { return math.Pow(1/l.share(), 1/l.power) }
+
 // limits come in the order in which they are reached.
 func limits() []limit {
 	all := []limit{
-		{"commits that notify, each with a sync", nodes() / notifyEvery.value, notifyCommits.value, "/s", fmt.Sprintf("notify less often; with more than %.0f daemons, fan out by NATS", notifyCommits.value*notifyEvery.value)},
-		{"writes, each a commit", writeRate(), singleWrites.value, "/s", "group them, which the store does"},
-		{"writes in groups", writeRate(), groupedWrites.value, "/s", "more cores for the primary, then one database for each group of projects"},
-		{"connections", nodes() * (poolSize.value + listenerSize.value), maxBackends.value, "", "a pooler for all but the connections that wait"},
-		{"journal between two vacuums", turnRate() * entryBloat.value * vacuumEvery.value, journalLimit.value, "B", "vacuum it more often than other tables"},
-		{"search for a common word", messages() * commonWord.value / rankedMatches.value, searchTakes.value, "s", "rank the newest 2,000 matches only, which the store does"},
-		{"write-ahead log", turnRate() * walPerTurn(), walRate.value, "B/s", "large results into object storage"},
+		{"notifications, each to all daemons", nodes() * nodes() / notifyEvery.value, deliveries.value, "/s", 2, fmt.Sprintf("with more than %.0f daemons, notify less often, or fan out by NATS", math.Sqrt(deliveries.value*notifyEvery.value))},
+		{"writes, each a commit", writeRate(), singleWrites.value, "/s", 1, "group them, which the store does"},
+		{"writes in groups", writeRate(), groupedWrites.value, "/s", 1, "more cores for the primary, then one database for each group of projects"},
+		{"connections", nodes() * (poolSize.value + listenerSize.value), maxBackends.value, "", 1, "a pooler for all but the connections that wait"},
+		{"journal between two vacuums", turnRate() * entryBloat.value * vacuumEvery.value, journalLimit.value, "B", 1, "vacuum it more often than other tables"},
+		{"search for a common word", messages() * commonWord.value / rankedMatches.value, searchTakes.value, "s", 1, "rank the newest 2,000 matches only, which the store does"},
+		{"write-ahead log", turnRate() * walPerTurn(), walRate.value, "B/s", 1, "large results into object storage"},
 	}
 	slices.SortFunc(all, func(a, b limit) int { return cmp.Compare(b.share(), a.share()) })
 	return all

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,9 +38,9 @@ func archived(t *testing.T, a *trail, o *runtime.Options, replies ...message.Mod
 // jobsOf are the jobs of a store, "status attempts failure".
 func jobsOf(t *testing.T, st store.Store) (out []string) {
 	t.Helper()
-	all, err := st.(store.Jobs).Jobs(context.Background())
+	all, err := st.(store.Jobs).Jobs(context.Background(), store.JobFilter{})
 	require.NoError(t, err)
-	for _, j := range all {
+	for _, j := range slices.Backward(all) {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %d %s", j.Status, j.Attempts, j.Failure)))
 	}
 	return out
@@ -143,7 +144,7 @@ func TestBackgroundMembersAreFoundWhereverTheyAre(t *testing.T) {
 			w.send("hi")
 			time.Sleep(time.Minute)
 			var keys []string
-			jobs, err := w.rt.Jobs(t.Context())
+			jobs, err := w.rt.Jobs(t.Context(), store.JobFilter{})
 			require.NoError(t, err)
 			for _, j := range jobs {
 				assert.Equal(t, store.JobSucceeded, j.Status)

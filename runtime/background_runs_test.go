@@ -173,7 +173,7 @@ func TestWhatABackgroundRunMayDo(t *testing.T) {
 			assert.Equal(t, w.conv.ID(), evs[0].Conversation)
 			assert.NotContains(t, w.kinds(), kind, "the observer of the second turn does not get it")
 		}
-		jobs, err := w.store.(store.Jobs).Jobs(t.Context())
+		jobs, err := w.store.(store.Jobs).Jobs(t.Context(), store.JobFilter{})
 		require.NoError(t, err)
 		assert.Equal(t, first, jobs[0].Turn, "the job is of the turn that it is about")
 	})

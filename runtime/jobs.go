@@ -3,7 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
@@ -20,6 +20,12 @@ type JobVersions = job.Versions
 
 // JobRun is one attempt at a job, the argument of its handler.
 type JobRun = job.Run
+
+// JobEngine delivers jobs; see JobOptions.Engine. JobWork is what it delivers them to.
+type JobEngine = job.Engine
+
+// JobWork: see JobEngine.
+type JobWork = job.Work
 
 // JobGiveUp is the error of a handler for a permanent failure: the job is not retried.
 type JobGiveUp = job.GiveUp
@@ -100,16 +106,27 @@ func (r *Runtime) jobsQueued(all []store.Job) {
 	r.jobs.Wake()
 }
 
-// Jobs returns the jobs of this project that have one of the statuses, in the order in
-// which they were queued. Without statuses it returns all jobs that were ever queued. The
-// error is ErrUnsupported if the store keeps no jobs, or that of the store.
-func (r *Runtime) Jobs(ctx context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
+// Jobs returns the jobs of this project that match, the one that was queued last first. The
+// Project of the filter is ignored. The error is ErrUnsupported if the store keeps no jobs, or
+// that of the store.
+func (r *Runtime) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error) {
 	s, err := r.jobStore()
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Jobs(ctx, statuses...)
-	return slices.DeleteFunc(all, func(j store.Job) bool { return j.Project != r.o.Project }), err
+	f.Project = r.o.Project
+	return s.Jobs(ctx, f)
+}
+
+// CountJobs counts the jobs of this project that match, whatever the limit of the filter. It is
+// otherwise as Jobs.
+func (r *Runtime) CountJobs(ctx context.Context, f store.JobFilter) (int, error) {
+	s, err := r.jobStore()
+	if err != nil {
+		return 0, err
+	}
+	f.Project = r.o.Project
+	return s.CountJobs(ctx, f)
 }
 
 func (r *Runtime) jobStore() (store.Jobs, error) {
@@ -120,19 +137,51 @@ func (r *Runtime) jobStore() (store.Jobs, error) {
 	return s, nil
 }
 
-// newJobs returns the runner of this process's jobs.
-func (r *Runtime) newJobs() *job.Runner {
+// ChangeJob cancels, retries or drops a job of this project, and returns it as [store.Jobs.ChangeJob]
+// does. The context of a running attempt ends: at once if it runs in this process, and within
+// seconds in another one. The errors are those of that method, and ErrUnsupported if the store keeps
+// no jobs.
+func (r *Runtime) ChangeJob(ctx context.Context, id int64, change store.JobChange) (store.Job, error) {
+	if err := r.checkOpen(); err != nil {
+		return store.Job{}, err
+	}
+	s, err := r.jobStore()
+	if err != nil {
+		return store.Job{}, err
+	}
+	j, err := s.ChangeJob(ctx, r.o.Project, id, change)
+	switch {
+	case err != nil:
+		return j, err
+	case change == store.JobCancel:
+		r.jobs.work.Cancel(id)
+		r.jobEnded(j, time.Time{}, store.JobEnd{Status: j.Status, Failure: j.Failure, Uncounted: true})
+	case change == store.JobRetry:
+		r.jobsQueued([]store.Job{j})
+	}
+	return j, nil
+}
+
+// jobs are the jobs of a process: what delivers them, and what runs them.
+type jobs struct {
+	job.Engine
+	work *job.Work
+}
+
+// newJobs returns the jobs of this process.
+func (r *Runtime) newJobs() jobs {
 	o := r.o.Jobs
 	o.Handlers = r.handlers()
 	s, err := r.jobStore()
 	if err != nil {
 		o.Handlers = nil // checkJobs has refused handlers of the program
 	}
-	return job.New(job.Config{
+	w := job.NewWork(job.Config{
 		Store: s, Refuse: r.refuseJob, Began: r.jobBegan, Ended: r.jobEnded, Project: r.o.Project, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
 		Told: func(ctx context.Context, d hook.Diagnostic) { r.host.emit(ctx, d.Event()) },
 		Host: func(ctx context.Context, j store.Job) hook.Host { return &jobHost{host: r.host, attempt: ctx, job: j} },
 	}, o)
+	return jobs{job.NewEngine(w), w}
 }
 
 // refuseJob returns why this process must not run the job, because it was queued under another

@@ -23,7 +23,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/human"
-	"github.com/grapnel-go/grapnel/runtime/internal/job"
 	"github.com/grapnel-go/grapnel/runtime/internal/keyed"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/internal/queue"
@@ -207,7 +206,7 @@ type Runtime struct {
 	requests human.Table
 	// states are the conversation states of the hook, by key.
 	states map[string]hook.State
-	jobs   *job.Runner
+	jobs   jobs
 	// runs keeps records of hook runs and jobs; nil if the store keeps none.
 	runLog *runlog.Log
 	// jobMembers are the members that jobs call.

@@ -58,7 +58,7 @@ func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 		attached.Version, host.Version = 1, 1 // that of a handler which says none
 		assert.Equal(t, runtime.JobRun{Job: attached, Attempt: 1, Conversation: w.conv.ID(), Turn: turn}, done[0])
 		assert.Equal(t, host, done[1].Job)
-		all, err := w.rt.Jobs(t.Context(), store.JobSucceeded)
+		all, err := w.rt.Jobs(t.Context(), store.JobFilter{Statuses: []store.JobStatus{store.JobSucceeded}})
 		require.NoError(t, err)
 		assert.Len(t, all, 2)
 		require.NoError(t, w.rt.Close(t.Context()))
@@ -80,7 +80,7 @@ func TestSpecARejectedTurnQueuesNoJobs(t *testing.T) {
 	w := start(t, plays(), strict)
 	_, err = w.try(t.Context(), "go")
 	require.Error(t, err)
-	all, err := w.rt.Jobs(t.Context())
+	all, err := w.rt.Jobs(t.Context(), store.JobFilter{})
 	require.NoError(t, err)
 	assert.Empty(t, all)
 }
@@ -93,7 +93,7 @@ func TestSpecAJobThatIsNoneEndsNoTurn(t *testing.T) {
 	told := w.eventsOf(event.Diagnostic)
 	require.Len(t, told, 1)
 	assert.Equal(t, "queue a job: store: a job has to have a kind and a key", told[0].Text)
-	all, err := w.rt.Jobs(t.Context())
+	all, err := w.rt.Jobs(t.Context(), store.JobFilter{})
 	require.NoError(t, err)
 	assert.Len(t, all, 1, "and the others are queued; where nobody does them they wait")
 }
@@ -119,7 +119,7 @@ func TestSpecJobsOutliveTheProcessThatQueuedOrDidThem(t *testing.T) {
 	})})
 	assert.Equal(t, 2, <-done, "the job is taken over, and knows that it was tried")
 	require.NoError(t, second.rt.Close(t.Context()))
-	all, err := first.rt.Jobs(t.Context())
+	all, err := first.rt.Jobs(t.Context(), store.JobFilter{})
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, store.JobSucceeded, all[0].Status)
@@ -133,7 +133,7 @@ func TestSpecAStoreWithoutJobsSaysSo(t *testing.T) {
 	type bare struct{ store.Store }
 	o := &runtime.Options{Store: bare{mem.New(nil)}}
 	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, o)
-	_, err := w.rt.Jobs(t.Context())
+	_, err := w.rt.Jobs(t.Context(), store.JobFilter{})
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
 	o.Jobs = handles("k", func(context.Context, runtime.JobRun) error { return nil })
 	require.ErrorIs(t, runtime.New(nil, plays(), o).Open(t.Context()), runtime.ErrUnsupported, "also when it is to be done")

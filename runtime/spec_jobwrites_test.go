@@ -137,7 +137,7 @@ func queues(t *testing.T, s store.Store, m *model) *world {
 // unmatched says which jobs the store has without their causes, and which causes without their jobs.
 func unmatched(t *testing.T, s *mem.Store) (out []string) {
 	t.Helper()
-	all, err := s.Jobs(t.Context())
+	all, err := s.Jobs(t.Context(), store.JobFilter{})
 	require.NoError(t, err)
 	count := func(key string) (n int) {
 		for _, j := range all {

@@ -210,7 +210,7 @@ func TestSpecAJobWithASecretRunsAtOnceAndIsNotStored(t *testing.T) {
 	w.send("it is " + secretToken)
 	require.NoError(t, w.rt.Close(t.Context()))
 	assert.Equal(t, "it is "+secretToken, <-seen)
-	jobs, err := store.Jobs(under).Jobs(t.Context())
+	jobs, err := store.Jobs(under).Jobs(t.Context(), store.JobFilter{})
 	require.NoError(t, err)
 	assert.Empty(t, jobs)
 }

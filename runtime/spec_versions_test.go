@@ -61,7 +61,7 @@ func TestSpecAJobRunsUnderTheVersionsThatItsHandlerTakes(t *testing.T) {
 				time.Sleep(time.Hour) // however often they are looked for
 				synctest.Wait()
 				assert.ElementsMatch(t, tc.done, done)
-				waiting, err := w.rt.Jobs(t.Context(), store.JobQueued)
+				waiting, err := w.rt.Jobs(t.Context(), store.JobFilter{Statuses: []store.JobStatus{store.JobQueued}})
 				require.NoError(t, err)
 				var left []string
 				for _, j := range waiting {
@@ -89,7 +89,7 @@ func TestSpecAJobHasTheVersionUnderWhichItWasQueued(t *testing.T) {
 		})
 		w.send("go")
 		synctest.Wait()
-		all, err := w.rt.Jobs(t.Context())
+		all, err := w.rt.Jobs(t.Context(), store.JobFilter{})
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		assert.Equal(t, 7, all[0].Version)

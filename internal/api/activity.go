@@ -51,8 +51,7 @@ func (s *Server) Activity(ctx context.Context) wire.Activity {
 			waiting[q.Conversation] = "question"
 		}
 	}
-	if jobs, err := s.o.Runtime.Jobs(ctx, store.JobQueued); err == nil {
-		n := len(jobs)
+	if n, err := s.o.Runtime.CountJobs(ctx, store.JobFilter{Statuses: []store.JobStatus{store.JobQueued}}); err == nil {
 		a.QueuedJobs = &n
 	}
 	for _, t := range s.o.Runtime.Running() {

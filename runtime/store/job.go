@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -18,7 +20,8 @@ const (
 	JobQueued    JobStatus = "queued"    // it waits for its next attempt
 	JobRunning   JobStatus = "running"   // an owner has taken it; after the end of the lease any owner may
 	JobSucceeded JobStatus = "succeeded" // it never runs again
-	JobFailed    JobStatus = "failed"    // it is not retried
+	JobFailed    JobStatus = "failed"    // it is not retried, unless it is queued again
+	JobCancelled JobStatus = "cancelled" // somebody cancelled it; only JobRetry queues it again
 )
 
 // Job is a job that was queued.
@@ -53,6 +56,8 @@ type JobTake struct {
 	Project string
 	// Kinds are the kinds that the caller can run.
 	Kinds []string
+	// ID takes only this job; 0 takes any.
+	ID int64
 	// Hold is how long the lease lasts; positive.
 	Hold time.Duration
 	// Gone are owners that are known to have died: their jobs can be taken before the
@@ -77,8 +82,8 @@ type JobEnd struct {
 type Jobs interface {
 	// Enqueue queues the job, unless there is one of its project, kind and key. A job
 	// that has failed is queued again, with the new payload. Only Kind, Key, Payload,
-	// Version, Contract, Project, Conversation and Turn of j count. A Version or Contract
-	// below 1 is 1.
+	// Version, Contract, Project, Conversation, Turn and Due of j count. A Version or
+	// Contract below 1 is 1. It is due now if Due is earlier or zero.
 	Enqueue(ctx context.Context, j Job) (queued bool, err error)
 	// TakeJob takes the job that has been due for longest. If no job is due, the error
 	// is ErrNoJob, and Due of the result is when the next one is; zero if there is none.
@@ -89,9 +94,88 @@ type Jobs interface {
 	// EndJob ends the attempt of that epoch. A job that succeeds loses its payload.
 	// ErrFenced if another owner has taken it since; ErrUnknown.
 	EndJob(ctx context.Context, id, epoch int64, e JobEnd) error
-	// Jobs returns the jobs of the statuses, or all, of all projects, in the order in
-	// which they were queued first.
-	Jobs(ctx context.Context, statuses ...JobStatus) ([]Job, error)
+	// ChangeJob cancels, retries or drops a job of the project, and returns it as it is then;
+	// one that is dropped as it was. The error is ErrUnknown if the project has no such job,
+	// and a [*JobStateError] if the change is not for its status.
+	ChangeJob(ctx context.Context, project string, id int64, change JobChange) (Job, error)
+	// Jobs returns the jobs that match, the one that was queued last first.
+	Jobs(ctx context.Context, f JobFilter) ([]Job, error)
+	// CountJobs counts the jobs that match, whatever the limit of the filter.
+	CountJobs(ctx context.Context, f JobFilter) (int, error)
+}
+
+// JobFilter selects jobs; empty fields match all, but for Project.
+type JobFilter struct {
+	// Project is the project of the jobs; "" is a project like any other.
+	Project string
+	// Kind and Conversation are exact.
+	Kind, Conversation string
+	Statuses           []JobStatus
+	// ID is that of one job, and Before leaves out jobs from this id on: 0 is none.
+	ID, Before int64
+	// Limit is the number of results at most; 0 is MaxJobs.
+	Limit int
+}
+
+// MaxJobs is how many jobs a list has at most.
+const MaxJobs = 10_000
+
+// Match reports whether the filter selects the job.
+func (f JobFilter) Match(j Job) bool {
+	return j.Project == f.Project && (f.Kind == "" || j.Kind == f.Kind) && (f.Conversation == "" || j.Conversation == f.Conversation) &&
+		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, j.Status)) && (f.ID == 0 || j.ID == f.ID) && (f.Before == 0 || j.ID < f.Before)
+}
+
+// Most is Limit, from 1 to MaxJobs.
+func (f JobFilter) Most() int {
+	if f.Limit <= 0 {
+		return MaxJobs
+	}
+	return min(f.Limit, MaxJobs)
+}
+
+// JobChange is what a person does to a job.
+type JobChange string
+
+// The changes of jobs.
+const (
+	// JobCancel ends a job that is queued or runs. A running attempt is fenced.
+	JobCancel JobChange = "cancel"
+	// JobRetry queues a job that has failed or was cancelled. Its attempts count anew.
+	JobRetry JobChange = "retry"
+	// JobDrop forgets a job that has failed or was cancelled: another one of its kind and key can
+	// be queued.
+	JobDrop JobChange = "drop"
+)
+
+// From returns the statuses that a job may have before the change; none if there is no such change.
+func (c JobChange) From() []JobStatus {
+	switch c {
+	case JobCancel:
+		return []JobStatus{JobQueued, JobRunning}
+	case JobRetry, JobDrop:
+		return []JobStatus{JobFailed, JobCancelled}
+	}
+	return nil
+}
+
+// JobStateError says that a change is not for a job with that status.
+type JobStateError struct {
+	ID     int64
+	Status JobStatus
+	Change JobChange
+}
+
+// Error names the job, its status and the statuses that the change is for.
+func (e *JobStateError) Error() string {
+	var from []string
+	for _, s := range e.Change.From() {
+		from = append(from, string(s))
+	}
+	if from == nil {
+		return fmt.Sprintf("store: there is no change %q of a job: cancel, retry or drop it", e.Change)
+	}
+	return fmt.Sprintf("store: job %d is %s: only a job that is %s can be changed by %s", e.ID, e.Status, strings.Join(from, " or "), e.Change)
 }
 
 // ErrNoJob: there is no job to take.

@@ -134,7 +134,7 @@ func (w *told) inspect(t *testing.T, dir string) (f finding) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	f.opened = time.Since(began)
-	jobs, err := s.Jobs(ctx)
+	jobs, err := s.Jobs(ctx, store.JobFilter{})
 	require.NoError(t, err)
 	results, texts := map[string]string{}, map[string]bool{}
 	for i := range conversations {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,7 @@ type shop struct {
 	t *testing.T
 	*job.Runner
 	store *mem.Store
+	work  *job.Work
 
 	mu   sync.Mutex
 	did  []string
@@ -53,11 +55,12 @@ func open(t *testing.T, st *mem.Store, owner string, o job.Options, h job.Handle
 		s.note(fmt.Sprintf("%s %d at %s", j.Key, j.Attempt, time.Since(began)))
 		return h(ctx, j)
 	}}
-	s.Runner = job.New(job.Config{Store: st, Owner: owner, Now: time.Now, Gone: gone, Told: func(_ context.Context, d hook.Diagnostic) {
+	s.work = job.NewWork(job.Config{Store: st, Owner: owner, Now: time.Now, Gone: gone, Told: func(_ context.Context, d hook.Diagnostic) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.told = append(s.told, string(d.Code)+": "+d.Text)
 	}}, o)
+	s.Runner = job.NewRunner(s.work)
 	return s
 }
 
@@ -72,9 +75,9 @@ func (s *shop) queue(keys ...string) {
 
 func (s *shop) jobs(statuses ...store.JobStatus) (keys []string) {
 	s.t.Helper()
-	all, err := s.store.Jobs(s.t.Context(), statuses...)
+	all, err := s.store.Jobs(s.t.Context(), store.JobFilter{Statuses: statuses})
 	require.NoError(s.t, err)
-	for _, j := range all {
+	for _, j := range slices.Backward(all) {
 		keys = append(keys, fmt.Sprintf("%s %s %d %s", j.Key, j.Status, j.Attempts, j.Failure))
 	}
 	return keys
@@ -247,7 +250,7 @@ func TestAHandlerThatEndsItsGoroutineIsTriedAgainAfterItsLease(t *testing.T) {
 
 func TestWithoutHandlersNothingIsDone(t *testing.T) {
 	st := mem.New(nil)
-	r := job.New(job.Config{Store: st, Owner: "me", Now: time.Now}, job.Options{})
+	r := job.NewEngine(job.NewWork(job.Config{Store: st, Owner: "me", Now: time.Now}, job.Options{Engine: func(*job.Work) job.Engine { panic("without handlers") }}))
 	r.Start()
 	r.Wake()
 	r.Close(t.Context())
@@ -292,7 +295,7 @@ func TestAJobThatSomebodyElseHasGotIsBrokenOff(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		s.Close(t.Context())
-		assert.Equal(t, 10*time.Second, ended)
+		assert.Equal(t, 5*time.Second, ended)
 		assert.Equal(t, []string{"x running 2 "}, s.jobs())
 	})
 }
@@ -309,4 +312,80 @@ func TestWhatIsGivenUpIsNotTriedAgain(t *testing.T) {
 		assert.Equal(t, []string{"x failed 1 nobody can do it"}, s.jobs())
 		assert.Equal(t, []string{"job.given_up: a job was given up after 1 attempts: the last one ended with nobody can do it"}, s.told)
 	})
+}
+
+// A job that was cancelled ends: at once if its own process is told, and elsewhere with the next renewal.
+func TestACancelledJobIsBrokenOff(t *testing.T) {
+	for told, want := range map[bool]time.Duration{true: time.Second, false: 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			st, ended := mem.New(nil), time.Duration(0)
+			began := time.Now()
+			s := open(t, st, "me", job.Options{Timeout: time.Hour}, func(ctx context.Context, _ job.Run) error {
+				<-ctx.Done()
+				ended = time.Since(began)
+				return nil // it has succeeded, too late
+			}, nil)
+			s.Start()
+			s.queue("x")
+			time.Sleep(time.Second)
+			j, err := st.ChangeJob(t.Context(), "", 1, store.JobCancel)
+			require.NoError(t, err)
+			if told {
+				s.work.Cancel(j.ID)
+			}
+			time.Sleep(time.Minute)
+			s.Close(t.Context())
+			assert.Equal(t, want, ended)
+			assert.Equal(t, []string{"x cancelled 1 cancelled"}, s.jobs())
+			assert.Empty(t, s.told)
+		})
+	}
+}
+
+// An engine may deliver as it likes: the row decides.
+func TestAnEngineOfTheProgramDelivers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := mem.New(nil)
+		var did []string
+		o := job.Options{Handlers: map[string]job.Handler{"k": func(_ context.Context, j job.Run) error {
+			did = append(did, fmt.Sprint(j.Key, " ", j.Attempt))
+			if j.Attempt == 1 {
+				return errors.New("secret")
+			}
+			return nil
+		}}, Engine: func(w *job.Work) job.Engine { return &eager{work: w} }}
+		e := job.NewEngine(job.NewWork(job.Config{Store: st, Owner: "me", Now: time.Now}, o))
+		for _, key := range []string{"a", "b"} {
+			_, err := st.Enqueue(t.Context(), store.Job{Job: hook.Job{Kind: "k", Key: key}})
+			require.NoError(t, err)
+		}
+		e.Start()
+		e.Wake()
+		time.Sleep(time.Minute)
+		e.Wake()
+		e.Close(t.Context())
+		assert.Equal(t, []string{"a 1", "b 1", "a 2", "b 2"}, did)
+		all, err := st.Jobs(t.Context(), store.JobFilter{Statuses: []store.JobStatus{store.JobSucceeded}})
+		require.NoError(t, err)
+		assert.Len(t, all, 2)
+	})
+}
+
+// eager is an engine that runs what is due when it is woken.
+type eager struct{ work *job.Work }
+
+func (*eager) Start()                {}
+func (*eager) Close(context.Context) {}
+
+func (e *eager) Wake() {
+	ctx := context.Background()
+	for {
+		j, err := e.work.Store().TakeJob(ctx, store.JobTake{Owner: e.work.Owner(), Project: e.work.Project(), Kinds: e.work.Kinds(), Hold: job.Lease})
+		if err != nil {
+			return
+		}
+		_ = e.work.Do(ctx, j, func(ctx context.Context, end store.JobEnd) error {
+			return e.work.Store().EndJob(ctx, j.ID, j.Epoch, end)
+		})
+	}
 }

@@ -42,6 +42,9 @@ func (s *Store) queueLocked(j store.Job) (queued bool) {
 		Contract: max(1, j.Contract), Status: store.JobQueued, Due: now, Created: now, Updated: now,
 	}
 	made.Version = max(1, j.Version)
+	if j.Due.After(now) {
+		made.Due = j.Due
+	}
 	if i, known := s.jobAt[jobKey{j.Project, j.Kind, j.Key}]; known {
 		old := s.jobs[i]
 		if old.Status != store.JobFailed {
@@ -73,7 +76,7 @@ func (s *Store) TakeJob(_ context.Context, t store.JobTake) (store.Job, error) {
 	now, best := s.now(), -1
 	var next time.Time
 	for i, j := range s.jobs {
-		if j.Project != t.Project || j.Status != store.JobQueued && j.Status != store.JobRunning || !slices.Contains(t.Kinds, j.Kind) || slices.Contains(t.Except, j.ID) {
+		if t.ID != 0 && j.ID != t.ID || j.Project != t.Project || j.Status != store.JobQueued && j.Status != store.JobRunning || !slices.Contains(t.Kinds, j.Kind) || slices.Contains(t.Except, j.ID) {
 			continue
 		}
 		if next.IsZero() || j.Due.Before(next) {
@@ -137,18 +140,65 @@ func (s *Store) EndJob(_ context.Context, id, epoch int64, e store.JobEnd) error
 	return nil
 }
 
+// ChangeJob implements store.Jobs.
+func (s *Store) ChangeJob(_ context.Context, project string, id int64, change store.JobChange) (store.Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.Job{}, store.ErrClosed
+	}
+	if id < 1 || id > int64(len(s.jobs)) || s.jobs[id-1].Status == "" || s.jobs[id-1].Project != project {
+		return store.Job{}, fmt.Errorf("%w: job %d", store.ErrUnknown, id)
+	}
+	j := &s.jobs[id-1]
+	if !slices.Contains(change.From(), j.Status) {
+		return *j, &store.JobStateError{ID: id, Status: j.Status, Change: change}
+	}
+	switch now := s.now(); change {
+	case store.JobCancel:
+		j.Status, j.Failure, j.Due, j.Updated = store.JobCancelled, string(store.JobCancelled), now, now
+		j.Epoch++
+	case store.JobRetry:
+		j.Status, j.Failure, j.Attempts, j.Due, j.Updated = store.JobQueued, "", 0, now, now
+	case store.JobDrop:
+		was := *j
+		delete(s.jobAt, jobKey{j.Project, j.Kind, j.Key})
+		*j = store.Job{}
+		return was, nil
+	}
+	return *j, nil
+}
+
 // Jobs implements store.Jobs.
-func (s *Store) Jobs(_ context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
+func (s *Store) Jobs(_ context.Context, f store.JobFilter) ([]store.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, store.ErrClosed
 	}
 	var out []store.Job
-	for _, j := range s.jobs {
-		if j.Status != "" && len(statuses) == 0 || slices.Contains(statuses, j.Status) {
+	for _, j := range slices.Backward(s.jobs) {
+		if j.Status != "" && f.Match(j) {
 			out = append(out, j)
+		}
+		if len(out) == f.Most() {
+			break
 		}
 	}
 	return out, nil
+}
+
+// CountJobs implements store.Jobs.
+func (s *Store) CountJobs(_ context.Context, f store.JobFilter) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, store.ErrClosed
+	}
+	for _, j := range s.jobs {
+		if j.Status != "" && f.Match(j) {
+			n++
+		}
+	}
+	return n, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -17,19 +19,26 @@ const (
 		j.project, j.version, j.contract`
 	// free: the owner of the running job j is known to have died.
 	free = `(j.owner = ANY ($5::text[]) OR EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + statement.Dead + `))`
-	open = `j.project = $2 AND j.kind = ANY ($3::bytea[]) AND j.num <> ALL ($4::bigint[])`
+	open = `j.project = $2 AND j.kind = ANY ($3::bytea[]) AND j.num <> ALL ($4::bigint[]) AND ($8::bigint = 0 OR j.num = $8)`
 	take = `UPDATE job j SET status = 'running', attempts = j.attempts + 1, epoch = j.epoch + 1, owner = $6, due = ` + statement.Now + ` + $7, updated = ` + statement.Now + `
 		WHERE j.num = coalesce(
 			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status IN ('queued', 'running') AND j.due <= ` + statement.Now + `
 				ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED),
 			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status = 'running' AND ` + free + ` ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED))
 		RETURNING ` + jobColumns
-	nextDue = `SELECT min(j.due) FROM job j WHERE j.project = $1 AND j.kind = ANY ($2::bytea[]) AND j.num <> ALL ($3::bigint[]) AND j.status IN ('queued', 'running')`
+	nextDue = `SELECT min(j.due) FROM job j WHERE j.project = $1 AND j.kind = ANY ($2::bytea[]) AND j.num <> ALL ($3::bigint[])
+		AND ($4::bigint = 0 OR j.num = $4) AND j.status IN ('queued', 'running')`
 	holdJob = `UPDATE job j SET due = ` + statement.Now + ` + $4 WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
 	endJob  = `UPDATE job j SET status = $4::text, due = $5, failure = $6, attempts = j.attempts - $7, updated = ` + statement.Now + `,
 		payload = CASE WHEN $4::text = 'succeeded' THEN '' ELSE j.payload END
 		WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
-	allJobs = `SELECT ` + jobColumns + ` FROM job j WHERE cardinality($1::text[]) = 0 OR j.status = ANY ($1::text[]) ORDER BY j.num`
+	jobByID   = `SELECT ` + jobColumns + ` FROM job j WHERE j.num = $1 AND j.project = $2`
+	ofProject = `j.num = $2 AND j.project = $3 AND j.status = ANY ($4::text[]) RETURNING ` + jobColumns
+	cancelJob = `UPDATE job j SET status = 'cancelled', failure = 'cancelled', due = ` + statement.Now + `, updated = ` + statement.Now + `, epoch = j.epoch + 1 WHERE ` + ofProject
+	retryJob  = `UPDATE job j SET status = 'queued', failure = '', attempts = 0, due = ` + statement.Now + `, updated = ` + statement.Now + ` WHERE ` + ofProject
+	dropJob   = `DELETE FROM job j WHERE j.num = $1 AND j.project = $2 AND j.status = ANY ($3::text[]) RETURNING ` + jobColumns
+	matching  = ` FROM job j WHERE j.project = $1 AND ($2::bytea = '' OR j.kind = $2) AND ($3::text = '' OR j.conversation = $3)
+		AND ($4::bigint = 0 OR j.num = $4) AND ($5::bigint = 0 OR j.num < $5)`
 )
 
 // Enqueue implements store.Jobs.
@@ -59,7 +68,7 @@ func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (store.Job, error)
 	}
 	kinds, except, gone := byteSlices(t.Kinds), notNil(t.Except), notNil(t.Gone)
 	j, err := one(pgdb.Apply(ctx, s.db, pgdb.Statement{SQL: take, Args: []any{
-		s.clock(), []byte(t.Project), kinds, except, gone, t.Owner, int64(t.Hold),
+		s.clock(), []byte(t.Project), kinds, except, gone, t.Owner, int64(t.Hold), t.ID,
 	}}, scanJob))
 	if !errors.Is(err, pgdb.ErrNoRows) {
 		return j, s.failed("take a job", err)
@@ -67,7 +76,7 @@ func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (store.Job, error)
 	due, err := one(query(ctx, s, func(row pgdb.Row) (due *int64, err error) {
 		err = row.Scan(&due)
 		return due, err
-	}, nextDue, []byte(t.Project), kinds, except))
+	}, nextDue, []byte(t.Project), kinds, except, t.ID))
 	if err != nil {
 		return store.Job{}, s.failed("look for jobs", err)
 	}
@@ -126,14 +135,66 @@ func (s *Store) changeJob(ctx context.Context, id int64, sql string, args ...any
 	return fmt.Errorf("%w: job %d", store.ErrFenced, id)
 }
 
-// Jobs implements store.Jobs.
-func (s *Store) Jobs(ctx context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
-	names := make([]string, len(statuses))
-	for i, status := range statuses {
+// ChangeJob implements store.Jobs. If the answer of a change is lost, it is made again: the error then says that the job has its new
+// status already.
+func (s *Store) ChangeJob(ctx context.Context, project string, id int64, change store.JobChange) (store.Job, error) {
+	job := []any{id, []byte(project), statuses(change.From())}
+	statement, known := map[store.JobChange]pgdb.Statement{
+		store.JobCancel: {SQL: cancelJob, Args: append([]any{s.clock()}, job...)},
+		store.JobRetry:  {SQL: retryJob, Args: append([]any{s.clock()}, job...)},
+		store.JobDrop:   {SQL: dropJob, Args: job},
+	}[change]
+	if known {
+		j, err := one(pgdb.Apply(ctx, s.db, statement, scanJob))
+		if !errors.Is(err, pgdb.ErrNoRows) {
+			return j, s.failed("change a job", err)
+		}
+	}
+	j, err := one(query(ctx, s, scanJob, jobByID, id, []byte(project)))
+	switch {
+	case errors.Is(err, pgdb.ErrNoRows):
+		return j, fmt.Errorf("%w: job %d", store.ErrUnknown, id)
+	case err != nil:
+		return j, s.failed("change a job", err)
+	}
+	return j, &store.JobStateError{ID: id, Status: j.Status, Change: change}
+}
+
+func statuses(all []store.JobStatus) []string {
+	names := make([]string, len(all))
+	for i, status := range all {
 		names[i] = string(status)
 	}
-	out, err := query(ctx, s, scanJob, allJobs, names)
+	return names
+}
+
+// Jobs implements store.Jobs.
+func (s *Store) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error) {
+	where, args := ofFilter(f)
+	out, err := query(ctx, s, scanJob, `SELECT `+jobColumns+where+` ORDER BY j.num DESC LIMIT $6`, append(args, f.Most())...)
 	return out, s.failed("list jobs", err)
+}
+
+// CountJobs implements store.Jobs.
+func (s *Store) CountJobs(ctx context.Context, f store.JobFilter) (int, error) {
+	where, args := ofFilter(f)
+	n, err := one(query(ctx, s, scanNumber, `SELECT count(*)`+where, args...))
+	return int(n), s.failed("count jobs", err)
+}
+
+// ofFilter returns the condition of a filter, with its arguments. The statuses are in the text, so that the index of open jobs is used.
+func ofFilter(f store.JobFilter) (where string, args []any) {
+	where = matching
+	if len(f.Statuses) > 0 {
+		var known []string
+		for _, status := range []store.JobStatus{store.JobQueued, store.JobRunning, store.JobSucceeded, store.JobFailed, store.JobCancelled} {
+			if slices.Contains(f.Statuses, status) {
+				known = append(known, "'"+string(status)+"'")
+			}
+		}
+		where += ` AND j.status IN (` + strings.Join(append(known, "''"), ", ") + `)`
+	}
+	return where, []any{[]byte(f.Project), []byte(f.Kind), f.Conversation, f.ID, f.Before}
 }
 
 func scanJob(row pgdb.Row) (j store.Job, err error) {

@@ -130,9 +130,9 @@ func jobsStayInTheirProject(t *testing.T, b *bench) {
 	got, err = take("/one")
 	require.NoError(t, err)
 	assert.Equal(t, "/one", got.Project)
-	all, err := jobs(b).Jobs(t.Context())
-	require.NoError(t, err)
-	assert.Len(t, all, 2)
+	assert.Len(t, jobsOf(t, b, store.JobFilter{Project: "/one"}), 1)
+	assert.Len(t, jobsOf(t, b, store.JobFilter{Project: "/two"}), 1)
+	assert.Empty(t, jobsOf(t, b, store.JobFilter{}))
 }
 
 // adopted makes a conversation of /one with a turn, a journal, states and a child, and lets

@@ -49,10 +49,7 @@ func forbidden(text string) error {
 // internal.
 func failureOf(err error) *failure {
 	var f *failure
-	if errors.As(err, &f) {
-		return f
-	}
-	if f := nodeFailure(err); f != nil {
+	if errors.As(err, &f) || nodeFailure(err, &f) {
 		return f
 	}
 	var refused *access.Refused

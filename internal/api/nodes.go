@@ -19,17 +19,20 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// nodeFailure returns the response for an error of a request that another node should have answered; nil is another error.
-func nodeFailure(err error) *failure {
+// nodeFailure sets the response for an error of a request that another node should have answered; false is another error.
+func nodeFailure(err error, f **failure) bool {
+	status, code := http.StatusServiceUnavailable, wire.CodeUnavailable
 	switch {
 	case errors.Is(err, internode.ErrMisdirected):
-		return &failure{http.StatusMisdirectedRequest, wire.CodeUnavailable, err.Error()}
+		status = http.StatusMisdirectedRequest
 	case errors.Is(err, dispatch.ErrNowhere):
-		return &failure{http.StatusServiceUnavailable, wire.CodeNoNode, err.Error()}
+		code = wire.CodeNoNode
 	case errors.Is(err, dispatch.ErrSilent), errors.Is(err, dispatch.ErrUncertain):
-		return &failure{http.StatusServiceUnavailable, wire.CodeUnavailable, err.Error()}
+	default:
+		return false
 	}
-	return nil
+	*f = &failure{status, code, err.Error()}
+	return true
 }
 
 // Nodes are the daemons that share the store with this one.

@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
+	"github.com/grapnel-go/grapnel/internal/socket"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -106,7 +107,7 @@ func (m *member) listen(o memberOptions) string {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	path := filepath.Join(dir, "node", "sock")
-	ln, err := api.Listen(t.Context(), path)
+	ln, err := socket.Listen(t.Context(), path)
 	require.NoError(t, err)
 	m.listener = &cutListener{Listener: ln}
 	return "unix:" + path

@@ -28,7 +28,7 @@ var ceilings = map[string]map[string]ceiling{
 	"exported-names": {
 		"hook":          {228, "errors with a severity, and the version of the contract; severities wait to be in hook/event"},
 		"runtime/store": {92, "what a store may keep, one interface and its values each; each may become a package"},
-		"client/wire":   {104, "one type for each body of the API, and the codes of its errors"},
+		"client/wire":   {110, "nodes; one type for each body of the API, and the codes of its errors"},
 		"runtime":       {68, "what an embedder sets, reads and is told of turns wait to be parted"},
 	},
 	"struct-size": {
@@ -40,7 +40,7 @@ var ceilings = map[string]map[string]ceiling{
 		"internal/app Hooks":                    {24, "one field for each subsystem"},
 		"internal/app App":                      {17, "what masks secrets, beside the configuration that says so"},
 		"internal/app Options":                  {23, "what commands and the daemon give the program"},
-		"internal/api Options":                  {33, "what the daemon gives its server, one by one, what people may type too"},
+		"internal/api Options":                  {34, "what the daemon gives its server, one by one, what people may type and the nodes too"},
 		"runtime Options":                       {17, "the process, its leases and whether it is a node, which wait to be one"},
 		"runtime Runtime":                       {24, "its rooms wait to hold their own state"},
 		"subsystems/mcp/internal/conn Endpoint": {17, "what the configuration of a server says"},

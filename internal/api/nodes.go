@@ -75,6 +75,9 @@ func (s *Server) serveNode(w http.ResponseWriter, r *http.Request) {
 		case meant != s.o.Nodes.Members.Self().ID:
 			return visit{}, internode.ErrMisdirected // a node that was started again is another one
 		}
+		if !callerOf(from).Sees(s.o.Project) {
+			return visit{}, forbidden("the token " + from.Name + " is not for the project of this daemon")
+		}
 		return visit{node: true, local: from.Local, caller: callerOf(from)}, nil
 	})
 }

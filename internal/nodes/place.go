@@ -52,7 +52,9 @@ func (m *Members) Place(rec store.Record, except ...string) Place {
 	}
 	self.Alive = true
 	candidates := append(slices.DeleteFunc(all, func(n store.Node) bool { return n.ID == self.ID }), self)
-	candidates = slices.DeleteFunc(candidates, func(n store.Node) bool { return !n.Alive || n.URL == "" && n.ID != self.ID || slices.Contains(except, n.ID) })
+	candidates = slices.DeleteFunc(candidates, func(n store.Node) bool {
+		return !n.Alive || n.URL == "" && n.ID != self.ID || slices.Contains(except, n.ID)
+	})
 	return free(rec, candidates, self.ID, last)
 }
 

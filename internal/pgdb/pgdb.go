@@ -36,7 +36,9 @@ var ErrNoRows = pgx.ErrNoRows
 
 // Options are the options of a DB; nil is all zero values.
 type Options struct {
-	// Connections bounds the connections to the database, without the one of Listen; 0 is 12.
+	// Connections bounds the connections for reads and transactions; 0 is 9. There are up to three
+	// more for Apply and Urgent, which slow reads do not hold up, and one for each Listen. Connections
+	// are made when they are needed.
 	Connections int
 	// Patience is how long a call waits for a database that is not there, because it is started
 	// again or fails over; 0 is 10 s. A call whose context ends before ends with it.
@@ -52,13 +54,15 @@ type Options struct {
 }
 
 const (
-	connections = 12
+	connections = 9
 	patience    = 10 * time.Second
 )
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
-	pool     *pgxpool.Pool
+	pool *pgxpool.Pool
+	// urgent has connections that no slow call takes: for the committers, and one for Urgent.
+	urgent   *pgxpool.Pool
 	direct   *pgx.ConnConfig
 	patience time.Duration
 
@@ -85,11 +89,17 @@ func Open(ctx context.Context, dsn string, o *Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	urgent := config.Copy()
+	urgent.MaxConns = min(committers+1, config.MaxConns)
+	urgent.MinConns = 0
+	d := &DB{direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}
+	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	d := &DB{pool: pool, direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}
+	if d.urgent, err = pgxpool.NewWithConfig(ctx, urgent); err != nil {
+		d.pool.Close()
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
 	if o.Patience > 0 {
 		d.patience = o.Patience
 	}
@@ -137,6 +147,7 @@ func (d *DB) Close() {
 		close(d.closing)
 		d.committers.Wait()
 		d.pool.Close()
+		d.urgent.Close()
 	})
 }
 
@@ -148,9 +159,17 @@ type Queryer interface {
 
 // Read calls f with a connection, and again if the connection was lost meanwhile, so f begins its
 // result anew. Two queries of f may see different states.
-func (d *DB) Read(ctx context.Context, f func(q Queryer) error) error {
+func (d *DB) Read(ctx context.Context, f func(q Queryer) error) error { return d.with(ctx, d.pool, f) }
+
+// Urgent is Read for what must not wait for slow reads, such as a beat. f is short, and may write what
+// can be repeated.
+func (d *DB) Urgent(ctx context.Context, f func(q Queryer) error) error {
+	return d.with(ctx, d.urgent, f)
+}
+
+func (d *DB) with(ctx context.Context, pool *pgxpool.Pool, f func(q Queryer) error) error {
 	return d.patiently(ctx, func() error {
-		conn, err := d.acquire(ctx)
+		conn, err := d.acquire(ctx, pool)
 		if err != nil {
 			return err
 		}
@@ -167,12 +186,25 @@ func (d *DB) Snapshot(ctx context.Context, f func(q Queryer) error) error {
 	})
 }
 
-func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+// Exec runs a statement that may be repeated, outside of any transaction, as VACUUM needs it.
+func (d *DB) Exec(ctx context.Context, sql string, args ...any) error {
+	return d.patiently(ctx, func() error {
+		conn, err := d.acquire(ctx, d.pool)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		_, err = conn.Exec(ctx, sql, args...)
+		return err
+	})
+}
+
+func (d *DB) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	select {
 	case <-d.closing:
 		return nil, ErrClosed
 	default:
-		return d.pool.Acquire(ctx)
+		return pool.Acquire(ctx)
 	}
 }
 
@@ -191,7 +223,7 @@ func (d *DB) Write(ctx context.Context, f func(tx Tx) error) error {
 
 // transact runs f in a transaction and returns its number once its commit has been sent.
 func (d *DB) transact(ctx context.Context, f func(tx Tx) error) (id string, err error) {
-	conn, err := d.acquire(ctx)
+	conn, err := d.acquire(ctx, d.pool)
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -141,29 +142,84 @@ func TestAStatementThatFailsTakesNoOtherWithIt(t *testing.T) {
 
 func TestWritesAtTheSameTimeShareATransaction(t *testing.T) {
 	t.Parallel()
-	dsn := migrated.Database(t)
 	var exchanges atomic.Int64
-	db := open(t, dsn, &pgdb.Options{Trace: func(string) { exchanges.Add(1) }})
-	require.NoError(t, add(t.Context(), db, -1))
-	// The table is locked until all wait.
+	gate := make(chan struct{}) // closed once all wait
+	db := open(t, migrated.Database(t), &pgdb.Options{Trace: func(sql string) {
+		if strings.Contains(sql, "lock_timeout") {
+			exchanges.Add(1)
+			<-gate
+		}
+	}})
+	const n = 120
+	var adding, started sync.WaitGroup
+	started.Add(n)
+	for i := range n {
+		adding.Go(func() {
+			started.Done()
+			assert.NoError(t, add(t.Context(), db, i))
+		})
+	}
+	started.Wait()
+	time.Sleep(100 * time.Millisecond) // until they wait; who comes later makes a transaction more
+	close(gate)
+	adding.Wait()
+	assert.Less(t, exchanges.Load(), int64(n/4))
+	assert.Equal(t, n, count(t, db, "true"))
+}
+
+// A write that waits for a lock holds up no other.
+func TestALockHoldsUpOneWrite(t *testing.T) {
+	t.Parallel()
+	dsn := migrated.Database(t)
+	db := open(t, dsn, nil)
+	require.NoError(t, add(t.Context(), db, 1))
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
 	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost with it
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), `LOCK TABLE note`)
+	_, err = tx.Exec(t.Context(), `UPDATE note SET n = 1 WHERE id = 1`)
 	require.NoError(t, err)
-	exchanges.Store(0)
-	const n = 120
-	var adding sync.WaitGroup
-	for i := range n {
-		adding.Go(func() { assert.NoError(t, add(t.Context(), db, i)) })
+	var waiting, others sync.WaitGroup
+	for range 5 {
+		waiting.Go(func() {
+			_, err := pgdb.Apply(t.Context(), db, pgdb.Statement{SQL: `UPDATE note SET n = n + 1 WHERE id = 1 RETURNING n`}, scanInt)
+			assert.NoError(t, err)
+		})
 	}
-	time.Sleep(300 * time.Millisecond) // nothing depends on it but how few exchanges there are
+	for i := range 100 {
+		others.Go(func() { assert.NoError(t, add(t.Context(), db, 100+i)) })
+	}
+	others.Wait() // the lock is held all the time
+	assert.Equal(t, 101, count(t, db, "true"))
 	require.NoError(t, tx.Commit(t.Context()))
-	adding.Wait()
-	assert.Less(t, exchanges.Load(), int64(n/4))
-	assert.Equal(t, n+1, count(t, db, "true"))
+	waiting.Wait()
+	assert.Equal(t, 1, count(t, db, "n = 6"))
+}
+
+// Slow reads take all connections but those of writes and beats.
+func TestSlowReadsHoldUpNoWrite(t *testing.T) {
+	t.Parallel()
+	db := open(t, migrated.Database(t), &pgdb.Options{Connections: 2})
+	release := make(chan struct{})
+	var reading, began sync.WaitGroup
+	began.Add(2)
+	for range 2 {
+		var once sync.Once
+		reading.Go(func() {
+			assert.NoError(t, db.Read(t.Context(), func(pgdb.Queryer) error { once.Do(began.Done); <-release; return nil }))
+		})
+	}
+	began.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, db.Read(ctx, func(pgdb.Queryer) error { return nil }), context.DeadlineExceeded, "no connection is left for a third")
+	for i := range 20 {
+		require.NoError(t, add(t.Context(), db, i))
+		require.NoError(t, db.Urgent(t.Context(), func(q pgdb.Queryer) error { return q.QueryRow(t.Context(), `SELECT 1`).Scan(new(int)) }))
+	}
+	close(release)
+	reading.Wait()
 }
 
 // What is checked at the commit fails when all statements have succeeded.

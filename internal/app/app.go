@@ -262,9 +262,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 			Jobs: a.jobs(), Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.gone, Node: a.nodes != nil, FindAgent: a.find,
 			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks, Mask: masker(a.redact)}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
 		})
-		if a.nodes != nil {
-			a.nodes.runtime.Store(a.Runtime)
-		}
+		a.joined()
 		err = a.Runtime.Open(ctx)
 	}
 	if err != nil {

@@ -28,8 +28,10 @@ type membership struct {
 	Wakes   nodes.Wakes
 	runtime atomic.Pointer[runtime.Runtime]
 	died    atomic.Pointer[func()]
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	// background ends when stop is called.
+	background context.Context
+	stop       context.CancelFunc
+	running    sync.WaitGroup
 }
 
 // join makes the process a node, which beats until leave.
@@ -56,11 +58,40 @@ func join(ctx context.Context, o Options, owner string, s shared) (*membership, 
 	if err := m.Join(ctx); err != nil {
 		return nil, err
 	}
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m.stop = stop
-	m.running.Go(func() { m.Run(background) })
-	m.running.Go(func() { _ = m.Wakes.Run(background, s) }) // readers also look now and then
+	m.background, m.stop = context.WithCancel(context.WithoutCancel(ctx))
+	m.running.Go(func() { m.Run(m.background) })
+	m.running.Go(func() { _ = m.Wakes.Run(m.background, s) }) // readers also look now and then
 	return m, nil
+}
+
+// joined tells the membership which runtime it is about, and the other nodes what agents see here.
+func (a *App) joined() {
+	if a.nodes == nil {
+		return
+	}
+	a.nodes.runtime.Store(a.Runtime)
+	if a.nodes.Self().URL != "" {
+		a.nodes.running.Go(a.describe)
+	}
+}
+
+// describeEvery is the time between two looks at the files that agents see.
+const describeEvery = 30 * time.Second
+
+// describe tells the other nodes what agents see here, again and again: instruction files change, and so do agents when they are reloaded.
+func (a *App) describe() {
+	m, at := a.nodes, store.NodeProject{ID: a.paths.Project(), Root: a.paths.Root}
+	look := time.NewTicker(describeEvery)
+	defer look.Stop()
+	for {
+		at.Fingerprint = a.Fingerprint()
+		m.Describe([]store.NodeProject{at})
+		select {
+		case <-look.C:
+		case <-m.background.Done():
+			return
+		}
+	}
 }
 
 // leave says that the process ends. Nil does nothing.

@@ -103,13 +103,6 @@ func (m *membership) leave() {
 	m.running.Wait()
 }
 
-// describe tells the other nodes what this one has, if they can reach it.
-func (a *App) describe() {
-	if a.nodes != nil && a.options.Node.URL != "" {
-		a.nodes.Describe([]store.NodeProject{{ID: a.Project(), Root: a.paths.Root, Fingerprint: a.Fingerprint()}})
-	}
-}
-
 // gone reports whether the process of that owner has ended.
 func (a *App) gone(owner string) bool {
 	if a.nodes == nil {

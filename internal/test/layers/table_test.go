@@ -295,6 +295,7 @@ var allowed = map[string]map[string]string{
 	},
 	"goleak": {
 		"runtime/store/storetest":            "runs inside the tests of each store and waits there for what it starts",
+		"internal/api/internal/streams":      "runs inside the tests of internal/api and waits for what it starts",
 		"internal/confine":                   "runs inside the tests of the command line",
 		"internal/supervisor/internal/child": "is another process; its goroutines end with it",
 	},

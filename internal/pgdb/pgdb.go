@@ -267,3 +267,9 @@ func (d *DB) outcome(ctx context.Context, id string, err error) error {
 		}
 	}
 }
+
+// Copy adds the rows to the columns of a table, by COPY.
+func Copy(ctx context.Context, tx Tx, table string, columns []string, rows [][]any) error {
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+	return err
+}

@@ -19,7 +19,8 @@ var ceilings = map[string]map[string]ceiling{
 		"hook":                    {1948, "contributions and their diagnostics wait to be a package below it"},
 		"runtime":                 {3609, "deletion, members that come and go, typed answers, compaction, records of runs, ephemeral conversations, sessions and jobs of members wait to be rooms"},
 		"runtime/internal/loop":   {4976, "a turn and all that it does, in two loops; gates of calls and recovery wait to be rooms of their own"},
-		"runtime/store/sqlite":    {1968, "every interface of stores over one file; deletion, search and jobs wait to be rooms below it"},
+		"runtime/store/sqlite":    {2087, "every interface of stores over one file; deletion, search and jobs wait to be rooms below it"},
+		"runtime/store/postgres":  {1944, "every interface of stores over one database, and copies of it; deletion, search and jobs wait to be rooms below it"},
 		"runtime/store/storetest": {3402, "every rule of the contract of stores"},
 		"subsystems/policy":       {1887, "rules, calls, files and what a sandbox confines; questions and explanations wait to be a room"},
 		"subsystems/memory":       {2657, "six hooks over one file, and what deletions take out of it; policy and extraction wait to be rooms below it"},
@@ -27,7 +28,7 @@ var ceilings = map[string]map[string]ceiling{
 	},
 	"exported-names": {
 		"hook":          {228, "errors with a severity, and the version of the contract; severities wait to be in hook/event"},
-		"runtime/store": {102, "what a store may keep, one interface and its values each; each may become a package"},
+		"runtime/store": {107, "what a store may keep, one interface and its values each; each may become a package"},
 		"client/wire":   {111, "one type for each body of the API, and the codes of its errors"},
 		"runtime":       {70, "what an embedder sets, reads and is told of turns wait to be parted"},
 	},

@@ -2,10 +2,11 @@ package schedule
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // Subject says what Erase deletes.
@@ -20,26 +21,24 @@ type Subject struct {
 }
 
 const (
-	eraseRunsOf      = `DELETE FROM run WHERE schedule IN (SELECT num FROM schedule WHERE ?1 <> '' AND sender = ?1 OR ?2 AND project = ?3)`
-	eraseSchedules   = `DELETE FROM schedule WHERE ?1 <> '' AND sender = ?1 OR ?2 AND project = ?3`
-	eraseFromRuns    = `UPDATE run SET conversation = '', turn = '', note = '' WHERE held = 0 AND conversation IN (SELECT value FROM json_each(?1))`
-	eraseFromEntries = `UPDATE schedule SET conversation = '' WHERE conversation IN (SELECT value FROM json_each(?1))`
-	countSchedules   = `SELECT count(*) FROM schedule WHERE ?1 <> '' AND sender = ?1 OR ?2 AND project = ?3`
-	countEntries     = `SELECT count(*) FROM schedule WHERE conversation IN (SELECT value FROM json_each(?1))`
+	eraseRunsOf    = `DELETE FROM run WHERE schedule IN (SELECT num FROM schedule WHERE $1 <> '' AND sender = $1 OR $2 AND project = $3)`
+	eraseSchedules = `DELETE FROM schedule WHERE $1 <> '' AND sender = $1 OR $2 AND project = $3`
+	countSchedules = `SELECT count(*) FROM schedule WHERE $1 <> '' AND sender = $1 OR $2 AND project = $3`
+	placesOfRuns   = `SELECT schedule, key, conversation FROM run WHERE held = 0 AND conversation <> ''`
+	eraseFromRun   = `UPDATE run SET conversation = '', turn = '', note = '' WHERE schedule = $1 AND key = $2`
+	placesOfAll    = `SELECT num, '', conversation FROM schedule WHERE conversation <> ''`
+	eraseFromEntry = `UPDATE schedule SET conversation = '' WHERE num = $1`
 )
 
 // Erase deletes schedules with their runs, and where the others name a deleted conversation. With
 // dry it only counts. After it no file has a deleted prompt.
 func (s *Schedule) Erase(ctx context.Context, what Subject, dry bool) (deleted, named int64, err error) {
-	ids, err := json.Marshal(append([]string{}, what.Conversations...))
-	if err != nil {
-		return 0, 0, err
-	}
-	err = s.table.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	err = s.table.write(ctx, func(tx sqldb.Tx) error {
 		if err := tx.QueryRow(countSchedules, what.Sender, what.AllOfProject, what.Project).Scan(&deleted); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(countEntries, string(ids)).Scan(&named); err != nil || dry {
+		entries, err := placed(tx, placesOfAll, what.Conversations)
+		if named = int64(len(entries)); err != nil || dry {
 			return err
 		}
 		for _, query := range []string{eraseRunsOf, eraseSchedules} {
@@ -47,8 +46,17 @@ func (s *Schedule) Erase(ctx context.Context, what Subject, dry bool) (deleted, 
 				return err
 			}
 		}
-		for _, query := range []string{eraseFromRuns, eraseFromEntries} {
-			if _, err := tx.Exec(query, string(ids)); err != nil {
+		runs, err := placed(tx, placesOfRuns, what.Conversations)
+		if err != nil {
+			return err
+		}
+		for _, r := range runs {
+			if _, err := tx.Exec(eraseFromRun, r.schedule, r.key); err != nil {
+				return err
+			}
+		}
+		for _, e := range entries {
+			if _, err := tx.Exec(eraseFromEntry, e.schedule); err != nil {
 				return err
 			}
 		}
@@ -61,4 +69,24 @@ func (s *Schedule) Erase(ctx context.Context, what Subject, dry bool) (deleted, 
 		return 0, 0, fmt.Errorf("delete schedules: %w", err)
 	}
 	return deleted, named, nil
+}
+
+// placed returns the rows of the query that name one of the conversations.
+func placed(tx sqldb.Tx, query string, conversations []string) (out []liveRun, err error) {
+	rows, err := tx.Query(query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var r liveRun
+		var conversation string
+		if err := rows.Scan(&r.schedule, &r.key, &conversation); err != nil {
+			return nil, err
+		}
+		if slices.Contains(conversations, conversation) {
+			out = append(out, r)
+		}
+	}
+	return out, rows.Err()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // A reload registers the new configuration before the old one is unregistered (runtime/update.go).
@@ -50,7 +50,7 @@ func TestARunOutlivesASleep(t *testing.T) {
 	w.tick(s)
 	other := w.process() // which has looked first
 	w.pass(2 * time.Minute)
-	require.NoError(t, other.table.db.Write(t.Context(), func(tx *sqlitedb.Tx) error { return interrupt(tx, w.clock()) }))
+	require.NoError(t, other.table.db.Write(t.Context(), func(tx sqldb.Tx) error { return interrupt(tx, w.clock()) }))
 	w.tick(s)
 	assert.Equal(t, 1, began())
 	close(w.hold)
@@ -83,7 +83,7 @@ func TestOneBadLineStopsNoOther(t *testing.T) {
 	s := w.process()
 	w.add(s, Entry{Name: "bad", Agent: "helper", Prompt: "bad", Cron: "* * * * *", Zone: "Europe/Berlin"})
 	w.add(s, Entry{Name: "good", Agent: "helper", Prompt: "good", Cron: "* * * * *"})
-	require.NoError(t, s.table.db.Write(t.Context(), func(tx *sqlitedb.Tx) error {
+	require.NoError(t, s.table.db.Write(t.Context(), func(tx sqldb.Tx) error {
 		_, err := tx.Exec(`UPDATE schedule SET zone = 'America/Newzone' WHERE name = 'bad'`)
 		return err
 	}))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
@@ -18,18 +19,24 @@ var schema1 string
 // fileID marks the files: "GRAs".
 const fileID = 0x47524173
 
-// table is the SQL. Several processes may use one file at the same time.
+// table is the SQL, for both databases. Several processes may use one database at the same time.
 type table struct {
-	db      *sqlitedb.DB
+	db      sqldb.DB
 	project string
 }
 
-func openTable(ctx context.Context, path, project string, note func(string)) (*table, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "schedule file", ID: fileID, Steps: []string{schema1, ""}, Secure: true, Vacuum: 2, Note: note})
-	if err != nil {
-		return nil, err
-	}
-	return &table{db, project}, nil
+func openFile(ctx context.Context, path string, note func(string)) (*sqlitedb.DB, error) {
+	return sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "schedule file", ID: fileID, Steps: []string{schema1, ""}, Secure: true, Vacuum: 2, Note: note})
+}
+
+// write changes the schedules of the project, one process at a time.
+func (t *table) write(ctx context.Context, f func(tx sqldb.Tx) error) error {
+	return t.db.Write(ctx, func(tx sqldb.Tx) error {
+		if err := tx.Lock("schedules of " + t.project); err != nil {
+			return err
+		}
+		return f(tx)
+	})
 }
 
 // row is a schedule as a tick sees it.
@@ -77,9 +84,9 @@ func (t *table) add(ctx context.Context, e Entry, now, due time.Time) error {
 			return err
 		}
 	}
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	return t.write(ctx, func(tx sqldb.Tx) error {
 		var all, same int
-		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(name = ?), 0) FROM schedule WHERE project = ?`, e.Name, t.project).Scan(&all, &same); err != nil {
+		if err := tx.QueryRow(`SELECT count(*), count(CASE WHEN name = $1 THEN 1 END) FROM schedule WHERE project = $2`, e.Name, t.project).Scan(&all, &same); err != nil {
 			return err
 		}
 		switch {
@@ -89,21 +96,21 @@ func (t *table) add(ctx context.Context, e Entry, now, due time.Time) error {
 			return fmt.Errorf("the project has %d schedules, and can have no more; remove some", all)
 		}
 		_, err := tx.Exec(`INSERT INTO schedule (project, name, agent, sender, prompt, cron, zone, event, late, created, due)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.project, e.Name, e.Agent, e.Sender, e.Prompt, e.Cron, e.Zone, on, string(e.Late), now.UnixNano(), nanos(due))
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, t.project, e.Name, e.Agent, e.Sender, e.Prompt, e.Cron, e.Zone, on, string(e.Late), now.UnixNano(), nanos(due))
 		return err
 	})
 }
 
 // remove removes the schedule and its runs.
 func (t *table) remove(ctx context.Context, name string) error {
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	return t.write(ctx, func(tx sqldb.Tx) error {
 		var num int64
-		err := tx.QueryRow(`DELETE FROM schedule WHERE project = ? AND name = ? RETURNING num`, t.project, name).Scan(&num)
+		err := tx.QueryRow(`DELETE FROM schedule WHERE project = $1 AND name = $2 RETURNING num`, t.project, name).Scan(&num)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w %.80q", ErrUnknown, name)
 		}
 		if err == nil {
-			_, err = tx.Exec(`DELETE FROM run WHERE schedule = ?`, num)
+			_, err = tx.Exec(`DELETE FROM run WHERE schedule = $1`, num)
 		}
 		return err
 	})
@@ -113,10 +120,10 @@ const runColumns = `r.due, r.began, r.ended, r.status, r.conversation, r.turn, r
 
 // list returns the schedules of the project, by name.
 func (t *table) list(ctx context.Context) (out []Scheduled, err error) {
-	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+entryColumns+`, s.created, s.missed, s.missed_last,
+	rows, err := t.db.Read(ctx).Query(`SELECT `+entryColumns+`, s.created, s.missed, s.missed_last,
 			coalesce(r.due, 0), coalesce(r.began, 0), coalesce(r.ended, 0), coalesce(r.status, ''), coalesce(r.conversation, ''), coalesce(r.turn, ''), coalesce(r.note, '')
 		FROM schedule s LEFT JOIN run r ON r.schedule = s.num AND r.key = (SELECT key FROM run WHERE schedule = s.num ORDER BY began DESC, key DESC LIMIT 1)
-		WHERE s.project = ? ORDER BY s.name`, t.project)
+		WHERE s.project = $1 ORDER BY s.name`, t.project)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +148,8 @@ func (t *table) list(ctx context.Context) (out []Scheduled, err error) {
 
 // runs returns the newest runs of the schedule, newest first.
 func (t *table) runs(ctx context.Context, name string) (out []Run, err error) {
-	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+runColumns+` FROM run r JOIN schedule s ON s.num = r.schedule
-		WHERE s.project = ? AND s.name = ? ORDER BY r.began DESC, r.key DESC`, t.project, name)
+	rows, err := t.db.Read(ctx).Query(`SELECT `+runColumns+` FROM run r JOIN schedule s ON s.num = r.schedule
+		WHERE s.project = $1 AND s.name = $2 ORDER BY r.began DESC, r.key DESC`, t.project, name)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +168,7 @@ func (t *table) runs(ctx context.Context, name string) (out []Run, err error) {
 
 // waiting returns the schedules that wait for events, and the conversations of all runs.
 func (t *table) waiting(ctx context.Context) (out []row, own map[string]bool, err error) {
-	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+entryColumns+`, s.conversation FROM schedule s WHERE s.project = ? ORDER BY s.name`, t.project)
+	rows, err := t.db.Read(ctx).Query(`SELECT `+entryColumns+`, s.conversation FROM schedule s WHERE s.project = $1 ORDER BY s.name`, t.project)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -185,15 +192,15 @@ func (t *table) waiting(ctx context.Context) (out []row, own map[string]bool, er
 
 // urgent reports whether a schedule is due, or a run has lost its process.
 func (t *table) urgent(ctx context.Context, now time.Time) (yes bool, err error) {
-	err = t.db.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM schedule WHERE project = ?1 AND due > 0 AND due <= ?2)
-		OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= ?2 OR held > ?3))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
+	err = t.db.Read(ctx).QueryRow(`SELECT EXISTS (SELECT 1 FROM schedule WHERE project = $1 AND due > 0 AND due <= $2)
+		OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= $2 OR held > $3))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
 	return yes, err
 }
 
 // begin notes a run, unless there is one of that key. It prunes old ones.
-func begin(tx *sqlitedb.Tx, num int64, key string, r Run, held time.Time) (begun bool, err error) {
+func begin(tx sqldb.Tx, num int64, key string, r Run, held time.Time) (begun bool, err error) {
 	res, err := tx.Exec(`INSERT INTO run (schedule, key, due, began, ended, held, status, conversation, turn, note)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, '', '', ?8 WHERE EXISTS (SELECT 1 FROM schedule WHERE num = ?1) ON CONFLICT DO NOTHING`,
+		SELECT $1, $2, $3, $4, $5, $6, $7, '', '', $8 WHERE EXISTS (SELECT 1 FROM schedule WHERE num = $1) ON CONFLICT DO NOTHING`,
 		num, key, nanos(r.Due), nanos(r.Began), nanos(r.Ended), nanos(held), string(r.Status), r.Note)
 	if err != nil {
 		return false, err
@@ -202,16 +209,16 @@ func begin(tx *sqlitedb.Tx, num int64, key string, r Run, held time.Time) (begun
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = tx.Exec(`DELETE FROM run WHERE schedule = ?1 AND held = 0 AND began < ?2 AND began <
-		(SELECT began FROM run WHERE schedule = ?1 ORDER BY began DESC LIMIT 1 OFFSET ?3)`, num, r.Began.Add(-time.Hour).UnixNano(), keptRuns-1)
+	_, err = tx.Exec(`DELETE FROM run WHERE schedule = $1 AND held = 0 AND began < $2 AND began <
+		(SELECT began FROM run WHERE schedule = $1 ORDER BY began DESC LIMIT 1 OFFSET $3)`, num, r.Began.Add(-time.Hour).UnixNano(), keptRuns-1)
 	return err == nil, err
 }
 
 // skippedAgain makes the newest run last until now if it was skipped for the same reason: events may come by the
 // thousand while a run goes on. It returns false if it was not.
-func skippedAgain(tx *sqlitedb.Tx, num int64, why string, now time.Time) (bool, error) {
-	res, err := tx.Exec(`UPDATE run SET ended = ?1 WHERE schedule = ?2 AND status = 'skipped' AND note = ?3
-		AND key = (SELECT key FROM run WHERE schedule = ?2 ORDER BY began DESC, key DESC LIMIT 1)`, now.UnixNano(), num, why)
+func skippedAgain(tx sqldb.Tx, num int64, why string, now time.Time) (bool, error) {
+	res, err := tx.Exec(`UPDATE run SET ended = $1 WHERE schedule = $2 AND status = 'skipped' AND note = $3
+		AND key = (SELECT key FROM run WHERE schedule = $2 ORDER BY began DESC, key DESC LIMIT 1)`, now.UnixNano(), num, why)
 	if err != nil {
 		return false, err
 	}
@@ -221,7 +228,7 @@ func skippedAgain(tx *sqlitedb.Tx, num int64, why string, now time.Time) (bool, 
 
 // hold says that the process of the run lives; false if the run is not there any more.
 func (t *table) hold(ctx context.Context, num int64, key string, until time.Time) (held bool, err error) {
-	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	err = t.write(ctx, func(tx sqldb.Tx) error {
 		held, err = holdIn(tx, liveRun{num, key}, until)
 		return err
 	})
@@ -229,8 +236,8 @@ func (t *table) hold(ctx context.Context, num int64, key string, until time.Time
 }
 
 // holdIn takes back a run that counted as interrupted, because its process slept.
-func holdIn(tx *sqlitedb.Tx, run liveRun, until time.Time) (held bool, err error) {
-	res, err := tx.Exec(`UPDATE run SET held = ?, status = ?, ended = 0, note = '' WHERE schedule = ? AND key = ? AND (held > 0 OR status = ?)`,
+func holdIn(tx sqldb.Tx, run liveRun, until time.Time) (held bool, err error) {
+	res, err := tx.Exec(`UPDATE run SET held = $1, status = $2, ended = 0, note = '' WHERE schedule = $3 AND key = $4 AND (held > 0 OR status = $5)`,
 		until.UnixNano(), string(Running), run.schedule, run.key, string(Interrupted))
 	if err != nil {
 		return false, err
@@ -241,27 +248,27 @@ func holdIn(tx *sqlitedb.Tx, run liveRun, until time.Time) (held bool, err error
 
 // place notes the conversation of a run, and its turn once it has begun.
 func (t *table) place(ctx context.Context, num int64, key, conversation, turn string) error {
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		if _, err := tx.Exec(`UPDATE schedule SET conversation = ? WHERE num = ?`, conversation, num); err != nil {
+	return t.write(ctx, func(tx sqldb.Tx) error {
+		if _, err := tx.Exec(`UPDATE schedule SET conversation = $1 WHERE num = $2`, conversation, num); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE run SET conversation = ?, turn = ? WHERE schedule = ? AND key = ?`, conversation, turn, num, key)
+		_, err := tx.Exec(`UPDATE run SET conversation = $1, turn = $2 WHERE schedule = $3 AND key = $4`, conversation, turn, num, key)
 		return err
 	})
 }
 
 // end notes how a run ended, unless it counts as interrupted by now.
 func (t *table) end(ctx context.Context, num int64, key string, s Status, note string, now time.Time) error {
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		_, err := tx.Exec(`UPDATE run SET status = ?, note = ?, ended = ?, held = 0 WHERE schedule = ? AND key = ? AND held > 0`,
+	return t.write(ctx, func(tx sqldb.Tx) error {
+		_, err := tx.Exec(`UPDATE run SET status = $1, note = $2, ended = $3, held = 0 WHERE schedule = $4 AND key = $5 AND held > 0`,
 			string(s), note, now.UnixNano(), num, key)
 		return err
 	})
 }
 
 // interrupt ends the runs whose processes have died, some of them while the clock was ahead. The file may have those of other projects.
-func interrupt(tx *sqlitedb.Tx, now time.Time) error {
-	_, err := tx.Exec(`UPDATE run SET status = ?1, ended = min(held, ?2), held = 0, note = CASE turn WHEN '' THEN 'the daemon ended before the turn had begun'
-		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND (held <= ?2 OR held > ?3)`, string(Interrupted), now.UnixNano(), now.Add(2*holdTime).UnixNano())
+func interrupt(tx sqldb.Tx, now time.Time) error {
+	_, err := tx.Exec(`UPDATE run SET status = $1, ended = CASE WHEN held < $2 THEN held ELSE $2 END, held = 0, note = CASE turn WHEN '' THEN 'the daemon ended before the turn had begun'
+		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND (held <= $2 OR held > $3)`, string(Interrupted), now.UnixNano(), now.Add(2*holdTime).UnixNano())
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 func TestMemoriesGoWithTheirOnlySource(t *testing.T) {
@@ -29,7 +29,7 @@ func TestMemoriesGoWithTheirOnlySource(t *testing.T) {
 	put(of, "both", "c1")
 	put(home{"", "user:agent:a"}, "wide", "c1")
 	put(home{"/q", "agent:a"}, "elsewhere", "c3")
-	require.NoError(t, m.table.write(t.Context(), func(tx *sqlitedb.Tx) error {
+	require.NoError(t, m.table.write(t.Context(), []string{"/p"}, func(tx sqldb.Tx) error {
 		_, err := tx.Exec(`UPDATE memory SET sources = '[{"conversation":"c1"},{"conversation":"c2","turn":"t"}]' WHERE name = 'both'`)
 		if err == nil {
 			err = m.table.wait(tx, of, entry{name: "waits", content: "qzcanary waits", conversation: "c1", turn: "t"})

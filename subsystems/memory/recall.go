@@ -89,7 +89,7 @@ func (t *table) standing(ctx context.Context, s *settings) (out []hit, err error
 		limit int
 	}{{KindPreference, maxPreferences}, {KindTask, maxTasks}} {
 		// They act on each turn, whatever it is about: nothing from a page may.
-		found, err := t.find(ctx, s.homes, search{limit: k.limit, kinds: []Kind{k.kind}, strong: true, halfLife: s.halfLife()})
+		found, err := t.find(ctx, s.homes, search{limit: k.limit, kind: k.kind, strong: true, halfLife: s.halfLife()})
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func (t *table) fitting(ctx context.Context, s *settings, text string) (facts []
 	if words, _ := terms(query); len(words) == 0 { // without a word that carries meaning it would find anything
 		return nil, false, nil
 	}
-	facts, err = t.find(ctx, s.homes, search{query: query, limit: maxFacts, kinds: []Kind{KindFact}, halfLife: s.halfLife()})
+	facts, err = t.find(ctx, s.homes, search{query: query, limit: maxFacts, kind: KindFact, halfLife: s.halfLife()})
 	return facts, covered(query, facts) >= sufficient, err
 }
 

@@ -25,7 +25,7 @@ func (m *Memory) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	if err != nil {
 		return hook.ToolDecision{}, err
 	}
-	was, err := look(reading{ctx, m.table.db.Read()}, s.own(), in.Name)
+	was, err := look(m.table.db.Read(ctx), s.own(), in.Name)
 	if err != nil {
 		return hook.ToolDecision{}, fmt.Errorf("look for a memory of that name: %w", err)
 	}

@@ -21,7 +21,9 @@ const (
 
 // extracted reports whether the job of the turn has been done.
 func (t *table) extracted(ctx context.Context, turn string) (done bool, err error) {
-	err = t.db.Read(ctx).QueryRow(`SELECT EXISTS (SELECT 1 FROM extracted WHERE turn = $1)`, turn).Scan(&done)
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		return r.One(`SELECT EXISTS (SELECT 1 FROM extracted WHERE turn = $1)`, turn).Scan(&done)
+	})
 	return done, err
 }
 
@@ -33,7 +35,7 @@ func (t *table) keep(ctx context.Context, of task, entries []entry) (taken, wait
 		taken, waiting = 0, 0
 		now := t.now()
 		var first int
-		err := tx.QueryRow(`INSERT INTO extracted (turn, at) VALUES ($1, $2) ON CONFLICT (turn) DO NOTHING RETURNING 1`, of.Turn, now.UnixNano()).Scan(&first)
+		err := tx.One(`INSERT INTO extracted (turn, at) VALUES ($1, $2) ON CONFLICT (turn) DO NOTHING RETURNING 1`, of.Turn, now.UnixNano()).Scan(&first)
 		if err != nil {
 			return orNone(err) // another run of the job has kept it
 		}
@@ -88,7 +90,7 @@ func (t *table) wait(tx sqldb.Tx, h home, e entry) error {
 		return err
 	}
 	var was Origin
-	err = tx.QueryRow(`SELECT origin FROM candidate WHERE space = $1 AND key = $2`, space, key(e.name)).Scan(&was)
+	err = tx.One(`SELECT origin FROM candidate WHERE space = $1 AND key = $2`, space, key(e.name)).Scan(&was)
 	if err == nil && was.strength() > e.label.origin.strength() {
 		return nil
 	}
@@ -115,23 +117,23 @@ type Candidate struct {
 
 // Candidates returns the memories that wait, of all projects and of the user, the oldest first.
 func (m *Memory) Candidates(ctx context.Context) (out []Candidate, err error) {
-	rows, err := m.table.db.Read(ctx).Query(`SELECT c.num, s.project, s.key, c.name, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources, c.created
+	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
+		out = nil
+		return r.Each(func(row sqldb.Row) error {
+			var c Candidate
+			var key, sources string
+			var created int64
+			err := row.Scan(&c.Number, &c.Project, &key, &c.Name, &c.Content, &c.Kind, &c.Origin, &c.Trust, &c.Confidence, &sources, &created)
+			c.fill(key, sources, created)
+			out = append(out, c)
+			return err
+		}, `SELECT c.num, s.project, s.key, c.name, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources, c.created
 		FROM candidate c JOIN space s ON s.num = c.space ORDER BY c.created, c.num`)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list candidates: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var c Candidate
-		var key, sources string
-		var created int64
-		if err := rows.Scan(&c.Number, &c.Project, &key, &c.Name, &c.Content, &c.Kind, &c.Origin, &c.Trust, &c.Confidence, &sources, &created); err != nil {
-			return nil, fmt.Errorf("list candidates: %w", err)
-		}
-		c.fill(key, sources, created)
-		out = append(out, c)
-	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // ErrNoCandidate: there is no candidate with that number.
@@ -183,7 +185,9 @@ func (m *Memory) Reject(ctx context.Context, number int64) error {
 // changeCandidate is write for the project of the candidate.
 func (t *table) changeCandidate(ctx context.Context, number int64, f func(tx sqldb.Tx) error) error {
 	var project string
-	err := t.db.Read(ctx).QueryRow(`SELECT s.project FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $1`, number).Scan(&project)
+	err := t.db.Read(ctx, func(r sqldb.Reader) error {
+		return r.One(`SELECT s.project FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $1`, number).Scan(&project)
+	})
 	if isNone(err) {
 		return ErrNoCandidate
 	}
@@ -196,7 +200,7 @@ func (t *table) changeCandidate(ctx context.Context, number int64, f func(tx sql
 // takeCandidate removes the candidate and returns it.
 func (t *table) takeCandidate(tx sqldb.Tx, number int64) (h home, e entry, err error) {
 	var aliases, sources string
-	err = tx.QueryRow(`SELECT s.project, s.key, c.name, c.aliases, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources
+	err = tx.One(`SELECT s.project, s.key, c.name, c.aliases, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources
 		FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $1`, number).
 		Scan(&h.project, &h.key, &e.name, &aliases, &e.content, &e.kind, &e.label.origin, &e.label.trust, &e.confidence, &sources)
 	if isNone(err) {

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -11,10 +10,10 @@ import (
 )
 
 const (
-	selectMemories     = `SELECT m.num, m.name, m.aliases, m.content, m.sources, m.conversation, s.project FROM memory m JOIN space s ON s.num = m.space`
-	selectCandidates   = `SELECT c.num, c.name, c.aliases, c.content, c.sources, '', s.project FROM candidate c JOIN space s ON s.num = c.space`
+	selectMemories     = `SELECT m.num, m.sources, m.conversation, s.project FROM memory m JOIN space s ON s.num = m.space`
+	selectCandidates   = `SELECT c.num, c.sources, '', s.project FROM candidate c JOIN space s ON s.num = c.space`
 	ofProject          = ` WHERE s.project = $1 AND s.key NOT LIKE 'user:%'`
-	deleteMemory       = `DELETE FROM memory WHERE num = $1`
+	deleteMemory       = `DELETE FROM memory WHERE num = $1 RETURNING num, name, aliases, content`
 	deleteCandidate    = `DELETE FROM candidate WHERE num = $1`
 	deleteOfProject    = `DELETE FROM candidate WHERE space IN (SELECT num FROM space WHERE project = $1 AND key NOT LIKE 'user:%')`
 	updateSources      = `UPDATE memory SET sources = $2, conversation = $3 WHERE num = $1`
@@ -32,7 +31,7 @@ func (m *Memory) Erase(ctx context.Context, conversations []string, dry bool) (d
 	}
 	projects, err := m.projectsOf(ctx, of)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, fmt.Errorf("delete memories: %w", err)
 	}
 	err = m.erase(ctx, projects, dry, func(tx sqldb.Tx) error {
 		deleted, kept = 0, 0
@@ -48,7 +47,7 @@ func (m *Memory) Erase(ctx context.Context, conversations []string, dry bool) (d
 			left := r.without(of)
 			if len(left) == 0 {
 				deleted++
-				err = m.table.removeRow(tx, r.row, dry)
+				err = m.table.remove(tx, r.num, dry)
 			} else if kept++; !dry {
 				err = r.keepSources(tx, left, of)
 			}
@@ -81,16 +80,20 @@ func (m *Memory) Erase(ctx context.Context, conversations []string, dry bool) (d
 
 // projectsOf returns the projects with memories or candidates of the conversations.
 func (m *Memory) projectsOf(ctx context.Context, conversations map[string]bool) (projects []string, err error) {
-	for _, query := range []string{selectMemories, selectCandidates} {
-		found, err := sourcedBy(m.table.db.Read(ctx), conversations, query)
-		if err != nil {
-			return nil, fmt.Errorf("delete memories: %w", err)
+	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
+		projects = nil
+		for _, query := range []string{selectMemories, selectCandidates} {
+			found, err := sourcedBy(r, conversations, query)
+			if err != nil {
+				return err
+			}
+			for _, s := range found {
+				projects = append(projects, s.project)
+			}
 		}
-		for _, r := range found {
-			projects = append(projects, r.project)
-		}
-	}
-	return projects, nil
+		return nil
+	})
+	return projects, err
 }
 
 // EraseProject deletes all memories and candidates of a project. Those of the user stay.
@@ -102,7 +105,7 @@ func (m *Memory) EraseProject(ctx context.Context, project string, dry bool) (de
 		}
 		deleted = len(memories)
 		for _, r := range memories {
-			if err := m.table.removeRow(tx, r.row, dry); err != nil {
+			if err := m.table.remove(tx, r.num, dry); err != nil {
 				return err
 			}
 		}
@@ -128,31 +131,25 @@ func (m *Memory) erase(ctx context.Context, projects []string, dry bool, f func(
 
 // sourced is a memory or a candidate with where it is from.
 type sourced struct {
-	row
+	num          int64
 	sources      []Source
 	conversation string
 	project      string
 }
 
 // sourcedBy returns the rows of the query that come from one of the conversations; nil is all rows.
-func sourcedBy(tx sqldb.Reader, conversations map[string]bool, query string, args ...any) (out []sourced, err error) {
-	rows, err := tx.Query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var r sourced
+func sourcedBy(r sqldb.Reader, conversations map[string]bool, query string, args ...any) (out []sourced, err error) {
+	err = r.Each(func(row sqldb.Row) error {
+		var s sourced
 		var sources string
-		if err := rows.Scan(&r.num, &r.name, &r.aliases, &r.content, &sources, &r.conversation, &r.project); err != nil {
-			return nil, err
+		err := row.Scan(&s.num, &sources, &s.conversation, &s.project)
+		s.sources = sourcesOf(sources)
+		if err == nil && (conversations == nil || s.of(conversations)) {
+			out = append(out, s)
 		}
-		r.sources = sourcesOf(sources)
-		if conversations == nil || r.of(conversations) {
-			out = append(out, r)
-		}
-	}
-	return out, rows.Err()
+		return err
+	}, query, args...)
+	return out, err
 }
 
 func (s sourced) of(conversations map[string]bool) bool {
@@ -190,12 +187,14 @@ func withSources(tx sqldb.Tx, query string, num int64, left []Source, more ...an
 	return err
 }
 
-func (t *table) removeRow(tx sqldb.Tx, r row, dry bool) error {
+// remove deletes a memory.
+func (t *table) remove(tx sqldb.Tx, num int64, dry bool) error {
 	if dry {
 		return nil
 	}
-	if _, err := tx.Exec(deleteMemory, r.num); err != nil {
-		return err
+	var r row
+	if err := tx.One(deleteMemory, num).Scan(&r.num, &r.name, &r.aliases, &r.content); err != nil {
+		return orNone(err)
 	}
 	return t.words.remove(tx, r)
 }

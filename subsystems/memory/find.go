@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -63,7 +62,7 @@ type wordIndex interface {
 	twins(tx sqldb.Tx, space int64, words []term) ([]int64, error)
 	// find returns memories of the space with some of the words, the best first: spare times as many as
 	// the search wants, with their scores.
-	find(ctx context.Context, space int64, words []term, s search) ([]hit, error)
+	find(ctx context.Context, r sqldb.Reader, space int64, words []term, s search) ([]hit, error)
 }
 
 // find returns the memories of the homes that match, the best first. For a query without words
@@ -71,20 +70,27 @@ type wordIndex interface {
 func (t *table) find(ctx context.Context, homes []home, s search) ([]hit, error) {
 	words, now := wanted(s.query), t.now()
 	var out []hit
-	for _, h := range homes {
-		var num int64
-		err := t.db.Read(ctx).QueryRow(spaceOf, h.project, h.key).Scan(&num)
-		if isNone(err) {
-			continue
+	err := t.db.Read(ctx, func(r sqldb.Reader) error {
+		out = nil
+		for _, h := range homes {
+			var num int64
+			err := r.One(spaceOf, h.project, h.key).Scan(&num)
+			if isNone(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			found, err := t.findIn(ctx, r, num, words, s)
+			if err != nil {
+				return err
+			}
+			out = append(out, found...)
 		}
-		if err != nil {
-			return nil, err
-		}
-		found, err := t.findIn(ctx, num, words, s)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i := range out {
 		if len(words) == 0 {
@@ -114,40 +120,44 @@ func freshness(h *hit, now time.Time, halfLife time.Duration) float64 {
 // filter selects the memories of search.kind ($1) and search.strong ($2).
 const filter = ` ($1 = '' OR m.kind = $1) AND (NOT $2 OR m.origin <> 'page')`
 
-func (t *table) findIn(ctx context.Context, space int64, words []term, s search) ([]hit, error) {
+func (t *table) findIn(ctx context.Context, r sqldb.Reader, space int64, words []term, s search) ([]hit, error) {
 	if len(words) > 0 {
-		return t.words.find(ctx, space, words, s)
+		return t.words.find(ctx, r, space, words, s)
 	}
-	return hits(t.db.Read(ctx), `SELECT `+fields+`, 0 FROM memory m WHERE m.space = $3 AND`+filter+`
+	return hits(r, `SELECT `+fields+`, `+noScore+` FROM memory m WHERE m.space = $3 AND`+filter+`
 		ORDER BY CASE WHEN m.used > m.updated THEN m.used ELSE m.updated END DESC, m.num DESC LIMIT $4`, s.kind, s.strong, space, s.limit)
 }
 
-func hits(from sqldb.Reader, query string, args ...any) (out []hit, err error) {
-	rows, err := from.Query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+// noScore is the score of what was not searched for.
+const noScore = `CAST(0 AS double precision)`
+
+func hits(r sqldb.Reader, query string, args ...any) (out []hit, err error) {
+	err = r.Each(func(row sqldb.Row) error {
 		var h hit
-		if err := rows.Scan(&h.num, &h.name, &h.content, &h.kind, &h.label.origin, &h.label.trust, &h.conversation, &h.updated, &h.used, &h.score); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&h.num, &h.name, &h.content, &h.kind, &h.label.origin, &h.label.trust, &h.conversation, &h.updated, &h.used, &h.score)
 		out = append(out, h)
-	}
-	return out, rows.Err()
+		return err
+	}, query, args...)
+	return out, err
 }
 
 // get returns the memory of the name in the narrowest home that has one.
-func (t *table) get(ctx context.Context, homes []home, name string) (hit, bool, error) {
-	for _, h := range homes {
-		found, err := hits(t.db.Read(ctx), `SELECT `+fields+`, 0 FROM memory m JOIN space s ON s.num = m.space WHERE s.project = $1 AND s.key = $2 AND m.key = $3`,
-			h.project, h.key, key(name))
-		if err != nil || len(found) > 0 {
-			return slices.Concat(found, []hit{{}})[0], len(found) > 0, err
+func (t *table) get(ctx context.Context, homes []home, name string) (found hit, ok bool, err error) {
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		for _, h := range homes {
+			all, err := hits(r, `SELECT `+fields+`, `+noScore+` FROM memory m JOIN space s ON s.num = m.space WHERE s.project = $1 AND s.key = $2 AND m.key = $3`,
+				h.project, h.key, key(name))
+			if err != nil {
+				return err
+			}
+			if len(all) > 0 {
+				found, ok = all[0], true
+				return nil
+			}
 		}
-	}
-	return hit{}, false, nil
+		return nil
+	})
+	return found, ok, err
 }
 
 // touch counts a use of the memories.

@@ -76,7 +76,7 @@ func (fts) remove(tx sqldb.Tx, r row) error {
 
 func (fts) twins(tx sqldb.Tx, space int64, words []term) (nums []int64, err error) {
 	var found string
-	err = tx.QueryRow(`SELECT json_group_array(rowid) FROM (
+	err = tx.One(`SELECT json_group_array(rowid) FROM (
 			SELECT rowid FROM word WHERE word MATCH $1 AND rowid BETWEEN $2 AND $3 ORDER BY bm25(word, 0, 0, 1), rowid LIMIT $4)`,
 		expression(words), first(space), first(space+1)-1, maxTwins).Scan(&found)
 	if err == nil {
@@ -85,9 +85,9 @@ func (fts) twins(tx sqldb.Tx, space int64, words []term) (nums []int64, err erro
 	return nums, err
 }
 
-func (x fts) find(ctx context.Context, space int64, words []term, s search) (out []hit, err error) {
+func (x fts) find(ctx context.Context, r sqldb.Reader, space int64, words []term, s search) (out []hit, err error) {
 	err = x.file.Indexed(ctx, func() (err error) {
-		out, err = hits(sqldb.File{DB: x.file}.Read(ctx), `SELECT `+fields+`, f.score FROM (
+		out, err = hits(r, `SELECT `+fields+`, f.score FROM (
 				SELECT rowid AS found, bm25(word, $8, $9, $10) AS score FROM word WHERE word MATCH $3 AND rowid BETWEEN $4 AND $5
 				ORDER BY score, found DESC LIMIT $7) f
 			JOIN memory m ON m.num = f.found WHERE`+filter+` ORDER BY f.score, f.found DESC LIMIT $6`,

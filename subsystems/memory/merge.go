@@ -16,7 +16,7 @@ import (
 // pages, are never merged.
 func (t *table) merge(tx sqldb.Tx, h home, e entry, grow bool) (name string, err error) {
 	var space int64
-	if err := tx.QueryRow(spaceOf, h.project, h.key).Scan(&space); err != nil {
+	if err := tx.One(spaceOf, h.project, h.key).Scan(&space); err != nil {
 		return "", orNone(err)
 	}
 	old, rel, err := t.twin(tx, space, e)
@@ -80,7 +80,7 @@ func (t *table) twin(tx sqldb.Tx, space int64, e entry) (tw twin, rel relation, 
 	}
 	for _, num := range nums {
 		var kind Kind
-		err := tx.QueryRow(`SELECT num, name, aliases, content, origin, trust, conversation, sources, kind FROM memory WHERE num = $1`, num).
+		err := tx.One(`SELECT num, name, aliases, content, origin, trust, conversation, sources, kind FROM memory WHERE num = $1`, num).
 			Scan(&tw.num, &tw.name, &tw.aliases, &tw.content, &tw.label.origin, &tw.label.trust, &tw.conversation, &tw.sources, &kind)
 		if err != nil {
 			return tw, different, orNone(err)

@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -124,27 +123,24 @@ func matches(from sqldb.Reader, space int64, words []term) (map[int64]*match, er
 			high[i] += string(unicode.MaxRune)
 		}
 	}
-	rows, err := from.Query(`SELECT t.place - 1, w.memory, w.name, w.aliases, w.content, m.words
-		FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS t (low, high, place)
-		JOIN memory_word w ON w.space = $1 AND w.word BETWEEN t.low AND t.high JOIN memory m ON m.num = w.memory`, space, low, high)
-	if err != nil {
-		return nil, err
-	}
 	found := map[int64]*match{}
-	for rows.Next() {
+	err := from.Each(func(row sqldb.Row) error {
 		var place int
 		var p posting
 		m := match{has: map[int]posting{}}
-		if err := rows.Scan(&place, &m.num, &p.name, &p.aliases, &p.content, &m.words); err != nil {
-			return nil, errors.Join(err, rows.Close())
+		if err := row.Scan(&place, &m.num, &p.name, &p.aliases, &p.content, &m.words); err != nil {
+			return err
 		}
 		if found[m.num] == nil {
 			found[m.num] = &m
 		}
 		was := found[m.num].has[place] // a prefix has several words
 		found[m.num].has[place] = posting{was.name + p.name, was.aliases + p.aliases, was.content + p.content}
-	}
-	return found, errors.Join(rows.Err(), rows.Close())
+		return nil
+	}, `SELECT t.place - 1, w.memory, w.name, w.aliases, w.content, m.words
+		FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS t (low, high, place)
+		JOIN memory_word w ON w.space = $1 AND w.word BETWEEN t.low AND t.high JOIN memory m ON m.num = w.memory`, space, low, high)
+	return found, err
 }
 
 // scored is the score of a memory; a lower one is better.
@@ -164,7 +160,7 @@ const (
 // rank returns the memories of the space with some of the words and their scores, in the order of their numbers.
 func rank(from sqldb.Reader, space int64, words []term, w posting) ([]scored, error) {
 	var all, average float64
-	err := from.QueryRow(`SELECT count(*)::float8, coalesce(avg(words), 0)::float8 FROM memory WHERE space = $1`, space).Scan(&all, &average)
+	err := from.One(`SELECT count(*)::float8, coalesce(avg(words), 0)::float8 FROM memory WHERE space = $1`, space).Scan(&all, &average)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +206,7 @@ func (postings) twins(tx sqldb.Tx, space int64, words []term) ([]int64, error) {
 	return nums, nil
 }
 
-func (p postings) find(ctx context.Context, space int64, words []term, s search) ([]hit, error) {
-	from := p.db.Read(ctx)
+func (postings) find(_ context.Context, from sqldb.Reader, space int64, words []term, s search) ([]hit, error) {
 	ranked, err := rank(from, space, words, posting{nameWeight, aliasWeight, contentWeight})
 	if err != nil {
 		return nil, err
@@ -222,7 +217,7 @@ func (p postings) find(ctx context.Context, space int64, words []term, s search)
 	for i, r := range ranked {
 		nums[i], place[r.num] = r.num, i
 	}
-	found, err := hits(from, `SELECT `+fields+`, 0 FROM memory m WHERE m.num = ANY ($3::bigint[]) AND`+filter, s.kind, s.strong, nums)
+	found, err := hits(from, `SELECT `+fields+`, `+noScore+` FROM memory m WHERE m.num = ANY ($3::bigint[]) AND`+filter, s.kind, s.strong, nums)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,8 +141,8 @@ func (t *table) write(ctx context.Context, projects []string, f func(tx sqldb.Tx
 const lookup = `SELECT m.num, m.updated, m.conversation FROM memory m JOIN space s ON s.num = m.space WHERE s.project = $1 AND s.key = $2 AND m.key = $3`
 
 func look(tx sqldb.Reader, h home, name string) (v version, err error) {
-	err = tx.QueryRow(lookup, h.project, h.key, key(name)).Scan(&v.num, &v.updated, &v.conversation)
-	if errors.Is(err, sql.ErrNoRows) {
+	err = tx.One(lookup, h.project, h.key, key(name)).Scan(&v.num, &v.updated, &v.conversation)
+	if isNone(err) {
 		err = nil
 	}
 	return v, err
@@ -171,7 +170,7 @@ func (t *table) putIn(tx sqldb.Tx, h home, e entry) (replaced bool, err error) {
 		return false, err
 	}
 	var num int64
-	err = tx.QueryRow(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated, kind, origin, trust, confidence, sources)
+	err = tx.One(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated, kind, origin, trust, confidence, sources)
 		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN $1 AND $2), $1) + 1, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, $14)
 		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
 			content = excluded.content, conversation = excluded.conversation, updated = excluded.updated, kind = excluded.kind,
@@ -192,7 +191,7 @@ type row struct {
 }
 
 func rowOf(tx sqldb.Tx, space int64, name string) (r row, found bool, err error) {
-	err = tx.QueryRow(`SELECT num, name, aliases, content FROM memory WHERE space = $1 AND key = $2`, space, key(name)).
+	err = tx.One(`SELECT num, name, aliases, content FROM memory WHERE space = $1 AND key = $2`, space, key(name)).
 		Scan(&r.num, &r.name, &r.aliases, &r.content)
 	if isNone(err) {
 		return r, false, nil
@@ -209,14 +208,14 @@ func (r row) texts() (name, aliases, content string, err error) {
 	return r.name, strings.Join(words, "\n"), r.content, nil
 }
 
-func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+func isNone(err error) bool { return errors.Is(err, sqldb.ErrNoRows) }
 
 func ensureSpace(tx sqldb.Tx, h home) (num int64, err error) {
 	_, err = tx.Exec(`INSERT INTO space (project, key) VALUES ($1, $2) ON CONFLICT (project, key) DO NOTHING`, h.project, h.key)
 	if err != nil {
 		return 0, err
 	}
-	err = tx.QueryRow(spaceOf, h.project, h.key).Scan(&num)
+	err = tx.One(spaceOf, h.project, h.key).Scan(&num)
 	return num, err
 }
 
@@ -234,7 +233,7 @@ func (t *table) drop(ctx context.Context, h home, name string) (found bool, err 
 			return err
 		}
 		var r row
-		err := tx.QueryRow(`DELETE FROM memory WHERE key = $3 AND
+		err := tx.One(`DELETE FROM memory WHERE key = $3 AND
 			space = (`+spaceOf+`) RETURNING num, name, aliases, content`, h.project, h.key, key(name)).Scan(&r.num, &r.name, &r.aliases, &r.content)
 		if isNone(err) {
 			return nil

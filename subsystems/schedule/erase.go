@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -34,7 +33,7 @@ const (
 // dry it only counts. After it no file has a deleted prompt.
 func (s *Schedule) Erase(ctx context.Context, what Subject, dry bool) (deleted, named int64, err error) {
 	err = s.table.write(ctx, func(tx sqldb.Tx) error {
-		if err := tx.QueryRow(countSchedules, what.Sender, what.AllOfProject, what.Project).Scan(&deleted); err != nil {
+		if err := tx.One(countSchedules, what.Sender, what.AllOfProject, what.Project).Scan(&deleted); err != nil {
 			return err
 		}
 		entries, err := placed(tx, placesOfAll, what.Conversations)
@@ -73,20 +72,14 @@ func (s *Schedule) Erase(ctx context.Context, what Subject, dry bool) (deleted, 
 
 // placed returns the rows of the query that name one of the conversations.
 func placed(tx sqldb.Tx, query string, conversations []string) (out []liveRun, err error) {
-	rows, err := tx.Query(query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	err = tx.Each(func(row sqldb.Row) error {
 		var r liveRun
 		var conversation string
-		if err := rows.Scan(&r.schedule, &r.key, &conversation); err != nil {
-			return nil, err
-		}
-		if slices.Contains(conversations, conversation) {
+		err := row.Scan(&r.schedule, &r.key, &conversation)
+		if err == nil && slices.Contains(conversations, conversation) {
 			out = append(out, r)
 		}
-	}
-	return out, rows.Err()
+		return err
+	}, query)
+	return out, err
 }

@@ -251,7 +251,7 @@ func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context
 	if run == nil {
 		return errors.New("schedule: nothing says how to run a turn: set Options.Run, or give RunNow a function")
 	}
-	one, err := s.row(ctx, name)
+	one, err := s.table.row(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -273,14 +273,6 @@ func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context
 	}
 	_, err = s.runClaimed(ctx, c, run)
 	return err
-}
-
-func (s *Schedule) row(ctx context.Context, name string) (row, error) {
-	r, err := scanRow(s.table.db.Read(ctx).QueryRow(`SELECT `+entryColumns+` FROM schedule s WHERE project = $1 AND name = $2`, s.o.Project, name))
-	if isNone(err) {
-		err = fmt.Errorf("%w %.80q", ErrUnknown, name)
-	}
-	return r, err
 }
 
 // OnBuildAgent checks the section "schedule".

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"database/sql"
 	_ "embed" // the schema
 	"encoding/json"
 	"errors"
@@ -49,7 +48,7 @@ type row struct {
 const entryColumns = `s.num, s.name, s.agent, s.sender, s.prompt, s.cron, s.zone, s.event, s.late, s.due`
 
 // scanRow reads the entryColumns, and more behind them.
-func scanRow(from interface{ Scan(dest ...any) error }, more ...any) (row, error) {
+func scanRow(from sqldb.Row, more ...any) (row, error) {
 	var r row
 	var on string
 	var due int64
@@ -86,7 +85,7 @@ func (t *table) add(ctx context.Context, e Entry, now, due time.Time) error {
 	}
 	return t.write(ctx, func(tx sqldb.Tx) error {
 		var all, same int
-		if err := tx.QueryRow(`SELECT count(*), count(CASE WHEN name = $1 THEN 1 END) FROM schedule WHERE project = $2`, e.Name, t.project).Scan(&all, &same); err != nil {
+		if err := tx.One(`SELECT count(*), count(CASE WHEN name = $1 THEN 1 END) FROM schedule WHERE project = $2`, e.Name, t.project).Scan(&all, &same); err != nil {
 			return err
 		}
 		switch {
@@ -105,8 +104,8 @@ func (t *table) add(ctx context.Context, e Entry, now, due time.Time) error {
 func (t *table) remove(ctx context.Context, name string) error {
 	return t.write(ctx, func(tx sqldb.Tx) error {
 		var num int64
-		err := tx.QueryRow(`DELETE FROM schedule WHERE project = $1 AND name = $2 RETURNING num`, t.project, name).Scan(&num)
-		if errors.Is(err, sql.ErrNoRows) {
+		err := tx.One(`DELETE FROM schedule WHERE project = $1 AND name = $2 RETURNING num`, t.project, name).Scan(&num)
+		if errors.Is(err, sqldb.ErrNoRows) {
 			return fmt.Errorf("%w %.80q", ErrUnknown, name)
 		}
 		if err == nil {
@@ -120,92 +119,93 @@ const runColumns = `r.due, r.began, r.ended, r.status, r.conversation, r.turn, r
 
 // list returns the schedules of the project, by name.
 func (t *table) list(ctx context.Context) (out []Scheduled, err error) {
-	rows, err := t.db.Read(ctx).Query(`SELECT `+entryColumns+`, s.created, s.missed, s.missed_last,
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		out = nil
+		return r.Each(func(row sqldb.Row) error {
+			var s Scheduled
+			var last Run
+			var created, missedLast, due, began, ended int64
+			r, err := scanRow(row, &created, &s.Missed, &missedLast, &due, &began, &ended, &last.Status, &last.Conversation, &last.Turn, &last.Note)
+			if err != nil {
+				return err
+			}
+			s.Entry, s.Next, s.Created, s.MissedLast = r.Entry, r.due, timeOf(created), timeOf(missedLast)
+			if last.Status != "" {
+				last.Due, last.Began, last.Ended = timeOf(due), timeOf(began), timeOf(ended)
+				s.Last = &last
+			}
+			out = append(out, s)
+			return nil
+		}, `SELECT `+entryColumns+`, s.created, s.missed, s.missed_last,
 			coalesce(r.due, 0), coalesce(r.began, 0), coalesce(r.ended, 0), coalesce(r.status, ''), coalesce(r.conversation, ''), coalesce(r.turn, ''), coalesce(r.note, '')
 		FROM schedule s LEFT JOIN run r ON r.schedule = s.num AND r.key = (SELECT key FROM run WHERE schedule = s.num ORDER BY began DESC, key DESC LIMIT 1)
 		WHERE s.project = $1 ORDER BY s.name`, t.project)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var s Scheduled
-		var last Run
-		var created, missedLast, due, began, ended int64
-		r, err := scanRow(rows, &created, &s.Missed, &missedLast, &due, &began, &ended, &last.Status, &last.Conversation, &last.Turn, &last.Note)
-		if err != nil {
-			return nil, err
-		}
-		s.Entry, s.Next, s.Created, s.MissedLast = r.Entry, r.due, timeOf(created), timeOf(missedLast)
-		if last.Status != "" {
-			last.Due, last.Began, last.Ended = timeOf(due), timeOf(began), timeOf(ended)
-			s.Last = &last
-		}
-		out = append(out, s)
-	}
-	return out, rows.Err()
+	})
+	return out, err
 }
 
 // runs returns the newest runs of the schedule, newest first.
 func (t *table) runs(ctx context.Context, name string) (out []Run, err error) {
-	rows, err := t.db.Read(ctx).Query(`SELECT `+runColumns+` FROM run r JOIN schedule s ON s.num = r.schedule
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		out = nil
+		return r.Each(func(row sqldb.Row) error {
+			var r Run
+			var due, began, ended int64
+			err := row.Scan(&due, &began, &ended, &r.Status, &r.Conversation, &r.Turn, &r.Note)
+			r.Due, r.Began, r.Ended = timeOf(due), timeOf(began), timeOf(ended)
+			out = append(out, r)
+			return err
+		}, `SELECT r.due, r.began, r.ended, r.status, r.conversation, r.turn, r.note FROM run r JOIN schedule s ON s.num = r.schedule
 		WHERE s.project = $1 AND s.name = $2 ORDER BY r.began DESC, r.key DESC`, t.project, name)
-	if err != nil {
-		return nil, err
+	})
+	return out, err
+}
+
+// row returns the schedule of that name; ErrUnknown.
+func (t *table) row(ctx context.Context, name string) (out row, err error) {
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		out, err = scanRow(r.One(`SELECT `+entryColumns+` FROM schedule s WHERE project = $1 AND name = $2`, t.project, name))
+		return err
+	})
+	if isNone(err) {
+		err = fmt.Errorf("%w %.80q", ErrUnknown, name)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var r Run
-		var due, began, ended int64
-		if err := rows.Scan(&due, &began, &ended, &r.Status, &r.Conversation, &r.Turn, &r.Note); err != nil {
-			return nil, err
-		}
-		r.Due, r.Began, r.Ended = timeOf(due), timeOf(began), timeOf(ended)
-		out = append(out, r)
-	}
-	return out, rows.Err()
+	return out, err
 }
 
 // waiting returns the schedules that wait for events, and the conversations of all runs.
 func (t *table) waiting(ctx context.Context) (out []row, own map[string]bool, err error) {
-	rows, err := t.db.Read(ctx).Query(`SELECT `+entryColumns+`, s.conversation FROM schedule s WHERE s.project = $1 ORDER BY s.name`, t.project)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	own = map[string]bool{}
-	for rows.Next() {
-		var conversation string
-		r, err := scanRow(rows, &conversation)
-		if err != nil {
-			return nil, nil, err
-		}
-		if r.Cron == "" {
-			out = append(out, r)
-		}
-		if conversation != "" {
-			own[conversation] = true
-		}
-	}
-	return out, own, rows.Err()
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		out, own = nil, map[string]bool{}
+		return r.Each(func(row sqldb.Row) error {
+			var conversation string
+			r, err := scanRow(row, &conversation)
+			if err == nil && r.Cron == "" {
+				out = append(out, r)
+			}
+			if conversation != "" {
+				own[conversation] = true
+			}
+			return err
+		}, `SELECT `+entryColumns+`, s.conversation FROM schedule s WHERE s.project = $1 ORDER BY s.name`, t.project)
+	})
+	return out, own, err
 }
 
 // urgent reports whether a schedule is due, or a run has lost its process.
 func (t *table) urgent(ctx context.Context, now time.Time) (yes bool, err error) {
-	err = t.db.Read(ctx).QueryRow(`SELECT EXISTS (SELECT 1 FROM schedule WHERE project = $1 AND due > 0 AND due <= $2)
-		OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= $2 OR held > $3))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		return r.One(`SELECT EXISTS (SELECT 1 FROM schedule WHERE project = $1 AND due > 0 AND due <= $2)
+			OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= $2 OR held > $3))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
+	})
 	return yes, err
 }
 
 // begin notes a run, unless there is one of that key. It prunes old ones.
 func begin(tx sqldb.Tx, num int64, key string, r Run, held time.Time) (begun bool, err error) {
-	res, err := tx.Exec(`INSERT INTO run (schedule, key, due, began, ended, held, status, conversation, turn, note)
+	n, err := tx.Exec(`INSERT INTO run (schedule, key, due, began, ended, held, status, conversation, turn, note)
 		SELECT $1, $2, $3, $4, $5, $6, $7, '', '', $8 WHERE EXISTS (SELECT 1 FROM schedule WHERE num = $1) ON CONFLICT DO NOTHING`,
 		num, key, nanos(r.Due), nanos(r.Began), nanos(r.Ended), nanos(held), string(r.Status), r.Note)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -217,12 +217,8 @@ func begin(tx sqldb.Tx, num int64, key string, r Run, held time.Time) (begun boo
 // skippedAgain makes the newest run last until now if it was skipped for the same reason: events may come by the
 // thousand while a run goes on. It returns false if it was not.
 func skippedAgain(tx sqldb.Tx, num int64, why string, now time.Time) (bool, error) {
-	res, err := tx.Exec(`UPDATE run SET ended = $1 WHERE schedule = $2 AND status = 'skipped' AND note = $3
+	n, err := tx.Exec(`UPDATE run SET ended = $1 WHERE schedule = $2 AND status = 'skipped' AND note = $3
 		AND key = (SELECT key FROM run WHERE schedule = $2 ORDER BY began DESC, key DESC LIMIT 1)`, now.UnixNano(), num, why)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
 	return n > 0, err
 }
 
@@ -237,12 +233,8 @@ func (t *table) hold(ctx context.Context, num int64, key string, until time.Time
 
 // holdIn takes back a run that counted as interrupted, because its process slept.
 func holdIn(tx sqldb.Tx, run liveRun, until time.Time) (held bool, err error) {
-	res, err := tx.Exec(`UPDATE run SET held = $1, status = $2, ended = 0, note = '' WHERE schedule = $3 AND key = $4 AND (held > 0 OR status = $5)`,
+	n, err := tx.Exec(`UPDATE run SET held = $1, status = $2, ended = 0, note = '' WHERE schedule = $3 AND key = $4 AND (held > 0 OR status = $5)`,
 		until.UnixNano(), string(Running), run.schedule, run.key, string(Interrupted))
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
 	return n > 0, err
 }
 

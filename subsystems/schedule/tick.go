@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,7 +32,7 @@ type arrival struct {
 	key, about string
 }
 
-func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+func isNone(err error) bool { return errors.Is(err, sqldb.ErrNoRows) }
 
 // Start begins to run what is due, and what events ask for. Call it once, when the agents are
 // registered.
@@ -124,7 +123,7 @@ func (s *Schedule) tick(ctx, runs context.Context) error {
 			return err
 		}
 		for last := int64(0); ; {
-			r, err := scanRow(tx.QueryRow(`SELECT `+entryColumns+` FROM schedule s
+			r, err := scanRow(tx.One(`SELECT `+entryColumns+` FROM schedule s
 				WHERE project = $1 AND due > 0 AND due <= $2 AND num > $3 ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last))
 			if isNone(err) {
 				return nil
@@ -161,7 +160,7 @@ func (s *Schedule) tick(ctx, runs context.Context) error {
 func (s *Schedule) repair(tx sqldb.Tx, now time.Time) error {
 	for last := int64(0); ; {
 		var created int64
-		r, err := scanRow(tx.QueryRow(`SELECT `+entryColumns+`, s.created FROM schedule s
+		r, err := scanRow(tx.One(`SELECT `+entryColumns+`, s.created FROM schedule s
 			WHERE project = $1 AND due > $2 AND num > $3 ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last), &created)
 		if isNone(err) {
 			return nil
@@ -241,7 +240,7 @@ func (s *Schedule) claimRun(tx sqldb.Tx, r row, key string, due, now time.Time) 
 	section := s.section(r.Agent)
 	var busy bool
 	var often int
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM run WHERE schedule = $1 AND held > 0),
+	err := tx.One(`SELECT EXISTS (SELECT 1 FROM run WHERE schedule = $1 AND held > 0),
 			(SELECT count(*) FROM run r JOIN schedule s ON s.num = r.schedule
 			WHERE s.project = $2 AND s.agent = $3 AND r.began BETWEEN $4 AND $5 AND r.status <> 'skipped')`,
 		r.num, s.o.Project, r.Agent, now.Add(-time.Hour).UnixNano()+1, now.UnixNano()).Scan(&busy, &often)

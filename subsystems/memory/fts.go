@@ -46,7 +46,7 @@ var _ wordIndex = fts{}
 
 func (x fts) write(ctx context.Context, f func(tx sqldb.Tx) error) error {
 	return x.file.Indexed(ctx, func() error {
-		return sqldb.File{DB: x.file}.Write(ctx, func(tx sqldb.Tx) error {
+		return x.file.SQL().Write(ctx, func(tx sqldb.Tx) error {
 			err := f(tx)
 			if err == nil {
 				// Without the flush, the commit writes the words, and a damaged index fails all

@@ -85,7 +85,7 @@ func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newMemory(sqldb.File{DB: file}, fts{file}, file.Close, o), nil
+	return newMemory(file.SQL(), fts{file}, file.Close, o), nil
 }
 
 // OpenIn returns the memories of a PostgreSQL database, which has their tables. Processes on several

@@ -146,7 +146,7 @@ func Open(ctx context.Context, path string, o *Options) (*Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.use(sqldb.File{DB: file}, file.Close)
+	s.use(file.SQL(), file.Close)
 	return s, nil
 }
 

@@ -10,29 +10,19 @@ import (
 	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
-// Document is a remembered answer as a [Store] keeps it.
-type Document struct {
-	// Project is the project of the answer. A store that keeps no projects leaves it empty.
-	Project string
-	// Name is unique in the store; it ends with .json.
-	Name string
-	// JSON is the answer; Err is why it cannot be read.
-	JSON []byte
-	Err  error
-}
-
-// Store keeps the answers that outlive a conversation. Several processes may use it at the same time.
-// It is safe for concurrent use.
+// Store keeps the answers that outlive a conversation: JSON documents, each under a name that is unique
+// in its project. Several processes may use it at the same time. It is safe for concurrent use.
 type Store interface {
 	// Read returns the document; nil if there is none.
 	Read(project, name string) ([]byte, error)
 	// Write keeps the document in place of the one of its name. When it returns, a loss of power
 	// leaves it.
-	Write(d Document) error
-	// All returns the documents of all projects.
-	All() ([]Document, error)
+	Write(project, name string, document []byte) error
 	// Remove removes the document; a missing one is no error.
-	Remove(d Document) error
+	Remove(project, name string) error
+	// Each calls f with the documents of all projects; err is why one cannot be read. A store that keeps
+	// no projects gives "" for them. f does not use the store.
+	Each(f func(project, name string, document []byte, err error)) error
 }
 
 // Dir is a Store in a directory, with a file for each answer, which people may read and delete. The
@@ -55,7 +45,7 @@ func (d Dir) Read(_, name string) ([]byte, error) {
 }
 
 // Write implements [Store].
-func (d Dir) Write(doc Document) error {
+func (d Dir) Write(_, name string, document []byte) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
@@ -63,12 +53,12 @@ func (d Dir) Write(doc Document) error {
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(doc.JSON)
+	_, err = tmp.Write(document)
 	if err == nil {
 		err = tmp.Sync()
 	}
 	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), filepath.Join(string(d), doc.Name))
+		err = os.Rename(tmp.Name(), filepath.Join(string(d), name))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
@@ -76,25 +66,24 @@ func (d Dir) Write(doc Document) error {
 	return syncDir(string(d))
 }
 
-// All implements [Store]. A missing directory has none.
-func (d Dir) All() ([]Document, error) {
+// Each implements [Store]. A missing directory has none.
+func (d Dir) Each(f func(project, name string, document []byte, err error)) error {
 	entries, err := os.ReadDir(string(d))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return err
 	}
-	var out []Document
 	for _, e := range entries {
 		if name := e.Name(); e.Type().IsRegular() && strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
 			data, err := d.Read("", name)
-			out = append(out, Document{Name: name, JSON: data, Err: err})
+			f("", name, data, err)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // Remove implements [Store].
-func (d Dir) Remove(doc Document) error {
-	if err := os.Remove(filepath.Join(string(d), doc.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (d Dir) Remove(_, name string) error {
+	if err := os.Remove(filepath.Join(string(d), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return syncDir(string(d))

@@ -44,13 +44,12 @@ type Remembered struct {
 // List returns the remembered answers of a store, for all projects, the oldest first. One that cannot
 // be read is listed with its problem.
 func List(s Store) ([]Remembered, error) {
-	all, err := s.All()
+	var out []Remembered
+	err := s.Each(func(project, name string, document []byte, err error) {
+		out = append(out, remembered(project, name, document, err))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list remembered answers: %w", err)
-	}
-	var out []Remembered
-	for _, d := range all {
-		out = append(out, remembered(d))
 	}
 	slices.SortStableFunc(out, func(a, b Remembered) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
@@ -58,13 +57,13 @@ func List(s Store) ([]Remembered, error) {
 	return out, nil
 }
 
-func remembered(d Document) Remembered {
-	out := Remembered{ID: idOf(d.Name)}
-	r, err := rule{}, d.Err
+func remembered(project, name string, document []byte, err error) Remembered {
+	out := Remembered{ID: idOf(name)}
+	var r rule
 	if err == nil {
-		r, err = decode(d.JSON)
+		r, err = decode(document)
 	}
-	if err == nil && (fileOf(r.cover) != d.Name || d.Project != "" && d.Project != r.Project) {
+	if err == nil && (fileOf(r.cover) != name || project != "" && project != r.Project) {
 		err = errElsewhere
 	}
 	if err != nil {
@@ -90,17 +89,17 @@ func idOf(file string) string {
 // Forget deletes the answer with an id of [List]. From then on, all processes ask again.
 // A missing answer is no error.
 func Forget(s Store, id string) error {
-	all, err := s.All()
+	var found [][2]string
+	err := s.Each(func(project, name string, _ []byte, _ error) {
+		if idOf(name) == id {
+			found = append(found, [2]string{project, name})
+		}
+	})
+	for _, at := range found {
+		err = errors.Join(err, s.Remove(at[0], at[1]))
+	}
 	if err != nil {
 		return fmt.Errorf("forget %s: %w", id, err)
-	}
-	for _, d := range all {
-		if idOf(d.Name) == id {
-			if err := s.Remove(d); err != nil {
-				return fmt.Errorf("forget %s: %w", id, err)
-			}
-			return nil
-		}
 	}
 	return nil
 }

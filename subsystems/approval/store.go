@@ -129,7 +129,7 @@ func (rs *rules) write(r rule) error {
 	if err != nil {
 		return err
 	}
-	return rs.store.Write(Document{Project: r.Project, Name: fileOf(r.cover), JSON: data})
+	return rs.store.Write(r.Project, fileOf(r.cover), data)
 }
 
 func encode(r rule) ([]byte, error) {

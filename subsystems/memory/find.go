@@ -68,10 +68,14 @@ type wordIndex interface {
 // find returns the memories of the homes that match, the best first. For a query without words
 // they are the newest.
 func (t *table) find(ctx context.Context, homes []home, s search) ([]hit, error) {
-	words, now := wanted(s.query), t.now()
-	var out []hit
-	err := t.db.Read(ctx, func(r sqldb.Reader) error {
-		out = nil
+	return t.findEach(ctx, homes, s)
+}
+
+// findEach returns what each of the searches finds, one after the other.
+func (t *table) findEach(ctx context.Context, homes []home, searches ...search) (all []hit, err error) {
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		all = nil
+		var spaces []int64
 		for _, h := range homes {
 			var num int64
 			err := r.One(spaceOf, h.project, h.key).Scan(&num)
@@ -81,16 +85,37 @@ func (t *table) find(ctx context.Context, homes []home, s search) ([]hit, error)
 			if err != nil {
 				return err
 			}
-			found, err := t.findIn(ctx, r, num, words, s)
+			spaces = append(spaces, num)
+		}
+		for _, s := range searches {
+			found, err := t.findIn(ctx, r, spaces, s)
 			if err != nil {
 				return err
 			}
-			out = append(out, found...)
+			all = append(all, found...)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	return all, err
+}
+
+// findIn returns the memories of the spaces that match, the best first.
+func (t *table) findIn(ctx context.Context, r sqldb.Reader, spaces []int64, s search) (out []hit, err error) {
+	if len(spaces) == 0 {
+		return nil, nil
+	}
+	words, now := wanted(s.query), t.now()
+	for _, space := range spaces {
+		var found []hit
+		if len(words) > 0 {
+			found, err = t.words.find(ctx, r, space, words, s)
+		} else {
+			found, err = newest(r, space, s)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
 	for i := range out {
 		if len(words) == 0 {
@@ -120,10 +145,7 @@ func freshness(h *hit, now time.Time, halfLife time.Duration) float64 {
 // filter selects the memories of search.kind ($1) and search.strong ($2).
 const filter = ` ($1 = '' OR m.kind = $1) AND (NOT $2 OR m.origin <> 'page')`
 
-func (t *table) findIn(ctx context.Context, r sqldb.Reader, space int64, words []term, s search) ([]hit, error) {
-	if len(words) > 0 {
-		return t.words.find(ctx, r, space, words, s)
-	}
+func newest(r sqldb.Reader, space int64, s search) ([]hit, error) {
 	return hits(r, `SELECT `+fields+`, `+noScore+` FROM memory m WHERE m.space = $3 AND`+filter+`
 		ORDER BY CASE WHEN m.used > m.updated THEN m.used ELSE m.updated END DESC, m.num DESC LIMIT $4`, s.kind, s.strong, space, s.limit)
 }

@@ -20,7 +20,7 @@ const (
 // Remembered is one memory, in a form for people.
 type Remembered struct {
 	// Project is the project of the memory. User: all projects of the user share it, and
-	// Project is "".
+	// Project is Options.User.
 	Project string `json:"project,omitzero"`
 	User    bool   `json:"user,omitzero"`
 	// Of is the owner: "agent NAME", "space NAME", or "project" for all agents of the project.

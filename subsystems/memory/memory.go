@@ -31,6 +31,7 @@ type Memory struct {
 	hook.Nop
 	table   table
 	project string
+	user    string
 	// closeDB closes what Open has opened.
 	closeDB func() error
 	// asked has, by call id, the version of the memory that a person was asked to replace.
@@ -63,6 +64,9 @@ type Options struct {
 	// Project is the project of the memories. Agents with ScopeUser do not use it. "" is a
 	// project like any other.
 	Project string
+	// User is whose memories those of the user are, in a database that several users share. "" is a user
+	// like any other, and the one of a file.
+	User string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Note is called with a sentence about each repaired or lost part of the file. Nil
@@ -98,7 +102,7 @@ func OpenIn(db sqldb.DB, o *Options) *Memory {
 }
 
 func newMemory(db sqldb.DB, words wordIndex, closeDB func() error, o *Options) *Memory {
-	m := &Memory{table: table{db: db, words: words, now: time.Now, mask: o.Mask}, project: o.Project, closeDB: closeDB}
+	m := &Memory{table: table{db: db, words: words, now: time.Now, mask: o.Mask}, project: o.Project, user: o.User, closeDB: closeDB}
 	if o.Now != nil {
 		m.table.now = o.Now
 	}

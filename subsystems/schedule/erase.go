@@ -12,17 +12,19 @@ import (
 type Subject struct {
 	// Conversations lose their places in schedules and runs; the schedules stay.
 	Conversations []string
-	// Sender is whose schedules are deleted, in all projects; "" is nobody.
+	// Sender is whose schedules are deleted, in all projects that Within allows; "" is nobody.
 	Sender string
+	// Within chooses projects; nil is all.
+	Within func(project string) bool
 	// Project is the project whose schedules are deleted, if AllOfProject is set.
 	Project      string
 	AllOfProject bool
 }
 
 const (
-	eraseRunsOf    = `DELETE FROM run WHERE schedule IN (SELECT num FROM schedule WHERE $1 <> '' AND sender = $1 OR $2 AND project = $3)`
-	eraseSchedules = `DELETE FROM schedule WHERE $1 <> '' AND sender = $1 OR $2 AND project = $3`
-	countSchedules = `SELECT count(*) FROM schedule WHERE $1 <> '' AND sender = $1 OR $2 AND project = $3`
+	ofSubject      = `SELECT num, project FROM schedule WHERE $1 <> '' AND sender = $1 OR $2 AND project = $3`
+	eraseRunsOf    = `DELETE FROM run WHERE schedule = $1`
+	eraseSchedule  = `DELETE FROM schedule WHERE num = $1`
 	placesOfRuns   = `SELECT schedule, key, conversation FROM run WHERE held = 0 AND conversation <> ''`
 	eraseFromRun   = `UPDATE run SET conversation = '', turn = '', note = '' WHERE schedule = $1 AND key = $2`
 	placesOfAll    = `SELECT num, '', conversation FROM schedule WHERE conversation <> ''`
@@ -33,16 +35,19 @@ const (
 // dry it only counts. After it no file has a deleted prompt.
 func (s *Schedule) Erase(ctx context.Context, what Subject, dry bool) (deleted, named int64, err error) {
 	err = s.table.write(ctx, func(tx sqldb.Tx) error {
-		if err := tx.One(countSchedules, what.Sender, what.AllOfProject, what.Project).Scan(&deleted); err != nil {
+		nums, err := what.schedules(tx)
+		if deleted = int64(len(nums)); err != nil {
 			return err
 		}
 		entries, err := placed(tx, placesOfAll, what.Conversations)
 		if named = int64(len(entries)); err != nil || dry {
 			return err
 		}
-		for _, query := range []string{eraseRunsOf, eraseSchedules} {
-			if _, err := tx.Exec(query, what.Sender, what.AllOfProject, what.Project); err != nil {
-				return err
+		for _, num := range nums {
+			for _, query := range []string{eraseRunsOf, eraseSchedule} {
+				if _, err := tx.Exec(query, num); err != nil {
+					return err
+				}
 			}
 		}
 		runs, err := placed(tx, placesOfRuns, what.Conversations)
@@ -68,6 +73,20 @@ func (s *Schedule) Erase(ctx context.Context, what Subject, dry bool) (deleted, 
 		return 0, 0, fmt.Errorf("delete schedules: %w", err)
 	}
 	return deleted, named, nil
+}
+
+// schedules returns the numbers of those that are deleted.
+func (s Subject) schedules(tx sqldb.Tx) (nums []int64, err error) {
+	err = tx.Each(func(row sqldb.Row) error {
+		var num int64
+		var project string
+		err := row.Scan(&num, &project)
+		if err == nil && (s.Within == nil || s.Within(project)) {
+			nums = append(nums, num)
+		}
+		return err
+	}, ofSubject, s.Sender, s.AllOfProject, s.Project)
+	return nums, err
 }
 
 // placed returns the rows of the query that name one of the conversations.

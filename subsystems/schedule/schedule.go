@@ -110,8 +110,6 @@ type Schedule struct {
 	hook.Nop
 	o     Options
 	table *table
-	// closeDB closes what Open has opened.
-	closeDB func() error
 
 	mu sync.Mutex
 	// agents has the sections of the registered agents.
@@ -176,7 +174,7 @@ func newSchedule(o *Options) *Schedule {
 }
 
 func (s *Schedule) use(db sqldb.DB, closeDB func() error) {
-	s.table, s.closeDB = &table{db, s.o.Project}, closeDB
+	s.table = &table{db, s.o.Project, closeDB}
 }
 
 // now returns the time of the clock that all processes with this database use.
@@ -334,5 +332,5 @@ func (s *Schedule) OnClose(ctx context.Context) error {
 		s.endRuns()
 	}
 	s.running.Wait()
-	return s.closeDB()
+	return s.table.close()
 }

@@ -22,6 +22,8 @@ const fileID = 0x47524173
 type table struct {
 	db      sqldb.DB
 	project string
+	// close closes what Open has opened.
+	close func() error
 }
 
 func openFile(ctx context.Context, path string, note func(string)) (*sqlitedb.DB, error) {

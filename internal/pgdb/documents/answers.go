@@ -4,16 +4,13 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // Answers keeps the remembered answers of package approval. Who can write to the database can answer
 // for people, as who can write to their files.
 type Answers struct{ DB *pgdb.DB }
 
-var _ approval.Store = Answers{}
-
-// Read implements [approval.Store].
+// Read implements approval.Store.
 func (a Answers) Read(project, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
@@ -25,15 +22,15 @@ func (a Answers) Read(project, name string) ([]byte, error) {
 	return body, err
 }
 
-// Write implements [approval.Store].
-func (a Answers) Write(d approval.Document) error {
+// Write implements approval.Store.
+func (a Answers) Write(project, name string, document []byte) error {
 	return a.exec(`INSERT INTO document (kind, project, name, body) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (kind, project, name) DO UPDATE SET body = excluded.body`, Approvals, []byte(d.Project), []byte(d.Name), d.JSON)
+		ON CONFLICT (kind, project, name) DO UPDATE SET body = excluded.body`, Approvals, []byte(project), []byte(name), document)
 }
 
-// Remove implements [approval.Store].
-func (a Answers) Remove(d approval.Document) error {
-	return a.exec(`DELETE FROM document WHERE kind = $1 AND project = $2 AND name = $3`, Approvals, []byte(d.Project), []byte(d.Name))
+// Remove implements approval.Store.
+func (a Answers) Remove(project, name string) error {
+	return a.exec(`DELETE FROM document WHERE kind = $1 AND project = $2 AND name = $3`, Approvals, []byte(project), []byte(name))
 }
 
 func (a Answers) exec(query string, args ...any) error {
@@ -45,11 +42,13 @@ func (a Answers) exec(query string, args ...any) error {
 	})
 }
 
-// All implements [approval.Store].
-func (a Answers) All() (all []approval.Document, err error) {
+// Each implements approval.Store.
+func (a Answers) Each(f func(project, name string, document []byte, err error)) error {
+	type answer struct{ project, name, document []byte }
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	err = a.DB.Read(ctx, func(q pgdb.Queryer) error {
+	var all []answer
+	err := a.DB.Read(ctx, func(q pgdb.Queryer) error {
 		rows, err := q.Query(ctx, `SELECT project, name, body FROM document WHERE kind = $1 ORDER BY project, name`, Approvals)
 		if err != nil {
 			return err
@@ -57,15 +56,16 @@ func (a Answers) All() (all []approval.Document, err error) {
 		defer rows.Close()
 		all = nil
 		for rows.Next() {
-			var project, name []byte
-			var d approval.Document
-			if err := rows.Scan(&project, &name, &d.JSON); err != nil {
+			var d answer
+			if err := rows.Scan(&d.project, &d.name, &d.document); err != nil {
 				return err
 			}
-			d.Project, d.Name = string(project), string(name)
 			all = append(all, d)
 		}
 		return rows.Err()
 	})
-	return all, err
+	for _, d := range all {
+		f(string(d.project), string(d.name), d.document, nil)
+	}
+	return err
 }

@@ -4,15 +4,11 @@ package databases
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/internal/test/pgtest"
@@ -85,11 +81,13 @@ func (p *pool) put(dsn string) {
 func empty(dsn string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
+	db, err := pgdb.Open(ctx, dsn, nil)
 	if err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, `DO $$
+	defer db.Close()
+	return db.Write(ctx, func(tx pgdb.Tx) error {
+		_, err := tx.Exec(ctx, `DO $$
 		DECLARE name text; used boolean;
 		BEGIN
 			FOR name IN SELECT quote_ident(relname) FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
@@ -101,7 +99,8 @@ func empty(dsn string) error {
 				END IF;
 			END LOOP;
 		END $$`)
-	return errors.Join(err, conn.Close(ctx))
+		return err
+	})
 }
 
 // Open opens the database as one process. The end of the test closes it.
@@ -119,31 +118,39 @@ func Open(t testing.TB, dsn string) *pgdb.DB {
 // nowhere.
 func Texts(t testing.TB, dsn string) string {
 	t.Helper()
-	ctx := t.Context()
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		t.Fatalf("connect: %v", err)
-	}
-	defer conn.Close(ctx) //nolint:errcheck // it has only read
-	if _, err := conn.Exec(ctx, "SET bytea_output = 'escape'"); err != nil {
-		t.Fatalf("show bytes as text: %v", err)
-	}
+	ctx := context.WithoutCancel(t.Context())
 	var out strings.Builder
-	rows, err := conn.Query(ctx, `SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND NOT relispartition`)
-	if err != nil {
-		t.Fatalf("list the tables: %v", err)
-	}
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatalf("list the tables: %v", err)
-	}
-	for _, table := range tables {
-		var text string
-		query := fmt.Sprintf(`SELECT coalesce(string_agg(t::text, E'\n'), '') FROM %s t`, pgx.Identifier{table}.Sanitize())
-		if err := conn.QueryRow(ctx, query).Scan(&text); err != nil {
-			t.Fatalf("read %s: %v", table, err)
+	err := Open(t, dsn).Write(ctx, func(tx pgdb.Tx) error {
+		out.Reset()
+		if _, err := tx.Exec(ctx, "SET LOCAL bytea_output = 'escape'"); err != nil {
+			return err
 		}
-		out.WriteString(text + "\n")
+		rows, err := tx.Query(ctx, `SELECT quote_ident(relname) FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND NOT relispartition`)
+		if err != nil {
+			return err
+		}
+		var tables []string
+		for rows.Next() {
+			var table string
+			if err := rows.Scan(&table); err != nil {
+				return err
+			}
+			tables = append(tables, table)
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		for _, table := range tables {
+			var text string
+			if err := tx.QueryRow(ctx, `SELECT coalesce(string_agg(t::text, E'\n'), '') FROM `+table+` t`).Scan(&text); err != nil {
+				return err
+			}
+			out.WriteString(text + "\n")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("read all tables: %v", err)
 	}
 	return out.String()
 }

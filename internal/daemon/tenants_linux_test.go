@@ -59,7 +59,7 @@ func serveOwners(t *testing.T, paths app.Paths) *shared {
 // tokenOf makes a token of an owner that may do everything.
 func tokenOf(t *testing.T, paths app.Paths, owner string) string {
 	t.Helper()
-	text, err := daemon.Tokens(paths).Create(access.Token{Name: "of-" + owner, Owner: owner, Scopes: access.All()})
+	text, err := access.OpenTokens(filepath.Join(paths.State, "tokens.json")).Create(access.Token{Name: "of-" + owner, Owner: owner, Scopes: access.All()})
 	require.NoError(t, err)
 	return text
 }
@@ -151,7 +151,7 @@ func TestOwnersShareADirectoryAndNothingElse(t *testing.T) {
 	s.stop()
 	again := serveOwners(t, paths)
 	everybody[""] = again.local
-	tokens := daemon.Tokens(paths)
+	tokens := access.OpenTokens(filepath.Join(paths.State, "tokens.json"))
 	for _, owner := range []string{"alice", "bob"} {
 		_, err := tokens.Revoke("of-" + owner)
 		require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestADaemonWithoutASandboxServesNoOwner(t *testing.T) {
 	_, err = open()
 	require.ErrorContains(t, err, "it is turned off, by --sandbox or in ~/.grapnel/config.yaml")
 	assert.ErrorContains(t, err, "`grapnel token list`")
-	_, err = daemon.Tokens(paths).Revoke("of-alice")
+	_, err = access.OpenTokens(filepath.Join(paths.State, "tokens.json")).Revoke("of-alice")
 	require.NoError(t, err)
 	d, err = open()
 	require.NoError(t, err, "nobody is left")

@@ -109,6 +109,11 @@ func (s *Store) HoldJob(ctx context.Context, id, epoch int64, hold time.Duration
 
 // EndJob implements store.Jobs.
 func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) error {
+	return s.failed("end a job", s.changeJob(ctx, id, endJob, s.ending(id, epoch, e)...))
+}
+
+// ending are the arguments of endJob.
+func (s *Store) ending(id, epoch int64, e store.JobEnd) []any {
 	uncounted, due := 0, int64(0)
 	if e.Uncounted {
 		uncounted = 1
@@ -116,7 +121,25 @@ func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) err
 	if !e.Due.IsZero() {
 		due = e.Due.UnixNano()
 	}
-	return s.failed("end a job", s.changeJob(ctx, id, endJob, s.clock(), id, epoch, string(e.Status), due, []byte(e.Failure), uncounted))
+	return []any{s.clock(), id, epoch, string(e.Status), due, []byte(e.Failure), uncounted}
+}
+
+// EndJobWith is EndJob with more in the same transaction: also is called before the commit, and again
+// if a conflict or a lost connection has undone it. Nothing is changed if also fails; an error that the
+// connection did not cause is returned as it is.
+func (s *Store) EndJobWith(ctx context.Context, id, epoch int64, e store.JobEnd, also func(ctx context.Context, tx pgdb.Tx) error) error {
+	err := s.db.Write(ctx, func(tx pgdb.Tx) error {
+		var n int64
+		err := tx.QueryRow(ctx, endJob, s.ending(id, epoch, e)...).Scan(&n)
+		switch {
+		case errors.Is(err, pgdb.ErrNoRows):
+			return notRunning(ctx, tx, id)
+		case err != nil:
+			return err
+		}
+		return also(ctx, tx)
+	})
+	return s.failed("end a job", err)
 }
 
 // changeJob runs a statement that changes the job if that attempt of it runs.
@@ -125,7 +148,12 @@ func (s *Store) changeJob(ctx context.Context, id int64, sql string, args ...any
 	if !errors.Is(err, pgdb.ErrNoRows) {
 		return err
 	}
-	found, err := query(ctx, s, scanNumber, `SELECT num FROM job WHERE num = $1`, id)
+	return s.db.Read(ctx, func(q pgdb.Queryer) error { return notRunning(ctx, q, id) })
+}
+
+// notRunning is why an attempt at the job cannot be held or ended.
+func notRunning(ctx context.Context, q pgdb.Queryer, id int64) error {
+	found, err := rowsOf(ctx, q, scanNumber, `SELECT num FROM job WHERE num = $1`, id)
 	switch {
 	case err != nil:
 		return err

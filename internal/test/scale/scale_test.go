@@ -1,0 +1,40 @@
+package scale_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+var (
+	faultsFlag = flag.Int("scale.faults", 12, "faults of TestFaults")
+	seedFlag   = flag.Uint64("scale.seed", 1, "which faults they are, and when")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	_ = os.RemoveAll(built)
+	os.Exit(code)
+}
+
+// TestFaults: whatever happens to the daemons and the way to their database, nothing is lost, doubled or stuck.
+func TestFaults(t *testing.T) {
+	needsAll(t)
+	w := newWorld(t, plan{daemons: 1, talks: 6, faults: *faultsFlag, gap: 1500 * time.Millisecond, seed: *seedFlag, pace: 8 * time.Millisecond})
+	e := w.play(t.Context())
+	found := e.judge(t)
+	turns := 0
+	for _, k := range e.talks {
+		turns += len(k.ended)
+	}
+	figure(t, "turns", turns, "turns")
+	t.Log(w.log.counts)
+	if !assert.Empty(t, found) {
+		t.Log(w.logs())
+	}
+	assert.NotEmpty(t, e.effects)
+}

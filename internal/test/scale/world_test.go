@@ -1,0 +1,317 @@
+package scale_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/client"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
+	"github.com/grapnel-go/grapnel/internal/test/pgtest"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+)
+
+// plan says what a world is made of.
+type plan struct {
+	daemons, talks int
+	// faults is how many there are, gap the mean time between two.
+	faults int
+	gap    time.Duration
+	seed   uint64
+	// rewrite is the mistake of the daemons' statements; nil is none.
+	rewrite *rewriting
+	// pace is that of the model.
+	pace time.Duration
+}
+
+// beat and ttl are those of the daemons: a third of the defaults, for more faults in less time.
+const (
+	beat = 300 * time.Millisecond
+	ttl  = time.Second
+)
+
+// world is a project with its daemons, their database and model, and those who talk.
+type world struct {
+	t       testing.TB
+	plan    plan
+	dir     string
+	vendor  *vendor
+	cluster *pgtest.Cluster // nil: one daemon on SQLite
+	daemons []*daemon
+	talks   []*talk
+	log     faultLog
+}
+
+// agent is the only one. Every turn that has ended well queues a job, which looks for what should be remembered.
+const agent = "---\nname: grapnel\ntools: [bash]\nmemory: {recall: off, extraction: auto}\n---\nDo as you are told.\n"
+
+func newWorld(t testing.TB, p plan) *world {
+	t.Helper()
+	binary, err := program()
+	require.NoError(t, err)
+	dir, err := os.MkdirTemp("", "scale") // a path that leaves room for a socket
+	require.NoError(t, err)
+	w := &world{t: t, plan: p, dir: dir}
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	for name, text := range map[string]string{
+		"agents/grapnel.md": agent,
+		"policy.json":       `{"ask": ["Bash(echo ask-*)"]}`,
+	} {
+		path := filepath.Join(w.project(), ".grapnel", name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	w.vendor, err = newVendor(p.pace)
+	require.NoError(t, err)
+	t.Cleanup(w.vendor.close)
+	for n := range p.daemons {
+		d := &daemon{n: n, socket: filepath.Join(dir, fmt.Sprintf("s%d", n)), log: filepath.Join(dir, fmt.Sprintf("log%d", n))}
+		d.command = func(d *daemon) *exec.Cmd { return w.serve(binary, d) }
+		w.daemons = append(w.daemons, d)
+	}
+	return w
+}
+
+func (w *world) project() string { return filepath.Join(w.dir, "project") }
+
+// state is the state directory of a daemon: its own disk.
+func (w *world) state(d *daemon) string { return filepath.Join(w.dir, fmt.Sprintf("state%d", d.n)) }
+
+// serve is the command of a daemon.
+func (w *world) serve(binary string, d *daemon) *exec.Cmd {
+	args := []string{"serve", "--dir", w.project(), "--socket", d.socket, "--model", "anthropic:claude-sonnet-5-5", "--grace", "1s"}
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = w.project()
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.project(), "GRAPNEL_HOME=" + w.state(d), "XDG_RUNTIME_DIR=",
+		"ANTHROPIC_BASE_URL=" + w.vendor.address, "ANTHROPIC_API_KEY=none",
+	}
+	return cmd
+}
+
+// start starts the daemons and those who talk. What it returns ends the daemons, and waits.
+func (w *world) start(ctx context.Context) (end func()) {
+	ctx, stop := context.WithCancel(ctx)
+	var clients []*client.Client
+	for i, d := range w.daemons {
+		require.NoError(w.t, os.MkdirAll(w.state(d), 0o700))
+		d.supervise(ctx)
+		var others []string
+		for j := range w.daemons[1:] {
+			others = append(others, w.daemons[(i+j+1)%len(w.daemons)].socket)
+		}
+		clients = append(clients, client.New(d.socket, &client.Options{Others: others, Retries: 1000, Wait: 20 * time.Millisecond}))
+	}
+	w.awaitAll(ctx)
+	for n := range w.plan.talks {
+		k, err := newTalk(ctx, n, clients, w.plan.seed)
+		require.NoError(w.t, err, "%s", w.logs())
+		w.talks = append(w.talks, k)
+	}
+	return sync.OnceFunc(func() {
+		for _, d := range w.daemons {
+			d.signal(syscall.SIGTERM, time.Hour)
+		}
+		time.AfterFunc(5*time.Second, stop)
+		for _, d := range w.daemons {
+			d.awaitEnd(ctx)
+		}
+		stop()
+		for _, d := range w.daemons {
+			d.work.Wait()
+		}
+	})
+}
+
+// awaitAll returns when all daemons answer.
+func (w *world) awaitAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, d := range w.daemons {
+		d.awaitService(ctx)
+		require.NoError(w.t, ctx.Err(), "a daemon does not serve: %s", w.logs())
+	}
+}
+
+// logs are the ends of what the daemons have said.
+func (w *world) logs() string {
+	var b strings.Builder
+	for _, d := range w.daemons {
+		text, _ := os.ReadFile(d.log)
+		fmt.Fprintf(&b, "\n%s:\n%s", d.log, text[max(0, len(text)-4000):])
+	}
+	return b.String()
+}
+
+// play runs turns while faults happen, and returns what is known when all has come to rest.
+func (w *world) play(ctx context.Context) evidence {
+	end := w.start(ctx)
+	defer end()
+	talking, hush := context.WithCancel(ctx)
+	var background, turns sync.WaitGroup
+	stop := make(chan struct{})
+	for _, k := range w.talks {
+		background.Go(func() { k.follow(talking) })
+		background.Go(func() { k.answer(talking) })
+		turns.Go(func() { k.talk(talking, stop) })
+	}
+	w.faults(ctx)
+	w.heal(ctx)
+	close(stop)
+	stuck := w.settle(talking, &turns)
+	w.awaitJobs(ctx)
+	w.awaitStreams(ctx)
+	hush()
+	turns.Wait()
+	background.Wait()
+	end()
+	return w.evidence(ctx, stuck)
+}
+
+// rest is how long it may take after the last fault until every turn has ended.
+const rest = 30 * time.Second
+
+// settle waits until the turns have ended, runs one more in each conversation, and returns why that failed, by conversation.
+func (w *world) settle(ctx context.Context, turns *sync.WaitGroup) map[string]string {
+	ended := make(chan struct{})
+	go func() {
+		turns.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(rest):
+	}
+	ctx, cancel := context.WithTimeout(ctx, rest)
+	defer cancel()
+	var mu sync.Mutex
+	stuck := map[string]string{}
+	var last sync.WaitGroup
+	for _, k := range w.talks {
+		last.Go(func() {
+			for ctx.Err() == nil && !k.turn(ctx, order{calls: 1}) {
+			}
+			if ctx.Err() != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				stuck[k.id] = fmt.Sprintf("no turn runs to its end within %s", rest)
+			}
+		})
+	}
+	last.Wait()
+	return stuck
+}
+
+// awaitStreams waits until the streams have all that there is; who does not get it has a torn stream.
+func (w *world) awaitStreams(ctx context.Context) {
+	deadline := time.Now().Add(rest)
+	for _, k := range w.talks {
+		for time.Now().Before(deadline) {
+			conv, err := k.client().ConversationByID(ctx, k.id)
+			if err == nil && conv.LastEventID == k.snapshot().last {
+				break
+			}
+			pause(ctx, 50*time.Millisecond)
+		}
+	}
+}
+
+// kept is the store of the daemons.
+type kept interface {
+	store.Reader
+	store.Log
+	store.Jobs
+	Close() error
+}
+
+// open opens the store beside the daemons.
+func (w *world) open(ctx context.Context) (kept, error) {
+	return sqlite.Open(ctx, filepath.Join(w.state(w.daemons[0]), "conversations.db"), nil)
+}
+
+// awaitJobs waits until no job is queued or runs; one that does is found by its oracle.
+func (w *world) awaitJobs(ctx context.Context) {
+	if w.cluster == nil {
+		return // another process must not open the file
+	}
+	s, err := w.open(ctx)
+	require.NoError(w.t, err)
+	defer s.Close()
+	for deadline := time.Now().Add(rest); time.Now().Before(deadline); pause(ctx, 100*time.Millisecond) {
+		jobs, err := s.Jobs(ctx, store.JobQueued, store.JobRunning)
+		if err == nil && len(jobs) == 0 {
+			return
+		}
+	}
+}
+
+// evidence reads what is stored.
+func (w *world) evidence(ctx context.Context, stuck map[string]string) evidence {
+	s, err := w.open(ctx)
+	require.NoError(w.t, err)
+	defer s.Close()
+	e := evidence{refused: w.vendor.refused.Load()}
+	for _, k := range w.talks {
+		one := told{id: k.id, seen: k.snapshot(), stuck: stuck[k.id]}
+		one.messages, err = s.Messages(ctx, k.id)
+		require.NoError(w.t, err)
+		rows, err := s.Events(ctx, k.id, 0, 1<<30)
+		require.NoError(w.t, err)
+		for _, row := range rows {
+			var ev hook.Event
+			require.NoError(w.t, json.Unmarshal([]byte(row.Data), &ev))
+			one.events = append(one.events, ev)
+		}
+		e.talks = append(e.talks, one)
+	}
+	if e.jobs, err = s.Jobs(ctx); err != nil {
+		require.NoError(w.t, err)
+	}
+	text, err := os.ReadFile(filepath.Join(w.project(), effects))
+	if !errors.Is(err, os.ErrNotExist) {
+		require.NoError(w.t, err)
+	}
+	e.effects = strings.Fields(string(text))
+	return e
+}
+
+// judge prints a figure for each oracle, and returns all that they have found.
+func (e evidence) judge(t testing.TB) (found []string) {
+	for _, o := range oracles {
+		bad := o.find(e)
+		figure(t, o.name, len(bad), o.shows)
+		for _, what := range bad[:min(len(bad), 20)] {
+			t.Logf("%s: %s", o.name, what)
+		}
+		for _, what := range bad {
+			found = append(found, o.name+": "+what)
+		}
+	}
+	return found
+}
+
+// figure is a line that internal/test/soak reads.
+func figure(t testing.TB, name string, value any, unit string) {
+	t.Helper()
+	t.Logf("FIGURE %s=%v %s", name, value, unit)
+}
+
+func needsAll(t testing.TB) {
+	t.Helper()
+	needs.Time(t)
+	pgtest.Programs(t)
+}

@@ -83,7 +83,9 @@ type order struct {
 }
 
 // String is the text of the input.
-func (o order) String() string { return fmt.Sprintf("turn %s calls=%d asks=%d", o.label, o.calls, o.asks) }
+func (o order) String() string {
+	return fmt.Sprintf("turn %s calls=%d asks=%d", o.label, o.calls, o.asks)
+}
 
 // answer is that of a turn whose commands are done.
 func (o order) answer() string { return "done " + o.label + "." }

@@ -14,6 +14,9 @@ type impairment struct {
 	from, to time.Time
 }
 
+// theDatabase stands for it in the place of a daemon.
+const theDatabase = -1
+
 // death is the end of a daemon, as the others see it.
 type death struct {
 	daemon int
@@ -58,14 +61,26 @@ type fault struct {
 	name string
 	// share is how often it comes.
 	share int
-	// shared: the daemons share a database that it is about.
-	shared bool
-	do     func(ctx context.Context, w *world, d *daemon, rng *rand.Rand)
+	// postgres: it is about the database, or the way to it.
+	postgres bool
+	do       func(ctx context.Context, w *world, d *daemon, rng *rand.Rand)
 }
+
+// fullDisk is the fault that only root can make.
+const fullDisk = "full disk"
 
 var faults = []fault{
 	{"kill -9", 8, false, kill},
-	{"SIGTERM", 1, false, terminate},
+	{"SIGTERM", 2, false, terminate},
+	{"SIGSTOP past the lease", 4, false, stop},
+	{"network cut", 3, true, cut(up, down)},
+	{"network cut one way", 2, true, cut(up)},
+	{"network cut the other way", 2, true, cut(down)},
+	{"slow network", 2, true, slow},
+	{"connections reset", 3, true, reset},
+	{"answer of a commit lost", 4, true, loseAnswer},
+	{"restart -m immediate", 2, true, restart},
+	{fullDisk, 1, true, fillDisk},
 }
 
 func upTo(rng *rand.Rand, d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
@@ -88,13 +103,83 @@ func terminate(ctx context.Context, w *world, d *daemon, rng *rand.Rand) {
 	over()
 }
 
+// stop stops a daemon until its lease has ended for certain, and has it go on.
+func stop(ctx context.Context, w *world, d *daemon, rng *rand.Rand) {
+	over := w.log.impair(d.n)
+	w.log.died(d)
+	d.signal(syscall.SIGSTOP, 0)
+	pause(ctx, ttl+beat+upTo(rng, 2*ttl))
+	d.signal(syscall.SIGCONT, 0)
+	d.awaitService(ctx)
+	over()
+}
+
+// cut returns the fault that nothing passes in these directions for some time.
+func cut(ds ...direction) func(context.Context, *world, *daemon, *rand.Rand) {
+	return func(ctx context.Context, w *world, d *daemon, rng *rand.Rand) {
+		over := w.log.impair(d.n)
+		d.relay.hold(ds...)
+		pause(ctx, upTo(rng, 3*ttl))
+		d.relay.heal()
+		d.awaitService(ctx)
+		over()
+	}
+}
+
+// slow delays what passes. A turn has some ten messages one after the other.
+func slow(ctx context.Context, w *world, d *daemon, rng *rand.Rand) {
+	over := w.log.impair(d.n)
+	d.relay.slow(time.Millisecond + upTo(rng, 30*time.Millisecond))
+	pause(ctx, 3*time.Second)
+	d.relay.heal()
+	over()
+}
+
+func reset(_ context.Context, w *world, d *daemon, _ *rand.Rand) {
+	over := w.log.impair(d.n)
+	d.relay.reset()
+	over()
+}
+
+func loseAnswer(_ context.Context, w *world, d *daemon, _ *rand.Rand) {
+	over := w.log.impair(d.n)
+	d.relay.loseAnswer()
+	over()
+}
+
+// restart crashes the database, which recovers from its log.
+func restart(ctx context.Context, w *world, _ *daemon, rng *rand.Rand) {
+	w.restarts.Lock()
+	defer w.restarts.Unlock()
+	over := w.log.impair(theDatabase)
+	w.cluster.Stop(w.t, "immediate")
+	pause(ctx, upTo(rng, ttl))
+	w.cluster.Continue(w.t)
+	over()
+}
+
+// fillDisk leaves no room on the disk of the database for some time. The database may crash of it, and does not start before there is
+// room again.
+func fillDisk(ctx context.Context, w *world, _ *daemon, rng *rand.Rand) {
+	w.restarts.Lock()
+	defer w.restarts.Unlock()
+	over := w.log.impair(theDatabase)
+	w.disk.fill(w.t)
+	pause(ctx, ttl+upTo(rng, ttl))
+	w.disk.free(w.t)
+	if !answers(ctx, w.cluster) {
+		w.cluster.Continue(w.t)
+	}
+	over()
+}
+
 // faults does so many faults as planned, each on its own time, and returns when all are over.
 func (w *world) faults(ctx context.Context) {
 	rng := rand.New(rand.NewPCG(w.plan.seed, 0))
 	var drawn []fault
 	for _, f := range faults {
 		for range f.share {
-			if !f.shared || w.cluster != nil {
+			if (!f.postgres || w.cluster != nil) && (f.name != fullDisk || w.disk != nil) {
 				drawn = append(drawn, f)
 			}
 		}

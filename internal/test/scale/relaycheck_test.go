@@ -2,9 +2,7 @@ package scale_test
 
 import (
 	"context"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"testing"
 	"time"
 
@@ -28,11 +26,6 @@ func through(t *testing.T, rewrite *rewriting) (*relay, *pgx.Conn) {
 	require.NoError(t, err)
 	t.Cleanup(r.close)
 	return r, direct
-}
-
-// socketOf returns the socket of a cluster.
-func socketOf(c *pgtest.Cluster) string {
-	return filepath.Join(c.Dir(), ".s.PGSQL."+strconv.Itoa(5432))
 }
 
 func connect(t *testing.T, r *relay) *pgx.Conn {

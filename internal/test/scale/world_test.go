@@ -51,9 +51,12 @@ type world struct {
 	dir     string
 	vendor  *vendor
 	cluster *pgtest.Cluster // nil: one daemon on SQLite
-	daemons []*daemon
-	talks   []*talk
-	log     faultLog
+	disk    *disk           // that of the cluster; nil: this user cannot make one
+	// restarts is held while the database is down on purpose.
+	restarts sync.Mutex
+	daemons  []*daemon
+	talks    []*talk
+	log      faultLog
 }
 
 // agent is the only one. Every turn that has ended well queues a job, which looks for what should be remembered.

@@ -1,0 +1,138 @@
+package scale_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// watching makes the database note every write to a conversation, and every daemon that joins, with the time by its clock: that of
+// this machine.
+const watching = `
+CREATE TABLE scale_write (n bigserial PRIMARY KEY, id text, epoch bigint, owner text, held boolean, claim boolean, at timestamptz);
+CREATE FUNCTION scale_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	INSERT INTO scale_write (id, epoch, owner, held, claim, at)
+		VALUES (NEW.id, NEW.epoch, NEW.owner, NEW.until > 0, NEW.epoch <> OLD.epoch, clock_timestamp());
+	RETURN NULL;
+END $$;
+CREATE TRIGGER scale_write AFTER UPDATE ON conversation FOR EACH ROW EXECUTE FUNCTION scale_write();
+CREATE TABLE scale_node (id text, url text, at timestamptz);
+CREATE FUNCTION scale_node() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	INSERT INTO scale_node VALUES (NEW.id, NEW.url, clock_timestamp());
+	RETURN NULL;
+END $$;
+CREATE TRIGGER scale_node AFTER INSERT ON node FOR EACH ROW EXECUTE FUNCTION scale_node();
+INSERT INTO scale_node SELECT id, url, clock_timestamp() FROM node;`
+
+// write is a change of a conversation.
+type write struct {
+	epoch int64
+	owner string
+	// held: a turn holds the lease behind it. claim: it has taken the lease.
+	held, claim bool
+	at          time.Time
+}
+
+// node is a daemon that has joined.
+type node struct {
+	id, url string
+	at      time.Time
+}
+
+// takeover is a turn that another daemon has continued.
+type takeover struct {
+	// took is the time from the death of its owner to the first write of the next one, behind its claim.
+	took time.Duration
+	// clean: the database and a third daemon worked all the time, and one daemon has claimed it.
+	clean bool
+}
+
+// takeovers finds the turns that the dead have left.
+func (w *world) takeovers(ctx context.Context) (out []takeover) {
+	conn, err := pgx.Connect(ctx, w.cluster.DSN(""))
+	require.NoError(w.t, err)
+	defer conn.Close(ctx)
+	query, err := conn.Query(ctx, `SELECT id, url, at FROM scale_node ORDER BY at`)
+	require.NoError(w.t, err)
+	nodes, err := pgx.CollectRows(query, func(r pgx.CollectableRow) (n node, err error) { return n, r.Scan(&n.id, &n.url, &n.at) })
+	require.NoError(w.t, err)
+	for _, k := range w.talks {
+		query, err := conn.Query(ctx, `SELECT epoch, owner, held, claim, at FROM scale_write WHERE id = $1 ORDER BY n`, k.id)
+		require.NoError(w.t, err)
+		writes, err := pgx.CollectRows(query, func(r pgx.CollectableRow) (w write, err error) {
+			return w, r.Scan(&w.epoch, &w.owner, &w.held, &w.claim, &w.at)
+		})
+		require.NoError(w.t, err)
+		for _, d := range w.log.deaths {
+			if t, ok := taken(writes, owner(nodes, w.daemons[d.daemon].socket, d.at), d); ok {
+				t.clean = t.clean && w.log.clean(d, d.at.Add(t.took), len(w.daemons))
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// owner returns the id of the daemon that served on the socket at that time; "" if there was none.
+func owner(nodes []node, socket string, at time.Time) (id string) {
+	for _, n := range nodes {
+		if strings.HasPrefix(n.url, "unix:"+socket) && n.at.Before(at) {
+			id = n.id
+		}
+	}
+	return id
+}
+
+// taken finds the takeover of a turn that the dead one held when it died.
+func taken(writes []write, owner string, d death) (takeover, bool) {
+	last := -1
+	for i, w := range writes {
+		if w.at.Before(d.at) {
+			last = i
+		}
+	}
+	if last < 0 || owner == "" || writes[last].owner != owner || !writes[last].held {
+		return takeover{}, false
+	}
+	claims := 0
+	for _, w := range writes[last+1:] {
+		switch {
+		case w.owner == owner: // what was on its way, or it lives again
+			if claims == 0 && !w.held {
+				return takeover{}, false
+			}
+		case w.claim:
+			claims++
+		default:
+			return takeover{took: w.at.Sub(d.at), clean: claims == 1}, true
+		}
+	}
+	return takeover{}, false
+}
+
+// clean reports whether the database, and one daemon besides the dead one, were not impaired from the death until then.
+func (l *faultLog) clean(d death, until time.Time, daemons int) bool {
+	from := d.at.Add(-ttl)
+	disturbed := func(daemon int) bool {
+		return slices.ContainsFunc(l.bad, func(b impairment) bool { return b.daemon == daemon && b.from.Before(until) && b.to.After(from) })
+	}
+	if disturbed(theDatabase) {
+		return false
+	}
+	for n := range daemons {
+		if n != d.daemon && !disturbed(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// percentile returns that of the durations, of which there is at least one.
+func percentile(ds []time.Duration, percent int) time.Duration {
+	slices.Sort(ds)
+	return ds[(len(ds)*percent+99)/100-1]
+}

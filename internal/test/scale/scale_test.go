@@ -2,6 +2,7 @@ package scale_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -12,9 +13,18 @@ import (
 var (
 	faultsFlag = flag.Int("scale.faults", 12, "faults of TestFaults")
 	seedFlag   = flag.Uint64("scale.seed", 1, "which faults they are, and when")
+	roundsFlag = flag.Int("scale.rounds", 1, "rounds of TestThroughput and TestSize")
+	longFlag   = flag.Duration("scale.long", time.Second, "how long each part of a round of TestThroughput takes")
 )
 
 func TestMain(m *testing.M) {
+	if dsn := os.Getenv(turnsVariable); dsn != "" {
+		if err := runTurns(dsn); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	code := m.Run()
 	_ = os.RemoveAll(built)

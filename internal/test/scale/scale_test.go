@@ -15,8 +15,8 @@ var (
 	seedFlag   = flag.Uint64("scale.seed", 1, "which faults they are, and when")
 	roundsFlag = flag.Int("scale.rounds", 1, "rounds of TestThroughput and TestSize")
 	longFlag   = flag.Duration("scale.long", time.Second, "how long each part of a round of TestThroughput takes")
-	storedFlag = flag.Int("scale.stored", 10_000, "conversations of TestSize")
-	costFlag   = flag.Float64("scale.cost", 2, "what a turn of TestSize may cost; the long form has so many that the figure is steady")
+	storedFlag = flag.Int("scale.stored", 20_000, "conversations of TestSize")
+	costFlag   = flag.Float64("scale.cost", 1.5, "what a turn of TestSize may cost at most, as a multiple")
 )
 
 func TestMain(m *testing.M) {

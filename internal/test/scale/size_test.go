@@ -21,31 +21,44 @@ import (
 // few are the conversations of the database that the large one is compared with.
 const few = 10
 
-// TestSize: a turn beside many stored conversations costs about what it costs beside ten. Turns of the two databases alternate.
+// TestSize: a turn beside many stored conversations costs about what it costs beside ten. Turns of the two databases alternate. A
+// database without an index is found.
 func TestSize(t *testing.T) {
 	needsAll(t)
 	c := pgtest.Start(t, &pgtest.Options{Sync: true, Settings: []string{"shared_buffers = '256MB'", "max_wal_size = '2GB'"}})
 	small, large := newFilled(t, c, few), newFilled(t, c, *storedFlag)
-	var ofSmall, ofLarge []float64
-	for i := range 60 * *roundsFlag {
+	beside, ratio := large.cost(t, small, 60**roundsFlag)
+	figure(t, "stored", *storedFlag, fmt.Sprintf("conversations, %s on disk", large.size(t)))
+	figure(t, "turn", fmt.Sprintf("%.1f", beside), "ms for a turn with a tool call beside all of them")
+	figure(t, "cost", fmt.Sprintf("%.2f", ratio), fmt.Sprintf("times that of a turn beside %d", few))
+	assert.LessOrEqual(t, ratio, *costFlag)
+	large.exec(t, `ALTER TABLE conversation DROP CONSTRAINT conversation_id_key`)
+	_, without := large.cost(t, small, 10)
+	figure(t, "bad.no-index", fmt.Sprintf("%.1f", without), "times as long")
+	assert.Greater(t, without, *costFlag)
+}
+
+// cost returns how many milliseconds the middle one of so many turns takes, and how many times that is of a turn over the other
+// database.
+func (f *filled) cost(t *testing.T, other *filled, turns int) (ms, ratio float64) {
+	t.Helper()
+	var here, there []float64
+	for i := range turns {
 		if i%2 == 0 {
-			ofSmall, ofLarge = append(ofSmall, small.turn(t, i)), append(ofLarge, large.turn(t, i))
+			here, there = append(here, f.turn(t)), append(there, other.turn(t))
 		} else {
-			ofLarge, ofSmall = append(ofLarge, large.turn(t, i)), append(ofSmall, small.turn(t, i))
+			there, here = append(there, other.turn(t)), append(here, f.turn(t))
 		}
 	}
-	ratio := median(ofLarge) / median(ofSmall)
-	figure(t, "stored", *storedFlag, fmt.Sprintf("conversations, %s on disk", large.size(t)))
-	figure(t, "turn-beside-few", fmt.Sprintf("%.1f", median(ofSmall)), fmt.Sprintf("ms for a turn with a tool call, beside %d", few))
-	figure(t, "turn-beside-many", fmt.Sprintf("%.1f", median(ofLarge)), "ms beside all of them")
-	figure(t, "cost", fmt.Sprintf("%.2f", ratio), "of a turn beside many to one beside few")
-	assert.LessOrEqual(t, ratio, *costFlag)
+	return median(here), median(here) / median(there)
 }
 
 // filled is a database with conversations, and a runtime over it.
 type filled struct {
 	conn *pgx.Conn
 	rt   *runtime.Runtime
+	// turns is how many it has run.
+	turns int
 }
 
 // newFilled runs one turn, and copies its conversation with all that is stored of it.
@@ -66,7 +79,7 @@ func newFilled(t *testing.T, c *pgtest.Cluster, n int) *filled {
 		_ = s.Close()
 		_ = f.conn.Close(ctx)
 	})
-	f.turn(t, -1)
+	f.turn(t)
 	const batch = 100_000
 	for done := 1; done < n; done += batch {
 		f.copies(t, done, min(done+batch, n))
@@ -115,10 +128,11 @@ func (f *filled) size(t *testing.T) (size string) {
 }
 
 // turn runs a turn, every third one in a new conversation, and returns how many milliseconds that took.
-func (f *filled) turn(t *testing.T, n int) float64 {
+func (f *filled) turn(t *testing.T) float64 {
 	t.Helper()
+	f.turns++
 	began := time.Now()
-	conv, err := dialog.Conversation(t.Context(), f.rt, "a", fmt.Sprint("real-", n/3))
+	conv, err := dialog.Conversation(t.Context(), f.rt, "a", fmt.Sprint("real-", f.turns/3))
 	require.NoError(t, err)
 	_, err = dialog.Send(t.Context(), conv, message.TextInput("go"), nil)
 	require.NoError(t, err)

@@ -255,6 +255,21 @@ var gates = []gate{
 		bad:  map[string]string{"mistakes": "a walk with a mistake"},
 	},
 	{
+		name: "daemons: throughput",
+		shows: "Processes that run turns over one PostgreSQL, 256 at once altogether, take turns with pgbench, which inserts rows with a commit each. The ratio of " +
+			"their writes to its commits says what the store costs on any machine; all share two processors with the database. Four processes show that nothing breaks.",
+		pkg: "./internal/test/scale", tests: "TestThroughput",
+		long:  []string{"-scale.rounds", "5", "-scale.long", "3s"},
+		noBad: "it is a measurement",
+	},
+	{
+		name:  "daemons: size",
+		shows: "A turn beside a million stored conversations, with their messages, events and search index, takes at most 1.3 times as long as one beside ten. Turns over both databases alternate.",
+		pkg:   "./internal/test/scale", tests: "TestSize",
+		long: []string{"-scale.stored", "1000000", "-scale.cost", "1.3", "-scale.rounds", "5", "-test.timeout=30m"},
+		bad:  map[string]string{"no-index": "a database without the index of conversations"},
+	},
+	{
 		name: "features",
 		shows: "Every feature that docs/features.md claims is shown by its tests, and these fail by an assertion when one place of the code is changed: a part is " +
 			"left out, an option is off, or the code has a mistake. The short form tries a few rows; `make soak-short` tries those that changed, and one in ten, behind the gates.",

@@ -34,7 +34,7 @@ type daemon struct {
 	socket string
 	// command makes the process.
 	command func(*daemon) *exec.Cmd
-	relay   *relay // its way to the database; nil without one
+	relay   *relay // its way to the database
 	log     string // the file of its output
 
 	mu      sync.Mutex

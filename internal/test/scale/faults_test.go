@@ -2,7 +2,9 @@ package scale_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -40,6 +42,17 @@ func (l *faultLog) count(name string) {
 	l.counts[name]++
 }
 
+// kinds says how many there were of each kind.
+func (l *faultLog) kinds() string {
+	var out []string
+	for _, f := range faults {
+		if n := l.counts[f.name]; n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, f.name))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 func (l *faultLog) died(d *daemon) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,26 +74,24 @@ type fault struct {
 	name string
 	// share is how often it comes.
 	share int
-	// postgres: it is about the database, or the way to it.
-	postgres bool
-	do       func(ctx context.Context, w *world, d *daemon, rng *rand.Rand)
+	do    func(ctx context.Context, w *world, d *daemon, rng *rand.Rand)
 }
 
 // fullDisk is the fault that only root can make.
 const fullDisk = "full disk"
 
 var faults = []fault{
-	{"kill -9", 8, false, kill},
-	{"SIGTERM", 2, false, terminate},
-	{"SIGSTOP past the lease", 4, false, stop},
-	{"network cut", 3, true, cut(up, down)},
-	{"network cut one way", 2, true, cut(up)},
-	{"network cut the other way", 2, true, cut(down)},
-	{"slow network", 2, true, slow},
-	{"connections reset", 3, true, reset},
-	{"answer of a commit lost", 4, true, loseAnswer},
-	{"restart -m immediate", 2, true, restart},
-	{fullDisk, 1, true, fillDisk},
+	{"kill -9", 8, kill},
+	{"SIGTERM", 2, terminate},
+	{"SIGSTOP past the lease", 4, stop},
+	{"network cut", 3, cut(up, down)},
+	{"network cut one way", 2, cut(up)},
+	{"network cut the other way", 2, cut(down)},
+	{"slow network", 2, slow},
+	{"connections reset", 3, reset},
+	{"answer of a commit lost", 4, loseAnswer},
+	{"restart -m immediate", 2, restart},
+	{fullDisk, 1, fillDisk},
 }
 
 func upTo(rng *rand.Rand, d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
@@ -179,7 +190,7 @@ func (w *world) faults(ctx context.Context) {
 	var drawn []fault
 	for _, f := range faults {
 		for range f.share {
-			if (!f.postgres || w.cluster != nil) && (f.name != fullDisk || w.disk != nil) {
+			if f.name != fullDisk || w.disk != nil {
 				drawn = append(drawn, f)
 			}
 		}
@@ -200,9 +211,7 @@ func (w *world) faults(ctx context.Context) {
 // heal returns when everything works again.
 func (w *world) heal(ctx context.Context) {
 	for _, d := range w.daemons {
-		if d.relay != nil {
-			d.relay.heal()
-		}
+		d.relay.heal()
 		d.signal(syscall.SIGCONT, 0)
 	}
 	w.awaitAll(ctx)

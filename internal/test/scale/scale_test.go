@@ -33,20 +33,41 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestFaults: whatever happens to the daemons and the way to their database, nothing is lost, doubled or stuck.
+// TestFaults: whatever happens to the daemons, to their database and to the way there, nothing is lost, doubled or stuck, and turns of
+// the dead are soon taken over.
 func TestFaults(t *testing.T) {
 	needsAll(t)
-	w := newWorld(t, plan{daemons: 1, talks: 6, faults: *faultsFlag, gap: 1500 * time.Millisecond, seed: *seedFlag, pace: 8 * time.Millisecond})
+	w := newWorld(t, plan{daemons: 3, talks: 9, faults: *faultsFlag, gap: 2 * time.Second, seed: *seedFlag, pace: 8 * time.Millisecond})
 	e := w.play(t.Context())
+	figure(t, "seed", *seedFlag, "")
+	figure(t, "faults", *faultsFlag, w.log.kinds())
 	found := e.judge(t)
-	turns := 0
+	turns, cancelled, slowest := 0, 0, time.Duration(0)
 	for _, k := range e.talks {
-		turns += len(k.ended)
+		turns, cancelled, slowest = turns+len(k.ended), cancelled+k.cancelled, max(slowest, k.slowest)
 	}
-	figure(t, "turns", turns, "turns")
-	t.Log(w.log.counts)
-	if !assert.Empty(t, found) {
-		t.Log(w.logs())
-	}
+	figure(t, "turns", turns, fmt.Sprintf("turns, %d of them cancelled, %d with an effect each, %d jobs", cancelled, len(e.effects), len(e.jobs)))
+	figure(t, "slowest", slowest.Milliseconds(), "ms, the longest turn")
+	w.judgeTakeovers(t, w.takeovers(t.Context()))
+	assert.Empty(t, found, "%s", w.logs())
 	assert.NotEmpty(t, e.effects)
+	assert.NotEmpty(t, e.jobs)
+}
+
+// judgeTakeovers holds the takeovers that nothing else disturbed to what is promised.
+func (w *world) judgeTakeovers(t *testing.T, all []takeover) {
+	t.Helper()
+	var clean []time.Duration
+	for _, one := range all {
+		if one.clean {
+			clean = append(clean, one.took)
+		}
+	}
+	figure(t, "takeovers", len(all), fmt.Sprintf("turns of a dead daemon, %d of them while the database and another daemon worked", len(clean)))
+	if !assert.NotEmpty(t, clean) {
+		return
+	}
+	p95, slowest := percentile(clean, 95), percentile(clean, 100)
+	figure(t, "takeover-p95", p95.Milliseconds(), fmt.Sprintf("ms, TTL %s and beat %s", ttl, beat))
+	figure(t, "takeover-slowest", slowest.Milliseconds(), "ms")
 }

@@ -51,6 +51,15 @@ type takeover struct {
 	clean bool
 }
 
+// watch begins to note what the daemons write.
+func (w *world) watch(ctx context.Context) {
+	conn, err := pgx.Connect(ctx, w.cluster.DSN(""))
+	require.NoError(w.t, err)
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, watching)
+	require.NoError(w.t, err)
+}
+
 // takeovers finds the turns that the dead have left.
 func (w *world) takeovers(ctx context.Context) (out []takeover) {
 	conn, err := pgx.Connect(ctx, w.cluster.DSN(""))

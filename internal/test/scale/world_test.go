@@ -22,7 +22,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/pgtest"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres"
 )
 
 // plan says what a world is made of.
@@ -50,8 +50,8 @@ type world struct {
 	plan    plan
 	dir     string
 	vendor  *vendor
-	cluster *pgtest.Cluster // nil: one daemon on SQLite
-	disk    *disk           // that of the cluster; nil: this user cannot make one
+	cluster *pgtest.Cluster
+	disk    *disk // that of the cluster; nil: this user cannot make one
 	// restarts is held while the database is down on purpose.
 	restarts sync.Mutex
 	daemons  []*daemon
@@ -62,14 +62,15 @@ type world struct {
 // agent is the only one. Every turn that has ended well queues a job, which looks for what should be remembered.
 const agent = "---\nname: grapnel\ntools: [bash]\nmemory: {recall: off, extraction: auto}\n---\nDo as you are told.\n"
 
-func newWorld(t testing.TB, p plan) *world {
+func newWorld(t *testing.T, p plan) *world {
 	t.Helper()
 	binary, err := program()
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "scale") // a path that leaves room for a socket
 	require.NoError(t, err)
-	w := &world{t: t, plan: p, dir: dir}
+	w := &world{t: t, plan: p, dir: dir, disk: mount(t)}
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	w.cluster = startCluster(t, w.disk)
 	for name, text := range map[string]string{
 		"agents/grapnel.md": agent,
 		"policy.json":       `{"ask": ["Bash(echo ask-*)"]}`,
@@ -83,6 +84,9 @@ func newWorld(t testing.TB, p plan) *world {
 	t.Cleanup(w.vendor.close)
 	for n := range p.daemons {
 		d := &daemon{n: n, socket: filepath.Join(dir, fmt.Sprintf("s%d", n)), log: filepath.Join(dir, fmt.Sprintf("log%d", n))}
+		d.relay, err = newRelay(socketOf(w.cluster), p.rewrite)
+		require.NoError(t, err)
+		t.Cleanup(d.relay.close)
 		d.command = func(d *daemon) *exec.Cmd { return w.serve(binary, d) }
 		w.daemons = append(w.daemons, d)
 	}
@@ -101,6 +105,7 @@ func (w *world) serve(binary string, d *daemon) *exec.Cmd {
 	cmd.Dir = w.project()
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.project(), "GRAPNEL_HOME=" + w.state(d), "XDG_RUNTIME_DIR=",
+		"GRAPNEL_WIRE_STORE=" + d.relay.dsn("postgres"),
 		"ANTHROPIC_BASE_URL=" + w.vendor.address, "ANTHROPIC_API_KEY=none",
 	}
 	return cmd
@@ -120,6 +125,7 @@ func (w *world) start(ctx context.Context) (end func()) {
 		clients = append(clients, client.New(d.socket, &client.Options{Others: others, Retries: 1000, Wait: 20 * time.Millisecond}))
 	}
 	w.awaitAll(ctx)
+	w.watch(ctx)
 	for n := range w.plan.talks {
 		k, err := newTalk(ctx, n, clients, w.plan.seed)
 		require.NoError(w.t, err, "%s", w.logs())
@@ -233,26 +239,16 @@ func (w *world) awaitStreams(ctx context.Context) {
 	}
 }
 
-// kept is the store of the daemons.
-type kept interface {
-	store.Reader
-	store.Log
-	store.Jobs
-	Close() error
-}
-
 // open opens the store beside the daemons.
-func (w *world) open(ctx context.Context) (kept, error) {
-	return sqlite.Open(ctx, filepath.Join(w.state(w.daemons[0]), "conversations.db"), nil)
+func (w *world) open(ctx context.Context) *postgres.Store {
+	s, err := postgres.Open(ctx, w.cluster.DSN(""), nil)
+	require.NoError(w.t, err)
+	return s
 }
 
 // awaitJobs waits until no job is queued or runs; one that does is found by its oracle.
 func (w *world) awaitJobs(ctx context.Context) {
-	if w.cluster == nil {
-		return // another process must not open the file
-	}
-	s, err := w.open(ctx)
-	require.NoError(w.t, err)
+	s := w.open(ctx)
 	defer s.Close()
 	for deadline := time.Now().Add(rest); time.Now().Before(deadline); pause(ctx, 100*time.Millisecond) {
 		jobs, err := s.Jobs(ctx, store.JobQueued, store.JobRunning)
@@ -264,10 +260,10 @@ func (w *world) awaitJobs(ctx context.Context) {
 
 // evidence reads what is stored.
 func (w *world) evidence(ctx context.Context, stuck map[string]string) evidence {
-	s, err := w.open(ctx)
-	require.NoError(w.t, err)
+	s := w.open(ctx)
 	defer s.Close()
 	e := evidence{refused: w.vendor.refused.Load()}
+	var err error
 	for _, k := range w.talks {
 		one := told{id: k.id, seen: k.snapshot(), stuck: stuck[k.id]}
 		one.messages, err = s.Messages(ctx, k.id)
@@ -281,9 +277,8 @@ func (w *world) evidence(ctx context.Context, stuck map[string]string) evidence 
 		}
 		e.talks = append(e.talks, one)
 	}
-	if e.jobs, err = s.Jobs(ctx); err != nil {
-		require.NoError(w.t, err)
-	}
+	e.jobs, err = s.Jobs(ctx)
+	require.NoError(w.t, err)
 	text, err := os.ReadFile(filepath.Join(w.project(), effects))
 	if !errors.Is(err, os.ErrNotExist) {
 		require.NoError(w.t, err)

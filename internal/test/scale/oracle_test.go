@@ -93,17 +93,21 @@ func torn(e evidence) []string {
 	return each(e, func(t told) []string {
 		out := slices.Clone(t.wrong)
 		for i := range max(len(t.kept), len(t.events)) {
-			switch {
-			case i >= len(t.kept):
-				return append(out, fmt.Sprintf("its stream ends before %s", name(t.events[i])))
-			case i >= len(t.events):
-				return append(out, fmt.Sprintf("%s is not stored", name(t.kept[i])))
-			case name(t.kept[i]) != name(t.events[i]):
-				return append(out, fmt.Sprintf("its stream has %s where %s is stored", name(t.kept[i]), name(t.events[i])))
+			if i >= len(t.kept) || i >= len(t.events) || name(t.kept[i]) != name(t.events[i]) {
+				return append(out, fmt.Sprintf("its stream has %s where %s is stored", around(t.kept, i), around(t.events, i)))
 			}
 		}
 		return out
 	})
+}
+
+// around shows an event with those beside it.
+func around(events []hook.Event, i int) string {
+	var out []string
+	for _, ev := range events[min(max(0, i-2), len(events)):min(i+4, len(events))] {
+		out = append(out, name(ev))
+	}
+	return fmt.Sprintf("%d of %d: [%s]", i, len(events), strings.Join(out, ", "))
 }
 
 // name is what two events have in common if they are the same.

@@ -190,7 +190,7 @@ func (w *world) faults(ctx context.Context) {
 	var drawn []fault
 	for _, f := range faults {
 		for range f.share {
-			if f.name != fullDisk || w.disk != nil {
+			if w.plan.only.MatchString(f.name) && (f.name != fullDisk || w.disk != nil) {
 				drawn = append(drawn, f)
 			}
 		}

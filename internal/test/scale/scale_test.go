@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 var (
 	faultsFlag = flag.Int("scale.faults", 12, "faults of TestFaults")
 	seedFlag   = flag.Uint64("scale.seed", 1, "which faults they are, and when")
+	onlyFlag   = flag.String("scale.only", "", "the kinds of faults, by a regular expression; \"\" is all")
 	roundsFlag = flag.Int("scale.rounds", 1, "rounds of TestThroughput and TestSize")
 	longFlag   = flag.Duration("scale.long", time.Second, "how long each part of a round of TestThroughput takes")
 	storedFlag = flag.Int("scale.stored", 20_000, "conversations of TestSize")
@@ -37,7 +39,7 @@ func TestMain(m *testing.M) {
 // the dead are soon taken over.
 func TestFaults(t *testing.T) {
 	needsAll(t)
-	w := newWorld(t, plan{daemons: 3, talks: 9, faults: *faultsFlag, gap: 2 * time.Second, seed: *seedFlag, pace: 8 * time.Millisecond})
+	w := newWorld(t, plan{daemons: 3, talks: 9, faults: *faultsFlag, gap: 2 * time.Second, seed: *seedFlag, only: regexp.MustCompile(*onlyFlag), pace: 8 * time.Millisecond})
 	e := w.play(t.Context())
 	figure(t, "seed", *seedFlag, "")
 	figure(t, "faults", *faultsFlag, w.log.kinds())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,6 +33,8 @@ type plan struct {
 	faults int
 	gap    time.Duration
 	seed   uint64
+	// only matches the names of the kinds that there are.
+	only *regexp.Regexp
 	// rewrite is the mistake of the daemons' statements; nil is none.
 	rewrite *rewriting
 	// pace is that of the model.
@@ -251,7 +254,7 @@ func (w *world) awaitJobs(ctx context.Context) {
 	s := w.open(ctx)
 	defer s.Close()
 	for deadline := time.Now().Add(rest); time.Now().Before(deadline); pause(ctx, 100*time.Millisecond) {
-		jobs, err := s.Jobs(ctx, store.JobQueued, store.JobRunning)
+		jobs, err := s.Jobs(ctx, store.JobFilter{Project: w.project(), Statuses: []store.JobStatus{store.JobQueued, store.JobRunning}})
 		if err == nil && len(jobs) == 0 {
 			return
 		}
@@ -277,7 +280,7 @@ func (w *world) evidence(ctx context.Context, stuck map[string]string) evidence 
 		}
 		e.talks = append(e.talks, one)
 	}
-	e.jobs, err = s.Jobs(ctx)
+	e.jobs, err = s.Jobs(ctx, store.JobFilter{Project: w.project()})
 	require.NoError(w.t, err)
 	text, err := os.ReadFile(filepath.Join(w.project(), effects))
 	if !errors.Is(err, os.ErrNotExist) {

@@ -103,12 +103,12 @@ func (w *world) state(d *daemon) string { return filepath.Join(w.dir, fmt.Sprint
 
 // serve is the command of a daemon.
 func (w *world) serve(binary string, d *daemon) *exec.Cmd {
-	args := []string{"serve", "--dir", w.project(), "--socket", d.socket, "--model", "anthropic:claude-sonnet-5-5", "--grace", "1s"}
+	args := []string{"serve", "--dir", w.project(), "--socket", d.socket, "--model", "anthropic:claude-sonnet-5-5", "--grace", "1s",
+		"--store", d.relay.dsn("postgres"), "--node-ttl", ttl.String(), "--node-beat", beat.String()}
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = w.project()
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.project(), "GRAPNEL_HOME=" + w.state(d), "XDG_RUNTIME_DIR=",
-		"GRAPNEL_WIRE_STORE=" + d.relay.dsn("postgres"),
 		"ANTHROPIC_BASE_URL=" + w.vendor.address, "ANTHROPIC_API_KEY=none",
 	}
 	return cmd

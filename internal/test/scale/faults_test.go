@@ -164,7 +164,7 @@ func restart(ctx context.Context, w *world, _ *daemon, rng *rand.Rand) {
 	defer w.restarts.Unlock()
 	over := w.log.impair(theDatabase)
 	w.cluster.Stop(w.t, "immediate")
-	pause(ctx, upTo(rng, ttl))
+	pause(ctx, upTo(rng, 2*ttl))
 	w.cluster.Continue(w.t)
 	over()
 }

@@ -30,20 +30,20 @@ type vendor struct {
 	marks atomic.Int64
 	// refused counts the requests that broke a rule.
 	refused atomic.Int64
-	// pace is the time between two deltas of an answer.
-	pace time.Duration
+	// pace is the time between two deltas of an answer, and job that before the answer to a job.
+	pace, job time.Duration
 
 	mu sync.Mutex
 	// extracted counts the requests of jobs by the label of the turn that they are about.
 	extracted map[string]int
 }
 
-func newVendor(pace time.Duration) (*vendor, error) {
+func newVendor(pace, job time.Duration) (*vendor, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	v := &vendor{address: "http://" + l.Addr().String(), pace: pace, extracted: map[string]int{}}
+	v := &vendor{address: "http://" + l.Addr().String(), pace: pace, job: job, extracted: map[string]int{}}
 	v.strict = strictwire.New(strictwire.Messages(), provider.Func(v.stream), nil)
 	v.server = &http.Server{Handler: http.HandlerFunc(v.serve)}
 	v.serving.Go(func() { _ = v.server.Serve(l) })
@@ -87,8 +87,8 @@ func (o order) String() string {
 	return fmt.Sprintf("turn %s calls=%d asks=%d", o.label, o.calls, o.asks)
 }
 
-// answer is that of a turn whose commands are done.
-func (o order) answer() string { return "done " + o.label + "." }
+// answer is that of a turn whose commands are done: some thirty deltas.
+func (o order) answer() string { return "done " + o.label + "." + strings.Repeat(" All is well.", 9) }
 
 var orders = regexp.MustCompile(`turn (\S+) calls=(\d+) asks=(\d+)`)
 
@@ -107,7 +107,12 @@ func ordered(text string) (o order, ok bool) {
 // stream is the model.
 func (v *vendor) stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	if strings.HasPrefix(req.System, "You find what an assistant should remember") {
-		return v.say(ctx, v.extract(req), message.FinishStop)
+		answer := v.extract(req)
+		return func(yield func(message.Chunk, error) bool) {
+			if pause(ctx, v.job) {
+				v.say(ctx, answer, message.FinishStop)(yield)
+			}
+		}
 	}
 	var o order
 	done := 0 // replies to the order so far

@@ -18,6 +18,8 @@ type evidence struct {
 	// effects are the lines that commands have written.
 	effects []string
 	jobs    []store.Job
+	// hasty are takeovers, and strange are ends of jobs that the database has noted and that must not be.
+	hasty, strange []string
 	// refused counts the requests that the model's server has refused.
 	refused int64
 }
@@ -47,6 +49,8 @@ var oracles = []oracle{
 	{"doubled", "effects twice", doubled},
 	{"undone", "effects of calls that are said to have succeeded", undone},
 	{"jobs", "jobs that did not succeed exactly once", badJobs},
+	{"strange", "jobs ended by a daemon that had lost them", func(e evidence) []string { return e.strange }},
+	{"hasty", "turns taken from daemons that nobody knew to be dead", func(e evidence) []string { return e.hasty }},
 	{"stuck", "turns without an end", stuck},
 	{"refused", "histories that the model's server refuses", refused},
 }

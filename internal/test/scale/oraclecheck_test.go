@@ -84,6 +84,8 @@ func TestOracles(t *testing.T) {
 		{"a job is missing", "jobs", func(e *evidence, _ *told) { e.jobs = nil }},
 		{"a job is there twice", "jobs", func(e *evidence, _ *told) { e.jobs = append(e.jobs, e.jobs...) }},
 		{"a job still runs", "jobs", func(e *evidence, _ *told) { e.jobs[0].Status = store.JobRunning }},
+		{"a job is ended by another daemon", "strange", func(e *evidence, _ *told) { e.strange = []string{"a job"} }},
+		{"a turn is taken too early", "hasty", func(e *evidence, _ *told) { e.hasty = []string{"a turn"} }},
 		{"a turn has no end", "stuck", func(_ *evidence, t *told) { t.began = map[string]time.Time{"u": {}} }},
 		{"no turn begins any more", "stuck", func(_ *evidence, t *told) { t.stuck = "it does not" }},
 		{"the server refuses a request", "refused", func(e *evidence, _ *told) { e.refused = 1 }},

@@ -62,9 +62,10 @@ func newRelay(socket string, rewrite *rewriting) (*relay, error) {
 	return r, nil
 }
 
-// dsn returns the DSN of a database through the relay. The cluster trusts its socket, so there is no password.
-func (r *relay) dsn(database string) string {
-	return fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable", r.listener.Addr(), database)
+// dsn returns the DSN of the database through the relay, for a program of that name. The cluster trusts its socket, so there is no
+// password.
+func (r *relay) dsn(program string) string {
+	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&application_name=%s", r.listener.Addr(), program)
 }
 
 func (r *relay) accept() {

@@ -30,7 +30,7 @@ func through(t *testing.T, rewrite *rewriting) (*relay, *pgx.Conn) {
 
 func connect(t *testing.T, r *relay) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), r.dsn("postgres"))
+	conn, err := pgx.Connect(t.Context(), r.dsn("test"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // the dead are soon taken over.
 func TestFaults(t *testing.T) {
 	needsAll(t)
-	w := newWorld(t, plan{daemons: 3, talks: 9, faults: *faultsFlag, gap: 2 * time.Second, seed: *seedFlag, only: regexp.MustCompile(*onlyFlag), pace: 8 * time.Millisecond})
+	w := newWorld(t, plan{daemons: 3, talks: 9, faults: *faultsFlag, gap: 2 * time.Second, seed: *seedFlag, only: regexp.MustCompile(*onlyFlag), pace: 8 * time.Millisecond, job: 100 * time.Millisecond})
 	e := w.play(t.Context())
 	figure(t, "seed", *seedFlag, "")
 	figure(t, "faults", *faultsFlag, w.log.kinds())
@@ -66,10 +66,18 @@ func (w *world) judgeTakeovers(t *testing.T, all []takeover) {
 		}
 	}
 	figure(t, "takeovers", len(all), fmt.Sprintf("turns of a dead daemon, %d of them while the database and another daemon worked", len(clean)))
-	if !assert.NotEmpty(t, clean) {
+	if len(clean) == 0 {
+		assert.Less(t, w.plan.faults, enough, "no takeover was clean")
 		return
 	}
 	p95, slowest := percentile(clean, 95), percentile(clean, 100)
 	figure(t, "takeover-p95", p95.Milliseconds(), fmt.Sprintf("ms, TTL %s and beat %s", ttl, beat))
 	figure(t, "takeover-slowest", slowest.Milliseconds(), "ms")
+	if w.plan.faults >= enough {
+		assert.LessOrEqual(t, p95, ttl+beat)
+		assert.LessOrEqual(t, slowest, ttl+3*beat)
+	}
 }
+
+// enough faults are those of which the takeovers are judged by how long they take: a few say nothing on a busy machine.
+const enough = 100

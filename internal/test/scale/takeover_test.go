@@ -10,23 +10,42 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// watching makes the database note every write to a conversation, and every daemon that joins, with the time by its clock: that of
-// this machine.
+// watching makes the database note every write to a conversation, every daemon that joins or leaves, and every change of a job, with
+// the time by its clock, which is that of this machine, and with the daemon whose connection it is.
 const watching = `
-CREATE TABLE scale_write (n bigserial PRIMARY KEY, id text, epoch bigint, owner text, held boolean, claim boolean, at timestamptz);
+CREATE TABLE scale_write (n bigserial PRIMARY KEY, id text, epoch bigint, owner text, held boolean, claim boolean, at timestamptz,
+	before text, washeld boolean, started timestamptz);
 CREATE FUNCTION scale_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	INSERT INTO scale_write (id, epoch, owner, held, claim, at)
-		VALUES (NEW.id, NEW.epoch, NEW.owner, NEW.until > 0, NEW.epoch <> OLD.epoch, clock_timestamp());
+	INSERT INTO scale_write (id, epoch, owner, held, claim, at, before, washeld, started)
+		VALUES (NEW.id, NEW.epoch, NEW.owner, NEW.until > 0, NEW.epoch <> OLD.epoch, clock_timestamp(), OLD.owner, OLD.until > 0, pg_postmaster_start_time());
 	RETURN NULL;
 END $$;
 CREATE TRIGGER scale_write AFTER UPDATE ON conversation FOR EACH ROW EXECUTE FUNCTION scale_write();
-CREATE TABLE scale_node (id text, url text, at timestamptz);
+CREATE TABLE scale_node (id text, url text, gone boolean, at timestamptz);
 CREATE FUNCTION scale_node() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	INSERT INTO scale_node VALUES (NEW.id, NEW.url, clock_timestamp());
+	INSERT INTO scale_node VALUES (NEW.id, NEW.url, NEW.ttl = 0, clock_timestamp());
 	RETURN NULL;
 END $$;
 CREATE TRIGGER scale_node AFTER INSERT ON node FOR EACH ROW EXECUTE FUNCTION scale_node();
-INSERT INTO scale_node SELECT id, url, clock_timestamp() FROM node;`
+CREATE TRIGGER scale_left AFTER UPDATE ON node FOR EACH ROW WHEN (NEW.ttl = 0) EXECUTE FUNCTION scale_node();
+INSERT INTO scale_node SELECT id, url, false, clock_timestamp() FROM node;
+CREATE TABLE scale_job (n bigserial PRIMARY KEY, num bigint, turn text, status text, daemon text);
+CREATE FUNCTION scale_job() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	INSERT INTO scale_job (num, turn, status, daemon) VALUES (NEW.num, NEW.turn, NEW.status, current_setting('application_name'));
+	RETURN NULL;
+END $$;
+CREATE TRIGGER scale_job AFTER UPDATE ON job FOR EACH ROW WHEN (NEW.status <> OLD.status OR NEW.epoch <> OLD.epoch) EXECUTE FUNCTION scale_job();`
+
+// hastily finds turns that were taken over within the TTL after a start of the database, although their owner had not left: no daemon
+// could give a sign of life while the database was down, so that none was known to be dead.
+const hastily = `SELECT 'conversation ' || id || ' was taken over ' || (at - started) || ' after the database had started' FROM scale_write
+	WHERE claim AND washeld AND before <> owner AND at < started + $1::interval
+	AND NOT EXISTS (SELECT FROM scale_node WHERE scale_node.id = before AND gone)`
+
+// strangely finds jobs that a daemon has ended while another one worked on them.
+const strangely = `SELECT 'the job of turn ' || turn || ' was ended by ' || daemon || ' while ' || taker || ' worked on it' FROM (
+	SELECT turn, status, daemon, lag(status) OVER w AS before, lag(daemon) OVER w AS taker FROM scale_job WINDOW w AS (PARTITION BY num ORDER BY n)) x
+	WHERE status <> 'running' AND before = 'running' AND taker <> daemon`
 
 // write is a change of a conversation.
 type write struct {
@@ -60,12 +79,24 @@ func (w *world) watch(ctx context.Context) {
 	require.NoError(w.t, err)
 }
 
+// noted returns what a query finds in what the database has noted.
+func (w *world) noted(ctx context.Context, query string, args ...any) []string {
+	conn, err := pgx.Connect(ctx, w.cluster.DSN(""))
+	require.NoError(w.t, err)
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, query, args...)
+	require.NoError(w.t, err)
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(w.t, err)
+	return out
+}
+
 // takeovers finds the turns that the dead have left.
 func (w *world) takeovers(ctx context.Context) (out []takeover) {
 	conn, err := pgx.Connect(ctx, w.cluster.DSN(""))
 	require.NoError(w.t, err)
 	defer conn.Close(ctx)
-	query, err := conn.Query(ctx, `SELECT id, url, at FROM scale_node ORDER BY at`)
+	query, err := conn.Query(ctx, `SELECT id, url, at FROM scale_node WHERE NOT gone ORDER BY at`)
 	require.NoError(w.t, err)
 	nodes, err := pgx.CollectRows(query, func(r pgx.CollectableRow) (n node, err error) { return n, r.Scan(&n.id, &n.url, &n.at) })
 	require.NoError(w.t, err)

@@ -37,8 +37,8 @@ type plan struct {
 	only *regexp.Regexp
 	// rewrite is the mistake of the daemons' statements; nil is none.
 	rewrite *rewriting
-	// pace is that of the model.
-	pace time.Duration
+	// pace is that of the model, and job how long it takes to answer a job.
+	pace, job time.Duration
 }
 
 // beat and ttl are those of the daemons: a third of the defaults, for more faults in less time.
@@ -60,6 +60,8 @@ type world struct {
 	daemons  []*daemon
 	talks    []*talk
 	log      faultLog
+	// rest is how long it may take after the last fault until every turn has ended.
+	rest time.Duration
 }
 
 // agent is the only one. Every turn that has ended well queues a job, which looks for what should be remembered.
@@ -71,7 +73,7 @@ func newWorld(t *testing.T, p plan) *world {
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "scale") // a path that leaves room for a socket
 	require.NoError(t, err)
-	w := &world{t: t, plan: p, dir: dir, disk: mount(t)}
+	w := &world{t: t, plan: p, dir: dir, disk: mount(t), rest: 30 * time.Second}
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	w.cluster = startCluster(t, w.disk)
 	for name, text := range map[string]string{
@@ -82,7 +84,7 @@ func newWorld(t *testing.T, p plan) *world {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	w.vendor, err = newVendor(p.pace)
+	w.vendor, err = newVendor(p.pace, p.job)
 	require.NoError(t, err)
 	t.Cleanup(w.vendor.close)
 	for n := range p.daemons {
@@ -104,7 +106,7 @@ func (w *world) state(d *daemon) string { return filepath.Join(w.dir, fmt.Sprint
 // serve is the command of a daemon.
 func (w *world) serve(binary string, d *daemon) *exec.Cmd {
 	args := []string{"serve", "--dir", w.project(), "--socket", d.socket, "--model", "anthropic:claude-sonnet-5-5", "--grace", "1s",
-		"--store", d.relay.dsn("postgres"), "--node-ttl", ttl.String(), "--node-beat", beat.String()}
+		"--store", d.relay.dsn(fmt.Sprintf("daemon%d", d.n)), "--node-ttl", ttl.String(), "--node-beat", beat.String()}
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = w.project()
 	cmd.Env = []string{
@@ -181,21 +183,29 @@ func (w *world) play(ctx context.Context) evidence {
 		background.Go(func() { k.answer(talking) })
 		turns.Go(func() { k.talk(talking, stop) })
 	}
+	began := time.Now()
+	phase := func(name string) {
+		w.t.Logf("%s: %s", name, time.Since(began).Round(time.Millisecond))
+		began = time.Now()
+	}
 	w.faults(ctx)
+	phase("faults")
 	w.heal(ctx)
 	close(stop)
+	phase("healed")
 	stuck := w.settle(talking, &turns)
+	phase("turns have ended")
 	w.awaitJobs(ctx)
+	phase("jobs have ended")
 	w.awaitStreams(ctx)
+	phase("streams have all")
 	hush()
 	turns.Wait()
 	background.Wait()
 	end()
+	phase("daemons have ended")
 	return w.evidence(ctx, stuck)
 }
-
-// rest is how long it may take after the last fault until every turn has ended.
-const rest = 30 * time.Second
 
 // settle waits until the turns have ended, runs one more in each conversation, and returns why that failed, by conversation.
 func (w *world) settle(ctx context.Context, turns *sync.WaitGroup) map[string]string {
@@ -206,9 +216,9 @@ func (w *world) settle(ctx context.Context, turns *sync.WaitGroup) map[string]st
 	}()
 	select {
 	case <-ended:
-	case <-time.After(rest):
+	case <-time.After(w.rest):
 	}
-	ctx, cancel := context.WithTimeout(ctx, rest)
+	ctx, cancel := context.WithTimeout(ctx, w.rest)
 	defer cancel()
 	var mu sync.Mutex
 	stuck := map[string]string{}
@@ -220,7 +230,7 @@ func (w *world) settle(ctx context.Context, turns *sync.WaitGroup) map[string]st
 			if ctx.Err() != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				stuck[k.id] = fmt.Sprintf("no turn runs to its end within %s", rest)
+				stuck[k.id] = fmt.Sprintf("no turn runs to its end within %s", w.rest)
 			}
 		})
 	}
@@ -230,7 +240,7 @@ func (w *world) settle(ctx context.Context, turns *sync.WaitGroup) map[string]st
 
 // awaitStreams waits until the streams have all that there is; who does not get it has a torn stream.
 func (w *world) awaitStreams(ctx context.Context) {
-	deadline := time.Now().Add(rest)
+	deadline := time.Now().Add(w.rest)
 	for _, k := range w.talks {
 		for time.Now().Before(deadline) {
 			conv, err := k.client().ConversationByID(ctx, k.id)
@@ -253,7 +263,7 @@ func (w *world) open(ctx context.Context) *postgres.Store {
 func (w *world) awaitJobs(ctx context.Context) {
 	s := w.open(ctx)
 	defer s.Close()
-	for deadline := time.Now().Add(rest); time.Now().Before(deadline); pause(ctx, 100*time.Millisecond) {
+	for deadline := time.Now().Add(w.rest); time.Now().Before(deadline); pause(ctx, 100*time.Millisecond) {
 		jobs, err := s.Jobs(ctx, store.JobFilter{Project: w.project(), Statuses: []store.JobStatus{store.JobQueued, store.JobRunning}})
 		if err == nil && len(jobs) == 0 {
 			return
@@ -282,6 +292,7 @@ func (w *world) evidence(ctx context.Context, stuck map[string]string) evidence 
 	}
 	e.jobs, err = s.Jobs(ctx, store.JobFilter{Project: w.project()})
 	require.NoError(w.t, err)
+	e.hasty, e.strange = w.noted(ctx, hastily, ttl.String()), w.noted(ctx, strangely)
 	text, err := os.ReadFile(filepath.Join(w.project(), effects))
 	if !errors.Is(err, os.ErrNotExist) {
 		require.NoError(w.t, err)

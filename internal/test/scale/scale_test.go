@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ var (
 	faultsFlag = flag.Int("scale.faults", 12, "faults of TestFaults")
 	seedFlag   = flag.Uint64("scale.seed", 1, "which faults they are, and when")
 	onlyFlag   = flag.String("scale.only", "", "the kinds of faults, by a regular expression; \"\" is all")
+	logFlag    = flag.Int("scale.log", 4000, "how many bytes of the log of each daemon a test shows that fails")
 	roundsFlag = flag.Int("scale.rounds", 1, "rounds of TestThroughput and TestSize")
 	longFlag   = flag.Duration("scale.long", time.Second, "how long each part of a round of TestThroughput takes")
 	storedFlag = flag.Int("scale.stored", 20_000, "conversations of TestSize")
@@ -51,7 +53,7 @@ func TestFaults(t *testing.T) {
 	figure(t, "turns", turns, fmt.Sprintf("turns, %d of them cancelled, %d with an effect each, %d jobs", cancelled, len(e.effects), len(e.jobs)))
 	figure(t, "slowest", slowest.Milliseconds(), "ms, the longest turn")
 	w.judgeTakeovers(t, w.takeovers(t.Context()))
-	assert.Empty(t, found, "%s", w.logs())
+	assert.Empty(t, found, "%s\n%s", strings.Join(w.claims(t.Context(), found), "\n"), w.logs())
 	assert.NotEmpty(t, e.effects)
 	assert.NotEmpty(t, e.jobs)
 }

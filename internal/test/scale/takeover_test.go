@@ -91,6 +91,17 @@ func (w *world) noted(ctx context.Context, query string, args ...any) []string {
 	return out
 }
 
+// claims are the claims of the conversations of which something was found, for who looks for the reason.
+func (w *world) claims(ctx context.Context, found []string) (out []string) {
+	for _, k := range w.talks {
+		if slices.ContainsFunc(found, func(what string) bool { return strings.Contains(what, k.id) }) {
+			out = append(out, w.noted(ctx, `SELECT id || ' ' || at || ': epoch ' || epoch || ' of ' || owner || ' after ' || before || CASE WHEN washeld THEN ', which held it' ELSE '' END
+				FROM scale_write WHERE claim AND id = $1 ORDER BY n`, k.id)...)
+		}
+	}
+	return out
+}
+
 // takeovers finds the turns that the dead have left.
 func (w *world) takeovers(ctx context.Context) (out []takeover) {
 	conn, err := pgx.Connect(ctx, w.cluster.DSN(""))

@@ -166,7 +166,7 @@ func (w *world) logs() string {
 	var b strings.Builder
 	for _, d := range w.daemons {
 		text, _ := os.ReadFile(d.log)
-		fmt.Fprintf(&b, "\n%s:\n%s", d.log, text[max(0, len(text)-4000):])
+		fmt.Fprintf(&b, "\n%s:\n%s", d.log, text[max(0, len(text)-*logFlag):])
 	}
 	return b.String()
 }

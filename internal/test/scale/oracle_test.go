@@ -123,7 +123,7 @@ func name(ev hook.Event) string {
 // once.
 func mixed(e evidence) []string {
 	return each(e, func(t told) (out []string) {
-		starts, ends := map[string]bool{}, map[string]int{}
+		starts, ends := map[string]bool{}, map[string]int{} // by turn, of an end its place and one
 		for i, ev := range t.events {
 			if i > 0 && (ev.Epoch < t.events[i-1].Epoch || ev.Seq <= t.events[i-1].Seq) {
 				out = append(out, fmt.Sprintf("%s is stored behind %s", name(ev), name(t.events[i-1])))
@@ -139,9 +139,10 @@ func mixed(e evidence) []string {
 				}
 				starts[key] = true
 			case event.TurnEnd:
-				if ends[ev.Turn]++; ends[ev.Turn] == 2 {
-					out = append(out, "turn "+ev.Turn+" ends twice")
+				if first := ends[ev.Turn]; first > 0 {
+					out = append(out, fmt.Sprintf("turn %s ends twice: %s, and %s", ev.Turn, around(t.events, first-1), around(t.events, i)))
 				}
+				ends[ev.Turn] = i + 1
 			}
 		}
 		return out

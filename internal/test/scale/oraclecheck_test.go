@@ -61,7 +61,7 @@ func TestOracles(t *testing.T) {
 		{"an event is not stored", "torn", func(_ *evidence, t *told) { t.events = t.events[:3]; t.ended = nil }},
 		{"an event is another one", "torn", func(_ *evidence, t *told) { t.events[1].Turn = "u" }},
 		{"a stream ends early", "torn", func(_ *evidence, t *told) { t.kept = t.kept[:3] }},
-		{"events are lost on the way", "torn", func(_ *evidence, t *told) { t.item(client.Item{ID: "1-1", Missed: 1}) }},
+		{"a stream begins anew", "torn", func(_ *evidence, t *told) { t.item(client.Item{ID: "1-1", Restarted: true}) }},
 		{"an old owner still tells", "torn", func(_ *evidence, t *told) {
 			t.item(client.Item{ID: "1-10", Event: hook.Event{Epoch: 1, Seq: 10, Kind: event.TextDelta}})
 		}},

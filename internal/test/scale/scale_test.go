@@ -46,11 +46,12 @@ func TestFaults(t *testing.T) {
 	figure(t, "seed", *seedFlag, "")
 	figure(t, "faults", *faultsFlag, w.log.kinds())
 	found := e.judge(t)
-	turns, cancelled, slowest := 0, 0, time.Duration(0)
+	turns, cancelled, alarms, slowest := 0, 0, 0, time.Duration(0)
 	for _, k := range e.talks {
-		turns, cancelled, slowest = turns+len(k.ended), cancelled+k.cancelled, max(slowest, k.slowest)
+		turns, cancelled, alarms, slowest = turns+len(k.ended), cancelled+k.cancelled, alarms+k.alarms, max(slowest, k.slowest)
 	}
 	figure(t, "turns", turns, fmt.Sprintf("turns, %d of them cancelled, %d with an effect each, %d jobs", cancelled, len(e.effects), len(e.jobs)))
+	figure(t, "alarms", alarms, "notes to readers that more than deltas may be missing, where nothing was")
 	figure(t, "slowest", slowest.Milliseconds(), "ms, the longest turn")
 	w.judgeTakeovers(t, w.takeovers(t.Context()))
 	assert.Empty(t, found, "%s\n%s", strings.Join(w.claims(t.Context(), found), "\n"), w.logs())

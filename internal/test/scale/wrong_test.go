@@ -20,10 +20,10 @@ type wrong struct {
 }
 
 var wrongs = []wrong{
-	{"no-epoch", `AND c\.epoch = (\$\d+)`, "AND c.epoch >= $1", "SIGSTOP", "torn|mixed|lost|stuck"},
-	{"no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn"},
-	{"job-without-epoch", `AND j\.epoch = (\$\d+)`, "AND j.epoch >= $1", "SIGSTOP", "strange"},
-	{"no-start", `pg_postmaster_start_time\(\)`, "'epoch'::timestamptz", "restart", "hasty"},
+	{"bad.no-epoch", `AND c\.epoch = (\$\d+)`, "AND c.epoch >= $1", "SIGSTOP", "torn|mixed|lost|stuck"},
+	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn"},
+	{"bad.job-without-epoch", `AND j\.epoch = (\$\d+)`, "AND j.epoch >= $1", "SIGSTOP", "strange"},
+	{"bad.no-start", `pg_postmaster_start_time\(\)`, "'epoch'::timestamptz", "restart", "hasty"},
 }
 
 // TestFaultsFindWhoIsWrong: every mistake is found, with a few faults of the kind that shows it.
@@ -33,7 +33,7 @@ func TestFaultsFindWhoIsWrong(t *testing.T) {
 		t.Run(one.figure, func(t *testing.T) {
 			for seed := range uint64(4) {
 				if n := one.found(t, seed); n > 0 {
-					figure(t, "bad."+one.figure, n, "findings")
+					figure(t, one.figure, n, "findings")
 					return
 				}
 			}

@@ -17,6 +17,8 @@ const (
 	in = "in "
 	// trial is PostgreSQL 15.18 beside its clients on two busy cores, a sync of 0.11 ms, November 2026.
 	trial = "trial"
+	// own is `go test -bench Writes ./runtime/store/postgres` on the same cores, busier, November 2026.
+	own = "BenchmarkWrites"
 	// bench is pgbench with 20 clients beside PostgreSQL 15.18 on the same cores, November 2026.
 	bench = "pgbench"
 )
@@ -66,7 +68,7 @@ var (
 // What one primary does.
 var (
 	singleWrites  = input{5_635, "/s", "writes, each a commit: 1,127 turns of 5 writes", trial}
-	groupedWrites = input{14_085, "/s", "writes, up to 64 in a commit: 2,817 turns of 5 writes", trial}
+	groupedWrites = input{8_189, "/s", "writes, up to 64 in a commit, of 256 callers at once", own}
 	deliveries    = input{89_000, "/s", "notifications that reach a listener: 8,908 a second to 10 of them", bench}
 	vacuumEvery   = input{60, "s", "autovacuum looks at a table every", "PostgreSQL's default"}
 	journalLimit  = input{1e9, "B", "a journal's table that still fits into the memory beside the rest", assumed}

@@ -151,7 +151,7 @@ var layers = []layer{
 	{pkgs: "internal/protected", reason: "which files run code outside of a sandbox, once for commands and for tools; it knows names, and no files"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/pgdb/documents", may: []string{"internal/pgdb", "internal/access"}, reason: "what files of the state directory hold elsewhere; it knows no subsystem"},
-	{pkgs: "internal/pgdb", outside: []string{"github.com/jackc/pgx"}, reason: "how this module opens PostgreSQL, once"},
+	{pkgs: "internal/pgdb", outside: []string{"github.com/jackc/pgx", "golang.org/x/sys/unix"}, reason: "how this module opens PostgreSQL, once"},
 	{pkgs: "internal/sqldb", reason: "what a subsystem needs of a database; it opens none"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/supervisor", may: []string{"internal/jail", "internal/supervisor/internal/child"}, outside: []string{"golang.org/x/sys/unix"},

@@ -32,6 +32,7 @@ const (
 	endJob  = `UPDATE job j SET status = $4::text, due = $5, failure = $6, attempts = j.attempts - $7, updated = ` + statement.Now + `,
 		payload = CASE WHEN $4::text = 'succeeded' THEN '' ELSE j.payload END
 		WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
+	endedJob  = `SELECT j.num FROM job j WHERE j.num = $1 AND j.epoch = $2 AND j.status = $3 AND j.due = $4 AND j.failure = $5`
 	jobByID   = `SELECT ` + jobColumns + ` FROM job j WHERE j.num = $1 AND j.project = $2`
 	ofProject = `j.num = $2 AND j.project = $3 AND j.status = ANY ($4::text[]) RETURNING ` + jobColumns
 	cancelJob = `UPDATE job j SET status = 'cancelled', failure = 'cancelled', due = ` + statement.Now + `, updated = ` + statement.Now + `, epoch = j.epoch + 1 WHERE ` + ofProject
@@ -107,9 +108,18 @@ func (s *Store) HoldJob(ctx context.Context, id, epoch int64, hold time.Duration
 	return s.failed("hold a job", s.changeJob(ctx, id, holdJob, s.clock(), id, epoch, int64(hold)))
 }
 
-// EndJob implements store.Jobs.
+// EndJob implements store.Jobs. It does nothing to an attempt that has ended in this way already,
+// because it is repeated if its answer is lost.
 func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) error {
-	return s.failed("end a job", s.changeJob(ctx, id, endJob, s.ending(id, epoch, e)...))
+	args := s.ending(id, epoch, e)
+	err := s.changeJob(ctx, id, endJob, args...)
+	if errors.Is(err, store.ErrFenced) {
+		same, failed := query(ctx, s, scanNumber, endedJob, args[1:6]...)
+		if failed != nil || len(same) > 0 {
+			err = failed
+		}
+	}
+	return s.failed("end a job", err)
 }
 
 // ending are the arguments of endJob.

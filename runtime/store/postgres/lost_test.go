@@ -204,6 +204,25 @@ func TestAClaimWhoseAnswerIsLostIsNotThatOfTheNextHolder(t *testing.T) {
 	assert.Equal(t, rec.Lease.Epoch+2, held.Lease.Epoch)
 }
 
+func TestAJobWhoseEndIsLostHasEnded(t *testing.T) {
+	t.Parallel()
+	l := newLossy(t)
+	take := func(key string) store.Job {
+		_, err := l.Enqueue(t.Context(), store.Job{Job: hook.Job{Kind: "k", Key: key}})
+		require.NoError(t, err)
+		j, err := l.TakeJob(t.Context(), store.JobTake{Owner: "me", Kinds: []string{"k"}, Hold: time.Hour})
+		require.NoError(t, err)
+		return j
+	}
+	end := func(j store.Job, status store.JobStatus) error {
+		return l.EndJob(t.Context(), j.ID, j.Epoch, store.JobEnd{Status: status})
+	}
+	require.NoError(t, end(take("warm"), store.JobSucceeded))
+	j := take("1")
+	require.True(t, l.losing(0, func() { require.NoError(t, end(j, store.JobSucceeded)) }))
+	require.ErrorIs(t, end(j, store.JobFailed), store.ErrFenced, "it cannot end in another way")
+}
+
 // A transaction asks the database what became of it.
 func TestATransactionWhoseAnswerIsLostHappensOnce(t *testing.T) {
 	t.Parallel()

@@ -132,15 +132,13 @@ func (d *Daemon) URLs() (out []string) {
 // open opens the program for the daemon's user, and prepares the tenants of owners.
 func (d *Daemon) open(ctx context.Context, o Options) error {
 	o.App.Recent, o.App.Schedules = recentEvents, true
-	shared := sharing{doors: d.doors, measured: metrics.New(d.activity)}
+	shared := sharing{doors: d.doors, between: d.between, measured: metrics.New(d.activity)}
 	var err error
 	if d.tenants, err = newTenants(o, shared); err != nil {
 		return err
 	}
 	shared.tenants, shared.reloaded = api.Tenants{Server: d.tenants.server, Active: d.tenants.active}, d.tenants.reload
-	own := shared
-	own.between = d.between
-	if d.own, err = serve(ctx, o, own); err != nil {
+	if d.own, err = serve(ctx, o, shared); err != nil {
 		return err
 	}
 	o.Log.masks(d.own.app.Mask)
@@ -150,7 +148,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 // sharing is what the tenants of a daemon have together, and what each knows of the others.
 type sharing struct {
 	doors    []api.Door
-	between  *between // that of the daemon's user; nil is none
+	between  *between // nil is none
 	measured *metrics.Metrics
 	tenants  api.Tenants
 	// reloaded is called when the agents have been reloaded; nil is nobody.

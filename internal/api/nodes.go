@@ -21,7 +21,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// nodeFailure sets the response for an error of a request that another node should have answered; false is another error.
+// nodeFailure sets the response for an error of a request that another node should have answered, or of a store that is down; false is
+// another error.
 func nodeFailure(err error, f **failure) bool {
 	status, code := http.StatusServiceUnavailable, wire.CodeUnavailable
 	switch {
@@ -29,7 +30,7 @@ func nodeFailure(err error, f **failure) bool {
 		status = http.StatusMisdirectedRequest
 	case errors.Is(err, dispatch.ErrNowhere):
 		code = wire.CodeNoNode
-	case errors.Is(err, dispatch.ErrSilent), errors.Is(err, dispatch.ErrUncertain):
+	case errors.Is(err, dispatch.ErrSilent), errors.Is(err, dispatch.ErrUncertain), errors.Is(err, store.ErrDown):
 	default:
 		return false
 	}

@@ -57,7 +57,9 @@ func (d *disk) free(t testing.TB) {
 func startCluster(t *testing.T, d *disk) *pgtest.Cluster {
 	t.Helper()
 	if d != nil {
+		before := os.Getenv("TMPDIR")
 		t.Setenv("TMPDIR", d.dir)
+		defer t.Setenv("TMPDIR", before)
 	}
 	return pgtest.Start(t, &pgtest.Options{Sync: true, Settings: []string{"max_wal_size = '64MB'", "wal_recycle = off"}})
 }

@@ -69,8 +69,10 @@ func TestOracles(t *testing.T) {
 			t.events[3].Epoch, t.events[2].Epoch = 1, 2
 			t.kept = slices.Clone(t.events)
 		}},
-		{"a turn begins twice", "mixed", func(_ *evidence, t *told) {
-			t.events[2].Epoch = 1
+		{"a turn begins again", "mixed", func(_ *evidence, t *told) {
+			again := t.events[2]
+			again.Seq = 10
+			t.events = append(t.events, again)
 			t.kept = slices.Clone(t.events)
 		}},
 		{"a turn ends twice", "mixed", func(_ *evidence, t *told) {

@@ -73,7 +73,10 @@ func newWorld(t *testing.T, p plan) *world {
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "scale") // a path that leaves room for a socket
 	require.NoError(t, err)
-	w := &world{t: t, plan: p, dir: dir, disk: mount(t), rest: 30 * time.Second}
+	w := &world{t: t, plan: p, dir: dir, rest: 30 * time.Second}
+	if p.only.MatchString(fullDisk) {
+		w.disk = mount(t)
+	}
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	w.cluster = startCluster(t, w.disk)
 	for name, text := range map[string]string{

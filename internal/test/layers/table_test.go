@@ -252,7 +252,7 @@ var layers = []layer{
 	{pkgs: "internal/inspect", may: []string{"hook", "runtime/store", "subsystems/approval", "client/wire", "internal/app", "internal/term", "internal/term/console", "internal/term/edit", "runtime/provider/catalog"}, reason: "what a project configures and its daemon does, for people and programs; it knows no command"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
-	{pkgs: "cmd/grapnel", may: []string{"client", "client/wire", "hook", "runtime", "runtime/sandbox", "runtime/provider/catalog", "composite/plan/picture", "subsystems/approval", "subsystems/audit", "subsystems/memory", "subsystems/schedule", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},
+	{pkgs: "cmd/grapnel", may: []string{"client", "client/wire", "hook", "runtime", "runtime/sandbox", "runtime/store", "runtime/provider/catalog", "composite/plan/picture", "subsystems/approval", "subsystems/audit", "subsystems/memory", "subsystems/schedule", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},
 		reason: "the command line over internal/app and internal/daemon"},
 	{pkgs: "examples/models/...", may: []string{"hook", "runtime/provider", "runtime/provider/anthropic", "runtime/provider/gemini", "runtime/provider/openai"},
 		reason: "a program for each vendor, with the vendor's adapter alone"},

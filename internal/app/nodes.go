@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +18,14 @@ type Node struct {
 	URL string
 	// TTL is how long it counts as alive after a beat, and Beat the time between two; 0 is that of package nodes.
 	TTL, Beat time.Duration
-	// Version is that of the program.
-	Version string
+}
+
+// version is that of the program, for people; "" if it does not know it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return ""
 }
 
 // membership is the place of this process among those that share its database.
@@ -38,7 +45,7 @@ type membership struct {
 func join(ctx context.Context, o Options, owner string, s shared) (*membership, error) {
 	m, n := &membership{between: s}, o.Node
 	m.Members = nodes.New(nodes.Options{
-		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: n.Version, TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
+		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: version(), TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
 		Lost: func() {
 			if r := m.runtime.Load(); r != nil {
 				r.LoseLeases()

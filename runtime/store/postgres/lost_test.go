@@ -197,7 +197,9 @@ func TestAClaimWhoseAnswerIsLostIsNotThatOfTheNextHolder(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	l.proxy.then.Store(&then)
-	require.True(t, l.losing(0, func() { _, err = l.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: time.Hour, Takes: rec.Lease.Epoch}) }))
+	require.True(t, l.losing(0, func() {
+		_, err = l.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: time.Hour, Takes: rec.Lease.Epoch})
+	}))
 	var held *store.LeasedError
 	require.ErrorAs(t, err, &held)
 	assert.Equal(t, "other", held.Lease.Owner)

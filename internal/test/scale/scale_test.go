@@ -13,14 +13,15 @@ import (
 )
 
 var (
-	faultsFlag = flag.Int("scale.faults", 12, "faults of TestFaults")
-	seedFlag   = flag.Uint64("scale.seed", 1, "which faults they are, and when")
-	onlyFlag   = flag.String("scale.only", "", "the kinds of faults, by a regular expression; \"\" is all")
-	logFlag    = flag.Int("scale.log", 4000, "how many bytes of the log of each daemon a test shows that fails")
-	roundsFlag = flag.Int("scale.rounds", 1, "rounds of TestThroughput and TestSize")
-	longFlag   = flag.Duration("scale.long", time.Second, "how long each part of a round of TestThroughput takes")
-	storedFlag = flag.Int("scale.stored", 20_000, "conversations of TestSize")
-	costFlag   = flag.Float64("scale.cost", 1.5, "what a turn of TestSize may cost at most, as a multiple")
+	faultsFlag  = flag.Int("scale.faults", 12, "faults of TestFaults")
+	seedFlag    = flag.Uint64("scale.seed", 1, "which faults they are, and when")
+	onlyFlag    = flag.String("scale.only", "", "the kinds of faults, by a regular expression; \"\" is all")
+	programFlag = flag.String("scale.program", "", "the program; \"\" compiles that of this module")
+	logFlag     = flag.Int("scale.log", 4000, "how many bytes of the log of each daemon a test shows that fails")
+	roundsFlag  = flag.Int("scale.rounds", 1, "rounds of TestThroughput and TestSize")
+	longFlag    = flag.Duration("scale.long", time.Second, "how long each part of a round of TestThroughput takes")
+	storedFlag  = flag.Int("scale.stored", 20_000, "conversations of TestSize")
+	costFlag    = flag.Float64("scale.cost", 1.5, "what a turn of TestSize may cost at most, as a multiple")
 )
 
 func TestMain(m *testing.M) {

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -21,16 +22,36 @@ type Column struct {
 	Name string
 	// Real: it has floating-point numbers.
 	Real bool
+	// JSON: it has JSON, or an empty text.
+	JSON bool
 }
 
-// Columns returns the columns of these names, which blanks separate. A name that ends in ":real" is a
-// column with floating-point numbers.
+// Columns returns the columns of these names, which blanks separate. Behind a name may be its kind:
+// ":real" or ":json".
 func Columns(names string) (out []Column) {
 	for word := range strings.FieldsSeq(names) {
-		name, isReal := strings.CutSuffix(word, ":real")
-		out = append(out, Column{name, isReal})
+		name, kind, _ := strings.Cut(word, ":")
+		out = append(out, Column{name, kind == "real", kind == "json"})
 	}
 	return out
+}
+
+// Damaged returns a sentence for each row with a column that has to be JSON and is none. It names the row by
+// its first column.
+func Damaged(ctx context.Context, db DB, tables []Table) (out []string, err error) {
+	err = Rows(ctx, db, tables, func(table string, values []any) error {
+		t, err := named(tables, table)
+		if err != nil {
+			return err
+		}
+		for i, c := range t.Columns {
+			if text, isText := values[i].(string); c.JSON && isText && text != "" && !json.Valid([]byte(text)) {
+				out = append(out, fmt.Sprintf("%s %v: %s is no JSON", table, values[0], c.Name))
+			}
+		}
+		return nil
+	})
+	return out, err
 }
 
 // Each is called with each row of a table, in the order of its columns. A value is an int64 or a string:

@@ -9,8 +9,8 @@ import (
 // tables are all tables but the index of words, which each database makes itself.
 var tables = []sqldb.Table{
 	{Name: "space", Columns: sqldb.Columns("num project key"), Order: "num"},
-	{Name: "memory", Columns: sqldb.Columns("num space key name aliases content conversation created updated kind origin trust confidence:real sources used uses"), Order: "num"},
-	{Name: "candidate", Columns: sqldb.Columns("num space key name aliases content kind origin trust confidence:real sources created"), Order: "num"},
+	{Name: "memory", Columns: sqldb.Columns("num space key name aliases:json content conversation created updated kind origin trust confidence:real sources:json used uses"), Order: "num"},
+	{Name: "candidate", Columns: sqldb.Columns("num space key name aliases:json content kind origin trust confidence:real sources:json created"), Order: "num"},
 	{Name: "extracted", Columns: sqldb.Columns("turn at"), Order: "turn"},
 }
 
@@ -49,4 +49,9 @@ func indexRows(tx sqldb.Reader) (all []row, err error) {
 		return err
 	}, `SELECT num, name, aliases, content FROM memory ORDER BY num`)
 	return all, err
+}
+
+// Damaged returns a sentence for each memory with a part that cannot be read.
+func (m *Memory) Damaged(ctx context.Context) ([]string, error) {
+	return sqldb.Damaged(ctx, m.table.db, tables)
 }

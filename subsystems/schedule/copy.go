@@ -8,7 +8,7 @@ import (
 
 // tables are all tables, each before those that refer to it.
 var tables = []sqldb.Table{
-	{Name: "schedule", Columns: sqldb.Columns("num project name agent sender prompt cron zone event late created due missed missed_last conversation"), Order: "num"},
+	{Name: "schedule", Columns: sqldb.Columns("num project name agent sender prompt cron zone event:json late created due missed missed_last conversation"), Order: "num"},
 	{Name: "run", Columns: sqldb.Columns("schedule key due began ended held status conversation turn note"), Order: "schedule, key"},
 }
 
@@ -22,4 +22,9 @@ func (s *Schedule) Rows(ctx context.Context, each sqldb.Each) error {
 // from twice. sqldb.ErrNotEmpty if there are some.
 func (s *Schedule) Load(ctx context.Context, from func(ctx context.Context, each sqldb.Each) error) error {
 	return s.table.db.Write(ctx, func(tx sqldb.Tx) error { return sqldb.Load(ctx, tx, tables, from) })
+}
+
+// Damaged returns a sentence for each schedule with a part that cannot be read.
+func (s *Schedule) Damaged(ctx context.Context) ([]string, error) {
+	return sqldb.Damaged(ctx, s.table.db, tables)
 }

@@ -44,7 +44,7 @@ func (c *command) storeCopy() *cobra.Command {
 				return err
 			}
 			files.Database = ""
-			database, err := named(files, to, from)
+			database, err := toOrFrom(files, to, from)
 			if err != nil {
 				return err
 			}
@@ -63,8 +63,8 @@ func (c *command) storeCopy() *cobra.Command {
 	return cmd
 }
 
-// named returns the paths with the database of the one flag that was given.
-func named(paths app.Paths, to, from string) (app.Paths, error) {
+// toOrFrom returns the paths with the database of the one flag that was given.
+func toOrFrom(paths app.Paths, to, from string) (app.Paths, error) {
 	if err := errors.Join(database(&paths, "--to", to), database(&paths, "--from", from)); err != nil {
 		return paths, err
 	}

@@ -127,7 +127,7 @@ const loadAtOnce = 1000
 func Load(ctx context.Context, tx Tx, tables []Table, from func(ctx context.Context, each Each) error) error {
 	for _, t := range tables {
 		var some int64
-		if err := tx.One("SELECT count(*) FROM (SELECT 1 FROM " + t.Name + " LIMIT 1) AS some").Scan(&some); err != nil {
+		if err := tx.One("SELECT count(*) FROM (SELECT 1 FROM " + t.Name + " LIMIT 1) AS found").Scan(&some); err != nil {
 			return err
 		}
 		if some > 0 {

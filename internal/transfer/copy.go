@@ -48,6 +48,7 @@ func Copy(ctx context.Context, from, to *Place, done func(Part)) error {
 			return err
 		}
 	}
+	var same []Part
 	var missing []part
 	for _, source := range from.parts {
 		want, have, err := both(ctx, source, to.part(source.name))
@@ -57,12 +58,15 @@ func Copy(ctx context.Context, from, to *Place, done func(Part)) error {
 		case slices.Equal(want, have):
 			p := newPart(source.name, want)
 			p.Before = len(want) > 0
-			done(p)
+			same = append(same, p)
 		case len(have) > 0 && source.name != documentsPart:
 			return fmt.Errorf("%w: %s has other %s than %s (%s); nothing was changed now. Copy to an empty place", store.ErrNotEmpty, to, source.name, from, difference(want, have))
 		default:
 			missing = append(missing, source)
 		}
+	}
+	for _, p := range same {
+		done(p)
 	}
 	for _, source := range missing {
 		p, err := copyPart(ctx, source, to.part(source.name))

@@ -113,15 +113,7 @@ func (d documents) damaged(ctx context.Context) (out []string, err error) {
 }
 
 // conversations is a store of conversations.
-type conversations struct {
-	of interface {
-		store.Copier
-		store.Reader
-		store.Compacter
-		store.Log
-		store.States
-	}
-}
+type conversations struct{ of app.Whole }
 
 // The places of values in a row of a conversation.
 const (

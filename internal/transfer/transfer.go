@@ -16,8 +16,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/postgres"
-	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
 
 // Place is where the program keeps everything. Close closes it.
@@ -92,18 +90,11 @@ func Open(ctx context.Context, paths app.Paths, fill bool, note func(string)) (_
 }
 
 func (p *Place) openConversations(ctx context.Context, note func(string)) (part, func() error, error) {
-	if p.paths.Database == "" {
-		s, err := sqlite.Open(ctx, p.paths.Conversations, &sqlite.Options{Note: note})
-		if err != nil {
-			return part{}, nil, err
-		}
-		return part{"", s, conversations{s}.damaged}, s.Close, nil
-	}
-	s, err := postgres.Open(ctx, p.paths.Database, nil)
+	s, between, err := app.OpenWhole(ctx, p.paths, note)
 	if err != nil {
 		return part{}, nil, err
 	}
-	p.nodes = s
+	p.nodes = between
 	return part{"", s, conversations{s}.damaged}, s.Close, nil
 }
 

@@ -49,6 +49,23 @@ func openStore(ctx context.Context, p Paths, r *redact.Redactor, note func(strin
 	return maskedStore{r.Store(s), s}, between, nil
 }
 
+// Whole has the conversations as they are stored, for copies and checks. The caller closes it.
+type Whole interface {
+	Store
+	store.Copier
+}
+
+// OpenWhole opens the conversations with no redactor before them, and makes the file if there is none.
+// between says who else uses a database; it is nil for a file.
+func OpenWhole(ctx context.Context, p Paths, note func(string)) (all Whole, between store.Presence, err error) {
+	if p.Database == "" {
+		s, err := sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
+		return s, nil, err
+	}
+	s, err := postgres.Open(ctx, p.Database, nil)
+	return s, s, err
+}
+
 // openStore opens the store, and joins the others that share it.
 func (a *App) openStore(ctx context.Context, o Options) error {
 	s, between, err := openStore(ctx, o.Paths, a.redact, o.Note)

@@ -124,7 +124,7 @@ func (s *Stores) Tokens() *access.Tokens {
 	if s.db != nil {
 		return access.NewTokens(documents.NewTokens(s.db))
 	}
-	return access.OpenTokens(filepath.Join(s.paths.State, "tokens.json"))
+	return access.OpenTokens(s.tokenPath())
 }
 
 // AuditRecord is the record of the audit, of all projects.
@@ -164,7 +164,7 @@ func (s *Stores) Agents(project string) Documents {
 	if s.db != nil {
 		return documents.Set[json.RawMessage]{DB: s.db, Kind: documents.Agents, Project: project}
 	}
-	return agentFile{lockedfile.File[map[string]json.RawMessage]{Path: filepath.Join(s.paths.State, "agents.json")}, project}
+	return agentFile{s.agentsFile(), project}
 }
 
 // deletions are those of the owner that have begun.

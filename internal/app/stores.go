@@ -175,6 +175,18 @@ func (s *Stores) deletions() Documents {
 	return lockedfile.File[json.RawMessage]{Path: filepath.Join(s.paths.State, "deletions.json")}
 }
 
+// erased returns those of the conversations that were deleted from the database, by whatever daemon. Of files it
+// returns none: there a deletion reaches everything itself.
+func (s *Stores) erased(ctx context.Context, conversations []string) (gone []string, err error) {
+	if s.db == nil || len(conversations) == 0 {
+		return nil, nil
+	}
+	err = s.db.Read(ctx, func(q pgdb.Queryer) error {
+		return q.QueryRow(ctx, `SELECT coalesce(array_agg(id), '{}') FROM erased WHERE id = ANY ($1::text[])`, conversations).Scan(&gone)
+	})
+	return gone, err
+}
+
 // agentFile has the agents of one project in the file of all projects.
 type agentFile struct {
 	file    lockedfile.File[map[string]json.RawMessage]

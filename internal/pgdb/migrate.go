@@ -83,7 +83,8 @@ func currentVersion(ctx context.Context, q Queryer) (version int, err error) {
 		return 0, nil
 	}
 	var needs int
-	if err := q.QueryRow(ctx, `SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM grapnel_schema`).Scan(&version, &needs); err != nil {
+	err = q.QueryRow(ctx, `SELECT version, needs FROM grapnel_schema ORDER BY version DESC LIMIT 1`).Scan(&version, &needs)
+	if err != nil && !errors.Is(err, ErrNoRows) {
 		return 0, err
 	}
 	if needs > Version() {

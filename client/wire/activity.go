@@ -34,6 +34,20 @@ type Activity struct {
 	Today *SpentToday `json:"today,omitempty"`
 	// Unanswered are the ids of daemons over the same store that did not answer in time: their turns and what waits there are missing.
 	Unanswered []string `json:"unanswered,omitempty"`
+	// Tenants are those of the owners of tokens whose programs are open, by owner: for who administers the daemon. The figures above
+	// do not have theirs.
+	Tenants []ActiveTenant `json:"tenants,omitempty"`
+}
+
+// ActiveTenant is what the tenant of an owner does.
+type ActiveTenant struct {
+	Owner string `json:"owner"`
+	// Turns run, Requests are open, streams too, and Waiting of them wait for the turn before theirs.
+	Turns    int `json:"turns"`
+	Requests int `json:"requests"`
+	Waiting  int `json:"waiting"`
+	// Today is what models have cost for the owner since midnight; nil if the store does not say.
+	Today *SpentToday `json:"today,omitempty"`
 }
 
 // ActiveTurn is a turn that runs.

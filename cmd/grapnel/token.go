@@ -26,7 +26,9 @@ func (c *command) token() *cobra.Command {
 			"  converse    begin, steer and cancel turns, and change conversations\n" +
 			"  approve     answer what tools ask approval for\n" +
 			"  administer  change agents and settings, make links, and delete\n" +
-			"for one project or all, until it ends or is revoked. The daemon keeps a hash of it.",
+			"for one project or all, until it ends or is revoked. The daemon keeps a hash of it.\n\n" +
+			"A token with an owner opens that owner's tenant of the project: conversations, memories, approvals and spending of\n" +
+			"its own. Without one it opens yours.",
 		Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(c.tokenCreate(), c.tokenList(), c.tokenRevoke(), c.tokenLink())
@@ -43,7 +45,7 @@ func (c *command) tokens() (*access.Tokens, error) {
 }
 
 func (c *command) tokenCreate() *cobra.Command {
-	var scopes, expires, project string
+	var scopes, expires, project, owner string
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:     "create NAME",
@@ -55,7 +57,7 @@ func (c *command) tokenCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := access.Token{Name: args[0], Projects: []string{paths.Project()}}
+			t := access.Token{Name: args[0], Owner: owner, Projects: []string{paths.Project()}}
 			if all {
 				t.Projects = nil
 			}
@@ -78,6 +80,7 @@ func (c *command) tokenCreate() *cobra.Command {
 	cmd.Flags().StringVar(&scopes, "scope", "read,converse", "what the token may do: some of read, converse, approve and administer")
 	cmd.Flags().StringVar(&expires, "expires", "90d", "when it ends: a time such as 12h or 30d from now, a date, or never")
 	cmd.Flags().StringVar(&project, "project", "", "the directory of the project that it is for (default: the working directory's)")
+	cmd.Flags().StringVar(&owner, "owner", "", "whose tenant it opens: small letters, digits, dots, dashes or _ (default: yours)")
 	cmd.Flags().BoolVar(&all, "all-projects", false, "it is for all projects, also later ones")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
 	cmd.MarkFlagsMutuallyExclusive("project", "all-projects")
@@ -134,7 +137,7 @@ func (c *command) tokenList() *cobra.Command {
 				if len(t.Projects) > 0 {
 					projects = strings.Join(shortened(t.Projects), ", ")
 				}
-				if err := out.Print(screen.Format("%s  %s  %s  %s  %s\n", t.ID, t.Name, access.Join(t.Scopes), projects, ending(t, time.Now()))); err != nil {
+				if err := out.Print(screen.Format("%s  %s  %s  %s  %s\n", t.ID, t, access.Join(t.Scopes), projects, ending(t, time.Now()))); err != nil {
 					return err
 				}
 			}
@@ -149,6 +152,7 @@ func (c *command) tokenList() *cobra.Command {
 type listedToken struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
+	Owner    string         `json:"owner,omitempty"`
 	Scopes   []access.Scope `json:"scopes"`
 	Projects []string       `json:"projects,omitempty"`
 	Created  time.Time      `json:"created"`
@@ -159,7 +163,7 @@ type listedToken struct {
 func listed(all []access.Token) []listedToken {
 	out := make([]listedToken, len(all))
 	for i, t := range all {
-		out[i] = listedToken{t.ID, t.Name, t.Scopes, t.Projects, t.Created, t.Expires, t.Revoked}
+		out[i] = listedToken{t.ID, t.Name, t.Owner, t.Scopes, t.Projects, t.Created, t.Expires, t.Revoked}
 	}
 	return out
 }

@@ -16,12 +16,14 @@ type Refused struct {
 	// Status is the HTTP status: 401, 403, 429 or 503.
 	Status int
 	Text   string
+	// After is when it is worth another try, with 429; 0 is a second.
+	After time.Duration
 }
 
 // Error returns the text.
 func (r *Refused) Error() string { return r.Text }
 
-func refuse(status int, text string) error { return &Refused{status, text} }
+func refuse(status int, text string) error { return &Refused{Status: status, Text: text} }
 
 // The bounds of one caller, who may have many clients.
 const (

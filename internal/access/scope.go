@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/tenant"
 )
 
 // Scope is one thing that a caller may do. No scope is part of another.
@@ -52,7 +54,9 @@ type Caller struct {
 	// Token is the id of the caller's token; "" is the user of the unix socket.
 	Token string
 	// Name is that of the token, for people; "" is the user of the unix socket.
-	Name   string
+	Name string
+	// Owner is whose tenant the caller is in; "" is that of the daemon's own user.
+	Owner  string
 	Scopes []Scope
 	// Projects are the directories of the projects that the caller may see. None is all.
 	Projects []string
@@ -66,9 +70,9 @@ func Local() Caller { return Caller{Scopes: All()} }
 // May reports whether the caller has a scope.
 func (c Caller) May(s Scope) bool { return slices.Contains(c.Scopes, s) }
 
-// Sees reports whether the caller may see a project.
+// Sees reports whether the caller may see a project, whoever's tenant of it is named.
 func (c Caller) Sees(project string) bool {
-	return c.Everywhere() || slices.Contains(c.Projects, project)
+	return c.Everywhere() || slices.Contains(c.Projects, tenant.Parse(project).Root)
 }
 
 // Everywhere reports whether the caller may see all projects.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/lockedfile"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 )
 
 // Token is what is kept of a token. The token itself is shown once, when it is made.
@@ -26,12 +27,22 @@ type Token struct {
 	// Hash is the SHA-256 of the secret, in hexadecimal digits. The secret is random, so nobody finds it by trying.
 	Hash   string  `json:"hash"`
 	Scopes []Scope `json:"scopes"`
+	// Owner is whose tenant of each project the token is for; "" is that of the daemon's own user.
+	Owner string `json:"owner,omitempty"`
 	// Projects are directories; none is all projects.
 	Projects []string  `json:"projects,omitempty"`
 	Created  time.Time `json:"created"`
 	// Expires and Revoked are zero if the token never ends, and if it was not revoked.
 	Expires time.Time `json:"expires,omitzero"`
 	Revoked time.Time `json:"revoked,omitzero"`
+}
+
+// String returns the name of the token with its owner, for people.
+func (t Token) String() string {
+	if t.Owner == "" {
+		return t.Name
+	}
+	return t.Name + " of " + t.Owner
 }
 
 // Tokens are the tokens of a user, in a file that several processes may change. It is safe for concurrent use.
@@ -58,6 +69,11 @@ var nameForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 func (t *Tokens) Create(token Token) (text string, err error) {
 	if !nameForm.MatchString(token.Name) {
 		return "", fmt.Errorf("the name %.70q: use 1 to 64 letters, digits, dots, dashes or _", token.Name)
+	}
+	if token.Owner != "" {
+		if err := tenant.CheckOwner(token.Owner); err != nil {
+			return "", err
+		}
 	}
 	if len(token.Scopes) == 0 {
 		return "", errors.New("a token without scopes can do nothing; name some of read, converse, approve, administer")
@@ -92,6 +108,21 @@ func (t *Tokens) List() ([]Token, error) {
 	}
 	slices.SortFunc(out, func(a, b Token) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
 	return out, nil
+}
+
+// Owners returns the owners of the tokens that have not ended and are for the project, sorted, without the daemon's own user.
+func (t *Tokens) Owners(project string) (out []string, err error) {
+	all, err := t.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, token := range all {
+		if token.Owner != "" && token.why(t.now()) == "" && (Caller{Projects: token.Projects}).Sees(project) {
+			out = append(out, token.Owner)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
 // Revoke ends a token by its id, or by its name if one that has not ended has it.
@@ -138,7 +169,7 @@ func (t *Tokens) caller(id string) (Caller, error) {
 	if why := token.why(t.now()); why != "" {
 		return Caller{}, errors.New("the token " + token.Name + " " + why)
 	}
-	return Caller{Token: id, Name: token.Name, Scopes: token.Scopes, Projects: token.Projects}, nil
+	return Caller{Token: id, Name: token.Name, Owner: token.Owner, Scopes: token.Scopes, Projects: token.Projects}, nil
 }
 
 var errUnknown = errors.New("the token is not one of this daemon's")

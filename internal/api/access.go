@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/client/wire"
@@ -90,6 +91,8 @@ type visit struct {
 	caller access.Caller
 	// node: another node passes the request on. local: the caller is the user of a unix socket, here or there.
 	node, local bool
+	// handed: another server has let it in, and handed it to that of the caller's owner.
+	handed bool
 }
 
 type visitKey struct{}
@@ -107,6 +110,7 @@ func visitIn(ctx context.Context) visit {
 func enter(r *http.Request, need access.Scope) (_ *http.Request, done func(), err error) {
 	v, done := visitOf(r), func() {}
 	switch {
+	case v.handed:
 	case v.door != nil && need != public:
 		if v.caller, err = v.door.Caller(r); err != nil {
 			return r, done, err
@@ -163,7 +167,7 @@ func turnAway(w http.ResponseWriter, err error) {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case http.StatusTooManyRequests:
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(refused.After.Seconds()))))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -21,6 +22,9 @@ func (s *Server) activity(w http.ResponseWriter, r *http.Request) error {
 	}
 	sortTurns(a.Turns)
 	a.Unanswered = silent
+	if s.o.Tenants.Active != nil && visitOf(r).caller.May(access.Administer) {
+		a.Tenants = s.o.Tenants.Active(r.Context())
+	}
 	writeJSON(w, http.StatusOK, a)
 	return nil
 }

@@ -70,6 +70,11 @@ func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOpti
 	if err != nil {
 		return nil, err
 	}
+	admitted, err := s.admit(ctx, rec.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer admitted()
 	for {
 		if s.isClosing() {
 			return nil, errClosing()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,11 @@ func (s *Server) compact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	admitted, err := s.admit(r.Context(), conv.ID())
+	if err != nil {
+		return err
+	}
+	defer admitted()
 	made, err := conv.Compact(r.Context(), &runtime.CompactOptions{Keep: in.Keep, Focus: in.Focus})
 	if err != nil {
 		return err
@@ -133,6 +139,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	found = slices.DeleteFunc(found, func(m store.Match) bool { return !s.shows(m.Record) })
 	out := wire.Matches{Matches: make([]wire.Match, len(found))}
 	for i, m := range found {
 		out.Matches[i] = wire.Match{

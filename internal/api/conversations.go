@@ -72,7 +72,7 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	out, turns := wire.Conversations{Conversations: []wire.Conversation{}, Unanswered: union(silent, also)}, s.turns()
 	open := waiting.Inquiries(s.o.Runtime.Pending(), "", others)
 	for _, rec := range recs {
-		if all || s.owns(rec) {
+		if s.owns(rec) || all && s.shows(rec) {
 			if rec, err = s.o.Store.Find(r.Context(), rec.ID); err != nil { // a found record has its title
 				return err
 			}
@@ -97,7 +97,7 @@ func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
 // anywhere returns a conversation of any project by its id.
 func (s *Server) anywhere(ctx context.Context, id string) (store.Record, error) {
 	rec, err := s.o.Store.Find(ctx, id)
-	hidden := err == nil && (rec.Parent != "" || !s.owns(rec) && !visitIn(ctx).caller.Sees(rec.Key.Project))
+	hidden := err == nil && (rec.Parent != "" || !s.shows(rec) || !s.owns(rec) && !visitIn(ctx).caller.Sees(rec.Key.Project))
 	if errors.Is(err, store.ErrUnknown) || hidden {
 		return store.Record{}, notFound("there is no conversation %.80q; GET /v1/conversations lists them", id)
 	}

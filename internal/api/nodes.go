@@ -94,7 +94,7 @@ func from(r *http.Request) internode.Caller {
 	if v.local {
 		return internode.Caller{Local: true}
 	}
-	out := internode.Caller{Name: v.caller.Name, Projects: v.caller.Projects}
+	out := internode.Caller{Name: v.caller.Name, Owner: v.caller.Owner, Projects: v.caller.Projects}
 	for _, scope := range v.caller.Scopes {
 		out.Scopes = append(out.Scopes, string(scope))
 	}
@@ -106,7 +106,7 @@ func callerOf(c internode.Caller) access.Caller {
 	if c.Local {
 		return access.Local()
 	}
-	out := access.Caller{Name: c.Name, Projects: c.Projects}
+	out := access.Caller{Name: c.Name, Owner: c.Owner, Projects: c.Projects}
 	for _, scope := range c.Scopes {
 		out.Scopes = append(out.Scopes, access.Scope(scope)) // one that this version does not know permits nothing
 	}

@@ -125,7 +125,7 @@ func (s *Server) guarded(op operation) http.HandlerFunc {
 		defer done()
 		nameCaller(w, r)
 		if err == nil {
-			err = op.handle(w, r)
+			err = s.answer(w, r, op)
 		}
 		if err != nil {
 			f := *failureOf(err)

@@ -108,6 +108,8 @@ type Options struct {
 	Timeouts Timeouts
 	// Nodes are the daemons that share the store; nil is that no other does.
 	Nodes *Nodes
+	// Tenants are the owners of tokens who share the daemon; nil is its own user alone.
+	Tenants *Tenants
 	// Doors are ways to the server over TCP, all with one gate. Run closes their listeners.
 	Doors []Door
 	// Level is that of the log, which administrators change; nil is none.
@@ -166,6 +168,9 @@ func New(o Options) *Server {
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}
+	}
+	if o.Tenants == nil {
+		o.Tenants = &Tenants{}
 	}
 	if o.Abandoned == nil {
 		o.Abandoned = func(string) bool { return false }
@@ -260,6 +265,23 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	if s.o.Nodes != nil {
 		listen(s.o.Nodes.Listener, http.HandlerFunc(s.serveNode))
 	}
+	err := s.live(ctx, failed, end)
+	err = errors.Join(err, stop(servers))
+	for range servers {
+		if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+	}
+	return err
+}
+
+// RunBehind is Run for a server without a listener of its own, whose requests another one hands over: see [Tenants].
+func (s *Server) RunBehind(ctx context.Context, end func(context.Context) error) error {
+	return s.live(ctx, make(chan error, 1), end)
+}
+
+// live resumes interrupted turns, and waits until ctx ends or a listener has failed. Then it refuses new turns and calls end.
+func (s *Server) live(ctx context.Context, failed chan error, end func(context.Context) error) (err error) {
 	var starting sync.WaitGroup
 	if s.o.ResumeAll {
 		starting.Go(func() {
@@ -269,7 +291,6 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 			}
 		})
 	}
-	var err error
 	select {
 	case err = <-failed:
 		failed <- http.ErrServerClosed
@@ -281,17 +302,10 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	s.o.Monitor.Closing()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
 	defer cancel()
-	err = errors.Join(err, s.endWithin(func() error {
+	return errors.Join(err, s.endWithin(func() error {
 		defer starting.Wait()
 		return end(grace)
 	}))
-	err = errors.Join(err, stop(servers))
-	for range servers {
-		if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
-	}
-	return err
 }
 
 // LongestEnd is how long after the grace period Run returns at the latest, whatever hangs. The runtime needs 30 seconds if everything in

@@ -40,7 +40,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	if a.conf, err = loadLayers(ctx, o, agents); err != nil {
 		return a, err
 	}
-	o.Approval.Dir, o.Approval.Project = o.Paths.Approvals(), o.Paths.Root
+	o.Approval.Dir, o.Approval.Project = o.Paths.Approvals(), o.Paths.Project()
 	var d *Hooks
 	o.Approval.Examine = func(call *hook.ToolCall) approval.Examined { return approval.Examined(d.Policy.Examine(call)) }
 	d = &Hooks{

@@ -2,13 +2,14 @@ package app
 
 import (
 	"context"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres"
 )
 
 // Node is how this process is one of several over a database. A process with files of its own has none.
@@ -24,17 +25,39 @@ type Node struct {
 // membership is the place of this process among those that share its database.
 type membership struct {
 	*nodes.Members
-	between shared
-	Wakes   nodes.Wakes
-	runtime atomic.Pointer[runtime.Runtime]
-	died    atomic.Pointer[func()]
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	database *postgres.Store
+	Wakes    nodes.Wakes
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+
+	mu       sync.Mutex
+	runtimes []*runtime.Runtime // of the user, and of the owners that are open
+	died     []func()
+}
+
+// add and remove say which runtimes have leases of the node.
+func (m *membership) add(r *runtime.Runtime) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runtimes = append(m.runtimes, r)
+}
+
+func (m *membership) remove(r *runtime.Runtime) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runtimes = slices.DeleteFunc(m.runtimes, func(o *runtime.Runtime) bool { return o == r })
+}
+
+// all returns the runtimes that are open now.
+func (m *membership) all() []*runtime.Runtime {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.runtimes)
 }
 
 // join makes the process a node, which beats until leave.
-func join(ctx context.Context, o Options, owner string, s shared) (*membership, error) {
-	m, n := &membership{between: s}, o.Node
+func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*membership, error) {
+	m, n := &membership{database: s}, o.Node
 	var has []store.NodeProject
 	if n.URL != "" {
 		has = []store.NodeProject{{ID: o.Paths.Project(), Root: o.Paths.Root}}
@@ -42,18 +65,21 @@ func join(ctx context.Context, o Options, owner string, s shared) (*membership, 
 	m.Members = nodes.New(nodes.Options{
 		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: n.Version, TTL: n.TTL, Projects: has}, Beat: n.Beat, Log: o.Note,
 		Lost: func() {
-			if r := m.runtime.Load(); r != nil {
+			for _, r := range m.all() {
 				r.LoseLeases()
 			}
 		},
 		Late: func(ctx context.Context) {
-			if r := m.runtime.Load(); r != nil {
+			for _, r := range m.all() {
 				r.CheckLeases(ctx)
 			}
 		},
 		Died: func(store.Node) {
-			if f := m.died.Load(); f != nil {
-				(*f)()
+			m.mu.Lock()
+			told := slices.Clone(m.died)
+			m.mu.Unlock()
+			for _, f := range told {
+				f()
 			}
 		},
 	})
@@ -102,12 +128,16 @@ func (a *App) Unfinished(ctx context.Context) ([]store.Record, error) {
 	if a.nodes == nil {
 		return a.Store.List(ctx)
 	}
-	return a.nodes.between.Unfinished(ctx)
+	return a.nodes.database.Unfinished(ctx)
 }
 
-// WhenNodesDie makes f be called when a process that shares the database has died. f must not block.
+// WhenNodesDie makes f be called when a process that shares the database has died. f must not block. For the program of an owner it
+// does nothing: that of the user knows.
 func (a *App) WhenNodesDie(f func()) {
-	if a.nodes != nil {
-		a.nodes.died.Store(&f)
+	if a.nodes == nil || a.options.Of != nil {
+		return
 	}
+	a.nodes.mu.Lock()
+	defer a.nodes.mu.Unlock()
+	a.nodes.died = append(a.nodes.died, f)
 }

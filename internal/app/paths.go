@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/internal/privatedir"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/internal/trust"
 )
 
@@ -23,10 +24,12 @@ type Paths struct {
 	// Root is the project: an absolute path. File tools see nothing outside it,
 	// and it is bash's working directory.
 	Root string
+	// Owner is whose tenant of the project this is; "" is the user's own. [Paths.Of] sets it.
+	Owner string
 	// Home is the user's home directory; "" if there is none.
 	Home string
 	// State is the directory of the databases and other stored data, which only the user can
-	// read.
+	// read. That of an owner lies in that of the user.
 	State string
 	// Conversations, Memories and Schedules are the databases in State.
 	Conversations string
@@ -39,14 +42,38 @@ type Paths struct {
 	Note string
 }
 
-// Project returns the id of the project in the databases: its root. The id depends only on the
+// Project returns the id of the tenant in the databases: the project's root, with the owner if there is one. It depends only on the
 // place of the project and not on its files, so a project cannot impersonate another one.
-func (p Paths) Project() string { return p.Root }
+func (p Paths) Project() string { return tenant.ID{Owner: p.Owner, Root: p.Root}.String() }
+
+// Of returns the paths of an owner's tenant of the project: its state is a directory of its own, so that nothing that is stored beside
+// the databases is shared.
+func (p Paths) Of(owner string) (Paths, error) {
+	if err := tenant.CheckOwner(owner); err != nil {
+		return p, err
+	}
+	out, err := p.In(filepath.Join("owners", owner))
+	out.Owner = owner
+	return out, err
+}
+
+// userState is the state directory of the user, in which those of the owners lie.
+func (p Paths) userState() string {
+	if p.Owner == "" {
+		return p.State
+	}
+	return filepath.Dir(filepath.Dir(p.State))
+}
 
 // Abandoned reports whether the root of a project is no directory any more. If the root cannot
-// be read, it may still exist: then it returns false.
+// be read, it may still exist: then it returns false. It is false for the tenant of an owner, whose
+// conversations nobody else adopts.
 func Abandoned(project string) bool {
-	info, err := os.Stat(project)
+	id := tenant.Parse(project)
+	if id.Owner != "" {
+		return false
+	}
+	info, err := os.Stat(id.Root)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
 }
 
@@ -159,11 +186,11 @@ func unwritable(dir string, err error) error {
 	return fmt.Errorf("the state directory %s cannot be written: %w; set GRAPNEL_HOME to one that can", dir, err)
 }
 
-// trusted returns the file of the project's requests that were allowed for good. The key of a
+// trusted returns the file of the project's requests that were allowed for good: by the user, for all owners. The key of a
 // list of servers is its path. Other keys are below the project's root: both names for a server
 // of an agent, "policy" for rules, "memory" for memories of the user, and "hooks" for settings.
 func (p Paths) trusted() trust.File {
-	return trust.File{Path: filepath.Join(p.State, "trusted-servers.json")}
+	return trust.File{Path: filepath.Join(p.userState(), "trusted-servers.json")}
 }
 
 // locks returns the directory with one locked file for each live process.

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/config"
 	"github.com/grapnel-go/grapnel/internal/lockedfile"
 	"github.com/grapnel-go/grapnel/internal/retention"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/sandbox"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
@@ -80,9 +81,9 @@ func (a *App) eraseUndo(ctx context.Context, s retention.Scope, dry bool) (reten
 	}
 	for _, project := range projects {
 		book := a.options.turns
-		if project != a.paths.Root {
+		if project != a.Project() {
 			other := a.paths
-			other.Root = project
+			other.Root = tenant.Parse(project).Root
 			o := a.options
 			o.Paths = other
 			book = newBook(o, a.presence.owner, a.gone)
@@ -91,7 +92,7 @@ func (a *App) eraseUndo(ctx context.Context, s retention.Scope, dry bool) (reten
 		switch {
 		case s.Kind == retention.Project:
 			turns, err = book.Clear(ctx, dry)
-		case project == a.paths.Root || !Abandoned(project):
+		case project == a.Project() || !Abandoned(project):
 			turns, freed, err = book.Forget(ctx, s.Conversations, dry)
 		default: // the snapshots of a directory that is gone restore nothing
 			turns, err = book.Clear(ctx, dry)
@@ -171,7 +172,7 @@ func (a *App) eraseSandbox(_ context.Context, s retention.Scope, dry bool) (part
 	state := filepath.Join(a.paths.State, "sandbox")
 	if s.Kind != retention.Project {
 		for _, project := range s.Projects {
-			bytes, err := sandbox.Erase(state, project, true)
+			bytes, err := sandbox.Erase(state, tenant.Parse(project).Root, true)
 			if err == nil && bytes > 0 {
 				part.Kept = "temporary files, caches and quarantine of the project: nobody knows which conversation they are from; unused ones go after 14 days"
 			}
@@ -179,7 +180,7 @@ func (a *App) eraseSandbox(_ context.Context, s retention.Scope, dry bool) (part
 		return part, nil
 	}
 	part = retention.Part{What: "bytes of temporary files, caches and quarantine"}
-	part.Bytes, err = sandbox.Erase(state, s.Name, dry)
+	part.Bytes, err = sandbox.Erase(state, tenant.Parse(s.Name).Root, dry)
 	part.Deleted = part.Bytes
 	return part, err
 }
@@ -215,7 +216,11 @@ func (a *App) eraseProjectFiles(_ context.Context, s retention.Scope, dry bool) 
 	if s.Kind != retention.Project {
 		return part, nil
 	}
-	for path, agents := range map[string]bool{filepath.Join(a.paths.State, "agents.json"): true, a.paths.trusted().Path: false} {
+	files := map[string]bool{filepath.Join(a.paths.State, "agents.json"): true}
+	if a.paths.Owner == "" { // what the user has approved counts for all owners
+		files[a.paths.trusted().Path] = false
+	}
+	for path, agents := range files {
 		file := lockedfile.File[json.RawMessage]{Path: path}
 		members, err := file.Read()
 		if err != nil {
@@ -251,9 +256,7 @@ func (a *App) eraseTyped(_ context.Context, s retention.Scope, dry bool) (part r
 		projects = []string{s.Name}
 	}
 	for _, project := range projects {
-		of := a.paths
-		of.Root = project
-		file := of.History(of.Root)
+		file := a.paths.History(tenant.Parse(project).Root)
 		info, err := os.Stat(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

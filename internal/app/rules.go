@@ -36,7 +36,7 @@ func loadPolicy(ctx context.Context, o Options, agents []Agent, d *Hooks, tools 
 		def = policy.DefaultAnnotations
 	}
 	return policy.New([]policy.Rules{user, project}, &policy.Options{
-		Default: def, Root: o.Paths.Root, Home: o.Paths.Home, Private: []string{o.Paths.State}, Tools: tools,
+		Default: def, Root: o.Paths.Root, Home: o.Paths.Home, Private: []string{o.Paths.userState()}, Tools: tools,
 		Confined: func(call *hook.ToolCall) (c policy.Confinement) {
 			if d.OS != nil && strings.EqualFold(call.Tool().Name, ostools.ToolBash) {
 				c.On, c.Requests, c.Why = d.OS.Confine(call)

@@ -65,7 +65,8 @@ func (p Paths) sandbox(option string, conf config.Config, commands *supervisor.S
 		return nil, err
 	}
 	return sandbox.New(sandbox.Options{
-		Project: p.Root, State: filepath.Join(p.State, "sandbox"), Hidden: []string{p.State}, Readable: p.skillDirs(), Environ: os.Environ(), Mode: m, Note: note, Supervisor: commands,
+		Project: p.Root, State: filepath.Join(p.State, "sandbox"), Hidden: []string{p.userState()}, Readable: p.skillDirs(), Environ: os.Environ(), Mode: m, Note: note,
+		Supervisor: commands, Strict: p.Owner != "",
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 // newBook returns the book of what turns changed in the project. It makes nothing until a command runs.
 func newBook(o Options, owner string, gone func(string) bool) *undo.Book {
 	return undo.NewBook(o.Paths.Root, o.Paths.undo(), &undo.Options{
-		Snapshots: &snapshot.Options{Exclude: []string{o.Paths.State}}, Owner: owner, Gone: gone,
+		Snapshots: &snapshot.Options{Exclude: []string{o.Paths.userState()}}, Owner: owner, Gone: gone,
 		Dropped: func(turns int, freed int64) {
 			o.Note(fmt.Sprintf("%d old turns cannot be undone any more; their snapshots had %d MiB", turns, freed>>20))
 		},

@@ -1,4 +1,5 @@
-// Package config reads config.yaml: the user's default model, vendors, limits of spending, audit, redact, sandbox and retention.
+// Package config reads config.yaml: the user's default model, vendors, limits of spending, audit, redact, sandbox, retention
+// and tenants.
 //
 //	model: anthropic:claude-sonnet
 //	vendors:
@@ -38,6 +39,8 @@ type Config struct {
 	Sandbox message.JSON
 	// Retention is the section of that name as JSON: how long conversations are kept; "" is for ever.
 	Retention message.JSON
+	// Tenants is the section of that name as JSON: what the owners of tokens may use; "" is no limits.
+	Tenants message.JSON
 
 	file string
 	// at has the values of the file by their keys.
@@ -83,6 +86,7 @@ func Parse(file string, data []byte, known []string) (Config, error) {
 		"sandbox":  func(v *yaml.Node) { r.Sandbox = r.section("sandbox", v) },
 
 		"retention": func(v *yaml.Node) { r.Retention = r.section("retention", v) },
+		"tenants":   func(v *yaml.Node) { r.Tenants = r.section("tenants", v) },
 	})
 	if err := r.wrong.Err(); err != nil {
 		return Config{}, err
@@ -109,7 +113,7 @@ func ParseProject(file string, data []byte) (Config, error) {
 	mine := func(v *yaml.Node) {
 		r.wrongAt(v, "a project cannot set this: its file has spending only", "write it in ~/.grapnel/config.yaml")
 	}
-	r.document(data, map[string]func(*yaml.Node){"model": mine, "vendors": mine, "audit": mine, "redact": mine, "sandbox": mine, "retention": mine, "spending": func(v *yaml.Node) { r.Spending = r.section("spending", v) }})
+	r.document(data, map[string]func(*yaml.Node){"model": mine, "vendors": mine, "audit": mine, "redact": mine, "sandbox": mine, "retention": mine, "tenants": mine, "spending": func(v *yaml.Node) { r.Spending = r.section("spending", v) }})
 	if err := r.wrong.Err(); err != nil {
 		return Config{}, err
 	}

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
@@ -56,10 +58,8 @@ type Daemon struct {
 	listener net.Listener
 	doors    []api.Door
 	between  *between // nil without a database that others share
-	server   *api.Server
-	end      func(context.Context) error
-	// keep deletes what the limits on retention name, until its context ends.
-	keep func(context.Context)
+	own      *served  // for the daemon's user
+	tenants  *tenants
 }
 
 // Open listens on the socket, which systemd may have made for it, opens the program and registers all agents of the project. Those that wait for MCP servers are
@@ -126,49 +126,91 @@ func (d *Daemon) URLs() (out []string) {
 	return out
 }
 
+// open opens the program for the daemon's user, and prepares the tenants of owners.
 func (d *Daemon) open(ctx context.Context, o Options) error {
+	o.App.Recent, o.App.Schedules = recentEvents, true
+	shared := sharing{doors: d.doors, between: d.between, measured: metrics.New(d.activity)}
+	var err error
+	if d.tenants, err = newTenants(o, shared); err != nil {
+		return err
+	}
+	shared.tenants, shared.reloaded = api.Tenants{Server: d.tenants.server, Active: d.tenants.active}, d.tenants.reload
+	if d.own, err = serve(ctx, o, shared); err != nil {
+		return err
+	}
+	o.Log.masks(d.own.app.Mask)
+	return nil
+}
+
+// sharing is what the tenants of a daemon have together, and what each knows of the others.
+type sharing struct {
+	doors    []api.Door
+	between  *between
+	measured *metrics.Metrics
+	tenants  api.Tenants
+	// reloaded is called when the agents have been reloaded; nil is nobody.
+	reloaded func(ctx context.Context)
+}
+
+// served is the program for one tenant, behind its server.
+type served struct {
+	app    *app.App
+	server *api.Server
+	end    func(context.Context) error
+	reload func(context.Context) (wire.Reloaded, error)
+	// keep deletes what the limits on retention name, until its context ends.
+	keep func(context.Context)
+}
+
+// serve opens the program for the tenant of the paths and registers its agents. If it fails, nothing is left open.
+func serve(ctx context.Context, o Options, shared sharing) (*served, error) {
 	agents, err := app.Agents(o.App.Paths, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o.App.Recent, o.App.Schedules = recentEvents, true
 	counted := new(stats)
-	measured := metrics.New(func(ctx context.Context) wire.Activity { return d.server.Activity(ctx) })
 	watching := monitor.New(&monitor.Options{Starting: true, Answered: func(r monitor.Request) {
-		measured.Answered(r)
+		shared.measured.Answered(r)
 		o.Log.answered(r)
 	}})
-	o.App.Extra = append(o.App.Extra, counted, watching, measured)
-	if d.between != nil {
-		o.App.Node.URL = d.between.url
+	if shared.between != nil {
+		o.App.Node.URL = shared.between.url
 	}
+	o.App.Extra = slices.Concat(o.App.Extra, []hook.Hook{counted, watching, shared.measured})
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o.Log.masks(opened.Mask)
 	said := o.App.Note
 	o.App.Note = func(text string) { said(opened.Mask(text)) }
 	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note, ended: watching.Registered}
 	made := keptAgents(opened, o.App.Paths.State)
 	if err := r.start(ctx, agents, made); err != nil {
-		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
-	served := apiOptions(opened, o.App.Paths)
-	served.Agents, served.Doors, served.Monitor = made, d.doors, watching
-	served.Metrics, served.Level = measured.Handler(), &o.Log.level
-	served.Await, served.Log, served.Reload, served.Stats = r.await, o.Log.info, o.Log.reloading(r.reload), counted.all
-	served.Grace, served.ResumeAll, served.Hooks, served.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
+	reload := o.Log.reloading(r.reload)
+	options := apiOptions(opened, o.App.Paths)
+	options.Agents, options.Doors, options.Monitor = made, shared.doors, watching
+	options.Metrics, options.Level = shared.measured.Handler(), &o.Log.level
+	options.Await, options.Log, options.Reload, options.Stats = r.await, o.Log.info, func(ctx context.Context) (wire.Reloaded, error) {
+		done, err := reload(ctx)
+		if err == nil && shared.reloaded != nil {
+			shared.reloaded(ctx)
+		}
+		return done, err
+	}, counted.all
+	options.Grace, options.ResumeAll, options.Hooks, options.Model = o.Grace, o.Resume, o.App.RecordHooks, opened.DefaultModel().Name
+	options.Tenants = &shared.tenants
 	keeper, err := opened.Keeper()
 	if err != nil {
-		return errors.Join(err, r.close(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
-	served.Delete = deleting(keeper)
-	d.between.serve(opened, &served)
-	d.server, d.end, d.keep = api.New(served), r.close, keeper.Run
-	opened.WhenNodesDie(d.server.TakeOver)
+	options.Delete = deleting(keeper)
+	shared.between.serve(opened, &options)
+	server := api.New(options)
+	opened.WhenNodesDie(server.TakeOver)
 	opened.RunSchedules(r.await)
-	return nil
+	return &served{opened, server, r.close, reload, keeper.Run}, nil
 }
 
 // Run serves until ctx ends, and then closes everything that Open has opened. Call it once.
@@ -176,16 +218,20 @@ func (d *Daemon) Run(ctx context.Context) error {
 	keeping, stop := context.WithCancel(ctx)
 	defer stop()
 	var kept sync.WaitGroup
-	kept.Go(func() { d.keep(keeping) })
+	kept.Go(func() { d.own.keep(keeping) })
+	kept.Go(func() { d.tenants.run(keeping) })
 	defer func() {
 		if d.between != nil {
 			d.between.client.Close()
 		}
 	}()
-	return d.server.Run(ctx, d.listener, func(ctx context.Context) error {
+	return d.own.server.Run(ctx, d.listener, func(ctx context.Context) error {
 		stop()
+		var others error
+		kept.Go(func() { others = d.tenants.close() })
+		err := d.own.end(ctx)
 		kept.Wait()
-		return d.end(ctx)
+		return errors.Join(err, others)
 	})
 }
 

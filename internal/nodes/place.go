@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -57,7 +58,7 @@ func (m *Members) Place(rec store.Record, except ...string) Place {
 
 // free returns which of the live nodes a conversation without a holder runs on. last had its lease last.
 func free(rec store.Record, live []store.Node, self string, last store.Node) Place {
-	project := rec.Key.Project
+	project := tenant.Parse(rec.Key.Project).Root // all tenants of a project have its directory
 	with := func(fits func(store.NodeProject) bool) []store.Node {
 		return slices.DeleteFunc(slices.Clone(live), func(n store.Node) bool { p, has := projectOf(n, project); return !has || !fits(p) })
 	}

@@ -84,8 +84,14 @@ func (s *Sandbox) ParseRequest(text string) (Request, error) {
 	default:
 		return Request{}, fmt.Errorf("%q is no request; write %s", text, Ask)
 	}
+	if s.strict && r.Kind != Connect && r.Kind != Change {
+		return Request{}, fmt.Errorf("%q: %w", text, errStrict)
+	}
 	return r, nil
 }
+
+// errStrict: see [Options.Strict].
+var errStrict = errors.New("nothing of the machine is granted here, because several people share the user of this program; work in the project, or \"connect HOST\"")
 
 // Granted returns the grant of some requests, in the form of [Sandbox.ParseRequest].
 func (s *Sandbox) Granted(requests []string) (g Grant, err error) {

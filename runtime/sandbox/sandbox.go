@@ -32,6 +32,9 @@ type Options struct {
 	Environ []string
 	// Mode is what processes may do; "" is Project.
 	Mode Mode
+	// Strict: no process starts below the level Full, and requests are granted for hosts and for changing the project only. So people who
+	// share a user of the machine, and may approve requests, cannot reach each other's files.
+	Strict bool
 	// Limits bound what a command uses with all that it starts. A zero field is the default: half of the machine's memory, between 1 and
 	// 8 GiB; 512 processes; files of 4 GiB.
 	Limits Limits
@@ -49,14 +52,14 @@ type Limits = limits.Limits
 // Sandbox starts confined processes for one project. The zero value is not usable; [New] makes one. It is safe for concurrent use.
 type Sandbox struct {
 	project, home string
-	mode          Mode
-	hidden        []string
-	readable      []string
-	env           map[string]string
-	environ       []string
-	dirs          dirs
-	commands      *supervisor.Supervisor
-	ours          bool // Close closes commands
+	rules
+	hidden   []string
+	readable []string
+	env      map[string]string
+	environ  []string
+	dirs     dirs
+	commands *supervisor.Supervisor
+	ours     bool // Close closes commands
 
 	note    func(text string)
 	probing sync.Once
@@ -65,6 +68,12 @@ type Sandbox struct {
 
 	guard  *guard.Guard
 	limits limits.Limits
+}
+
+// rules are what processes may do at most.
+type rules struct {
+	mode   Mode
+	strict bool
 }
 
 // machine is what is known of a machine.
@@ -106,7 +115,7 @@ func New(o Options) (*Sandbox, error) {
 		environ = os.Environ()
 	}
 	s := &Sandbox{
-		project: project, mode: cmp.Or(o.Mode, Project), note: o.Note, environ: tools.Inherited(environ), env: tools.Variables(environ), dirs: d, commands: o.Supervisor,
+		project: project, rules: rules{cmp.Or(o.Mode, Project), o.Strict}, note: o.Note, environ: tools.Inherited(environ), env: tools.Variables(environ), dirs: d, commands: o.Supervisor,
 		hidden: append(real(o.Hidden), state), readable: slices.Clone(o.Readable), limits: bounded(o.Limits),
 	}
 	if home := s.env["HOME"]; filepath.IsAbs(home) {

@@ -103,7 +103,7 @@ func (s *Sandbox) Start(c Command, g Grant) (*Process, error) {
 		run.Dir = cmp.Or(g.Below, s.project)
 	}
 	run.Env = append(run.Env, s.environ...)
-	if g.Outside || s.mode == Unrestricted || s.report.Level == None {
+	if g.Outside || s.mode == Unrestricted || s.report.Level == None || s.strict && s.report.Level != Full {
 		run.Env = append(run.Env, c.Env...)
 		return s.plain(run)
 	}
@@ -121,6 +121,9 @@ func (s *Sandbox) Start(c Command, g Grant) (*Process, error) {
 
 // plain starts a command without a sandbox. What it leaves in the project is not looked through.
 func (s *Sandbox) plain(c supervisor.Command) (*Process, error) {
+	if s.strict {
+		return nil, fmt.Errorf("sandbox: %w", errStrict)
+	}
 	inner, err := s.commands.Start(c)
 	if err != nil {
 		return nil, err

@@ -11,10 +11,10 @@ import (
 	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/choose"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/socket"
 	"github.com/grapnel-go/grapnel/internal/target"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/internal/term/remote"
@@ -127,7 +127,7 @@ const lookTime = 2 * time.Second
 // allow it. It reports where the turn runs if a daemon is running. It returns false if the
 // turn must run in this process.
 func (c *command) onDaemon(ctx context.Context, f runFlags, paths app.Paths, stdinUsed bool, prompt string) (done bool, err error) {
-	d := client.New(api.DefaultSocket(paths.State, c.getenv), &client.Options{Hooks: f.hooks})
+	d := client.New(socket.Default(paths.State, c.getenv), &client.Options{Hooks: f.hooks})
 	look, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	health, err := d.Health(look)

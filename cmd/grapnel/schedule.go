@@ -11,9 +11,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/socket"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 )
 
@@ -139,7 +139,7 @@ func (c *command) knownAgent(ctx context.Context, paths app.Paths, name string) 
 func (c *command) projectDaemon(ctx context.Context, paths app.Paths) *client.Client {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	d := client.New(api.DefaultSocket(paths.State, c.getenv), nil)
+	d := client.New(socket.Default(paths.State, c.getenv), nil)
 	if health, err := d.Health(ctx); err != nil || daemon.Mismatch(health, paths) != "" {
 		return nil
 	}

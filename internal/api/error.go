@@ -48,8 +48,8 @@ func forbidden(text string) error {
 // failureOf returns the response for an error. An error without a known sentinel is
 // internal.
 func failureOf(err error) *failure {
-	f := nodeFailure(err)
-	if f != nil || errors.As(err, &f) {
+	var f *failure
+	if errors.As(err, &f) || nodeFailure(err, &f) {
 		return f
 	}
 	var refused *access.Refused

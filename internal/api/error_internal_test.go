@@ -76,7 +76,6 @@ func sentinels() map[string]struct {
 		// The file is damaged: the daemon's failure, and nothing that a client can do.
 		"store.ErrDamaged": {&store.DamagedError{ID: "c1", Part: "message"}, http.StatusInternalServerError, wire.CodeInternal},
 		// No endpoint takes jobs.
-		"store.ErrLate":  {store.ErrLate, http.StatusInternalServerError, wire.CodeInternal},
 		"store.ErrNoJob": {store.ErrNoJob, http.StatusInternalServerError, wire.CodeInternal},
 	}
 }

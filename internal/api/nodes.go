@@ -19,17 +19,20 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// nodeFailure returns the response for an error of a request that another node should have answered; nil is another error.
-func nodeFailure(err error) *failure {
+// nodeFailure sets the response for an error of a request that another node should have answered; false is another error.
+func nodeFailure(err error, f **failure) bool {
+	status, code := http.StatusServiceUnavailable, wire.CodeUnavailable
 	switch {
 	case errors.Is(err, internode.ErrMisdirected):
-		return &failure{http.StatusMisdirectedRequest, wire.CodeUnavailable, err.Error()}
+		status = http.StatusMisdirectedRequest
 	case errors.Is(err, dispatch.ErrNowhere):
-		return &failure{http.StatusServiceUnavailable, wire.CodeNoNode, err.Error()}
+		code = wire.CodeNoNode
 	case errors.Is(err, dispatch.ErrSilent), errors.Is(err, dispatch.ErrUncertain):
-		return &failure{http.StatusServiceUnavailable, wire.CodeUnavailable, err.Error()}
+	default:
+		return false
 	}
-	return nil
+	*f = &failure{status, code, err.Error()}
+	return true
 }
 
 // Nodes are the daemons that share the store with this one.
@@ -71,6 +74,9 @@ func (s *Server) serveNode(w http.ResponseWriter, r *http.Request) {
 			return visit{}, invalid("%v", err)
 		case meant != s.o.Nodes.Members.Self().ID:
 			return visit{}, internode.ErrMisdirected // a node that was started again is another one
+		}
+		if !callerOf(from).Sees(s.o.Project) {
+			return visit{}, forbidden("the token " + from.Name + " is not for the project of this daemon")
 		}
 		return visit{node: true, local: from.Local, caller: callerOf(from)}, nil
 	})

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
+	"github.com/grapnel-go/grapnel/internal/socket"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -46,8 +48,8 @@ type member struct {
 
 // memberOptions say what a daemon of a test is; the zero value has the project /p and a unix socket for other nodes.
 type memberOptions struct {
-	world   worldOptions
-	project string
+	world                worldOptions
+	project, fingerprint string
 	// keys are for TLS; nil is a unix socket.
 	keys *access.NodeKeys
 	// url is what the store says of it; "" is where it is.
@@ -68,7 +70,7 @@ func (c *cluster) join(id string, o memberOptions) *member {
 	}
 	m.members = nodes.New(nodes.Options{
 		Presence: m.presence, Beat: 20 * time.Millisecond,
-		Node: store.Node{ID: id, URL: url, Version: "1", TTL: time.Minute, Projects: []store.NodeProject{{ID: o.project, Root: o.project, Fingerprint: "f"}}},
+		Node: store.Node{ID: id, URL: url, Version: "1", TTL: time.Minute, Projects: []store.NodeProject{{ID: o.project, Root: o.project, Fingerprint: cmp.Or(o.fingerprint, "f")}}},
 	})
 	require.NoError(c.t, m.members.Join(c.t.Context()))
 	running, stop := context.WithCancel(context.Background())
@@ -106,7 +108,7 @@ func (m *member) listen(o memberOptions) string {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	path := filepath.Join(dir, "node", "sock")
-	ln, err := api.Listen(t.Context(), path)
+	ln, err := socket.Listen(t.Context(), path)
 	require.NoError(t, err)
 	m.listener = &cutListener{Listener: ln}
 	return "unix:" + path

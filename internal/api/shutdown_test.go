@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/socket"
 )
 
 // watch follows all events until the stream ends, and returns how it did.
@@ -142,7 +143,7 @@ func TestEndFails(t *testing.T) {
 	dir, err := os.MkdirTemp("", "grapnel-")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, os.RemoveAll(dir)) }()
-	ln, err := api.Listen(t.Context(), dir+"/x.sock")
+	ln, err := socket.Listen(t.Context(), dir+"/x.sock")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -32,6 +32,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/monitor"
+	"github.com/grapnel-go/grapnel/internal/socket"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -296,7 +297,7 @@ func (w *world) start() {
 		return []wire.Command{{Name: "undo", Argument: "[TURNS]", Help: "Undo."}, {Name: "knots", Skill: true}}
 	}
 	w.server = api.New(o)
-	ln, err := api.Listen(t.Context(), w.socket())
+	ln, err := socket.Listen(t.Context(), w.socket())
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop, w.done = stop, make(chan error, 1)

@@ -271,6 +271,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		a.models.Close()
 		return nil, errors.Join(err, a.processes.close(), a.closeStore())
 	}
+	a.describe()
 	return a, nil
 }
 

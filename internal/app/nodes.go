@@ -58,12 +58,8 @@ func (m *membership) all() []*runtime.Runtime {
 // join makes the process a node, which beats until leave.
 func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*membership, error) {
 	m, n := &membership{database: s}, o.Node
-	var has []store.NodeProject
-	if n.URL != "" {
-		has = []store.NodeProject{{ID: o.Paths.Project(), Root: o.Paths.Root}}
-	}
 	m.Members = nodes.New(nodes.Options{
-		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: n.Version, TTL: n.TTL, Projects: has}, Beat: n.Beat, Log: o.Note,
+		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: n.Version, TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
 		Lost: func() {
 			for _, r := range m.all() {
 				r.LoseLeases()
@@ -100,6 +96,13 @@ func (m *membership) leave() {
 	}
 	m.stop()
 	m.running.Wait()
+}
+
+// describe tells the other nodes what this one has, if they can reach it.
+func (a *App) describe() {
+	if a.nodes != nil && a.options.Node.URL != "" {
+		a.nodes.Describe([]store.NodeProject{{ID: a.Project(), Root: a.paths.Root, Fingerprint: a.Fingerprint()}})
+	}
 }
 
 // gone reports whether the process of that owner has ended.

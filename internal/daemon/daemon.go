@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/metrics"
 	"github.com/grapnel-go/grapnel/internal/monitor"
+	"github.com/grapnel-go/grapnel/internal/socket"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -267,7 +268,7 @@ func commandsOf(a *app.App, agent *runtime.Agent) []wire.Command {
 // these paths.
 func Socket(named string, paths app.Paths, getenv func(string) string) (string, error) {
 	if named == "" {
-		return api.DefaultSocket(paths.State, getenv), nil
+		return socket.Default(paths.State, getenv), nil
 	}
 	path, err := filepath.Abs(named)
 	if err != nil {

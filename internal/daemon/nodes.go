@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
+	"github.com/grapnel-go/grapnel/internal/socket"
 )
 
 // Between is how the daemons over one database reach each other. The zero value is for those of one machine and one
@@ -36,7 +37,7 @@ func listenToNodes(ctx context.Context, o Options) (*between, error) {
 	}
 	if o.Between.Listen == "" {
 		path := strings.TrimSuffix(o.Socket, ".sock") + ".node"
-		ln, err := api.Listen(ctx, path)
+		ln, err := socket.Listen(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/socket"
 )
 
 // Within serves as a daemon during the call of do, which gets a client. MCP servers are not
@@ -35,15 +36,15 @@ func Within(ctx context.Context, o app.Options, do func(d *client.Client) error)
 		return errors.Join(err, opened.Close(context.WithoutCancel(ctx)))
 	}
 	served.Delete = deleting(keeper)
-	socket := filepath.Join(dir, "socket")
-	ln, err := api.Listen(ctx, socket)
+	path := filepath.Join(dir, "socket")
+	ln, err := socket.Listen(ctx, path)
 	if err != nil {
 		return errors.Join(err, opened.Close(context.WithoutCancel(ctx)))
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- api.New(served).Run(serving, ln, opened.Close) }()
-	err = do(client.New(socket, nil))
+	err = do(client.New(path, nil))
 	stop()
 	return errors.Join(err, <-ended)
 }

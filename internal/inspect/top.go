@@ -92,6 +92,9 @@ func topText(a wire.Activity) screen.Text {
 	if len(a.Abandoned) > 0 || a.LateHooks > 0 {
 		lines = append(lines, "abandoned: "+abandoned(a))
 	}
+	if len(a.Unanswered) > 0 {
+		lines = append(lines, "no answer, so what they do is missing: "+strings.Join(a.Unanswered, ", "))
+	}
 	out := make([]screen.Text, len(lines), len(lines)+2)
 	for i, line := range lines {
 		out[i] = screen.Format("%s\n", screen.Line(line))

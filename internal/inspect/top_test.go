@@ -17,7 +17,7 @@ func busy() wire.Activity {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	return wire.Activity{
 		Time: now, Started: ago(26*time.Hour + 5*time.Minute), Status: wire.StatusOK, Approvals: 1, QueuedMessages: 2, QueuedJobs: &jobs,
-		Streams: 4, Lagging: 1, Missed: 9, LateHooks: 1,
+		Streams: 4, Lagging: 1, Missed: 9, LateHooks: 1, Unanswered: []string{"01JN"},
 		Abandoned: []wire.Abandoned{{Tool: "deaf", Count: 2}, {Hook: "Guard", Point: "BeforeTool", Count: 1}},
 		Today:     &wire.SpentToday{Calls: 7, Unpriced: 1, Usage: message.Usage{Input: 1200, Output: 34}, Cost: hook.Dollar / 2},
 		Turns: []wire.ActiveTurn{
@@ -37,6 +37,7 @@ queued: 2 messages, 3 jobs
 streams 4, 1 lagging, 9 events missed
 today: $0.5000, 7 calls of models, 1200 tokens in, 34 out (1 without a price)
 abandoned: deaf ×2, Guard BeforeTool ×1, late hooks ×1
+no answer, so what they do is missing: 01JN
 
 AGENT   SENDER      STATE     FOR    STEP  CALL                 CONVERSATION
 helper  ann\x1b[2J  tool      1m05s  3     bash 12s and 1 more  01J0

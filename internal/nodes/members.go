@@ -18,10 +18,11 @@ const (
 	DefaultBeat = time.Second
 )
 
-// Options of Members. Presence, Node.ID and Node.URL are required.
+// Options of Members. Presence and Node.ID are required.
 type Options struct {
 	Presence store.Presence
-	// Node is this daemon. A TTL of 0 is DefaultTTL. All nodes of a store have the same TTL.
+	// Node is this daemon. A TTL of 0 is DefaultTTL. All nodes of a store have the same TTL. Without a URL no other node
+	// sends it requests.
 	Node store.Node
 	// Beat is the time between two beats; 0 is a third of the TTL.
 	Beat time.Duration
@@ -250,9 +251,10 @@ func (m *Members) Nodes() []store.Node {
 	return slices.Clone(m.all)
 }
 
-// Others returns the other live nodes, sorted by id.
+// Others returns the other live nodes that can be reached, sorted by id. One without a URL, such as a command that uses the
+// store, cannot.
 func (m *Members) Others() []store.Node {
-	return slices.DeleteFunc(m.Nodes(), func(n store.Node) bool { return !n.Alive || n.ID == m.o.Node.ID })
+	return slices.DeleteFunc(m.Nodes(), func(n store.Node) bool { return !n.Alive || n.URL == "" || n.ID == m.o.Node.ID })
 }
 
 // Refresh reads the nodes now.

@@ -17,7 +17,7 @@ import (
 type Place struct {
 	// Here: on this node.
 	Here bool
-	// Held: a live node, Node or this one, has the lease of the conversation.
+	// Held: Node, or this one, has the lease of the conversation.
 	Held bool
 	// Node is another live node; without an ID if there is none.
 	Node store.Node
@@ -28,7 +28,8 @@ func (p Place) Nowhere() bool { return !p.Here && p.Node.ID == "" }
 
 // Place returns where the conversation of the record runs. A node that has its lease comes first.
 // If none has, it is a live node that has the project: this one, before the one that had the lease last, before any
-// other. Nodes in except do not count, unless they have the lease.
+// other. Nodes in except do not count, unless they have the lease. Nodes without a URL never do: that a command has the
+// conversation is found out here.
 //
 // Agents of two nodes may see different files, which their fingerprints show. Then only nodes count
 // that have the fingerprint of the last holder of the lease, as long as such a node lives.
@@ -44,7 +45,7 @@ func (m *Members) Place(rec store.Record, except ...string) Place {
 			last = n
 		}
 	}
-	if held && last.Alive && last.ID != self.ID {
+	if held && last.Alive && last.ID != self.ID && last.URL != "" {
 		return Place{Node: last, Held: true}
 	}
 	if last.ID == self.ID || rec.Lease.Owner == self.ID {
@@ -52,7 +53,9 @@ func (m *Members) Place(rec store.Record, except ...string) Place {
 	}
 	self.Alive = true
 	candidates := append(slices.DeleteFunc(all, func(n store.Node) bool { return n.ID == self.ID }), self)
-	candidates = slices.DeleteFunc(candidates, func(n store.Node) bool { return !n.Alive || slices.Contains(except, n.ID) })
+	candidates = slices.DeleteFunc(candidates, func(n store.Node) bool {
+		return !n.Alive || n.URL == "" && n.ID != self.ID || slices.Contains(except, n.ID)
+	})
 	return free(rec, candidates, self.ID, last)
 }
 

@@ -44,12 +44,14 @@ func TestPlace(t *testing.T) {
 		{name: "the holder died and nobody is alike", own: []store.NodeProject{has("/p", "2")}, b: []store.NodeProject{has("/p", "1")}, c: []store.NodeProject{has("/p", "3")}, dead: []string{"b"}, owner: "b", want: nodes.Place{Here: true}},
 		{name: "the last holder lives and is not like this one", own: []store.NodeProject{has("/p", "2")}, b: []store.NodeProject{has("/p", "1")}, c: []store.NodeProject{has("/p", "1")}, owner: "b", want: at("b", false)},
 		{name: "this one does not want it", own: []store.NodeProject{has("/p", "1")}, c: []store.NodeProject{has("/p", "1")}, except: []string{"a"}, want: at("c", false)},
+		{name: "a command holds it", own: []store.NodeProject{has("/p", "1")}, owner: "command", held: true, want: nodes.Place{Here: true}},
+		{name: "a command had it", b: []store.NodeProject{has("/p", "1")}, owner: "command", want: at("b", false)},
 		{name: "a process that is no node holds it", own: []store.NodeProject{has("/p", "1")}, owner: "grapnel-1", held: true, want: nodes.Place{Here: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := mem.New(nil)
-			for _, n := range []store.Node{{ID: "b", Projects: c.b}, {ID: "c", Projects: c.c}} {
+			for _, n := range []store.Node{{ID: "b", URL: "unix:/b", Projects: c.b}, {ID: "c", URL: "unix:/c", Projects: c.c}, {ID: "command", Projects: []store.NodeProject{has("/p", "1")}}} {
 				n.TTL = time.Hour
 				require.NoError(t, p.Beat(t.Context(), n))
 			}
@@ -77,7 +79,7 @@ func TestPlaceSpreads(t *testing.T) {
 	t.Parallel()
 	p := mem.New(nil)
 	for _, id := range []string{"x", "y"} {
-		require.NoError(t, p.Beat(t.Context(), store.Node{ID: id, TTL: time.Hour, Projects: []store.NodeProject{has("/p", "1")}}))
+		require.NoError(t, p.Beat(t.Context(), store.Node{ID: id, URL: "unix:/" + id, TTL: time.Hour, Projects: []store.NodeProject{has("/p", "1")}}))
 	}
 	chosen := map[string]int{}
 	for i := range 64 {
@@ -101,7 +103,7 @@ func TestHolderOfANewNode(t *testing.T) {
 	p := mem.New(nil)
 	m := nodes.New(nodes.Options{Presence: p, Node: store.Node{ID: "a"}})
 	require.NoError(t, m.Join(t.Context()))
-	require.NoError(t, p.Beat(t.Context(), store.Node{ID: "new", TTL: time.Hour}))
+	require.NoError(t, p.Beat(t.Context(), store.Node{ID: "new", URL: "unix:/new", TTL: time.Hour}))
 	n, held := m.Holder(t.Context(), store.Record{Lease: store.Lease{Owner: "new", Until: time.Now()}})
 	assert.True(t, held)
 	assert.Equal(t, "new", n.ID)

@@ -106,7 +106,7 @@ func (d *Dispatcher) Answer(w http.ResponseWriter, r *http.Request, q Request, h
 			case !errors.Is(failed, internode.ErrUnreached) && !errors.Is(failed, internode.ErrMisdirected):
 				return failed
 			}
-			failed = fmt.Errorf("%w: node %s: %w; send again", ErrSilent, place.Node.ID, failed)
+			failed = fmt.Errorf("%w: node %s: %v; send again", ErrSilent, place.Node.ID, failed)
 			except = []string{place.Node.ID}
 		}
 		if time.Now().Add(pause).After(until) {
@@ -199,13 +199,13 @@ func (d *Dispatcher) Anywhere(w http.ResponseWriter, r *http.Request, q Request,
 	if !unknown(failed) {
 		return failed
 	}
-	for _, n := range d.o.Members.Others() {
+	for _, n := range d.others(q.From) {
 		resp, err := d.o.Client.Do(r.Context(), n, q.From, internode.Request{Method: r.Method, Path: r.URL.RequestURI(), Body: q.Body})
 		switch {
 		case errors.Is(err, internode.ErrUnreached):
-			failed = fmt.Errorf("%w: node %s, which may be the one that waits: %w; send again", ErrSilent, n.ID, err)
+			failed = fmt.Errorf("%w: node %s, which may be the one that waits: %v; send again", ErrSilent, n.ID, err)
 		case err != nil:
-			return fmt.Errorf("%w: node %s: %w", ErrUncertain, n.ID, err)
+			return fmt.Errorf("%w: node %s: %v", ErrUncertain, n.ID, err)
 		case resp.StatusCode == http.StatusNotFound:
 			_ = resp.Body.Close() // it is not the one
 		default:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	maxGathered = 64 << 20
 )
 
-// Gather sends a GET request to all other live nodes at the same time, and returns what they answer, by their ids. A node that does not
+// Gather sends a GET request to all other live nodes that have a project which the caller may see, at the same time, and returns what they answer, by their ids. A node that does not
 // answer with 200 and JSON within two seconds is in silent, which is sorted.
 func Gather[T any](ctx context.Context, d *Dispatcher, from internode.Caller, path string) (answers map[string]T, silent []string) {
 	ctx, cancel := context.WithTimeout(ctx, gatherTime)
@@ -28,7 +29,7 @@ func Gather[T any](ctx context.Context, d *Dispatcher, from internode.Caller, pa
 	var mu sync.Mutex
 	var asked sync.WaitGroup
 	answers = map[string]T{}
-	for _, n := range d.o.Members.Others() {
+	for _, n := range d.others(from) {
 		asked.Go(func() {
 			resp, err := d.o.Client.Do(ctx, n, from, internode.Request{Path: path})
 			var out T
@@ -47,6 +48,13 @@ func Gather[T any](ctx context.Context, d *Dispatcher, from internode.Caller, pa
 	asked.Wait()
 	slices.Sort(silent)
 	return answers, silent
+}
+
+// others returns the other live nodes that have a project which the caller may see.
+func (d *Dispatcher) others(from internode.Caller) []store.Node {
+	return slices.DeleteFunc(d.o.Members.Others(), func(n store.Node) bool {
+		return len(from.Projects) > 0 && !slices.ContainsFunc(n.Projects, func(p store.NodeProject) bool { return slices.Contains(from.Projects, p.ID) })
+	})
 }
 
 func decode[T any](resp *http.Response) (out T, err error) {

@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,4 +104,27 @@ func TestResumesBehindAnotherProcess(t *testing.T) {
 	at, ok := w.b.End("c")
 	assert.True(t, ok)
 	assert.Equal(t, stream.Position{Epoch: 4, Seq: 10}, at)
+}
+
+// TestWhatAProcessHasToldAndLost: a process emits events that it does not store, and another one goes on from what is stored. A reader
+// of the first one is told so, and gets what the other has stored under the same numbers.
+func TestWhatAProcessHasToldAndLost(t *testing.T) {
+	t.Parallel()
+	w := newTwo()
+	r := w.a.Subscribe(&stream.SubscribeOptions{Conversation: "c", After: &stream.Position{}})
+	defer r.Close()
+	w.turn(w.a, 1)
+	w.hub = w.a
+	w.tell(event.StepEnd) // 2 3 is not stored
+	assert.Equal(t, []string{"2 1", "2 2", "2 3"}, readNow(t, r))
+	mine := w.hub
+	w.die()
+	w.hub = w.b
+	w.tell(event.StepEnd)
+	w.tell(event.StepEnd)
+	w.write()
+	w.hub, w.broken = mine, errors.New("fenced") // what a still has to store
+	mine.Wake("c", w.epoch)
+	w.epoch-- // as a has it
+	assert.Equal(t, []string{"restarted", "3 3", "3 4"}, readNow(t, r))
 }

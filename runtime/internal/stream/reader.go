@@ -171,6 +171,7 @@ func (r *Reader) behind(ctx context.Context, v view) (p Page, again bool, err er
 		if r.source != nil {
 			epoch = r.source.Epoch()
 		}
+		epoch = max(epoch, v.foreign)
 	}
 	if r.at.Epoch != epoch && r.checked != epoch {
 		lost, err := r.check(ctx)
@@ -183,7 +184,7 @@ func (r *Reader) behind(ctx context.Context, v view) (p Page, again bool, err er
 		}
 	}
 	kept := true
-	if s := r.liveSource(); s != nil {
+	if s := r.liveSource(); s != nil && s.Epoch() >= max(v.foreign, r.at.Epoch) { // else another process stores them
 		kept = s.Flush(ctx, before) == nil
 	}
 	events, err := r.log.Events(ctx, r.conversation, r.at.Seq, pageEvents)

@@ -67,6 +67,9 @@ type ring struct {
 	limit int
 	// epoch is the epoch of the newest event; 0 if there was none.
 	epoch int64
+	// foreign is the epoch under which another process has stored events behind those of the ring; 0 if none
+	// is known.
+	foreign int64
 	// last is the sequence of the newest event that was put. base is the sequence before
 	// the first event of the epoch.
 	last, base uint64
@@ -86,7 +89,7 @@ func (r *ring) put(at Position, e *entry) int {
 	was := r.bytes
 	if at.Epoch != r.epoch || at.Seq != r.last+1 {
 		if at.Epoch != r.epoch { // in the same epoch, readers miss the gap
-			r.epoch, r.base = at.Epoch, at.Seq-1
+			r.epoch, r.base, r.foreign = at.Epoch, at.Seq-1, 0
 		}
 		r.entries, r.bytes = nil, 0
 	}
@@ -119,7 +122,7 @@ func (r *ring) wake(epoch int64) int {
 		return 0
 	}
 	was := r.bytes
-	r.epoch, r.last, r.base, r.entries, r.bytes = 0, 0, 0, nil, 0
+	r.epoch, r.last, r.base, r.entries, r.bytes, r.foreign = 0, 0, 0, nil, 0, max(r.foreign, epoch)
 	r.notifyLocked()
 	return was
 }
@@ -159,9 +162,9 @@ type view struct {
 	// covers: the ring has every event behind the position.
 	covers  bool
 	entries []*entry
-	// epoch and base are those of the ring.
-	epoch int64
-	base  uint64
+	// epoch, base and foreign are those of the ring.
+	epoch, foreign int64
+	base           uint64
 	// before is the sequence of the newest event that the ring does not have any more.
 	before uint64
 	// closed: no more events will come.
@@ -174,7 +177,7 @@ type view struct {
 func (r *ring) read(at Position) view {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v := view{epoch: r.epoch, base: r.base, before: r.last - uint64(len(r.entries)), closed: r.closed}
+	v := view{epoch: r.epoch, foreign: r.foreign, base: r.base, before: r.last - uint64(len(r.entries)), closed: r.closed}
 	v.covers = r.epoch != 0 && at.Epoch == r.epoch && at.Seq >= v.before
 	if v.covers && at.Seq < r.last {
 		size := 0

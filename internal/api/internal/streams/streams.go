@@ -67,6 +67,8 @@ type streamer struct {
 	wake       <-chan struct{}
 	// looked is when it was checked last that the client may still read.
 	looked time.Time
+	// epoch is that of the lease at the last look; 0 before.
+	epoch int64
 	// idle counts looks at which no node had the turn, and last: the events that can be read now are the last.
 	idle int
 	last bool
@@ -135,6 +137,7 @@ func (st *streamer) permitted() {
 func (st *streamer) local() {
 	from, counted, leave := st.s.subscribe(st.Conversation, st.At)
 	defer leave()
+	st.s.Runtime.Wake(st.Conversation, st.epoch)
 	for !st.ended {
 		if st.permitted(); st.ended {
 			return
@@ -189,7 +192,7 @@ func (st *streamer) elsewhere() (store.Node, bool) {
 	if err != nil {
 		return store.Node{}, false
 	}
-	st.s.Runtime.Wake(rec.ID, rec.Lease.Epoch)
+	st.epoch = rec.Lease.Epoch
 	return st.s.Members.Holder(st.ctx, rec)
 }
 

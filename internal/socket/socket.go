@@ -1,4 +1,5 @@
-package api
+// Package socket listens on a unix socket that only its user can open, and that no two daemons have.
+package socket
 
 import (
 	"context"
@@ -129,9 +130,9 @@ func (l *listener) Close() error {
 	return l.err
 }
 
-// DefaultSocket returns the default socket of a daemon:
+// Default returns the default socket of a daemon:
 // $XDG_RUNTIME_DIR/grapnel/grapnel.sock, or run/grapnel.sock in the state directory.
-func DefaultSocket(state string, getenv func(string) string) string {
+func Default(state string, getenv func(string) string) string {
 	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "grapnel", "grapnel.sock")
 	}

@@ -16,6 +16,9 @@ const (
 	committers = 2
 	// together is how many writes share a transaction at most.
 	together = 64
+	// lockWithin is how long a transaction of several writes waits for a lock, which another
+	// transaction may hold for long. Then the writes no longer wait for each other.
+	lockWithin = 500 * time.Millisecond
 	// answerWithin is how long a transaction of Apply may take.
 	answerWithin = 30 * time.Second
 )
@@ -128,36 +131,38 @@ func (d *DB) commit(all []*write) {
 		return
 	}
 	slices.SortStableFunc(all, func(a, b *write) int { return cmp.Compare(a.Order, b.Order) })
-	err := d.send(all)
+	err := d.send(all, lockWithin)
 	for _, w := range all {
-		if err == nil {
+		switch {
+		case err == nil:
 			w.done <- nil
-			continue
+		case len(all) == 1 && !transient(err) && !locked(err):
+			w.done <- explained(err)
+		default:
+			d.committers.Go(func() { w.done <- d.again(w, err) })
 		}
-		w.done <- d.again(w, err, len(all) == 1)
 	}
 }
 
-// again runs a write alone whose transaction has failed with err, unless that is the write's own
-// error, or nobody can know whether it was committed.
-func (d *DB) again(w *write, err error, own bool) error {
-	switch {
-	case own && !transient(err):
-		return explained(err)
-	case w.Once && lost(err) && !unsent(err):
+// again runs a write alone whose transaction has failed with err, unless nobody can know whether it
+// was committed. Nobody else waits for it: it may wait for a lock as long as it takes.
+func (d *DB) again(w *write, err error) error {
+	unknown := func(err error) bool { return w.Once && lost(err) && !unsent(err) }
+	if unknown(err) {
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return d.until(w.ctx, w.deadline, func() error {
-		err := d.send([]*write{w})
-		if w.Once && lost(err) && !unsent(err) {
+		err := d.send([]*write{w}, 0)
+		if unknown(err) {
 			return fmt.Errorf("%w: %v", ErrUnknownOutcome, err) //nolint:errorlint // else it would be tried again
 		}
 		return err
 	})
 }
 
-// send runs the writes in one transaction: what one batch sends is one, up to its end.
-func (d *DB) send(all []*write) error {
+// send runs the writes in one transaction: what one batch sends is one, up to its end. It fails if
+// one of them waits longer than wait for a lock; 0 is no limit.
+func (d *DB) send(all []*write, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
 	conn, err := d.pool.Acquire(ctx)
@@ -166,6 +171,9 @@ func (d *DB) send(all []*write) error {
 	}
 	defer conn.Release()
 	batch := &pgx.Batch{}
+	if wait > 0 {
+		batch.Queue(`SELECT set_config('lock_timeout', $1, true)`, fmt.Sprint(wait.Milliseconds()))
+	}
 	for _, w := range all {
 		batch.Queue(w.SQL, w.Args...).Query(w.read)
 	}

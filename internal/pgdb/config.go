@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,6 +16,10 @@ import (
 
 // ErrUnverified: the DSN allows a connection to another machine that may be anybody.
 var ErrUnverified = errors.New("the connection is not verified")
+
+// connectWithin is how long a connection may take at most, so that a machine that does not answer
+// is tried again soon.
+const connectWithin = 5 * time.Second
 
 // errDSN quotes nothing: a text that is no DSN may still have a password in it.
 var errDSN = errors.New("the DSN cannot be read: write postgres://USER@HOST:5432/DATABASE?sslmode=verify-full, and put the password into PGPASSWORD or a file named by PGPASSFILE")
@@ -40,6 +45,9 @@ func configure(dsn string, o Options) (*pgxpool.Config, *pgx.ConnConfig, error) 
 	for _, c := range []*pgx.ConnConfig{config.ConnConfig, direct} {
 		if err := verified(c); err != nil && !o.Unverified {
 			return nil, nil, err
+		}
+		if c.ConnectTimeout <= 0 || c.ConnectTimeout > connectWithin {
+			c.ConnectTimeout = connectWithin
 		}
 		if c.RuntimeParams["application_name"] == "" {
 			c.RuntimeParams["application_name"] = "grapnel"

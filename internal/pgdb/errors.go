@@ -32,6 +32,7 @@ const (
 	noStatement         = "26000"
 	duplicateStatement  = "42P05"
 	notSupported        = "0A000"
+	lockNotAvailable    = "55P03"
 )
 
 func state(err error) string {
@@ -62,6 +63,9 @@ func conflict(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == serializationFailed || e.Code == deadlock || e.Code == notSupported && strings.HasPrefix(e.Message, "cached plan"))
 }
+
+// locked reports whether a lock was not to be had in time.
+func locked(err error) bool { return state(err) == lockNotAvailable }
 
 // lost reports whether the connection was lost: a write may have happened, unless nothing was
 // sent.

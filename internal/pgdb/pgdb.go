@@ -167,6 +167,19 @@ func (d *DB) Snapshot(ctx context.Context, f func(q Queryer) error) error {
 	})
 }
 
+// Exec runs a statement that may be repeated, outside of any transaction, as VACUUM needs it.
+func (d *DB) Exec(ctx context.Context, sql string, args ...any) error {
+	return d.patiently(ctx, func() error {
+		conn, err := d.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		_, err = conn.Exec(ctx, sql, args...)
+		return err
+	})
+}
+
 func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	select {
 	case <-d.closing:

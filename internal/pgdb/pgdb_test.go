@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -141,29 +142,59 @@ func TestAStatementThatFailsTakesNoOtherWithIt(t *testing.T) {
 
 func TestWritesAtTheSameTimeShareATransaction(t *testing.T) {
 	t.Parallel()
-	dsn := migrated.Database(t)
 	var exchanges atomic.Int64
-	db := open(t, dsn, &pgdb.Options{Trace: func(string) { exchanges.Add(1) }})
-	require.NoError(t, add(t.Context(), db, -1))
-	// The table is locked until all wait.
+	gate := make(chan struct{}) // closed once all wait
+	db := open(t, migrated.Database(t), &pgdb.Options{Trace: func(sql string) {
+		if strings.Contains(sql, "lock_timeout") {
+			exchanges.Add(1)
+			<-gate
+		}
+	}})
+	const n = 120
+	var adding, started sync.WaitGroup
+	started.Add(n)
+	for i := range n {
+		adding.Go(func() {
+			started.Done()
+			assert.NoError(t, add(t.Context(), db, i))
+		})
+	}
+	started.Wait()
+	time.Sleep(100 * time.Millisecond) // until they wait; who comes later makes a transaction more
+	close(gate)
+	adding.Wait()
+	assert.Less(t, exchanges.Load(), int64(n/4))
+	assert.Equal(t, n, count(t, db, "true"))
+}
+
+// A write that waits for a lock holds up no other.
+func TestALockHoldsUpOneWrite(t *testing.T) {
+	t.Parallel()
+	dsn := migrated.Database(t)
+	db := open(t, dsn, nil)
+	require.NoError(t, add(t.Context(), db, 1))
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
 	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost with it
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), `LOCK TABLE note`)
+	_, err = tx.Exec(t.Context(), `UPDATE note SET n = 1 WHERE id = 1`)
 	require.NoError(t, err)
-	exchanges.Store(0)
-	const n = 120
-	var adding sync.WaitGroup
-	for i := range n {
-		adding.Go(func() { assert.NoError(t, add(t.Context(), db, i)) })
+	var waiting, others sync.WaitGroup
+	for range 5 {
+		waiting.Go(func() {
+			_, err := pgdb.Apply(t.Context(), db, pgdb.Statement{SQL: `UPDATE note SET n = n + 1 WHERE id = 1 RETURNING n`}, scanInt)
+			assert.NoError(t, err)
+		})
 	}
-	time.Sleep(300 * time.Millisecond) // nothing depends on it but how few exchanges there are
+	for i := range 100 {
+		others.Go(func() { assert.NoError(t, add(t.Context(), db, 100+i)) })
+	}
+	others.Wait() // the lock is held all the time
+	assert.Equal(t, 101, count(t, db, "true"))
 	require.NoError(t, tx.Commit(t.Context()))
-	adding.Wait()
-	assert.Less(t, exchanges.Load(), int64(n/4))
-	assert.Equal(t, n+1, count(t, db, "true"))
+	waiting.Wait()
+	assert.Equal(t, 1, count(t, db, "n = 6"))
 }
 
 // What is checked at the commit fails when all statements have succeeded.

@@ -203,6 +203,8 @@ CREATE TABLE reserved (
 	until    bigint NOT NULL
 );
 CREATE INDEX reserved_until ON reserved (until);
+CREATE INDEX reserved_project ON reserved (project);
+CREATE INDEX reserved_token ON reserved (token) WHERE token <> '';
 
 -- Deleted conversations: what is written late for them is dropped.
 CREATE TABLE erased (

@@ -161,7 +161,7 @@ func (s *Store) Shrink(ctx context.Context) (freed int64, err error) {
 	before, err := s.size(ctx)
 	for _, table := range shrunk {
 		if err == nil {
-			_, err = query(ctx, s, scanNumber, `VACUUM (TRUNCATE true) `+table)
+			err = s.db.Exec(ctx, `VACUUM (TRUNCATE true) `+table)
 		}
 	}
 	var after int64

@@ -245,7 +245,7 @@ func TestADeletionMeetsLateWrites(t *testing.T) {
 		require.NoError(t, err)
 		erased.Store(true)
 		writing.Wait()
-		jobs, err := s.Jobs(t.Context())
+		jobs, err := s.Jobs(t.Context(), store.JobFilter{})
 		require.NoError(t, err)
 		assert.Empty(t, jobs)
 		runs, err := s.Runs(t.Context(), store.RunFilter{})

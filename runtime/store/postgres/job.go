@@ -22,7 +22,7 @@ const (
 	open = `j.project = $2 AND j.kind = ANY ($3::bytea[]) AND j.num <> ALL ($4::bigint[]) AND ($8::bigint = 0 OR j.num = $8)`
 	take = `UPDATE job j SET status = 'running', attempts = j.attempts + 1, epoch = j.epoch + 1, owner = $6, due = ` + statement.Now + ` + $7, updated = ` + statement.Now + `
 		WHERE j.num = coalesce(
-			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status IN ('queued', 'running') AND j.due <= ` + statement.Now + `
+			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status IN ('queued', 'running') AND j.due <= (SELECT ` + statement.Now + `)
 				ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED),
 			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status = 'running' AND ` + free + ` ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED))
 		RETURNING ` + jobColumns

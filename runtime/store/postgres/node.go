@@ -23,9 +23,8 @@ const (
 	// bury frees what nodes held that died a day ago, and forgets them. It reads all conversations,
 	// so it is done when a node comes and not by each beat.
 	bury = `WITH gone AS (DELETE FROM node n WHERE n.seen < ` + statement.Now + ` - 86400 * 1000000000::bigint AND ` + statement.Dead + ` RETURNING n.id),
-		jobs AS (UPDATE job j SET due = 0 FROM gone WHERE j.owner = gone.id AND j.status = 'running'),
-		leases AS (UPDATE conversation c SET until = 0 FROM gone WHERE c.owner = gone.id AND c.until <> 0)
-		SELECT count(*) FROM gone`
+		jobs AS (UPDATE job j SET due = 0 FROM gone WHERE j.owner = gone.id AND j.status = 'running')
+		UPDATE conversation c SET until = 0 FROM gone WHERE c.owner = gone.id AND c.until <> 0`
 	leave = `UPDATE node SET ttl = 0 WHERE id = $1`
 	// unfinished reads the journals, which are few, and then their conversations.
 	unfinished = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' AND c.num IN (SELECT e.conversation FROM entry e)`
@@ -63,7 +62,7 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 	case a.late:
 		return fmt.Errorf("%w: %s", store.ErrLate, n.ID)
 	case a.first:
-		_, err = query(ctx, s, scanNumber, bury, s.clock())
+		err = s.db.Exec(ctx, bury, s.clock())
 	}
 	return s.failed("beat", err)
 }
@@ -82,8 +81,7 @@ func (s *Store) Unfinished(ctx context.Context) ([]store.Record, error) {
 
 // Leave implements store.Presence.
 func (s *Store) Leave(ctx context.Context, id string) error {
-	_, err := query(ctx, s, scanNumber, leave, id)
-	return s.failed("leave", err)
+	return s.failed("leave", s.db.Exec(ctx, leave, id))
 }
 
 // Nodes implements store.Presence.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -26,22 +27,20 @@ const (
 		INSERT INTO spent (` + spentColumns + `) SELECT $2, $3, $4, $5, $6, $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, $13::bigint, $14::bigint, $15::bigint
 		WHERE $7::bigint > 0` + addSpent
 	// foldUnsettled adds what nobody has settled to what was spent. The grouping keeps one row for each key.
-	foldUnsettled = `WITH old AS (DELETE FROM reserved WHERE until <= ` + statement.Now + ` - $2::bigint RETURNING *)
+	foldUnsettled = `WITH old AS (DELETE FROM reserved WHERE until <= (SELECT ` + statement.Now + ` - $2::bigint) RETURNING *)
 		INSERT INTO spent (` + spentColumns + `) SELECT day, project, agent, model, token, count(*), sum(unpriced)::bigint, count(*), sum(input)::bigint, 0, 0, 0, 0, sum(least)::bigint
 		FROM old GROUP BY day, project, agent, model, token ORDER BY day, project, agent, model, token` + addSpent
 	reserve = `INSERT INTO reserved (day, project, agent, model, token, unpriced, input, least, most, until)
 		VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, ` + statement.Now + ` + $11::bigint) RETURNING num`
 
-	selected = ` day >= $2 AND ($3::bytea IS NULL OR project = $3) AND ($4::bytea IS NULL OR token = $4)`
-	sums     = `SELECT (SELECT coalesce(sum(cost), 0)::bigint FROM spent WHERE ` + selected + `), coalesce(sum(CASE WHEN until <= t THEN least END), 0)::bigint,
-		coalesce(sum(CASE WHEN until > t THEN most END), 0)::bigint, count(CASE WHEN until > t THEN 1 END)
-		FROM (SELECT ` + statement.Now + ` AS t) x LEFT JOIN reserved ON ` + selected
+	spentSum    = `SELECT coalesce(sum(cost), 0)::bigint FROM spent`
+	reservedSum = `SELECT coalesce(sum(CASE WHEN until <= t THEN least END), 0)::bigint, coalesce(sum(CASE WHEN until > t THEN most END), 0)::bigint, count(CASE WHEN until > t THEN 1 END)
+		FROM (SELECT ` + statement.Now + ` AS t) x CROSS JOIN reserved`
 	spentRows = `SELECT day, project, agent, model, token, sum(calls)::bigint, sum(unpriced)::bigint, sum(estimated)::bigint,
 		sum(input)::bigint, sum(output)::bigint, sum(cache_read)::bigint, sum(cache_write)::bigint, sum(reasoning)::bigint, sum(cost)::bigint FROM (
 			SELECT ` + spentColumns + ` FROM spent UNION ALL
-			SELECT day, project, agent, model, token, 1, unpriced, 1, input, 0, 0, 0, 0, least FROM reserved WHERE until <= ` + statement.Now + `) x
-		WHERE ` + selected + `
-		GROUP BY day, project, agent, model, token ORDER BY day, project, agent, model, token`
+			SELECT day, project, agent, model, token, 1, unpriced, 1, input, 0, 0, 0, 0, least FROM reserved WHERE until <= (SELECT ` + statement.Now + `)) x`
+	spentOrder = ` GROUP BY day, project, agent, model, token ORDER BY day, project, agent, model, token`
 )
 
 // Reserve implements store.Spending. Calls that count for one limit wait for each other, so that
@@ -75,9 +74,12 @@ func (s *Store) checkLimits(ctx context.Context, tx pgdb.Tx, limits []store.Spen
 	for i, l := range limits {
 		e := &reached[i]
 		e.Limit = l
-		batch.Queue(sums, append([]any{s.clock()}, filter(l.SpendingFilter)...)...).QueryRow(func(row pgdb.Row) error {
-			var left int64
-			err := row.Scan((*int64)(&e.Spent), &left, (*int64)(&e.Reserved), &e.Running)
+		where, args := selected(l.SpendingFilter, s.clock())
+		var left int64
+		batch.Queue(reservedSum+where, args...).QueryRow(func(row pgdb.Row) error { return row.Scan(&left, (*int64)(&e.Reserved), &e.Running) })
+		where, args = selected(l.SpendingFilter)
+		batch.Queue(spentSum+where, args...).QueryRow(func(row pgdb.Row) error {
+			err := row.Scan((*int64)(&e.Spent))
 			e.Spent += hook.Cost(left)
 			return err
 		})
@@ -111,15 +113,24 @@ func locks(limits []store.SpendingLimit) []int64 {
 	return slices.Compact(out)
 }
 
-// filter returns the arguments of selected.
-func filter(f store.SpendingFilter) []any {
-	bytes := func(s *string) []byte {
-		if s == nil {
-			return nil
-		}
-		return append([]byte{}, *s...)
+// selected returns the condition of the filter, behind the arguments: one of few texts, each of which
+// has its index.
+func selected(f store.SpendingFilter, args ...any) (where string, all []any) {
+	add := func(condition string, v any) {
+		args = append(args, v)
+		where += fmt.Sprintf(condition, len(args))
 	}
-	return []any{f.Since, bytes(f.Project), bytes(f.Token)}
+	add(` WHERE day >= $%d`, f.Since)
+	if f.Project != nil {
+		add(` AND project = $%d::bytea`, []byte(*f.Project))
+	}
+	if f.Token != nil {
+		add(` AND token = $%d::bytea`, []byte(*f.Token))
+		if *f.Token != "" {
+			where += ` AND token <> ''` // which lets PostgreSQL use the index
+		}
+	}
+	return where, args
 }
 
 // Settle implements store.Spending. If its answer is lost, it is not repeated: the call may count
@@ -136,7 +147,8 @@ func (s *Store) Settle(ctx context.Context, id int64, spent store.Spent) error {
 
 // Spent implements store.Spending.
 func (s *Store) Spent(ctx context.Context, f store.SpendingFilter) ([]store.Spent, error) {
-	out, err := query(ctx, s, scanSpent, spentRows, append([]any{s.clock()}, filter(f)...)...)
+	where, args := selected(f, s.clock())
+	out, err := query(ctx, s, scanSpent, spentRows+where+spentOrder, args...)
 	return out, s.failed("read what model calls have cost", err)
 }
 

@@ -10,6 +10,7 @@ import (
 
 const (
 	// Now is the time of a statement whose first argument is the time, or nil for the clock of the database.
+	// An index is searched for (SELECT Now) only: the clock itself goes on between two rows.
 	Now = `coalesce($1::bigint, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)`
 	// started is when the server was started: before, no node could beat.
 	started = `CASE WHEN $1::bigint IS NULL THEN (extract(epoch FROM pg_postmaster_start_time()) * 1000000000)::bigint ELSE 0 END`

@@ -100,7 +100,7 @@ func (m *membership) leave() {
 
 // describe tells the other nodes what this one has, if they can reach it.
 func (a *App) describe() {
-	if a.nodes != nil && a.options.Node.URL != "" {
+	if a.nodes != nil && a.options.Of == nil && a.options.Node.URL != "" {
 		a.nodes.Describe([]store.NodeProject{{ID: a.Project(), Root: a.paths.Root, Fingerprint: a.Fingerprint()}})
 	}
 }
@@ -126,10 +126,13 @@ func (a *App) Nodes() (*nodes.Members, *nodes.Wakes) {
 	return a.nodes.Members, &a.nodes.Wakes
 }
 
-// Unfinished returns the conversations with a turn that has not ended, of all projects.
+// Unfinished returns the conversations with a turn that has not ended, of all projects; of an owner those of the tenant.
 func (a *App) Unfinished(ctx context.Context) ([]store.Record, error) {
 	if a.nodes == nil {
 		return a.Store.List(ctx)
+	}
+	if a.options.Of != nil {
+		return a.nodes.database.Tenant(a.Project()).Unfinished(ctx)
 	}
 	return a.nodes.database.Unfinished(ctx)
 }

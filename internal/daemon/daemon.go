@@ -140,6 +140,8 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return err
 	}
 	o.Log.masks(d.own.app.Mask)
+	d.tenants.own = d.own.app
+	d.own.app.WhenNodesDie(d.tenants.takeOver)
 	return nil
 }
 
@@ -228,11 +230,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}()
 	return d.own.server.Run(ctx, d.listener, func(ctx context.Context) error {
 		stop()
-		var others error
-		kept.Go(func() { others = d.tenants.close() })
-		err := d.own.end(ctx)
 		kept.Wait()
-		return errors.Join(err, others)
+		others := d.tenants.close() // they may use the database of the daemon's user
+		return errors.Join(others, d.own.end(ctx))
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/test/needs"
+	"github.com/grapnel-go/grapnel/internal/test/pgtest"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -89,7 +90,23 @@ func says(t *testing.T, c *client.Client, agent, sender, text string) wire.Conve
 func TestOwnersShareADirectoryAndNothingElse(t *testing.T) {
 	t.Parallel()
 	needs.Namespaces(t)
-	paths := project(t)
+	t.Run("files", func(t *testing.T) {
+		t.Parallel()
+		shareADirectory(t, project(t))
+	})
+	t.Run("a database", func(t *testing.T) {
+		t.Parallel()
+		paths := project(t)
+		paths.Database = migrated.Database(t)
+		shareADirectory(t, paths)
+	})
+}
+
+// migrated is a database without tables; the daemon makes them.
+var migrated = pgtest.Template{}
+
+func shareADirectory(t *testing.T, paths app.Paths) {
+	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, "model.yaml"), []byte("rules: [{when: always, say: Hi.}]"), 0o600))
 	s := serveOwners(t, paths)
 	everybody := map[string]*client.Client{"": s.local, "alice": s.as("alice"), "bob": s.as("bob")}

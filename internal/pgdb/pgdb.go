@@ -52,12 +52,18 @@ type Options struct {
 }
 
 const (
-	connections = 12
-	patience    = 10 * time.Second
+	mostConnections = 12
+	patience        = 10 * time.Second
 )
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
+	*connections
+	bind Binder // nil leaves statements as they are
+}
+
+// connections are those of a DB and of all that are bound to it.
+type connections struct {
 	pool     *pgxpool.Pool
 	direct   *pgx.ConnConfig
 	patience time.Duration
@@ -89,7 +95,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	d := &DB{pool: pool, direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}
+	d := &DB{connections: &connections{pool: pool, direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}}
 	if o.Patience > 0 {
 		d.patience = o.Patience
 	}
@@ -149,6 +155,31 @@ type Queryer interface {
 // Read calls f with a connection, and again if the connection was lost meanwhile, so f begins its
 // result anew. Two queries of f may see different states.
 func (d *DB) Read(ctx context.Context, f func(q Queryer) error) error {
+	return d.with(ctx, func(conn *pgxpool.Conn) error { return f(boundQueryer{conn, d}) })
+}
+
+// Snapshot is Read with all queries of f in the same state of the database.
+func (d *DB) Snapshot(ctx context.Context, f func(q Queryer) error) error {
+	return d.with(ctx, func(conn *pgxpool.Conn) error {
+		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+			func(tx Tx) error { return f(boundQueryer{tx, d}) })
+	})
+}
+
+// Exec runs a statement that may be repeated, outside of any transaction, as VACUUM needs it.
+func (d *DB) Exec(ctx context.Context, sql string, args ...any) error {
+	sql, args, err := d.bound(sql, args)
+	if err != nil {
+		return err
+	}
+	return d.with(ctx, func(conn *pgxpool.Conn) error {
+		_, err := conn.Exec(ctx, sql, args...)
+		return err
+	})
+}
+
+// with calls f with a connection, and again if the connection was lost meanwhile.
+func (d *DB) with(ctx context.Context, f func(conn *pgxpool.Conn) error) error {
 	return d.patiently(ctx, func() error {
 		conn, err := d.acquire(ctx)
 		if err != nil {
@@ -156,27 +187,6 @@ func (d *DB) Read(ctx context.Context, f func(q Queryer) error) error {
 		}
 		defer conn.Release()
 		return f(conn)
-	})
-}
-
-// Snapshot is Read with all queries of f in the same state of the database.
-func (d *DB) Snapshot(ctx context.Context, f func(q Queryer) error) error {
-	return d.Read(ctx, func(q Queryer) error {
-		return pgx.BeginTxFunc(ctx, q.(*pgxpool.Conn), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
-			func(tx Tx) error { return f(tx) })
-	})
-}
-
-// Exec runs a statement that may be repeated, outside of any transaction, as VACUUM needs it.
-func (d *DB) Exec(ctx context.Context, sql string, args ...any) error {
-	return d.patiently(ctx, func() error {
-		conn, err := d.acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
-		_, err = conn.Exec(ctx, sql, args...)
-		return err
 	})
 }
 
@@ -219,7 +229,7 @@ func (d *DB) transact(ctx context.Context, f func(tx Tx) error) (id string, err 
 	}
 	tx := results.Tx()
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it does nothing after the commit
-	if err := f(tx); err != nil {
+	if err := f(boundTx{tx, d}); err != nil {
 		return "", err
 	}
 	return number, tx.Commit(ctx)

@@ -97,13 +97,10 @@ func TestOwnersShareADirectoryAndNothingElse(t *testing.T) {
 	t.Run("a database", func(t *testing.T) {
 		t.Parallel()
 		paths := project(t)
-		paths.Database = migrated.Database(t)
+		paths.Database = pgtest.Database(t)
 		shareADirectory(t, paths)
 	})
 }
-
-// migrated is a database without tables; the daemon makes them.
-var migrated = pgtest.Template{}
 
 func shareADirectory(t *testing.T, paths app.Paths) {
 	t.Helper()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,21 +38,19 @@ func (c *command) listApprovals() *cobra.Command {
 			"the oldest first, and files that cannot be read. Each answer holds until you forget it.\n" +
 			"Answers for one conversation only are listed by /approvals in that conversation.",
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			paths, all, err := c.remembered()
-			if err != nil {
-				return err
-			}
-			if !everywhere {
-				all = slices.DeleteFunc(all, func(r approval.Remembered) bool { return r.Problem == "" && r.Project != paths.Project() })
-			}
-			if asJSON {
-				return c.JSON(all)
-			}
-			if len(all) == 0 && !everywhere {
-				c.Note("nothing is remembered in this project; --all lists those of other projects")
-			}
-			return c.Print(inspect.RememberedTable(all, paths.Short))
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.inAnswers(cmd.Context(), func(all []approval.Remembered, _ approval.Store, paths app.Paths) error {
+				if !everywhere {
+					all = slices.DeleteFunc(all, func(r approval.Remembered) bool { return r.Problem == "" && r.Project != paths.Project() })
+				}
+				if asJSON {
+					return c.JSON(all)
+				}
+				if len(all) == 0 && !everywhere {
+					c.Note("nothing is remembered in this project; --all lists those of other projects")
+				}
+				return c.Print(inspect.RememberedTable(all, paths.Short))
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
@@ -59,17 +58,18 @@ func (c *command) listApprovals() *cobra.Command {
 	return cmd
 }
 
-// remembered returns all answers that outlive a conversation; the list is never nil.
-func (c *command) remembered() (app.Paths, []approval.Remembered, error) {
-	paths, err := c.paths(place{})
-	if err != nil {
-		return paths, nil, err
-	}
-	all, err := approval.List(paths.Approvals())
-	if err == nil && all == nil {
-		all = []approval.Remembered{}
-	}
-	return paths, all, err
+// inAnswers calls do with all answers that outlive a conversation, which is never nil, and their store.
+func (c *command) inAnswers(ctx context.Context, do func(all []approval.Remembered, in approval.Store, paths app.Paths) error) error {
+	return c.inStores(ctx, place{}, func(s *app.Stores, paths app.Paths) error {
+		all, err := approval.List(s.Answers())
+		if err != nil {
+			return err
+		}
+		if all == nil {
+			all = []approval.Remembered{}
+		}
+		return do(all, s.Answers(), paths)
+	})
 }
 
 func (c *command) forgetApprovals() *cobra.Command {
@@ -80,26 +80,29 @@ func (c *command) forgetApprovals() *cobra.Command {
 		Long: "Forgets what was allowed or refused for good. Calls that an answer covered need approval again, also in a running\n" +
 			"daemon. Calls that run already continue.",
 		Example: "  grapnel approvals forget 46cfb54b\n  grapnel approvals forget --all",
-		RunE: func(_ *cobra.Command, ids []string) error {
+		RunE: func(cmd *cobra.Command, ids []string) error {
 			switch {
 			case len(ids) == 0 && !everything:
 				return errors.New("say what to forget: an ID of `grapnel approvals list --all`, or --all")
 			case len(ids) > 0 && everything:
 				return errors.New("--all forgets everything; leave out the IDs or --all")
 			}
-			paths, all, err := c.remembered()
+			var all []approval.Remembered
+			err := c.inAnswers(cmd.Context(), func(known []approval.Remembered, in approval.Store, _ app.Paths) (err error) {
+				if all = known; !everything {
+					if all, err = chosen(known, ids); err != nil {
+						return err
+					}
+				}
+				for _, r := range all {
+					if err := approval.Forget(in, r.ID); err != nil {
+						return &failed{exitFailed, err}
+					}
+				}
+				return nil
+			})
 			if err != nil {
 				return err
-			}
-			if !everything {
-				if all, err = chosen(all, ids); err != nil {
-					return err
-				}
-			}
-			for _, r := range all {
-				if err := approval.Forget(paths.Approvals(), r.ID); err != nil {
-					return &failed{exitFailed, err}
-				}
 			}
 			if asJSON {
 				return c.JSON(all)

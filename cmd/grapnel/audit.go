@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,13 +39,11 @@ func (c *command) showAudit() *cobra.Command {
 			"each record comes as it was written, with the digests of what it is about, and the contents where they were asked for.",
 		Example: "  grapnel audit show --tool bash\n  grapnel audit show --all --limit 0 --json",
 		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			paths, err := c.paths(p)
-			if err != nil {
-				return err
-			}
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.json = p.json
-			err = showRecords(&c.Console, paths, o)
+			err := c.inStores(cmd.Context(), p, func(s *app.Stores, paths app.Paths) error {
+				return showRecords(&c.Console, s.Audit(), paths.Project(), o)
+			})
 			if errors.Is(err, audit.ErrDamaged) {
 				return &failed{exitFailed, err}
 			}
@@ -67,16 +66,18 @@ func (c *command) verifyAudit() *cobra.Command {
 		Long: "Checks every record of all projects: that each is as it was written, in its place, and that none is missing, at the end\n" +
 			"neither. It ends with 1 if something was changed. Who can read the key beside the records can forge them.",
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			paths, err := c.paths(place{})
-			if err != nil {
-				return err
-			}
-			v, err := app.AuditLog(paths).Verify()
-			if err != nil {
-				return &failed{exitFailed, err}
-			}
-			return screen.New(c.Written).Print(screen.Format("none was changed, and none is missing; records: %d, files: %d\n", v.Records, v.Files))
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.inStores(cmd.Context(), place{}, func(s *app.Stores, paths app.Paths) error {
+				v, err := s.Audit().Verify()
+				if err != nil {
+					return &failed{exitFailed, err}
+				}
+				in := fmt.Sprintf("files: %d", v.Files)
+				if paths.Database != "" {
+					in = fmt.Sprintf("nodes: %d", len(v.Nodes))
+				}
+				return screen.New(c.Written).Print(screen.Format("none was changed, and none is missing; records: %d, %s\n", v.Records, in))
+			})
 		},
 	}
 }
@@ -91,29 +92,21 @@ type audited struct {
 	all, json bool
 }
 
-// showRecords shows records, the oldest first. It checks them all.
-func showRecords(c *console.Console, p app.Paths, o audited) error {
-	var kept []json.RawMessage
-	var records []audit.Record
-	for data, err := range app.AuditLog(p).Records() {
-		if err != nil {
-			return err
-		}
-		var r audit.Record
-		if err := json.Unmarshal(data, &r); err != nil {
-			return err
-		}
-		if !o.wants(r, p.Project()) {
-			continue
-		}
-		kept, records = append(kept, append(json.RawMessage(nil), data...)), append(records, r)
-		if o.limit > 0 && len(kept) > o.limit {
-			kept, records = kept[1:], records[1:]
-		}
+// shown is a record, and as it was written.
+type shown struct {
+	audit.Record
+	data json.RawMessage
+}
+
+// showRecords shows records of the project, the oldest first. It checks them all.
+func showRecords(c *console.Console, log app.AuditRecord, project string, o audited) error {
+	records, err := o.last(c, log, project)
+	if err != nil {
+		return err
 	}
 	if o.json {
-		for _, data := range kept {
-			if err := c.JSON(data); err != nil {
+		for _, r := range records {
+			if err := c.JSON(r.data); err != nil {
 				return err
 			}
 		}
@@ -131,6 +124,41 @@ func showRecords(c *console.Console, p app.Paths, o audited) error {
 		})
 	}
 	return c.Tables(table)
+}
+
+// last returns the last records that are wanted. Those of a database come node by node, and are put in
+// the order of their times.
+func (o audited) last(c *console.Console, log app.AuditRecord, project string) (out []shown, err error) {
+	node, begin := "", 0 // where the records of the node begin in out
+	for data, err := range log.Records() {
+		if errors.Is(err, audit.ErrOtherKey) {
+			c.Note(err.Error())
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		r := shown{data: append(json.RawMessage(nil), data...)}
+		if err := json.Unmarshal(data, &r.Record); err != nil {
+			return nil, err
+		}
+		if r.Node != node {
+			node, begin = r.Node, len(out)
+		}
+		if !o.wants(r.Record, project) {
+			continue
+		}
+		if out = append(out, r); o.limit > 0 && len(out)-begin > o.limit {
+			out = slices.Delete(out, begin, begin+1)
+		}
+	}
+	if begin > 0 {
+		slices.SortStableFunc(out, func(a, b shown) int { return a.Time.Compare(b.Time) })
+	}
+	if o.limit > 0 && len(out) > o.limit {
+		out = out[len(out)-o.limit:]
+	}
+	return out, nil
 }
 
 func (o audited) wants(r audit.Record, project string) bool {

@@ -32,9 +32,16 @@ func (c deployChecks) checkCompose(text string) (found problems) {
 	if !strict(yaml.NewDecoder(strings.NewReader(text)), &f, &found) {
 		return found
 	}
+	sockets := map[string]string{} // by their places, the daemons that listen there
 	for _, name := range slices.Sorted(maps.Keys(f.Services)) {
 		s := f.Services[name]
 		of := composeReferences(f, s)
+		if at := slices.Index(s.Command, "--socket"); at >= 0 && at+1 < len(s.Command) {
+			if other := sockets[s.Command[at+1]]; other != "" {
+				of.add("the socket %s is that of %s too", s.Command[at+1], other)
+			}
+			sockets[s.Command[at+1]] = name
+		}
 		if len(s.Command) > 0 {
 			ct := composeContainer(s, &of)
 			of = slices.Concat(of, c.check(ct), confined(s))
@@ -61,6 +68,12 @@ func composeReferences(f compose, s service) (found problems) {
 	for name := range s.DependsOn {
 		if !has(f.Services, name) {
 			found.add("there is no service %s", name)
+		}
+	}
+	database := f.Services["postgres"].Environment
+	for _, word := range s.Command {
+		if u, err := url.Parse(word); err == nil && u.Scheme == "postgres" && (u.User.Username() != database["POSTGRES_USER"] || u.Path != "/"+database["POSTGRES_DB"]) {
+			found.add("the database is %s's and %s, and postgres makes %s's and %s", u.User.Username(), u.Path, database["POSTGRES_USER"], database["POSTGRES_DB"])
 		}
 	}
 	if b := s.Build; b.Context != "" {

@@ -107,6 +107,9 @@ func (c deployChecks) checkPod(set spec, found *problems) {
 		if ct.SecurityContext.ProcMount != "Unmasked" {
 			found.add("%s does not allow the sandbox its /proc", ct.Name)
 		}
+		if !slices.ContainsFunc(ct.Args, func(a string) bool { return strings.HasPrefix(a, "https://$(POD_NAME)."+set.ServiceName+":") }) {
+			found.add("--node-url has no name of a pod, such as https://$(POD_NAME).%s:7780", set.ServiceName)
+		}
 		one := podContainer(set, ct, found)
 		*found = append(*found, c.check(one)...)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/models"
+	"github.com/grapnel-go/grapnel/internal/pgdb"
 )
 
 // container is what a file of deploy starts the program in. The checks find everything in it that
@@ -89,7 +91,12 @@ func variables(t *testing.T) func(name string) bool {
 	for _, vendor := range models.Names() {
 		known.Configured(vendor)
 	}
-	require.True(t, read["GRAPNEL_HOME"] && read["OPENAI_API_KEY_FILE"], "%v", read)
+	cmd, _, err := new(command).root().Find([]string{"serve"})
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`\$([A-Z_]+)`).FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {
+		read[m[1]] = true
+	}
+	require.True(t, read["GRAPNEL_HOME"] && read["OPENAI_API_KEY_FILE"] && read["PGPASSFILE"], "%v", read)
 	return func(name string) bool { return read[name] }
 }
 
@@ -102,9 +109,12 @@ func (c deployChecks) check(ct container) (found problems) {
 	value := func(name string) string { return flags.Lookup(name).Value.String() }
 	c.checkPlaces(ct, flags, &found)
 	c.checkVariables(ct, &found)
+	c.checkStore(ct, flags, &found)
 	listens := []int{}
-	if at := value("listen"); at != "" {
-		listens = append(listens, port(at, &found))
+	for _, name := range []string{"listen", "node-listen"} {
+		if at := value(name); at != "" {
+			listens = append(listens, port(at, &found))
+		}
 	}
 	for _, p := range ct.ports {
 		if !slices.Contains(listens, p) {
@@ -152,6 +162,34 @@ func (c deployChecks) checkPlaces(ct container, flags *pflag.FlagSet, found *pro
 		if !flags.Changed(name) {
 			found.add("--%s is not given", name)
 		}
+	}
+}
+
+// checkStore finds a database that the program does not take, and an address of the node that it does not listen on.
+func (c deployChecks) checkStore(ct container, flags *pflag.FlagSet, found *problems) {
+	dsn := flags.Lookup("store").Value.String()
+	if dsn == "" {
+		return
+	}
+	u, err := url.Parse(dsn)
+	if err != nil || pgdb.HasPassword(dsn) {
+		found.add("--store is no URL, or has a password: %v", err)
+		return
+	}
+	q := u.Query()
+	for _, file := range []string{q.Get("host"), q.Get("sslrootcert")} {
+		if file != "" && !c.has(ct, file) {
+			found.add("--store names %s, which the container does not have", file)
+		}
+	}
+	q.Del("sslrootcert") // it is not there while the test runs
+	u.RawQuery = q.Encode()
+	if err := pgdb.CheckDSN(u.String()); err != nil {
+		found.add("--store: %v", err)
+	}
+	at, err := url.Parse(strings.ReplaceAll(flags.Lookup("node-url").Value.String(), "$(POD_NAME)", "pod"))
+	if listen := flags.Lookup("node-listen").Value.String(); listen != "" && (err != nil || at.Port() != strconv.Itoa(port(listen, found))) {
+		found.add("--node-url is %v, and --node-listen %s: %v", at, listen, err)
 	}
 }
 
@@ -228,9 +266,9 @@ func TestDeployChecksFindWhatIsWrong(t *testing.T) {
 		{"compose.yaml", "a flag whose value is wrong", "--grace, 30s", "--grace, long", "invalid argument"},
 		{"compose.yaml", "a port that nobody listens on", `127.0.0.1:7772:7772`, `127.0.0.1:7772:7782`, "reach port 7782"},
 		{"compose.yaml", "a probe with a typo", "localhost/readyz", "localhost/readyx", "asks for /readyx"},
-		{"compose.yaml", "a probe at another socket", "--unix-socket, /run/grapnel/", "--unix-socket, /run/grapnl/", "asks the socket /run/grapnl/"},
+		{"compose.yaml", "a probe at another socket", "--unix-socket, /run/grapnel/a", "--unix-socket, /run/grapnel/b", "asks the socket /run/grapnel/b.sock"},
 		{"compose.yaml", "a variable with a typo", "ANTHROPIC_API_KEY_FILE", "ANTHROPIC_APIKEY_FILE", "does not read the variable ANTHROPIC_APIKEY_FILE"},
-		{"compose.yaml", "a secret that is not mounted", "secrets: [anthropic, tls-cert, tls-key]", "secrets: [anthropic, tls-cert]", "--tls-key is /run/secrets/tls-key, which"},
+		{"compose.yaml", "a secret that is not mounted", "secrets: [anthropic, pgpass, tls-cert, tls-key]", "secrets: [anthropic, pgpass, tls-cert]", "--tls-key is /run/secrets/tls-key, which"},
 		{"compose.yaml", "a project that is not mounted", "--dir, /project", "--dir, /projects", "--dir is /projects"},
 		{"compose.yaml", "a key that compose does not have", "stop_grace_period: 80s", "stop_grace: 80s", "field stop_grace not found"},
 		{"compose.yaml", "a kill before the drain has ended", "stop_grace_period: 80s", "stop_grace_period: 70s", "killed after 1m10s"},
@@ -238,6 +276,16 @@ func TestDeployChecksFindWhatIsWrong(t *testing.T) {
 		{"compose.yaml", "a sandbox without its namespaces", "seccomp=unconfined, ", "", "needs security_opt seccomp=unconfined"},
 		{"compose.yaml", "a recipe that is not there", "deploy/Containerfile}", "deploy/Dockerfile}", "no such file"},
 		{"compose.yaml", "root", `user: "10001:10001"`, `user: "0:0"`, "the user is 0:0"},
+		{"compose.yaml", "a database whose socket is elsewhere", "host=/var/run/postgresql", "host=/run/postgresql", "--store names /run/postgresql, which"},
+		{"compose.yaml", "a database of another user", "postgres://grapnel@/", "postgres://grapnl@/", "the database is grapnl's"},
+		{"compose.yaml", "a password for all to see", "postgres://grapnel@/", "postgres://grapnel:secret@/", "has a password"},
+		{"compose.yaml", "two daemons with one socket", "/run/grapnel/c.sock", "/run/grapnel/b.sock", "/run/grapnel/b.sock is that of b too"},
+		{"kubernetes.yaml", "a database that may be anybody", "sslmode=verify-full", "sslmode=require", "--store: the connection is not verified"},
+		{"kubernetes.yaml", "an authority that is elsewhere", "sslrootcert=/secrets", "sslrootcert=/secret", "--store names /secret/store-ca.crt"},
+		{"kubernetes.yaml", "a node that is elsewhere", "grapnel-nodes:7780", "grapnel-nodes:7781", "and --node-listen 0.0.0.0:7780"},
+		{"kubernetes.yaml", "a node that has no name", "$(POD_NAME).grapnel-nodes:", "$(POD_NAME).grapnel:", "no name of a pod"},
+		{"kubernetes.yaml", "a node without its key", "--node-key, /secrets/node.key, ", "", "node-key"},
+		{"kubernetes.yaml", "a variable that nobody reads", "$(POD_NAME)", "$(POD)", "does not read the variable POD_NAME"},
 		{"kubernetes.yaml", "a flag that does not exist", "--log-format", "--log-fromat", "unknown flag: --log-fromat"},
 		{"kubernetes.yaml", "a probe with a typo", "path: /readyz", "path: /ready", "asks for /ready;"},
 		{"kubernetes.yaml", "a probe that restarts what waits", "livenessProbe:\n            httpGet: {path: /healthz", "livenessProbe:\n            httpGet: {path: /readyz", "would restart every daemon"},

@@ -9,6 +9,7 @@ import "go.yaml.in/yaml/v3"
 type compose struct {
 	Name     string             `yaml:"name"`
 	Daemon   yaml.Node          `yaml:"x-daemon"`
+	Ready    yaml.Node          `yaml:"x-ready"`
 	Services map[string]service `yaml:"services"`
 	Volumes  map[string]struct {
 	} `yaml:"volumes"`

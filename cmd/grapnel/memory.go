@@ -28,17 +28,15 @@ func (c *command) memory() *cobra.Command {
 }
 
 // inMemories opens the memories, calls do and closes them.
-func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory, paths app.Paths) error) (err error) {
-	paths, err := c.paths(place{})
-	if err != nil {
-		return err
-	}
-	m, err := app.OpenMemories(ctx, paths, c.Note)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.OnClose(context.WithoutCancel(ctx))) }()
-	return do(m, paths)
+func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory, paths app.Paths) error) error {
+	return c.inStores(ctx, place{}, func(s *app.Stores, paths app.Paths) (err error) {
+		m, err := s.Memories(ctx, c.Note)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, m.OnClose(context.WithoutCancel(ctx))) }()
+		return do(m, paths)
+	})
 }
 
 func (c *command) listMemories() *cobra.Command {

@@ -31,17 +31,15 @@ func (c *command) schedule() *cobra.Command {
 }
 
 // inSchedules opens the schedules of the project, calls do and closes them.
-func (c *command) inSchedules(ctx context.Context, p place, do func(s *schedule.Schedule, paths app.Paths) error) (err error) {
-	paths, err := c.paths(p)
-	if err != nil {
-		return err
-	}
-	s, err := app.OpenSchedules(ctx, paths, nil, c.Note)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.OnClose(context.WithoutCancel(ctx))) }()
-	return do(s, paths)
+func (c *command) inSchedules(ctx context.Context, p place, do func(s *schedule.Schedule, paths app.Paths) error) error {
+	return c.inStores(ctx, p, func(stores *app.Stores, paths app.Paths) (err error) {
+		s, err := stores.Schedules(ctx, c.Note)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.OnClose(context.WithoutCancel(ctx))) }()
+		return do(s, paths)
+	})
 }
 
 func (c *command) addSchedule() *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/access"
-	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/target"
 )
@@ -35,13 +36,9 @@ func (c *command) token() *cobra.Command {
 	return cmd
 }
 
-// tokens returns the tokens of this user.
-func (c *command) tokens() (*access.Tokens, error) {
-	paths, err := c.paths(place{})
-	if err != nil {
-		return nil, err
-	}
-	return daemon.Tokens(paths), nil
+// inTokens calls do with the tokens of this user.
+func (c *command) inTokens(ctx context.Context, p place, do func(tokens *access.Tokens, paths app.Paths) error) error {
+	return c.inStores(ctx, p, func(s *app.Stores, paths app.Paths) error { return do(s.Tokens(), paths) })
 }
 
 func (c *command) tokenCreate() *cobra.Command {
@@ -52,29 +49,27 @@ func (c *command) tokenCreate() *cobra.Command {
 		Short:   "Make a token and print it; it cannot be printed again",
 		Example: "  grapnel token create phone --scope read,approve --expires 30d",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			paths, err := c.paths(place{dir: project})
-			if err != nil {
-				return err
-			}
-			t := access.Token{Name: args[0], Owner: owner, Projects: []string{paths.Project()}}
-			if all {
-				t.Projects = nil
-			}
-			if t.Scopes, err = access.Parse(scopes); err != nil {
-				return fmt.Errorf("--scope: %w", err)
-			}
-			if t.Expires, err = until(expires, time.Now()); err != nil {
-				return fmt.Errorf("--expires: %w", err)
-			}
-			text, err := daemon.Tokens(paths).Create(t)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return c.JSON(map[string]string{"token": text})
-			}
-			return screen.New(c.Written).Print(screen.Format("%s\n", text))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.inTokens(cmd.Context(), place{dir: project}, func(tokens *access.Tokens, paths app.Paths) (err error) {
+				t := access.Token{Name: args[0], Owner: owner, Projects: []string{paths.Project()}}
+				if all {
+					t.Projects = nil
+				}
+				if t.Scopes, err = access.Parse(scopes); err != nil {
+					return fmt.Errorf("--scope: %w", err)
+				}
+				if t.Expires, err = until(expires, time.Now()); err != nil {
+					return fmt.Errorf("--expires: %w", err)
+				}
+				text, err := tokens.Create(t)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return c.JSON(map[string]string{"token": text})
+				}
+				return screen.New(c.Written).Print(screen.Format("%s\n", text))
+			})
 		},
 	}
 	cmd.Flags().StringVar(&scopes, "scope", "read,converse", "what the token may do: some of read, converse, approve and administer")
@@ -116,12 +111,12 @@ func (c *command) tokenList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tokens", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			tokens, err := c.tokens()
-			if err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var all []access.Token
+			err := c.inTokens(cmd.Context(), place{}, func(tokens *access.Tokens, _ app.Paths) (err error) {
+				all, err = tokens.List()
 				return err
-			}
-			all, err := tokens.List()
+			})
 			if err != nil {
 				return err
 			}
@@ -193,16 +188,14 @@ func ending(t access.Token, now time.Time) string {
 func (c *command) tokenRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke NAME|ID", Short: "End a token; its streams and pages end within seconds", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			tokens, err := c.tokens()
-			if err != nil {
-				return err
-			}
-			t, err := tokens.Revoke(args[0])
-			if err != nil {
-				return err
-			}
-			return screen.New(c.Written).Print(screen.Format("The token %s (%s) is revoked.\n", t.Name, t.ID))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.inTokens(cmd.Context(), place{}, func(tokens *access.Tokens, _ app.Paths) error {
+				t, err := tokens.Revoke(args[0])
+				if err != nil {
+					return err
+				}
+				return screen.New(c.Written).Print(screen.Format("The token %s (%s) is revoked.\n", t.Name, t.ID))
+			})
 		},
 	}
 }

@@ -8,12 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/lockedfile"
@@ -45,20 +42,30 @@ func (t Token) String() string {
 	return t.Name + " of " + t.Owner
 }
 
-// Tokens are the tokens of a user, in a file that several processes may change. It is safe for concurrent use.
-type Tokens struct {
-	file lockedfile.File[Token]
-	now  func() time.Time
+// Store keeps tokens by their ids. Several processes may use it at the same time. It is safe for
+// concurrent use.
+type Store interface {
+	// Find returns one token; false if there is none of that id. What another process has changed
+	// counts within a second.
+	Find(id string) (Token, bool, error)
+	Read() (map[string]Token, error)
+	// Change calls change with all tokens and keeps what that has left, or nothing after an error.
+	Change(change func(all map[string]Token) error) error
+}
 
-	mu    sync.Mutex
-	read  fs.FileInfo // of the file when known was read; nil if there was none
-	known map[string]Token
+// Tokens are the tokens of a user. It is safe for concurrent use.
+type Tokens struct {
+	store Store
+	now   func() time.Time
 }
 
 // OpenTokens returns the tokens in a file, which need not be there yet.
 func OpenTokens(path string) *Tokens {
-	return &Tokens{file: lockedfile.File[Token]{Path: path}, now: time.Now}
+	return NewTokens(&file{File: lockedfile.File[Token]{Path: path}})
 }
+
+// NewTokens returns the tokens in a store.
+func NewTokens(store Store) *Tokens { return &Tokens{store: store, now: time.Now} }
 
 // prefix begins every token, so that people and programs that look for secrets know one.
 const prefix = "grapnel_"
@@ -80,7 +87,7 @@ func (t *Tokens) Create(token Token) (text string, err error) {
 	}
 	id, secret := strings.ToLower(rand.Text()[:10]), strings.ToLower(rand.Text())
 	token.Created, token.Hash = t.now().UTC().Truncate(time.Second), hashOf(secret)
-	err = t.file.Change(func(all map[string]Token) error {
+	err = t.store.Change(func(all map[string]Token) error {
 		for _, other := range all {
 			if other.Name == token.Name && other.why(t.now()) == "" {
 				return fmt.Errorf("there is a token %s; choose another name, or revoke that one", token.Name)
@@ -97,7 +104,7 @@ func (t *Tokens) Create(token Token) (text string, err error) {
 
 // List returns the tokens, the oldest first.
 func (t *Tokens) List() ([]Token, error) {
-	all, err := t.file.Read()
+	all, err := t.store.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +134,7 @@ func (t *Tokens) Owners(project string) (out []string, err error) {
 
 // Revoke ends a token by its id, or by its name if one that has not ended has it.
 func (t *Tokens) Revoke(which string) (revoked Token, err error) {
-	return revoked, t.file.Change(func(all map[string]Token) error {
+	return revoked, t.store.Change(func(all map[string]Token) error {
 		for id, token := range all {
 			if id == which || token.Name == which && token.why(t.now()) == "" {
 				token.Revoked = t.now().UTC().Truncate(time.Second)
@@ -154,7 +161,7 @@ func (t *Tokens) Caller(text string) (Caller, error) {
 	if subtle.ConstantTimeCompare([]byte(token.Hash), []byte(hashOf(secret))) != 1 || !known {
 		return Caller{}, errUnknown
 	}
-	return t.caller(id)
+	return t.admit(id, token)
 }
 
 // caller returns the caller of a token that has not ended.
@@ -166,6 +173,10 @@ func (t *Tokens) caller(id string) (Caller, error) {
 	if !known {
 		return Caller{}, errUnknown
 	}
+	return t.admit(id, token)
+}
+
+func (t *Tokens) admit(id string, token Token) (Caller, error) {
 	if why := token.why(t.now()); why != "" {
 		return Caller{}, errors.New("the token " + token.Name + " " + why)
 	}
@@ -185,35 +196,17 @@ func (t Token) why(now time.Time) string {
 	return ""
 }
 
-// find returns a token as the file has it now.
+// find returns a token as the store has it now.
 func (t *Tokens) find(id string) (Token, bool, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	info, err := os.Stat(t.file.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	token, known, err := t.store.Find(id)
+	if err != nil {
 		return Token{}, false, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	if !sameFile(info, t.read) {
-		known, err := t.file.Read()
-		if err != nil {
-			return Token{}, false, fmt.Errorf("%w: %w", errUnreadable, err)
-		}
-		t.known, t.read = known, info
-	}
-	token, ok := t.known[id]
-	return token, ok, nil
+	return token, known, nil
 }
 
-// errUnreadable: the file of the tokens cannot be read, so nobody is let in.
+// errUnreadable: the tokens cannot be read, so nobody is let in.
 var errUnreadable = errors.New("the tokens cannot be read")
-
-// sameFile reports whether a file has not changed. Who changes it replaces it.
-func sameFile(a, b fs.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
-}
 
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))

@@ -115,7 +115,7 @@ func TestAskOfACancelledTurn(t *testing.T) {
 func TestAsksRemember(t *testing.T) {
 	t.Parallel()
 	project, rules := t.TempDir(), filepath.Join(t.TempDir(), "approvals")
-	w := newWorld(t, &worldOptions{approval: approval.Options{Dir: rules, Project: project}})
+	w := newWorld(t, &worldOptions{approval: approval.Options{Store: approval.Dir(rules), Project: project}})
 	ctx, conv := t.Context(), w.conversation("ann")
 	run := func(text string, answer func(asks []wire.Ask) wire.Answer) (by, end string) {
 		turn, err := w.client.Send(ctx, conv.ID, text)

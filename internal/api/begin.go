@@ -170,7 +170,7 @@ func (s *Server) turnOf(conversation string) *runtime.Turn {
 }
 
 // resumeAll resumes the interrupted turns of this project. The daemon before this one, or
-// another program, has begun them.
+// another program, has begun them. With nodes, it leaves those that belong to another one.
 func (s *Server) resumeAll(ctx context.Context) {
 	recs, err := s.o.Unfinished(ctx)
 	if err != nil {
@@ -180,7 +180,8 @@ func (s *Server) resumeAll(ctx context.Context) {
 	running := s.turns()
 	var all sync.WaitGroup // agents that wait for their servers do not delay the others
 	for _, rec := range recs {
-		if s.owns(rec) && s.o.Interrupted(rec) && running[rec.ID] == nil {
+		here := s.o.Nodes == nil || s.o.Nodes.Members.Place(rec).Here
+		if here && s.owns(rec) && s.o.Interrupted(rec) && running[rec.ID] == nil {
 			all.Go(func() { s.resumeOne(ctx, rec) })
 		}
 	}

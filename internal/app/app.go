@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -46,6 +45,8 @@ import (
 // Options of Open.
 type Options struct {
 	Paths Paths
+	// Stores are those of Paths. Nil: Open opens them, and Close closes them.
+	Stores *Stores
 	// Approval has the timeout of approvals and its effect. Open sets where remembered
 	// answers are stored.
 	Approval approval.Options
@@ -215,7 +216,22 @@ func modelsOf(cfg *hook.AgentConfig) iter.Seq2[string, string] {
 
 // Open reads the configuration, opens the database and the subsystems, and starts the
 // runtime. If it fails, nothing is left open. It writes only to the state directory.
-func Open(ctx context.Context, o Options) (*App, error) {
+func Open(ctx context.Context, o Options) (a *App, err error) {
+	if o.Stores != nil {
+		return open(ctx, o)
+	}
+	if o.Stores, err = OpenStores(ctx, o.Paths); err != nil {
+		return nil, err
+	}
+	if a, err = open(ctx, o); err != nil {
+		o.Stores.Close()
+		return nil, err
+	}
+	o.Stores.ofApp = true
+	return a, nil
+}
+
+func open(ctx context.Context, o Options) (*App, error) {
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
@@ -262,16 +278,13 @@ func Open(ctx context.Context, o Options) (*App, error) {
 			Jobs: a.jobs(), Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.gone, Node: a.nodes != nil, FindAgent: a.find,
 			Events: runtime.Events{Recent: o.Recent, RecordHooks: o.RecordHooks, Mask: masker(a.redact)}, Limits: runtime.Limits{Reply: o.Reply, Contributions: contributions(), Gate: gate}, Spending: ledger,
 		})
-		if a.nodes != nil {
-			a.nodes.add(a.Runtime)
-		}
+		a.joined()
 		err = a.Runtime.Open(ctx)
 	}
 	if err != nil {
 		a.models.Close()
 		return nil, errors.Join(err, a.processes.close(), a.closeStore())
 	}
-	a.describe()
 	return a, nil
 }
 
@@ -287,22 +300,6 @@ func (a *App) configure(o *Options) (err error) {
 		return err
 	}
 	return a.processes.confine(*o, a.conf)
-}
-
-// gateName is the variable with the time that a hook may take that decides about a turn.
-const gateName = "GRAPNEL_GATE_TIMEOUT"
-
-// gateTimeout returns that time; 0 is the runtime's default.
-func gateTimeout(getenv func(string) string) (time.Duration, error) {
-	text := strings.TrimSpace(getenv(gateName))
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d == 0 {
-		return 0, fmt.Errorf("%s is %q; write a duration such as 90s, or -1s for no limit", gateName, text)
-	}
-	return d, nil
 }
 
 // With opens the program, calls do with it, and closes it.
@@ -367,16 +364,6 @@ func (a *App) hooks(o Options) []hook.Hook {
 	return out
 }
 
-// OpenMemories opens the memories of the project and the user. note gets a sentence about
-// each damage. The caller closes them.
-func OpenMemories(ctx context.Context, p Paths, note func(string)) (*memory.Memory, error) {
-	r, err := p.Redactor()
-	if err != nil {
-		return nil, err
-	}
-	return memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project(), Note: note, Mask: maskText(r)})
-}
-
 func environment(p Paths) runtime.Environment {
 	return runtime.Environment{OS: goruntime.GOOS, Shell: "bash", Platform: goruntime.GOARCH, Root: p.Root}
 }
@@ -387,6 +374,7 @@ func (a *App) Mask(text string) string { return a.redact.Text(text) }
 // Close closes the runtime with the subsystems, ends their remaining commands, and closes the
 // store, in this order.
 func (a *App) Close(ctx context.Context) error {
+	defer a.options.Stores.release()
 	if a.Hooks.Schedule != nil {
 		a.Hooks.Schedule.Stop()
 	}

@@ -40,7 +40,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	if a.conf, err = loadLayers(ctx, o, agents); err != nil {
 		return a, err
 	}
-	o.Approval.Dir, o.Approval.Project = o.Paths.Approvals(), o.Paths.Project()
+	o.Approval.Store, o.Approval.Project = o.Stores.Answers(), o.Paths.Project()
 	var d *Hooks
 	o.Approval.Examine = func(call *hook.ToolCall) approval.Examined { return approval.Examined(d.Policy.Examine(call)) }
 	d = &Hooks{
@@ -68,7 +68,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Memory", func() (err error) { d.Memory, err = loadMemories(ctx, o, agents); return err }},
 		{"Schedule", func() (err error) {
 			if o.Schedules {
-				d.Schedule, err = openSchedules(ctx, o.Paths, schedule.Options{Run: o.scheduled, Ready: o.ready, Note: o.Note})
+				d.Schedule, err = o.Stores.schedules(ctx, schedule.Options{Run: o.scheduled, Ready: o.ready, Note: o.Note})
 			}
 			return err
 		}},

@@ -93,7 +93,7 @@ func readers() map[string]struct {
 			return fmt.Sprint(err)
 		}},
 		"approval": {state("approvals/x.json"), func(t *testing.T, p app.Paths, path string) string {
-			list, err := approval.List(p.Approvals())
+			list, err := approval.List(approval.Dir(p.Approvals()))
 			require.NoError(t, err)
 			if len(list) == 0 {
 				return path + " is none of the answers"

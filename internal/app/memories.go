@@ -84,5 +84,5 @@ func loadMemories(ctx context.Context, o Options, agents []Agent) (*memory.Memor
 	if err := trustMemories(ctx, o, agents); err != nil {
 		return nil, err
 	}
-	return OpenMemories(ctx, o.Paths, o.Note)
+	return o.Stores.Memories(ctx, o.Note)
 }

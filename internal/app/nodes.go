@@ -27,21 +27,17 @@ type membership struct {
 	*nodes.Members
 	database *postgres.Store
 	Wakes    nodes.Wakes
-	stop     context.CancelFunc
-	running  sync.WaitGroup
+	// background ends when stop is called.
+	background context.Context
+	stop       context.CancelFunc
+	running    sync.WaitGroup
 
 	mu       sync.Mutex
 	runtimes []*runtime.Runtime // of the user, and of the owners that are open
 	died     []func()
 }
 
-// add and remove say which runtimes have leases of the node.
-func (m *membership) add(r *runtime.Runtime) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.runtimes = append(m.runtimes, r)
-}
-
+// remove says that a runtime has no leases of the node any more.
 func (m *membership) remove(r *runtime.Runtime) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,11 +78,42 @@ func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*mem
 	if err := m.Join(ctx); err != nil {
 		return nil, err
 	}
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m.stop = stop
-	m.running.Go(func() { m.Run(background) })
-	m.running.Go(func() { _ = m.Wakes.Run(background, s) }) // readers also look now and then
+	m.background, m.stop = context.WithCancel(context.WithoutCancel(ctx))
+	m.running.Go(func() { m.Run(m.background) })
+	m.running.Go(func() { _ = m.Wakes.Run(m.background, s) }) // readers also look now and then
 	return m, nil
+}
+
+// joined tells the membership which runtime it is about, and the other nodes what agents see here.
+func (a *App) joined() {
+	if a.nodes == nil {
+		return
+	}
+	a.nodes.mu.Lock()
+	a.nodes.runtimes = append(a.nodes.runtimes, a.Runtime)
+	a.nodes.mu.Unlock()
+	if a.options.Of == nil && a.nodes.Self().URL != "" { // all owners see what the user's agents see
+		a.nodes.running.Go(a.describe)
+	}
+}
+
+// describeEvery is the time between two looks at the files that agents see.
+const describeEvery = 30 * time.Second
+
+// describe tells the other nodes what agents see here, again and again: instruction files change, and so do agents when they are reloaded.
+func (a *App) describe() {
+	m, at := a.nodes, store.NodeProject{ID: a.paths.Project(), Root: a.paths.Root}
+	look := time.NewTicker(describeEvery)
+	defer look.Stop()
+	for {
+		at.Fingerprint = a.Fingerprint()
+		m.Describe([]store.NodeProject{at})
+		select {
+		case <-look.C:
+		case <-m.background.Done():
+			return
+		}
+	}
 }
 
 // leave says that the process ends. Nil does nothing.
@@ -96,13 +123,6 @@ func (m *membership) leave() {
 	}
 	m.stop()
 	m.running.Wait()
-}
-
-// describe tells the other nodes what this one has, if they can reach it.
-func (a *App) describe() {
-	if a.nodes != nil && a.options.Of == nil && a.options.Node.URL != "" {
-		a.nodes.Describe([]store.NodeProject{{ID: a.Project(), Root: a.paths.Root, Fingerprint: a.Fingerprint()}})
-	}
 }
 
 // gone reports whether the process of that owner has ended.

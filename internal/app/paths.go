@@ -200,6 +200,9 @@ func (p Paths) locks() string { return filepath.Join(p.State, "locks") }
 // approval writes it.
 func (p Paths) Approvals() string { return filepath.Join(p.State, "approvals") }
 
+// audit returns the directory of the record of the audit, or of the key of this machine's part of it.
+func (p Paths) audit() string { return filepath.Join(p.State, "audit") }
+
 // undo returns the directory of the project's snapshots.
 func (p Paths) undo() string {
 	sum := sha256.Sum256([]byte(p.Root))

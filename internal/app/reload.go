@@ -80,7 +80,6 @@ func (a *App) Reload(ctx context.Context) (Reloaded, error) {
 		}
 	}
 	a.agents.Store(&next)
-	a.describe()
 	for _, was := range old {
 		name := was.Config.Name
 		if _, kept := named(agents, name); kept {

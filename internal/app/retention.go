@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,7 +58,7 @@ func (a *App) Keeper() (*retention.Keeper, error) {
 	}
 	return retention.New(retention.Options{
 		Store: a.Store, Delete: a.Runtime.Delete, DeleteRest: a.Runtime.DeleteRest, Busy: runtime.ErrBusy,
-		Journal: filepath.Join(a.paths.State, "deletions.json"), Limits: limits, Note: a.options.Note,
+		Journal: a.options.Stores.deletions(), Limits: limits, Note: a.options.Note,
 		Places: []retention.Place{
 			{Name: "undo", Erase: a.eraseUndo},
 			{Name: "memories", Erase: a.eraseMemories},
@@ -106,14 +107,20 @@ func (a *App) eraseUndo(ctx context.Context, s retention.Scope, dry bool) (reten
 	return part, nil
 }
 
+// lacks reports whether there is no such file, and no database in its place.
+func (p Paths) lacks(file string) bool {
+	_, err := os.Stat(file)
+	return p.Database == "" && errors.Is(err, fs.ErrNotExist)
+}
+
 // eraseMemories deletes the memories whose only sources are the conversations, or all of the project.
 func (a *App) eraseMemories(ctx context.Context, s retention.Scope, dry bool) (part retention.Part, err error) {
-	if _, err := os.Stat(a.paths.Memories); errors.Is(err, fs.ErrNotExist) {
+	if a.paths.lacks(a.paths.Memories) {
 		return part, nil
 	}
 	m := a.Hooks.Memory
 	if m == nil {
-		if m, err = OpenMemories(ctx, a.paths, a.options.Note); err != nil {
+		if m, err = a.options.Stores.Memories(ctx, a.options.Note); err != nil {
 			return part, err
 		}
 		defer func() { err = errors.Join(err, m.OnClose(context.WithoutCancel(ctx))) }()
@@ -141,17 +148,17 @@ func (a *App) eraseMemories(ctx context.Context, s retention.Scope, dry bool) (p
 }
 
 func (a *App) eraseSchedules(ctx context.Context, s retention.Scope, dry bool) (part retention.Part, err error) {
-	if _, err := os.Stat(a.paths.Schedules); errors.Is(err, fs.ErrNotExist) {
+	if a.paths.lacks(a.paths.Schedules) {
 		return part, nil
 	}
 	all := a.Hooks.Schedule
 	if all == nil {
-		if all, err = OpenSchedules(ctx, a.paths, nil, a.options.Note); err != nil {
+		if all, err = a.options.Stores.Schedules(ctx, a.options.Note); err != nil {
 			return part, err
 		}
 		defer func() { err = errors.Join(err, all.OnClose(context.WithoutCancel(ctx))) }()
 	}
-	of := schedule.Subject{Conversations: s.Conversations}
+	of := schedule.Subject{Conversations: s.Conversations, Within: func(project string) bool { return tenant.Parse(project).Owner == a.paths.Owner }}
 	switch s.Kind {
 	case retention.Sender:
 		of.Sender = s.Name
@@ -191,7 +198,7 @@ func (a *App) eraseApprovals(_ context.Context, s retention.Scope, dry bool) (re
 	if s.Kind != retention.Project && s.Kind != retention.Sender {
 		return part, nil
 	}
-	all, err := approval.List(a.paths.Approvals())
+	all, err := approval.List(a.options.Stores.Answers())
 	for _, r := range all {
 		if s.Kind == retention.Sender {
 			if r.By == s.Name {
@@ -204,7 +211,7 @@ func (a *App) eraseApprovals(_ context.Context, s retention.Scope, dry bool) (re
 		}
 		part.Deleted++
 		if !dry && err == nil {
-			err = approval.Forget(a.paths.Approvals(), r.ID)
+			err = approval.Forget(a.options.Stores.Answers(), r.ID)
 		}
 	}
 	return part, err
@@ -216,37 +223,36 @@ func (a *App) eraseProjectFiles(_ context.Context, s retention.Scope, dry bool) 
 	if s.Kind != retention.Project {
 		return part, nil
 	}
-	files := map[string]bool{filepath.Join(a.paths.State, "agents.json"): true}
-	if a.paths.Owner == "" { // what the user has approved counts for all owners
-		files[a.paths.trusted().Path] = false
+	agents, err := deleteKeys(a.options.Stores.Agents(s.Name), dry, func(string) bool { return true })
+	part.Deleted = agents
+	if err != nil || a.paths.Owner != "" { // what the user has approved counts for all owners
+		return part, err
 	}
-	for path, agents := range files {
-		file := lockedfile.File[json.RawMessage]{Path: path}
-		members, err := file.Read()
-		if err != nil {
-			return part, err
-		}
-		var keys []string
-		for key := range members {
-			if key == s.Name || !agents && strings.HasPrefix(key, s.Name+string(filepath.Separator)) {
-				keys = append(keys, key)
-			}
-		}
-		part.Deleted += int64(len(keys))
-		if len(keys) == 0 || dry {
-			continue
-		}
-		err = file.Change(func(all map[string]json.RawMessage) error {
-			for _, key := range keys {
-				delete(all, key)
-			}
-			return nil
-		})
-		if err != nil {
-			return part, err
+	allowed, err := deleteKeys(lockedfile.File[json.RawMessage]{Path: a.paths.trusted().Path}, dry, func(key string) bool {
+		return key == s.Name || strings.HasPrefix(key, s.Name+string(filepath.Separator))
+	})
+	part.Deleted += allowed
+	return part, err
+}
+
+// deleteKeys deletes the documents whose names are chosen, and returns how many; with dry it only counts.
+func deleteKeys(from Documents, dry bool, chosen func(key string) bool) (n int64, err error) {
+	all, err := from.Read()
+	if err != nil {
+		return 0, err
+	}
+	for key := range all {
+		if chosen(key) {
+			n++
 		}
 	}
-	return part, nil
+	if n == 0 || dry {
+		return n, nil
+	}
+	return n, from.Change(func(all map[string]json.RawMessage) error {
+		maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool { return chosen(key) })
+		return nil
+	})
 }
 
 // eraseTyped deletes the lines that were typed in a project.
@@ -278,11 +284,12 @@ func (a *App) eraseTyped(_ context.Context, s retention.Scope, dry bool) (part r
 
 // keptInAudit says what the audit keeps: its records are a chain, and without one of them it is broken.
 func (a *App) keptInAudit(context.Context, retention.Scope, bool) (part retention.Part, err error) {
-	if _, err := os.Stat(filepath.Join(a.paths.State, "audit")); err == nil {
+	empty, err := a.options.Stores.Audit().Empty()
+	if err == nil && !empty {
 		part.Kept = "all records, because each is chained to the one before: ids, times, names of agents, senders and tools, and digests of texts; " +
 			"texts themselves only where a section audit had contents: true"
 	}
-	return part, nil
+	return part, err
 }
 
 func keptInSpending(context.Context, retention.Scope, bool) (retention.Part, error) {

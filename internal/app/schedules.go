@@ -11,21 +11,6 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 )
 
-// OpenSchedules opens the schedules of the project. run runs what is due once Start is called; nil
-// runs nothing. note gets a sentence about each missed or failed run. The caller closes them.
-func OpenSchedules(ctx context.Context, p Paths, run func(context.Context, schedule.Task) (hook.StopReason, error), note func(string)) (*schedule.Schedule, error) {
-	return openSchedules(ctx, p, schedule.Options{Run: run, Note: note})
-}
-
-func openSchedules(ctx context.Context, p Paths, o schedule.Options) (*schedule.Schedule, error) {
-	r, err := p.Redactor()
-	if err != nil {
-		return nil, err
-	}
-	o.Project, o.Mask = p.Project(), maskText(r)
-	return schedule.Open(ctx, p.Schedules, &o)
-}
-
 // RunSchedules begins to run what is due. await waits for the registration of an agent. It does
 // nothing unless Options.Schedules is set.
 func (a *App) RunSchedules(await func(ctx context.Context, agent string) error) {

@@ -62,7 +62,7 @@ func TestAnswersOfOthersAreNone(t *testing.T) {
 	require.NoError(t, os.MkdirAll(p.Approvals(), 0o700))
 	require.NoError(t, os.WriteFile(file, []byte(`{"answer": "approve"}`), 0o600))
 	require.NoError(t, os.Chown(file, 65534, 65534))
-	list, err := approval.List(p.Approvals())
+	list, err := approval.List(approval.Dir(p.Approvals()))
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	assert.Contains(t, list[0].Problem, "belongs to another user")

@@ -57,6 +57,7 @@ const recentEvents = 4096
 // Daemon serves one project. The caller calls Run.
 type Daemon struct {
 	listener net.Listener
+	stores   *app.Stores
 	doors    []api.Door
 	between  *between // nil without a database that others share
 	own      *served  // for the daemon's user
@@ -79,12 +80,18 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 			return nil, err
 		}
 	}
-	if err = d.listen(ctx, o); err == nil {
-		if d.between, err = listenToNodes(ctx, o); err == nil {
-			err = d.open(ctx, o)
-		}
+	if o.App.Stores, err = app.OpenStores(ctx, o.App.Paths); err == nil {
+		d.stores = o.App.Stores
+		err = d.listen(ctx, o)
+	}
+	if err == nil {
+		d.between, err = listenToNodes(ctx, o)
+	}
+	if err == nil {
+		err = d.open(ctx, o)
 	}
 	if err != nil {
+		d.stores.Close()
 		err = errors.Join(err, d.between.close())
 		for _, door := range d.doors {
 			err = errors.Join(err, door.Listener.Close())
@@ -106,17 +113,12 @@ func (d *Daemon) listen(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	gate := access.NewGate(Tokens(o.App.Paths), o.App.Paths.Project(), o.App.Note)
+	gate := access.NewGate(o.App.Stores.Tokens(), o.App.Paths.Project(), o.App.Note)
 	ln, door, err := access.Listen(ctx, o.Listen.Address, cert, o.Listen.Hosts, gate)
 	if err == nil {
 		d.doors = append(d.doors, api.Door{Listener: ln, Door: door})
 	}
 	return err
-}
-
-// Tokens returns the tokens of the daemons of these paths.
-func Tokens(paths app.Paths) *access.Tokens {
-	return access.OpenTokens(filepath.Join(paths.State, "tokens.json"))
 }
 
 // URLs returns where the daemon listens over TCP.
@@ -148,7 +150,7 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 // sharing is what the tenants of a daemon have together, and what each knows of the others.
 type sharing struct {
 	doors    []api.Door
-	between  *between
+	between  *between // nil without a database that other daemons share
 	measured *metrics.Metrics
 	tenants  api.Tenants
 	// reloaded is called when the agents have been reloaded; nil is nobody.
@@ -176,6 +178,7 @@ func serve(ctx context.Context, o Options, shared sharing) (*served, error) {
 		shared.measured.Answered(r)
 		o.Log.answered(r)
 	}})
+	o.App.Extra = slices.Concat(o.App.Extra, []hook.Hook{counted, watching, shared.measured})
 	if shared.between != nil {
 		o.App.Node.URL = shared.between.url
 	}
@@ -187,7 +190,7 @@ func serve(ctx context.Context, o Options, shared sharing) (*served, error) {
 	said := o.App.Note
 	o.App.Note = func(text string) { said(opened.Mask(text)) }
 	r := registrations{app: opened, model: opened.DefaultModel().Name, note: o.App.Note, ended: watching.Registered}
-	made := keptAgents(opened, o.App.Paths.State)
+	made := keptAgents(opened, o.App.Stores)
 	if err := r.start(ctx, agents, made); err != nil {
 		return nil, errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
@@ -210,9 +213,9 @@ func serve(ctx context.Context, o Options, shared sharing) (*served, error) {
 	}
 	options.Delete = deleting(keeper)
 	shared.between.serve(opened, &options)
+	opened.RunSchedules(r.await)
 	server := api.New(options)
 	opened.WhenNodesDie(server.TakeOver)
-	opened.RunSchedules(r.await)
 	return &served{opened, server, r.close, reload, keeper.Run}, nil
 }
 
@@ -221,18 +224,20 @@ func (d *Daemon) Run(ctx context.Context) error {
 	keeping, stop := context.WithCancel(ctx)
 	defer stop()
 	var kept sync.WaitGroup
-	kept.Go(func() { d.own.keep(keeping) })
-	kept.Go(func() { d.tenants.run(keeping) })
 	defer func() {
 		if d.between != nil {
 			d.between.client.Close()
 		}
 	}()
+	kept.Go(func() { d.own.keep(keeping) })
+	kept.Go(func() { d.tenants.run(keeping) })
 	return d.own.server.Run(ctx, d.listener, func(ctx context.Context) error {
 		stop()
 		kept.Wait()
 		others := d.tenants.close() // they may use the database of the daemon's user
-		return errors.Join(others, d.own.end(ctx))
+		err := errors.Join(others, d.own.end(ctx))
+		d.stores.Close()
+		return err
 	})
 }
 

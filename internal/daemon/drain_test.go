@@ -29,7 +29,7 @@ func TestADaemonEndsThoughAToolHangs(t *testing.T) {
 	paths := project(t)
 	script := "rules:\n- when: {user: {contains: Hang}, step: 1}\n  calls: [{tool: hang, args: {}}]\n- {when: always, say: Hi.}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, "model.yaml"), []byte(script), 0o600))
-	token, err := daemon.Tokens(paths).Create(access.Token{Name: "phone", Scopes: access.All()})
+	token, err := access.OpenTokens(filepath.Join(paths.State, "tokens.json")).Create(access.Token{Name: "phone", Scopes: access.All()})
 	require.NoError(t, err)
 	hangs, release := make(chan struct{}), make(chan struct{})
 	var left sync.WaitGroup

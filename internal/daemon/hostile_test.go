@@ -21,7 +21,7 @@ import (
 // far runs a daemon over TCP until the test ends, and returns a client with a token for its project that has the scopes.
 func far(t *testing.T, paths app.Paths, scopes ...access.Scope) *client.Client {
 	t.Helper()
-	token, err := daemon.Tokens(paths).Create(access.Token{Name: "far-" + filepath.Base(paths.Root), Scopes: scopes, Projects: []string{paths.Project()}})
+	token, err := access.OpenTokens(filepath.Join(paths.State, "tokens.json")).Create(access.Token{Name: "far-" + filepath.Base(paths.Root), Scopes: scopes, Projects: []string{paths.Project()}})
 	require.NoError(t, err)
 	d, err := daemon.Open(t.Context(), daemon.Options{Socket: socket(t), Listen: daemon.Listen{Address: "127.0.0.1:0"}, App: app.Options{Paths: paths, Sandbox: "off", Note: note}})
 	require.NoError(t, err)

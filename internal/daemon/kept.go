@@ -4,47 +4,40 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
-	"github.com/grapnel-go/grapnel/internal/lockedfile"
 )
 
-// kept are the agents that clients have made, by project and name, as they sent them. They are
+// kept are the agents that clients have made in the project, by name, as they sent them. They are
 // registered again when the daemon starts, and pass all hooks again.
 type kept struct {
-	file    lockedfile.File[map[string]json.RawMessage]
-	app     *app.App
-	project string
+	app.Documents
+	app *app.App
 }
 
-func keptAgents(opened *app.App, state string) kept {
-	k := kept{app: opened, project: opened.Project()}
-	k.file.Path = filepath.Join(state, "agents.json")
-	return k
+func keptAgents(opened *app.App, stores *app.Stores) kept {
+	return kept{stores.Agents(opened.Project()), opened}
 }
 
 // Keep keeps an agent, or what it has become.
 func (k kept) Keep(name string, agent []byte) error {
-	return k.file.Change(func(projects map[string]map[string]json.RawMessage) error {
-		if projects[k.project] == nil {
-			projects[k.project] = map[string]json.RawMessage{}
-		}
-		projects[k.project][name] = agent
+	return k.Change(func(all map[string]json.RawMessage) error {
+		all[name] = agent
 		return nil
 	})
 }
 
 // Drop keeps an agent no longer. It returns false if it was not kept.
 func (k kept) Drop(name string) (found bool, err error) {
-	return found, k.file.Change(func(projects map[string]map[string]json.RawMessage) error {
-		_, found = projects[k.project][name]
-		delete(projects[k.project], name)
+	err = k.Change(func(all map[string]json.RawMessage) error {
+		_, found = all[name]
+		delete(all, name)
 		return nil
 	})
+	return found, err
 }
 
 // Owner returns the file that defines an agent of that name, or that the program does; "" if neither does.
@@ -56,17 +49,17 @@ func (k kept) Sections() []string { return slices.Sorted(maps.Keys(app.Sections(
 // agents returns the configurations of the kept agents, by name; model is that of one without. What cannot be
 // read is told of, and stays kept.
 func (k kept) agents(model string, note func(string)) (out []hook.AgentConfig) {
-	projects, err := k.file.Read()
+	all, err := k.Read()
 	if err != nil {
 		note(fmt.Sprintf("the agents that clients have made are not there: %v; mend or delete the file", err))
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(projects[k.project])) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if owner := k.Owner(name); owner != "" {
 			note(fmt.Sprintf("the agent %s that a client has made is not registered: %s defines one of that name", name, owner))
 			continue
 		}
-		cfg, err := api.ConfigOf(projects[k.project][name], model)
+		cfg, err := api.ConfigOf(all[name], model)
 		if err != nil {
 			note(fmt.Sprintf("the agent %s that a client has made is not registered: %v", name, err))
 			continue

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -69,7 +70,7 @@ func TestForms(t *testing.T) {
 func TestRequestsAreLogged(t *testing.T) {
 	t.Parallel()
 	paths := project(t)
-	token, err := daemon.Tokens(paths).Create(access.Token{Name: "phone", Scopes: access.All()})
+	token, err := access.OpenTokens(filepath.Join(paths.State, "tokens.json")).Create(access.Token{Name: "phone", Scopes: access.All()})
 	require.NoError(t, err)
 	var out written
 	l, err := daemon.NewLog(daemon.LogOptions{Form: daemon.LogJSON, To: &out})

@@ -72,7 +72,7 @@ func newTenants(o Options, shared sharing) (*tenants, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tenants{o: o, shared: shared, tokens: Tokens(o.App.Paths), idle: idleTime, died: make(chan struct{}, 1), members: map[string]*member{}}
+	t := &tenants{o: o, shared: shared, tokens: o.App.Stores.Tokens(), idle: idleTime, died: make(chan struct{}, 1), members: map[string]*member{}}
 	if t.settings, err = quota.Parse(conf.Tenants); err != nil {
 		return nil, fmt.Errorf("~/.grapnel/config.yaml: %w", err)
 	}
@@ -206,6 +206,7 @@ func (t *tenants) open(ctx context.Context, m *member, limits quota.Limits) (*se
 	if o.App.Paths, err = o.App.Paths.Of(m.owner); err != nil {
 		return nil, err
 	}
+	o.App.Stores = o.App.Stores.Of(o.App.Paths)
 	if err := isolates(o.App.Paths, o.App.Sandbox); err != nil {
 		return nil, err
 	}

@@ -57,10 +57,19 @@ func serveOwners(t *testing.T, paths app.Paths) *shared {
 	return s
 }
 
+// tokensOf returns the tokens of the daemon.
+func tokensOf(t *testing.T, paths app.Paths) *access.Tokens {
+	t.Helper()
+	stores, err := app.OpenStores(t.Context(), paths)
+	require.NoError(t, err)
+	t.Cleanup(stores.Close)
+	return stores.Tokens()
+}
+
 // tokenOf makes a token of an owner that may do everything.
 func tokenOf(t *testing.T, paths app.Paths, owner string) string {
 	t.Helper()
-	text, err := daemon.Tokens(paths).Create(access.Token{Name: "of-" + owner, Owner: owner, Scopes: access.All()})
+	text, err := tokensOf(t, paths).Create(access.Token{Name: "of-" + owner, Owner: owner, Scopes: access.All()})
 	require.NoError(t, err)
 	return text
 }
@@ -165,7 +174,7 @@ func shareADirectory(t *testing.T, paths app.Paths) {
 	s.stop()
 	again := serveOwners(t, paths)
 	everybody[""] = again.local
-	tokens := daemon.Tokens(paths)
+	tokens := tokensOf(t, paths)
 	for _, owner := range []string{"alice", "bob"} {
 		_, err := tokens.Revoke("of-" + owner)
 		require.NoError(t, err)
@@ -241,7 +250,7 @@ func TestADaemonWithoutASandboxServesNoOwner(t *testing.T) {
 	_, err = open()
 	require.ErrorContains(t, err, "it is turned off, by --sandbox or in ~/.grapnel/config.yaml")
 	assert.ErrorContains(t, err, "`grapnel token list`")
-	_, err = daemon.Tokens(paths).Revoke("of-alice")
+	_, err = tokensOf(t, paths).Revoke("of-alice")
 	require.NoError(t, err)
 	d, err = open()
 	require.NoError(t, err, "nobody is left")

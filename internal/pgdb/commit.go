@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -135,7 +136,7 @@ func (d *DB) commit(all []*write) {
 		return
 	}
 	slices.SortStableFunc(all, func(a, b *write) int { return cmp.Compare(a.Order, b.Order) })
-	err := d.send(all, lockWithin)
+	err := d.send(d.urgent, all, lockWithin)
 	for _, w := range all {
 		switch {
 		case err == nil:
@@ -156,7 +157,7 @@ func (d *DB) again(w *write, err error) error {
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return d.until(w.ctx, w.deadline, func() error {
-		err := d.send([]*write{w}, 0)
+		err := d.send(d.pool, []*write{w}, 0)
 		if unknown(err) {
 			return fmt.Errorf("%w: %v", ErrUnknownOutcome, err) //nolint:errorlint // else it would be tried again
 		}
@@ -166,10 +167,10 @@ func (d *DB) again(w *write, err error) error {
 
 // send runs the writes in one transaction: what one batch sends is one, up to its end. It fails if
 // one of them waits longer than wait for a lock; 0 is no limit.
-func (d *DB) send(all []*write, wait time.Duration) error {
+func (d *DB) send(pool *pgxpool.Pool, all []*write, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}

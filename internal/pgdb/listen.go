@@ -14,7 +14,7 @@ const heartbeat = 30 * time.Second
 // Notify sends a payload of less than 8,000 bytes to all who listen on the channel. It does not
 // wait for the disk: notifications may be lost.
 func (d *DB) Notify(ctx context.Context, channel, payload string) error {
-	conn, err := d.acquire(ctx)
+	conn, err := d.acquire(ctx, d.urgent)
 	if err != nil {
 		return err
 	}

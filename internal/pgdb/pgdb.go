@@ -36,7 +36,9 @@ var ErrNoRows = pgx.ErrNoRows
 
 // Options are the options of a DB; nil is all zero values.
 type Options struct {
-	// Connections bounds the connections to the database, without the one of Listen; 0 is 12.
+	// Connections bounds the connections for reads and transactions; 0 is 9. There are up to three
+	// more for Apply and Urgent, which slow reads do not hold up, and one for each Listen. Connections
+	// are made when they are needed.
 	Connections int
 	// Patience is how long a call waits for a database that is not there, because it is started
 	// again or fails over; 0 is 10 s. A call whose context ends before ends with it.
@@ -52,7 +54,7 @@ type Options struct {
 }
 
 const (
-	mostConnections = 12
+	mostConnections = 9
 	patience        = 10 * time.Second
 )
 
@@ -64,7 +66,9 @@ type DB struct {
 
 // connections are those of a DB and of all that are bound to it.
 type connections struct {
-	pool     *pgxpool.Pool
+	pool *pgxpool.Pool
+	// urgent has connections that no slow call takes: for the committers, and one for Urgent.
+	urgent   *pgxpool.Pool
 	direct   *pgx.ConnConfig
 	patience time.Duration
 
@@ -91,11 +95,17 @@ func Open(ctx context.Context, dsn string, o *Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	urgent := config.Copy()
+	urgent.MaxConns = min(committers+1, config.MaxConns)
+	urgent.MinConns = 0
+	d := &DB{connections: &connections{direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}}
+	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	d := &DB{connections: &connections{pool: pool, direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}}
+	if d.urgent, err = pgxpool.NewWithConfig(ctx, urgent); err != nil {
+		d.pool.Close()
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
 	if o.Patience > 0 {
 		d.patience = o.Patience
 	}
@@ -143,6 +153,7 @@ func (d *DB) Close() {
 		close(d.closing)
 		d.committers.Wait()
 		d.pool.Close()
+		d.urgent.Close()
 	})
 }
 
@@ -155,12 +166,30 @@ type Queryer interface {
 // Read calls f with a connection, and again if the connection was lost meanwhile, so f begins its
 // result anew. Two queries of f may see different states.
 func (d *DB) Read(ctx context.Context, f func(q Queryer) error) error {
-	return d.with(ctx, func(conn *pgxpool.Conn) error { return f(boundQueryer{conn, d}) })
+	return d.with(ctx, d.pool, func(conn *pgxpool.Conn) error { return f(boundQueryer{conn, d}) })
+}
+
+// Urgent is Read for what must not wait for slow reads, such as a beat. f is short, and may write what
+// can be repeated.
+func (d *DB) Urgent(ctx context.Context, f func(q Queryer) error) error {
+	return d.with(ctx, d.urgent, func(conn *pgxpool.Conn) error { return f(boundQueryer{conn, d}) })
+}
+
+// with calls f with a connection, and again if the connection was lost meanwhile.
+func (d *DB) with(ctx context.Context, pool *pgxpool.Pool, f func(conn *pgxpool.Conn) error) error {
+	return d.patiently(ctx, func() error {
+		conn, err := d.acquire(ctx, pool)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		return f(conn)
+	})
 }
 
 // Snapshot is Read with all queries of f in the same state of the database.
 func (d *DB) Snapshot(ctx context.Context, f func(q Queryer) error) error {
-	return d.with(ctx, func(conn *pgxpool.Conn) error {
+	return d.with(ctx, d.pool, func(conn *pgxpool.Conn) error {
 		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 			func(tx Tx) error { return f(boundQueryer{tx, d}) })
 	})
@@ -172,30 +201,18 @@ func (d *DB) Exec(ctx context.Context, sql string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	return d.with(ctx, func(conn *pgxpool.Conn) error {
+	return d.with(ctx, d.pool, func(conn *pgxpool.Conn) error {
 		_, err := conn.Exec(ctx, sql, args...)
 		return err
 	})
 }
 
-// with calls f with a connection, and again if the connection was lost meanwhile.
-func (d *DB) with(ctx context.Context, f func(conn *pgxpool.Conn) error) error {
-	return d.patiently(ctx, func() error {
-		conn, err := d.acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
-		return f(conn)
-	})
-}
-
-func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+func (d *DB) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	select {
 	case <-d.closing:
 		return nil, ErrClosed
 	default:
-		return d.pool.Acquire(ctx)
+		return pool.Acquire(ctx)
 	}
 }
 
@@ -214,7 +231,7 @@ func (d *DB) Write(ctx context.Context, f func(tx Tx) error) error {
 
 // transact runs f in a transaction and returns its number once its commit has been sent.
 func (d *DB) transact(ctx context.Context, f func(tx Tx) error) (id string, err error) {
-	conn, err := d.acquire(ctx)
+	conn, err := d.acquire(ctx, d.pool)
 	if err != nil {
 		return "", err
 	}
@@ -257,4 +274,10 @@ func (d *DB) outcome(ctx context.Context, id string, err error) error {
 			return err
 		}
 	}
+}
+
+// Copy adds the rows to the columns of a table, by COPY.
+func Copy(ctx context.Context, tx Tx, table string, columns []string, rows [][]any) error {
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+	return err
 }

@@ -197,6 +197,31 @@ func TestALockHoldsUpOneWrite(t *testing.T) {
 	assert.Equal(t, 1, count(t, db, "n = 6"))
 }
 
+// Slow reads take all connections but those of writes and beats.
+func TestSlowReadsHoldUpNoWrite(t *testing.T) {
+	t.Parallel()
+	db := open(t, migrated.Database(t), &pgdb.Options{Connections: 2})
+	release := make(chan struct{})
+	var reading, began sync.WaitGroup
+	began.Add(2)
+	for range 2 {
+		var once sync.Once
+		reading.Go(func() {
+			assert.NoError(t, db.Read(t.Context(), func(pgdb.Queryer) error { once.Do(began.Done); <-release; return nil }))
+		})
+	}
+	began.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, db.Read(ctx, func(pgdb.Queryer) error { return nil }), context.DeadlineExceeded, "no connection is left for a third")
+	for i := range 20 {
+		require.NoError(t, add(t.Context(), db, i))
+		require.NoError(t, db.Urgent(t.Context(), func(q pgdb.Queryer) error { return q.QueryRow(t.Context(), `SELECT 1`).Scan(new(int)) }))
+	}
+	close(release)
+	reading.Wait()
+}
+
 // What is checked at the commit fails when all statements have succeeded.
 func TestACommitThatFailsIsNoSuccess(t *testing.T) {
 	t.Parallel()

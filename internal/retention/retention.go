@@ -13,12 +13,12 @@ package retention
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/grapnel-go/grapnel/internal/lockedfile"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -93,19 +93,25 @@ type Options struct {
 	Delete     func(ctx context.Context, id string) (store.Erased, error)
 	DeleteRest func(ctx context.Context, project string) (store.Erased, error)
 	Busy       error
-	// Journal is the file of the deletions that have begun, Places are in the order in which they are asked.
-	Journal string
+	// Journal has the deletions that have begun, Places are in the order in which they are asked.
+	Journal Journal
 	Places  []Place
 	Limits  Limits
 	// Note is called with a sentence about what the limits deleted, and about each failure.
 	Note func(text string)
 }
 
+// Journal keeps the deletions that have begun, as JSON by their subjects. [lockedfile.File] is one.
+type Journal interface {
+	Read() (map[string]json.RawMessage, error)
+	// Change calls change with all of them and keeps what that has left, or nothing after an error.
+	Change(change func(all map[string]json.RawMessage) error) error
+}
+
 // Keeper deletes. It is safe for concurrent use; one deletion runs at a time.
 type Keeper struct {
-	o       Options
-	journal lockedfile.File[pending]
-	busy    chan struct{}
+	o    Options
+	busy chan struct{}
 }
 
 // pending is a deletion that has begun.
@@ -129,7 +135,7 @@ func New(o Options) *Keeper {
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
-	return &Keeper{o: o, journal: lockedfile.File[pending]{Path: o.Journal}, busy: make(chan struct{}, 1)}
+	return &Keeper{o: o, busy: make(chan struct{}, 1)}
 }
 
 // ErrStarted: a part of the deletion is done. The rest is done by the same call again, or by
@@ -169,13 +175,19 @@ func (k *Keeper) unlock() { <-k.busy }
 // begin writes the deletion down and executes it.
 func (k *Keeper) begin(ctx context.Context, p pending) (Report, error) {
 	key := string(p.Kind) + " " + p.Name
-	err := k.journal.Change(func(all map[string]pending) error {
-		if old, ok := all[key]; ok { // it goes on
+	found := p
+	err := k.o.Journal.Change(func(all map[string]json.RawMessage) (err error) {
+		p = found
+		if text, ok := all[key]; ok { // it goes on
+			var old pending
+			if err := json.Unmarshal(text, &old); err != nil {
+				return err
+			}
 			p.All = union(old.All, p.All)
 			p.Roots = append(old.Roots, p.Roots...)
 		}
-		all[key] = p
-		return nil
+		all[key], err = json.Marshal(p)
+		return err
 	})
 	if err != nil {
 		return Report{}, fmt.Errorf("write the deletion down: %w", err)
@@ -189,12 +201,17 @@ func (k *Keeper) Resume(ctx context.Context) error {
 		return err
 	}
 	defer k.unlock()
-	all, err := k.journal.Read()
+	all, err := k.o.Journal.Read()
 	if err != nil {
 		return err
 	}
-	for key, p := range all {
-		r, err := k.execute(ctx, key, p)
+	for key, text := range all {
+		var p pending
+		var r Report
+		err := json.Unmarshal(text, &p)
+		if err == nil {
+			r, err = k.execute(ctx, key, p)
+		}
 		if err != nil {
 			k.o.Note(fmt.Sprintf("a deletion (%s) that was interrupted is not finished: %v", p.Kind, err))
 			continue
@@ -352,7 +369,7 @@ func (k *Keeper) unfinished(key string, undone bool, err error) error {
 }
 
 func (k *Keeper) drop(key string) error {
-	return k.journal.Change(func(all map[string]pending) error { delete(all, key); return nil })
+	return k.o.Journal.Change(func(all map[string]json.RawMessage) error { delete(all, key); return nil })
 }
 
 // changed reports whether somebody has used the conversation since the limits chose it.

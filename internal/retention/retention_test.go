@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/lockedfile"
 	"github.com/grapnel-go/grapnel/internal/retention"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -66,7 +68,7 @@ func (w *world) keeper(dir string, limits retention.Limits) *retention.Keeper {
 		}}
 	}
 	return retention.New(retention.Options{
-		Store: w.store, Busy: errBusy, Journal: filepath.Join(dir, "deletions.json"), Limits: limits,
+		Store: w.store, Busy: errBusy, Journal: lockedfile.File[json.RawMessage]{Path: filepath.Join(dir, "deletions.json")}, Limits: limits,
 		Delete: func(ctx context.Context, id string) (store.Erased, error) {
 			if err := w.step("delete " + id); err != nil {
 				return store.Erased{}, err

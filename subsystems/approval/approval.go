@@ -83,11 +83,11 @@ type Options struct {
 	Timeout time.Duration
 	// OnTimeout decides about calls without an answer after Timeout.
 	OnTimeout TimeoutAction
-	// Dir is the directory of the rules that outlive the process. The first write
-	// makes it. With "" answers can be remembered for a conversation only.
-	Dir string
+	// Store keeps the rules that outlive the process; [Dir] is one in files. Nil: answers can be
+	// remembered for a conversation only.
+	Store Store
 	// Project is the absolute path, without symbolic links, of the directory in which
-	// the tools work. Rules in Dir count for their project only. With "" there are no
+	// the tools work. Rules in Store count for their project only. With "" there are no
 	// offers about files.
 	Project string
 	// Examine returns what a person should know of a call beyond its arguments. It is called
@@ -122,7 +122,7 @@ func New(o *Options) *Approval {
 	if a.o.Now == nil {
 		a.o.Now = time.Now
 	}
-	a.rules = newRules(a.o.Dir, a.o.Project, &a.conversations)
+	a.rules = newRules(a.o.Store, a.o.Project, &a.conversations)
 	return a
 }
 

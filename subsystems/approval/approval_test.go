@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write what the subsystem has into testd
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	hooktest.Run(t, func(t *testing.T) hook.Hook {
-		return approval.New(&approval.Options{Dir: t.TempDir(), Project: t.TempDir()})
+		return approval.New(&approval.Options{Store: approval.Dir(t.TempDir()), Project: t.TempDir()})
 	}, &hooktest.Options{Golden: "testdata/descriptor.txt", Update: *update})
 }
 
@@ -79,7 +79,7 @@ func TestAnswers(t *testing.T) {
 						case timeout < 0:
 							return // it would wait for ever
 						}
-						a, where := approval.New(&approval.Options{Timeout: timeout, Dir: dir, Project: project}), newPlace(p, "helper", "conv")
+						a, where := approval.New(&approval.Options{Timeout: timeout, Store: approval.Dir(dir), Project: project}), newPlace(p, "helper", "conv")
 						call := where.call(bash, `{"command":"ls"}`)
 						if tt.reply.Answer == hook.AnswerModify && remember != "" {
 							_, err := a.Approve(t.Context(), call, because)
@@ -249,7 +249,7 @@ func TestSixtyFourAtOnce(t *testing.T) {
 		all.Wait() // nobody waits for another's answer
 		return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: string(r.Args)}, nil
 	}}
-	a, where := approval.New(&approval.Options{Dir: t.TempDir(), Project: t.TempDir()}), newPlace(p, "helper", "conv")
+	a, where := approval.New(&approval.Options{Store: approval.Dir(t.TempDir()), Project: t.TempDir()}), newPlace(p, "helper", "conv")
 	var asking sync.WaitGroup
 	for i := range 64 {
 		asking.Go(func() {

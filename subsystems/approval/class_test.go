@@ -21,7 +21,7 @@ func TestAClassCoversWhatTheJudgeSays(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	a := approval.New(&approval.Options{
-		Dir: dir, Project: t.TempDir(),
+		Store: approval.Dir(dir), Project: t.TempDir(),
 		Examine: func(call *hook.ToolCall) approval.Examined { return approval.Examined(rules.Examine(call)) },
 	})
 	people := says(remembering(yes, "rule-project"))
@@ -69,7 +69,7 @@ func TestAClassCoversWhatTheJudgeSays(t *testing.T) {
 	}
 	assert.Equal(t, "ann", approve("go test ./b", "there is a secret in it").By, "another hook asks")
 
-	all, err := approval.List(dir)
+	all, err := approval.List(approval.Dir(dir))
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, "Bash(go test *)", all[0].Rule)

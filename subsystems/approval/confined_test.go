@@ -21,7 +21,7 @@ func TestAnAnswerCoversNoRequest(t *testing.T) {
 	rules, err := policy.New(nil, &policy.Options{Root: t.TempDir(), Confined: func(call *hook.ToolCall) policy.Confinement { return sandbox }})
 	require.NoError(t, err)
 	a := approval.New(&approval.Options{
-		Dir: t.TempDir(), Project: t.TempDir(),
+		Store: approval.Dir(t.TempDir()), Project: t.TempDir(),
 		Examine: func(call *hook.ToolCall) approval.Examined { return approval.Examined(rules.Examine(call)) },
 	})
 	people := says(yes)

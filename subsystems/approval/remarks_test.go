@@ -61,7 +61,7 @@ func TestRemarksNameWhatDoesNotShow(t *testing.T) {
 // could be remembered of a shorter one.
 func TestNothingIsRememberedThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	lasting := approval.Options{Dir: t.TempDir(), Project: t.TempDir()}
+	lasting := approval.Options{Store: approval.Dir(t.TempDir()), Project: t.TempDir()}
 	long := strings.Repeat("x\\n", 32<<10)
 	for name, call := range map[string]func(p *place) *hook.ToolCall{
 		"a command": calling(bash, message.JSON(`{"command":"`+long+`"}`)),

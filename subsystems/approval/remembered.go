@@ -2,24 +2,19 @@ package approval
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
 // Remembered is an answer that outlives its conversation, in a form for people. It counts
 // until Forget deletes it.
 type Remembered struct {
-	// ID names it in its directory: 32 characters, or the name of a foreign file.
+	// ID names it in its store: 32 characters, or the name of a foreign file.
 	ID string `json:"id"`
 	// Problem says why it does not count; then other fields but ID may be empty.
 	Problem string `json:"problem,omitzero"`
@@ -46,19 +41,15 @@ type Remembered struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// List returns the remembered answers in a directory of [Options.Dir], for all projects,
-// the oldest first. A missing directory has none. A file that cannot be read is listed
-// with its problem.
-func List(dir string) ([]Remembered, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list remembered answers: %w", err)
-	}
+// List returns the remembered answers of a store, for all projects, the oldest first. One that cannot
+// be read is listed with its problem.
+func List(s Store) ([]Remembered, error) {
 	var out []Remembered
-	for _, e := range entries {
-		if name := e.Name(); e.Type().IsRegular() && strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
-			out = append(out, remembered(dir, name))
-		}
+	err := s.Each(func(project, name string, document []byte, err error) {
+		out = append(out, remembered(project, name, document, err))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list remembered answers: %w", err)
 	}
 	slices.SortStableFunc(out, func(a, b Remembered) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
@@ -66,10 +57,13 @@ func List(dir string) ([]Remembered, error) {
 	return out, nil
 }
 
-func remembered(dir, name string) Remembered {
+func remembered(project, name string, document []byte, err error) Remembered {
 	out := Remembered{ID: idOf(name)}
-	r, err := readRule(filepath.Join(dir, name))
-	if err == nil && fileOf(r.cover) != name {
+	var r rule
+	if err == nil {
+		r, err = decode(document)
+	}
+	if err == nil && (fileOf(r.cover) != name || project != "" && project != r.Project) {
 		err = errElsewhere
 	}
 	if err != nil {
@@ -94,47 +88,21 @@ func idOf(file string) string {
 
 // Forget deletes the answer with an id of [List]. From then on, all processes ask again.
 // A missing answer is no error.
-func Forget(dir, id string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget %s: %w", id, err)
-	}
-	for _, e := range entries {
-		if name := e.Name(); e.Type().IsRegular() && strings.HasSuffix(name, ".json") && idOf(name) == id {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("forget %s: %w", id, err)
-			}
-			return syncDir(dir)
+func Forget(s Store, id string) error {
+	var found [][2]string
+	err := s.Each(func(project, name string, _ []byte, _ error) {
+		if idOf(name) == id {
+			found = append(found, [2]string{project, name})
 		}
+	})
+	for _, at := range found {
+		err = errors.Join(err, s.Remove(at[0], at[1]))
+	}
+	if err != nil {
+		return fmt.Errorf("forget %s: %w", id, err)
 	}
 	return nil
 }
 
 // errElsewhere: the name of a file does not belong to the rule in it.
 var errElsewhere = errors.New("it is about something else than its name says")
-
-// maxRule limits the size of a rule's file, in bytes. It may have the arguments of a call.
-const maxRule = 16 << 20
-
-// reason is an error of a file without its path.
-type reason struct{ error }
-
-func (r reason) Error() string { return conffile.Reason(r.error) }
-
-func (r reason) Unwrap() error { return r.error }
-
-// readRule reads the file of a rule. The error has no path.
-func readRule(name string) (rule, error) {
-	data, err := conffile.Read(name, &conffile.Options{Max: maxRule, Within: filepath.Dir(name), JSON: true, Private: true})
-	if err != nil {
-		return rule{}, reason{err}
-	}
-	var r rule
-	if err := json.Unmarshal(data, &r); err != nil {
-		return rule{}, err
-	}
-	if r.Answer != hook.AnswerApprove && r.Answer != hook.AnswerRefuse {
-		return rule{}, fmt.Errorf("answer is %.20q; it is approve or refuse", r.Answer)
-	}
-	return r, nil
-}

@@ -18,14 +18,14 @@ import (
 func TestRemembered(t *testing.T) {
 	t.Parallel()
 	dir, project := filepath.Join(t.TempDir(), "answers"), t.TempDir()
-	all, err := approval.List(dir)
+	all, err := approval.List(approval.Dir(dir))
 	require.NoError(t, err)
 	assert.Empty(t, all, "there is no directory yet")
-	require.NoError(t, approval.Forget(dir, "x"))
+	require.NoError(t, approval.Forget(approval.Dir(dir), "x"))
 
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := says(remembering(yes, "call-agent"))
-	a := approval.New(&approval.Options{Dir: dir, Project: project, Now: func() time.Time { return at }})
+	a := approval.New(&approval.Options{Store: approval.Dir(dir), Project: project, Now: func() time.Time { return at }})
 	where := newPlace(p, "helper", "conv")
 	ls, rm := where.call(bash, `{"command":"ls"}`), where.call(bash, `{"command":"rm x"}`)
 	verdict(t, a, ls)
@@ -36,7 +36,7 @@ func TestRemembered(t *testing.T) {
 	p.answer = says(remembering(yes, "folder-project")).answer
 	verdict(t, a, where.call(write, file("src/a.go")))
 
-	all, err = approval.List(dir)
+	all, err = approval.List(approval.Dir(dir))
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 	first := at.Add(-2 * time.Hour)
@@ -57,14 +57,14 @@ func TestRemembered(t *testing.T) {
 	}, all)
 
 	assert.Equal(t, "rule", verdict(t, a, rm).By)
-	require.NoError(t, approval.Forget(dir, all[1].ID))
-	require.NoError(t, approval.Forget(dir, all[1].ID), "it is forgotten already")
+	require.NoError(t, approval.Forget(approval.Dir(dir), all[1].ID))
+	require.NoError(t, approval.Forget(approval.Dir(dir), all[1].ID), "it is forgotten already")
 	asked := p.count()
 	p.answer = says(yes).answer
 	assert.Equal(t, hook.AnswerApprove, verdict(t, a, rm).Kind)
 	assert.Equal(t, asked+1, p.count(), "it is asked again")
 	assert.Equal(t, "rule", verdict(t, a, ls).By, "the others stay")
-	left, err := approval.List(dir)
+	left, err := approval.List(approval.Dir(dir))
 	require.NoError(t, err)
 	assert.Len(t, left, 2)
 }
@@ -74,9 +74,9 @@ func TestRemembered(t *testing.T) {
 func TestRememberedProblems(t *testing.T) {
 	t.Parallel()
 	dir, project := t.TempDir(), t.TempDir()
-	a := approval.New(&approval.Options{Dir: dir, Project: project})
+	a := approval.New(&approval.Options{Store: approval.Dir(dir), Project: project})
 	verdict(t, a, newPlace(says(remembering(yes, "call-project")), "helper", "conv").call(bash, `{"command":"ls"}`))
-	all, err := approval.List(dir)
+	all, err := approval.List(approval.Dir(dir))
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	text, err := os.ReadFile(filepath.Join(dir, "bash-"+all[0].ID+".json"))
@@ -88,7 +88,7 @@ func TestRememberedProblems(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir.json"), 0o700))
-	all, err = approval.List(dir)
+	all, err = approval.List(approval.Dir(dir))
 	require.NoError(t, err)
 	assert.Equal(t, []approval.Remembered{
 		{ID: "broken", Problem: "unexpected end of JSON input"},
@@ -96,9 +96,9 @@ func TestRememberedProblems(t *testing.T) {
 		{ID: "neither", Problem: `answer is "perhaps"; it is approve or refuse`},
 	}, all)
 	for _, id := range []string{"broken", "../broken", "dir", "notes"} {
-		require.NoError(t, approval.Forget(dir, id))
+		require.NoError(t, approval.Forget(approval.Dir(dir), id))
 	}
-	all, err = approval.List(dir)
+	all, err = approval.List(approval.Dir(dir))
 	require.NoError(t, err)
 	assert.Len(t, all, 2)
 	for _, name := range []string{"dir.json", "notes.txt"} {
@@ -106,6 +106,6 @@ func TestRememberedProblems(t *testing.T) {
 		assert.NoError(t, err, "it is none of ours")
 	}
 
-	_, err = approval.List(filepath.Join(dir, "copied.json"))
+	_, err = approval.List(approval.Dir(filepath.Join(dir, "copied.json")))
 	assert.ErrorContains(t, err, "list remembered answers: ")
 }

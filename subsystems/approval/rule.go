@@ -113,7 +113,7 @@ func (rs *rules) subject(call *hook.ToolCall, reason string) subject {
 	tool, args := call.Tool(), call.Args()
 	s := subject{
 		call:    cover{Tool: tool.Name, Shape: shape(tool), Reason: reason, Args: string(args)},
-		lasting: rs.dir != "" && rs.project != "", project: rs.project,
+		lasting: rs.store != nil && rs.project != "", project: rs.project,
 	}
 	if step := call.Step(); step != nil && step.Turn() != nil {
 		s.conversation, s.agent = step.Turn().Root().Conversation(), step.Turn().Agent().Name

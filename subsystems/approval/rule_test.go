@@ -42,7 +42,7 @@ func TestOffers(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(project, "real"), 0o700))
 	require.NoError(t, os.Symlink("real", filepath.Join(project, "link")))
-	lasting := approval.Options{Dir: t.TempDir(), Project: project}
+	lasting := approval.Options{Store: approval.Dir(t.TempDir()), Project: project}
 	exactly := func(tool string) []string {
 		return []string{
 			"call-conversation: exactly this call of " + tool + ", in this conversation and the tasks that it hands out",
@@ -90,7 +90,7 @@ func TestOffers(t *testing.T) {
 		"a file and another place":          {lasting, write, `{"file_path":"a","to":"b"}`, exactly("write")},
 		"a file that reaches out":           {lasting, noted(write, message.Annotations{Destructive: true, OpenWorld: true}), file("a/c.go"), exactly("write")},
 		"a file that is no text":            {lasting, write, `{"file_path":1}`, exactly("write")},
-		"without a project":                 {approval.Options{Dir: t.TempDir()}, write, file("a/c.go"), exactly("write")[:1]},
+		"without a project":                 {approval.Options{Store: approval.Dir(t.TempDir())}, write, file("a/c.go"), exactly("write")[:1]},
 		"without a directory":               {approval.Options{}, bash, `{"command":"ls"}`, exactly("bash")[:1]},
 		"arguments too long to be read":     {lasting, bash, message.JSON(`{"command":"` + strings.Repeat("x", 64<<10) + `"}`), nil},
 		"arguments that are no JSON at all": {lasting, bash, "{", exactly("bash")},
@@ -164,7 +164,7 @@ func TestRulesCoverWhatTheySay(t *testing.T) {
 				where := newPlace(p, "helper", "conv")
 				where.t, where.project = t, project
 				_ = os.Remove(filepath.Join(project, "b.go"))
-				a := approval.New(&approval.Options{Dir: t.TempDir(), Project: project})
+				a := approval.New(&approval.Options{Store: approval.Dir(t.TempDir()), Project: project})
 				require.Equal(t, said.Answer, verdict(t, a, tt.first(where)).Kind)
 				p.answer = func(context.Context, hook.ApprovalRequest) (hook.ApprovalReply, error) {
 					return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "asked"}, nil
@@ -192,7 +192,7 @@ func TestTheWholeProjectIsOfferedNoMore(t *testing.T) {
 	for _, said := range []hook.ApprovalReply{yes, no} {
 		dir, project, p := t.TempDir(), t.TempDir(), says(remembering(said, "folder-project"))
 		where := newPlace(p, "helper", "conv")
-		a := approval.New(&approval.Options{Dir: dir, Project: project})
+		a := approval.New(&approval.Options{Store: approval.Dir(dir), Project: project})
 		verdict(t, a, where.call(write, file("a/b.go")))
 		names, err := filepath.Glob(filepath.Join(dir, "*"))
 		require.NoError(t, err)
@@ -244,7 +244,7 @@ func TestRefusalsWin(t *testing.T) {
 	for _, order := range [][2]string{{"call-conversation", "call-project"}, {"call-project", "call-conversation"}, {"folder-agent", "call-agent"}, {"call-agent", "folder-agent"}} {
 		p := says(yes)
 		where := newPlace(p, "helper", "conv")
-		a := approval.New(&approval.Options{Dir: t.TempDir(), Project: t.TempDir()})
+		a := approval.New(&approval.Options{Store: approval.Dir(t.TempDir()), Project: t.TempDir()})
 		call := where.call(write, file("a/b.go"))
 		answers := []hook.ApprovalReply{
 			remembering(yes, order[0]),
@@ -278,7 +278,7 @@ func TestRulesLast(t *testing.T) {
 	t.Parallel()
 	dir, project := filepath.Join(t.TempDir(), "approvals"), t.TempDir()
 	open := func(project string, reply hook.ApprovalReply) (*approval.Approval, *people) {
-		return approval.New(&approval.Options{Dir: dir, Project: project}), says(reply)
+		return approval.New(&approval.Options{Store: approval.Dir(dir), Project: project}), says(reply)
 	}
 	call := func(p *people) *hook.ToolCall {
 		return newPlace(p, "helper", "conv").call(bash, `{"command":"echo \u003c'ü'>"}`)
@@ -334,7 +334,7 @@ func TestRulesThatCannotBeUsed(t *testing.T) {
 			t.Parallel()
 			dir, p := t.TempDir(), says(remembering(yes, "call-project"))
 			where := newPlace(p, "helper", "conv")
-			a := approval.New(&approval.Options{Dir: dir, Project: t.TempDir()})
+			a := approval.New(&approval.Options{Store: approval.Dir(dir), Project: t.TempDir()})
 			verdict(t, a, ls(where))
 			names, err := filepath.Glob(filepath.Join(dir, "*"))
 			require.NoError(t, err)
@@ -360,7 +360,7 @@ func TestRulesThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, os.WriteFile(dir, nil, 0o600))
 	p := says(remembering(yes, "call-project"))
 	where := newPlace(p, "helper", "conv")
-	a := approval.New(&approval.Options{Dir: dir, Project: t.TempDir()})
+	a := approval.New(&approval.Options{Store: approval.Dir(dir), Project: t.TempDir()})
 	for i := range 2 {
 		assert.Equal(t, "ann", verdict(t, a, ls(where)).By)
 		assert.Equal(t, i+1, p.count())
@@ -404,7 +404,7 @@ func TestRulesAgainstAnOracle(t *testing.T) {
 			}
 			return reply, nil
 		}
-		a := approval.New(&approval.Options{Dir: filepath.Join(dir, "rules"), Project: project})
+		a := approval.New(&approval.Options{Store: approval.Dir(filepath.Join(dir, "rules")), Project: project})
 		places := map[string]*place{}
 		for _, agent := range []string{"a1", "a2"} {
 			for _, conv := range []string{"c1", "c2"} {
@@ -498,7 +498,7 @@ func TestRulesThatRaceAreAllKept(t *testing.T) {
 	for i := range 16 {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			a := approval.New(&approval.Options{Dir: dir, Project: project})
+			a := approval.New(&approval.Options{Store: approval.Dir(dir), Project: project})
 			where := newPlace(says(remembering(yes, "call-project")), "helper", "conv")
 			for j := range 4 {
 				d, err := a.Approve(t.Context(), where.call(bash, message.JSON(fmt.Sprintf(`{"command":"%d"}`, (i+j)%20))), because)
@@ -514,7 +514,7 @@ func TestRulesThatRaceAreAllKept(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	assert.Len(t, names, 19)
-	a := approval.New(&approval.Options{Dir: dir, Project: project})
+	a := approval.New(&approval.Options{Store: approval.Dir(dir), Project: project})
 	for i := range 19 {
 		v := verdict(t, a, newPlace(nil, "helper", "other").call(bash, message.JSON(fmt.Sprintf(`{"command":"%d"}`, i))))
 		assert.Equal(t, "rule", v.By)

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -15,10 +13,11 @@ import (
 )
 
 // rules are the remembered answers. Those of a conversation are in its state, the others
-// in files, one for each rule. Each request reads the files again. So several processes
-// share rules without a lock, and a deleted rule stops to count at once.
+// in the store, one document for each rule. Each request reads the documents again. So several
+// processes share rules without a lock, and a deleted rule stops to count at once.
 type rules struct {
-	dir, project  string
+	store         Store // nil: there are none but those of conversations
+	project       string
 	conversations *hook.ConversationState[answers]
 
 	mu sync.Mutex
@@ -31,8 +30,8 @@ type answer struct {
 	Refusal string      `json:"refusal,omitempty"`
 }
 
-func newRules(dir, project string, conversations *hook.ConversationState[answers]) *rules {
-	return &rules{dir: dir, project: project, conversations: conversations, changed: make(chan struct{})}
+func newRules(store Store, project string, conversations *hook.ConversationState[answers]) *rules {
+	return &rules{store: store, project: project, conversations: conversations, changed: make(chan struct{})}
 }
 
 // changes returns a channel that is closed when the next rule is remembered.
@@ -73,21 +72,30 @@ func (rs *rules) read(s subject, c cover) (answer, bool, error) {
 }
 
 func (rs *rules) load(c cover) (rule, bool, error) {
-	name := rs.path(c)
-	r, err := readRule(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	name := fileOf(c)
+	data, err := rs.store.Read(c.Project, name)
+	if err == nil && data == nil {
 		return rule{}, false, nil
+	}
+	var r rule
+	if err == nil {
+		r, err = decode(data)
 	}
 	if err == nil && r.cover != c {
 		err = errElsewhere
 	}
 	if err != nil {
-		return rule{}, false, fmt.Errorf("a remembered answer cannot be used: %s: %w; delete the file to forget it", name, err)
+		return rule{}, false, rs.unusable(name, err)
 	}
 	return r, true, nil
 }
 
-func (rs *rules) path(c cover) string { return filepath.Join(rs.dir, fileOf(c)) }
+func (rs *rules) unusable(name string, err error) error {
+	if dir, ok := rs.store.(Dir); ok {
+		return fmt.Errorf("a remembered answer cannot be used: %s: %w; delete the file to forget it", filepath.Join(string(dir), name), err)
+	}
+	return fmt.Errorf("a remembered answer cannot be used: %s: %w; `grapnel approvals forget` forgets it", name, err)
+}
 
 // fileOf returns the name of a rule's file. The tool's name in it is for people; it may be
 // any text if the call's tool is not known.
@@ -116,31 +124,30 @@ func (rs *rules) remember(s subject, reply hook.ApprovalReply, now time.Time) er
 	return fmt.Errorf("there is no offer %.40q", reply.Remember)
 }
 
-// write writes the file of a rule atomically, and syncs it to disk.
 func (rs *rules) write(r rule) error {
+	data, err := encode(r)
+	if err != nil {
+		return err
+	}
+	return rs.store.Write(r.Project, fileOf(r.cover), data)
+}
+
+func encode(r rule) ([]byte, error) {
 	var data bytes.Buffer
 	enc := json.NewEncoder(&data)
 	enc.SetEscapeHTML(false) // people read it
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(r); err != nil {
-		return err
+	err := enc.Encode(r)
+	return data.Bytes(), err
+}
+
+func decode(data []byte) (rule, error) {
+	var r rule
+	if err := json.Unmarshal(data, &r); err != nil {
+		return rule{}, err
 	}
-	if err := os.MkdirAll(rs.dir, 0o700); err != nil {
-		return err
+	if r.Answer != hook.AnswerApprove && r.Answer != hook.AnswerRefuse {
+		return rule{}, fmt.Errorf("answer is %.20q; it is approve or refuse", r.Answer)
 	}
-	tmp, err := os.CreateTemp(rs.dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data.Bytes())
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), rs.path(r.cover))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return syncDir(rs.dir)
+	return r, nil
 }

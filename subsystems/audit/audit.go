@@ -29,11 +29,18 @@ type Audit struct {
 
 var _ hook.Hook = (*Audit)(nil)
 
+// Appender adds records: [Log] in files, [Chains] in a database. It is safe for concurrent use.
+type Appender interface {
+	// Append adds a record, which record returns for its number; record may be called again.
+	Append(record func(n int64) any) error
+}
+
 // Options are the settings of [Audit]. Log is required.
 type Options struct {
-	Log *Log
-	// Project is written into each record.
+	Log Appender
+	// Project is written into each record, and Node, unless it is "".
 	Project string
+	Node    string
 	// All records every agent, with these settings, whatever its section says. Nil records the agents with a section.
 	All *Section
 }
@@ -51,6 +58,7 @@ type Record struct {
 	N            int64     `json:"n"`
 	Time         time.Time `json:"time"`
 	Kind         string    `json:"kind"` // that of the event
+	Node         string    `json:"node,omitzero"`
 	Project      string    `json:"project,omitzero"`
 	Agent        string    `json:"agent"`
 	Conversation string    `json:"conversation,omitzero"`
@@ -151,7 +159,7 @@ func (a *Audit) write(r Record) (first bool, err error) {
 }
 
 func (a *Audit) append(r Record) error {
-	r.Project = a.o.Project
+	r.Project, r.Node = a.o.Project, a.o.Node
 	return a.o.Log.Append(func(n int64) any { r.N = n; return r })
 }
 

@@ -279,8 +279,7 @@ func (l *Log) loadKey(create bool) error {
 	if l.key != nil {
 		return nil
 	}
-	path := filepath.Join(l.dir, keyName)
-	text, err := conffile.Read(path, &conffile.Options{Private: true})
+	key, err := readKey(l.dir)
 	if errors.Is(err, fs.ErrNotExist) && create {
 		files, err := l.files()
 		if err != nil {
@@ -289,30 +288,59 @@ func (l *Log) loadKey(create bool) error {
 		if len(files) > 0 {
 			return damaged("the file key is not there, and there are records")
 		}
-		key := make([]byte, keySize)
-		_, _ = rand.Read(key) // it never fails
-		if err := os.WriteFile(path, []byte(hex.EncodeToString(key)), 0o600); err != nil {
-			return err
-		}
-		l.key = key
-		return nil
-	}
-	if err != nil {
+		l.key, err = Key(l.dir)
 		return err
+	}
+	l.key = key
+	return err
+}
+
+// Key returns the key in the file key of the directory, and makes both if they are not there. Several
+// processes may do so at the same time.
+func Key(dir string) ([]byte, error) {
+	key, err := readKey(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	key = make([]byte, keySize)
+	_, _ = rand.Read(key) // it never fails
+	tmp, err := os.CreateTemp(dir, keyName+".new-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // the next start of nobody reads it
+	_, err = tmp.WriteString(hex.EncodeToString(key))
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Link(tmp.Name(), filepath.Join(dir, keyName)) // unlike a rename it replaces no key
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return readKey(dir)
+}
+
+func readKey(dir string) ([]byte, error) {
+	text, err := conffile.Read(filepath.Join(dir, keyName), &conffile.Options{Private: true})
+	if err != nil {
+		return nil, err
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != keySize {
-		return damaged("the file key is no key")
+		return nil, damaged("the file key is no key")
 	}
-	l.key = key
-	return nil
+	return key, nil
 }
 
 // Verified says what a check of a log has found.
 type Verified struct {
 	// Records are those that were checked, one after the other from the first.
 	Records int64
-	Files   int
+	// Files counts the files of a [Log], Nodes are those of [Chains] that have records.
+	Files int
+	Nodes []string
 }
 
 // Verify checks all records. The error is [ErrDamaged] with the place of the first that was changed, is missing or is not in its
@@ -328,6 +356,12 @@ func (l *Log) Verify() (Verified, error) {
 	files, err := l.files()
 	v.Files = len(files)
 	return v, err
+}
+
+// Empty reports whether there are no records.
+func (l *Log) Empty() (bool, error) {
+	files, err := l.files()
+	return len(files) == 0, err
 }
 
 // Records yields the records as JSON, the oldest first, and checks them. After an error it ends.

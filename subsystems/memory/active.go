@@ -164,7 +164,7 @@ func (t *table) further(ctx context.Context, s *settings, queries []string, firs
 	}
 	add(first)
 	for _, q := range queries {
-		found, err := t.find(ctx, s.homes, search{query: q, limit: limit, kinds: []Kind{KindFact}, halfLife: s.halfLife()})
+		found, err := t.find(ctx, s.homes, search{query: q, limit: limit, kind: KindFact, halfLife: s.halfLife()})
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // vocabulary is made of words whose frequency falls with their rank, as it does
@@ -27,7 +27,7 @@ func BenchmarkRecall10000(b *testing.B) {
 	require.NoError(b, err)
 	defer func() { require.NoError(b, m.OnClose(b.Context())) }()
 	r := rand.New(rand.NewPCG(1, 2))
-	require.NoError(b, m.table.db.Write(b.Context(), func(tx *sqlitedb.Tx) error {
+	require.NoError(b, m.table.db.Write(b.Context(), func(tx sqldb.Tx) error {
 		for i := range 10_000 {
 			e := entry{name: fmt.Sprintf("note %d %s", i, sentence(r, 2)), content: sentence(r, 40), aliases: []string{sentence(r, 1)}}
 			if _, err := m.table.putIn(tx, home{key: "agent:"}, e); err != nil {

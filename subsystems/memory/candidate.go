@@ -9,19 +9,21 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 const (
 	// maxCandidates bounds those that wait in one space; the oldest go first.
 	maxCandidates = 200
-	// maxExtracted bounds the turns that are known to be done. Jobs are not that old.
-	maxExtracted = 10_000
+	// extractedTime is how long turns are known to be done. Jobs are not that old.
+	extractedTime = 30 * 24 * time.Hour
 )
 
 // extracted reports whether the job of the turn has been done.
 func (t *table) extracted(ctx context.Context, turn string) (done bool, err error) {
-	err = t.db.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM extracted WHERE turn = ?)`, turn).Scan(&done)
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		return r.One(`SELECT EXISTS (SELECT 1 FROM extracted WHERE turn = $1)`, turn).Scan(&done)
+	})
 	return done, err
 }
 
@@ -29,14 +31,15 @@ func (t *table) extracted(ctx context.Context, turn string) (done bool, err erro
 // people, if the task is automatic and nothing is replaced; the rest waits for review.
 func (t *table) keep(ctx context.Context, of task, entries []entry) (taken, waiting int, err error) {
 	h := home{of.Project, of.Key}
-	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
+	err = t.write(ctx, []string{h.project}, func(tx sqldb.Tx) error {
 		taken, waiting = 0, 0
+		now := t.now()
 		var first int
-		err := tx.QueryRow(`INSERT INTO extracted (turn, at) VALUES (?, ?) ON CONFLICT (turn) DO NOTHING RETURNING 1`, of.Turn, t.now().UnixNano()).Scan(&first)
+		err := tx.One(`INSERT INTO extracted (turn, at) VALUES ($1, $2) ON CONFLICT (turn) DO NOTHING RETURNING 1`, of.Turn, now.UnixNano()).Scan(&first)
 		if err != nil {
 			return orNone(err) // another run of the job has kept it
 		}
-		if _, err := tx.Exec(`DELETE FROM extracted WHERE turn IN (SELECT turn FROM extracted ORDER BY at DESC LIMIT -1 OFFSET ?)`, maxExtracted); err != nil {
+		if _, err := tx.Exec(`DELETE FROM extracted WHERE at < $1`, now.Add(-extractedTime).UnixNano()); err != nil {
 			return err
 		}
 		for _, e := range entries {
@@ -56,7 +59,7 @@ func (t *table) keep(ctx context.Context, of task, entries []entry) (taken, wait
 
 // keepIn merges the entry with the memory that says the same, or takes it, or lets it wait. What may not be taken
 // by itself adds nothing to a memory that is there.
-func (t *table) keepIn(tx *sqlitedb.Tx, h home, e entry, auto bool) (taken, waits bool, err error) {
+func (t *table) keepIn(tx sqldb.Tx, h home, e entry, auto bool) (taken, waits bool, err error) {
 	auto = auto && e.label.origin.strength() >= OriginModel.strength()
 	was, err := look(tx, h, e.name)
 	if err != nil {
@@ -73,7 +76,7 @@ func (t *table) keepIn(tx *sqlitedb.Tx, h home, e entry, auto bool) (taken, wait
 }
 
 // wait adds a candidate. One of its name goes, unless it is of a stronger origin: then the new one is dropped.
-func (t *table) wait(tx *sqlitedb.Tx, h home, e entry) error {
+func (t *table) wait(tx sqldb.Tx, h home, e entry) error {
 	space, err := ensureSpace(tx, h)
 	if err != nil {
 		return err
@@ -87,20 +90,20 @@ func (t *table) wait(tx *sqlitedb.Tx, h home, e entry) error {
 		return err
 	}
 	var was Origin
-	err = tx.QueryRow(`SELECT origin FROM candidate WHERE space = ? AND key = ?`, space, key(e.name)).Scan(&was)
+	err = tx.One(`SELECT origin FROM candidate WHERE space = $1 AND key = $2`, space, key(e.name)).Scan(&was)
 	if err == nil && was.strength() > e.label.origin.strength() {
 		return nil
 	}
 	if err = orNone(err); err == nil {
-		_, err = tx.Exec(`DELETE FROM candidate WHERE space = ? AND key = ?`, space, key(e.name))
+		_, err = tx.Exec(`DELETE FROM candidate WHERE space = $1 AND key = $2`, space, key(e.name))
 	}
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO candidate (space, key, name, aliases, content, kind, origin, trust, confidence, sources, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = tx.Exec(`INSERT INTO candidate (space, key, name, aliases, content, kind, origin, trust, confidence, sources, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		space, key(e.name), e.name, string(aliases), e.content, e.kind, e.label.origin, e.label.trust, e.confidence, sources, t.now().UnixNano())
 	if err == nil {
-		_, err = tx.Exec(`DELETE FROM candidate WHERE num IN (SELECT num FROM candidate WHERE space = ? ORDER BY created DESC, num DESC LIMIT -1 OFFSET ?)`, space, maxCandidates)
+		_, err = tx.Exec(`DELETE FROM candidate WHERE num IN (SELECT num FROM candidate WHERE space = $1 ORDER BY created DESC, num DESC LIMIT $2 OFFSET $2)`, space, maxCandidates)
 	}
 	return err
 }
@@ -114,23 +117,23 @@ type Candidate struct {
 
 // Candidates returns the memories that wait, of all projects and of the user, the oldest first.
 func (m *Memory) Candidates(ctx context.Context) (out []Candidate, err error) {
-	rows, err := m.table.db.Read().QueryContext(ctx, `SELECT c.num, s.project, s.key, c.name, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources, c.created
+	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
+		out = nil
+		return r.Each(func(row sqldb.Row) error {
+			var c Candidate
+			var key, sources string
+			var created int64
+			err := row.Scan(&c.Number, &c.Project, &key, &c.Name, &c.Content, &c.Kind, &c.Origin, &c.Trust, &c.Confidence, &sources, &created)
+			c.fill(key, sources, created)
+			out = append(out, c)
+			return err
+		}, `SELECT c.num, s.project, s.key, c.name, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources, c.created
 		FROM candidate c JOIN space s ON s.num = c.space ORDER BY c.created, c.num`)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list candidates: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var c Candidate
-		var key, sources string
-		var created int64
-		if err := rows.Scan(&c.Number, &c.Project, &key, &c.Name, &c.Content, &c.Kind, &c.Origin, &c.Trust, &c.Confidence, &sources, &created); err != nil {
-			return nil, fmt.Errorf("list candidates: %w", err)
-		}
-		c.fill(key, sources, created)
-		out = append(out, c)
-	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // ErrNoCandidate: there is no candidate with that number.
@@ -139,7 +142,7 @@ var ErrNoCandidate = errors.New("no memory with this number waits")
 // Accept makes the candidate a memory. One of its name is replaced, and one that says the same
 // is merged with it; the mark of its origin stays. It returns the name.
 func (m *Memory) Accept(ctx context.Context, number int64) (name string, err error) {
-	err = m.table.write(ctx, func(tx *sqlitedb.Tx) error {
+	err = m.table.changeCandidate(ctx, number, func(tx sqldb.Tx) error {
 		h, e, err := m.table.takeCandidate(tx, number)
 		if err != nil {
 			return err
@@ -166,7 +169,7 @@ func (m *Memory) Accept(ctx context.Context, number int64) (name string, err err
 
 // Reject removes the candidate. No file has its text then.
 func (m *Memory) Reject(ctx context.Context, number int64) error {
-	err := m.table.write(ctx, func(tx *sqlitedb.Tx) error {
+	err := m.table.changeCandidate(ctx, number, func(tx sqldb.Tx) error {
 		_, _, err := m.table.takeCandidate(tx, number)
 		return err
 	})
@@ -179,11 +182,26 @@ func (m *Memory) Reject(ctx context.Context, number int64) error {
 	return nil
 }
 
+// changeCandidate is write for the project of the candidate.
+func (t *table) changeCandidate(ctx context.Context, number int64, f func(tx sqldb.Tx) error) error {
+	var project string
+	err := t.db.Read(ctx, func(r sqldb.Reader) error {
+		return r.One(`SELECT s.project FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $1`, number).Scan(&project)
+	})
+	if isNone(err) {
+		return ErrNoCandidate
+	}
+	if err != nil {
+		return err
+	}
+	return t.write(ctx, []string{project}, f)
+}
+
 // takeCandidate removes the candidate and returns it.
-func (t *table) takeCandidate(tx *sqlitedb.Tx, number int64) (h home, e entry, err error) {
+func (t *table) takeCandidate(tx sqldb.Tx, number int64) (h home, e entry, err error) {
 	var aliases, sources string
-	err = tx.QueryRow(`SELECT s.project, s.key, c.name, c.aliases, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources
-		FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = ?`, number).
+	err = tx.One(`SELECT s.project, s.key, c.name, c.aliases, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources
+		FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $1`, number).
 		Scan(&h.project, &h.key, &e.name, &aliases, &e.content, &e.kind, &e.label.origin, &e.label.trust, &e.confidence, &sources)
 	if isNone(err) {
 		return h, e, ErrNoCandidate
@@ -195,7 +213,7 @@ func (t *table) takeCandidate(tx *sqlitedb.Tx, number int64) (h home, e entry, e
 		e.conversation, e.turn = from[len(from)-1].Conversation, from[len(from)-1].Turn
 	}
 	if err == nil {
-		_, err = tx.Exec(`DELETE FROM candidate WHERE num = ?`, number)
+		_, err = tx.Exec(`DELETE FROM candidate WHERE num = $1`, number)
 	}
 	return h, e, err
 }

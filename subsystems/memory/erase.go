@@ -2,27 +2,22 @@ package memory
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 const (
-	selectSourced = `SELECT num, name, aliases, content, sources, conversation FROM memory WHERE conversation IN (SELECT value FROM json_each(?1))
-		OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(sources), sources, '[]')) WHERE json_extract(value, '$.conversation') IN (SELECT value FROM json_each(?1)))`
-	selectCandidates = `SELECT num, name, aliases, content, sources, '' FROM candidate
-		WHERE EXISTS (SELECT 1 FROM json_each(iif(json_valid(sources), sources, '[]')) WHERE json_extract(value, '$.conversation') IN (SELECT value FROM json_each(?1)))`
-	selectProject = `SELECT m.num, m.name, m.aliases, m.content, m.sources, '' FROM memory m JOIN space s ON s.num = m.space
-		WHERE s.project = ? AND s.key NOT LIKE 'user:%'`
-	deleteMemory       = `DELETE FROM memory WHERE num = ?`
-	deleteCandidate    = `DELETE FROM candidate WHERE num = ?`
-	deleteOfProject    = `DELETE FROM candidate WHERE space IN (SELECT num FROM space WHERE project = ? AND key NOT LIKE 'user:%')`
-	updateSources      = `UPDATE memory SET sources = ?2, conversation = iif(conversation IN (SELECT value FROM json_each(?3)), '', conversation) WHERE num = ?1`
-	updateOfCandidates = `UPDATE candidate SET sources = ?2 WHERE num = ?1`
+	selectMemories     = `SELECT m.num, m.sources, m.conversation, s.project FROM memory m JOIN space s ON s.num = m.space`
+	selectCandidates   = `SELECT c.num, c.sources, '', s.project FROM candidate c JOIN space s ON s.num = c.space`
+	ofProject          = ` WHERE s.project = $1 AND s.key NOT LIKE 'user:%'`
+	deleteMemory       = `DELETE FROM memory WHERE num = $1 RETURNING num, name, aliases, content`
+	deleteCandidate    = `DELETE FROM candidate WHERE num = $1`
+	deleteOfProject    = `DELETE FROM candidate WHERE space IN (SELECT num FROM space WHERE project = $1 AND key NOT LIKE 'user:%')`
+	updateSources      = `UPDATE memory SET sources = $2, conversation = $3 WHERE num = $1`
+	updateOfCandidates = `UPDATE candidate SET sources = $2 WHERE num = $1`
 )
 
 // Erase deletes the memories and candidates that come from these conversations alone. In those
@@ -30,34 +25,38 @@ const (
 // the text stays. It covers all projects and the user's memories. With dry it only counts. After
 // it no file has a deleted text.
 func (m *Memory) Erase(ctx context.Context, conversations []string, dry bool) (deleted, kept int, err error) {
-	ids, err := json.Marshal(append([]string{}, conversations...))
-	if err != nil {
-		return 0, 0, err
+	of := map[string]bool{}
+	for _, id := range conversations {
+		of[id] = true
 	}
-	err = m.erase(ctx, dry, func(tx *sqlitedb.Tx) error {
+	projects, err := m.projectsOf(ctx, of)
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete memories: %w", err)
+	}
+	err = m.erase(ctx, projects, dry, func(tx sqldb.Tx) error {
 		deleted, kept = 0, 0
-		memories, err := sourcedBy(tx, selectSourced, string(ids))
+		memories, err := sourcedBy(tx, of, selectMemories)
 		if err != nil {
 			return err
 		}
-		candidates, err := sourcedBy(tx, selectCandidates, string(ids))
+		candidates, err := sourcedBy(tx, of, selectCandidates)
 		if err != nil {
 			return err
 		}
 		for _, r := range memories {
-			left := r.without(conversations)
+			left := r.without(of)
 			if len(left) == 0 {
 				deleted++
-				err = removeRow(tx, r.row, dry)
+				err = m.table.remove(tx, r.num, dry)
 			} else if kept++; !dry {
-				err = withSources(tx, updateSources, r.num, left, string(ids))
+				err = r.keepSources(tx, left, of)
 			}
 			if err != nil {
 				return err
 			}
 		}
 		for _, r := range candidates {
-			left := r.without(conversations)
+			left := r.without(of)
 			if len(left) > 0 {
 				kept++
 			} else {
@@ -79,16 +78,34 @@ func (m *Memory) Erase(ctx context.Context, conversations []string, dry bool) (d
 	return deleted, kept, err
 }
 
+// projectsOf returns the projects with memories or candidates of the conversations.
+func (m *Memory) projectsOf(ctx context.Context, conversations map[string]bool) (projects []string, err error) {
+	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
+		projects = nil
+		for _, query := range []string{selectMemories, selectCandidates} {
+			found, err := sourcedBy(r, conversations, query)
+			if err != nil {
+				return err
+			}
+			for _, s := range found {
+				projects = append(projects, s.project)
+			}
+		}
+		return nil
+	})
+	return projects, err
+}
+
 // EraseProject deletes all memories and candidates of a project. Those of the user stay.
 func (m *Memory) EraseProject(ctx context.Context, project string, dry bool) (deleted int, err error) {
-	err = m.erase(ctx, dry, func(tx *sqlitedb.Tx) error {
-		memories, err := sourcedBy(tx, selectProject, project)
+	err = m.erase(ctx, []string{project}, dry, func(tx sqldb.Tx) error {
+		memories, err := sourcedBy(tx, nil, selectMemories+ofProject, project)
 		if err != nil {
 			return err
 		}
 		deleted = len(memories)
 		for _, r := range memories {
-			if err := removeRow(tx, r.row, dry); err != nil {
+			if err := m.table.remove(tx, r.num, dry); err != nil {
 				return err
 			}
 		}
@@ -101,8 +118,8 @@ func (m *Memory) EraseProject(ctx context.Context, project string, dry bool) (de
 	return deleted, err
 }
 
-func (m *Memory) erase(ctx context.Context, dry bool, f func(tx *sqlitedb.Tx) error) error {
-	err := m.table.write(ctx, f)
+func (m *Memory) erase(ctx context.Context, projects []string, dry bool, f func(tx sqldb.Tx) error) error {
+	err := m.table.write(ctx, projects, f)
 	if err == nil && !dry {
 		err = m.table.db.Scrub(ctx)
 	}
@@ -114,44 +131,55 @@ func (m *Memory) erase(ctx context.Context, dry bool, f func(tx *sqlitedb.Tx) er
 
 // sourced is a memory or a candidate with where it is from.
 type sourced struct {
-	row
+	num          int64
 	sources      []Source
 	conversation string
+	project      string
 }
 
-func sourcedBy(tx *sqlitedb.Tx, query, arg string) (out []sourced, err error) {
-	rows, err := tx.Query(query, arg)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var r sourced
-		var sources sql.RawBytes
-		if err := rows.Scan(&r.num, &r.name, &r.aliases, &r.content, &sources, &r.conversation); err != nil {
-			return nil, err
+// sourcedBy returns the rows of the query that come from one of the conversations; nil is all rows.
+func sourcedBy(r sqldb.Reader, conversations map[string]bool, query string, args ...any) (out []sourced, err error) {
+	err = r.Each(func(row sqldb.Row) error {
+		var s sourced
+		var sources string
+		err := row.Scan(&s.num, &sources, &s.conversation, &s.project)
+		s.sources = sourcesOf(sources)
+		if err == nil && (conversations == nil || s.of(conversations)) {
+			out = append(out, s)
 		}
-		r.sources = sourcesOf(string(sources))
-		out = append(out, r)
-	}
-	return out, rows.Err()
+		return err
+	}, query, args...)
+	return out, err
+}
+
+func (s sourced) of(conversations map[string]bool) bool {
+	return conversations[s.conversation] || slices.ContainsFunc(s.sources, func(o Source) bool { return conversations[o.Conversation] })
 }
 
 // without returns the sources of other conversations.
-func (s sourced) without(conversations []string) (left []Source) {
+func (s sourced) without(conversations map[string]bool) (left []Source) {
 	all := s.sources
 	if s.conversation != "" && !slices.ContainsFunc(all, func(o Source) bool { return o.Conversation == s.conversation }) {
 		all = append(slices.Clone(all), Source{Conversation: s.conversation})
 	}
 	for _, o := range all {
-		if !slices.Contains(conversations, o.Conversation) {
+		if !conversations[o.Conversation] {
 			left = append(left, o)
 		}
 	}
 	return left
 }
 
-func withSources(tx *sqlitedb.Tx, query string, num int64, left []Source, more ...any) error {
+// keepSources writes the sources that are left of a memory, and forgets who wrote it last if that is deleted.
+func (s sourced) keepSources(tx sqldb.Tx, left []Source, conversations map[string]bool) error {
+	last := s.conversation
+	if conversations[last] {
+		last = ""
+	}
+	return withSources(tx, updateSources, s.num, left, last)
+}
+
+func withSources(tx sqldb.Tx, query string, num int64, left []Source, more ...any) error {
 	text, err := json.Marshal(left)
 	if err == nil {
 		_, err = tx.Exec(query, append([]any{num, string(text)}, more...)...)
@@ -159,12 +187,14 @@ func withSources(tx *sqlitedb.Tx, query string, num int64, left []Source, more .
 	return err
 }
 
-func removeRow(tx *sqlitedb.Tx, r row, dry bool) error {
+// remove deletes a memory.
+func (t *table) remove(tx sqldb.Tx, num int64, dry bool) error {
 	if dry {
 		return nil
 	}
-	if _, err := tx.Exec(deleteMemory, r.num); err != nil {
-		return err
+	var r row
+	if err := tx.One(deleteMemory, num).Scan(&r.num, &r.name, &r.aliases, &r.content); err != nil {
+		return orNone(err)
 	}
-	return unindex(tx, r)
+	return t.words.remove(tx, r)
 }

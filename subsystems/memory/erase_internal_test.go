@@ -1,23 +1,21 @@
 package memory
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 func TestMemoriesGoWithTheirOnlySource(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	m, err := Open(t.Context(), filepath.Join(dir, "memory.db"), &Options{Project: "/p"})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, m.OnClose(t.Context())) })
+	inEach(t, goneWithTheirOnlySource)
+}
+
+func goneWithTheirOnlySource(t *testing.T, db database) {
+	m := db.open(t, &Options{Project: "/p"})
 	put := func(h home, name, conversation string) {
 		_, err := m.table.put(t.Context(), h, entry{name: name, content: "qzcanary " + name, conversation: conversation, turn: "t"},
 			func(version) bool { return true })
@@ -29,7 +27,7 @@ func TestMemoriesGoWithTheirOnlySource(t *testing.T) {
 	put(of, "both", "c1")
 	put(home{"", "user:agent:a"}, "wide", "c1")
 	put(home{"/q", "agent:a"}, "elsewhere", "c3")
-	require.NoError(t, m.table.write(t.Context(), func(tx *sqlitedb.Tx) error {
+	require.NoError(t, m.table.write(t.Context(), []string{"/p"}, func(tx sqldb.Tx) error {
 		_, err := tx.Exec(`UPDATE memory SET sources = '[{"conversation":"c1"},{"conversation":"c2","turn":"t"}]' WHERE name = 'both'`)
 		if err == nil {
 			err = m.table.wait(tx, of, entry{name: "waits", content: "qzcanary waits", conversation: "c1", turn: "t"})
@@ -55,7 +53,10 @@ func TestMemoriesGoWithTheirOnlySource(t *testing.T) {
 	waiting, err := m.Candidates(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, waiting)
-	assertNowhere(t, dir, "qzcanary mine", "qzcanary wide", "qzcanary waits")
+	for _, text := range []string{"qzcanary mine", "qzcanary wide", "qzcanary waits"} {
+		assert.NotContains(t, db.texts(t), text)
+	}
+	assert.Contains(t, db.texts(t), "qzcanary both", "the test can see it")
 
 	for _, dry := range []bool{true, false} {
 		deleted, err := m.EraseProject(t.Context(), "/p", dry)
@@ -66,17 +67,4 @@ func TestMemoriesGoWithTheirOnlySource(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, "elsewhere", all[0].Name)
-}
-
-func assertNowhere(t *testing.T, dir string, texts ...string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		require.NoError(t, err)
-		for _, text := range texts {
-			assert.False(t, strings.Contains(string(data), text), "%s is in %s", text, e.Name())
-		}
-	}
 }

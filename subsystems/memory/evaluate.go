@@ -73,6 +73,11 @@ func Evaluate(ctx context.Context, set []byte) (out Evaluation, err error) {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, m.OnClose(context.WithoutCancel(ctx))) }()
+	return m.evaluate(ctx, data)
+}
+
+// evaluate plays the set against new memories.
+func (m *Memory) evaluate(ctx context.Context, data evaluationSet) (out Evaluation, err error) {
 	s := m.fill(Section{Recall: RecallFull}, "eval")
 	for _, e := range data.Memories {
 		_, err := m.table.put(ctx, s.own(), entry{name: tidy(e.Name), content: e.Content, aliases: e.Aliases, kind: KindFact}, func(version) bool { return true })

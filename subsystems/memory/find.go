@@ -3,15 +3,13 @@ package memory
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // hit is a memory that was found.
@@ -33,8 +31,8 @@ const fields = `m.num, m.name, m.content, m.kind, m.origin, m.trust, m.conversat
 type search struct {
 	query string
 	limit int
-	// kinds are those wanted; nil is all. strong leaves out what is from a page.
-	kinds  []Kind
+	// kind is the one wanted; "" is all. strong leaves out what is from a page.
+	kind   Kind
 	strong bool
 	// halfLife is the one of Section; 0 is never.
 	halfLife time.Duration
@@ -46,28 +44,81 @@ const spare = 3
 // maxMatches is how many of the best matches are looked at more closely.
 const maxMatches = 500
 
+// A word in the name counts eight times, one in an alias four times.
+const (
+	nameWeight    = 8
+	aliasWeight   = 4
+	contentWeight = 1
+)
+
+// wordIndex finds memories by their words. Each database has an index of its own kind.
+type wordIndex interface {
+	// write runs f in a transaction, in which f may change memories and the index.
+	write(ctx context.Context, f func(tx sqldb.Tx) error) error
+	add(tx sqldb.Tx, r row) error
+	// remove takes a memory out of the index by the texts that are in it: call it before they change.
+	remove(tx sqldb.Tx, r row) error
+	// twins returns maxTwins memories of the space whose contents have some of the words, the best first.
+	twins(tx sqldb.Tx, space int64, words []term) ([]int64, error)
+	// find returns memories of the space with some of the words, the best first: spare times as many as
+	// the search wants, with their scores.
+	find(ctx context.Context, r sqldb.Reader, space int64, words []term, s search) ([]hit, error)
+}
+
 // find returns the memories of the homes that match, the best first. For a query without words
 // they are the newest.
 func (t *table) find(ctx context.Context, homes []home, s search) ([]hit, error) {
-	m, now := match(s.query), t.now()
-	var out []hit
-	for _, h := range homes {
-		var num int64
-		err := t.db.Read().QueryRowContext(ctx, spaceOf, h.project, h.key).Scan(&num)
-		if isNone(err) {
-			continue
+	return t.findEach(ctx, homes, s)
+}
+
+// findEach returns what each of the searches finds, one after the other.
+func (t *table) findEach(ctx context.Context, homes []home, searches ...search) (all []hit, err error) {
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		all = nil
+		var spaces []int64
+		for _, h := range homes {
+			var num int64
+			err := r.One(spaceOf, h.project, h.key).Scan(&num)
+			if isNone(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			spaces = append(spaces, num)
 		}
-		if err != nil {
-			return nil, err
+		for _, s := range searches {
+			found, err := t.findIn(ctx, r, spaces, s)
+			if err != nil {
+				return err
+			}
+			all = append(all, found...)
 		}
-		found, err := t.findIn(ctx, num, m, s)
+		return nil
+	})
+	return all, err
+}
+
+// findIn returns the memories of the spaces that match, the best first.
+func (t *table) findIn(ctx context.Context, r sqldb.Reader, spaces []int64, s search) (out []hit, err error) {
+	if len(spaces) == 0 {
+		return nil, nil
+	}
+	words, now := wanted(s.query), t.now()
+	for _, space := range spaces {
+		var found []hit
+		if len(words) > 0 {
+			found, err = t.words.find(ctx, r, space, words, s)
+		} else {
+			found, err = newest(r, space, s)
+		}
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, found...)
 	}
 	for i := range out {
-		if m == "" {
+		if len(words) == 0 {
 			out[i].score = -float64(max(out[i].updated, out[i].used))
 		} else {
 			out[i].score *= freshness(&out[i], now, s.halfLife)
@@ -91,65 +142,56 @@ func freshness(h *hit, now time.Time, halfLife time.Duration) float64 {
 	return floor + (1-floor)*math.Exp2(-float64(age)/float64(halfLife))
 }
 
-func (t *table) findIn(ctx context.Context, space int64, match string, s search) (out []hit, err error) {
-	kinds, err := json.Marshal(s.kinds)
-	if err != nil {
-		return nil, err
-	}
-	filter := ` (?1 = 'null' OR m.kind IN (SELECT value FROM json_each(?1))) AND (NOT ?2 OR m.origin != 'page')`
-	if match == "" {
-		return t.hits(ctx, `SELECT `+fields+`, 0 FROM memory m WHERE m.space = ?3 AND`+filter+` ORDER BY max(m.updated, m.used) DESC, m.num DESC LIMIT ?4`,
-			string(kinds), s.strong, space, s.limit)
-	}
-	// A word in the name counts eight times, one in an alias four times.
-	err = t.db.Indexed(ctx, func() (err error) {
-		out, err = t.hits(ctx, `SELECT `+fields+`, f.score FROM (
-				SELECT rowid AS found, bm25(word, 8, 4, 1) AS score FROM word WHERE word MATCH ?3 AND rowid BETWEEN ?4 AND ?5
-				ORDER BY score, found DESC LIMIT ?7) f
-			JOIN memory m ON m.num = f.found WHERE`+filter+` ORDER BY f.score, f.found DESC LIMIT ?6`,
-			string(kinds), s.strong, match, first(space), first(space+1)-1, s.limit*spare, max(maxMatches, s.limit*spare))
+// filter selects the memories of search.kind ($1) and search.strong ($2).
+const filter = ` ($1 = '' OR m.kind = $1) AND (NOT $2 OR m.origin <> 'page')`
+
+func newest(r sqldb.Reader, space int64, s search) ([]hit, error) {
+	return hits(r, `SELECT `+fields+`, `+noScore+` FROM memory m WHERE m.space = $3 AND`+filter+`
+		ORDER BY CASE WHEN m.used > m.updated THEN m.used ELSE m.updated END DESC, m.num DESC LIMIT $4`, s.kind, s.strong, space, s.limit)
+}
+
+// noScore is the score of what was not searched for.
+const noScore = `CAST(0 AS double precision)`
+
+func hits(r sqldb.Reader, query string, args ...any) (out []hit, err error) {
+	err = r.Each(func(row sqldb.Row) error {
+		var h hit
+		err := row.Scan(&h.num, &h.name, &h.content, &h.kind, &h.label.origin, &h.label.trust, &h.conversation, &h.updated, &h.used, &h.score)
+		out = append(out, h)
 		return err
-	})
+	}, query, args...)
 	return out, err
 }
 
-func (t *table) hits(ctx context.Context, query string, args ...any) (out []hit, err error) {
-	rows, err := t.db.Read().QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var h hit
-		if err := rows.Scan(&h.num, &h.name, &h.content, &h.kind, &h.label.origin, &h.label.trust, &h.conversation, &h.updated, &h.used, &h.score); err != nil {
-			return nil, err
-		}
-		out = append(out, h)
-	}
-	return out, rows.Err()
-}
-
 // get returns the memory of the name in the narrowest home that has one.
-func (t *table) get(ctx context.Context, homes []home, name string) (hit, bool, error) {
-	for _, h := range homes {
-		found, err := t.hits(ctx, `SELECT `+fields+`, 0 FROM memory m JOIN space s ON s.num = m.space WHERE s.project = ? AND s.key = ? AND m.key = ?`,
-			h.project, h.key, key(name))
-		if err != nil || len(found) > 0 {
-			return slices.Concat(found, []hit{{}})[0], len(found) > 0, err
+func (t *table) get(ctx context.Context, homes []home, name string) (found hit, ok bool, err error) {
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		for _, h := range homes {
+			all, err := hits(r, `SELECT `+fields+`, `+noScore+` FROM memory m JOIN space s ON s.num = m.space WHERE s.project = $1 AND s.key = $2 AND m.key = $3`,
+				h.project, h.key, key(name))
+			if err != nil {
+				return err
+			}
+			if len(all) > 0 {
+				found, ok = all[0], true
+				return nil
+			}
 		}
-	}
-	return hit{}, false, nil
+		return nil
+	})
+	return found, ok, err
 }
 
 // touch counts a use of the memories.
 func (t *table) touch(ctx context.Context, nums []int64) error {
-	text, err := json.Marshal(nums)
-	if err != nil {
-		return err
-	}
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		_, err := tx.Exec(`UPDATE memory SET used = ?, uses = uses + 1 WHERE num IN (SELECT value FROM json_each(?))`, t.now().UnixNano(), string(text))
-		return err
+	nums, now := slices.Sorted(slices.Values(nums)), t.now().UnixNano() // one order, so that no two processes wait for each other
+	return t.db.Write(ctx, func(tx sqldb.Tx) error {
+		for _, num := range nums {
+			if _, err := tx.Exec(`UPDATE memory SET used = $1, uses = uses + 1 WHERE num = $2`, now, num); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

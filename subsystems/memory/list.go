@@ -2,13 +2,12 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 const (
@@ -21,7 +20,7 @@ const (
 // Remembered is one memory, in a form for people.
 type Remembered struct {
 	// Project is the project of the memory. User: all projects of the user share it, and
-	// Project is "".
+	// Project is Options.User.
 	Project string `json:"project,omitzero"`
 	User    bool   `json:"user,omitzero"`
 	// Of is the owner: "agent NAME", "space NAME", or "project" for all agents of the project.
@@ -49,28 +48,28 @@ func (r *Remembered) Named(name string) bool { return key(r.Name) == key(name) }
 // List returns the memories of all projects and of the user, ordered by project, owner and
 // name.
 func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {
-	rows, err := m.table.db.Read().QueryContext(ctx, `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated,
+	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
+		out = nil
+		return r.Each(func(row sqldb.Row) error {
+			var r Remembered
+			var key, sources string
+			var updated, used int64
+			err := row.Scan(&r.Project, &key, &r.Name, &r.Content, &r.Conversation, &updated,
+				&r.Kind, &r.Origin, &r.Trust, &r.Confidence, &sources, &r.Uses, &used)
+			r.fill(key, sources, updated)
+			if used != 0 {
+				r.Used = time.Unix(0, used)
+			}
+			out = append(out, r)
+			return err
+		}, `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated,
 			m.kind, m.origin, m.trust, m.confidence, m.sources, m.uses, m.used
 		FROM memory m JOIN space s ON s.num = m.space ORDER BY s.project, s.key, m.key`)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list memories: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var r Remembered
-		var key, sources string
-		var updated, used int64
-		if err := rows.Scan(&r.Project, &key, &r.Name, &r.Content, &r.Conversation, &updated,
-			&r.Kind, &r.Origin, &r.Trust, &r.Confidence, &sources, &r.Uses, &used); err != nil {
-			return nil, fmt.Errorf("list memories: %w", err)
-		}
-		r.fill(key, sources, updated)
-		if used != 0 {
-			r.Used = time.Unix(0, used)
-		}
-		out = append(out, r)
-	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // Remove removes a memory that List has returned, for good: no file has its text then. It goes
@@ -97,7 +96,7 @@ func (m *Memory) Adopt(ctx context.Context, project string) (moved, kept int, er
 	if project == m.project {
 		return 0, 0, nil
 	}
-	err = m.table.write(ctx, func(tx *sqlitedb.Tx) error {
+	err = m.table.write(ctx, []string{project, m.project}, func(tx sqldb.Tx) error {
 		moved, kept, err = m.table.adopt(tx, project, m.project)
 		return err
 	})
@@ -107,12 +106,12 @@ func (m *Memory) Adopt(ctx context.Context, project string) (moved, kept int, er
 	return moved, kept, nil
 }
 
-func (t *table) adopt(tx *sqlitedb.Tx, from, to string) (moved, kept int, err error) {
+func (t *table) adopt(tx sqldb.Tx, from, to string) (moved, kept int, err error) {
 	for last := int64(0); ; {
 		var space, num int64
 		var h home
-		err := tx.QueryRow(`SELECT s.num, s.key, m.num FROM memory m JOIN space s ON s.num = m.space
-			WHERE s.project = ? AND m.num > ? AND s.key NOT LIKE 'user:%' ORDER BY m.num LIMIT 1`, from, last).Scan(&space, &h.key, &num)
+		err := tx.One(`SELECT s.num, s.key, m.num FROM memory m JOIN space s ON s.num = m.space
+			WHERE s.project = $1 AND m.num > $2 AND s.key NOT LIKE 'user:%' ORDER BY m.num LIMIT 1`, from, last).Scan(&space, &h.key, &num)
 		if isNone(err) {
 			return moved, kept, nil
 		}
@@ -133,14 +132,14 @@ func (t *table) adopt(tx *sqlitedb.Tx, from, to string) (moved, kept int, err er
 
 // move moves a memory to another home, under a number of that home. It returns false if
 // the name is taken there.
-func (t *table) move(tx *sqlitedb.Tx, num int64, h home) (bool, error) {
+func (t *table) move(tx sqldb.Tx, num int64, h home) (bool, error) {
 	space, err := ensureSpace(tx, h)
 	if err != nil {
 		return false, err
 	}
 	now := row{}
-	err = tx.QueryRow(`UPDATE memory SET space = ?1, num = coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ?2 AND ?3), ?2) + 1
-		WHERE num = ?4 AND NOT EXISTS (SELECT 1 FROM memory o WHERE o.space = ?1 AND o.key = memory.key)
+	err = tx.One(`UPDATE memory SET space = $1, num = coalesce((SELECT max(num) FROM memory WHERE num BETWEEN $2 AND $3), $2) + 1
+		WHERE num = $4 AND NOT EXISTS (SELECT 1 FROM memory o WHERE o.space = $1 AND o.key = memory.key)
 		RETURNING num, name, aliases, content`, space, first(space), first(space+1)-1, num).
 		Scan(&now.num, &now.name, &now.aliases, &now.content)
 	if isNone(err) {
@@ -149,10 +148,10 @@ func (t *table) move(tx *sqlitedb.Tx, num int64, h home) (bool, error) {
 	if err == nil {
 		was := now
 		was.num = num
-		err = unindex(tx, was)
+		err = t.words.remove(tx, was)
 	}
 	if err == nil {
-		err = index(tx, now)
+		err = t.words.add(tx, now)
 	}
 	return err == nil, err
 }

@@ -1,5 +1,5 @@
 // Package memory gives agents notes that outlive a conversation: the tools remember, recall,
-// get_memory and forget over one SQLite file with full-text search.
+// get_memory and forget over one SQLite file, or a PostgreSQL database, with full-text search.
 //
 // Memories belong to an agent of a project, by its name. Other agents and projects do not
 // find them; all people who use the agent share them. Agents whose sections name the same
@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // Memory is the subsystem. It is safe for concurrent use; Open makes one.
@@ -31,6 +31,9 @@ type Memory struct {
 	hook.Nop
 	table   table
 	project string
+	user    string
+	// closeDB closes what Open has opened.
+	closeDB func() error
 	// asked has, by call id, the version of the memory that a person was asked to replace.
 	asked hook.TurnState[map[string]version]
 	// recalled is what a turn has got from memory.
@@ -61,6 +64,9 @@ type Options struct {
 	// Project is the project of the memories. Agents with ScopeUser do not use it. "" is a
 	// project like any other.
 	Project string
+	// User is whose memories those of the user are, in a database that several users share. "" is a user
+	// like any other, and the one of a file.
+	User string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Note is called with a sentence about each repaired or lost part of the file. Nil
@@ -79,26 +85,36 @@ func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
-		Name: "memory file", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5}, Secure: true, Vacuum: 3,
-		Index: sqlitedb.Index{Name: "word", Create: makeIndex, From: []string{"memory"}}, Note: o.Note,
-	})
+	file, err := openFile(ctx, path, o.Note)
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{table: table{db: db, now: time.Now, mask: o.Mask}, project: o.Project}
+	return newMemory(file.SQL(), fts{file}, file.Close, o), nil
+}
+
+// OpenIn returns the memories of a PostgreSQL database, which has their tables. Processes on several
+// machines may use it. OnClose leaves the database open.
+func OpenIn(db sqldb.DB, o *Options) *Memory {
+	if o == nil {
+		o = &Options{}
+	}
+	return newMemory(db, postings{db}, func() error { return nil }, o)
+}
+
+func newMemory(db sqldb.DB, words wordIndex, closeDB func() error, o *Options) *Memory {
+	m := &Memory{table: table{db: db, words: words, now: time.Now, mask: o.Mask}, project: o.Project, user: o.User, closeDB: closeDB}
 	if o.Now != nil {
 		m.table.now = o.Now
 	}
-	return m, nil
+	return m
 }
 
 // States implements hook.Stateful.
 func (m *Memory) States() map[string]hook.State { return map[string]hook.State{"shown": &m.shown} }
 
-// OnClose closes the file once the calls in flight have ended; later ones fail.
+// OnClose closes the file of Open once the calls in flight have ended; later ones fail.
 // A program without a runtime calls it itself. A second call does nothing.
-func (m *Memory) OnClose(context.Context) error { return m.table.db.Close() }
+func (m *Memory) OnClose(context.Context) error { return m.closeDB() }
 
 func (m *Memory) names() []string {
 	var out []string

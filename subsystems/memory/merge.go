@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // merge looks for a memory of the home that says what the entry says, and merges the two: the
@@ -14,9 +14,9 @@ import (
 // changes neither text nor aliases: a page would choose by which words a memory is found. An entry with more in it is merged only if
 // grow is true and the same conversation has written both; what people and models say, and what comes from tools and
 // pages, are never merged.
-func (t *table) merge(tx *sqlitedb.Tx, h home, e entry, grow bool) (name string, err error) {
+func (t *table) merge(tx sqldb.Tx, h home, e entry, grow bool) (name string, err error) {
 	var space int64
-	if err := tx.QueryRow(spaceOf, h.project, h.key).Scan(&space); err != nil {
+	if err := tx.One(spaceOf, h.project, h.key).Scan(&space); err != nil {
 		return "", orNone(err)
 	}
 	old, rel, err := t.twin(tx, space, e)
@@ -33,7 +33,7 @@ func (t *table) merge(tx *sqlitedb.Tx, h home, e entry, grow bool) (name string,
 			aliases = append(aliases, a)
 		}
 	}
-	if err := unindex(tx, old.row); err != nil {
+	if err := t.words.remove(tx, old.row); err != nil {
 		return "", err
 	}
 	text, err := json.Marshal(aliases)
@@ -48,10 +48,10 @@ func (t *table) merge(tx *sqlitedb.Tx, h home, e entry, grow bool) (name string,
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Exec(`UPDATE memory SET aliases = ?, content = ?, origin = ?, trust = ?, confidence = max(confidence, ?), sources = ?, updated = ? WHERE num = ?`,
+	_, err = tx.Exec(`UPDATE memory SET aliases = $1, content = $2, origin = $3, trust = $4, confidence = CASE WHEN confidence < $5 THEN $5 ELSE confidence END, sources = $6, updated = $7 WHERE num = $8`,
 		old.aliases, old.content, old.label.origin, old.label.trust, e.confidence, sources, t.now().UnixNano(), old.num)
 	if err == nil {
-		err = index(tx, old.row)
+		err = t.words.add(tx, old.row)
 	}
 	return old.name, err
 }
@@ -69,25 +69,18 @@ const maxTwins = 5
 
 // twin returns the memory of the space that says the same as the entry, and how the entry's
 // text relates to its.
-func (t *table) twin(tx *sqlitedb.Tx, space int64, e entry) (tw twin, rel relation, err error) {
-	words := match(e.content)
-	if words == "" || len(e.content) > maxCompared {
+func (t *table) twin(tx sqldb.Tx, space int64, e entry) (tw twin, rel relation, err error) {
+	words := wanted(e.content)
+	if len(words) == 0 || len(e.content) > maxCompared {
 		return tw, different, nil
 	}
-	var found string
-	err = tx.QueryRow(`SELECT json_group_array(rowid) FROM (
-			SELECT rowid FROM word WHERE word MATCH ? AND rowid BETWEEN ? AND ? ORDER BY bm25(word, 0, 0, 1), rowid LIMIT ?)`,
-		words, first(space), first(space+1)-1, maxTwins).Scan(&found)
+	nums, err := t.words.twins(tx, space, words)
 	if err != nil {
-		return tw, different, err
-	}
-	var nums []int64
-	if err := json.Unmarshal([]byte(found), &nums); err != nil {
 		return tw, different, err
 	}
 	for _, num := range nums {
 		var kind Kind
-		err := tx.QueryRow(`SELECT num, name, aliases, content, origin, trust, conversation, sources, kind FROM memory WHERE num = ?`, num).
+		err := tx.One(`SELECT num, name, aliases, content, origin, trust, conversation, sources, kind FROM memory WHERE num = $1`, num).
 			Scan(&tw.num, &tw.name, &tw.aliases, &tw.content, &tw.label.origin, &tw.label.trust, &tw.conversation, &tw.sources, &kind)
 		if err != nil {
 			return tw, different, orNone(err)

@@ -28,35 +28,39 @@ func in(t *testing.T, path, project string) *memory.Memory {
 
 func TestAProjectHasMemoriesOfItsOwn(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "memory.db")
-	one, two := in(t, path, "/one"), in(t, path, "/two")
-	for _, section := range []string{``, `{"space":"crew"}`} {
-		a, b := as(t, one, "a", section), as(t, two, "a", section)
-		a.remember("boat", "canary of one")
-		assert.Equal(t, "no memories found", b.recall("canary boat"))
-		assert.Equal(t, "no memories found", b.recall(""))
-		assert.Equal(t, message.FailNotFound, b.call("forget", map[string]any{"name": "boat"}).Failure)
-		b.remember("boat", "of two")
-		assert.Equal(t, "## boat\ncanary of one", a.recall("boat"), "two has replaced its own only")
-	}
+	inEach(t, func(t *testing.T, k kind) {
+		path := filepath.Join(t.TempDir(), "memory.db")
+		one, two := k.in(t, path, "/one"), k.in(t, path, "/two")
+		for _, section := range []string{``, `{"space":"crew"}`} {
+			a, b := as(t, one, "a", section), as(t, two, "a", section)
+			a.remember("boat", "canary of one")
+			assert.Equal(t, "no memories found", b.recall("canary boat"))
+			assert.Equal(t, "no memories found", b.recall(""))
+			assert.Equal(t, message.FailNotFound, b.call("forget", map[string]any{"name": "boat"}).Failure)
+			b.remember("boat", "of two")
+			assert.Equal(t, "## boat\ncanary of one", a.recall("boat"), "two has replaced its own only")
+		}
+	})
 }
 
 func TestTheMemoriesOfTheUserAreInAllProjects(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "memory.db")
-	one, two := in(t, path, "/one"), in(t, path, "/two")
-	user, shared := `{"scope":"user"}`, `{"scope":"user","space":"crew"}`
-	as(t, one, "a", user).remember("boat", "Green.")
-	assert.Equal(t, "## boat\nGreen.", as(t, two, "a", user).recall("boat"))
-	for who, c := range map[string]caller{
-		"the same agent in its project": as(t, one, "a", ""), "another agent": as(t, two, "b", user),
-		"a space": as(t, two, "a", shared), "no project": as(t, in(t, path, ""), "a", ""),
-		"a space that is called like it": as(t, two, "a", `{"space":"user"}`), "an agent that is called like it": as(t, in(t, path, ""), "user:agent:a", ""),
-	} {
-		assert.Equal(t, "no memories found", c.recall("boat"), who)
-	}
-	as(t, one, "a", shared).remember("port", "Red.")
-	assert.Equal(t, "## port\nRed.", as(t, two, "b", shared).recall("port"))
+	inEach(t, func(t *testing.T, k kind) {
+		path := filepath.Join(t.TempDir(), "memory.db")
+		one, two := k.in(t, path, "/one"), k.in(t, path, "/two")
+		user, shared := `{"scope":"user"}`, `{"scope":"user","space":"crew"}`
+		as(t, one, "a", user).remember("boat", "Green.")
+		assert.Equal(t, "## boat\nGreen.", as(t, two, "a", user).recall("boat"))
+		for who, c := range map[string]caller{
+			"the same agent in its project": as(t, one, "a", ""), "another agent": as(t, two, "b", user),
+			"a space": as(t, two, "a", shared), "no project": as(t, k.in(t, path, ""), "a", ""),
+			"a space that is called like it": as(t, two, "a", `{"space":"user"}`), "an agent that is called like it": as(t, k.in(t, path, ""), "user:agent:a", ""),
+		} {
+			assert.Equal(t, "no memories found", c.recall("boat"), who)
+		}
+		as(t, one, "a", shared).remember("port", "Red.")
+		assert.Equal(t, "## port\nRed.", as(t, two, "b", shared).recall("port"))
+	})
 }
 
 // said is one call of remember in a conversation, first asked about, then run.
@@ -89,41 +93,45 @@ func (s said) run(t *testing.T) message.ToolResult {
 
 func TestReplacingWhatAnotherConversationWroteIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	m := in(t, filepath.Join(t.TempDir(), "memory.db"), "/one")
-	first := says(t, m, "c1", "boat", "Green.")
-	assert.Empty(t, first.asked(t).Kind, "there is nothing to replace")
-	assert.Equal(t, "remembered boat", first.run(t).Text())
-	own := says(t, m, "c1", "boat", "Blue.")
-	assert.Empty(t, own.asked(t).Kind, "a conversation replaces its own")
-	assert.Equal(t, "replaced what was remembered as boat", own.run(t).Text())
+	inEach(t, func(t *testing.T, k kind) {
+		m := k.in(t, filepath.Join(t.TempDir(), "memory.db"), "/one")
+		first := says(t, m, "c1", "boat", "Green.")
+		assert.Empty(t, first.asked(t).Kind, "there is nothing to replace")
+		assert.Equal(t, "remembered boat", first.run(t).Text())
+		own := says(t, m, "c1", "boat", "Blue.")
+		assert.Empty(t, own.asked(t).Kind, "a conversation replaces its own")
+		assert.Equal(t, "replaced what was remembered as boat", own.run(t).Text())
 
-	other := says(t, m, "c2", " BOAT ", "Red.")
-	v := other.asked(t)
-	assert.Equal(t, hook.AnswerAsk, v.Kind)
-	assert.Equal(t, `it replaces what another conversation has remembered as "BOAT"`, v.Reason)
-	assert.Equal(t, "replaced what was remembered as BOAT", other.run(t).Text(), "a person has agreed to it")
-	assert.Equal(t, hook.AnswerAsk, says(t, m, "c1", "boat", "x").asked(t).Kind, "it is c2's now")
-	assert.Empty(t, says(t, m, "c2", "boat", "x").asked(t).Kind)
-	assert.Empty(t, says(t, m, "c1", "port", "x").asked(t).Kind)
+		other := says(t, m, "c2", " BOAT ", "Red.")
+		v := other.asked(t)
+		assert.Equal(t, hook.AnswerAsk, v.Kind)
+		assert.Equal(t, `it replaces what another conversation has remembered as "BOAT"`, v.Reason)
+		assert.Equal(t, "replaced what was remembered as BOAT", other.run(t).Text(), "a person has agreed to it")
+		assert.Equal(t, hook.AnswerAsk, says(t, m, "c1", "boat", "x").asked(t).Kind, "it is c2's now")
+		assert.Empty(t, says(t, m, "c2", "boat", "x").asked(t).Kind)
+		assert.Empty(t, says(t, m, "c1", "port", "x").asked(t).Kind)
+	})
 }
 
 // What is run is what was asked about: what another conversation writes in between is
 // not replaced.
 func TestWhatIsWrittenBetweenAskingAndRunningIsKept(t *testing.T) {
 	t.Parallel()
-	m := in(t, filepath.Join(t.TempDir(), "memory.db"), "/one")
-	unasked, replaced := says(t, m, "c2", "boat", "Red."), says(t, m, "c3", "boat", "Red.")
-	assert.Empty(t, unasked.asked(t).Kind)
-	says(t, m, "c1", "boat", "Green.").run(t)
-	r := unasked.run(t)
-	assert.Equal(t, message.FailDenied, r.Failure)
-	assert.Contains(t, r.Text(), "another conversation has remembered something as boat in the meantime")
+	inEach(t, func(t *testing.T, k kind) {
+		m := k.in(t, filepath.Join(t.TempDir(), "memory.db"), "/one")
+		unasked, replaced := says(t, m, "c2", "boat", "Red."), says(t, m, "c3", "boat", "Red.")
+		assert.Empty(t, unasked.asked(t).Kind)
+		says(t, m, "c1", "boat", "Green.").run(t)
+		r := unasked.run(t)
+		assert.Equal(t, message.FailDenied, r.Failure)
+		assert.Contains(t, r.Text(), "another conversation has remembered something as boat in the meantime")
 
-	assert.Equal(t, hook.AnswerAsk, replaced.asked(t).Kind)
-	says(t, m, "c1", "boat", "Blue.").run(t)
-	assert.Equal(t, message.FailDenied, replaced.run(t).Failure, "it is another text than the one that was asked about")
-	assert.Equal(t, message.FailDenied, says(t, m, "c4", "boat", "Red.").run(t).Failure, "nobody was asked at all")
-	assert.Equal(t, "## boat\nBlue.", as(t, m, "a", "").recall("boat"))
+		assert.Equal(t, hook.AnswerAsk, replaced.asked(t).Kind)
+		says(t, m, "c1", "boat", "Blue.").run(t)
+		assert.Equal(t, message.FailDenied, replaced.run(t).Failure, "it is another text than the one that was asked about")
+		assert.Equal(t, message.FailDenied, says(t, m, "c4", "boat", "Red.").run(t).Failure, "nobody was asked at all")
+		assert.Equal(t, "## boat\nBlue.", as(t, m, "a", "").recall("boat"))
+	})
 }
 
 // version1 is a file of version 1 with a memory of an agent and one of a space.
@@ -170,16 +178,18 @@ func TestMemoriesFromBeforeProjectsAreAdoptedOnRequest(t *testing.T) {
 
 func TestTheMemoriesOfTheUserAreNotAdopted(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "memory.db")
-	user := as(t, in(t, path, "/one"), "a", `{"scope":"user"}`)
-	user.remember("boat", "Green.")
-	mine := in(t, path, "/mine")
-	moved, _, err := mine.Adopt(t.Context(), "")
-	require.NoError(t, err)
-	assert.Zero(t, moved)
-	assert.Equal(t, "## boat\nGreen.", user.recall("boat"))
-	all, err := mine.List(t.Context())
-	require.NoError(t, err)
-	require.Len(t, all, 1)
-	assert.Equal(t, []any{true, "agent a"}, []any{all[0].User, all[0].Of})
+	inEach(t, func(t *testing.T, k kind) {
+		path := filepath.Join(t.TempDir(), "memory.db")
+		user := as(t, k.in(t, path, "/one"), "a", `{"scope":"user"}`)
+		user.remember("boat", "Green.")
+		mine := k.in(t, path, "/mine")
+		moved, _, err := mine.Adopt(t.Context(), "")
+		require.NoError(t, err)
+		assert.Zero(t, moved)
+		assert.Equal(t, "## boat\nGreen.", user.recall("boat"))
+		all, err := mine.List(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		assert.Equal(t, []any{true, "agent a"}, []any{all[0].User, all[0].Of})
+	})
 }

@@ -8,40 +8,40 @@ import (
 // maxTerms limits the words of a query; further words are ignored.
 const maxTerms = 32
 
-// match returns the FTS5 expression that finds memories with any of the query's words, or
-// "" if it has no words. Words are quoted, so that no query is a syntax error. foo* finds
-// all words that begin with foo. Very common words count only if there are no others.
-func match(query string) string {
+// term is a word of a query, in lower case. A prefix finds all words that begin with it.
+type term struct {
+	word   string
+	prefix bool
+}
+
+// wanted returns the words that a search looks for; any of them is enough. foo* finds all words
+// that begin with foo. Very common words count only if there are no others.
+func wanted(query string) []term {
 	terms, common := terms(query)
 	if len(terms) == 0 {
 		terms = common
 	}
-	return strings.Join(terms, " OR ")
+	return terms
 }
 
-// terms returns the query's words as FTS5 phrases without repetition. common has the very
-// common ones.
-func terms(query string) (terms, common []string) {
-	seen := map[string]bool{}
+// terms returns the query's words without repetition. common has the very common ones.
+func terms(query string) (terms, common []term) {
+	seen := map[term]bool{}
 	for rest := query; len(seen) < maxTerms; {
 		word, tail := nextWord(rest)
 		if word == "" {
 			break
 		}
 		rest = tail
-		folded := strings.ToLower(word)
-		phrase := `"` + folded + `"`
-		if strings.HasPrefix(rest, "*") {
-			phrase += "*"
-		}
-		if seen[phrase] {
+		t := term{strings.ToLower(word), strings.HasPrefix(rest, "*")}
+		if seen[t] {
 			continue
 		}
-		seen[phrase] = true
-		if stopWord(folded) {
-			common = append(common, phrase)
+		seen[t] = true
+		if stopWord(t.word) {
+			common = append(common, t)
 		} else {
-			terms = append(terms, phrase)
+			terms = append(terms, t)
 		}
 	}
 	return terms, common

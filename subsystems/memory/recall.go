@@ -82,20 +82,12 @@ func (m *Memory) TurnContext(ctx context.Context, t *hook.Turn) ([]hook.ContextB
 	return block(text, found), nil
 }
 
-// standing returns the preferences and the open tasks.
-func (t *table) standing(ctx context.Context, s *settings) (out []hit, err error) {
-	for _, k := range []struct {
-		kind  Kind
-		limit int
-	}{{KindPreference, maxPreferences}, {KindTask, maxTasks}} {
-		// They act on each turn, whatever it is about: nothing from a page may.
-		found, err := t.find(ctx, s.homes, search{limit: k.limit, kinds: []Kind{k.kind}, strong: true, halfLife: s.halfLife()})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-	}
-	return out, nil
+// standing returns the preferences and the open tasks. They act on each turn, whatever it is about:
+// nothing from a page may.
+func (t *table) standing(ctx context.Context, s *settings) ([]hit, error) {
+	return t.findEach(ctx, s.homes,
+		search{limit: maxPreferences, kind: KindPreference, strong: true, halfLife: s.halfLife()},
+		search{limit: maxTasks, kind: KindTask, strong: true, halfLife: s.halfLife()})
 }
 
 // fitting returns the facts whose words are in the text. enough says whether one of them has
@@ -105,7 +97,7 @@ func (t *table) fitting(ctx context.Context, s *settings, text string) (facts []
 	if words, _ := terms(query); len(words) == 0 { // without a word that carries meaning it would find anything
 		return nil, false, nil
 	}
-	facts, err = t.find(ctx, s.homes, search{query: query, limit: maxFacts, kinds: []Kind{KindFact}, halfLife: s.halfLife()})
+	facts, err = t.find(ctx, s.homes, search{query: query, limit: maxFacts, kind: KindFact, halfLife: s.halfLife()})
 	return facts, covered(query, facts) >= sufficient, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // BeforeTool asks a person before remember replaces a memory of another conversation,
@@ -25,7 +26,11 @@ func (m *Memory) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	if err != nil {
 		return hook.ToolDecision{}, err
 	}
-	was, err := look(reading{ctx, m.table.db.Read()}, s.own(), in.Name)
+	var was version
+	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
+		was, err = look(r, s.own(), in.Name)
+		return err
+	})
 	if err != nil {
 		return hook.ToolDecision{}, fmt.Errorf("look for a memory of that name: %w", err)
 	}

@@ -185,7 +185,7 @@ func (m *Memory) homes(s *Section, agent string) []home {
 		out = append(out, home{m.project, projectKey})
 	}
 	if s.Scope == ScopeUser {
-		out = append(out, home{"", userKey + own.key})
+		out = append(out, home{m.user, userKey + own.key})
 	}
 	return out
 }

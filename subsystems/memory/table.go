@@ -3,8 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	_ "embed" // the schema
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,35 +11,15 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
-//go:embed schema/1.sql
-var schema1 string
-
-//go:embed schema/2.sql
-var schema2 string
-
-//go:embed schema/3.sql
-var schema3 string
-
-//go:embed schema/4.sql
-var schema4 string
-
-//go:embed schema/5.sql
-var schema5 string
-
-//go:embed schema/index.sql
-var makeIndex string
-
-// fileID marks the files: "GRAm".
-const fileID = 0x4752416d
-
-// table is the SQL behind the tools.
+// table is the SQL behind the tools, for both databases.
 type table struct {
-	db  *sqlitedb.DB
-	now func() time.Time
-	// mask masks what must not be in the file; nil masks nothing.
+	db    sqldb.DB
+	words wordIndex
+	now   func() time.Time
+	// mask masks what must not be in the database; nil masks nothing.
 	mask func(text string) string
 }
 
@@ -130,7 +108,7 @@ func (t *table) masked(e entry) entry {
 // says what another one says is merged with it.
 func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool) (done putResult, err error) {
 	e = t.masked(e)
-	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
+	err = t.write(ctx, []string{h.project}, func(tx sqldb.Tx) error {
 		done = putResult{}
 		was, err := look(tx, h, e.name)
 		if err == nil && !may(was) {
@@ -147,47 +125,30 @@ func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool
 	return done, err
 }
 
-// write changes memories together with the index.
-func (t *table) write(ctx context.Context, f func(tx *sqlitedb.Tx) error) error {
-	return t.db.Indexed(ctx, func() error {
-		return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-			err := f(tx)
-			if err == nil {
-				// Without the flush, the commit writes the words, and a damaged index fails all
-				// writers that share the transaction.
-				_, err = tx.Exec(`INSERT INTO word (word) VALUES ('flush')`)
+// write changes memories of the projects, together with the index. No two processes write those of
+// one project at the same time.
+func (t *table) write(ctx context.Context, projects []string, f func(tx sqldb.Tx) error) error {
+	return t.words.write(ctx, func(tx sqldb.Tx) error {
+		for _, project := range slices.Compact(slices.Sorted(slices.Values(projects))) {
+			if err := tx.Lock("memories of " + project); err != nil {
+				return err
 			}
-			return err
-		})
+		}
+		return f(tx)
 	})
 }
 
-const lookup = `SELECT m.num, m.updated, m.conversation FROM memory m JOIN space s ON s.num = m.space WHERE s.project = ? AND s.key = ? AND m.key = ?`
+const lookup = `SELECT m.num, m.updated, m.conversation FROM memory m JOIN space s ON s.num = m.space WHERE s.project = $1 AND s.key = $2 AND m.key = $3`
 
-// rower is a transaction, or a reading.
-type rower interface {
-	QueryRow(query string, args ...any) *sql.Row
-}
-
-// reading reads what has been committed.
-type reading struct {
-	ctx context.Context
-	db  *sql.DB
-}
-
-func (r reading) QueryRow(query string, args ...any) *sql.Row {
-	return r.db.QueryRowContext(r.ctx, query, args...)
-}
-
-func look(tx rower, h home, name string) (v version, err error) {
-	err = tx.QueryRow(lookup, h.project, h.key, key(name)).Scan(&v.num, &v.updated, &v.conversation)
-	if errors.Is(err, sql.ErrNoRows) {
+func look(tx sqldb.Reader, h home, name string) (v version, err error) {
+	err = tx.One(lookup, h.project, h.key, key(name)).Scan(&v.num, &v.updated, &v.conversation)
+	if isNone(err) {
 		err = nil
 	}
 	return v, err
 }
 
-func (t *table) putIn(tx *sqlitedb.Tx, h home, e entry) (replaced bool, err error) {
+func (t *table) putIn(tx sqldb.Tx, h home, e entry) (replaced bool, err error) {
 	aliases, err := json.Marshal(e.aliases)
 	if err != nil {
 		return false, err
@@ -198,7 +159,7 @@ func (t *table) putIn(tx *sqlitedb.Tx, h home, e entry) (replaced bool, err erro
 	}
 	old, replaced, err := rowOf(tx, space, e.name)
 	if err == nil && replaced {
-		err = unindex(tx, old)
+		err = t.words.remove(tx, old)
 	}
 	if err != nil {
 		return false, err
@@ -209,18 +170,18 @@ func (t *table) putIn(tx *sqlitedb.Tx, h home, e entry) (replaced bool, err erro
 		return false, err
 	}
 	var num int64
-	err = tx.QueryRow(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated, kind, origin, trust, confidence, sources)
-		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ? AND ?), ?) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	err = tx.One(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated, kind, origin, trust, confidence, sources)
+		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN $1 AND $2), $1) + 1, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, $14)
 		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
 			content = excluded.content, conversation = excluded.conversation, updated = excluded.updated, kind = excluded.kind,
 			origin = excluded.origin, trust = excluded.trust, confidence = excluded.confidence, sources = excluded.sources, used = 0, uses = 0
 		RETURNING num`,
-		first(space), first(space+1)-1, first(space), space, key(e.name), e.name, string(aliases), e.content, e.conversation, now, now,
+		first(space), first(space+1)-1, space, key(e.name), e.name, string(aliases), e.content, e.conversation, now,
 		cmp.Or(e.kind, KindFact), cmp.Or(e.label.origin, OriginModel), cmp.Or(e.label.trust, message.TrustExternal), cmp.Or(e.confidence, 1), sources).Scan(&num)
 	if err != nil {
 		return false, err
 	}
-	return replaced, index(tx, row{num, e.name, string(aliases), e.content})
+	return replaced, t.words.add(tx, row{num, e.name, string(aliases), e.content})
 }
 
 // row is the stored memory, with its fields that are in the index.
@@ -229,8 +190,8 @@ type row struct {
 	name, aliases, content string
 }
 
-func rowOf(tx *sqlitedb.Tx, space int64, name string) (r row, found bool, err error) {
-	err = tx.QueryRow(`SELECT num, name, aliases, content FROM memory WHERE space = ? AND key = ?`, space, key(name)).
+func rowOf(tx sqldb.Tx, space int64, name string) (r row, found bool, err error) {
+	err = tx.One(`SELECT num, name, aliases, content FROM memory WHERE space = $1 AND key = $2`, space, key(name)).
 		Scan(&r.num, &r.name, &r.aliases, &r.content)
 	if isNone(err) {
 		return r, false, nil
@@ -238,51 +199,42 @@ func rowOf(tx *sqlitedb.Tx, space int64, name string) (r row, found bool, err er
 	return r, err == nil, err
 }
 
-func index(tx *sqlitedb.Tx, r row) error {
-	return r.in(tx, `INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`)
-}
-
-// unindex removes a memory from the index. The index needs the indexed texts for this, so
-// call it before the memory changes.
-func unindex(tx *sqlitedb.Tx, r row) error {
-	return r.in(tx, `INSERT INTO word (word, rowid, name, aliases, content) VALUES ('delete', ?, ?, ?, ?)`)
-}
-
-func (r row) in(tx *sqlitedb.Tx, statement string) error {
+// texts returns the fields of the memory that are in the index.
+func (r row) texts() (name, aliases, content string, err error) {
 	var words []string
 	if err := json.Unmarshal([]byte(r.aliases), &words); err != nil {
-		return fmt.Errorf("the aliases of %s: %w", r.name, err)
+		return "", "", "", fmt.Errorf("the aliases of %s: %w", r.name, err)
 	}
-	_, err := tx.Exec(statement, r.num, r.name, strings.Join(words, "\n"), r.content)
-	return err
+	return r.name, strings.Join(words, "\n"), r.content, nil
 }
 
-func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+func isNone(err error) bool { return errors.Is(err, sqldb.ErrNoRows) }
 
-func ensureSpace(tx *sqlitedb.Tx, h home) (num int64, err error) {
-	_, err = tx.Exec(`INSERT INTO space (project, key) VALUES (?, ?) ON CONFLICT (project, key) DO NOTHING`, h.project, h.key)
+func ensureSpace(tx sqldb.Tx, h home) (num int64, err error) {
+	_, err = tx.Exec(`INSERT INTO space (project, key) VALUES ($1, $2) ON CONFLICT (project, key) DO NOTHING`, h.project, h.key)
 	if err != nil {
 		return 0, err
 	}
-	err = tx.QueryRow(spaceOf, h.project, h.key).Scan(&num)
+	err = tx.One(spaceOf, h.project, h.key).Scan(&num)
 	return num, err
 }
 
-const spaceOf = `SELECT num FROM space WHERE project = ? AND key = ?`
+const spaceOf = `SELECT num FROM space WHERE project = $1 AND key = $2`
 
-// first returns the first number of a space's memories.
-func first(space int64) int64 { return space << 40 }
+// first returns the first number of a space's memories, and spaceOfNum the space of a memory's number.
+func first(space int64) int64    { return space << 40 }
+func spaceOfNum(num int64) int64 { return num >> 40 }
 
 // drop removes the memory of the name, and what waits under it. It returns false if there was no memory.
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
-	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
+	err = t.write(ctx, []string{h.project}, func(tx sqldb.Tx) error {
 		found = false
-		if _, err := tx.Exec(`DELETE FROM candidate WHERE key = ? AND space = (`+spaceOf+`)`, key(name), h.project, h.key); err != nil {
+		if _, err := tx.Exec(`DELETE FROM candidate WHERE key = $3 AND space = (`+spaceOf+`)`, h.project, h.key, key(name)); err != nil {
 			return err
 		}
 		var r row
-		err := tx.QueryRow(`DELETE FROM memory WHERE key = ? AND
-			space = (`+spaceOf+`) RETURNING num, name, aliases, content`, key(name), h.project, h.key).Scan(&r.num, &r.name, &r.aliases, &r.content)
+		err := tx.One(`DELETE FROM memory WHERE key = $3 AND
+			space = (`+spaceOf+`) RETURNING num, name, aliases, content`, h.project, h.key, key(name)).Scan(&r.num, &r.name, &r.aliases, &r.content)
 		if isNone(err) {
 			return nil
 		}
@@ -290,7 +242,7 @@ func (t *table) drop(ctx context.Context, h home, name string) (found bool, err 
 			return err
 		}
 		found = true
-		return unindex(tx, r)
+		return t.words.remove(tx, r)
 	})
 	if err == nil { // also without a row: the call before may have been cut short
 		err = t.db.Scrub(ctx)

@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/spell"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // On selects the events that run an agent. An empty field selects all; patterns are those of
@@ -152,10 +152,13 @@ func (s *Schedule) noteLost() {
 
 // arrived begins the run that an event asks for.
 func (s *Schedule) arrived(ctx, runs context.Context, a arrival) error {
-	now := s.o.Now()
+	now, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
 	var c *claim
 	var note string
-	err := s.table.db.Write(ctx, func(tx *sqlitedb.Tx) (err error) {
+	err = s.table.write(ctx, func(tx sqldb.Tx) (err error) {
 		c, note, err = s.claimRun(tx, a.row, a.key, now, now)
 		return err
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // Sentinels that callers test with errors.Is.
@@ -47,7 +47,7 @@ type Options struct {
 	Run func(ctx context.Context, t Task) (hook.StopReason, error)
 	// Ready waits until the agent is registered, so that its section is known; nil does not wait.
 	Ready func(ctx context.Context, agent string) error
-	// Now is the clock; nil is time.Now. Zone is the time zone of cron lines without one; nil is
+	// Now is the clock; nil is time.Now, and for OpenIn the clock of the database. Zone is the time zone of cron lines without one; nil is
 	// that of the machine.
 	Now  func() time.Time
 	Zone *time.Location
@@ -137,14 +137,29 @@ type Schedule struct {
 
 var _ hook.OnClose = (*Schedule)(nil)
 
-// Open opens the file, or makes it. Start begins to run what is due.
+// Open opens the file, or makes it. Start begins to run what is due. OnClose closes the file.
 func Open(ctx context.Context, path string, o *Options) (*Schedule, error) {
+	s := newSchedule(o)
+	file, err := openFile(ctx, path, s.o.Note)
+	if err != nil {
+		return nil, err
+	}
+	s.use(file.SQL(), file.Close)
+	return s, nil
+}
+
+// OpenIn returns the schedules of a PostgreSQL database, which has their tables. Processes on several
+// machines may use it: whichever looks first begins a run. OnClose leaves the database open.
+func OpenIn(db sqldb.DB, o *Options) *Schedule {
+	s := newSchedule(o)
+	s.use(db, func() error { return nil })
+	return s
+}
+
+func newSchedule(o *Options) *Schedule {
 	s := &Schedule{agents: map[string]registered{}, own: map[string]bool{}, live: map[liveRun]string{}, events: make(chan arrival, maxEvents), turns: make(chan struct{}, slots)}
 	if o != nil {
 		s.o = *o
-	}
-	if s.o.Now == nil {
-		s.o.Now = time.Now
 	}
 	if s.o.Zone == nil {
 		s.o.Zone = time.Local
@@ -155,20 +170,37 @@ func Open(ctx context.Context, path string, o *Options) (*Schedule, error) {
 	if s.o.Note == nil {
 		s.o.Note = func(string) {}
 	}
-	var err error
-	s.table, err = openTable(ctx, path, s.o.Project, s.o.Note)
-	return s, err
+	return s
+}
+
+func (s *Schedule) use(db sqldb.DB, closeDB func() error) {
+	s.table = &table{db, s.o.Project, closeDB}
+}
+
+// now returns the time of the clock that all processes with this database use.
+func (s *Schedule) now(ctx context.Context) (time.Time, error) {
+	if s.o.Now != nil {
+		return s.o.Now(), nil
+	}
+	return s.table.db.Now(ctx)
 }
 
 // Check returns the entry with its defaults, or what is wrong with it.
 func (s *Schedule) Check(e Entry) (Entry, error) {
-	e, _, err := e.checked(s.o.Now(), s.o.Zone)
+	now := time.Now // near enough: a cron line is due within years, or never
+	if s.o.Now != nil {
+		now = s.o.Now
+	}
+	e, _, err := e.checked(now(), s.o.Zone)
 	return e, err
 }
 
 // Add adds a schedule and returns it with its defaults. The error says what is wrong; ErrExists.
 func (s *Schedule) Add(ctx context.Context, e Entry) (Scheduled, error) {
-	now := s.o.Now()
+	now, err := s.now(ctx)
+	if err != nil {
+		return Scheduled{}, err
+	}
 	e, due, err := e.checked(now, s.o.Zone)
 	if err == nil && s.o.Mask(e.Prompt) != e.Prompt {
 		err = errors.New("the prompt has a secret, which the file must not keep: write where the agent finds it")
@@ -217,14 +249,17 @@ func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context
 	if run == nil {
 		return errors.New("schedule: nothing says how to run a turn: set Options.Run, or give RunNow a function")
 	}
-	one, err := s.row(ctx, name)
+	one, err := s.table.row(ctx, name)
 	if err != nil {
 		return err
 	}
-	now := s.o.Now()
+	now, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
 	c := claim{row: one, key: "by hand " + now.UTC().Format(time.RFC3339Nano), prompt: one.Prompt, byHand: true}
 	var begun bool
-	err = s.table.db.Write(ctx, func(tx *sqlitedb.Tx) (err error) {
+	err = s.table.write(ctx, func(tx sqldb.Tx) (err error) {
 		begun, err = begin(tx, one.num, c.key, Run{Due: now, Began: now, Status: Running}, now.Add(holdTime))
 		return err
 	})
@@ -236,14 +271,6 @@ func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context
 	}
 	_, err = s.runClaimed(ctx, c, run)
 	return err
-}
-
-func (s *Schedule) row(ctx context.Context, name string) (row, error) {
-	r, err := scanRow(s.table.db.Read().QueryRowContext(ctx, `SELECT `+entryColumns+` FROM schedule s WHERE project = ? AND name = ?`, s.o.Project, name))
-	if isNone(err) {
-		err = fmt.Errorf("%w %.80q", ErrUnknown, name)
-	}
-	return r, err
 }
 
 // OnBuildAgent checks the section "schedule".
@@ -298,12 +325,12 @@ func (s *Schedule) section(agent string) Section {
 	return Section{PerHour: DefaultPerHour}
 }
 
-// OnClose cancels the runs, notes how they ended, and closes the file.
+// OnClose cancels the runs, notes how they ended, and closes the file of Open.
 func (s *Schedule) OnClose(ctx context.Context) error {
 	s.Stop()
 	if s.endRuns != nil {
 		s.endRuns()
 	}
 	s.running.Wait()
-	return s.table.db.Close()
+	return s.table.close()
 }

@@ -2,13 +2,13 @@ package schedule
 
 import (
 	"context"
-	"database/sql"
 	_ "embed" // the schema
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
@@ -18,18 +18,26 @@ var schema1 string
 // fileID marks the files: "GRAs".
 const fileID = 0x47524173
 
-// table is the SQL. Several processes may use one file at the same time.
+// table is the SQL, for both databases. Several processes may use one database at the same time.
 type table struct {
-	db      *sqlitedb.DB
+	db      sqldb.DB
 	project string
+	// close closes what Open has opened.
+	close func() error
 }
 
-func openTable(ctx context.Context, path, project string, note func(string)) (*table, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "schedule file", ID: fileID, Steps: []string{schema1, ""}, Secure: true, Vacuum: 2, Note: note})
-	if err != nil {
-		return nil, err
-	}
-	return &table{db, project}, nil
+func openFile(ctx context.Context, path string, note func(string)) (*sqlitedb.DB, error) {
+	return sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "schedule file", ID: fileID, Steps: []string{schema1, ""}, Secure: true, Vacuum: 2, Note: note})
+}
+
+// write changes the schedules of the project, one process at a time.
+func (t *table) write(ctx context.Context, f func(tx sqldb.Tx) error) error {
+	return t.db.Write(ctx, func(tx sqldb.Tx) error {
+		if err := tx.Lock("schedules of " + t.project); err != nil {
+			return err
+		}
+		return f(tx)
+	})
 }
 
 // row is a schedule as a tick sees it.
@@ -42,7 +50,7 @@ type row struct {
 const entryColumns = `s.num, s.name, s.agent, s.sender, s.prompt, s.cron, s.zone, s.event, s.late, s.due`
 
 // scanRow reads the entryColumns, and more behind them.
-func scanRow(from interface{ Scan(dest ...any) error }, more ...any) (row, error) {
+func scanRow(from sqldb.Row, more ...any) (row, error) {
 	var r row
 	var on string
 	var due int64
@@ -77,9 +85,9 @@ func (t *table) add(ctx context.Context, e Entry, now, due time.Time) error {
 			return err
 		}
 	}
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	return t.write(ctx, func(tx sqldb.Tx) error {
 		var all, same int
-		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(name = ?), 0) FROM schedule WHERE project = ?`, e.Name, t.project).Scan(&all, &same); err != nil {
+		if err := tx.One(`SELECT count(*), count(CASE WHEN name = $1 THEN 1 END) FROM schedule WHERE project = $2`, e.Name, t.project).Scan(&all, &same); err != nil {
 			return err
 		}
 		switch {
@@ -89,21 +97,21 @@ func (t *table) add(ctx context.Context, e Entry, now, due time.Time) error {
 			return fmt.Errorf("the project has %d schedules, and can have no more; remove some", all)
 		}
 		_, err := tx.Exec(`INSERT INTO schedule (project, name, agent, sender, prompt, cron, zone, event, late, created, due)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.project, e.Name, e.Agent, e.Sender, e.Prompt, e.Cron, e.Zone, on, string(e.Late), now.UnixNano(), nanos(due))
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, t.project, e.Name, e.Agent, e.Sender, e.Prompt, e.Cron, e.Zone, on, string(e.Late), now.UnixNano(), nanos(due))
 		return err
 	})
 }
 
 // remove removes the schedule and its runs.
 func (t *table) remove(ctx context.Context, name string) error {
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	return t.write(ctx, func(tx sqldb.Tx) error {
 		var num int64
-		err := tx.QueryRow(`DELETE FROM schedule WHERE project = ? AND name = ? RETURNING num`, t.project, name).Scan(&num)
-		if errors.Is(err, sql.ErrNoRows) {
+		err := tx.One(`DELETE FROM schedule WHERE project = $1 AND name = $2 RETURNING num`, t.project, name).Scan(&num)
+		if errors.Is(err, sqldb.ErrNoRows) {
 			return fmt.Errorf("%w %.80q", ErrUnknown, name)
 		}
 		if err == nil {
-			_, err = tx.Exec(`DELETE FROM run WHERE schedule = ?`, num)
+			_, err = tx.Exec(`DELETE FROM run WHERE schedule = $1`, num)
 		}
 		return err
 	})
@@ -113,115 +121,112 @@ const runColumns = `r.due, r.began, r.ended, r.status, r.conversation, r.turn, r
 
 // list returns the schedules of the project, by name.
 func (t *table) list(ctx context.Context) (out []Scheduled, err error) {
-	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+entryColumns+`, s.created, s.missed, s.missed_last,
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		out = nil
+		return r.Each(func(row sqldb.Row) error {
+			var s Scheduled
+			var last Run
+			var created, missedLast, due, began, ended int64
+			r, err := scanRow(row, &created, &s.Missed, &missedLast, &due, &began, &ended, &last.Status, &last.Conversation, &last.Turn, &last.Note)
+			if err != nil {
+				return err
+			}
+			s.Entry, s.Next, s.Created, s.MissedLast = r.Entry, r.due, timeOf(created), timeOf(missedLast)
+			if last.Status != "" {
+				last.Due, last.Began, last.Ended = timeOf(due), timeOf(began), timeOf(ended)
+				s.Last = &last
+			}
+			out = append(out, s)
+			return nil
+		}, `SELECT `+entryColumns+`, s.created, s.missed, s.missed_last,
 			coalesce(r.due, 0), coalesce(r.began, 0), coalesce(r.ended, 0), coalesce(r.status, ''), coalesce(r.conversation, ''), coalesce(r.turn, ''), coalesce(r.note, '')
 		FROM schedule s LEFT JOIN run r ON r.schedule = s.num AND r.key = (SELECT key FROM run WHERE schedule = s.num ORDER BY began DESC, key DESC LIMIT 1)
-		WHERE s.project = ? ORDER BY s.name`, t.project)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var s Scheduled
-		var last Run
-		var created, missedLast, due, began, ended int64
-		r, err := scanRow(rows, &created, &s.Missed, &missedLast, &due, &began, &ended, &last.Status, &last.Conversation, &last.Turn, &last.Note)
-		if err != nil {
-			return nil, err
-		}
-		s.Entry, s.Next, s.Created, s.MissedLast = r.Entry, r.due, timeOf(created), timeOf(missedLast)
-		if last.Status != "" {
-			last.Due, last.Began, last.Ended = timeOf(due), timeOf(began), timeOf(ended)
-			s.Last = &last
-		}
-		out = append(out, s)
-	}
-	return out, rows.Err()
+		WHERE s.project = $1 ORDER BY s.name`, t.project)
+	})
+	return out, err
 }
 
 // runs returns the newest runs of the schedule, newest first.
 func (t *table) runs(ctx context.Context, name string) (out []Run, err error) {
-	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+runColumns+` FROM run r JOIN schedule s ON s.num = r.schedule
-		WHERE s.project = ? AND s.name = ? ORDER BY r.began DESC, r.key DESC`, t.project, name)
-	if err != nil {
-		return nil, err
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		out = nil
+		return r.Each(func(row sqldb.Row) error {
+			var r Run
+			var due, began, ended int64
+			err := row.Scan(&due, &began, &ended, &r.Status, &r.Conversation, &r.Turn, &r.Note)
+			r.Due, r.Began, r.Ended = timeOf(due), timeOf(began), timeOf(ended)
+			out = append(out, r)
+			return err
+		}, `SELECT r.due, r.began, r.ended, r.status, r.conversation, r.turn, r.note FROM run r JOIN schedule s ON s.num = r.schedule
+		WHERE s.project = $1 AND s.name = $2 ORDER BY r.began DESC, r.key DESC`, t.project, name)
+	})
+	return out, err
+}
+
+// row returns the schedule of that name; ErrUnknown.
+func (t *table) row(ctx context.Context, name string) (out row, err error) {
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		out, err = scanRow(r.One(`SELECT `+entryColumns+` FROM schedule s WHERE project = $1 AND name = $2`, t.project, name))
+		return err
+	})
+	if isNone(err) {
+		err = fmt.Errorf("%w %.80q", ErrUnknown, name)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var r Run
-		var due, began, ended int64
-		if err := rows.Scan(&due, &began, &ended, &r.Status, &r.Conversation, &r.Turn, &r.Note); err != nil {
-			return nil, err
-		}
-		r.Due, r.Began, r.Ended = timeOf(due), timeOf(began), timeOf(ended)
-		out = append(out, r)
-	}
-	return out, rows.Err()
+	return out, err
 }
 
 // waiting returns the schedules that wait for events, and the conversations of all runs.
 func (t *table) waiting(ctx context.Context) (out []row, own map[string]bool, err error) {
-	rows, err := t.db.Read().QueryContext(ctx, `SELECT `+entryColumns+`, s.conversation FROM schedule s WHERE s.project = ? ORDER BY s.name`, t.project)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	own = map[string]bool{}
-	for rows.Next() {
-		var conversation string
-		r, err := scanRow(rows, &conversation)
-		if err != nil {
-			return nil, nil, err
-		}
-		if r.Cron == "" {
-			out = append(out, r)
-		}
-		if conversation != "" {
-			own[conversation] = true
-		}
-	}
-	return out, own, rows.Err()
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		out, own = nil, map[string]bool{}
+		return r.Each(func(row sqldb.Row) error {
+			var conversation string
+			r, err := scanRow(row, &conversation)
+			if err == nil && r.Cron == "" {
+				out = append(out, r)
+			}
+			if conversation != "" {
+				own[conversation] = true
+			}
+			return err
+		}, `SELECT `+entryColumns+`, s.conversation FROM schedule s WHERE s.project = $1 ORDER BY s.name`, t.project)
+	})
+	return out, own, err
 }
 
 // urgent reports whether a schedule is due, or a run has lost its process.
 func (t *table) urgent(ctx context.Context, now time.Time) (yes bool, err error) {
-	err = t.db.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM schedule WHERE project = ?1 AND due > 0 AND due <= ?2)
-		OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= ?2 OR held > ?3))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
+	err = t.db.Read(ctx, func(r sqldb.Reader) error {
+		return r.One(`SELECT EXISTS (SELECT 1 FROM schedule WHERE project = $1 AND due > 0 AND due <= $2)
+			OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= $2 OR held > $3))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
+	})
 	return yes, err
 }
 
 // begin notes a run, unless there is one of that key. It prunes old ones.
-func begin(tx *sqlitedb.Tx, num int64, key string, r Run, held time.Time) (begun bool, err error) {
-	res, err := tx.Exec(`INSERT INTO run (schedule, key, due, began, ended, held, status, conversation, turn, note)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, '', '', ?8 WHERE EXISTS (SELECT 1 FROM schedule WHERE num = ?1) ON CONFLICT DO NOTHING`,
+func begin(tx sqldb.Tx, num int64, key string, r Run, held time.Time) (begun bool, err error) {
+	n, err := tx.Exec(`INSERT INTO run (schedule, key, due, began, ended, held, status, conversation, turn, note)
+		SELECT $1, $2, $3, $4, $5, $6, $7, '', '', $8 WHERE EXISTS (SELECT 1 FROM schedule WHERE num = $1) ON CONFLICT DO NOTHING`,
 		num, key, nanos(r.Due), nanos(r.Began), nanos(r.Ended), nanos(held), string(r.Status), r.Note)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = tx.Exec(`DELETE FROM run WHERE schedule = ?1 AND held = 0 AND began < ?2 AND began <
-		(SELECT began FROM run WHERE schedule = ?1 ORDER BY began DESC LIMIT 1 OFFSET ?3)`, num, r.Began.Add(-time.Hour).UnixNano(), keptRuns-1)
+	_, err = tx.Exec(`DELETE FROM run WHERE schedule = $1 AND held = 0 AND began < $2 AND began <
+		(SELECT began FROM run WHERE schedule = $1 ORDER BY began DESC LIMIT 1 OFFSET $3)`, num, r.Began.Add(-time.Hour).UnixNano(), keptRuns-1)
 	return err == nil, err
 }
 
 // skippedAgain makes the newest run last until now if it was skipped for the same reason: events may come by the
 // thousand while a run goes on. It returns false if it was not.
-func skippedAgain(tx *sqlitedb.Tx, num int64, why string, now time.Time) (bool, error) {
-	res, err := tx.Exec(`UPDATE run SET ended = ?1 WHERE schedule = ?2 AND status = 'skipped' AND note = ?3
-		AND key = (SELECT key FROM run WHERE schedule = ?2 ORDER BY began DESC, key DESC LIMIT 1)`, now.UnixNano(), num, why)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
+func skippedAgain(tx sqldb.Tx, num int64, why string, now time.Time) (bool, error) {
+	n, err := tx.Exec(`UPDATE run SET ended = $1 WHERE schedule = $2 AND status = 'skipped' AND note = $3
+		AND key = (SELECT key FROM run WHERE schedule = $2 ORDER BY began DESC, key DESC LIMIT 1)`, now.UnixNano(), num, why)
 	return n > 0, err
 }
 
 // hold says that the process of the run lives; false if the run is not there any more.
 func (t *table) hold(ctx context.Context, num int64, key string, until time.Time) (held bool, err error) {
-	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	err = t.write(ctx, func(tx sqldb.Tx) error {
 		held, err = holdIn(tx, liveRun{num, key}, until)
 		return err
 	})
@@ -229,39 +234,35 @@ func (t *table) hold(ctx context.Context, num int64, key string, until time.Time
 }
 
 // holdIn takes back a run that counted as interrupted, because its process slept.
-func holdIn(tx *sqlitedb.Tx, run liveRun, until time.Time) (held bool, err error) {
-	res, err := tx.Exec(`UPDATE run SET held = ?, status = ?, ended = 0, note = '' WHERE schedule = ? AND key = ? AND (held > 0 OR status = ?)`,
+func holdIn(tx sqldb.Tx, run liveRun, until time.Time) (held bool, err error) {
+	n, err := tx.Exec(`UPDATE run SET held = $1, status = $2, ended = 0, note = '' WHERE schedule = $3 AND key = $4 AND (held > 0 OR status = $5)`,
 		until.UnixNano(), string(Running), run.schedule, run.key, string(Interrupted))
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
 	return n > 0, err
 }
 
 // place notes the conversation of a run, and its turn once it has begun.
 func (t *table) place(ctx context.Context, num int64, key, conversation, turn string) error {
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		if _, err := tx.Exec(`UPDATE schedule SET conversation = ? WHERE num = ?`, conversation, num); err != nil {
+	return t.write(ctx, func(tx sqldb.Tx) error {
+		if _, err := tx.Exec(`UPDATE schedule SET conversation = $1 WHERE num = $2`, conversation, num); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE run SET conversation = ?, turn = ? WHERE schedule = ? AND key = ?`, conversation, turn, num, key)
+		_, err := tx.Exec(`UPDATE run SET conversation = $1, turn = $2 WHERE schedule = $3 AND key = $4`, conversation, turn, num, key)
 		return err
 	})
 }
 
 // end notes how a run ended, unless it counts as interrupted by now.
 func (t *table) end(ctx context.Context, num int64, key string, s Status, note string, now time.Time) error {
-	return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		_, err := tx.Exec(`UPDATE run SET status = ?, note = ?, ended = ?, held = 0 WHERE schedule = ? AND key = ? AND held > 0`,
+	return t.write(ctx, func(tx sqldb.Tx) error {
+		_, err := tx.Exec(`UPDATE run SET status = $1, note = $2, ended = $3, held = 0 WHERE schedule = $4 AND key = $5 AND held > 0`,
 			string(s), note, now.UnixNano(), num, key)
 		return err
 	})
 }
 
 // interrupt ends the runs whose processes have died, some of them while the clock was ahead. The file may have those of other projects.
-func interrupt(tx *sqlitedb.Tx, now time.Time) error {
-	_, err := tx.Exec(`UPDATE run SET status = ?1, ended = min(held, ?2), held = 0, note = CASE turn WHEN '' THEN 'the daemon ended before the turn had begun'
-		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND (held <= ?2 OR held > ?3)`, string(Interrupted), now.UnixNano(), now.Add(2*holdTime).UnixNano())
+func interrupt(tx sqldb.Tx, now time.Time) error {
+	_, err := tx.Exec(`UPDATE run SET status = $1, ended = CASE WHEN held < $2 THEN held ELSE $2 END, held = 0, note = CASE turn WHEN '' THEN 'the daemon ended before the turn had begun'
+		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND (held <= $2 OR held > $3)`, string(Interrupted), now.UnixNano(), now.Add(2*holdTime).UnixNano())
 	return err
 }

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/character"
-	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // claim is a run that this process has begun.
@@ -33,7 +32,7 @@ type arrival struct {
 	key, about string
 }
 
-func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+func isNone(err error) bool { return errors.Is(err, sqldb.ErrNoRows) }
 
 // Start begins to run what is due, and what events ask for. Call it once, when the agents are
 // registered.
@@ -99,7 +98,10 @@ func (s *Schedule) refresh(ctx context.Context) error {
 
 // tick begins the runs that are due. Whichever process has the write lock first begins them.
 func (s *Schedule) tick(ctx, runs context.Context) error {
-	now := s.o.Now()
+	now, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
 	back := s.looked.IsZero() || now.Before(s.looked)
 	s.looked = now
 	if urgent, err := s.table.urgent(ctx, now); err != nil || !urgent && !back {
@@ -107,7 +109,7 @@ func (s *Schedule) tick(ctx, runs context.Context) error {
 	}
 	var claims []claim
 	var notes []string
-	err := s.table.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	err = s.table.write(ctx, func(tx sqldb.Tx) error {
 		claims, notes = nil, nil
 		if back { // at the start, and after the clock was ahead
 			if err := s.repair(tx, now); err != nil {
@@ -121,8 +123,8 @@ func (s *Schedule) tick(ctx, runs context.Context) error {
 			return err
 		}
 		for last := int64(0); ; {
-			r, err := scanRow(tx.QueryRow(`SELECT `+entryColumns+` FROM schedule s
-				WHERE project = ? AND due > 0 AND due <= ? AND num > ? ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last))
+			r, err := scanRow(tx.One(`SELECT `+entryColumns+` FROM schedule s
+				WHERE project = $1 AND due > 0 AND due <= $2 AND num > $3 ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last))
 			if isNone(err) {
 				return nil
 			}
@@ -155,11 +157,11 @@ func (s *Schedule) tick(ctx, runs context.Context) error {
 }
 
 // repair lets no schedule be due later than its line says: it may have been moved while the clock was ahead.
-func (s *Schedule) repair(tx *sqlitedb.Tx, now time.Time) error {
+func (s *Schedule) repair(tx sqldb.Tx, now time.Time) error {
 	for last := int64(0); ; {
 		var created int64
-		r, err := scanRow(tx.QueryRow(`SELECT `+entryColumns+`, s.created FROM schedule s
-			WHERE project = ? AND due > ? AND num > ? ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last), &created)
+		r, err := scanRow(tx.One(`SELECT `+entryColumns+`, s.created FROM schedule s
+			WHERE project = $1 AND due > $2 AND num > $3 ORDER BY num LIMIT 1`, s.o.Project, now.UnixNano(), last), &created)
 		if isNone(err) {
 			return nil
 		}
@@ -172,7 +174,7 @@ func (s *Schedule) repair(tx *sqlitedb.Tx, now time.Time) error {
 			continue // it is told of when it is due
 		}
 		if next := t.lately(now, timeOf(created)); !next.IsZero() && next.Before(r.due) { // a run of before has its key
-			if _, err := tx.Exec(`UPDATE schedule SET due = ? WHERE num = ?`, nanos(next), r.num); err != nil {
+			if _, err := tx.Exec(`UPDATE schedule SET due = $1 WHERE num = $2`, nanos(next), r.num); err != nil {
 				return err
 			}
 		}
@@ -180,7 +182,7 @@ func (s *Schedule) repair(tx *sqlitedb.Tx, now time.Time) error {
 }
 
 // keepLive says that the runs of this process live: while the machine slept, nothing has.
-func (s *Schedule) keepLive(tx *sqlitedb.Tx, now time.Time) error {
+func (s *Schedule) keepLive(tx sqldb.Tx, now time.Time) error {
 	s.mu.Lock()
 	live := slices.Collect(maps.Keys(s.live))
 	s.mu.Unlock()
@@ -196,10 +198,10 @@ func (s *Schedule) keepLive(tx *sqlitedb.Tx, now time.Time) error {
 const mostMissed = 10_000
 
 // claimDue moves the schedule to its next time, and notes a run if one is to begin now.
-func (s *Schedule) claimDue(tx *sqlitedb.Tx, r row, now time.Time) (*claim, string, error) {
+func (s *Schedule) claimDue(tx sqldb.Tx, r row, now time.Time) (*claim, string, error) {
 	t, err := parse(r.Cron, r.Zone, s.o.Zone)
 	if err != nil { // by another program, or with other time zones; the others go on
-		_, failed := tx.Exec(`UPDATE schedule SET due = 0 WHERE num = ?`, r.num)
+		_, failed := tx.Exec(`UPDATE schedule SET due = 0 WHERE num = $1`, r.num)
 		return nil, fmt.Sprintf("schedule %s runs no more: %v; remove it, and add it again", r.Name, err), failed
 	}
 	last, missed, next := r.due, 0, t.next(r.due)
@@ -214,7 +216,7 @@ func (s *Schedule) claimDue(tx *sqlitedb.Tx, r row, now time.Time) (*claim, stri
 	if late {
 		missed, missedLast = missed+1, last
 	}
-	if _, err := tx.Exec(`UPDATE schedule SET due = ?, missed = missed + ?, missed_last = CASE WHEN ? > 0 THEN ? ELSE missed_last END WHERE num = ?`,
+	if _, err := tx.Exec(`UPDATE schedule SET due = $1, missed = missed + $2, missed_last = CASE WHEN $3 > 0 THEN $4 ELSE missed_last END WHERE num = $5`,
 		nanos(next), missed, missed, missedLast.UnixNano(), r.num); err != nil {
 		return nil, "", err
 	}
@@ -234,13 +236,13 @@ func (s *Schedule) claimDue(tx *sqlitedb.Tx, r row, now time.Time) (*claim, stri
 
 // claimRun notes a run of that key, unless there is one. It notes it as skipped if one before it
 // is still going on, or the agent has run too often.
-func (s *Schedule) claimRun(tx *sqlitedb.Tx, r row, key string, due, now time.Time) (*claim, string, error) {
+func (s *Schedule) claimRun(tx sqldb.Tx, r row, key string, due, now time.Time) (*claim, string, error) {
 	section := s.section(r.Agent)
 	var busy bool
 	var often int
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM run WHERE schedule = ?1 AND held > 0),
+	err := tx.One(`SELECT EXISTS (SELECT 1 FROM run WHERE schedule = $1 AND held > 0),
 			(SELECT count(*) FROM run r JOIN schedule s ON s.num = r.schedule
-			WHERE s.project = ?2 AND s.agent = ?3 AND r.began BETWEEN ?4 AND ?5 AND r.status <> 'skipped')`,
+			WHERE s.project = $2 AND s.agent = $3 AND r.began BETWEEN $4 AND $5 AND r.status <> 'skipped')`,
 		r.num, s.o.Project, r.Agent, now.Add(-time.Hour).UnixNano()+1, now.UnixNano()).Scan(&busy, &often)
 	if err != nil {
 		return nil, "", err
@@ -313,7 +315,11 @@ func (s *Schedule) runClaimed(ctx context.Context, c claim, run func(context.Con
 	}
 	ending, release := context.WithTimeout(lasting, closeTime)
 	defer release()
-	return status, errors.Join(err, s.table.end(ending, c.num, c.key, status, s.o.Mask(note), s.o.Now()))
+	now, failed := s.now(ending)
+	if failed == nil {
+		failed = s.table.end(ending, c.num, c.key, status, s.o.Mask(note), now)
+	}
+	return status, errors.Join(err, failed)
 }
 
 // errNever: the agent's section says that schedules never run it.
@@ -367,7 +373,12 @@ func (s *Schedule) beat(ctx context.Context, c claim, done <-chan struct{}) {
 			return
 		case <-next.C:
 		}
-		if _, err := s.table.hold(context.WithoutCancel(ctx), c.num, c.key, s.o.Now().Add(holdTime)); err != nil {
+		lasting := context.WithoutCancel(ctx)
+		now, err := s.now(lasting)
+		if err == nil {
+			_, err = s.table.hold(lasting, c.num, c.key, now.Add(holdTime))
+		}
+		if err != nil {
 			s.o.Note(fmt.Sprintf("schedule %s: %v", c.Name, err))
 		}
 	}

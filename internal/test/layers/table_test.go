@@ -36,7 +36,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/character", "internal/conffile", "internal/estimate", "internal/fence", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell", "internal/sse"}
+var leaf = []string{"internal/character", "internal/conffile", "internal/estimate", "internal/fence", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell", "internal/sqldb", "internal/sse"}
 
 // harness is what only tests and the programs that run them import.
 const harness = "internal/test/..."
@@ -147,7 +147,9 @@ var layers = []layer{
 	{pkgs: "internal/stdout", outside: []string{"golang.org/x/sys/unix"}, reason: "one answer to an output that nobody reads, below package screen"},
 	{pkgs: "internal/protected", reason: "which files run code outside of a sandbox, once for commands and for tools; it knows names, and no files"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
+	{pkgs: "internal/pgdb/documents", may: []string{"internal/pgdb", "internal/access"}, reason: "what files of the state directory hold elsewhere; it knows no subsystem"},
 	{pkgs: "internal/pgdb", outside: []string{"github.com/jackc/pgx"}, reason: "how this module opens PostgreSQL, once"},
+	{pkgs: "internal/sqldb", reason: "what a subsystem needs of a database; it opens none"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/supervisor", may: []string{"internal/jail", "internal/supervisor/internal/child"}, outside: []string{"golang.org/x/sys/unix"},
 		reason: "starts commands for every subsystem and for embedders"},
@@ -177,6 +179,7 @@ var layers = []layer{
 		reason: "shows what a daemon does; a client must not bring the server with it"},
 	{pkgs: "internal/term/chat", may: []string{"hook", "runtime", "runtime/store", "internal/..."}, outside: []string{"github.com/oklog/ulid"},
 		reason: "a conversation at the terminal over the daemon's parts"},
+	{pkgs: "internal/test/databases", may: []string{"internal/pgdb", "internal/test/pgtest"}, reason: "for tests: a database of this program's schema"},
 	{pkgs: "internal/test/composites", may: []string{"hook", "internal/app"}, generated: []string{"composite/...", "subsystems/...", "internal/term"},
 		reason: "for benchmarks: composites as the generator writes them"},
 	{pkgs: "internal/test/dialog", may: []string{"hook", "runtime"}, reason: "for tests"},
@@ -227,7 +230,7 @@ var layers = []layer{
 		reason: "what the people who run a daemon see of it; it knows no network"},
 	{pkgs: "internal/metrics", may: []string{"hook", "client/wire", "internal/monitor"}, outside: []string{"github.com/prometheus/client_golang"},
 		reason: "counts for Prometheus, with its library; it knows no server and no runtime"},
-	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "client/wire", "internal/access", "internal/api/internal/streams", "internal/api/internal/waiting", "internal/attach", "internal/monitor", "internal/nodes/...", "internal/schema", "internal/tenant", "internal/undo"},
+	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "client/wire", "internal/access", "internal/api/...", "internal/attach", "internal/monitor", "internal/nodes/...", "internal/schema", "internal/tenant", "internal/undo"},
 		outside: []string{"github.com/go-json-experiment/json", "github.com/oklog/ulid"},
 		reason:  "serves any runtime: what is composed in it is internal/app's business"},
 	{pkgs: "internal/api/internal/streams", may: []string{"hook", "runtime", "runtime/store", "client/wire", "internal/monitor", "internal/nodes/..."},

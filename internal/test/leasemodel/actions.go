@@ -88,7 +88,7 @@ func (l Lease) work(w world, i int, try attempt) {
 	case n.epoch == 0 && l.mayClaim(w, i):
 		try(action{claim, i}, func(w *world) { l.claim(w, i) })
 	case n.epoch > 0 && n.unsure:
-		try(action{reread, i}, func(w *world) { w.reread(i) })
+		try(action{reread, i}, func(w *world) { l.reread(w, i) })
 	case n.epoch > 0 && l.mayWrite(n):
 		try(action{writeNext, i}, func(w *world) { l.write(w, i) })
 	}
@@ -101,7 +101,7 @@ func (l Lease) beat(w *world, i int) {
 		n.beaten = 0
 	}
 	if l.mustStop(*n) {
-		w.reread(i)
+		l.reread(w, i)
 	}
 	n.seen, n.silent, n.woken = 0, 0, false
 }
@@ -157,7 +157,7 @@ func (l Lease) mayWrite(n node) bool {
 func (l Lease) write(w *world, i int) {
 	n := &w.node[i]
 	if !l.store(w, write{n.epoch, n.knows}) {
-		w.reread(i)
+		l.reread(w, i)
 		return
 	}
 	n.knows = w.row.stored
@@ -203,11 +203,12 @@ func (l Lease) saved(w *world) {
 	}
 }
 
-// reread reads the record. A node whose epoch is not the conversation's drops the turn. What
-// the journal has of a write without an answer counts as another's: the call was not run.
-func (w *world) reread(i int) {
+// reread reads the record. A node whose epoch is not the conversation's drops the turn, and with
+// Reclaims one whose write had no answer. What the journal has of such a write counts as another's:
+// the call was not run.
+func (l Lease) reread(w *world, i int) {
 	n := &w.node[i]
-	if n.epoch != w.row.epoch {
+	if n.epoch != w.row.epoch || n.unsure && l.Reclaims {
 		n.drop()
 		return
 	}

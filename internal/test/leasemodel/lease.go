@@ -37,6 +37,8 @@ type Lease struct {
 	Standby bool
 	// OwnBeats adds a rule: who claims from a dead node has itself beaten for TTL without a gap.
 	OwnBeats bool
+	// Reclaims adds a rule: a node whose write had no answer claims anew before it goes on.
+	Reclaims bool
 }
 
 // stored is how much of the turn the journal has.

@@ -161,6 +161,14 @@ func TestOwnBeatsReplaceTheServersStart(t *testing.T) {
 	}
 }
 
+// Not every write of the program says what it believes to be stored. So a process whose write had no
+// answer claims anew, and the write is fenced if it comes late.
+func TestAClaimAfterAWriteWithoutAnAnswerReplacesWhatWritesSay(t *testing.T) {
+	t.Parallel()
+	holds(t, leasemodel.Lease{Nodes: 2, Faults: 2, Reclaims: true})
+	holds(t, leasemodel.Lease{Nodes: 2, Faults: 2, Reclaims: true, NoAfter: true})
+}
+
 func TestSearchRefusesMoreStatesThanItsLimit(t *testing.T) {
 	t.Parallel()
 	assert.Panics(t, func() { leasemodel.Search(leasemodel.Lease{Nodes: 2, Faults: 1}, 100) })

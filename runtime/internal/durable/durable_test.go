@@ -192,6 +192,81 @@ func TestAClaimThatSeemedToFailDoesNotKeepItsOwnProcessOut(t *testing.T) {
 	require.NoError(t, two.lease.Release(t.Context()))
 }
 
+// delayed is a store whose writes fail while delay is set, and are made when arrive is called: the
+// connection broke while they were on their way.
+type delayed struct {
+	*mem.Store
+	delay  bool
+	arrive []func() error
+}
+
+var errReset = errors.New("connection reset")
+
+func (d *delayed) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	if !d.delay {
+		return d.Store.Note(ctx, id, n)
+	}
+	d.arrive = append(d.arrive, func() error {
+		_, err := d.Store.Note(context.WithoutCancel(ctx), id, n)
+		return err
+	})
+	return 0, errReset
+}
+
+func (d *delayed) Append(ctx context.Context, id string, a store.Append) (int64, error) {
+	if !d.delay {
+		return d.Store.Append(ctx, id, a)
+	}
+	d.arrive = append(d.arrive, func() error {
+		_, err := d.Store.Append(context.WithoutCancel(ctx), id, a)
+		return err
+	})
+	return 0, errReset
+}
+
+func TestAWriteThatArrivesAfterItsTurnHasEndedIsFenced(t *testing.T) {
+	for name, write := range map[string]func(p *process) error{
+		"journal": func(p *process) error {
+			_, err := p.lease.Note(t.Context(), store.Note{Entries: []store.Entry{durable.End{}.Entry()}})
+			return err
+		},
+		"from outside": func(p *process) error {
+			_, err := p.lease.NoteFromOutside(t.Context(), []store.Entry{{Kind: store.EntrySteer, Message: message.UserText("and")}})
+			return err
+		},
+		"messages": func(p *process) error { return p.commit("late", false) },
+		"end":      func(p *process) error { return p.commit("late", true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &delayed{Store: mem.New(&mem.Options{Journal: true})}
+			p := newProcess(t, s, "one")
+			require.NoError(t, p.lease.Open(t.Context(), false))
+			s.delay = true
+			require.ErrorIs(t, write(p), errReset)
+			s.delay = false
+			require.NoError(t, p.lease.Release(t.Context()))
+
+			require.NoError(t, p.lease.Open(t.Context(), false))
+			for _, arrive := range s.arrive {
+				require.ErrorIs(t, arrive(), store.ErrFenced)
+			}
+			require.NoError(t, p.commit("hi", true))
+			require.NoError(t, p.lease.Release(t.Context()))
+			rec, err := p.lease.Record(t.Context())
+			require.NoError(t, err)
+			assert.False(t, rec.Journaled, "no turn is interrupted")
+			assert.EqualValues(t, 1, rec.Version)
+			assert.EqualValues(t, 2, rec.Lease.Epoch, "one claim more, after the write without an answer")
+
+			require.NoError(t, p.lease.Open(t.Context(), false))
+			require.NoError(t, p.lease.Release(t.Context()))
+			rec, err = p.lease.Record(t.Context())
+			require.NoError(t, err)
+			assert.EqualValues(t, 2, rec.Lease.Epoch, "and no further one")
+		})
+	}
+}
+
 func TestAProcessDoesNotTakeALeaseThatItHasClaimedElsewhere(t *testing.T) {
 	s := journaling()
 	one, again := newProcess(t, s, "one"), newProcess(t, s, "one")

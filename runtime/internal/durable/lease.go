@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -35,8 +36,8 @@ type Lease struct {
 	epoch int64
 	// held: the lease is not free in the store.
 	held bool
-	// unanswered: a claim failed and may have been made.
-	unanswered bool
+	// unanswered: a claim or a write had no answer; the store may have made it, or make it yet.
+	unanswered atomic.Bool
 	// statesAt is the epoch under which the states were read.
 	statesAt int64
 	// foreign: another process has continued a turn that some states belong to.
@@ -133,7 +134,8 @@ func (l *Lease) Record(ctx context.Context) (store.Record, error) {
 
 // Open gets the lease and reads the changes of other processes. If this process was the
 // last holder, it needs no claim: the epoch is still its own, and the first write fails if
-// another process has claimed meanwhile. If another process has the lease, Open waits for
+// another process has claimed meanwhile. After a write without an answer it claims, so that the
+// write is fenced if it comes late. If another process has the lease, Open waits for
 // it or returns a [*store.LeasedError]. After an error the lease is free.
 func (l *Lease) Open(ctx context.Context, wait bool) error {
 	err := l.open(ctx, wait)
@@ -151,7 +153,7 @@ func (l *Lease) open(ctx context.Context, wait bool) error {
 	case rec.ID != l.id:
 		return ErrMoved
 	}
-	if l.epoch == 0 || rec.Lease.Epoch != l.epoch {
+	if l.epoch == 0 || rec.Lease.Epoch != l.epoch || l.unanswered.Load() {
 		if rec, err = l.claim(ctx, wait); err != nil {
 			return err
 		}
@@ -184,8 +186,8 @@ func (l *Lease) claim(ctx context.Context, wait bool) (store.Record, error) {
 	}
 }
 
-// tryClaim claims the lease once. What the store says that this process has, and it does not know
-// of, is from an earlier claim whose answer was lost.
+// tryClaim claims the lease once. If the store says that this process has it already, that is from
+// an earlier claim whose answer was lost, or the epoch of a write whose answer was.
 func (l *Lease) tryClaim(ctx context.Context) (store.Record, error) {
 	take := func(c store.Claim) (store.Record, error) {
 		c.Takes = max(c.Takes, l.past.takes)
@@ -193,13 +195,13 @@ func (l *Lease) tryClaim(ctx context.Context) (store.Record, error) {
 	}
 	rec, err := l.all.Take(take)
 	var held *store.LeasedError
-	if l.unanswered && errors.As(err, &held) && held.Lease.Owner == l.all.o.Owner {
+	if l.unanswered.Load() && errors.As(err, &held) && held.Lease.Owner == l.all.o.Owner {
 		l.past.takes = held.Lease.Epoch
 		rec, err = l.all.Take(take)
 	}
-	l.unanswered = err != nil && (l.unanswered || !errors.As(err, &held))
-	if err == nil {
+	if l.heard(err) == nil {
 		l.epoch = rec.Lease.Epoch
+		l.unanswered.Store(false)
 	}
 	return rec, err
 }
@@ -223,7 +225,7 @@ func (l *Lease) Release(ctx context.Context) error {
 			return nil
 		}
 		l.held = false
-		_, err := l.store().Note(ctx, l.id, store.Note{Epoch: l.epoch, Events: u.Events, States: u.States, Jobs: u.Jobs})
+		_, err := l.note(ctx, store.Note{Epoch: l.epoch, Events: u.Events, States: u.States, Jobs: u.Jobs})
 		return err
 	})
 	l.foreign = l.foreign || errors.Is(err, store.ErrFenced)

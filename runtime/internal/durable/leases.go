@@ -187,7 +187,7 @@ func (l *Lease) renew(ctx context.Context) {
 	if l.renewal.epoch == 0 {
 		return
 	}
-	_, err := l.store().Note(ctx, l.id, store.Note{Epoch: l.renewal.epoch, Hold: l.all.o.Hold})
+	_, err := l.note(ctx, store.Note{Epoch: l.renewal.epoch, Hold: l.all.o.Hold})
 	if errors.Is(err, store.ErrFenced) {
 		l.owner.LeaseLost()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -38,10 +39,28 @@ func (l *Lease) Write(write func(Unstored) error) (unkept, err error) {
 	return unkept, err
 }
 
+// answers are the errors that say that nothing was or will be stored.
+var answers = []error{store.ErrLeased, store.ErrFenced, store.ErrConflict, store.ErrFull, store.ErrUnknown}
+
+// heard returns the error of a claim or a write, and remembers one that is no answer. Any goroutine
+// may call it.
+func (l *Lease) heard(err error) error {
+	if err != nil && !slices.ContainsFunc(answers, func(answer error) bool { return errors.Is(err, answer) }) {
+		l.unanswered.Store(true)
+	}
+	return err
+}
+
+// note is the store's Note. Any goroutine may call it.
+func (l *Lease) note(ctx context.Context, n store.Note) (first int64, err error) {
+	first, err = l.store().Note(ctx, l.id, n)
+	return first, l.heard(err)
+}
+
 // Note adds to the journal under the lease, and returns the numbers of the new entries.
 func (l *Lease) Note(ctx context.Context, n store.Note) ([]int64, error) {
 	n.Epoch, n.Hold = l.epoch, l.all.o.Hold
-	first, err := l.store().Note(ctx, l.id, n)
+	first, err := l.note(ctx, n)
 	if err != nil {
 		return nil, fmt.Errorf("store what a turn of conversation %s is doing: %w", l.id, err)
 	}
@@ -55,7 +74,7 @@ func (l *Lease) Note(ctx context.Context, n store.Note) ([]int64, error) {
 // NoteFromOutside is Note for goroutines other than the running turn's loop. It returns the
 // number of the first entry.
 func (l *Lease) NoteFromOutside(ctx context.Context, entries []store.Entry) (int64, error) {
-	return l.store().Note(ctx, l.id, store.Note{Epoch: l.log.Epoch(), Hold: l.all.o.Hold, Entries: entries})
+	return l.note(ctx, store.Note{Epoch: l.log.Epoch(), Hold: l.all.o.Hold, Entries: entries})
 }
 
 // NoteEvents stores events and nothing else. It neither takes nor frees the lease.
@@ -64,7 +83,7 @@ func (l *Lease) NoteEvents(ctx context.Context, epoch int64, events []store.Even
 	if l.Running() >= 0 {
 		n.Hold = l.all.o.Hold
 	}
-	_, err := l.store().Note(ctx, l.id, n)
+	_, err := l.note(ctx, n)
 	return err
 }
 
@@ -78,7 +97,7 @@ func (l *Lease) Flush(ctx context.Context) error {
 		if l.Running() >= 0 {
 			n.Hold = l.all.o.Hold
 		}
-		_, err := l.store().Note(ctx, l.id, n)
+		_, err := l.note(ctx, n)
 		return err
 	})
 	return errors.Join(unkept, err)
@@ -92,7 +111,7 @@ func (l *Lease) Commit(ctx context.Context, messages message.Messages, a store.A
 		a.Hold = l.all.o.Hold
 	}
 	version, err := l.store().Append(ctx, l.id, a)
-	if err != nil {
+	if l.heard(err) != nil {
 		return fmt.Errorf("store conversation %s: %w", l.id, err)
 	}
 	l.past.version, l.past.history, l.held = version, messages, a.Hold > 0
@@ -123,7 +142,7 @@ func (l *Lease) Change(ctx context.Context, tell hook.Event, write func(store.At
 	err := l.log.Announce(ctx, tell, "the conversation was not changed", func(events []store.Event) error {
 		at.Events = events
 		_, err := write(at)
-		if err != nil && l.changed(ctx, at) {
+		if l.heard(err) != nil && l.changed(ctx, at) {
 			return nil
 		}
 		return err

@@ -44,14 +44,10 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 	s.beats.Lock()
 	heard := s.beats.heard[n.ID]
 	s.beats.Unlock()
-	type answer struct{ late, first bool }
-	a, err := one(query(ctx, s, func(row pgdb.Row) (a answer, err error) {
-		err = row.Scan(&a.late, &a.first)
-		return a, err
-	}, beat, s.clock(), n.ID, n.URL, n.Version, int64(n.TTL), projects, mark, heard))
-	if pgdb.Down(err) {
-		return fmt.Errorf("%w (%w)", store.ErrDown, err)
-	}
+	var late, first bool
+	err = s.db.Urgent(ctx, func(q pgdb.Queryer) error {
+		return q.QueryRow(ctx, beat, s.clock(), n.ID, n.URL, n.Version, int64(n.TTL), projects, mark, heard).Scan(&late, &first)
+	})
 	if err != nil {
 		return s.failed("beat", err)
 	}
@@ -59,9 +55,9 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 	s.beats.heard[n.ID] = mark
 	s.beats.Unlock()
 	switch {
-	case a.late:
+	case late:
 		return fmt.Errorf("%w: %s", store.ErrLate, n.ID)
-	case a.first:
+	case first:
 		err = s.db.Exec(ctx, bury, s.clock())
 	}
 	return s.failed("beat", err)

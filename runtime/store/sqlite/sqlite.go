@@ -149,7 +149,7 @@ func (s *Store) failed(what string, err error) error {
 	}
 	for _, known := range []error{
 		store.ErrConflict, store.ErrFenced, store.ErrLeased, store.ErrUnknown,
-		store.ErrExists, store.ErrCompacted, store.ErrNoTurn, store.ErrDamaged, store.ErrKey,
+		store.ErrExists, store.ErrCompacted, store.ErrNoTurn, store.ErrDamaged, store.ErrKey, store.ErrNotEmpty,
 	} {
 		if errors.Is(err, known) {
 			return err

@@ -23,6 +23,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/pgtest"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/subsystems/schedule"
 )
 
 // shared is a daemon that several owners use.
@@ -184,6 +185,8 @@ func shareADirectory(t *testing.T, paths app.Paths) {
 	_, err = everybody["alice"].Agent(t.Context(), "hers")
 	require.NoError(t, err)
 
+	deletesItsOwn(t, paths, everybody, mine)
+
 	t.Log("nothing of one owner is in the files of another")
 	for owner, of := range map[string]string{"alice": "bobcanary", "bob": "alicecanary"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join(paths.State, "owners", owner), func(path string, d os.DirEntry, err error) error {
@@ -195,6 +198,51 @@ func shareADirectory(t *testing.T, paths app.Paths) {
 			return err
 		}))
 	}
+}
+
+// deletesItsOwn has alice delete whatever she can name: what is hers goes, and nothing else.
+func deletesItsOwn(t *testing.T, paths app.Paths, everybody map[string]*client.Client, mine map[string]wire.Conversation) {
+	t.Helper()
+	stores, err := app.OpenStores(t.Context(), paths)
+	require.NoError(t, err)
+	defer stores.Close()
+	schedules, err := stores.Schedules(t.Context(), note)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, schedules.OnClose(context.Background())) }()
+	_, err = schedules.Add(t.Context(), schedule.Entry{Name: "news", Agent: "helper", Sender: "ann", Prompt: "x", Cron: "@yearly"})
+	require.NoError(t, err)
+	alice := everybody["alice"]
+	for _, project := range []string{paths.Root, "bob:" + paths.Root, "before", "/elsewhere"} {
+		_, err := alice.Delete(t.Context(), wire.Deletion{Project: project})
+		assert.Equal(t, wire.CodeForbidden, client.CodeOf(err), "%s: %v", project, err)
+	}
+	for _, owner := range []string{"", "bob"} {
+		_, err := alice.Delete(t.Context(), wire.Deletion{Conversation: mine[owner].ID})
+		assert.Equal(t, wire.CodeNotFound, client.CodeOf(err), "%s: %v", owner, err)
+	}
+	_, err = everybody[""].Delete(t.Context(), wire.Deletion{Project: "alice:" + paths.Root})
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err), "%v", err)
+	gone, err := alice.Delete(t.Context(), wire.Deletion{Sender: "ann"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{mine["alice"].ID}, gone.Conversations)
+	for owner, c := range everybody {
+		all, err := c.Conversations(t.Context())
+		require.NoError(t, err)
+		if owner == "alice" {
+			assert.Empty(t, all)
+		} else {
+			assert.Len(t, all, 1, owner)
+		}
+	}
+	_, err = schedules.Find(t.Context(), "news")
+	require.NoError(t, err, "a schedule of the user whose sender has the same name")
+	_, err = alice.Delete(t.Context(), wire.Deletion{Project: "alice:" + paths.Root})
+	require.NoError(t, err)
+	gone, err = everybody[""].Delete(t.Context(), wire.Deletion{Sender: "ann"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{mine[""].ID}, gone.Conversations, "nor does the user delete what owners have by the name of a sender")
+	_, err = everybody["bob"].Messages(t.Context(), mine["bob"].ID)
+	require.NoError(t, err)
 }
 
 // TestNoOwnerGetsOutOfTheSandbox: an owner may approve what their own turns ask, and gets nothing of the machine by that. The user of the

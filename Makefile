@@ -14,7 +14,7 @@ SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 # internal/test/run runs go test, shows progress and says at the end what did not run and why.
 TESTRUN = go run ./internal/test/run
 
-.PHONY: fmt lint test test-all race gen bench bench-peers bench-check bench-test soak soak-short fuzz cover ci generated counterpart plugin
+.PHONY: fmt lint test test-all race gen bench bench-peers bench-check bench-test soak soak-short scale scale-size fuzz cover ci generated counterpart plugin
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -78,6 +78,19 @@ soak-short:
 # forty minutes, and writes docs/reliability.md; FLAGS are those of internal/test/soak: FLAGS="-only kills".
 soak:
 	go run ./internal/test/soak $(FLAGS)
+
+# scale starts a PostgreSQL and three daemons, has FAULTS faults happen to them, some ten minutes, and writes docs/reliability.md and
+# docs/performance.md.
+FAULTS ?= 200
+scale:
+	go run ./internal/test/soak -only '^daemons: faults$$' -args '-scale.faults $(FAULTS)' $(FLAGS)
+	cd bench && go run ./yardstick page
+
+# scale-size measures several daemons over one PostgreSQL, which it starts itself: their writes beside pgbench's, and a turn beside a
+# million conversations. It needs some 5 GB of disk and ten minutes, and writes docs/reliability.md and docs/performance.md.
+scale-size:
+	go run ./internal/test/soak -only '^daemons: ' $(FLAGS)
+	cd bench && go run ./yardstick page
 
 # fuzz runs every fuzz target for FUZZTIME.
 fuzz:

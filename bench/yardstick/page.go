@@ -22,9 +22,8 @@ How a daemon does with a thousand readers and two hundred turns at once, and wit
 
 `
 
-// write writes the page of the results; charts are the names of those that there
-// are.
-func (r *Results) page(charts []chart) string {
+// page returns the page of the results; charts are the names of those that there are, and gates is the page of reliability.
+func (r *Results) page(charts []chart, gates string) string {
 	var b strings.Builder
 	b.WriteString(head)
 	r.writeSummary(&b)
@@ -37,6 +36,7 @@ func (r *Results) page(charts []chart) string {
 	r.writeCharts(&b, charts)
 	r.writeBudgets(&b)
 	r.writeMissed(&b)
+	writeDaemons(&b, gates)
 	b.WriteString(includes)
 	r.writeAbsent(&b)
 	return strings.TrimRight(b.String(), "\n") + "\n"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -39,7 +40,7 @@ func (c *command) chat() *cobra.Command {
 		Long: "Talks to an agent at the terminal: each line that you type is a turn, shown as it happens.\n" +
 			"/help lists the commands and the skills; Ctrl-C interrupts a turn, Ctrl-D leaves.\n" +
 			"If standard input is no terminal, each of its lines is a turn.\n" +
-			"With --server the turns run on the daemon there. A message that mentions a file as @path brings the file of this machine.",
+			"With --server or --socket the turns run on the daemon there. A message that mentions a file as @path brings the file of this machine.",
 		Example: "  grapnel chat\n  grapnel chat --agent reviewer --sender me",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,7 +57,7 @@ func (c *command) chat() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "continue the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	f.trust.add(cmd)
-	serverFlag(cmd, &f.at)
+	daemonFlag(cmd, &f.at)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
 	sandboxFlag(cmd, &f.sandbox)
@@ -84,8 +85,8 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	o := chat.Options{Agent: f.agent, Sender: f.sender, Root: paths.Root, Mask: c.Masked, Hooks: f.hooks}
 	end := func() error { return nil }
 	place := paths.Root
-	if f.at.Remote() {
-		place = f.at.Server
+	if f.at.Named() {
+		place = cmp.Or(f.at.Server, paths.Root)
 		o.Host, err = c.chatThere(ctx, f, chatApprover(session, ed, "", f.yes, color), session)
 	} else {
 		end, err = c.chatHere(ctx, &o, f, paths, chatApprover(session, ed, paths.Root, f.yes, color))

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/client"
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -76,6 +77,7 @@ func TestScripts(t *testing.T) {
 				sends(ts, syscall.SIGHUP, exitHungUp, args)
 			},
 			"awaits":  awaits,
+			"queues":  queues,
 			"history": history,
 			"ids":     ids,
 			"asked":   askedBy,
@@ -84,6 +86,23 @@ func TestScripts(t *testing.T) {
 		},
 		RequireExplicitExec: true,
 	})
+}
+
+// queues queues jobs of a kind in the project of the working directory, as a turn does: queues KIND KEY…
+func queues(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: queues KIND KEY…")
+	}
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, filepath.Join(ts.Getenv("GRAPNEL_HOME"), "conversations.db"), nil)
+	ts.Check(err)
+	defer func() { ts.Check(s.Close()) }()
+	project, err := filepath.EvalSymlinks(ts.MkAbs("."))
+	ts.Check(err)
+	for _, key := range args[1:] {
+		_, err = s.Enqueue(ctx, store.Job{Job: hook.Job{Kind: args[0], Key: key, Payload: `{"what":"PAYLOAD"}`}, Project: project, Conversation: "conv"})
+		ts.Check(err)
+	}
 }
 
 // scripts returns the files of the scripts. The race detector makes every start of the program slow; under it these are the scripts in which a

@@ -94,8 +94,8 @@ func serverFlag(cmd *cobra.Command, to *target.Daemon) {
 // hereOnly returns an error if a flag is given that cannot reach a server.
 func hereOnly(cmd *cobra.Command, at target.Daemon, flags ...string) error {
 	for _, name := range flags {
-		if at.Remote() && cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s is for a turn in this process, and --server runs it on the daemon; leave one out", name)
+		if at.Named() && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is for a turn in this process, and --server and --socket run it on the daemon; leave one out", name)
 		}
 	}
 	return at.Check()

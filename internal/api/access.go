@@ -91,6 +91,8 @@ type visit struct {
 	caller access.Caller
 	// node: another node passes the request on. local: the caller is the user of a unix socket, here or there.
 	node, local bool
+	// meant is the id of the node that another one means.
+	meant string
 	// handed: another server has let it in, and handed it to that of the caller's owner.
 	handed bool
 }

@@ -244,6 +244,15 @@ func TestDaemon(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, nodes, "it shares its store with nobody")
 
+	t.Log("jobs")
+	jobs, err := w.client.Jobs(ctx, wire.JobFilter{})
+	require.NoError(t, err)
+	assert.Empty(t, jobs)
+	_, err = w.client.Job(ctx, 1)
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+	_, err = w.client.ChangeJob(ctx, 1, wire.JobChange{Change: "retry"})
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+
 	t.Log("one event")
 	status, _ := w.whole(fmt.Sprintf("/v1/conversations/%s/events/%d-%d", conv.ID, last(t, events).Epoch, last(t, events).Seq))
 	assert.Equal(t, http.StatusOK, status)

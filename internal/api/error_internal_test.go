@@ -75,8 +75,11 @@ func sentinels() map[string]struct {
 		"store.ErrClosed":          {store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		// The file is damaged: the daemon's failure, and nothing that a client can do.
 		"store.ErrDamaged": {&store.DamagedError{ID: "c1", Part: "message"}, http.StatusInternalServerError, wire.CodeInternal},
-		// No endpoint takes jobs.
-		"store.ErrNoJob": {store.ErrNoJob, http.StatusInternalServerError, wire.CodeInternal},
+		"store.ErrDown":    {store.ErrDown, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		// No endpoint takes jobs, beats, or fills a store.
+		"store.ErrNoJob":    {store.ErrNoJob, http.StatusInternalServerError, wire.CodeInternal},
+		"store.ErrLate":     {store.ErrLate, http.StatusInternalServerError, wire.CodeInternal},
+		"store.ErrNotEmpty": {store.ErrNotEmpty, http.StatusInternalServerError, wire.CodeInternal},
 	}
 }
 

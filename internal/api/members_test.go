@@ -21,7 +21,7 @@ func TestMembers(t *testing.T) {
 		wire.Failure{}, wire.NewLink{}, wire.Link{}, wire.Health{}, wire.Abandoned{}, wire.Agent{}, wire.Command{}, wire.Reloaded{}, wire.Stats{}, wire.NewAgent{},
 		wire.Tool{}, wire.Tools{}, wire.Conversation{}, wire.Tasks{}, wire.Adoption{}, wire.NewConversation{}, wire.NewMessage{}, wire.ClientTool{}, wire.Call{},
 		wire.CallResult{}, wire.File{}, wire.Turn{}, wire.Cancelled{}, wire.Ask{}, wire.Offer{}, wire.Answer{}, wire.Inquiry{}, wire.Reply{},
-		wire.NewFork{}, wire.Rewind{}, wire.NewUndo{}, wire.Undone{}, wire.NewCompaction{}, wire.Compaction{}, wire.Match{}, wire.Activity{}, wire.ActiveTurn{}, wire.Asks{}, wire.Inquiries{}, wire.Calls{},
+		wire.NewFork{}, wire.Rewind{}, wire.NewUndo{}, wire.Undone{}, wire.NewCompaction{}, wire.Compaction{}, wire.Match{}, wire.Job{}, wire.Jobs{}, wire.JobChange{}, wire.Activity{}, wire.ActiveTurn{}, wire.Asks{}, wire.Inquiries{}, wire.Calls{},
 		wire.Conversations{}, wire.Nodes{}, wire.Node{}, wire.NodeProject{},
 	} {
 		of := reflect.TypeOf(v)

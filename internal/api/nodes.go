@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
@@ -15,11 +16,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/internal/nodes/dispatch"
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// nodeFailure sets the response for an error of a request that another node should have answered; false is another error.
+// nodeFailure sets the response for an error of a request that another node should have answered, or of a store that is down; false is
+// another error.
 func nodeFailure(err error, f **failure) bool {
 	status, code := http.StatusServiceUnavailable, wire.CodeUnavailable
 	switch {
@@ -27,7 +30,7 @@ func nodeFailure(err error, f **failure) bool {
 		status = http.StatusMisdirectedRequest
 	case errors.Is(err, dispatch.ErrNowhere):
 		code = wire.CodeNoNode
-	case errors.Is(err, dispatch.ErrSilent), errors.Is(err, dispatch.ErrUncertain):
+	case errors.Is(err, dispatch.ErrSilent), errors.Is(err, dispatch.ErrUncertain), errors.Is(err, store.ErrDown):
 	default:
 		return false
 	}
@@ -69,17 +72,23 @@ func (s *Server) serveNode(w http.ResponseWriter, r *http.Request) {
 			return visit{}, err
 		}
 		from, meant, err := internode.Received(r.Header)
-		switch {
-		case err != nil:
+		if err != nil {
 			return visit{}, invalid("%v", err)
-		case meant != s.o.Nodes.Members.Self().ID:
-			return visit{}, internode.ErrMisdirected // a node that was started again is another one
 		}
 		if !callerOf(from).Sees(s.o.Project) {
 			return visit{}, forbidden("the token " + from.Name + " is not for the project of this daemon")
 		}
-		return visit{node: true, local: from.Local, caller: callerOf(from)}, nil
+		return visit{node: true, meant: meant, local: from.Local, caller: callerOf(from)}, nil
 	})
+}
+
+// meant returns an error if a request of another node is meant for another one than this: a node that was started again is another one,
+// and so is each tenant of a daemon.
+func (s *Server) meant(v visit) error {
+	if v.node && (s.o.Nodes == nil || v.meant != s.o.Nodes.Members.Self().ID) {
+		return internode.ErrMisdirected
+	}
+	return nil
 }
 
 // checkNode returns an error for requests that do not come from a node. TLS has checked the certificate of one.
@@ -245,7 +254,7 @@ func gather[T any](s *Server, r *http.Request, path string) (answers map[string]
 	return dispatch.Gather[T](r.Context(), s.o.Nodes.dispatch, from(r), path)
 }
 
-// listNodes lists the daemons that share the store. A caller for some projects sees no others.
+// listNodes lists the daemons that share the store. A caller for some projects sees no others, and none sees the tenants of other owners.
 func (s *Server) listNodes(w http.ResponseWriter, r *http.Request) error {
 	out := wire.Nodes{Nodes: []wire.Node{}}
 	if s.o.Nodes == nil {
@@ -255,6 +264,9 @@ func (s *Server) listNodes(w http.ResponseWriter, r *http.Request) error {
 	others, _ := gather[wire.Activity](s, r, "/v1/activity")
 	self, all := s.o.Nodes.Members.Self().ID, s.o.Nodes.Members.Nodes()
 	for _, n := range all {
+		if slices.ContainsFunc(n.Projects, func(p store.NodeProject) bool { return tenant.Parse(p.ID).Owner != s.o.Tenants.Owner }) {
+			continue
+		}
 		one := wire.Node{ID: n.ID, URL: n.URL, Version: n.Version, Seen: n.Seen.UTC(), Alive: n.Alive, Self: n.ID == self, Projects: []wire.NodeProject{}}
 		if other, answered := others[n.ID]; answered || one.Self {
 			turns := len(other.Turns)

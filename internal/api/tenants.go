@@ -26,6 +26,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, op operation) er
 	v := visitOf(r)
 	switch {
 	case v.caller.Owner == s.o.Tenants.Owner || op.need == public:
+		if err := s.meant(v); err != nil {
+			return err
+		}
 		return op.handle(w, r)
 	case r.URL.Path == "/metrics" || r.URL.Path == "/v1/log":
 		return forbidden("this is of the daemon, and the token " + v.caller.Name + " is of the owner " + v.caller.Owner + "; use a token without an owner")

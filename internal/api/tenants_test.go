@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +19,12 @@ import (
 
 	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/tenant"
+	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
@@ -104,7 +107,12 @@ func (s *owners) busy(c *client.Client) things {
 			break
 		}
 	}
-	_, err := c.CreateAgent(ctx, wire.NewAgent{Name: "bobs", Description: "canary"})
+	_, err := s.store.Enqueue(ctx, store.Job{Job: hook.Job{Kind: "k", Key: "canary"}, Project: tenant.ID{Owner: "bob", Root: "/mine"}.String()})
+	require.NoError(t, err)
+	jobs, err := c.Jobs(ctx, wire.JobFilter{})
+	require.NoError(t, err)
+	out["job"] = strconv.FormatInt(jobs[0].ID, 10)
+	_, err = c.CreateAgent(ctx, wire.NewAgent{Name: "bobs", Description: "canary"})
 	require.NoError(t, err)
 	return out
 }
@@ -118,14 +126,14 @@ func (a things) fill(path string) string {
 	case strings.HasPrefix(path, "/v1/inquiries"):
 		id = a["inquiry"]
 	}
-	return strings.NewReplacer("{id}", url.PathEscape(id), "{agent}", "bobs", "{event}", a["event"], "{call}", url.PathEscape(a["call"])).Replace(path)
+	return strings.NewReplacer("{id}", url.PathEscape(id), "{agent}", "bobs", "{event}", a["event"], "{call}", url.PathEscape(a["call"]), "{job}", a["job"]).Replace(path)
 }
 
 // attackBodies are what is sent to routes that read one.
 var attackBodies = map[string]string{
 	"PUT /v1/agents/{agent}": `{"name":"bobs"}`, "POST /v1/agents": `{"name":"other"}`, "PUT /v1/log": `{"level":"debug"}`,
 	"POST /v1/conversations": `{"agent":"bobs","sender":"x"}`, "POST /v1/conversations/{id}/messages": `{"text":"x"}`,
-	"POST /v1/inquiries/{id}": `{"given":[]}`, "POST /v1/asks/{id}": `{"answer":"refuse"}`,
+	"POST /v1/jobs/{job}": `{"change":"cancel"}`, "POST /v1/inquiries/{id}": `{"given":[]}`, "POST /v1/asks/{id}": `{"answer":"refuse"}`,
 	"POST /v1/conversations/{id}/calls/{call}": `{"text":"x"}`, "POST /v1/conversations/{id}/fork": `{"sender":"x"}`,
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -18,8 +19,14 @@ type Node struct {
 	URL string
 	// TTL is how long it counts as alive after a beat, and Beat the time between two; 0 is that of package nodes.
 	TTL, Beat time.Duration
-	// Version is that of the program.
-	Version string
+}
+
+// version is that of the program, for people; "" if it does not know it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return ""
 }
 
 // membership is the place of this process among those that share its database.
@@ -55,7 +62,7 @@ func (m *membership) all() []*runtime.Runtime {
 func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*membership, error) {
 	m, n := &membership{database: s}, o.Node
 	m.Members = nodes.New(nodes.Options{
-		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: n.Version, TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
+		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: version(), TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
 		Lost: func() {
 			for _, r := range m.all() {
 				r.LoseLeases()

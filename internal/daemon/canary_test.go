@@ -28,6 +28,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/term"
+	"github.com/grapnel-go/grapnel/internal/test/databases"
 	"github.com/grapnel-go/grapnel/internal/trust"
 )
 
@@ -232,6 +233,9 @@ func (s *session) found() map[string][]string {
 		}
 	}
 	look("said", []byte(s.said.String()))
+	if s.paths.Database != "" {
+		look("database", []byte(databases.Texts(s.t, s.paths.Database)))
+	}
 	files := 0
 	// Snapshots are copies of the project's files, as they are: undo has to put back a file with a secret too. All else of undo has none.
 	all, err := filepath.Glob(filepath.Join(s.paths.State, "undo", "*", "store", "objects"))
@@ -260,32 +264,56 @@ func TestNoSecretLeavesTheDaemon(t *testing.T) {
 	t.Parallel()
 	t.Run("on", func(t *testing.T) {
 		t.Parallel()
+		newSession(t, "audit: {contents: true}\nredact: {secrets: true}\n").leavesNothing()
+	})
+	t.Run("on, in PostgreSQL", func(t *testing.T) {
+		t.Parallel()
 		s := newSession(t, "audit: {contents: true}\nredact: {secrets: true}\n")
-		s.run()
-		assert.Empty(t, s.found())
-		for _, way := range []string{"arguments", "memory", "task of a child"} {
-			assert.True(t, s.got[way], "%s: the call has it", way)
-		}
-		data, err := os.ReadFile(filepath.Join(s.paths.Root, "out.txt"))
-		require.NoError(t, err)
-		assert.Equal(t, "a\n"+canaries["arguments"], string(data), "and so has the tool")
-		assert.Contains(t, s.said.String(), "[secret: github-token]")
+		s.paths.Database = databases.DSN(t)
+		s.leavesNothing()
 	})
 	t.Run("off", func(t *testing.T) {
 		t.Parallel()
-		s := newSession(t, "audit: {contents: true}\n")
-		s.run()
-		found := s.found()
-		for name := range canaries {
-			assert.NotEmpty(t, found[name], "%s is in nothing: the canary shows nothing", name)
-		}
-		var places []string
-		for _, at := range found {
-			places = append(places, at...)
-		}
+		places := newSession(t, "audit: {contents: true}\n").leavesAll()
 		for _, place := range []string{"said", "conversations.db", "memory.db"} {
-			assert.Contains(t, strings.Join(places, " "), place)
+			assert.Contains(t, places, place)
 		}
-		assert.Contains(t, strings.Join(places, " "), ".log", "the record of the audit")
+		assert.Contains(t, places, ".log", "the record of the audit")
 	})
+	t.Run("off, in PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		s := newSession(t, "audit: {contents: true}\n")
+		s.paths.Database = databases.DSN(t)
+		places := s.leavesAll()
+		assert.Contains(t, places, "database")
+		for _, place := range []string{"conversations.db", "memory.db", ".log"} {
+			assert.NotContains(t, places, place, "nothing of it is in files")
+		}
+	})
+}
+
+func (s *session) leavesNothing() {
+	s.t.Helper()
+	s.run()
+	assert.Empty(s.t, s.found())
+	for _, way := range []string{"arguments", "memory", "task of a child"} {
+		assert.True(s.t, s.got[way], "%s: the call has it", way)
+	}
+	data, err := os.ReadFile(filepath.Join(s.paths.Root, "out.txt"))
+	require.NoError(s.t, err)
+	assert.Equal(s.t, "a\n"+canaries["arguments"], string(data), "and so has the tool")
+	assert.Contains(s.t, s.said.String(), "[secret: github-token]")
+}
+
+// leavesAll returns the places that have a canary.
+func (s *session) leavesAll() string {
+	s.t.Helper()
+	s.run()
+	found := s.found()
+	var places []string
+	for name := range canaries {
+		assert.NotEmpty(s.t, found[name], "%s is in nothing: the canary shows nothing", name)
+		places = append(places, found[name]...)
+	}
+	return strings.Join(places, " ")
 }

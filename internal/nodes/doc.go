@@ -1,6 +1,8 @@
 // Package nodes is the membership of a daemon among the daemons that share its store, and says on which of
 // them a conversation runs. It moves nothing itself: package transport below it carries requests from node to node.
 //
+// Each tenant of a daemon is a node of its own, with the URL of the daemon: the name of its project has its owner.
+//
 // # Alive
 //
 // A node lives as long as the store gets its beats: only the clock of the store decides, so no two machines'

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -61,7 +60,7 @@ func (m *Members) Place(rec store.Record, except ...string) Place {
 
 // free returns which of the live nodes a conversation without a holder runs on. last had its lease last.
 func free(rec store.Record, live []store.Node, self string, last store.Node) Place {
-	project := tenant.Parse(rec.Key.Project).Root // all tenants of a project have its directory
+	project := rec.Key.Project
 	with := func(fits func(store.NodeProject) bool) []store.Node {
 		return slices.DeleteFunc(slices.Clone(live), func(n store.Node) bool { p, has := projectOf(n, project); return !has || !fits(p) })
 	}

@@ -54,6 +54,14 @@ type boundTx struct {
 	d *DB
 }
 
+// Unbound returns the transaction as the driver has it, for libraries that send statements of their own.
+func Unbound(tx Tx) Tx {
+	if b, ok := tx.(boundTx); ok {
+		return b.Tx
+	}
+	return tx
+}
+
 func (t boundTx) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
 	return boundQueryer{t.Tx, t.d}.Query(ctx, sql, args...)
 }

@@ -20,8 +20,6 @@ const (
 	// lockWithin is how long a transaction of several writes waits for a lock, which another
 	// transaction may hold for long. Then the writes no longer wait for each other.
 	lockWithin = 500 * time.Millisecond
-	// answerWithin is how long a transaction of Apply may take.
-	answerWithin = 30 * time.Second
 )
 
 // Statement is one statement that writes.
@@ -150,7 +148,8 @@ func (d *DB) commit(all []*write) {
 }
 
 // again runs a write alone whose transaction has failed with err, unless nobody can know whether it
-// was committed. Nobody else waits for it: it may wait for a lock as long as it takes.
+// was committed. Nobody else waits for it: it may wait for a lock as long as the
+// patience lasts.
 func (d *DB) again(w *write, err error) error {
 	unknown := func(err error) bool { return w.Once && lost(err) && !unsent(err) }
 	if unknown(err) {
@@ -166,9 +165,10 @@ func (d *DB) again(w *write, err error) error {
 }
 
 // send runs the writes in one transaction: what one batch sends is one, up to its end. It fails if
-// one of them waits longer than wait for a lock; 0 is no limit.
+// one of them waits longer than wait for a lock; 0 is no limit. A transaction that takes longer than
+// the patience counts as lost.
 func (d *DB) send(pool *pgxpool.Pool, all []*write, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), d.patience)
 	defer cancel()
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -182,5 +182,8 @@ func (d *DB) send(pool *pgxpool.Pool, all []*write, wait time.Duration) error {
 	for _, w := range all {
 		batch.Queue(w.SQL, w.Args...).Query(w.read)
 	}
-	return conn.SendBatch(ctx, batch).Close()
+	if err := conn.SendBatch(ctx, batch).Close(); err == nil || ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w within %v", errSilent, d.patience)
 }

@@ -18,6 +18,9 @@ import (
 // whether it has happened.
 var ErrUnknownOutcome = errors.New("whether the write was committed is unknown")
 
+// errSilent: what was sent may have been done.
+var errSilent = errors.New("the database does not answer")
+
 // The classes of SQLSTATE that this package knows
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 const (
@@ -78,7 +81,7 @@ func lost(err error) bool {
 	}
 	var network net.Error
 	return pgconn.SafeToRetry(err) || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
-		errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, net.ErrClosed)
+		errors.Is(err, errSilent) || errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, net.ErrClosed)
 }
 
 // unsent reports whether nothing reached the server.

@@ -157,6 +157,9 @@ func (d *DB) Close() {
 	})
 }
 
+// Pool has the connections, for a library that speaks to the database itself. Only the DB closes it.
+func (d *DB) Pool() *pgxpool.Pool { return d.pool }
+
 // Queryer reads. It is valid until the function that got it returns.
 type Queryer interface {
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)

@@ -197,6 +197,26 @@ func TestALockHoldsUpOneWrite(t *testing.T) {
 	assert.Equal(t, 1, count(t, db, "n = 6"))
 }
 
+// A write that gets no answer fails when the patience is over, and not with an error of its
+// caller's context.
+func TestAWriteWaitsNoLongerThanThePatience(t *testing.T) {
+	t.Parallel()
+	dsn := migrated.Database(t)
+	db := open(t, dsn, &pgdb.Options{Patience: time.Second})
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost with it
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `LOCK TABLE note`)
+	require.NoError(t, err)
+	err = add(t.Context(), db, 1)
+	require.ErrorContains(t, err, "the database does not answer within 1s")
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Eventually(t, func() bool { return add(t.Context(), db, 2) == nil }, time.Minute, time.Millisecond)
+}
+
 // Slow reads take all connections but those of writes and beats.
 func TestSlowReadsHoldUpNoWrite(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,9 @@ type Daemon struct {
 // Remote reports whether the daemon is a server, whose files are not those of this command.
 func (d Daemon) Remote() bool { return d.Server != "" }
 
+// Named reports whether the flags name a daemon.
+func (d Daemon) Named() bool { return d.Server != "" || d.Socket != "" }
+
 // Check returns an error for flags that do not go together, and for a server to which no token may be sent. It asks nobody.
 func (d Daemon) Check() error {
 	switch {

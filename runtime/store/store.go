@@ -45,7 +45,7 @@ var (
 	ErrDamaged = errors.New("store: a part of the conversation is damaged")
 	// ErrFull: the file system of the store has no room. Nothing of the write is stored, and the
 	// next one succeeds once there is room: the store need not be opened again.
-	ErrFull = errors.New("store: there is no room left on the disk: free some where the state directory is, or delete conversations, and send again")
+	ErrFull = errors.New("store: there is no room left on the disk: free some where the state directory is, or the database, or delete conversations, and send again")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("store: closed")
 )

@@ -20,8 +20,9 @@ import (
 //
 // It is safe for concurrent use, also by several processes of one node.
 type Chains struct {
-	db sqldb.DB
-	o  ChainsOptions
+	db   sqldb.DB
+	o    ChainsOptions
+	node string // of the chain
 
 	mu sync.Mutex
 	// last is where the chain ends as far as this process knows; nil before the first record, and
@@ -33,7 +34,8 @@ type Chains struct {
 
 // ChainsOptions are the settings of [Chains]. Node and Key are required.
 type ChainsOptions struct {
-	// Node names the chain: no two machines have the same. It stays the same when a node starts again.
+	// Node names the machine, and the chain together with what tells its key from others. A node that
+	// loses its key begins another chain.
 	Node string
 	// Key is the key of the node's chain; see [Key].
 	Key []byte
@@ -54,7 +56,7 @@ func NewChains(db sqldb.DB, o ChainsOptions) *Chains {
 	if o.Node == "" || len(o.Key) == 0 {
 		panic("audit: NewChains: Node and Key are required")
 	}
-	return &Chains{db: db, o: o}
+	return &Chains{db: db, o: o, node: o.Node + " " + fingerprint(o.Key)[:8]}
 }
 
 // end is where a chain ends.
@@ -112,7 +114,7 @@ func (c *Chains) Append(record func(n int64) any) error {
 }
 
 const (
-	firstRecord = `WITH head AS (INSERT INTO audit_chain (node, key, n, tag, seal) VALUES ($1, $7, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING node)
+	firstRecord = `WITH head AS (INSERT INTO audit_chain (node, n, tag, seal) SELECT $1, $2, $3, $4 WHERE $7 = '' ON CONFLICT DO NOTHING RETURNING node)
 		INSERT INTO audit_record (node, n, project, tag, body) SELECT node, $2, $5, $3, $6 FROM head`
 	nextRecord = `WITH head AS (UPDATE audit_chain SET n = $2, tag = $3, seal = $4 WHERE node = $1 AND n = $2 - 1 AND tag = $7 RETURNING node)
 		INSERT INTO audit_record (node, n, project, tag, body) SELECT node, $2, $5, $3, $6 FROM head`
@@ -122,7 +124,7 @@ const (
 func (c *Chains) add(ctx context.Context, last, next end, record []byte) (added bool, err error) {
 	query, more := nextRecord, last.tag
 	if last.n == 0 {
-		query, more = firstRecord, fingerprint(c.o.Key)
+		query, more = firstRecord, ""
 	}
 	err = c.db.Write(ctx, func(tx sqldb.Tx) error {
 		n, err := tx.Exec(query, next.node, next.n, next.tag, next.seal(c.o.Key), c.o.Project, string(record), more)
@@ -134,22 +136,19 @@ func (c *Chains) add(ctx context.Context, last, next end, record []byte) (added 
 
 // load reads where the node's chain ends.
 func (c *Chains) load(ctx context.Context) error {
-	chains, err := c.chains(ctx, c.o.Node)
+	chains, err := c.chains(ctx, c.node)
 	if err != nil {
 		return err
 	}
-	last := start(c.o.Node)
+	last := start(c.node)
 	if len(chains) > 0 {
-		if chains[0].key != fingerprint(c.o.Key) {
-			return fmt.Errorf("%w: that of the node %s; give this node the key that it had, or another name", ErrOtherKey, c.o.Node)
-		}
 		if err := chains[0].check(c.o.Key); err != nil {
 			return err
 		}
 		last = chains[0].end
 	}
 	if last.n < c.most {
-		return damaged("the chain of the node %s ends with record %d, and had %d", c.o.Node, last.n, c.most)
+		return damaged("the chain of the node %s ends with record %d, and had %d", c.node, last.n, c.most)
 	}
 	c.last = &last
 	return nil
@@ -158,7 +157,7 @@ func (c *Chains) load(ctx context.Context) error {
 // chain is a chain as the database has it.
 type chain struct {
 	end
-	key, seal string
+	seal string
 	// records is the number of its last record.
 	records int64
 }
@@ -182,10 +181,10 @@ func (c *Chains) chains(ctx context.Context, node string) (all []chain, err erro
 		all = nil
 		return r.Each(func(row sqldb.Row) error {
 			var one chain
-			err := row.Scan(&one.node, &one.key, &one.n, &one.tag, &one.seal, &one.records)
+			err := row.Scan(&one.node, &one.n, &one.tag, &one.seal, &one.records)
 			all = append(all, one)
 			return err
-		}, `SELECT node, coalesce(c.key, ''), coalesce(c.n, 0), coalesce(c.tag, ''), coalesce(c.seal, ''), coalesce(r.n, 0)
+		}, `SELECT node, coalesce(c.n, 0), coalesce(c.tag, ''), coalesce(c.seal, ''), coalesce(r.n, 0)
 			FROM audit_chain c FULL JOIN (SELECT node, max(n) AS n FROM audit_record WHERE $1 = '' OR node = $1 GROUP BY node) r USING (node)
 			WHERE $1 = '' OR node = $1 ORDER BY node`, node)
 	})
@@ -264,11 +263,10 @@ func (c *Chains) read(each func(node string, record []byte) bool) (others []stri
 	return others, nil
 }
 
-// keyOf returns the key of the chain; nil if it is not at hand. A chain whose end is gone is of this
-// node's key as far as anybody knows.
+// keyOf returns the key of the chain; nil if it is not at hand. The name of the chain says which one it is.
 func (c *Chains) keyOf(one chain) []byte {
 	for _, key := range append([][]byte{c.o.Key}, c.o.Others...) {
-		if one.seal == "" || fingerprint(key) == one.key {
+		if strings.HasSuffix(one.node, " "+fingerprint(key)[:8]) {
 			return key
 		}
 	}

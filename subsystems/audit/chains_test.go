@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -21,6 +22,9 @@ var (
 	oneKey   = bytes.Repeat([]byte{1}, 32)
 	otherKey = bytes.Repeat([]byte{2}, 32)
 )
+
+// oneChain is the end of the names of chains with oneKey.
+const oneChain = "9f18d168"
 
 func chains(t *testing.T, dsn, node string, key []byte, others ...[]byte) *audit.Chains {
 	t.Helper()
@@ -69,12 +73,13 @@ func TestEachNodeHasAChain(t *testing.T) {
 	all.Wait()
 	v, err = a.Verify()
 	require.ErrorIs(t, err, audit.ErrOtherKey)
-	assert.ErrorContains(t, err, "those of the nodes b were not checked")
+	assert.ErrorContains(t, err, "those of the nodes b ")
 	assert.EqualValues(t, 40, v.Records)
 	v, err = chains(t, dsn, "b", otherKey, oneKey).Verify()
 	require.NoError(t, err)
 	assert.EqualValues(t, 80, v.Records)
-	assert.Equal(t, []string{"a", "b"}, v.Nodes)
+	require.Len(t, v.Nodes, 2)
+	assert.True(t, strings.HasPrefix(v.Nodes[0], "a ") && strings.HasPrefix(v.Nodes[1], "b "), v.Nodes)
 
 	add(t, b, 1)
 	seen := map[int64]int{}
@@ -90,15 +95,20 @@ func TestEachNodeHasAChain(t *testing.T) {
 	require.ErrorIs(t, last, audit.ErrOtherKey, "the records of the others are not silently left out")
 	assert.Len(t, seen, 41)
 
-	// A node that has lost its key does not go on with the chain.
-	require.ErrorIs(t, chains(t, dsn, "a", otherKey).Append(func(int64) any { return 1 }), audit.ErrOtherKey)
+	// A node that has lost its key begins another chain, and leaves the old one as it is.
+	add(t, chains(t, dsn, "a", otherKey), 1)
+	v, err = chains(t, dsn, "b", otherKey, oneKey).Verify()
+	require.NoError(t, err)
+	assert.EqualValues(t, 82, v.Records)
+	assert.Len(t, v.Nodes, 3)
 }
 
 // TestWhatSomebodyChangesInTheDatabaseIsFound: whoever can write to it has no key.
 func TestWhatSomebodyChangesInTheDatabaseIsFound(t *testing.T) {
 	t.Parallel()
-	dsn, node := databases.DSN(t), "a"
-	add(t, chains(t, dsn, node, oneKey), 1200)
+	dsn, node := databases.DSN(t), "a "+oneChain
+	add(t, chains(t, dsn, "a", oneKey), 1200)
+	require.EqualValues(t, 1, run(t, dsn, `UPDATE audit_chain SET node = node WHERE node = $1`, node))
 	run(t, dsn, `CREATE TABLE records AS SELECT * FROM audit_record`)
 	run(t, dsn, `CREATE TABLE ends AS SELECT * FROM audit_chain`)
 	t.Cleanup(func() { run(t, dsn, `DROP TABLE records, ends`) })
@@ -115,7 +125,7 @@ func TestWhatSomebodyChangesInTheDatabaseIsFound(t *testing.T) {
 		`UPDATE audit_record SET n = CASE n WHEN 5 THEN -6 ELSE -5 END WHERE node = $1 AND n IN (5, 6)`,
 		`UPDATE audit_chain SET n = n - 1 WHERE node = $1`,
 		`UPDATE audit_chain SET tag = (SELECT tag FROM audit_record r WHERE r.node = $1 AND r.n = 1199) WHERE node = $1`,
-		`WITH moved AS (UPDATE audit_record SET node = 'another' WHERE node = $1) UPDATE audit_chain SET node = 'another' WHERE node = $1`,
+		`WITH moved AS (UPDATE audit_record SET node = 'b '||right(node, 8) WHERE node = $1) UPDATE audit_chain SET node = 'b '||right(node, 8) WHERE node = $1`,
 		// What the log itself cuts off when it is put back, with the end that it had then.
 		`WITH cut AS (DELETE FROM audit_record WHERE node = $1 AND n = 1200)
 			UPDATE audit_chain SET n = 1199, tag = (SELECT tag FROM audit_record r WHERE r.node = $1 AND r.n = 1199) WHERE node = $1`,
@@ -125,10 +135,10 @@ func TestWhatSomebodyChangesInTheDatabaseIsFound(t *testing.T) {
 				`INSERT INTO audit_record SELECT * FROM records`, `INSERT INTO audit_chain SELECT * FROM ends`} {
 				run(t, dsn, statement)
 			}
-			_, err := chains(t, dsn, node, oneKey).Verify()
+			_, err := chains(t, dsn, "a", oneKey).Verify()
 			require.NoError(t, err)
 			require.NotZero(t, run(t, dsn, change, node), "it has changed something")
-			_, err = chains(t, dsn, node, oneKey).Verify()
+			_, err = chains(t, dsn, "a", oneKey).Verify()
 			require.ErrorIs(t, err, audit.ErrDamaged)
 			t.Log(err)
 		})

@@ -183,7 +183,7 @@ func TestItEnds(t *testing.T) {
 	require.ErrorIs(t, err, dispatch.ErrSilent)
 	assert.ErrorContains(t, err, "node b")
 	assert.LessOrEqual(t, b.Load(), int64(10))
-	r.beat(t, store.Node{ID: "gone", URL: "unix:/nowhere/sock"})
+	r.beat(t, store.Node{ID: "gone", URL: "unix:/nowhere/sock", Projects: []store.NodeProject{{ID: "/p"}}})
 	r.held("gone")
 	_, err = r.answer(t, never(t))
 	require.ErrorIs(t, err, dispatch.ErrSilent)
@@ -297,7 +297,7 @@ func TestAnywhere(t *testing.T) {
 	assert.Equal(t, http.StatusConflict, w.Code)
 	assert.JSONEq(t, `{"a":1}`, w.Body.String())
 	status = http.StatusNotFound
-	r.beat(t, store.Node{ID: "c", URL: "unix:/nowhere/sock"})
+	r.beat(t, store.Node{ID: "c", URL: "unix:/nowhere/sock", Projects: []store.NodeProject{{ID: "/p"}}})
 	_, err = ask(errUnknown)
 	require.ErrorIs(t, err, dispatch.ErrSilent)
 }
@@ -313,7 +313,7 @@ func TestGather(t *testing.T) {
 	r.node(t, "broken", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"a":`) })
 	r.node(t, "failed", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	r.node(t, "stopped", func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() })
-	r.beat(t, store.Node{ID: "away", URL: "unix:/nowhere/sock"})
+	r.beat(t, store.Node{ID: "away", URL: "unix:/nowhere/sock", Projects: []store.NodeProject{{ID: "/p"}}})
 	answers, silent := dispatch.Gather[struct{ A string }](t.Context(), r.Dispatcher, internode.Caller{Local: true}, "/v1/list?x=1")
 	assert.Equal(t, map[string]struct{ A string }{"b": {"bx=1"}, "d": {"dx=1"}}, answers)
 	assert.Equal(t, []string{"away", "broken", "failed", "stopped"}, silent)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -53,7 +54,10 @@ func Gather[T any](ctx context.Context, d *Dispatcher, from internode.Caller, pa
 // others returns the other live nodes that have a project which the caller may see.
 func (d *Dispatcher) others(from internode.Caller) []store.Node {
 	return slices.DeleteFunc(d.o.Members.Others(), func(n store.Node) bool {
-		return len(from.Projects) > 0 && !slices.ContainsFunc(n.Projects, func(p store.NodeProject) bool { return slices.Contains(from.Projects, p.ID) })
+		return !slices.ContainsFunc(n.Projects, func(p store.NodeProject) bool {
+			at := tenant.Parse(p.ID)
+			return at.Owner == from.Owner && (len(from.Projects) == 0 || slices.Contains(from.Projects, at.Root))
+		})
 	})
 }
 

@@ -117,8 +117,7 @@ CREATE TABLE document (
 -- The record of the audit (package subsystems/audit): a chain for each node, so that nodes do not wait
 -- for each other. The tag of a record covers the one before.
 CREATE TABLE audit_chain (
-	node text   COLLATE "C" PRIMARY KEY,
-	key  text   NOT NULL,                -- which key, and not the key itself: the node keeps that on its disk
+	node text   COLLATE "C" PRIMARY KEY, -- its name, and what tells its key from others; the key is on its disk
 	n    bigint NOT NULL,                -- the last record
 	tag  text   NOT NULL,                -- its tag
 	seal text   NOT NULL                 -- the tag of the others

@@ -17,6 +17,8 @@ const (
 	in = "in "
 	// trial is PostgreSQL 15.18 beside its clients on two busy cores, a sync of 0.11 ms, November 2026.
 	trial = "trial"
+	// own is `go test -bench Writes ./runtime/store/postgres` on the same cores, busier, November 2026.
+	own = "BenchmarkWrites"
 	// bench is pgbench with 20 clients beside PostgreSQL 15.18 on the same cores, November 2026.
 	bench = "pgbench"
 )
@@ -37,7 +39,8 @@ var (
 
 // How the daemons are set.
 var (
-	poolSize     = input{12, "", "connections in the pool of a daemon", in + "internal/pgdb/pgdb.go: connections = 12"}
+	poolSize     = input{9, "", "connections of a daemon for reads and transactions", in + "internal/pgdb/pgdb.go: connections = 9"}
+	writersSize  = input{3, "", "connections of a daemon for writes of turns and beats", in + "internal/pgdb/pgdb.go: up to three // more for Apply and Urgent"}
 	listenerSize = input{1, "", "connections of a daemon that wait for notifications", in + "internal/pgdb/listen.go: It has a connection of its own"}
 	renewEvery   = input{5, "s", "a lease would be renewed every, if daemons did not beat", assumed}
 	beatsEvery   = input{1, "s", "a daemon beats every", in + "internal/nodes/members.go: DefaultBeat = time.Second"}
@@ -65,7 +68,7 @@ var (
 // What one primary does.
 var (
 	singleWrites  = input{5_635, "/s", "writes, each a commit: 1,127 turns of 5 writes", trial}
-	groupedWrites = input{14_085, "/s", "writes, up to 64 in a commit: 2,817 turns of 5 writes", trial}
+	groupedWrites = input{8_189, "/s", "writes, up to 64 in a commit, of 256 callers at once", own}
 	deliveries    = input{89_000, "/s", "notifications that reach a listener: 8,908 a second to 10 of them", bench}
 	vacuumEvery   = input{60, "s", "autovacuum looks at a table every", "PostgreSQL's default"}
 	journalLimit  = input{1e9, "B", "a journal's table that still fits into the memory beside the rest", assumed}
@@ -78,7 +81,7 @@ var (
 // inputs are all of them, as the page shows them.
 var inputs = []input{
 	conversations, concurrent, turnTakes, callsPerTurn, turnsPer, messagesPer, deltasPerTurn, deltaSize, turnsPerNode, eventDays,
-	poolSize, listenerSize, renewEvery, beatsEvery, notifyEvery, maxBackends,
+	poolSize, writersSize, listenerSize, renewEvery, beatsEvery, notifyEvery, maxBackends,
 	nodeSize, conversationSize, messageSize, wordSize, eventsSize, walFirstCall, walFurtherCall, writesFirstCall, writesFurther,
 	entriesFirstCall, entriesFurther, entryBloat, listedSize,
 	singleWrites, groupedWrites, deliveries, vacuumEvery, journalLimit, walRate, rankedMatches, commonWord, searchTakes,

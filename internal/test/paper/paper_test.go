@@ -91,7 +91,7 @@ func TestFiguresOfTheProgramAreItsOwn(t *testing.T) {
 		file, text, _ := strings.Cut(place, ": ")
 		source, err := os.ReadFile("../../../" + file)
 		require.NoError(t, err)
-		assert.Contains(t, strings.Join(strings.Fields(string(source)), " "), text, i.what)
+		assert.True(t, strings.Contains(strings.Join(strings.Fields(string(source)), " "), text), "%s: %s does not say %q any more", i.what, file, text)
 		held++
 	}
 	assert.Positive(t, held)

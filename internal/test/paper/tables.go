@@ -52,6 +52,9 @@ func turnRate() float64 { return concurrent.value / turnTakes.value }
 func nodes() float64    { return concurrent.value / turnsPerNode.value }
 func messages() float64 { return conversations.value * messagesPer.value }
 
+// perNode is the connections of a daemon.
+func perNode() float64 { return poolSize.value + writersSize.value + listenerSize.value }
+
 // perTurn is a quantity of a turn, of which first is for a turn with one call.
 func perTurn(first, further input) float64 {
 	return first.value + (callsPerTurn.value-1)*further.value
@@ -103,10 +106,10 @@ func rates() []row {
 
 // backends has the connections to the database.
 func backends() []row {
-	each := poolSize.value + listenerSize.value
+	each := perNode()
 	return []row{
 		{"daemons", fmt.Sprintf("%s turns each", quantity(turnsPerNode.value, "")), quantity(nodes(), "")},
-		{"connections", fmt.Sprintf("a pool of %s and %s that wait, for each daemon", quantity(poolSize.value, ""), quantity(listenerSize.value, "")), quantity(nodes()*each, "")},
+		{"connections", fmt.Sprintf("%s for reads, %s for writes and %s that waits, for each daemon", quantity(poolSize.value, ""), quantity(writersSize.value, ""), quantity(listenerSize.value, "")), quantity(nodes()*each, "")},
 		{"daemons without a pooler", fmt.Sprintf("as many as %s connections are enough for", quantity(maxBackends.value, "")), quantity(float64(int(maxBackends.value/each)), "")},
 	}
 }
@@ -132,7 +135,7 @@ func limits() []limit {
 		{"notifications, each to all daemons", nodes() * nodes() / notifyEvery.value, deliveries.value, "/s", 2, fmt.Sprintf("with more than %.0f daemons, notify less often, or fan out by NATS", math.Sqrt(deliveries.value*notifyEvery.value))},
 		{"writes, each a commit", writeRate(), singleWrites.value, "/s", 1, "group them, which the store does"},
 		{"writes in groups", writeRate(), groupedWrites.value, "/s", 1, "more cores for the primary, then one database for each group of projects"},
-		{"connections", nodes() * (poolSize.value + listenerSize.value), maxBackends.value, "", 1, "a pooler for all but the connections that wait"},
+		{"connections", nodes() * perNode(), maxBackends.value, "", 1, "a pooler for all but the connections that wait"},
 		{"journal between two vacuums", turnRate() * entryBloat.value * vacuumEvery.value, journalLimit.value, "B", 1, "vacuum it more often than other tables"},
 		{"search for a common word", messages() * commonWord.value / rankedMatches.value, searchTakes.value, "s", 1, "rank the newest 2,000 matches only, which the store does"},
 		{"write-ahead log", turnRate() * walPerTurn(), walRate.value, "B/s", 1, "large results into object storage"},

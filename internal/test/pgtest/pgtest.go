@@ -7,7 +7,8 @@
 //
 // Without the programs of PostgreSQL a test is skipped; see package needs. If
 // GRAPNEL_TEST_POSTGRES is set, it is the DSN of a server in which Database and Template may
-// make databases; Start still needs the programs.
+// make databases; Start still needs the programs. There templates and copies that are used again
+// stay, named grapnel_test_PID_NUMBER.
 package pgtest
 
 import (

@@ -255,6 +255,36 @@ var gates = []gate{
 		bad:  map[string]string{"mistakes": "a walk with a mistake"},
 	},
 	{
+		name: "daemons: faults",
+		shows: "Three daemons over one PostgreSQL, with a third of the default beat and TTL, are killed, ended and stopped beyond their leases; each is cut off from the database one way or both, slowed, reset, " +
+			"and loses answers of commits; the database crashes and runs out of disk, and faults overlap. People talk, steer, cancel and approve through any daemon and follow through another. Nothing that was acknowledged is lost, every stream is what is stored, " +
+			"a turn has one owner at a time and no effect comes twice, each job succeeds once, every turn ends, and the strict server takes every history. Turns of a dead daemon are taken over within the TTL plus one beat (95 of 100), and at most two beats later, while the database and another daemon work; " +
+			"in the short form that is not judged.",
+		pkg: "./internal/test/scale", tests: "TestFaults|TestFaultsFindWhoIsWrong",
+		long: []string{"-scale.faults", "200", "-test.timeout=20m"},
+		bad: map[string]string{
+			"no-epoch":          "writes that do not ask for the epoch",
+			"no-reread":         "readers that take the newest event and not what they have not read",
+			"job-without-epoch": "a job that is ended without its epoch",
+			"no-start":          "nodes that are dead because the database was down",
+		},
+	},
+	{
+		name: "daemons: throughput",
+		shows: "Processes that run turns over one PostgreSQL, 256 at once altogether, take turns with pgbench, which inserts rows with a commit each. The ratio of " +
+			"their writes to its commits says what the store costs on any machine; all share two processors with the database. Four processes show that nothing breaks.",
+		pkg: "./internal/test/scale", tests: "TestThroughput",
+		long:  []string{"-scale.rounds", "5", "-scale.long", "3s"},
+		noBad: "it is a measurement",
+	},
+	{
+		name:  "daemons: size",
+		shows: "A turn beside a million stored conversations, with their messages, events and search index, takes at most 1.3 times as long as one beside ten. Turns over both databases alternate.",
+		pkg:   "./internal/test/scale", tests: "TestSize",
+		long: []string{"-scale.stored", "1000000", "-scale.cost", "1.3", "-scale.rounds", "5", "-test.timeout=30m"},
+		bad:  map[string]string{"no-index": "a database without the index of conversations"},
+	},
+	{
 		name: "features",
 		shows: "Every feature that docs/features.md claims is shown by its tests, and these fail by an assertion when one place of the code is changed: a part is " +
 			"left out, an option is off, or the code has a mistake. The short form tries a few rows; `make soak-short` tries those that changed, and one in ten, behind the gates.",

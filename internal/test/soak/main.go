@@ -1,7 +1,7 @@
 // Command soak runs the long form of the tests about losses of power, kills and faults, and
 // writes the page with their results. Run it from the root of the module:
 //
-//	go run ./internal/test/soak [-short [-write]] [-only regexp] [-page docs/reliability.md]
+//	go run ./internal/test/soak [-short [-write]] [-only regexp] [-args flags] [-page docs/reliability.md]
 //
 // Each of these tests is a gate, a row of the table in gates.go. A gate prints
 // its figures with t.Log, each as a line
@@ -48,6 +48,8 @@ const shortTime = 30 * time.Second
 type options struct {
 	short, write bool
 	only, page   string
+	// args are added to the flags of the long form.
+	args []string
 }
 
 func parse() options {
@@ -55,6 +57,10 @@ func parse() options {
 	flag.BoolVar(&o.short, "short", false, "do as little as go test does, and write no page")
 	flag.BoolVar(&o.write, "write", false, "with -short: write the lines of gates that have had no long run")
 	flag.StringVar(&o.only, "only", "", "run only the gates whose name matches; the others keep their lines of the page")
+	flag.Func("args", "flags of the test binary, added to those of the long form: -args '-scale.faults 500'", func(text string) error {
+		o.args = strings.Fields(text)
+		return nil
+	})
 	flag.StringVar(&o.page, "page", "docs/reliability.md", "the page to write")
 	flag.Parse()
 	return o
@@ -70,7 +76,7 @@ func soak(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	t := trial{short: o.short, out: out, dir: dir, built: map[string]string{}}
+	t := trial{short: o.short, args: o.args, out: out, dir: dir, built: map[string]string{}}
 	results := t.tryAll(ctx, match)
 	if err := ctx.Err(); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,15 @@ func TestTrial(t *testing.T) {
 	}
 	assert.Len(t, tr.built, 1)
 	assert.Contains(t, out.String(), "--- PASS: TestFigures ")
+}
+
+// -args come behind the flags of a gate, so that they count.
+func TestFlags(t *testing.T) {
+	g := gate{tests: "TestX", long: []string{"-x.n", "1"}}
+	args := []string{"-x.n", "2"}
+	common := []string{"-test.run=^(TestX)$", "-test.count=1", "-test.v", "-test.timeout=10m"}
+	assert.Equal(t, append(slices.Clone(common), "-x.n", "1", "-x.n", "2"), trial{args: args}.flags(g))
+	assert.Equal(t, common, trial{short: true, args: args}.flags(g))
 }
 
 func TestTooLong(t *testing.T) {

@@ -18,7 +18,9 @@ import (
 // once.
 type trial struct {
 	short bool
-	out   io.Writer
+	// args are added to the flags of the long form.
+	args []string
+	out  io.Writer
 	// dir has the binaries, and built their paths by package.
 	dir   string
 	built map[string]string
@@ -49,7 +51,7 @@ func (t trial) try(ctx context.Context, g gate) result {
 		return g.judge(output, err)
 	}
 	began := time.Now()
-	cmd := exec.CommandContext(ctx, binary, g.flags(t.short)...)
+	cmd := exec.CommandContext(ctx, binary, t.flags(g)...)
 	cmd.Dir = g.pkg
 	output, err = t.show(cmd)
 	r := g.judge(output, err)
@@ -105,10 +107,10 @@ func (t trial) show(cmd *exec.Cmd) (string, error) {
 	return all.String(), err
 }
 
-func (g gate) flags(short bool) []string {
+func (t trial) flags(g gate) []string {
 	args := []string{"-test.run=^(" + g.tests + ")$", "-test.count=1", "-test.v", "-test.timeout=10m"}
-	if !short {
-		args = append(args, g.long...)
+	if !t.short {
+		args = append(append(args, g.long...), t.args...)
 	}
 	return args
 }

@@ -164,10 +164,11 @@ func (w *Work) PutBack(ctx context.Context, j store.Job, why string, due time.Ti
 }
 
 // Do runs one attempt at the job, which the engine has taken, and passes its end to the function
-// end, which stores it as [store.Jobs.EndJob] does: once, with a context that has not ended. While
-// the attempt runs, Do holds the job's lease. The end of ctx cancels the attempt: the job is then
-// queued again, and the attempt does not count. A job whose attempts all ended with their process
-// fails without another attempt. Do returns when the handler has.
+// end, which stores it as [store.Jobs.EndJob] does. It gets a context that has not ended, and is
+// called again for half a minute if the store fails, so that what has been done is not done again.
+// Until then Do holds the job's lease. The end of ctx cancels the attempt: the job is then queued
+// again, and the attempt does not count. A job whose attempts all ended with their process fails
+// without another attempt. Do returns when the handler has.
 //
 // The error is that of end. It is store.ErrFenced if the job was cancelled or another process has
 // taken it; then end may not have been called, and the engine changes nothing of the job.
@@ -179,8 +180,11 @@ func (w *Work) Do(ctx context.Context, j store.Job, end func(context.Context, st
 		if w.c.Began != nil {
 			w.c.Began(j, started)
 		}
+		attempt, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer w.hold(ctx, j, func() { cancel(errLost) })()
 		var lost bool
-		if e, lost = w.attempt(ctx, j); lost {
+		if e, lost = w.attempt(attempt, ctx, cancel, j); lost {
 			return fmt.Errorf("%w: job %d", store.ErrFenced, j.ID)
 		}
 	}
@@ -188,11 +192,30 @@ func (w *Work) Do(ctx context.Context, j store.Job, end func(context.Context, st
 	if e.Status == store.JobFailed {
 		w.tell(ctx, "job.given_up", fmt.Sprintf("a job was given up after %d attempts: the last one ended with %s", min(j.Attempts, w.o.Attempts), e.Failure))
 	}
-	err := end(context.WithoutCancel(ctx), e)
+	err := w.storeEnd(ctx, e, end)
 	if err != nil && !errors.Is(err, store.ErrFenced) {
 		w.tell(ctx, "job.store_failed", "the result of a job could not be stored; the job will run again")
 	}
 	return err
+}
+
+// again is the pause before another attempt to store an end.
+const again = time.Second
+
+// storeEnd calls end until it succeeds, the attempt is fenced, the store is closed, ctx ends, or the lease
+// would have ended by now.
+func (w *Work) storeEnd(ctx context.Context, e store.JobEnd, end func(context.Context, store.JobEnd) error) error {
+	for tries := Lease / again; ; tries-- {
+		err := end(context.WithoutCancel(ctx), e)
+		if err == nil || tries == 0 || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrClosed) {
+			return err
+		}
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 func (w *Work) ended(j store.Job, started time.Time, end store.JobEnd) {
@@ -202,9 +225,8 @@ func (w *Work) ended(j store.Job, started time.Time, end store.JobEnd) {
 }
 
 // attempt calls the handler and returns how the attempt ends. lost: the job is no longer its own.
-func (w *Work) attempt(closing context.Context, j store.Job) (end store.JobEnd, lost bool) {
-	ctx, cancel := context.WithCancelCause(closing)
-	defer cancel(nil)
+// cancel cancels ctx, and closing ends when the engine closes.
+func (w *Work) attempt(ctx, closing context.Context, cancel context.CancelCauseFunc, j store.Job) (end store.JobEnd, lost bool) {
 	ctx, stop := context.WithTimeout(ctx, w.o.Timeout)
 	defer stop()
 	w.mu.Lock()
@@ -215,7 +237,6 @@ func (w *Work) attempt(closing context.Context, j store.Job) (end store.JobEnd, 
 		delete(w.running, j.ID)
 		w.mu.Unlock()
 	}()
-	defer w.hold(closing, j, func() { cancel(errLost) })()
 	run := Run{Job: j.Job, Attempt: j.Attempts, Conversation: j.Conversation, Turn: j.Turn, Host: hook.NoHost{}}
 	if w.c.Host != nil {
 		run.Host = w.c.Host(ctx, j)

@@ -32,6 +32,7 @@ const (
 	endJob  = `UPDATE job j SET status = $4::text, due = $5, failure = $6, attempts = j.attempts - $7, updated = ` + statement.Now + `,
 		payload = CASE WHEN $4::text = 'succeeded' THEN '' ELSE j.payload END
 		WHERE j.num = $2 AND {j.project} AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
+	endedJob  = `SELECT j.num FROM job j WHERE j.num = $1 AND j.epoch = $2 AND j.status = $3 AND j.due = $4 AND j.failure = $5 AND {j.project}`
 	jobByID   = `SELECT ` + jobColumns + ` FROM job j WHERE j.num = $1 AND j.project = $2 AND {j.project}`
 	ofProject = `j.num = $2 AND {j.project} AND j.project = $3 AND j.status = ANY ($4::text[]) RETURNING ` + jobColumns
 	cancelJob = `UPDATE job j SET status = 'cancelled', failure = 'cancelled', due = ` + statement.Now + `, updated = ` + statement.Now + `, epoch = j.epoch + 1 WHERE ` + ofProject
@@ -107,8 +108,22 @@ func (s *Store) HoldJob(ctx context.Context, id, epoch int64, hold time.Duration
 	return s.failed("hold a job", s.changeJob(ctx, id, holdJob, s.clock(), id, epoch, int64(hold)))
 }
 
-// EndJob implements store.Jobs.
+// EndJob implements store.Jobs. It does nothing to an attempt that has ended in this way already,
+// because it is repeated if its answer is lost.
 func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) error {
+	args := s.ending(id, epoch, e)
+	err := s.changeJob(ctx, id, endJob, args...)
+	if errors.Is(err, store.ErrFenced) {
+		same, failed := query(ctx, s, scanNumber, endedJob, args[1:6]...)
+		if failed != nil || len(same) > 0 {
+			err = failed
+		}
+	}
+	return s.failed("end a job", err)
+}
+
+// ending are the arguments of endJob.
+func (s *Store) ending(id, epoch int64, e store.JobEnd) []any {
 	uncounted, due := 0, int64(0)
 	if e.Uncounted {
 		uncounted = 1
@@ -116,7 +131,25 @@ func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) err
 	if !e.Due.IsZero() {
 		due = e.Due.UnixNano()
 	}
-	return s.failed("end a job", s.changeJob(ctx, id, endJob, s.clock(), id, epoch, string(e.Status), due, []byte(e.Failure), uncounted))
+	return []any{s.clock(), id, epoch, string(e.Status), due, []byte(e.Failure), uncounted}
+}
+
+// EndJobWith is EndJob with more in the same transaction: also is called before the commit, and again
+// if a conflict or a lost connection has undone it. Nothing is changed if also fails; an error that the
+// connection did not cause is returned as it is.
+func (s *Store) EndJobWith(ctx context.Context, id, epoch int64, e store.JobEnd, also func(ctx context.Context, tx pgdb.Tx) error) error {
+	err := s.db.Write(ctx, func(tx pgdb.Tx) error {
+		var n int64
+		err := tx.QueryRow(ctx, endJob, s.ending(id, epoch, e)...).Scan(&n)
+		switch {
+		case errors.Is(err, pgdb.ErrNoRows):
+			return notRunning(ctx, tx, id)
+		case err != nil:
+			return err
+		}
+		return also(ctx, pgdb.Unbound(tx))
+	})
+	return s.failed("end a job", err)
 }
 
 // changeJob runs a statement that changes the job if that attempt of it runs.
@@ -125,7 +158,12 @@ func (s *Store) changeJob(ctx context.Context, id int64, sql string, args ...any
 	if !errors.Is(err, pgdb.ErrNoRows) {
 		return err
 	}
-	found, err := query(ctx, s, scanNumber, `SELECT num FROM job WHERE num = $1 AND {project}`, id)
+	return s.db.Read(ctx, func(q pgdb.Queryer) error { return notRunning(ctx, q, id) })
+}
+
+// notRunning is why an attempt at the job cannot be held or ended.
+func notRunning(ctx context.Context, q pgdb.Queryer, id int64) error {
+	found, err := rowsOf(ctx, q, scanNumber, `SELECT num FROM job WHERE num = $1 AND {project}`, id)
 	switch {
 	case err != nil:
 		return err

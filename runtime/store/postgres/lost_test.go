@@ -28,6 +28,8 @@ type proxy struct {
 	// left is how many answers are passed on before one is lost; negative: none is.
 	left atomic.Int64
 	lost atomic.Int64
+	// then is called when one is lost, before the connection closes; nil does nothing.
+	then atomic.Pointer[func()]
 }
 
 func newProxy(t *testing.T, dsn string) *proxy {
@@ -69,6 +71,9 @@ func (p *proxy) pass(to, from net.Conn, answers bool) {
 		n, err := from.Read(buffer)
 		if answers && n > 0 && p.loses() {
 			p.lost.Add(1)
+			if then := p.then.Load(); then != nil {
+				(*then)()
+			}
 			return
 		}
 		if _, writing := to.Write(buffer[:n]); err != nil || writing != nil {
@@ -93,15 +98,17 @@ func (p *proxy) loses() bool {
 type lossy struct {
 	*postgres.Store
 	proxy *proxy
+	dsn   string // of the database, without the proxy
 }
 
 func newLossy(t *testing.T) lossy {
 	t.Helper()
-	p := newProxy(t, migrated.Database(t))
+	dsn := migrated.Database(t)
+	p := newProxy(t, dsn)
 	s, err := postgres.Open(t.Context(), p.dsn, &postgres.Options{Database: pgdb.Options{Connections: 1}})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
-	return lossy{s, p}
+	return lossy{s, p, dsn}
 }
 
 // losing runs f, of which the answer behind the first ones is lost. It reports whether there was
@@ -172,6 +179,50 @@ func TestAWriteWhoseAnswerIsLostHappensOnce(t *testing.T) {
 	es, err := l.Journal(ctx, rec.ID)
 	require.NoError(t, err)
 	assert.Len(t, es, int(noted))
+}
+
+// The epoch of the one who has claimed since is not that of the claim.
+func TestAClaimWhoseAnswerIsLostIsNotThatOfTheNextHolder(t *testing.T) {
+	t.Parallel()
+	l := newLossy(t)
+	ctx := t.Context()
+	rec, err := l.Conversation(ctx, store.Key{Agent: "a"})
+	require.NoError(t, err)
+	rec, err = l.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: time.Hour}) // so that all statements are known
+	require.NoError(t, err)
+	l.quiet(t)
+	other := open(t, l.dsn, nil)
+	then := func() {
+		_, err := other.Claim(ctx, rec.ID, store.Claim{Owner: "other", Hold: time.Hour, Takes: rec.Lease.Epoch + 1})
+		assert.NoError(t, err)
+	}
+	l.proxy.then.Store(&then)
+	require.True(t, l.losing(0, func() {
+		_, err = l.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: time.Hour, Takes: rec.Lease.Epoch})
+	}))
+	var held *store.LeasedError
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, "other", held.Lease.Owner)
+	assert.Equal(t, rec.Lease.Epoch+2, held.Lease.Epoch)
+}
+
+func TestAJobWhoseEndIsLostHasEnded(t *testing.T) {
+	t.Parallel()
+	l := newLossy(t)
+	take := func(key string) store.Job {
+		_, err := l.Enqueue(t.Context(), store.Job{Job: hook.Job{Kind: "k", Key: key}})
+		require.NoError(t, err)
+		j, err := l.TakeJob(t.Context(), store.JobTake{Owner: "me", Kinds: []string{"k"}, Hold: time.Hour})
+		require.NoError(t, err)
+		return j
+	}
+	end := func(j store.Job, status store.JobStatus) error {
+		return l.EndJob(t.Context(), j.ID, j.Epoch, store.JobEnd{Status: status})
+	}
+	require.NoError(t, end(take("warm"), store.JobSucceeded))
+	j := take("1")
+	require.True(t, l.losing(0, func() { require.NoError(t, end(j, store.JobSucceeded)) }))
+	require.ErrorIs(t, end(j, store.JobFailed), store.ErrFenced, "it cannot end in another way")
 }
 
 // A transaction asks the database what became of it.

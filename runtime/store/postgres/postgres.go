@@ -107,6 +107,10 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// DB is the database, for an engine of jobs that has tables of its own beside those of the store. Only
+// the store closes it. It knows no tenants.
+func (s *Store) DB() *pgdb.DB { return s.db.Bound(nil) }
+
 // failed adds the action to an error. It returns store.ErrClosed if that is the cause.
 func (s *Store) failed(what string, err error) error {
 	switch {

@@ -52,8 +52,10 @@ func (s *Store) WriteRuns(ctx context.Context, runs []store.Run) error {
 			}
 			batch.Queue(writeRun, []byte(r.Project), []byte(r.ID), []byte(r.Conversation), []byte(r.Subsystem), []byte(r.Status), data, r.Conversation)
 		}
-		for _, project := range distinct(projects) {
-			batch.Queue(dropRuns, project, store.MaxRuns)
+		if len(old) < len(runs) { // there are new ones
+			for _, project := range distinct(projects) {
+				batch.Queue(dropRuns, project, store.MaxRuns)
+			}
 		}
 		return tx.SendBatch(ctx, batch).Close()
 	})

@@ -1,12 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"hash/fnv"
-	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/pgdb"
@@ -66,7 +62,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation, limits []store
 // checkLimits returns a [*store.LimitError] for the first limit that is reached.
 func (s *Store) checkLimits(ctx context.Context, tx pgdb.Tx, limits []store.SpendingLimit) error {
 	batch := &pgdb.Batch{}
-	for _, lock := range locks(limits) {
+	for _, lock := range statement.Locks(limits) {
 		batch.Queue(`SELECT pg_advisory_xact_lock($1)`+anyTenant, lock)
 	}
 	batch.Queue(foldUnsettled, s.clock(), int64(store.Unsettled))
@@ -74,10 +70,10 @@ func (s *Store) checkLimits(ctx context.Context, tx pgdb.Tx, limits []store.Spen
 	for i, l := range limits {
 		e := &reached[i]
 		e.Limit = l
-		where, args := selected(l.SpendingFilter, s.clock())
+		where, args := statement.Selected(l.SpendingFilter, s.clock())
 		var left int64
 		batch.Queue(reservedSum+where, args...).QueryRow(func(row pgdb.Row) error { return row.Scan(&left, (*int64)(&e.Reserved), &e.Running) })
-		where, args = selected(l.SpendingFilter)
+		where, args = statement.Selected(l.SpendingFilter)
 		batch.Queue(spentSum+where, args...).QueryRow(func(row pgdb.Row) error {
 			err := row.Scan((*int64)(&e.Spent))
 			e.Spent += hook.Cost(left)
@@ -95,44 +91,6 @@ func (s *Store) checkLimits(ctx context.Context, tx pgdb.Tx, limits []store.Spen
 	return nil
 }
 
-// locks returns a key for what each limit adds up, in the order in which all callers lock them.
-func locks(limits []store.SpendingLimit) []int64 {
-	out := make([]int64, len(limits))
-	for i, l := range limits {
-		h := fnv.New64a()
-		for _, part := range []*string{l.Project, l.Token} {
-			if part != nil {
-				h.Write([]byte{1})
-				h.Write([]byte(*part))
-			}
-			h.Write([]byte{0})
-		}
-		out[i] = int64(h.Sum64()) //nolint:gosec // any number will do
-	}
-	slices.SortFunc(out, cmp.Compare[int64])
-	return slices.Compact(out)
-}
-
-// selected returns the condition of the filter, behind the arguments: one of few texts, each of which
-// has its index.
-func selected(f store.SpendingFilter, args ...any) (where string, all []any) {
-	add := func(condition string, v any) {
-		args = append(args, v)
-		where += fmt.Sprintf(condition, len(args))
-	}
-	add(` WHERE {project} AND day >= $%d`, f.Since)
-	if f.Project != nil {
-		add(` AND project = $%d::bytea`, []byte(*f.Project))
-	}
-	if f.Token != nil {
-		add(` AND token = $%d::bytea`, []byte(*f.Token))
-		if *f.Token != "" {
-			where += ` AND token <> ''` // which lets PostgreSQL use the index
-		}
-	}
-	return where, args
-}
-
 // Settle implements store.Spending. If its answer is lost, it is not repeated: the call may count
 // as its reservation.
 func (s *Store) Settle(ctx context.Context, id int64, spent store.Spent) error {
@@ -147,7 +105,7 @@ func (s *Store) Settle(ctx context.Context, id int64, spent store.Spent) error {
 
 // Spent implements store.Spending.
 func (s *Store) Spent(ctx context.Context, f store.SpendingFilter) ([]store.Spent, error) {
-	where, args := selected(f, s.clock())
+	where, args := statement.Selected(f, s.clock())
 	out, err := query(ctx, s, scanSpent, spentRows+where+spentOrder, args...)
 	return out, s.failed("read what model calls have cost", err)
 }

@@ -15,7 +15,7 @@ import (
 const anyTenant = ` /* any tenant */`
 
 // condition finds the places in a statement.
-var condition = regexp.MustCompile(`\{(of )?([^{}]+)\}`)
+var condition = regexp.MustCompile(`\{(of )?((?:[a-z]+\.)?(?:project|conversation)|\$\d+::(?:bytea|bigint))\}`)
 
 // Tenant returns the store as one project has it: every statement has the condition that what it reads and writes is that project's, so
 // that the ids of another one lead nowhere. It has the connections of s; its Close does nothing. What daemons know of each other

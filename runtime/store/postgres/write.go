@@ -46,7 +46,7 @@ func (s *Store) claim(ctx context.Context, id string, c store.Claim) (store.Reco
 	switch {
 	case err != nil:
 		return store.Record{}, err
-	case k.done:
+	case k.done && k.Lease.Owner == c.Owner: // else another one has claimed since
 		return k.Record, nil
 	}
 	return store.Record{}, &store.LeasedError{Lease: k.Lease}

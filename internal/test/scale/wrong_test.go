@@ -1,0 +1,65 @@
+package scale_test
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// wrong is a program that is known to be wrong: the shipped one, of which one statement is another.
+type wrong struct {
+	// figure is the name in internal/test/soak.
+	figure string
+	// find is replaced by put in the statements.
+	find, put string
+	// faults are those that show the mistake, and oracle finds it.
+	faults, oracle string
+}
+
+var wrongs = []wrong{
+	{"bad.no-epoch", `AND c\.epoch = (\$\d+)`, "AND c.epoch >= $1", "SIGSTOP", "torn|mixed|lost|stuck"},
+	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn"},
+	{"bad.job-without-epoch", `AND j\.epoch = (\$\d+)`, "AND j.epoch >= $1", "SIGSTOP", "strange"},
+	{"bad.no-start", `pg_postmaster_start_time\(\)`, "'epoch'::timestamptz", "restart|kill|network cut$", "hasty"},
+}
+
+// TestFaultsFindWhoIsWrong: every mistake is found, with a few faults of the kind that shows it.
+func TestFaultsFindWhoIsWrong(t *testing.T) {
+	needsAll(t)
+	for _, one := range wrongs {
+		t.Run(one.figure, func(t *testing.T) {
+			for seed := range uint64(4) {
+				if n := one.found(t, seed); n > 0 {
+					figure(t, one.figure, n, "findings")
+					return
+				}
+			}
+			assert.Fail(t, "nothing was found")
+		})
+	}
+}
+
+// found returns how much the oracle finds of what the program does wrong.
+func (o wrong) found(t *testing.T, seed uint64) (n int) {
+	t.Helper()
+	rewrite := &rewriting{find: regexp.MustCompile(o.find), put: o.put}
+	w := newWorld(t, plan{
+		daemons: 2, talks: 8, faults: 6, gap: 700 * time.Millisecond, seed: seed, only: regexp.MustCompile(o.faults), rewrite: rewrite,
+		pace: 8 * time.Millisecond, job: time.Second,
+	})
+	w.rest = 5 * time.Second
+	e := w.play(t.Context())
+	require.NotZero(t, rewrite.done.Load(), "no statement is as it is to be replaced: %s", o.find)
+	for _, oracle := range oracles {
+		for _, what := range oracle.find(e) {
+			t.Logf("%s: %s", oracle.name, what)
+			if regexp.MustCompile("^(" + o.oracle + ")$").MatchString(oracle.name) {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -28,6 +29,8 @@ func (s *Server) erase(w http.ResponseWriter, r *http.Request) error {
 		return runtime.ErrUnsupported
 	case in.Conversation != "":
 		_, err = s.anywhere(r.Context(), in.Conversation)
+	case in.Project == wire.ProjectBefore && s.o.Tenants.Owner != "", in.Project != "" && tenant.Parse(in.Project).Owner != s.o.Tenants.Owner:
+		err = forbidden("this is a project of another owner; delete your own")
 	case in.Project != s.o.Project && !visitOf(r).caller.Everywhere():
 		err = forbidden("a sender, or another project, is deleted by callers who may see all projects, and this token is for some; delete conversations, or this project")
 	}

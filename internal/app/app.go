@@ -70,6 +70,9 @@ type Options struct {
 	Set Settings
 	// Sandbox is the mode of the sandbox, instead of that of the user's settings: "read-only", "project", or "off" for none; "" is theirs.
 	Sandbox string
+	// Of is the open program of the user, for the tenant of an owner: with a database of Paths they share its connections, and are one
+	// node. It is closed after this one. Nil is none.
+	Of *App
 	// Node is how this process is one of several over the database of Paths, if they name one.
 	Node Node
 	// Note gets a sentence about each oddity that is no error; nil drops it.
@@ -257,11 +260,8 @@ func open(ctx context.Context, o Options) (*App, error) {
 	o.Note = func(text string) { note(a.redact.Text(text)) }
 	o.processes, o.models, o.scheduled, o.audit = a.processes, a.models, a.runScheduled, a.conf.Audit
 	o.ready = func(ctx context.Context, agent string) error { return a.await(ctx, agent) }
-	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
-		return nil, err
-	}
 	if err := a.openStore(ctx, o); err != nil {
-		return nil, errors.Join(err, a.presence.end())
+		return nil, err
 	}
 	o.store, o.turns = a.Store, newBook(o, a.presence.owner, a.gone)
 	o.Extra = append(a.hooks(o), o.Extra...)

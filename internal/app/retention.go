@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -18,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/sandbox"
+	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/schedule"
 )
@@ -48,6 +50,18 @@ func retentionLimits(conf config.Config) (l retention.Limits, err error) {
 	return l, nil
 }
 
+// ofOwner is the store without what other owners have: their own programs delete that, with what belongs to it elsewhere.
+type ofOwner struct {
+	Store
+	owner string
+}
+
+// List implements store.Reader.
+func (s ofOwner) List(ctx context.Context) ([]store.Record, error) {
+	all, err := s.Store.List(ctx)
+	return slices.DeleteFunc(all, func(r store.Record) bool { return tenant.Parse(r.Key.Project).Owner != s.owner }), err
+}
+
 // Keeper returns what deletes conversations, senders and projects from all places, and keeps the
 // limits of the section retention. A program
 // makes one.
@@ -57,7 +71,7 @@ func (a *App) Keeper() (*retention.Keeper, error) {
 		return nil, err
 	}
 	return retention.New(retention.Options{
-		Store: a.Store, Delete: a.Runtime.Delete, DeleteRest: a.Runtime.DeleteRest, Busy: runtime.ErrBusy,
+		Store: ofOwner{a.Store, a.paths.Owner}, Delete: a.Runtime.Delete, DeleteRest: a.Runtime.DeleteRest, Busy: runtime.ErrBusy,
 		Journal: a.options.Stores.deletions(), Limits: limits, Note: a.options.Note, Forget: a.forgetErased,
 		Places: []retention.Place{
 			{Name: "undo", Erase: a.eraseUndo},
@@ -163,6 +177,9 @@ func (a *App) eraseMemories(ctx context.Context, s retention.Scope, dry bool) (p
 }
 
 func (a *App) eraseSchedules(ctx context.Context, s retention.Scope, dry bool) (part retention.Part, err error) {
+	if a.paths.Owner != "" { // schedules are the user's
+		return part, nil
+	}
 	if a.paths.lacks(a.paths.Schedules) {
 		return part, nil
 	}
@@ -215,6 +232,9 @@ func (a *App) eraseApprovals(_ context.Context, s retention.Scope, dry bool) (re
 	}
 	all, err := approval.List(a.options.Stores.Answers())
 	for _, r := range all {
+		if tenant.Parse(r.Project).Owner != a.paths.Owner {
+			continue
+		}
 		if s.Kind == retention.Sender {
 			if r.By == s.Name {
 				part.Kept = "answers of this person that projects remember: they hold for others too; `grapnel approvals forget` deletes them"

@@ -142,13 +142,15 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 		return err
 	}
 	o.Log.masks(d.own.app.Mask)
+	d.tenants.own = d.own.app
+	d.own.app.WhenNodesDie(d.tenants.takeOver)
 	return nil
 }
 
 // sharing is what the tenants of a daemon have together, and what each knows of the others.
 type sharing struct {
 	doors    []api.Door
-	between  *between // nil is none
+	between  *between // nil without a database that other daemons share
 	measured *metrics.Metrics
 	tenants  api.Tenants
 	// reloaded is called when the agents have been reloaded; nil is nobody.
@@ -180,6 +182,7 @@ func serve(ctx context.Context, o Options, shared sharing) (*served, error) {
 	if shared.between != nil {
 		o.App.Node.URL = shared.between.url
 	}
+	o.App.Extra = slices.Concat(o.App.Extra, []hook.Hook{counted, watching, shared.measured})
 	opened, err := app.Open(ctx, o.App)
 	if err != nil {
 		return nil, err
@@ -230,12 +233,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	kept.Go(func() { d.tenants.run(keeping) })
 	return d.own.server.Run(ctx, d.listener, func(ctx context.Context) error {
 		stop()
-		var others error
-		kept.Go(func() { others = d.tenants.close() })
-		err := d.own.end(ctx)
 		kept.Wait()
+		others := d.tenants.close() // they may use the database of the daemon's user
+		err := errors.Join(others, d.own.end(ctx))
 		d.stores.Close()
-		return errors.Join(err, others)
+		return err
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/quota"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -41,6 +42,9 @@ type tenants struct {
 	settings quota.Settings
 	tokens   *access.Tokens
 	idle     time.Duration
+	own      *app.App // that of the daemon's user; set before run
+
+	died chan struct{}
 
 	mu      sync.Mutex
 	closing bool
@@ -68,7 +72,7 @@ func newTenants(o Options, shared sharing) (*tenants, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tenants{o: o, shared: shared, tokens: o.App.Stores.Tokens(), idle: idleTime, members: map[string]*member{}}
+	t := &tenants{o: o, shared: shared, tokens: o.App.Stores.Tokens(), idle: idleTime, died: make(chan struct{}, 1), members: map[string]*member{}}
 	if t.settings, err = quota.Parse(conf.Tenants); err != nil {
 		return nil, fmt.Errorf("~/.grapnel/config.yaml: %w", err)
 	}
@@ -208,7 +212,7 @@ func (t *tenants) open(ctx context.Context, m *member, limits quota.Limits) (*se
 	}
 	said := o.App.Note
 	o.App.Note = func(text string) { said("owner " + m.owner + ": " + text) }
-	o.App.Trust, o.App.Schedules, o.App.Spending = o.App.TrustLater, false, limits.Spending
+	o.App.Trust, o.App.Schedules, o.App.Spending, o.App.Of = o.App.TrustLater, false, limits.Spending, t.own
 	shared.tenants, shared.reloaded = api.Tenants{Owner: m.owner, Admit: m.admit}, nil
 	return serve(ctx, o, shared)
 }
@@ -251,6 +255,34 @@ func (m *member) unused(ctx context.Context, long time.Duration) bool {
 	return err == nil && len(jobs) == 0
 }
 
+// takeOver makes run look for what owners were doing on a node that has died. It does not block.
+func (t *tenants) takeOver() {
+	select {
+	case t.died <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// unfinished returns the owners who have a turn that has not ended, in the database that this daemon shares with others. The servers of
+// those that are open look themselves.
+func (t *tenants) unfinished(ctx context.Context) (owners []string) {
+	recs, err := t.own.Unfinished(ctx)
+	if err != nil {
+		t.o.App.Note(fmt.Sprintf("what owners have left to do does not go on: %v", err))
+		return []string{}
+	}
+	owners = []string{}
+	for _, rec := range recs {
+		if id := tenant.Parse(rec.Key.Project); id.Owner != "" && id.Root == t.o.App.Paths.Root && !slices.Contains(owners, id.Owner) {
+			owners = append(owners, id.Owner)
+		}
+	}
+	for _, m := range t.all() {
+		m.server.TakeOver()
+	}
+	return owners
+}
+
 // run opens the programs of all owners at the start and once a day, and closes those that nobody uses, until ctx ends.
 func (t *tenants) run(ctx context.Context) {
 	look, sweep := time.NewTicker(max(t.idle/10, time.Millisecond)), time.NewTicker(sweepTime)
@@ -262,6 +294,8 @@ func (t *tenants) run(ctx context.Context) {
 		case <-look.C:
 			t.closeUnused(ctx)
 			due = t.sweep(ctx, due)
+		case <-t.died:
+			due = t.sweep(ctx, append(due, t.unfinished(ctx)...))
 		case <-sweep.C:
 			due = t.sweep(ctx, nil)
 		case <-ctx.Done():

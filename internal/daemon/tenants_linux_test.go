@@ -21,7 +21,9 @@ import (
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/test/needs"
+	"github.com/grapnel-go/grapnel/internal/test/pgtest"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/subsystems/schedule"
 )
 
 // shared is a daemon that several owners use.
@@ -56,10 +58,19 @@ func serveOwners(t *testing.T, paths app.Paths) *shared {
 	return s
 }
 
+// tokensOf returns the tokens of the daemon.
+func tokensOf(t *testing.T, paths app.Paths) *access.Tokens {
+	t.Helper()
+	stores, err := app.OpenStores(t.Context(), paths)
+	require.NoError(t, err)
+	t.Cleanup(stores.Close)
+	return stores.Tokens()
+}
+
 // tokenOf makes a token of an owner that may do everything.
 func tokenOf(t *testing.T, paths app.Paths, owner string) string {
 	t.Helper()
-	text, err := access.OpenTokens(filepath.Join(paths.State, "tokens.json")).Create(access.Token{Name: "of-" + owner, Owner: owner, Scopes: access.All()})
+	text, err := tokensOf(t, paths).Create(access.Token{Name: "of-" + owner, Owner: owner, Scopes: access.All()})
 	require.NoError(t, err)
 	return text
 }
@@ -89,7 +100,20 @@ func says(t *testing.T, c *client.Client, agent, sender, text string) wire.Conve
 func TestOwnersShareADirectoryAndNothingElse(t *testing.T) {
 	t.Parallel()
 	needs.Namespaces(t)
-	paths := project(t)
+	t.Run("files", func(t *testing.T) {
+		t.Parallel()
+		shareADirectory(t, project(t))
+	})
+	t.Run("a database", func(t *testing.T) {
+		t.Parallel()
+		paths := project(t)
+		paths.Database = pgtest.Database(t)
+		shareADirectory(t, paths)
+	})
+}
+
+func shareADirectory(t *testing.T, paths app.Paths) {
+	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, "model.yaml"), []byte("rules: [{when: always, say: Hi.}]"), 0o600))
 	s := serveOwners(t, paths)
 	everybody := map[string]*client.Client{"": s.local, "alice": s.as("alice"), "bob": s.as("bob")}
@@ -151,7 +175,7 @@ func TestOwnersShareADirectoryAndNothingElse(t *testing.T) {
 	s.stop()
 	again := serveOwners(t, paths)
 	everybody[""] = again.local
-	tokens := access.OpenTokens(filepath.Join(paths.State, "tokens.json"))
+	tokens := tokensOf(t, paths)
 	for _, owner := range []string{"alice", "bob"} {
 		_, err := tokens.Revoke("of-" + owner)
 		require.NoError(t, err)
@@ -160,6 +184,8 @@ func TestOwnersShareADirectoryAndNothingElse(t *testing.T) {
 	check()
 	_, err = everybody["alice"].Agent(t.Context(), "hers")
 	require.NoError(t, err)
+
+	deletesItsOwn(t, paths, everybody, mine)
 
 	t.Log("nothing of one owner is in the files of another")
 	for owner, of := range map[string]string{"alice": "bobcanary", "bob": "alicecanary"} {
@@ -172,6 +198,51 @@ func TestOwnersShareADirectoryAndNothingElse(t *testing.T) {
 			return err
 		}))
 	}
+}
+
+// deletesItsOwn has alice delete whatever she can name: what is hers goes, and nothing else.
+func deletesItsOwn(t *testing.T, paths app.Paths, everybody map[string]*client.Client, mine map[string]wire.Conversation) {
+	t.Helper()
+	stores, err := app.OpenStores(t.Context(), paths)
+	require.NoError(t, err)
+	defer stores.Close()
+	schedules, err := stores.Schedules(t.Context(), note)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, schedules.OnClose(context.Background())) }()
+	_, err = schedules.Add(t.Context(), schedule.Entry{Name: "news", Agent: "helper", Sender: "ann", Prompt: "x", Cron: "@yearly"})
+	require.NoError(t, err)
+	alice := everybody["alice"]
+	for _, project := range []string{paths.Root, "bob:" + paths.Root, "before", "/elsewhere"} {
+		_, err := alice.Delete(t.Context(), wire.Deletion{Project: project})
+		assert.Equal(t, wire.CodeForbidden, client.CodeOf(err), "%s: %v", project, err)
+	}
+	for _, owner := range []string{"", "bob"} {
+		_, err := alice.Delete(t.Context(), wire.Deletion{Conversation: mine[owner].ID})
+		assert.Equal(t, wire.CodeNotFound, client.CodeOf(err), "%s: %v", owner, err)
+	}
+	_, err = everybody[""].Delete(t.Context(), wire.Deletion{Project: "alice:" + paths.Root})
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err), "%v", err)
+	gone, err := alice.Delete(t.Context(), wire.Deletion{Sender: "ann"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{mine["alice"].ID}, gone.Conversations)
+	for owner, c := range everybody {
+		all, err := c.Conversations(t.Context())
+		require.NoError(t, err)
+		if owner == "alice" {
+			assert.Empty(t, all)
+		} else {
+			assert.Len(t, all, 1, owner)
+		}
+	}
+	_, err = schedules.Find(t.Context(), "news")
+	require.NoError(t, err, "a schedule of the user whose sender has the same name")
+	_, err = alice.Delete(t.Context(), wire.Deletion{Project: "alice:" + paths.Root})
+	require.NoError(t, err)
+	gone, err = everybody[""].Delete(t.Context(), wire.Deletion{Sender: "ann"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{mine[""].ID}, gone.Conversations, "nor does the user delete what owners have by the name of a sender")
+	_, err = everybody["bob"].Messages(t.Context(), mine["bob"].ID)
+	require.NoError(t, err)
 }
 
 // TestNoOwnerGetsOutOfTheSandbox: an owner may approve what their own turns ask, and gets nothing of the machine by that. The user of the
@@ -227,7 +298,7 @@ func TestADaemonWithoutASandboxServesNoOwner(t *testing.T) {
 	_, err = open()
 	require.ErrorContains(t, err, "it is turned off, by --sandbox or in ~/.grapnel/config.yaml")
 	assert.ErrorContains(t, err, "`grapnel token list`")
-	_, err = access.OpenTokens(filepath.Join(paths.State, "tokens.json")).Revoke("of-alice")
+	_, err = tokensOf(t, paths).Revoke("of-alice")
 	require.NoError(t, err)
 	d, err = open()
 	require.NoError(t, err, "nobody is left")

@@ -99,7 +99,19 @@ func topText(a wire.Activity) screen.Text {
 	for i, line := range lines {
 		out[i] = screen.Format("%s\n", screen.Line(line))
 	}
-	return screen.Join(append(out, screen.Lit("\n"), turnsTable(a))...)
+	return screen.Join(append(out, screen.Lit("\n"), turnsTable(a), ownersTable(a))...)
+}
+
+// ownersTable lists the owners of tokens whose programs are open.
+func ownersTable(a wire.Activity) screen.Text {
+	if len(a.Tenants) == 0 {
+		return screen.Text{}
+	}
+	rows := [][]string{{"OWNER", "TURNS", "WAITING", "REQUESTS", "TODAY"}}
+	for _, t := range a.Tenants {
+		rows = append(rows, []string{t.Owner, fmt.Sprint(t.Turns), fmt.Sprint(t.Waiting), fmt.Sprint(t.Requests), today(t.Today)})
+	}
+	return screen.Join(screen.Lit("\n"), term.AlignedTables(0, rows))
 }
 
 // turnsTable lists the running turns.

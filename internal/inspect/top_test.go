@@ -26,6 +26,7 @@ func busy() wire.Activity {
 			}},
 			{Conversation: "01J1", Agent: "helper", Sender: "bob", State: "starting"},
 		},
+		Tenants: []wire.ActiveTenant{{Owner: "alice", Turns: 1, Requests: 3, Waiting: 2}},
 	}
 }
 
@@ -42,6 +43,9 @@ no answer, so what they do is missing: 01JN
 AGENT   SENDER      STATE     FOR    STEP  CALL                 CONVERSATION
 helper  ann\x1b[2J  tool      1m05s  3     bash 12s and 1 more  01J0
 helper  bob         starting  -      -     -                    01J1
+
+OWNER  TURNS  WAITING  REQUESTS  TODAY
+alice  1      2        3         not known
 `, topText(busy()).String())
 }
 

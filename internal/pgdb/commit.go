@@ -43,6 +43,10 @@ type Statement struct {
 // unknown.
 func Apply[T any](ctx context.Context, d *DB, s Statement, scan func(row Row) (T, error)) ([]T, error) {
 	var out []T
+	var err error
+	if s.SQL, s.Args, err = d.bound(s.SQL, s.Args); err != nil {
+		return nil, err
+	}
 	w := &write{Statement: s, ctx: ctx, deadline: time.Now().Add(d.patience), done: make(chan error, 1)}
 	w.read = func(rows Rows) error {
 		out = nil

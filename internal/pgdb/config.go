@@ -58,7 +58,7 @@ func configure(dsn string, o Options) (*pgxpool.Config, *pgx.ConnConfig, error) 
 		config.ConnConfig.Tracer = tracer{o.Trace}
 	}
 	if !strings.Contains(dsn, "pool_max_conns") {
-		config.MaxConns = connections
+		config.MaxConns = mostConnections
 	}
 	if o.Connections > 0 {
 		config.MaxConns = int32(min(o.Connections, 10_000)) //nolint:gosec // bounded

@@ -56,12 +56,18 @@ type Options struct {
 }
 
 const (
-	connections = 9
-	patience    = 10 * time.Second
+	mostConnections = 9
+	patience        = 10 * time.Second
 )
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
+	*connections
+	bind Binder // nil leaves statements as they are
+}
+
+// connections are those of a DB and of all that are bound to it.
+type connections struct {
 	pool *pgxpool.Pool
 	// urgent has connections that no slow call takes: for the committers, and one for Urgent.
 	urgent   *pgxpool.Pool
@@ -94,7 +100,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*DB, error) {
 	urgent := config.Copy()
 	urgent.MaxConns = min(committers+1, config.MaxConns)
 	urgent.MinConns = 0
-	d := &DB{direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}
+	d := &DB{connections: &connections{direct: direct, patience: patience, queue: make(chan *write), closing: make(chan struct{})}}
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
@@ -164,15 +170,18 @@ type Queryer interface {
 
 // Read calls f with a connection, and again if the connection was lost meanwhile, so f begins its
 // result anew. Two queries of f may see different states.
-func (d *DB) Read(ctx context.Context, f func(q Queryer) error) error { return d.with(ctx, d.pool, f) }
+func (d *DB) Read(ctx context.Context, f func(q Queryer) error) error {
+	return d.with(ctx, d.pool, func(conn *pgxpool.Conn) error { return f(boundQueryer{conn, d}) })
+}
 
 // Urgent is Read for what must not wait for slow reads, such as a beat. f is short, and may write what
 // can be repeated.
 func (d *DB) Urgent(ctx context.Context, f func(q Queryer) error) error {
-	return d.with(ctx, d.urgent, f)
+	return d.with(ctx, d.urgent, func(conn *pgxpool.Conn) error { return f(boundQueryer{conn, d}) })
 }
 
-func (d *DB) with(ctx context.Context, pool *pgxpool.Pool, f func(q Queryer) error) error {
+// with calls f with a connection, and again if the connection was lost meanwhile.
+func (d *DB) with(ctx context.Context, pool *pgxpool.Pool, f func(conn *pgxpool.Conn) error) error {
 	return d.patiently(ctx, func() error {
 		conn, err := d.acquire(ctx, pool)
 		if err != nil {
@@ -185,21 +194,20 @@ func (d *DB) with(ctx context.Context, pool *pgxpool.Pool, f func(q Queryer) err
 
 // Snapshot is Read with all queries of f in the same state of the database.
 func (d *DB) Snapshot(ctx context.Context, f func(q Queryer) error) error {
-	return d.Read(ctx, func(q Queryer) error {
-		return pgx.BeginTxFunc(ctx, q.(*pgxpool.Conn), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
-			func(tx Tx) error { return f(tx) })
+	return d.with(ctx, d.pool, func(conn *pgxpool.Conn) error {
+		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+			func(tx Tx) error { return f(boundQueryer{tx, d}) })
 	})
 }
 
 // Exec runs a statement that may be repeated, outside of any transaction, as VACUUM needs it.
 func (d *DB) Exec(ctx context.Context, sql string, args ...any) error {
-	return d.patiently(ctx, func() error {
-		conn, err := d.acquire(ctx, d.pool)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
-		_, err = conn.Exec(ctx, sql, args...)
+	sql, args, err := d.bound(sql, args)
+	if err != nil {
+		return err
+	}
+	return d.with(ctx, d.pool, func(conn *pgxpool.Conn) error {
+		_, err := conn.Exec(ctx, sql, args...)
 		return err
 	})
 }
@@ -243,7 +251,7 @@ func (d *DB) transact(ctx context.Context, f func(tx Tx) error) (id string, err 
 	}
 	tx := results.Tx()
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it does nothing after the commit
-	if err := f(tx); err != nil {
+	if err := f(boundTx{tx, d}); err != nil {
 		return "", err
 	}
 	return number, tx.Commit(ctx)

@@ -97,6 +97,9 @@ func (p *Process) Pid() int { return p.inner.Pid() }
 // error says that the command has not run; one that wraps [supervisor.JailError] says that the sandbox could not be made.
 func (s *Sandbox) Start(c Command, g Grant) (*Process, error) {
 	s.Report()
+	if s.strict && (g.UnixSockets || len(g.Read)+len(g.Write) > 0) {
+		return nil, fmt.Errorf("sandbox: %w", errStrict)
+	}
 	g.ReadOnly = g.ReadOnly || s.mode == ReadOnly || c.Lasting && !g.Change
 	run := supervisor.Command{Path: c.Path, Args: c.Args, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
 	if run.Dir == "" {

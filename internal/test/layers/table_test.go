@@ -215,7 +215,7 @@ var layers = []layer{
 	{pkgs: "internal/retention", may: []string{"hook", "runtime/store", "internal/lockedfile"},
 		reason: "in which order a deletion goes through which places; it knows no place but the store of conversations"},
 	{pkgs: "internal/trust", may: []string{"internal/lockedfile"}, reason: "asks for what a project wants; it knows no subsystem"},
-	{pkgs: "internal/daemon", may: []string{"hook", "runtime", "internal/access", "internal/app", "internal/api", "internal/metrics", "internal/monitor", "internal/nodes", "internal/nodes/internode", "internal/socket", "client/wire", "client", "internal/lockedfile", "internal/quota", "internal/retention", "runtime/store"},
+	{pkgs: "internal/daemon", may: []string{"hook", "runtime", "internal/access", "internal/app", "internal/api", "internal/metrics", "internal/monitor", "internal/nodes", "internal/nodes/internode", "internal/socket", "client/wire", "client", "internal/lockedfile", "internal/quota", "internal/retention", "internal/tenant", "runtime/store"},
 		reason: "serves the program: internal/app behind internal/api"},
 	{pkgs: "internal/app", may: []string{"hook", "composite", "composite/plan", "composite/plan/picture", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},

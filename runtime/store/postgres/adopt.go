@@ -12,9 +12,9 @@ import (
 
 const (
 	adopt = `UPDATE conversation c SET project = $3, agent = $4, sender = $5, owner = $6, epoch = c.epoch + 1, until = 0
-		WHERE c.id = $2 AND c.parent = '' AND (c.until <= ` + statement.Now + ` OR c.epoch = $7 OR ` + statement.Orphaned + `) RETURNING c.num`
-	adoptChildren = `UPDATE conversation SET project = $2, owner = $3, epoch = epoch + 1, until = 0 WHERE num = ANY ($1::bigint[])`
-	dropStates    = `DELETE FROM state WHERE conversation = ANY ($1::bigint[])`
+		WHERE c.id = $2 AND c.parent = '' AND {c.project} AND {$3::bytea} AND (c.until <= ` + statement.Now + ` OR c.epoch = $7 OR ` + statement.Orphaned + `) RETURNING c.num`
+	adoptChildren = `UPDATE conversation SET project = $2, owner = $3, epoch = epoch + 1, until = 0 WHERE num = ANY ($1::bigint[]) AND {project} AND {$2::bytea}`
+	dropStates    = `DELETE FROM state s WHERE s.conversation = ANY ($1::bigint[]) AND {of s.conversation}`
 )
 
 // Adopt implements store.Adopter.
@@ -73,8 +73,8 @@ func scanLocked(row pgdb.Row) (l locked, err error) {
 }
 
 const (
-	lockRoot     = `SELECT ` + columns + `, c.num FROM conversation c WHERE c.id = $2 AND c.parent = '' FOR UPDATE`
-	lockChildren = `SELECT ` + columns + `, c.num FROM conversation c WHERE c.parent = ANY ($2::text[]) AND c.parent <> '' ORDER BY c.num FOR UPDATE`
+	lockRoot     = `SELECT ` + columns + `, c.num FROM conversation c WHERE c.id = $2 AND c.parent = '' AND {c.project} FOR UPDATE`
+	lockChildren = `SELECT ` + columns + `, c.num FROM conversation c WHERE c.parent = ANY ($2::text[]) AND c.parent <> '' AND {c.project} ORDER BY c.num FOR UPDATE`
 )
 
 // lockTree locks the conversation and all below it, from the top: nobody makes a child of one that

@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	runningJobs = `SELECT j.owner, j.epoch, j.due FROM job j WHERE j.conversation = ANY ($2::text[]) AND j.status = 'running' AND ` + inUse
-	projectJobs = `SELECT j.owner, j.epoch, j.due FROM job j WHERE j.project = $2 AND j.conversation = '' AND j.status = 'running' AND ` + inUse
+	runningJobs = `SELECT j.owner, j.epoch, j.due FROM job j WHERE j.conversation = ANY ($2::text[]) AND j.status = 'running' AND {j.project} AND ` + inUse
+	projectJobs = `SELECT j.owner, j.epoch, j.due FROM job j WHERE j.project = $2 AND j.conversation = '' AND j.status = 'running' AND {j.project} AND ` + inUse
 	// inUse: the owner of job j may still work at it.
 	inUse = `j.due > ` + statement.Now + ` AND j.owner <> ALL ($3::text[]) AND NOT EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + statement.Dead + `) LIMIT 1`
 
-	weights = `SELECT (SELECT coalesce(sum(octet_length(body)), 0) FROM message WHERE conversation = ANY ($1::bigint[]))
-		+ (SELECT coalesce(sum(octet_length(body)), 0) FROM event WHERE conversation = ANY ($1))
-		+ (SELECT coalesce(sum(coalesce(octet_length(message), 0) + octet_length(data)), 0) FROM entry WHERE conversation = ANY ($1))
-		+ (SELECT coalesce(sum(octet_length(body)), 0) FROM archive WHERE conversation = ANY ($1))
-		+ (SELECT coalesce(sum(coalesce(octet_length(message), 0) + octet_length(data)), 0) FROM archived_entry WHERE conversation = ANY ($1))
-		+ (SELECT coalesce(sum(octet_length(data)), 0) FROM state WHERE conversation = ANY ($1))`
-	remember = `INSERT INTO erased (id, at) SELECT id, ` + statement.Now + ` FROM unnest($2::text[]) x (id) ON CONFLICT (id) DO NOTHING`
+	weights = `SELECT (SELECT coalesce(sum(octet_length(t.body)), 0) FROM message t WHERE t.conversation = ANY ($1::bigint[]) AND {of t.conversation})
+		+ (SELECT coalesce(sum(octet_length(t.body)), 0) FROM event t WHERE t.conversation = ANY ($1) AND {of t.conversation})
+		+ (SELECT coalesce(sum(coalesce(octet_length(t.message), 0) + octet_length(t.data)), 0) FROM entry t WHERE t.conversation = ANY ($1) AND {of t.conversation})
+		+ (SELECT coalesce(sum(octet_length(t.body)), 0) FROM archive t WHERE t.conversation = ANY ($1) AND {of t.conversation})
+		+ (SELECT coalesce(sum(coalesce(octet_length(t.message), 0) + octet_length(t.data)), 0) FROM archived_entry t WHERE t.conversation = ANY ($1) AND {of t.conversation})
+		+ (SELECT coalesce(sum(octet_length(t.data)), 0) FROM state t WHERE t.conversation = ANY ($1) AND {of t.conversation})`
+	remember = `INSERT INTO erased (id, at) SELECT id, ` + statement.Now + ` FROM unnest($2::text[]) x (id)
+		WHERE EXISTS (SELECT FROM conversation c WHERE c.id = x.id AND {c.project}) ON CONFLICT (id) DO NOTHING`
 )
 
 // Erase implements store.Eraser.
@@ -58,20 +59,20 @@ func (s *Store) erase(ctx context.Context, tx pgdb.Tx, id string, gone []string)
 		arg   any
 		count *int64
 	}{
-		{`DELETE FROM message WHERE conversation = ANY ($1::bigint[])`, nums, &out.Messages},
-		{`DELETE FROM archive WHERE conversation = ANY ($1::bigint[])`, nums, &out.Messages},
-		{`DELETE FROM entry WHERE conversation = ANY ($1::bigint[])`, nums, &out.Entries},
-		{`DELETE FROM archived_entry WHERE conversation = ANY ($1::bigint[])`, nums, &out.Entries},
-		{`DELETE FROM event WHERE conversation = ANY ($1::bigint[])`, nums, &out.Events},
-		{`DELETE FROM state WHERE conversation = ANY ($1::bigint[])`, nums, &out.States},
-		{`DELETE FROM word WHERE conversation = ANY ($1::bigint[])`, nums, nil},
-		{`DELETE FROM job WHERE conversation = ANY ($1::text[])`, out.Conversations, &out.Jobs},
-		{`DELETE FROM hook_run WHERE conversation = ANY ($1::bytea[])`, byteSlices(out.Conversations), &out.Runs},
-		{`DELETE FROM conversation WHERE num = ANY ($1::bigint[])`, nums, nil},
+		{`DELETE FROM message t WHERE t.conversation = ANY ($1::bigint[]) AND {of t.conversation}`, nums, &out.Messages},
+		{`DELETE FROM archive t WHERE t.conversation = ANY ($1::bigint[]) AND {of t.conversation}`, nums, &out.Messages},
+		{`DELETE FROM entry t WHERE t.conversation = ANY ($1::bigint[]) AND {of t.conversation}`, nums, &out.Entries},
+		{`DELETE FROM archived_entry t WHERE t.conversation = ANY ($1::bigint[]) AND {of t.conversation}`, nums, &out.Entries},
+		{`DELETE FROM event t WHERE t.conversation = ANY ($1::bigint[]) AND {of t.conversation}`, nums, &out.Events},
+		{`DELETE FROM state t WHERE t.conversation = ANY ($1::bigint[]) AND {of t.conversation}`, nums, &out.States},
+		{`DELETE FROM word t WHERE t.conversation = ANY ($1::bigint[]) AND {of t.conversation}`, nums, nil},
+		{`DELETE FROM job WHERE conversation = ANY ($1::text[]) AND {project}`, out.Conversations, &out.Jobs},
+		{`DELETE FROM hook_run WHERE conversation = ANY ($1::bytea[]) AND {project}`, byteSlices(out.Conversations), &out.Runs},
 	} {
 		queueCounted(batch, part.count, part.sql, part.arg)
 	}
 	batch.Queue(remember, s.clock(), out.Conversations)
+	batch.Queue(`DELETE FROM conversation WHERE num = ANY ($1::bigint[]) AND {project}`, nums)
 	return out, tx.SendBatch(ctx, batch).Close()
 }
 
@@ -88,7 +89,7 @@ func queueCounted(b *pgdb.Batch, n *int64, sql string, args ...any) {
 
 // erasable returns a LeasedError if one of the conversations is in use.
 func (s *Store) erasable(ctx context.Context, tx pgdb.Tx, tree []locked, ids, gone []string) error {
-	nanoseconds, err := one(rowsOf(ctx, tx, scanNumber, `SELECT `+statement.Now, s.clock()))
+	nanoseconds, err := one(rowsOf(ctx, tx, scanNumber, `SELECT `+statement.Now+anyTenant, s.clock()))
 	if err != nil {
 		return err
 	}
@@ -123,8 +124,8 @@ func (s *Store) EraseProject(ctx context.Context, project string, gone []string)
 			return err
 		}
 		batch := &pgdb.Batch{}
-		queueCounted(batch, &out.Jobs, `DELETE FROM job WHERE project = $1 AND conversation = ''`, []byte(project))
-		queueCounted(batch, &out.Runs, `DELETE FROM hook_run WHERE project = $1 AND conversation = ''`, []byte(project))
+		queueCounted(batch, &out.Jobs, `DELETE FROM job WHERE project = $1 AND conversation = '' AND {project}`, []byte(project))
+		queueCounted(batch, &out.Runs, `DELETE FROM hook_run WHERE project = $1 AND conversation = '' AND {project}`, []byte(project))
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	if err != nil {
@@ -133,8 +134,8 @@ func (s *Store) EraseProject(ctx context.Context, project string, gone []string)
 	return out, s.failed("delete what is left of a project", err)
 }
 
-const treeNumbers = `WITH RECURSIVE tree (num, id) AS (SELECT num, id FROM conversation WHERE id = $1
-	UNION SELECT c.num, c.id FROM conversation c JOIN tree t ON c.parent = t.id AND c.parent <> '') SELECT num FROM tree`
+const treeNumbers = `WITH RECURSIVE tree (num, id) AS (SELECT num, id FROM conversation WHERE id = $1 AND {project}
+	UNION SELECT c.num, c.id FROM conversation c JOIN tree t ON c.parent = t.id AND c.parent <> '' AND {c.project}) SELECT num FROM tree`
 
 // Weigh implements store.Eraser.
 func (s *Store) Weigh(ctx context.Context, id string) (total int64, err error) {
@@ -156,12 +157,16 @@ var shrunk = []string{"message", "archive", "entry", "archived_entry", "event", 
 
 // Shrink implements store.Eraser. It vacuums the tables: the space can be used again, and what is
 // at the end of a table goes back to the file system. Bytes of deleted rows may stay in free parts
-// of pages until they are used again, in the log until it is recycled, and in backups.
+// of pages until they are used again, in the log until it is recycled, and in backups. For one
+// tenant it does nothing.
 func (s *Store) Shrink(ctx context.Context) (freed int64, err error) {
+	if s.tenant != nil {
+		return 0, nil // the tables are everybody's, and vacuumed by the server
+	}
 	before, err := s.size(ctx)
 	for _, table := range shrunk {
 		if err == nil {
-			err = s.db.Exec(ctx, `VACUUM (TRUNCATE true) `+table)
+			err = s.db.Exec(ctx, `VACUUM (TRUNCATE true) `+table+anyTenant)
 		}
 	}
 	var after int64
@@ -173,5 +178,5 @@ func (s *Store) Shrink(ctx context.Context) (freed int64, err error) {
 
 func (s *Store) size(ctx context.Context) (int64, error) {
 	return one(query(ctx, s, scanNumber, `SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
-		WHERE relkind = 'r' AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'conversation'::regclass)`))
+		WHERE relkind = 'r' AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'conversation'::regclass)`+anyTenant))
 }

@@ -19,26 +19,26 @@ const (
 		j.project, j.version, j.contract`
 	// free: the owner of the running job j is known to have died.
 	free = `(j.owner = ANY ($5::text[]) OR EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + statement.Dead + `))`
-	open = `j.project = $2 AND j.kind = ANY ($3::bytea[]) AND j.num <> ALL ($4::bigint[]) AND ($8::bigint = 0 OR j.num = $8)`
+	open = `j.project = $2 AND {j.project} AND j.kind = ANY ($3::bytea[]) AND j.num <> ALL ($4::bigint[]) AND ($8::bigint = 0 OR j.num = $8)`
 	take = `UPDATE job j SET status = 'running', attempts = j.attempts + 1, epoch = j.epoch + 1, owner = $6, due = ` + statement.Now + ` + $7, updated = ` + statement.Now + `
 		WHERE j.num = coalesce(
 			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status IN ('queued', 'running') AND j.due <= (SELECT ` + statement.Now + `)
 				ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED),
 			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status = 'running' AND ` + free + ` ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED))
 		RETURNING ` + jobColumns
-	nextDue = `SELECT min(j.due) FROM job j WHERE j.project = $1 AND j.kind = ANY ($2::bytea[]) AND j.num <> ALL ($3::bigint[])
+	nextDue = `SELECT min(j.due) FROM job j WHERE j.project = $1 AND {j.project} AND j.kind = ANY ($2::bytea[]) AND j.num <> ALL ($3::bigint[])
 		AND ($4::bigint = 0 OR j.num = $4) AND j.status IN ('queued', 'running')`
-	holdJob = `UPDATE job j SET due = ` + statement.Now + ` + $4 WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
+	holdJob = `UPDATE job j SET due = ` + statement.Now + ` + $4 WHERE j.num = $2 AND {j.project} AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
 	endJob  = `UPDATE job j SET status = $4::text, due = $5, failure = $6, attempts = j.attempts - $7, updated = ` + statement.Now + `,
 		payload = CASE WHEN $4::text = 'succeeded' THEN '' ELSE j.payload END
-		WHERE j.num = $2 AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
-	endedJob  = `SELECT j.num FROM job j WHERE j.num = $1 AND j.epoch = $2 AND j.status = $3 AND j.due = $4 AND j.failure = $5`
-	jobByID   = `SELECT ` + jobColumns + ` FROM job j WHERE j.num = $1 AND j.project = $2`
-	ofProject = `j.num = $2 AND j.project = $3 AND j.status = ANY ($4::text[]) RETURNING ` + jobColumns
+		WHERE j.num = $2 AND {j.project} AND j.epoch = $3 AND j.status = 'running' RETURNING j.num`
+	endedJob  = `SELECT j.num FROM job j WHERE j.num = $1 AND j.epoch = $2 AND j.status = $3 AND j.due = $4 AND j.failure = $5 AND {j.project}`
+	jobByID   = `SELECT ` + jobColumns + ` FROM job j WHERE j.num = $1 AND j.project = $2 AND {j.project}`
+	ofProject = `j.num = $2 AND {j.project} AND j.project = $3 AND j.status = ANY ($4::text[]) RETURNING ` + jobColumns
 	cancelJob = `UPDATE job j SET status = 'cancelled', failure = 'cancelled', due = ` + statement.Now + `, updated = ` + statement.Now + `, epoch = j.epoch + 1 WHERE ` + ofProject
 	retryJob  = `UPDATE job j SET status = 'queued', failure = '', attempts = 0, due = ` + statement.Now + `, updated = ` + statement.Now + ` WHERE ` + ofProject
-	dropJob   = `DELETE FROM job j WHERE j.num = $1 AND j.project = $2 AND j.status = ANY ($3::text[]) RETURNING ` + jobColumns
-	matching  = ` FROM job j WHERE j.project = $1 AND ($2::bytea = '' OR j.kind = $2) AND ($3::text = '' OR j.conversation = $3)
+	dropJob   = `DELETE FROM job j WHERE j.num = $1 AND j.project = $2 AND {j.project} AND j.status = ANY ($3::text[]) RETURNING ` + jobColumns
+	matching  = ` FROM job j WHERE j.project = $1 AND {j.project} AND ($2::bytea = '' OR j.kind = $2) AND ($3::text = '' OR j.conversation = $3)
 		AND ($4::bigint = 0 OR j.num = $4) AND ($5::bigint = 0 OR j.num < $5)`
 )
 
@@ -49,7 +49,7 @@ func (s *Store) Enqueue(ctx context.Context, j store.Job) (queued bool, err erro
 	}
 	b := &statement.Builder{Args: []any{s.clock()}}
 	id := b.Arg(j.Conversation, "text")
-	b.Part("locked", `SELECT FROM conversation c WHERE c.id = `+id+` FOR KEY SHARE`)
+	b.Part("locked", `SELECT FROM conversation c WHERE c.id = `+id+` AND {c.project} FOR KEY SHARE`)
 	b.Part("head", `SELECT WHERE EXISTS (SELECT FROM locked) OR NOT EXISTS (SELECT FROM conversation c WHERE c.id = `+id+`)`)
 	sql := statement.InsertJobs(b, []store.Job{j}, "head")
 	rows, err := pgdb.Apply(ctx, s.db, pgdb.Statement{Order: j.Conversation, SQL: b.With(sql), Args: b.Args}, scanNumber)
@@ -147,7 +147,7 @@ func (s *Store) EndJobWith(ctx context.Context, id, epoch int64, e store.JobEnd,
 		case err != nil:
 			return err
 		}
-		return also(ctx, tx)
+		return also(ctx, pgdb.Unbound(tx))
 	})
 	return s.failed("end a job", err)
 }
@@ -163,7 +163,7 @@ func (s *Store) changeJob(ctx context.Context, id int64, sql string, args ...any
 
 // notRunning is why an attempt at the job cannot be held or ended.
 func notRunning(ctx context.Context, q pgdb.Queryer, id int64) error {
-	found, err := rowsOf(ctx, q, scanNumber, `SELECT num FROM job WHERE num = $1`, id)
+	found, err := rowsOf(ctx, q, scanNumber, `SELECT num FROM job WHERE num = $1 AND {project}`, id)
 	switch {
 	case err != nil:
 		return err

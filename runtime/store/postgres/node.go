@@ -19,16 +19,16 @@ const (
 	beat = `INSERT INTO node AS n (id, url, version, ttl, projects, seen, mark, late) VALUES ($2, $3, $4, $5, $6, ` + statement.Now + `, $7, false)
 		ON CONFLICT (id) DO UPDATE SET url = excluded.url, version = excluded.version, ttl = excluded.ttl, projects = excluded.projects,
 			seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> $8
-		RETURNING n.late OR n.xmax = 0 AND $8 <> 0, n.xmax = 0` // a row that is new: its beats were buried
+		RETURNING n.late OR n.xmax = 0 AND $8 <> 0, n.xmax = 0` + anyTenant  // a row that is new: its beats were buried
 	// bury frees what nodes held that died a day ago, and forgets them. It reads all conversations,
 	// so it is done when a node comes and not by each beat.
 	bury = `WITH gone AS (DELETE FROM node n WHERE n.seen < ` + statement.Now + ` - 86400 * 1000000000::bigint AND ` + statement.Dead + ` RETURNING n.id),
 		jobs AS (UPDATE job j SET due = 0 FROM gone WHERE j.owner = gone.id AND j.status = 'running')
-		UPDATE conversation c SET until = 0 FROM gone WHERE c.owner = gone.id AND c.until <> 0`
-	leave = `UPDATE node SET ttl = 0 WHERE id = $1`
+		UPDATE conversation c SET until = 0 FROM gone WHERE c.owner = gone.id AND c.until <> 0` + anyTenant
+	leave = `UPDATE node SET ttl = 0 WHERE id = $1` + anyTenant
 	// unfinished reads the journals, which are few, and then their conversations.
-	unfinished = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' AND c.num IN (SELECT e.conversation FROM entry e)`
-	nodes      = `SELECT n.id, n.url, n.version, n.ttl, n.projects, n.seen, NOT ` + statement.Dead + ` FROM node n ORDER BY n.id`
+	unfinished = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' AND {c.project} AND c.num IN (SELECT e.conversation FROM entry e)`
+	nodes      = `SELECT n.id, n.url, n.version, n.ttl, n.projects, n.seen, NOT ` + statement.Dead + ` FROM node n ORDER BY n.id` + anyTenant
 )
 
 // Beat implements store.Presence.

@@ -29,7 +29,7 @@ func scanBody(row pgdb.Row) (b body, err error) {
 
 const change = `UPDATE conversation c SET version = c.version + 1, updated = greatest(c.updated, ` + statement.Now + `),
 		until = CASE WHEN c.epoch > 0 AND $5::bigint > 0 THEN ` + statement.Now + ` + $5::bigint ELSE 0 END, events = greatest(c.events, $6)
-	WHERE c.id = $2 AND c.version = $3 AND c.epoch = $4 AND c.events < $7 RETURNING ` + bodyColumns
+	WHERE c.id = $2 AND {c.project} AND c.version = $3 AND c.epoch = $4 AND c.events < $7 RETURNING ` + bodyColumns
 
 // change runs f in a transaction that has locked the conversation and increased its version, if it
 // meets the conditions of at.
@@ -47,7 +47,7 @@ func (s *Store) change(ctx context.Context, id string, at store.At, f func(tx pg
 			return err
 		}
 		if w.Last > 0 {
-			if _, err := tx.Exec(ctx, `INSERT INTO event (conversation, seq, body) VALUES ($1, $2, $3)`, b.num, w.Last, w.Lines); err != nil {
+			if _, err := tx.Exec(ctx, `INSERT INTO event (conversation, seq, body) SELECT $1::bigint, $2::bigint, $3::bytea WHERE {of $1::bigint}`, b.num, w.Last, w.Lines); err != nil {
 				return err
 			}
 		}
@@ -104,12 +104,12 @@ func (b body) compact(ctx context.Context, tx pgdb.Tx, n int64, text []byte, sum
 	last := b.first + n - 1
 	steps := []step{
 		do(`INSERT INTO archive (conversation, branch, pos, seq, turn, summary, body)
-			SELECT conversation, 0, seq - $2 + $3, seq, turn, $3 > 0 AND seq = $2, body FROM message WHERE conversation = $1 AND seq BETWEEN $2 AND $4`,
+			SELECT conversation, 0, seq - $2 + $3, seq, turn, $3 > 0 AND seq = $2, body FROM message m WHERE conversation = $1 AND seq BETWEEN $2 AND $4 AND {of m.conversation}`,
 			b.num, b.first, b.archived, last),
-		do(`DELETE FROM message WHERE conversation = $1 AND seq >= $2 AND seq < $3`, b.num, b.first, last),
-		do(`UPDATE message SET body = $3 WHERE conversation = $1 AND seq = $2`, b.num, last, text),
-		do(`UPDATE conversation SET first = $2, archived = archived + $3 WHERE num = $1`, b.num, last, n),
-		do(`DELETE FROM word WHERE conversation = $1 AND seq = $2`, b.num, int64(index.SummarySeq)),
+		do(`DELETE FROM message m WHERE conversation = $1 AND seq >= $2 AND seq < $3 AND {of m.conversation}`, b.num, b.first, last),
+		do(`UPDATE message m SET body = $3 WHERE conversation = $1 AND seq = $2 AND {of m.conversation}`, b.num, last, text),
+		do(`UPDATE conversation SET first = $2, archived = archived + $3 WHERE num = $1 AND {project}`, b.num, last, n),
+		do(`DELETE FROM word w WHERE conversation = $1 AND seq = $2 AND {of w.conversation}`, b.num, int64(index.SummarySeq)),
 	}
 	if texts := search.OfSummary(summary); b.parent == "" && !texts.IsZero() {
 		words, length := index.Vector(texts)
@@ -118,14 +118,18 @@ func (b body) compact(ctx context.Context, tx pgdb.Tx, n int64, text []byte, sum
 	return all(ctx, tx, steps...)
 }
 
-const insertWords = `INSERT INTO word (conversation, seq, length, tsv) VALUES ($1, $2, $3, $4::text::tsvector)`
+const insertWords = `INSERT INTO word (conversation, seq, length, tsv) SELECT $1::bigint, $2::bigint, $3::int, $4::text::tsvector WHERE {of $1::bigint}`
 
 // end returns the seq behind the first turns.
 func (b body) end(ctx context.Context, tx pgdb.Tx, turns int) (seq int64, err error) {
 	if turns < 0 || int64(turns) > b.turns {
 		return 0, fmt.Errorf("%w: %s has had %d turns, not %d", store.ErrNoTurn, b.id, b.turns, turns)
 	}
-	err = tx.QueryRow(ctx, `SELECT coalesce(min(seq), $3) FROM message WHERE conversation = $1 AND turn > $2`, b.num, turns, b.next).Scan(&seq)
+	var later *int64
+	err = tx.QueryRow(ctx, `SELECT min(seq) FROM message m WHERE conversation = $1 AND turn > $2 AND {of m.conversation}`, b.num, turns).Scan(&later)
+	if seq = b.next; later != nil {
+		seq = *later
+	}
 	if err == nil && b.archived > 0 && seq == b.first {
 		err = fmt.Errorf("%w: a summary stands for more than the first %d turns of %s", store.ErrCompacted, turns, b.id)
 	}
@@ -149,19 +153,19 @@ func (b body) rewind(ctx context.Context, tx pgdb.Tx, turns int) error {
 	branch := b.branches + 1
 	return all(ctx, tx,
 		do(`INSERT INTO archive (conversation, branch, pos, seq, turn, summary, body)
-			SELECT conversation, $2, seq - $3, seq, turn, false, body FROM message WHERE conversation = $1 AND seq >= $3`, b.num, branch, end),
-		do(`DELETE FROM message WHERE conversation = $1 AND seq >= $2`, b.num, end),
+			SELECT conversation, $2, seq - $3, seq, turn, false, body FROM message m WHERE conversation = $1 AND seq >= $3 AND {of m.conversation}`, b.num, branch, end),
+		do(`DELETE FROM message m WHERE conversation = $1 AND seq >= $2 AND {of m.conversation}`, b.num, end),
 		do(`INSERT INTO archived_entry (conversation, branch, seq, kind, call_id, message, data)
-			SELECT conversation, $2, seq, kind, call_id, message, data FROM entry WHERE conversation = $1`, b.num, branch),
-		do(`DELETE FROM entry WHERE conversation = $1`, b.num),
-		do(`DELETE FROM word WHERE conversation = $1 AND seq >= $2 AND seq < $3`, b.num, end, int64(index.SummarySeq)), // the summary stays
-		do(`UPDATE conversation SET messages = $2, turns = $3, branches = $4, entries = 0 WHERE num = $1`, b.num, end, turns, branch))
+			SELECT conversation, $2, seq, kind, call_id, message, data FROM entry e WHERE conversation = $1 AND {of e.conversation}`, b.num, branch),
+		do(`DELETE FROM entry e WHERE conversation = $1 AND {of e.conversation}`, b.num),
+		do(`DELETE FROM word w WHERE conversation = $1 AND seq >= $2 AND seq < $3 AND {of w.conversation}`, b.num, end, int64(index.SummarySeq)), // the summary stays
+		do(`UPDATE conversation SET messages = $2, turns = $3, branches = $4, entries = 0 WHERE num = $1 AND {project}`, b.num, end, turns, branch))
 }
 
 // Fork implements store.Forker.
 func (s *Store) Fork(ctx context.Context, id string, turns int, key store.Key) (rec store.Record, err error) {
 	err = s.db.Write(ctx, func(tx pgdb.Tx) error {
-		b, err := one(rowsOf(ctx, tx, scanBody, `SELECT `+bodyColumns+` FROM conversation c WHERE c.id = $1 FOR NO KEY UPDATE`, id))
+		b, err := one(rowsOf(ctx, tx, scanBody, `SELECT `+bodyColumns+` FROM conversation c WHERE c.id = $1 AND {c.project} FOR NO KEY UPDATE`, id))
 		if errors.Is(err, pgdb.ErrNoRows) {
 			return unknown(id)
 		}
@@ -182,16 +186,16 @@ func (s *Store) fork(ctx context.Context, tx pgdb.Tx, b body, turns int, key sto
 	fork := body{first: b.first, next: end, archived: b.archived, turns: int64(turns)}
 	return s.beginWith(ctx, tx, fork, key, nil, func(num int64) error {
 		return all(ctx, tx,
-			do(`INSERT INTO message (conversation, seq, turn, body) SELECT $1, seq, turn, body FROM message WHERE conversation = $2 AND seq < $3`, num, b.num, end),
+			do(`INSERT INTO message (conversation, seq, turn, body) SELECT $1, seq, turn, body FROM message m WHERE conversation = $2 AND seq < $3 AND {of m.conversation}`, num, b.num, end),
 			do(`INSERT INTO archive (conversation, branch, pos, seq, turn, summary, body)
-				SELECT $1, 0, pos, seq, turn, summary, body FROM archive WHERE conversation = $2 AND branch = 0`, num, b.num),
-			do(`INSERT INTO state (conversation, name, data) SELECT $1, name, data FROM state WHERE conversation = $2`, num, b.num))
+				SELECT $1, 0, pos, seq, turn, summary, body FROM archive a WHERE conversation = $2 AND branch = 0 AND {of a.conversation}`, num, b.num),
+			do(`INSERT INTO state (conversation, name, data) SELECT $1, name, data FROM state s WHERE conversation = $2 AND {of s.conversation}`, num, b.num))
 	})
 }
 
 const beginFilled = `INSERT INTO conversation AS c (id, project, agent, sender, version, turns, messages, first, archived, created, updated)
 	SELECT $2, $3::bytea, $4::bytea, $5::bytea, 1, $6, $7, $8, $9, coalesce($10::bigint, n), greatest($10::bigint, n) FROM (SELECT ` + statement.Now + ` AS n) x
-	ON CONFLICT (project, agent, sender) DO NOTHING RETURNING c.num`
+	WHERE {$3::bytea} ON CONFLICT (project, agent, sender) DO NOTHING RETURNING c.num`
 
 // beginWith makes a conversation of the key; fill writes its messages. Created is now if it is nil.
 func (s *Store) beginWith(ctx context.Context, tx pgdb.Tx, b body, key store.Key, created *int64, fill func(num int64) error) (store.Record, error) {
@@ -238,8 +242,8 @@ func fillIndex(ctx context.Context, tx pgdb.Tx, num int64, b body) error {
 			t.texts = search.Of(m)
 		}
 		return t, nil
-	}, `SELECT seq, body FROM archive WHERE conversation = $1 AND branch = 0 AND NOT summary UNION ALL
-		SELECT CASE WHEN $2 AND seq = $3 THEN $4 ELSE seq END, body FROM message WHERE conversation = $1`, num, b.archived > 0, b.first, int64(index.SummarySeq))
+	}, `SELECT seq, body FROM archive a WHERE conversation = $1 AND branch = 0 AND NOT summary AND {of a.conversation} UNION ALL
+		SELECT CASE WHEN $2 AND seq = $3 THEN $4 ELSE seq END, body FROM message m WHERE conversation = $1 AND {of m.conversation}`, num, b.archived > 0, b.first, int64(index.SummarySeq))
 	if err != nil {
 		return err
 	}
@@ -266,11 +270,11 @@ func (s *Store) Restore(ctx context.Context, d store.Dump) (rec store.Record, er
 	err = s.db.Write(ctx, func(tx pgdb.Tx) error {
 		rec, err = s.beginWith(ctx, tx, b, d.Key, &created, func(num int64) error {
 			return all(ctx, tx,
-				do(`INSERT INTO archive (conversation, branch, pos, seq, turn, summary, body) SELECT $1, 0, o - 1, seq, turn, summary, body
-					FROM unnest($2::bigint[], $3::int[], $4::boolean[], $5::bytea[]) WITH ORDINALITY x (seq, turn, summary, body, o)`,
+				do(`INSERT INTO archive (conversation, branch, pos, seq, turn, summary, body) SELECT $1::bigint, 0, o - 1, seq, turn, summary, body
+					FROM unnest($2::bigint[], $3::int[], $4::boolean[], $5::bytea[]) WITH ORDINALITY x (seq, turn, summary, body, o) WHERE {of $1::bigint}`,
 					num, archive.seqs, archive.turns, archive.summaries, archive.bodies),
-				do(`INSERT INTO message (conversation, seq, turn, body) SELECT $1, seq, turn, body
-					FROM unnest($2::bigint[], $3::int[], $4::bytea[]) x (seq, turn, body)`, num, live.seqs, live.turns, live.bodies))
+				do(`INSERT INTO message (conversation, seq, turn, body) SELECT $1::bigint, seq, turn, body
+					FROM unnest($2::bigint[], $3::int[], $4::bytea[]) x (seq, turn, body) WHERE {of $1::bigint}`, num, live.seqs, live.turns, live.bodies))
 		})
 		return err
 	})

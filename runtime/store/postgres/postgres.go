@@ -37,7 +37,13 @@ type Options struct {
 
 // Store is an open database. It is safe for concurrent use.
 type Store struct {
+	*database
 	db     *pgdb.DB
+	tenant *tenant // nil: all projects
+}
+
+// database is what a store and its tenants share.
+type database struct {
 	now    func() time.Time // nil: the clock of the database
 	newID  func() string
 	closed atomic.Bool
@@ -46,6 +52,8 @@ type Store struct {
 	changed  changes
 	stop     context.CancelFunc
 	notifier sync.WaitGroup
+
+	ofAll, ofTenant texts
 }
 
 var (
@@ -76,7 +84,8 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("conversation store: %w", err)
 	}
-	s := &Store{db: db, now: o.Now, newID: o.NewID, beats: beats{heard: map[string]int64{}}}
+	d := &database{now: o.Now, newID: o.NewID, beats: beats{heard: map[string]int64{}}}
+	s := &Store{database: d, db: db.Bound(d.bindAll)}
 	if s.newID == nil {
 		s.newID = func() string { return ulid.Make().String() }
 	}
@@ -89,7 +98,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 // Close ends the connections once the calls in flight have ended. Later calls fail with
 // store.ErrClosed; a second Close does nothing.
 func (s *Store) Close() error {
-	if s.closed.Swap(true) {
+	if s.tenant != nil || s.closed.Swap(true) {
 		return nil
 	}
 	s.stop()
@@ -99,8 +108,8 @@ func (s *Store) Close() error {
 }
 
 // DB is the database, for an engine of jobs that has tables of its own beside those of the store. Only
-// the store closes it.
-func (s *Store) DB() *pgdb.DB { return s.db }
+// the store closes it. It knows no tenants.
+func (s *Store) DB() *pgdb.DB { return s.db.Bound(nil) }
 
 // failed adds the action to an error. It returns store.ErrClosed if that is the cause.
 func (s *Store) failed(what string, err error) error {
@@ -197,15 +206,15 @@ func rowsOf[T any](ctx context.Context, q pgdb.Queryer, scan func(row pgdb.Row) 
 }
 
 const (
-	byKey = `SELECT ` + columns + ` FROM conversation c WHERE c.project = $2 AND c.agent = $3 AND c.sender = $4`
-	byID  = `SELECT ` + columns + ` FROM conversation c WHERE c.id = $2`
+	byKey = `SELECT ` + columns + ` FROM conversation c WHERE c.project = $2 AND c.agent = $3 AND c.sender = $4 AND {c.project}`
+	byID  = `SELECT ` + columns + ` FROM conversation c WHERE c.id = $2 AND {c.project}`
 	// A parent that is being deleted is waited for, and then gone.
 	begin = `INSERT INTO conversation AS c (id, project, agent, sender, parent, created, updated)
 		SELECT $2, $3::bytea, $4::bytea, $5::bytea, $6::text, ` + statement.Now + `, ` + statement.Now + `
-		WHERE $6::text = '' OR EXISTS (SELECT FROM (SELECT FROM conversation p WHERE p.id = $6::text FOR KEY SHARE) p)
+		WHERE {$3::bytea} AND ($6::text = '' OR EXISTS (SELECT FROM (SELECT FROM conversation p WHERE p.id = $6::text AND {p.project} FOR KEY SHARE) p))
 		ON CONFLICT (project, agent, sender) DO NOTHING RETURNING ` + columns
-	listed   = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' ORDER BY c.project, c.agent, c.sender`
-	children = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = $2 AND c.parent <> '' ORDER BY c.num`
+	listed   = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' AND {c.project} ORDER BY c.project, c.agent, c.sender`
+	children = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = $2 AND c.parent <> '' AND {c.project} ORDER BY c.num`
 )
 
 func unknown(id string) error { return fmt.Errorf("%w: %q", store.ErrUnknown, id) }

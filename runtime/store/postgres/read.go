@@ -17,22 +17,22 @@ import (
 // and no row for one that is not there.
 const (
 	liveMessages = `SELECT m.seq - c.first, m.turn, c.archived > 0 AND m.seq = c.first, m.body FROM conversation c
-		LEFT JOIN message m ON m.conversation = c.num WHERE c.id = $1 ORDER BY m.seq`
+		LEFT JOIN message m ON m.conversation = c.num WHERE c.id = $1 AND {c.project} ORDER BY m.seq`
 	archivedMessages = `SELECT a.pos, a.turn, a.summary, a.body FROM conversation c
-		LEFT JOIN archive a ON a.conversation = c.num AND a.branch = 0 WHERE c.id = $1 ORDER BY a.pos`
+		LEFT JOIN archive a ON a.conversation = c.num AND a.branch = 0 WHERE c.id = $1 AND {c.project} ORDER BY a.pos`
 	openJournal = `SELECT e.seq, e.kind, e.call_id, e.message, e.data FROM conversation c
-		LEFT JOIN entry e ON e.conversation = c.num WHERE c.id = $1 ORDER BY e.seq`
+		LEFT JOIN entry e ON e.conversation = c.num WHERE c.id = $1 AND {c.project} ORDER BY e.seq`
 	// A row has at least one event, so limit rows suffice.
 	eventsAfter = `SELECT e.seq, e.body FROM conversation c LEFT JOIN LATERAL (
 			SELECT e.seq, e.body FROM event e WHERE e.conversation = c.num AND e.seq > $2 ORDER BY e.seq LIMIT $3) e ON true
-		WHERE c.id = $1 ORDER BY e.seq`
-	keptStates = `SELECT s.name, s.data FROM conversation c LEFT JOIN state s ON s.conversation = c.num WHERE c.id = $1 ORDER BY s.name`
+		WHERE c.id = $1 AND {c.project} ORDER BY e.seq`
+	keptStates = `SELECT s.name, s.data FROM conversation c LEFT JOIN state s ON s.conversation = c.num WHERE c.id = $1 AND {c.project} ORDER BY s.name`
 	// titled has the record and the beginning of the first message, from the archive if a summary
 	// stands for it.
 	titled = `SELECT ` + columns + `, substring(coalesce(
 			(SELECT a.body FROM archive a WHERE a.conversation = c.num AND a.branch = 0 AND a.pos = 0),
 			(SELECT m.body FROM message m WHERE m.conversation = c.num ORDER BY m.seq LIMIT 1)) FROM 1 FOR $3::int)
-		FROM conversation c WHERE c.id = $2`
+		FROM conversation c WHERE c.id = $2 AND {c.project}`
 )
 
 // Find implements store.Reader.

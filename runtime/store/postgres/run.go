@@ -13,14 +13,14 @@ import (
 
 const (
 	// lockRuns waits for the deletion of the conversations, so that the next statement sees it.
-	lockRuns = `SELECT c.num FROM conversation c WHERE c.id = ANY ($1::text[]) ORDER BY c.num FOR KEY SHARE`
-	oldRuns  = `SELECT r.project, r.body FROM unnest($1::bytea[], $2::bytea[]) x (project, id) JOIN hook_run r ON r.project = x.project AND r.id = x.id FOR UPDATE OF r`
+	lockRuns = `SELECT c.num FROM conversation c WHERE c.id = ANY ($1::text[]) AND {c.project} ORDER BY c.num FOR KEY SHARE`
+	oldRuns  = `SELECT r.project, r.body FROM unnest($1::bytea[], $2::bytea[]) x (project, id) JOIN hook_run r ON r.project = x.project AND r.id = x.id WHERE {r.project} FOR UPDATE OF r`
 	writeRun = `INSERT INTO hook_run (project, id, conversation, subsystem, status, body) SELECT $1::bytea, $2::bytea, $3::bytea, $4::bytea, $5::bytea, $6::bytea
-		WHERE NOT EXISTS (SELECT FROM erased e WHERE e.id = $7)
+		WHERE NOT EXISTS (SELECT FROM erased e WHERE e.id = $7) AND {$1::bytea}
 		ON CONFLICT (project, id) DO UPDATE SET conversation = excluded.conversation, subsystem = excluded.subsystem, status = excluded.status, body = excluded.body`
 	// dropRuns drops the oldest runs of the project beyond the limit.
-	dropRuns = `DELETE FROM hook_run WHERE project = $1 AND num <= (SELECT num FROM hook_run WHERE project = $1 ORDER BY num DESC LIMIT 1 OFFSET $2)`
-	runsOf   = `SELECT r.body FROM hook_run r WHERE r.project = $1 AND ($2::bytea = '' OR r.id = $2) AND ($3::bytea = '' OR r.conversation = $3)
+	dropRuns = `DELETE FROM hook_run WHERE project = $1 AND {project} AND num <= (SELECT num FROM hook_run WHERE project = $1 ORDER BY num DESC LIMIT 1 OFFSET $2)`
+	runsOf   = `SELECT r.body FROM hook_run r WHERE r.project = $1 AND {r.project} AND ($2::bytea = '' OR r.id = $2) AND ($3::bytea = '' OR r.conversation = $3)
 		AND ($4::bytea = '' OR r.subsystem = $4 OR substring(r.subsystem FOR octet_length($4) + 1) = $4 || '.'::bytea) AND ($5::bytea = '' OR r.status = $5)
 		ORDER BY r.num DESC LIMIT $6`
 )

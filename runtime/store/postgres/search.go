@@ -20,7 +20,7 @@ const (
 
 const (
 	// inQuery: conversation c is one that is searched.
-	inQuery = `($2::bytea = '' OR c.agent = $2) AND ($3::bytea = '' OR c.sender = $3) AND ($4::boolean OR c.project = $5::bytea) AND c.id <> $6`
+	inQuery = `($2::bytea = '' OR c.agent = $2) AND ($3::bytea = '' OR c.sender = $3) AND ($4::boolean OR c.project = $5::bytea) AND c.id <> $6 AND {c.project}`
 	// candidates are the newest messages with one of the words, and for each word how often its
 	// label is in them.
 	candidates = `SELECT w.conversation, w.seq, w.length, q.at, coalesce(array_to_string(x.weights, ''), '')
@@ -30,15 +30,15 @@ const (
 			unnest(w.tsv) x (lexeme, positions, weights)
 		WHERE x.lexeme = q.word OR q.prefix AND starts_with(x.lexeme, q.word)`
 	// frequencies are how many messages have each word.
-	frequencies = `SELECT (SELECT count(*) FROM (SELECT FROM word w WHERE w.tsv @@ q.expression::tsquery LIMIT $2) x)
+	frequencies = `SELECT (SELECT count(*) FROM (SELECT FROM word w WHERE w.tsv @@ q.expression::tsquery AND {of w.conversation} LIMIT $2) x)
 		FROM unnest($1::text[]) WITH ORDINALITY q (expression, at) ORDER BY q.at`
 	// size is how many messages there are, and their average length.
 	size = `SELECT greatest(count(*), CASE WHEN count(*) = $1 THEN (SELECT reltuples::bigint FROM pg_class WHERE oid = 'word'::regclass) END),
-		coalesce(avg(x.length), 1)::float8 FROM (SELECT length FROM word LIMIT $1) x`
-	byNumber   = `SELECT ` + columns + `, c.first, c.archived FROM conversation c WHERE c.num = $2`
-	archivedAt = `SELECT a.pos FROM archive a WHERE a.conversation = $1 AND a.seq = $2 AND a.branch = 0 AND NOT a.summary`
-	around     = `SELECT m.seq - $2, m.body FROM message m WHERE m.conversation = $1 AND m.seq BETWEEN $2 + greatest(0, $3) AND $2 + $4 ORDER BY m.seq`
-	oldAround  = `SELECT a.pos, a.body FROM archive a WHERE a.conversation = $1 AND a.branch = 0 AND a.pos BETWEEN $2 AND $3 ORDER BY a.pos`
+		coalesce(avg(x.length), 1)::float8 FROM (SELECT length FROM word w WHERE {of w.conversation} LIMIT $1) x`
+	byNumber   = `SELECT ` + columns + `, c.first, c.archived FROM conversation c WHERE c.num = $2 AND {c.project}`
+	archivedAt = `SELECT a.pos FROM archive a WHERE a.conversation = $1 AND a.seq = $2 AND a.branch = 0 AND NOT a.summary AND {of a.conversation}`
+	around     = `SELECT m.seq - $2, m.body FROM message m WHERE m.conversation = $1 AND m.seq BETWEEN $2 + greatest(0, $3) AND $2 + $4 AND {of m.conversation} ORDER BY m.seq`
+	oldAround  = `SELECT a.pos, a.body FROM archive a WHERE a.conversation = $1 AND a.branch = 0 AND a.pos BETWEEN $2 AND $3 AND {of a.conversation} ORDER BY a.pos`
 )
 
 // Search implements store.Searcher. Of many matching messages it scores the newest 2,000.

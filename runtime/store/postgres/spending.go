@@ -19,15 +19,15 @@ const (
 		cache_read = least(spent.cache_read + excluded.cache_read, 1::bigint << 59), cache_write = least(spent.cache_write + excluded.cache_write, 1::bigint << 59),
 		reasoning = least(spent.reasoning + excluded.reasoning, 1::bigint << 59), cost = least(spent.cost + excluded.cost, 1::bigint << 59)`
 	// settle ends a reservation and adds what the call has cost.
-	settle = `WITH released AS (DELETE FROM reserved WHERE num = $1)
-		INSERT INTO spent (` + spentColumns + `) SELECT $2, $3, $4, $5, $6, $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, $13::bigint, $14::bigint, $15::bigint
-		WHERE $7::bigint > 0` + addSpent
+	settle = `WITH released AS (DELETE FROM reserved WHERE num = $1 AND {project})
+		INSERT INTO spent (` + spentColumns + `) SELECT $2::text, $3::bytea, $4::bytea, $5::bytea, $6::bytea, $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, $13::bigint, $14::bigint, $15::bigint
+		WHERE $7::bigint > 0 AND {$3::bytea}` + addSpent
 	// foldUnsettled adds what nobody has settled to what was spent. The grouping keeps one row for each key.
-	foldUnsettled = `WITH old AS (DELETE FROM reserved WHERE until <= (SELECT ` + statement.Now + ` - $2::bigint) RETURNING *)
+	foldUnsettled = `WITH old AS (DELETE FROM reserved WHERE until <= (SELECT ` + statement.Now + ` - $2::bigint) AND {project} RETURNING *)
 		INSERT INTO spent (` + spentColumns + `) SELECT day, project, agent, model, token, count(*), sum(unpriced)::bigint, count(*), sum(input)::bigint, 0, 0, 0, 0, sum(least)::bigint
 		FROM old GROUP BY day, project, agent, model, token ORDER BY day, project, agent, model, token` + addSpent
 	reserve = `INSERT INTO reserved (day, project, agent, model, token, unpriced, input, least, most, until)
-		VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, ` + statement.Now + ` + $11::bigint) RETURNING num`
+		SELECT $2::text, $3::bytea, $4::bytea, $5::bytea, $6::bytea, $7::bigint, $8::bigint, $9::bigint, $10::bigint, ` + statement.Now + ` + $11::bigint WHERE {$3::bytea} RETURNING num`
 
 	spentSum    = `SELECT coalesce(sum(cost), 0)::bigint FROM spent`
 	reservedSum = `SELECT coalesce(sum(CASE WHEN until <= t THEN least END), 0)::bigint, coalesce(sum(CASE WHEN until > t THEN most END), 0)::bigint, count(CASE WHEN until > t THEN 1 END)
@@ -63,7 +63,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation, limits []store
 func (s *Store) checkLimits(ctx context.Context, tx pgdb.Tx, limits []store.SpendingLimit) error {
 	batch := &pgdb.Batch{}
 	for _, lock := range statement.Locks(limits) {
-		batch.Queue(`SELECT pg_advisory_xact_lock($1)`, lock)
+		batch.Queue(`SELECT pg_advisory_xact_lock($1)`+anyTenant, lock)
 	}
 	batch.Queue(foldUnsettled, s.clock(), int64(store.Unsettled))
 	reached := make([]store.LimitError, len(limits))

@@ -15,11 +15,11 @@ func (s *Store) Volatile() bool { return false }
 
 const (
 	claim = `UPDATE conversation c SET owner = $4, epoch = c.epoch + 1, until = ` + statement.Now + ` + $5, ` + statement.Marking + `
-		WHERE c.id = $3 AND (c.until <= ` + statement.Now + ` OR c.epoch = $6 OR ` + statement.Orphaned + `) AND ` + statement.Marked + ` RETURNING ` + columns
+		WHERE c.id = $3 AND {c.project} AND (c.until <= ` + statement.Now + ` OR c.epoch = $6 OR ` + statement.Orphaned + `) AND ` + statement.Marked + ` RETURNING ` + columns
 	// known is what the conversation is like that refused the write of the mark $2, whether that
 	// write has run, and the first entry that it has added.
 	known = `SELECT ` + columns + `, $2::bigint = ANY (c.marks), coalesce((SELECT min(e.seq) FROM entry e WHERE e.conversation = c.num AND e.mark = $2::bigint), c.noted + 1)
-		FROM conversation c WHERE c.id = $3`
+		FROM conversation c WHERE c.id = $3 AND {c.project}`
 )
 
 // Claim implements store.Writer.

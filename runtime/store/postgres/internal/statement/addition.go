@@ -154,7 +154,7 @@ func (w *Addition) head(b *Builder) string {
 	default:
 		set += `, entries = c.entries + ` + added
 	}
-	return `UPDATE conversation c SET ` + set + ` WHERE ` + where + ` RETURNING c.num, c.parent, c.messages, c.turns, c.noted`
+	return `UPDATE conversation c SET ` + set + ` WHERE {c.project} AND ` + where + ` RETURNING c.num, c.parent, c.messages, c.turns, c.noted`
 }
 
 func (w *Addition) addMessages(b *Builder) {

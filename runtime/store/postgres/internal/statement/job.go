@@ -40,7 +40,7 @@ func InsertJobs(b *Builder, jobs []store.Job, from string) string {
 			` + b.Arg(conversations, "text[]") + `, ` + b.Arg(turns, "text[]") + `, ` + b.Arg(versions, "bigint[]") + `, ` + b.Arg(contracts, "bigint[]") + `,
 			` + b.Arg(dues, "bigint[]") + `)
 			WITH ORDINALITY x (project, kind, key, payload, conversation, turn, version, contract, due, o)
-		WHERE NOT EXISTS (SELECT FROM erased e WHERE e.id = x.conversation)
+		WHERE NOT EXISTS (SELECT FROM erased e WHERE e.id = x.conversation) AND {x.project}
 		ORDER BY o
 		ON CONFLICT (project, kind, key) DO UPDATE SET payload = excluded.payload, conversation = excluded.conversation, turn = excluded.turn,
 			version = excluded.version, contract = excluded.contract, status = 'queued', attempts = 0, due = excluded.due, failure = '', updated = excluded.updated

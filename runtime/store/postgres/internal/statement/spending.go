@@ -34,7 +34,7 @@ func Selected(f store.SpendingFilter, args ...any) (where string, all []any) {
 		args = append(args, v)
 		where += fmt.Sprintf(condition, len(args))
 	}
-	add(` WHERE day >= $%d`, f.Since)
+	add(` WHERE {project} AND day >= $%d`, f.Since)
 	if f.Project != nil {
 		add(` AND project = $%d::bytea`, []byte(*f.Project))
 	}

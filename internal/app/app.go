@@ -70,8 +70,8 @@ type Options struct {
 	Set Settings
 	// Sandbox is the mode of the sandbox, instead of that of the user's settings: "read-only", "project", or "off" for none; "" is theirs.
 	Sandbox string
-	// Of is the open program of the user, for the tenant of an owner: with a database of Paths they share its connections, and are one
-	// node. It is closed after this one. Nil is none.
+	// Of is the open program of the user, for the tenant of an owner: with a database of Paths they share its connections. It is closed
+	// after this one. Nil is none.
 	Of *App
 	// Node is how this process is one of several over the database of Paths, if they name one.
 	Node Node
@@ -260,8 +260,11 @@ func open(ctx context.Context, o Options) (*App, error) {
 	o.Note = func(text string) { note(a.redact.Text(text)) }
 	o.processes, o.models, o.scheduled, o.audit = a.processes, a.models, a.runScheduled, a.conf.Audit
 	o.ready = func(ctx context.Context, agent string) error { return a.await(ctx, agent) }
-	if err := a.openStore(ctx, o); err != nil {
+	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
+	}
+	if err := a.openStore(ctx, o); err != nil {
+		return nil, errors.Join(err, a.presence.end())
 	}
 	o.store, o.turns = a.Store, newBook(o, a.presence.owner, a.gone)
 	o.Extra = append(a.hooks(o), o.Extra...)

@@ -3,14 +3,13 @@ package app
 import (
 	"context"
 	"runtime/debug"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/postgres"
 )
 
 // Node is how this process is one of several over a database. A process with files of its own has none.
@@ -32,53 +31,34 @@ func version() string {
 // membership is the place of this process among those that share its database.
 type membership struct {
 	*nodes.Members
-	database *postgres.Store
-	Wakes    nodes.Wakes
+	between shared
+	Wakes   nodes.Wakes
+	runtime atomic.Pointer[runtime.Runtime]
+	died    atomic.Pointer[func()]
 	// background ends when stop is called.
 	background context.Context
 	stop       context.CancelFunc
 	running    sync.WaitGroup
-
-	mu       sync.Mutex
-	runtimes []*runtime.Runtime // of the user, and of the owners that are open
-	died     []func()
-}
-
-// remove says that a runtime has no leases of the node any more.
-func (m *membership) remove(r *runtime.Runtime) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.runtimes = slices.DeleteFunc(m.runtimes, func(o *runtime.Runtime) bool { return o == r })
-}
-
-// all returns the runtimes that are open now.
-func (m *membership) all() []*runtime.Runtime {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.runtimes)
 }
 
 // join makes the process a node, which beats until leave.
-func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*membership, error) {
-	m, n := &membership{database: s}, o.Node
+func join(ctx context.Context, o Options, owner string, s shared) (*membership, error) {
+	m, n := &membership{between: s}, o.Node
 	m.Members = nodes.New(nodes.Options{
 		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: version(), TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
 		Lost: func() {
-			for _, r := range m.all() {
+			if r := m.runtime.Load(); r != nil {
 				r.LoseLeases()
 			}
 		},
 		Late: func(ctx context.Context) {
-			for _, r := range m.all() {
+			if r := m.runtime.Load(); r != nil {
 				r.CheckLeases(ctx)
 			}
 		},
 		Died: func(store.Node) {
-			m.mu.Lock()
-			told := slices.Clone(m.died)
-			m.mu.Unlock()
-			for _, f := range told {
-				f()
+			if f := m.died.Load(); f != nil {
+				(*f)()
 			}
 		},
 	})
@@ -96,10 +76,8 @@ func (a *App) joined() {
 	if a.nodes == nil {
 		return
 	}
-	a.nodes.mu.Lock()
-	a.nodes.runtimes = append(a.nodes.runtimes, a.Runtime)
-	a.nodes.mu.Unlock()
-	if a.options.Of == nil && a.nodes.Self().URL != "" { // all owners see what the user's agents see
+	a.nodes.runtime.Store(a.Runtime)
+	if a.nodes.Self().URL != "" {
 		a.nodes.running.Go(a.describe)
 	}
 }
@@ -153,24 +131,17 @@ func (a *App) Nodes() (*nodes.Members, *nodes.Wakes) {
 	return a.nodes.Members, &a.nodes.Wakes
 }
 
-// Unfinished returns the conversations with a turn that has not ended, of all projects; of an owner those of the tenant.
+// Unfinished returns the conversations with a turn that has not ended, of all projects.
 func (a *App) Unfinished(ctx context.Context) ([]store.Record, error) {
 	if a.nodes == nil {
 		return a.Store.List(ctx)
 	}
-	if a.options.Of != nil {
-		return a.nodes.database.Tenant(a.Project()).Unfinished(ctx)
-	}
-	return a.nodes.database.Unfinished(ctx)
+	return a.nodes.between.Unfinished(ctx)
 }
 
-// WhenNodesDie makes f be called when a process that shares the database has died. f must not block. For the program of an owner it
-// does nothing: that of the user knows.
+// WhenNodesDie makes f be called when a process that shares the database has died. f must not block.
 func (a *App) WhenNodesDie(f func()) {
-	if a.nodes == nil || a.options.Of != nil {
-		return
+	if a.nodes != nil {
+		a.nodes.died.Store(&f)
 	}
-	a.nodes.mu.Lock()
-	defer a.nodes.mu.Unlock()
-	a.nodes.died = append(a.nodes.died, f)
 }

@@ -20,6 +20,13 @@ type Store interface {
 	io.Closer
 }
 
+// shared is what a store has that several processes share, on any machines.
+type shared interface {
+	store.Presence
+	store.Waker
+	store.Unfinished
+}
+
 // maskedStore is a store that masks, and closes what it stands before.
 type maskedStore struct {
 	*redact.Store
@@ -27,10 +34,12 @@ type maskedStore struct {
 }
 
 // openStore opens the conversations, behind r if it is not nil. The second result is nil for a file.
-func openStore(ctx context.Context, p Paths, r *redact.Redactor, note func(string)) (s Store, between *postgres.Store, err error) {
+func openStore(ctx context.Context, p Paths, r *redact.Redactor, note func(string)) (s Store, between shared, err error) {
 	if p.Database != "" {
-		between, err = postgres.Open(ctx, p.Database, nil)
-		s = between
+		var db *postgres.Store
+		if db, err = postgres.Open(ctx, p.Database, nil); err == nil {
+			s, between = db, db
+		}
 	} else {
 		s, err = sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
 	}
@@ -57,29 +66,21 @@ func OpenWhole(ctx context.Context, p Paths, note func(string)) (all Whole, betw
 	return s, s, err
 }
 
-// openStore opens the store, and joins the others that share it. The program of an owner has a part of that of the user.
-func (a *App) openStore(ctx context.Context, o Options) error {
-	if o.Of != nil && o.Of.nodes != nil {
-		view := o.Of.nodes.database.Tenant(o.Paths.Project())
-		a.Store, a.nodes, a.presence = view, o.Of.nodes, o.Of.presence
-		if a.redact != nil {
-			a.Store = maskedStore{a.redact.Store(view), view}
-		}
-		return nil
-	}
-	var err error
-	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
-		return err
-	}
-	if err = a.openOwnStore(ctx, o); err != nil {
-		return errors.Join(err, a.presence.end())
-	}
-	return nil
+// tenants is a store of many tenants, each with its part over the same connections.
+type tenants interface {
+	Tenant(project string) *postgres.Store
 }
 
-func (a *App) openOwnStore(ctx context.Context, o Options) error {
-	s, between, err := openStore(ctx, o.Paths, a.redact, o.Note)
-	if err != nil {
+// openStore opens the store, and joins the others that share it. The program of an owner has its part of the user's database.
+func (a *App) openStore(ctx context.Context, o Options) (err error) {
+	var s Store
+	var between shared
+	if o.Of != nil && o.Of.nodes != nil {
+		part := o.Of.nodes.between.(tenants).Tenant(o.Paths.Project())
+		if s, between = part, part; a.redact != nil {
+			s = maskedStore{a.redact.Store(part), part}
+		}
+	} else if s, between, err = openStore(ctx, o.Paths, a.redact, o.Note); err != nil {
 		return err
 	}
 	if between != nil {
@@ -91,12 +92,8 @@ func (a *App) openOwnStore(ctx context.Context, o Options) error {
 	return nil
 }
 
-// closeStore says that the process ends, and closes the store. What is the user's stays open.
+// closeStore says that the process ends, and closes the store.
 func (a *App) closeStore() error {
-	if a.options.Of != nil && a.nodes != nil {
-		a.nodes.remove(a.Runtime)
-		return a.Store.Close()
-	}
 	a.nodes.leave()
 	return errors.Join(a.Store.Close(), a.presence.end())
 }

@@ -143,7 +143,10 @@ func (d *Daemon) open(ctx context.Context, o Options) error {
 	}
 	o.Log.masks(d.own.app.Mask)
 	d.tenants.own = d.own.app
-	d.own.app.WhenNodesDie(d.tenants.takeOver)
+	d.own.app.WhenNodesDie(func() {
+		d.own.server.TakeOver()
+		d.tenants.takeOver()
+	})
 	return nil
 }
 
@@ -178,7 +181,6 @@ func serve(ctx context.Context, o Options, shared sharing) (*served, error) {
 		shared.measured.Answered(r)
 		o.Log.answered(r)
 	}})
-	o.App.Extra = slices.Concat(o.App.Extra, []hook.Hook{counted, watching, shared.measured})
 	if shared.between != nil {
 		o.App.Node.URL = shared.between.url
 	}

@@ -277,9 +277,6 @@ func (t *tenants) unfinished(ctx context.Context) (owners []string) {
 			owners = append(owners, id.Owner)
 		}
 	}
-	for _, m := range t.all() {
-		m.server.TakeOver()
-	}
 	return owners
 }
 

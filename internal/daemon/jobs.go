@@ -16,7 +16,7 @@ import (
 // InStore calls do with the jobs of the project, where no daemon runs. It opens the store and nothing that would
 // run a job: it may be about to be cancelled. note gets a sentence about each damage.
 func InStore(ctx context.Context, p app.Paths, note func(string), do func(all StoredJobs) error) (err error) {
-	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(p.Conversations); p.Database == "" && errors.Is(err, fs.ErrNotExist) {
 		return do(StoredJobs{})
 	}
 	s, err := app.OpenConversations(ctx, p, note)

@@ -11,7 +11,7 @@ func writeDaemons(b *strings.Builder, gates string) {
 	var rows [][]string
 	for line := range strings.Lines(gates) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")
-		if name, ok := strings.CutPrefix(cells[0], "| daemons: "); ok && len(cells) > 2 {
+		if name, ok := strings.CutPrefix(cells[0], "| daemons: "); ok && len(cells) > 2 && strings.TrimSpace(cells[2]) != "" {
 			rows = append(rows, []string{name, cells[1], cells[2]})
 		}
 	}

@@ -141,7 +141,7 @@ func (c *command) root() *cobra.Command {
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
 	root.AddCommand(c.demo(), c.run(), c.chat(), c.tools(), c.agents(), c.plan(), c.serveDemo(),
-		c.serve(), c.ask(), c.events(), c.conversations(), c.explain(), c.policy(), c.sandbox(), c.approvals(), c.memory(), c.cost(), c.runs(), c.jobs(), c.audit(), c.models(), c.schedule(), c.token(), c.top(), c.nodes(), c.logLevel(), c.erase())
+		c.serve(), c.ask(), c.events(), c.conversations(), c.explain(), c.policy(), c.sandbox(), c.approvals(), c.memory(), c.cost(), c.runs(), c.jobs(), c.audit(), c.models(), c.schedule(), c.token(), c.top(), c.nodes(), c.store(), c.logLevel(), c.erase())
 	return root
 }
 

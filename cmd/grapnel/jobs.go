@@ -1,26 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/client/wire"
-	"github.com/grapnel-go/grapnel/internal/api"
-	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/inspect"
 	"github.com/grapnel-go/grapnel/internal/target"
-	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // jobs returns the command that lists jobs, with those that show and change one.
@@ -44,7 +38,7 @@ func (c *command) jobs() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.listJobs(found, f.json)
+				return inspect.Jobs(&c.Console, found, f.json)
 			})
 		},
 	}
@@ -87,13 +81,10 @@ func (c *command) onJob(verb, short string, do func(ctx context.Context, all job
 			}
 			return c.inJobs(cmd.Context(), f.at, func(all jobs) error {
 				j, err := do(cmd.Context(), all, id)
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case f.json:
-					return c.JSON(j)
 				}
-				return c.Whole(jobFacts(j))
+				return inspect.Job(&c.Console, j, f.json)
 			})
 		},
 	}
@@ -110,7 +101,7 @@ type jobs interface {
 
 // inJobs calls do with the jobs of the daemon. If none runs for this project and the flags name none, they are
 // those of the store: nothing is opened that would run jobs, as one may be about to be cancelled.
-func (c *command) inJobs(ctx context.Context, at target.Daemon, do func(all jobs) error) (err error) {
+func (c *command) inJobs(ctx context.Context, at target.Daemon, do func(all jobs) error) error {
 	d, err := c.client(at, "")
 	if err != nil {
 		return err
@@ -126,103 +117,5 @@ func (c *command) inJobs(ctx context.Context, at target.Daemon, do func(all jobs
 	if away == nil && daemon.Mismatch(health, paths) == "" {
 		return do(d)
 	}
-	if _, err := os.Stat(paths.Conversations); errors.Is(err, fs.ErrNotExist) {
-		return do(storedJobs{})
-	}
-	s, err := app.OpenConversations(ctx, paths, c.Note)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return do(storedJobs{s, paths.Project()})
-}
-
-// storedJobs are the jobs of a project in a store; without a store there are none.
-type storedJobs struct {
-	store   store.Jobs
-	project string
-}
-
-// Jobs implements jobs.
-func (s storedJobs) Jobs(ctx context.Context, f wire.JobFilter) (out []wire.Job, err error) {
-	if s.store == nil {
-		return nil, nil
-	}
-	only := store.JobFilter{Project: s.project, Kind: f.Kind, Conversation: f.Conversation, Before: f.Before, Limit: f.Limit}
-	if f.Status != "" {
-		only.Statuses = []store.JobStatus{store.JobStatus(f.Status)}
-	}
-	all, err := s.store.Jobs(ctx, only)
-	for _, j := range all {
-		one := api.JobOf(j)
-		one.Payload = ""
-		out = append(out, one)
-	}
-	return out, err
-}
-
-// Job implements jobs.
-func (s storedJobs) Job(ctx context.Context, id int64) (wire.Job, error) {
-	if s.store == nil {
-		return wire.Job{}, unknownJob(id)
-	}
-	all, err := s.store.Jobs(ctx, store.JobFilter{Project: s.project, ID: id})
-	switch {
-	case err != nil:
-		return wire.Job{}, err
-	case len(all) == 0:
-		return wire.Job{}, unknownJob(id)
-	}
-	return api.JobOf(all[0]), nil
-}
-
-// ChangeJob implements jobs.
-func (s storedJobs) ChangeJob(ctx context.Context, id int64, change wire.JobChange) (wire.Job, error) {
-	if s.store == nil {
-		return wire.Job{}, unknownJob(id)
-	}
-	j, err := s.store.ChangeJob(ctx, s.project, id, store.JobChange(change.Change))
-	if errors.Is(err, store.ErrUnknown) {
-		err = unknownJob(id)
-	}
-	return api.JobOf(j), err
-}
-
-func unknownJob(id int64) error {
-	return fmt.Errorf("there is no job %d in this project; `grapnel jobs` lists them", id)
-}
-
-func (c *command) listJobs(all []wire.Job, asJSON bool) error {
-	if asJSON {
-		return c.JSON(wire.Jobs{Jobs: append([]wire.Job{}, all...)})
-	}
-	if len(all) == 0 {
-		c.Note("no job is here that fits")
-		return nil
-	}
-	table := [][]string{{"ID", "QUEUED", "KIND", "STATUS", "TRIES", "WHY", "CONVERSATION"}}
-	for _, j := range all {
-		table = append(table, []string{
-			strconv.FormatInt(j.ID, 10), j.Created.Local().Format(time.DateTime), j.Kind, j.Status, strconv.Itoa(j.Attempts), cmp.Or(j.Failure, "-"), cmp.Or(j.Conversation, "-"),
-		})
-	}
-	return c.Tables(table)
-}
-
-// jobFacts is the table of one job.
-func jobFacts(j wire.Job) [][]string {
-	rows := [][]string{{"JOB", strconv.FormatInt(j.ID, 10)}, {"status", j.Status}, {"kind", j.Kind}, {"key", j.Key}, {"attempts", strconv.Itoa(j.Attempts)}}
-	due := ""
-	if j.Status == string(store.JobQueued) || j.Status == string(store.JobRunning) {
-		due = j.Due.Local().Format(time.DateTime)
-	}
-	for _, f := range [][2]string{
-		{"why", j.Failure}, {"due", due}, {"conversation", j.Conversation}, {"turn", j.Turn}, {"process", j.Owner},
-		{"queued", j.Created.Local().Format(time.DateTime)}, {"changed", j.Updated.Local().Format(time.DateTime)}, {"payload", string(j.Payload)},
-	} {
-		if f[1] != "" {
-			rows = append(rows, []string{f[0], f[1]})
-		}
-	}
-	return rows
+	return daemon.InStore(ctx, paths, c.Note, func(all daemon.StoredJobs) error { return do(all) })
 }

@@ -34,17 +34,26 @@ func (f *storeFlags) add(cmd *cobra.Command) {
 
 // into puts the database into the paths.
 func (f *storeFlags) into(paths *app.Paths) error {
-	if f.dsn != "" {
-		if pgdb.HasPassword(f.dsn) {
-			return errors.New("--store has a password, which everybody on this machine sees in the list of processes; leave it out, and put it into $PGPASSWORD, or into a file that $PGPASSFILE names, or give the whole in $" + app.DatabaseVariable)
-		}
-		if err := pgdb.CheckDSN(f.dsn); err != nil {
-			return fmt.Errorf("--store: %w", err)
-		}
-		paths.Database = f.dsn
+	if err := database(paths, "--store", f.dsn); err != nil {
+		return err
 	}
 	if paths.Database == "" && f.between != (daemon.Between{}) {
 		return errors.New("--node-listen and its certificates are for daemons over one database; name it with --store")
 	}
+	return nil
+}
+
+// database puts the DSN of the flag, if it was given, into the paths.
+func database(paths *app.Paths, flag, dsn string) error {
+	if dsn == "" {
+		return nil
+	}
+	if pgdb.HasPassword(dsn) {
+		return errors.New(flag + " has a password, which everybody on this machine sees in the list of processes; leave it out, and put it into $PGPASSWORD, or into a file that $PGPASSFILE names, or give the whole in $" + app.DatabaseVariable)
+	}
+	if err := pgdb.CheckDSN(dsn); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	paths.Database = dsn
 	return nil
 }

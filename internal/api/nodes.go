@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -145,6 +146,25 @@ func (s *Server) begins(h handler) handler {
 	}
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return s.direct(w, r, r.PathValue("id"), dispatch.Held, true, h)
+	}
+}
+
+// erased makes a handler one of deletions. That of a conversation is done where its turns have left something on the disk.
+func (s *Server) erased(h handler) handler {
+	if s.o.Nodes == nil {
+		return h
+	}
+	return func(w http.ResponseWriter, r *http.Request) error {
+		body, err := whole(w, r)
+		if err != nil {
+			return err
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		var in wire.Deletion
+		if json.Unmarshal(body, &in) != nil || in.Conversation == "" { // the handler says what is wrong
+			return h(w, r)
+		}
+		return s.direct(w, r, in.Conversation, dispatch.Last, false, h)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
 	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -148,7 +149,9 @@ func TestTheClientDoesNotNotice(t *testing.T) {
 	ctx := t.Context()
 	conv := a.conversation("ann")
 	a.turn(conv.ID, "before")
-	first := watchAt(b, conv.ID, func(ev hook.Event) bool { return turnEnds(ev) && ev.Epoch > 1 })
+	whole := func(ev hook.Event) bool { return turnEnds(ev) && ev.Epoch > 1 }
+	first, one := watchAt(b, conv.ID, whole), make(chan []hook.Event, 1)
+	go func() { one <- oneStream(b, conv.ID, whole) }()
 	_, err := a.client.Send(ctx, conv.ID, "call emit {\"s\":\"3\"}\ncall hold {}")
 	require.NoError(t, err)
 	<-a.box.held
@@ -167,28 +170,56 @@ func TestTheClientDoesNotNotice(t *testing.T) {
 	assert.Empty(t, missed)
 	assert.Empty(t, twice)
 	assert.Greater(t, last(t, events).Epoch, int64(1), "d has gone on")
+	missed, twice = c.wrong(conv.ID, <-one)
+	assert.Empty(t, missed, "one connection is enough")
+	assert.Empty(t, twice)
 	missed, _ = c.wrong(conv.ID, <-naive)
 	assert.NotEmpty(t, missed, "known bad: who does not look again misses events")
 }
 
 // naiveRelay relays the stream of a conversation from one node until it breaks off, and looks at nothing else.
-func naiveRelay(here, there *member, conversation string) (out []hook.Event) {
+func naiveRelay(here, there *member, conversation string) []hook.Event {
 	through := internode.New(nil)
 	defer through.Close()
-	resp, err := through.Do(here.t.Context(), there.members.Self(), internode.Caller{Local: true}, internode.Request{
-		Path: "/v1/conversations/" + conversation + "/events?payload=whole", Last: "0-0",
-	})
+	resp, err := through.Do(here.t.Context(), there.members.Self(), internode.Caller{Local: true}, internode.Request{Path: streamOf(conversation), Last: "0-0"})
 	if !assert.NoError(here.t, err) {
 		return nil
 	}
 	defer resp.Body.Close()
-	for parts := sse.NewReader(resp.Body, nil); ; {
+	return collect(resp.Body, func(hook.Event) bool { return false })
+}
+
+// oneStream reads the stream of a conversation over one connection, which it never makes again, until until is true for an event.
+func oneStream(m *member, conversation string, until func(hook.Event) bool) []hook.Event {
+	req, err := http.NewRequestWithContext(m.t.Context(), http.MethodGet, "http://grapnel"+streamOf(conversation), nil)
+	if !assert.NoError(m.t, err) {
+		return nil
+	}
+	req.Header.Set("Last-Event-ID", "0-0")
+	resp, err := over(m.direct.Address()).RoundTrip(req)
+	if !assert.NoError(m.t, err) {
+		return nil
+	}
+	defer resp.Body.Close()
+	return collect(resp.Body, until)
+}
+
+func streamOf(conversation string) string {
+	return "/v1/conversations/" + conversation + "/events?payload=whole"
+}
+
+// collect reads the events of a stream to its end.
+func collect(body io.Reader, until func(hook.Event) bool) (out []hook.Event) {
+	for parts := sse.NewReader(body, nil); ; {
 		part, err := parts.Next()
 		if err != nil {
 			return out
 		}
 		if ev, err := wire.DecodeEvent(part.Data); part.Name == "" && part.Data != nil && err == nil {
 			out = append(out, ev)
+			if until(ev) {
+				return out
+			}
 		}
 	}
 }
@@ -238,23 +269,35 @@ func TestFromNodeToNode(t *testing.T) {
 	a, b, d := c.join("a", memberOptions{}), c.join("b", memberOptions{}), c.join("d", memberOptions{project: "/q"})
 	settle(t, a, b, d)
 	conv := a.conversation("ann")
-	turns := 0
-	seen := watchAt(d, conv.ID, func(ev hook.Event) bool {
-		if turnEnds(ev) {
-			turns++
+	six := func() func(hook.Event) bool {
+		turns := 0
+		return func(ev hook.Event) bool {
+			if turnEnds(ev) {
+				turns++
+			}
+			return turns == 6
 		}
-		return turns == 6
-	})
+	}
+	seen, own := watchAt(d, conv.ID, six()), make(chan []hook.Event, 1)
+	go func() { own <- oneStream(a, conv.ID, six()) }() // of a node that runs some of the turns itself, and not the last one
 	for i := range 6 {
 		m := []*member{a, b}[i%2]
 		m.turn(conv.ID, fmt.Sprint("turn ", i))
 		assert.Equal(t, wire.CodeProject, client.CodeOf(errOf(d.client.Adopt(t.Context(), conv.ID, wire.Adoption{}))), "it belongs to a project that lives")
 	}
 	events := seen.ends(t)
+	assert.NotContains(t, seen.notes, "restarted")
+	select {
+	case got := <-own:
+		missed, twice := c.wrong(conv.ID, got)
+		assert.Empty(t, missed)
+		assert.Empty(t, twice)
+	case <-time.After(20 * time.Second):
+		assert.Fail(t, "the stream of a has not all turns")
+	}
 	missed, twice := c.wrong(conv.ID, events)
 	assert.Empty(t, missed)
 	assert.Empty(t, twice)
-	assert.NotContains(t, seen.notes, "restarted")
 	assert.Len(t, only(events, event.TurnEnd), 6)
 }
 
@@ -345,4 +388,32 @@ func (m *member) until(conversation, text string) string {
 		}
 	}
 	return got.String()
+}
+
+// TestDeletionsGoWhereTheConversationIs: a conversation is deleted by the node that had it last, where its snapshots are; what names
+// no conversation is answered here.
+func TestDeletionsGoWhereTheConversationIs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	deleted := make(chan string, 10)
+	deletes := func(id string) memberOptions {
+		return memberOptions{world: worldOptions{api: api.Options{Delete: func(_ context.Context, d wire.Deletion) (wire.Deleted, error) {
+			deleted <- id + " " + d.Conversation + d.Sender
+			return wire.Deleted{}, nil
+		}}}}
+	}
+	a, b := c.join("a", deletes("a")), c.join("b", deletes("b"))
+	settle(t, a, b)
+	conv := a.conversation("ann")
+	a.turn(conv.ID, "hello")
+	_, err := b.direct.Delete(t.Context(), wire.Deletion{Conversation: conv.ID})
+	require.NoError(t, err)
+	assert.Equal(t, "a "+conv.ID, <-deleted)
+	_, err = b.direct.Delete(t.Context(), wire.Deletion{Sender: "ann"})
+	require.NoError(t, err)
+	assert.Equal(t, "b ann", <-deleted)
+	_, err = b.client.Delete(t.Context(), wire.Deletion{})
+	assert.Equal(t, wire.CodeInvalid, client.CodeOf(err))
+	_, err = b.client.Delete(t.Context(), wire.Deletion{Conversation: "nobody"})
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
 }

@@ -73,7 +73,7 @@ func (s *Server) routes() map[place]operation {
 		{"POST", "/v1/conversations/{id}/compact"}:       {access.Converse, s.owned(dispatch.Held, s.compact)},
 		{"GET", "/v1/conversations/{id}/export"}:         {access.Read, s.owned(dispatch.Stored, s.export)},
 		{"POST", "/v1/import"}:                           {access.Converse, s.restore},
-		{"POST", "/v1/deletions"}:                        {access.Administer, s.erase},
+		{"POST", "/v1/deletions"}:                        {access.Administer, s.erased(s.erase)},
 		{"GET", "/v1/jobs"}:                              {access.Read, s.listJobs},
 		{"GET", "/v1/jobs/{job}"}:                        {access.Read, s.showJob},
 		{"POST", "/v1/jobs/{job}"}:                       {access.Administer, s.changeJob},

@@ -170,6 +170,22 @@ func (p *presence) gone(owner string) bool {
 	return true
 }
 
+// Processes returns the ids of the other processes that use the state directory and run agents; 0 for
+// one whose id is not known.
+func (p Paths) Processes() (pids []int, err error) {
+	files, err := os.ReadDir(p.locks())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	others := presence{dir: p.locks()}
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), ownerPrefix) && !others.gone(f.Name()) {
+			pids = append(pids, others.process(f.Name()))
+		}
+	}
+	return pids, err
+}
+
 // process returns the process id in the owner's file; 0 if there is none.
 func (p *presence) process(owner string) int {
 	if owner != filepath.Base(owner) {

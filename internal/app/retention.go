@@ -72,7 +72,7 @@ func (a *App) Keeper() (*retention.Keeper, error) {
 	}
 	return retention.New(retention.Options{
 		Store: ofOwner{a.Store, a.paths.Owner}, Delete: a.Runtime.Delete, DeleteRest: a.Runtime.DeleteRest, Busy: runtime.ErrBusy,
-		Journal: a.options.Stores.deletions(), Limits: limits, Note: a.options.Note,
+		Journal: a.options.Stores.deletions(), Limits: limits, Note: a.options.Note, Forget: a.forgetErased,
 		Places: []retention.Place{
 			{Name: "undo", Erase: a.eraseUndo},
 			{Name: "memories", Erase: a.eraseMemories},
@@ -85,6 +85,21 @@ func (a *App) Keeper() (*retention.Keeper, error) {
 			{Name: "spending", Erase: keptInSpending},
 		},
 	}), nil
+}
+
+// forgetErased forgets the turns of conversations that a daemon of another machine has deleted: what they changed is on
+// this machine's disk.
+func (a *App) forgetErased(ctx context.Context) error {
+	known, err := a.options.turns.Conversations(ctx)
+	if err != nil {
+		return err
+	}
+	gone, err := a.options.Stores.erased(ctx, known)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	_, _, err = a.options.turns.Forget(ctx, gone, false)
+	return err
 }
 
 // eraseUndo forgets the turns of the conversations in the books of their projects.

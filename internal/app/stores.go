@@ -124,7 +124,7 @@ func (s *Stores) Tokens() *access.Tokens {
 	if s.db != nil {
 		return access.NewTokens(documents.NewTokens(s.db))
 	}
-	return access.OpenTokens(filepath.Join(s.paths.State, "tokens.json"))
+	return access.OpenTokens(s.tokenPath())
 }
 
 // AuditRecord is the record of the audit, of all projects.
@@ -164,7 +164,7 @@ func (s *Stores) Agents(project string) Documents {
 	if s.db != nil {
 		return documents.Set[json.RawMessage]{DB: s.db, Kind: documents.Agents, Project: project}
 	}
-	return agentFile{lockedfile.File[map[string]json.RawMessage]{Path: filepath.Join(s.paths.State, "agents.json")}, project}
+	return agentFile{s.agentsFile(), project}
 }
 
 // deletions are those of the owner that have begun.
@@ -173,6 +173,18 @@ func (s *Stores) deletions() Documents {
 		return documents.Set[json.RawMessage]{DB: s.db, Kind: documents.Deletions, Project: s.paths.Owner}
 	}
 	return lockedfile.File[json.RawMessage]{Path: filepath.Join(s.paths.State, "deletions.json")}
+}
+
+// erased returns those of the conversations that were deleted from the database, by whatever daemon. Of files it
+// returns none: there a deletion reaches everything itself.
+func (s *Stores) erased(ctx context.Context, conversations []string) (gone []string, err error) {
+	if s.db == nil || len(conversations) == 0 {
+		return nil, nil
+	}
+	err = s.db.Read(ctx, func(q pgdb.Queryer) error {
+		return q.QueryRow(ctx, `SELECT coalesce(array_agg(id), '{}') FROM erased WHERE id = ANY ($1::text[])`, conversations).Scan(&gone)
+	})
+	return gone, err
 }
 
 // agentFile has the agents of one project in the file of all projects.

@@ -236,3 +236,51 @@ func TestADeletionReachesAllStores(t *testing.T) {
 		require.NoError(t, keeper.Resume(t.Context()), "no deletion is left in the journal")
 	})
 }
+
+// TestADeletionReachesTheDisksOfOtherMachines, when their daemons look: once a day, and when they start.
+func TestADeletionReachesTheDisksOfOtherMachines(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{
+		"model.yaml":                "rules:\n- when: {step: 1}\n  calls: [{tool: write, args: {file_path: out.txt, content: x}}]\n- {when: always, say: Done.}\n",
+		".grapnel/agents/helper.md": "---\nmodel: script:model.yaml\n---\nHelp.\n",
+	})
+	p.Database = databases.DSN(t)
+	other, err := p.In("elsewhere")
+	require.NoError(t, err)
+	open := func(p app.Paths) (*app.App, *retention.Keeper) {
+		a, err := app.Open(t.Context(), app.Options{Paths: p, Sandbox: "off", Approval: approval.Options{Timeout: time.Millisecond, OnTimeout: approval.ApproveOnTimeout}})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, a.Close(context.Background())) })
+		k, err := a.Keeper()
+		require.NoError(t, err)
+		return a, k
+	}
+	a, mine := open(p)
+	_, theirs := open(other)
+	agent, err := a.Register(t.Context(), "helper", hook.AgentConfig{})
+	require.NoError(t, err)
+	conv, err := agent.Conversation(t.Context(), "ann")
+	require.NoError(t, err)
+	out, err := conv.Send(t.Context(), message.TextInput("Write."), nil)
+	require.NoError(t, err)
+	require.NoError(t, out.Err)
+	book := func() (text string) {
+		files, err := filepath.Glob(filepath.Join(p.State, "undo", "*", "*"))
+		require.NoError(t, err)
+		for _, file := range files {
+			if data, err := os.ReadFile(file); err == nil {
+				text += string(data)
+			}
+		}
+		return text
+	}
+	require.NoError(t, mine.Resume(t.Context()))
+	require.Contains(t, book(), conv.ID(), "what is not deleted stays")
+	require.Eventually(t, func() bool {
+		_, err = theirs.Delete(t.Context(), retention.Subject{Kind: retention.Conversation, Name: conv.ID()}, false)
+		return err == nil
+	}, 20*time.Second, 50*time.Millisecond, "the other daemon may have to wait for the lease: %v", err)
+	require.Contains(t, book(), conv.ID(), "that is another machine's disk")
+	require.NoError(t, mine.Resume(t.Context()))
+	assert.NotContains(t, book(), conv.ID())
+}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrNewer: a newer program has upgraded the schema.
+// ErrNewer: a newer program has upgraded the schema, and this one cannot use it any more.
 var ErrNewer = errors.New("the database has a newer schema")
 
 // ErrForeign: the schema is not of this program.
@@ -30,13 +30,18 @@ func Version() int {
 }
 
 // migrate runs the steps that the database lacks, in one transaction. Released steps are never
-// changed. A step only adds, so that programs of the version before go on while it is new.
+// changed.
+//
+// A step only adds: tables, and columns with defaults. So programs that do not know it go on, and begin.
+// One that has to change what they use says so by raising the default of grapnel_schema.needs to its own
+// number, in its script: from then on ErrNewer keeps programs out that do not know it. Those that run
+// have to be stopped first, and its release says so.
 func (d *DB) migrate(ctx context.Context) error {
 	version, err := d.SchemaVersion(ctx)
 	if err != nil {
 		return err
 	}
-	if version == Version() {
+	if version >= Version() {
 		return nil
 	}
 	return d.Write(ctx, func(tx Tx) error {
@@ -56,8 +61,8 @@ func (d *DB) migrate(ctx context.Context) error {
 	})
 }
 
-// SchemaVersion returns the version of the database's schema, 0 for an empty database. ErrNewer if
-// this program does not know it.
+// SchemaVersion returns the version of the database's schema, 0 for an empty database. It may be higher
+// than Version. ErrNewer if this program cannot use it.
 func (d *DB) SchemaVersion(ctx context.Context) (version int, err error) {
 	err = d.Read(ctx, func(q Queryer) error {
 		version, err = currentVersion(ctx, q)
@@ -77,11 +82,13 @@ func currentVersion(ctx context.Context, q Queryer) (version int, err error) {
 	case !versions:
 		return 0, nil
 	}
-	if err := q.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM grapnel_schema`).Scan(&version); err != nil {
+	var needs int
+	err = q.QueryRow(ctx, `SELECT version, needs FROM grapnel_schema ORDER BY version DESC LIMIT 1`).Scan(&version, &needs)
+	if err != nil && !errors.Is(err, ErrNoRows) {
 		return 0, err
 	}
-	if version > Version() {
-		return version, fmt.Errorf("%w: version %d, this program knows %d; use the newer program, or name another database", ErrNewer, version, Version())
+	if needs > Version() {
+		return version, fmt.Errorf("%w: version %d, for programs that know version %d, and this one knows %d; use the newer program, or name another database", ErrNewer, version, needs, Version())
 	}
 	return version, nil
 }

@@ -47,6 +47,8 @@ type Options struct {
 	Direct string
 	// Unverified allows connections to another machine whose certificate is not verified.
 	Unverified bool
+	// AsItIs: Open makes no tables and upgrades none. Then SchemaVersion says what there is.
+	AsItIs bool
 	// Note is called with a sentence for people that is no error. Nil drops it.
 	Note func(text string)
 	// Trace is called with each message exchange with the server, for tests. Nil is none.
@@ -113,7 +115,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*DB, error) {
 		d.committers.Go(d.commitAll)
 	}
 	err = d.checkServer(ctx, o.Note)
-	if err == nil {
+	if err == nil && !o.AsItIs {
 		err = d.migrate(ctx)
 	}
 	if err != nil {

@@ -97,10 +97,34 @@ func TestAForeignOrNewerSchemaIsRefused(t *testing.T) {
 
 	newer := pgtest.Database(t)
 	open(t, newer, nil).Close()
-	exec(t, newer, `INSERT INTO grapnel_schema VALUES (1000, now())`)
+	exec(t, newer, `INSERT INTO grapnel_schema VALUES (1000, now(), 999)`)
 	_, err = pgdb.Open(t.Context(), newer, nil)
 	require.ErrorIs(t, err, pgdb.ErrNewer)
-	assert.ErrorContains(t, err, "version 1000")
+	assert.ErrorContains(t, err, "version 1000, for programs that know version 999")
+}
+
+// TestAStepThatOnlyAddsKeepsNobodyOut: during a rolling upgrade the older program goes on, and is started.
+func TestAStepThatOnlyAddsKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Database(t)
+	running := open(t, dsn, nil)
+	exec(t, dsn, `INSERT INTO grapnel_schema VALUES (1000, now())`)
+	for _, db := range []*pgdb.DB{running, open(t, dsn, nil)} {
+		version, err := db.SchemaVersion(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 1000, version)
+	}
+}
+
+func TestADatabaseIsOpenedAsItIs(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Database(t)
+	for range 2 {
+		db := open(t, dsn, &pgdb.Options{AsItIs: true})
+		version, err := db.SchemaVersion(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, version, "no table is made")
+	}
 }
 
 func TestADatabaseOfAnotherEncodingIsRefused(t *testing.T) {

@@ -3,8 +3,10 @@ package pgdb
 import (
 	"context"
 	"reflect"
-	"strings"
+	"slices"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
@@ -66,8 +68,21 @@ func (t transaction) Exec(query string, args ...any) (int64, error) {
 	return tag.RowsAffected(), err
 }
 
+func (t transaction) Load(table string, columns []string, rows [][]any) error {
+	if err := Copy(t.ctx, t.tx, table, columns, rows); err != nil {
+		return err
+	}
+	if !slices.Contains(columns, "num") {
+		return nil
+	}
+	// Without a sequence this does nothing: setval of NULL is NULL.
+	name := pgx.Identifier{table}.Sanitize()
+	_, err := t.tx.Exec(t.ctx, "SELECT setval(pg_get_serial_sequence($1, 'num'), greatest(max(num), 1), max(num) IS NOT NULL) FROM "+name, name)
+	return err
+}
+
 func (t transaction) Lock(name string) error {
-	_, err := t.tx.Exec(t.ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, text(name))
+	_, err := t.tx.Exec(t.ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, sqldb.Text(name))
 	return err
 }
 
@@ -76,13 +91,9 @@ func texts(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {
 		if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
-			arg = text(v.String())
+			arg = sqldb.Text(v.String())
 		}
 		out[i] = arg
 	}
 	return out
-}
-
-func text(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }

@@ -96,7 +96,10 @@ type Options struct {
 	// Journal has the deletions that have begun, Places are in the order in which they are asked.
 	Journal Journal
 	Places  []Place
-	Limits  Limits
+	// Forget forgets what this machine has of conversations that a daemon of another one has deleted.
+	// Resume calls it; nil does nothing.
+	Forget func(ctx context.Context) error
+	Limits Limits
 	// Note is called with a sentence about what the limits deleted, and about each failure.
 	Note func(text string)
 }
@@ -195,7 +198,8 @@ func (k *Keeper) begin(ctx context.Context, p pending) (Report, error) {
 	return k.execute(ctx, key, p)
 }
 
-// Resume goes on with the deletions that were interrupted. It calls Options.Note for each.
+// Resume goes on with the deletions that were interrupted. It calls Options.Note for each, and then
+// Options.Forget.
 func (k *Keeper) Resume(ctx context.Context) error {
 	if err := k.lock(ctx); err != nil {
 		return err
@@ -218,7 +222,10 @@ func (k *Keeper) Resume(ctx context.Context) error {
 		}
 		k.o.Note(fmt.Sprintf("a deletion (%s) that was interrupted is finished: %d conversations", p.Kind, len(r.Conversations)))
 	}
-	return nil
+	if k.o.Forget == nil {
+		return nil
+	}
+	return k.o.Forget(ctx)
 }
 
 // find returns the subject's conversations that were there at the time.

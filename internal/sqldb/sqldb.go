@@ -33,6 +33,9 @@ type Tx interface {
 	Reader
 	// Exec runs a statement and returns how many rows it has changed.
 	Exec(query string, args ...any) (int64, error)
+	// Load adds rows to a table, with the numbers that they have. A column "num" that the database numbers
+	// goes on behind them.
+	Load(table string, columns []string, rows [][]any) error
 	// Lock waits until no other transaction has the lock of that name, and keeps it until the end
 	// of this one. Statements behind it see what the others have committed. Who takes several locks
 	// takes them in the order of their names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/sqldb"
@@ -55,6 +56,17 @@ func (t transaction) Exec(query string, args ...any) (int64, error) {
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+// Load fills tables whose numbers SQLite takes from what is in them.
+func (t transaction) Load(table string, columns []string, rows [][]any) error {
+	query := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	for _, row := range rows {
+		if _, err := t.tx.Exec(query, row...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (transaction) Lock(string) error { return nil }

@@ -42,6 +42,23 @@ func (b *Book) Forget(ctx context.Context, conversations []string, dry bool) (tu
 	return turns, freed, err
 }
 
+// Conversations returns the conversations whose turns the book has.
+func (b *Book) Conversations(ctx context.Context) (out []string, err error) {
+	if _, err := os.Stat(b.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	err = b.alone(ctx, func() error {
+		all, err := b.turns.Read()
+		for _, r := range all {
+			if !slices.Contains(out, r.Conversation) {
+				out = append(out, r.Conversation)
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
 // forget removes the snapshots first: if it is cut short, the records are still there to go on by.
 func (b *Book) forget(ctx context.Context, drop []string, ids []snapshot.ID, left []record) (freed int64, err error) {
 	keep := map[snapshot.ID]bool{}

@@ -117,8 +117,6 @@ func (t *table) remove(ctx context.Context, name string) error {
 	})
 }
 
-const runColumns = `r.due, r.began, r.ended, r.status, r.conversation, r.turn, r.note`
-
 // list returns the schedules of the project, by name.
 func (t *table) list(ctx context.Context) (out []Scheduled, err error) {
 	err = t.db.Read(ctx, func(r sqldb.Reader) error {

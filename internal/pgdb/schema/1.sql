@@ -5,7 +5,8 @@
 
 CREATE TABLE grapnel_schema (
 	version int         PRIMARY KEY,  -- the number of a step
-	made    timestamptz NOT NULL
+	made    timestamptz NOT NULL,
+	needs   int         NOT NULL DEFAULT 1 -- the last step that a program has to know to use the schema
 );
 
 -- The daemons over this database.

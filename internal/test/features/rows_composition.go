@@ -116,7 +116,7 @@ var composition = []row{
 		change{off, "the background", "composite/walk.go", `if mode := c.modeOf(e.index, f.point); mode != "" {`, `if mode := c.modeOf(e.index, f.point); mode == "off" {`}},
 	{"D5", "Background jobs are done once by their key, tried again after a growing pause, and given up in the end.",
 		proof{"./runtime/internal/job", "TestWhatFailsIsTriedAgainLaterEachTimeAndThenGivenUp|TestJobsAreDoneOnce"},
-		change{mutant, "the same pause before each attempt", "runtime/internal/job/runner.go", "return min(base<<min(max(n-1, 0), exponent), most)", "return base"}},
+		change{mutant, "the same pause before each attempt", "runtime/internal/job/work.go", "return min(base<<min(max(n-1, 0), exponent), most)", "return base"}},
 	{"D6", "Errors say how severe they are: fatal, for the conversation, degraded or silent; none opens what a policy closes.",
 		proof{"./runtime", "TestSpecHowFarAnErrorReaches|TestSpecNoSeverityOpensAGate|TestSpecAFatalErrorOfAGateHaltsItsAgentOnly"},
 		change{mutant, "no severity closes anything", "composite/isolate.go", "	if hook.SeverityOf(err).Closes() {\n", "	if hook.SeverityOf(err).Closes() && m == nil {\n"}},

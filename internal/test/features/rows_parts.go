@@ -56,7 +56,7 @@ var parts = []row{
 	{"K2", "Memory: search, remember, forget.",
 		proof{"./subsystems/memory", "TestRememberRecallForget|TestTheBestMatchComesFirst|TestWhatIsForgottenIsInNoFile"},
 		change{mutant, "an index that remembers what was forgotten", "subsystems/memory/table.go",
-			"		return unindex(tx, r)\n	})\n	if err == nil { // also", "		return nil\n	})\n	if err == nil { // also"}},
+			"		return t.words.remove(tx, r)\n	})\n	if err == nil { // also", "		return nil\n	})\n	if err == nil { // also"}},
 	{"K3", "Automatic recall, under a policy.",
 		proof{"./subsystems/memory", "TestATurnGetsWhatFitsWithItsSources|TestActiveRecallLooksFurtherOnlyIfNeeded|TestActiveRecallHasBounds|TestRulesClassifyATurn"},
 		change{off, "recall by itself", "subsystems/memory/recall.go",
@@ -156,5 +156,5 @@ var parts = []row{
 		change{mutant, "the runtime brings a subsystem along", "runtime/doc.go", "\npackage runtime\n", "\npackage runtime\n\nimport _ \"github.com/grapnel-go/grapnel/subsystems/guard\"\n"}},
 	{"N4", "Large payloads of events are cut in streams, with the path of the whole; a reader that is too slow is told what it missed.",
 		proof{"./internal/api", "TestLargePayloadsAreCutAndSaidWhereTheWholeIs|TestSubscribers"},
-		change{off, "the bound of payloads", "internal/api/events.go", "const maxPayload = 2048\n", "const maxPayload = 1 << 30\n"}},
+		change{off, "the bound of payloads", "internal/api/internal/streams/view.go", "const maxPayload = 2048\n", "const maxPayload = 1 << 30\n"}},
 }

@@ -221,6 +221,8 @@ var layers = []layer{
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
 		reason:  "the one place where subsystems and runtime meet"},
 	{pkgs: "client/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more: one type for each body"},
+	{pkgs: "internal/transfer", may: []string{"internal/app", "internal/pgdb", "internal/pgdb/documents", "internal/sqldb", "internal/tenant", "runtime/store"},
+		reason: "moves all that the program keeps from one place to another; it knows no command"},
 	{pkgs: "internal/tenant", reason: "names of tenants, for whoever makes them and whoever reads them"},
 	{pkgs: "internal/quota", may: []string{"hook/message", "runtime/spending", "internal/tenant"}, reason: "what a tenant may use, whoever serves it; it knows no network and no program"},
 	{pkgs: "internal/access", may: []string{"internal/conffile", "internal/lockedfile", "internal/tenant"}, outside: []string{"golang.org/x/time/rate"},

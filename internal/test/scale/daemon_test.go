@@ -18,6 +18,9 @@ var built string
 
 // program compiles the program once for all tests.
 var program = sync.OnceValues(func() (_ string, err error) {
+	if *programFlag != "" {
+		return *programFlag, nil
+	}
 	if built, err = os.MkdirTemp("", "grapnel-scale-"); err != nil {
 		return "", err
 	}

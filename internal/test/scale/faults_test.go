@@ -91,6 +91,7 @@ var faults = []fault{
 	{"connections reset", 3, reset},
 	{"answer of a commit lost", 4, loseAnswer},
 	{"restart -m immediate", 2, restart},
+	{"restart while the network is cut", 1, cutOverRestart},
 	{fullDisk, 1, fillDisk},
 }
 
@@ -166,6 +167,22 @@ func restart(ctx context.Context, w *world, _ *daemon, rng *rand.Rand) {
 	w.cluster.Stop(w.t, "immediate")
 	pause(ctx, upTo(rng, 2*ttl))
 	w.cluster.Continue(w.t)
+	over()
+}
+
+// cutOverRestart crashes the database while a daemon is cut off, and longer than the TTL: when it is back nobody knows who lives.
+func cutOverRestart(ctx context.Context, w *world, d *daemon, _ *rand.Rand) {
+	w.restarts.Lock()
+	defer w.restarts.Unlock()
+	over, overAll := w.log.impair(d.n), w.log.impair(theDatabase)
+	d.relay.hold(up, down)
+	w.cluster.Stop(w.t, "immediate")
+	pause(ctx, w.plan.ttl+beat)
+	w.cluster.Continue(w.t)
+	overAll()
+	pause(ctx, w.plan.ttl+beat)
+	d.relay.heal()
+	d.awaitService(ctx)
 	over()
 }
 

@@ -65,8 +65,9 @@ func each(e evidence, find func(t told) []string) (out []string) {
 	return out
 }
 
-// lost: a message that a daemon has taken is in the history, or was said to be refused. So is the answer of every turn that has
-// ended well, as it was shown.
+// lost: a message that a daemon has taken is in the history, unless its client was told otherwise: it was refused by the running turn,
+// or its turn has ended with an error before its first step, because it could not be stored. So is the answer of every turn that
+// has ended well, as it was shown.
 func lost(e evidence) []string {
 	return each(e, func(t told) (out []string) {
 		texts := map[string]int{}
@@ -74,8 +75,9 @@ func lost(e evidence) []string {
 			texts[m.Text()]++
 		}
 		for _, text := range t.inputs {
-			if texts[text] == 0 {
-				out = append(out, "the message is lost: "+text)
+			if texts[text] == 0 && !t.toldUnstored(text) {
+				i := slices.IndexFunc(t.events, func(ev hook.Event) bool { return ev.Kind == event.TurnStart && ev.Text == text })
+				out = append(out, fmt.Sprintf("the message is lost: %s, %s", text, around(t.events, max(0, i))))
 			}
 		}
 		for _, text := range t.steers {
@@ -90,6 +92,23 @@ func lost(e evidence) []string {
 		}
 		return out
 	})
+}
+
+// toldUnstored reports whether the client was told that the turn of the message has failed before its first step.
+func (t told) toldUnstored(text string) bool {
+	turn, failed := "", false
+	for _, ev := range t.events {
+		switch {
+		case ev.Kind == event.TurnStart && ev.Text == text:
+			turn = ev.Turn
+		case turn == "" || ev.Turn != turn:
+		case ev.Kind == event.StepStart:
+			return false
+		case ev.Kind == event.TurnEnd:
+			failed = failed || ev.Detail().Stop == hook.StopError
+		}
+	}
+	return failed
 }
 
 // torn: the stream of a client is what is stored, event by event.
@@ -119,8 +138,8 @@ func name(ev hook.Event) string {
 	return fmt.Sprintf("%d-%d %s of turn %s", ev.Epoch, ev.Seq, ev.Kind, ev.Turn)
 }
 
-// mixed: a turn has one owner at a time, so the events of an epoch stand together, and nothing comes after the end of a turn that
-// has ended well. Who cannot store the end of a turn, because the disk is full, ends it with an error, and again later.
+// mixed: a turn has one owner at a time, so the events of an epoch stand together, and a turn makes no step behind its end. Who
+// cannot store the end of a turn, because the disk is full, tells of it again.
 func mixed(e evidence) []string {
 	return each(e, func(t told) (out []string) {
 		ended := map[string]bool{}
@@ -128,13 +147,12 @@ func mixed(e evidence) []string {
 			if i > 0 && (ev.Epoch < t.events[i-1].Epoch || ev.Seq <= t.events[i-1].Seq) {
 				out = append(out, fmt.Sprintf("%s is stored behind %s", name(ev), name(t.events[i-1])))
 			}
-			if ev.Depth > 0 || ev.Kind != event.TurnStart && ev.Kind != event.TurnEnd {
-				continue
-			}
-			if ended[ev.Turn] {
+			if ended[ev.Turn] && ev.Kind == event.StepStart {
 				out = append(out, fmt.Sprintf("a turn goes on behind its end: %s", around(t.events, i)))
 			}
-			ended[ev.Turn] = ended[ev.Turn] || ev.Kind == event.TurnEnd && ev.Detail().Stop == hook.StopCompleted
+			if ev.Kind == event.TurnEnd && ev.Depth == 0 && ev.Detail().Stop == hook.StopCompleted {
+				ended[ev.Turn] = true
+			}
 		}
 		return out
 	})

@@ -69,16 +69,16 @@ func TestOracles(t *testing.T) {
 			t.events[3].Epoch, t.events[2].Epoch = 1, 2
 			t.kept = slices.Clone(t.events)
 		}},
-		{"a turn begins again", "mixed", func(_ *evidence, t *told) {
-			again := t.events[2]
-			again.Seq = 10
+		{"a turn goes on behind its end", "mixed", func(_ *evidence, t *told) {
+			again := t.events[1]
+			again.Seq, again.Epoch = 10, 2
 			t.events = append(t.events, again)
 			t.kept = slices.Clone(t.events)
 		}},
-		{"a turn ends twice", "mixed", func(_ *evidence, t *told) {
-			again := t.events[3]
-			again.Seq++
-			t.events = append(t.events, again)
+		{"a message could not be stored, and that was said", "", func(_ *evidence, t *told) {
+			begin := hook.Event{Epoch: 2, Seq: 10, Kind: event.TurnStart, Turn: "u", Text: "turn c1-2 calls=0 asks=0"}
+			end := hook.Event{Epoch: 2, Seq: 11, Kind: event.TurnEnd, Turn: "u"}.WithUsage(message.Usage{}, 0, hook.StopError)
+			t.inputs, t.events = append(t.inputs, begin.Text), append(t.events, begin, end)
 			t.kept = slices.Clone(t.events)
 		}},
 		{"an effect comes twice", "doubled", func(e *evidence, _ *told) { e.effects = append(e.effects, e.effects...) }},

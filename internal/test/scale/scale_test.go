@@ -10,17 +10,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
 )
 
 var (
-	faultsFlag = flag.Int("scale.faults", 12, "faults of TestFaults")
-	seedFlag   = flag.Uint64("scale.seed", 1, "which faults they are, and when")
-	onlyFlag   = flag.String("scale.only", "", "the kinds of faults, by a regular expression; \"\" is all")
-	logFlag    = flag.Int("scale.log", 4000, "how many bytes of the log of each daemon a test shows that fails")
-	roundsFlag = flag.Int("scale.rounds", 1, "rounds of TestThroughput and TestSize")
-	longFlag   = flag.Duration("scale.long", time.Second, "how long each part of a round of TestThroughput takes")
-	storedFlag = flag.Int("scale.stored", 20_000, "conversations of TestSize")
-	costFlag   = flag.Float64("scale.cost", 1.5, "what a turn of TestSize may cost at most, as a multiple")
+	faultsFlag  = flag.Int("scale.faults", 10, "faults of TestFaults")
+	seedFlag    = flag.Uint64("scale.seed", 1, "which faults they are, and when")
+	onlyFlag    = flag.String("scale.only", "", "the kinds of faults, by a regular expression; \"\" is all")
+	programFlag = flag.String("scale.program", "", "the program; \"\" compiles that of this module")
+	logFlag     = flag.Int("scale.log", 4000, "how many bytes of the log of each daemon a test shows that fails")
+	roundsFlag  = flag.Int("scale.rounds", 1, "rounds of TestThroughput and TestSize")
+	longFlag    = flag.Duration("scale.long", time.Second, "how long each part of a round of TestThroughput takes")
+	storedFlag  = flag.Int("scale.stored", 20_000, "conversations of TestSize")
+	costFlag    = flag.Float64("scale.cost", 1.5, "what a turn of TestSize may cost at most, as a multiple")
 )
 
 func TestMain(m *testing.M) {
@@ -34,6 +36,10 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
 	_ = os.RemoveAll(built)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	os.Exit(code)
 }
 
@@ -41,7 +47,7 @@ func TestMain(m *testing.M) {
 // the dead are soon taken over.
 func TestFaults(t *testing.T) {
 	needsAll(t)
-	w := newWorld(t, plan{daemons: 3, talks: 9, faults: *faultsFlag, gap: 2 * time.Second, seed: *seedFlag, only: regexp.MustCompile(*onlyFlag), pace: 8 * time.Millisecond, job: 100 * time.Millisecond})
+	w := newWorld(t, plan{daemons: 3, talks: 9, faults: *faultsFlag, gap: 1500 * time.Millisecond, seed: *seedFlag, only: regexp.MustCompile(*onlyFlag), pace: 8 * time.Millisecond, job: 100 * time.Millisecond})
 	e := w.play(t.Context())
 	figure(t, "seed", *seedFlag, "")
 	figure(t, "faults", *faultsFlag, w.log.kinds())

@@ -40,7 +40,7 @@ CREATE TRIGGER scale_job AFTER UPDATE ON job FOR EACH ROW WHEN (NEW.status <> OL
 // could give a sign of life while the database was down, so that none was known to be dead.
 const hastily = `SELECT 'conversation ' || id || ' was taken over ' || (at - started) || ' after the database had started' FROM scale_write
 	WHERE claim AND washeld AND before <> owner AND at < started + $1::interval
-	AND NOT EXISTS (SELECT FROM scale_node WHERE scale_node.id = before AND gone)`
+	AND NOT EXISTS (SELECT FROM scale_node n WHERE n.id = before AND gone AND n.at < scale_write.at)`
 
 // strangely finds jobs that a daemon has ended while another one worked on them.
 const strangely = `SELECT 'the job of turn ' || turn || ' was ended by ' || daemon || ' while ' || taker || ' worked on it' FROM (

@@ -1,6 +1,7 @@
 package scale_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,8 @@ type plan struct {
 	only *regexp.Regexp
 	// rewrite is the mistake of the daemons' statements; nil is none.
 	rewrite *rewriting
+	// ttl is that of the daemons; 0 is ttl.
+	ttl time.Duration
 	// pace is that of the model, and job how long it takes to answer a job.
 	pace, job time.Duration
 }
@@ -71,6 +74,7 @@ func newWorld(t *testing.T, p plan) *world {
 	t.Helper()
 	binary, err := program()
 	require.NoError(t, err)
+	p.ttl = cmp.Or(p.ttl, ttl)
 	dir, err := os.MkdirTemp("", "scale") // a path that leaves room for a socket
 	require.NoError(t, err)
 	w := &world{t: t, plan: p, dir: dir, rest: 30 * time.Second}
@@ -109,7 +113,7 @@ func (w *world) state(d *daemon) string { return filepath.Join(w.dir, fmt.Sprint
 // serve is the command of a daemon.
 func (w *world) serve(binary string, d *daemon) *exec.Cmd {
 	args := []string{"serve", "--dir", w.project(), "--socket", d.socket, "--model", "anthropic:claude-sonnet-5-5", "--grace", "1s",
-		"--store", d.relay.dsn(fmt.Sprintf("daemon%d", d.n)), "--node-ttl", ttl.String(), "--node-beat", beat.String()}
+		"--store", d.relay.dsn(fmt.Sprintf("daemon%d", d.n)), "--node-ttl", w.plan.ttl.String(), "--node-beat", beat.String()}
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = w.project()
 	cmd.Env = []string{
@@ -295,7 +299,7 @@ func (w *world) evidence(ctx context.Context, stuck map[string]string) evidence 
 	}
 	e.jobs, err = s.Jobs(ctx, store.JobFilter{Project: w.project()})
 	require.NoError(w.t, err)
-	e.hasty, e.strange = w.noted(ctx, hastily, ttl.String()), w.noted(ctx, strangely)
+	e.hasty, e.strange = w.noted(ctx, hastily, w.plan.ttl.String()), w.noted(ctx, strangely)
 	text, err := os.ReadFile(filepath.Join(w.project(), effects))
 	if !errors.Is(err, os.ErrNotExist) {
 		require.NoError(w.t, err)

@@ -389,3 +389,43 @@ func (e *eager) Wake() {
 		})
 	}
 }
+
+// away is a store that does not store how attempts end for a while.
+type away struct {
+	*mem.Store
+	until time.Time
+}
+
+func (s *away) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) error {
+	if time.Now().Before(s.until) {
+		return errors.New("the database is away")
+	}
+	return s.Store.EndJob(ctx, id, epoch, e)
+}
+
+// What has been done is not done again because its end could not be stored for a while.
+func TestAnEndIsStoredWhenTheStoreIsBack(t *testing.T) {
+	for outage, want := range map[time.Duration][]string{
+		20 * time.Second: {"x succeeded 1 "},
+		10 * time.Minute: {"x running 1 "}, // it is taken over at the end of its lease
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &away{mem.New(nil), time.Now().Add(outage)}
+			done := 0
+			var told []string
+			r := job.NewRunner(job.NewWork(job.Config{Store: s, Owner: "me", Now: time.Now, Told: func(_ context.Context, d hook.Diagnostic) { told = append(told, string(d.Code)) }},
+				job.Options{Handlers: map[string]job.Handler{"k": func(context.Context, job.Run) error { done++; return nil }}}))
+			_, err := s.Enqueue(t.Context(), store.Job{Job: hook.Job{Kind: "k", Key: "x"}})
+			require.NoError(t, err)
+			r.Start()
+			time.Sleep(35 * time.Second)
+			all, err := s.Jobs(t.Context(), store.JobFilter{})
+			require.NoError(t, err)
+			got := []string{fmt.Sprintf("%s %s %d %s", all[0].Key, all[0].Status, all[0].Attempts, all[0].Failure)}
+			assert.Equal(t, want, got)
+			assert.Equal(t, 1, done)
+			assert.Equal(t, outage > time.Minute, len(told) > 0)
+			r.Close(t.Context())
+		})
+	}
+}

@@ -33,8 +33,6 @@ type owners struct {
 	*tcp
 	of    map[string]*world
 	store *mem.Store
-	// asked are the owners whose server was asked for, and left those whose request has ended.
-	asked, left map[string]int
 }
 
 func newOwners(t *testing.T, admit func(ctx context.Context, conversation string) (func(), error)) *owners {

@@ -267,7 +267,7 @@ func TestNoMethodOfAStoreIsLost(t *testing.T) {
 			switch name {
 			case "Close", "Beat", "Leave", "Nodes", "Watch", "Unfinished": // who opens the store has it
 				continue
-			case "History": // left out on purpose
+			case "History", "Rows", "Load": // left out on purpose: they show and keep what is not masked
 				continue
 			}
 			_, has := own.MethodByName(name)

@@ -39,8 +39,9 @@ var (
 
 // How the daemons are set.
 var (
-	poolSize     = input{9, "", "connections of a daemon for reads and transactions", in + "internal/pgdb/pgdb.go: connections = 9"}
+	poolSize     = input{9, "", "connections of a daemon for reads and transactions", in + "internal/pgdb/pgdb.go: 0 is 9"}
 	writersSize  = input{3, "", "connections of a daemon for writes of turns and beats", in + "internal/pgdb/pgdb.go: up to three // more for Apply and Urgent"}
+	storesSize   = input{4, "", "connections of a daemon for memories, schedules, tokens and the like", in + "internal/app/stores.go: storeConnections = 4"}
 	listenerSize = input{1, "", "connections of a daemon that wait for notifications", in + "internal/pgdb/listen.go: It has a connection of its own"}
 	renewEvery   = input{5, "s", "a lease would be renewed every, if daemons did not beat", assumed}
 	beatsEvery   = input{1, "s", "a daemon beats every", in + "internal/nodes/members.go: DefaultBeat = time.Second"}
@@ -81,7 +82,7 @@ var (
 // inputs are all of them, as the page shows them.
 var inputs = []input{
 	conversations, concurrent, turnTakes, callsPerTurn, turnsPer, messagesPer, deltasPerTurn, deltaSize, turnsPerNode, eventDays,
-	poolSize, writersSize, listenerSize, renewEvery, beatsEvery, notifyEvery, maxBackends,
+	poolSize, writersSize, storesSize, listenerSize, renewEvery, beatsEvery, notifyEvery, maxBackends,
 	nodeSize, conversationSize, messageSize, wordSize, eventsSize, walFirstCall, walFurtherCall, writesFirstCall, writesFurther,
 	entriesFirstCall, entriesFurther, entryBloat, listedSize,
 	singleWrites, groupedWrites, deliveries, vacuumEvery, journalLimit, walRate, rankedMatches, commonWord, searchTakes,

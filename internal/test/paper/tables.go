@@ -53,7 +53,9 @@ func nodes() float64    { return concurrent.value / turnsPerNode.value }
 func messages() float64 { return conversations.value * messagesPer.value }
 
 // perNode is the connections of a daemon.
-func perNode() float64 { return poolSize.value + writersSize.value + listenerSize.value }
+func perNode() float64 {
+	return poolSize.value + writersSize.value + storesSize.value + listenerSize.value
+}
 
 // perTurn is a quantity of a turn, of which first is for a turn with one call.
 func perTurn(first, further input) float64 {
@@ -109,7 +111,7 @@ func backends() []row {
 	each := perNode()
 	return []row{
 		{"daemons", fmt.Sprintf("%s turns each", quantity(turnsPerNode.value, "")), quantity(nodes(), "")},
-		{"connections", fmt.Sprintf("%s for reads, %s for writes and %s that waits, for each daemon", quantity(poolSize.value, ""), quantity(writersSize.value, ""), quantity(listenerSize.value, "")), quantity(nodes()*each, "")},
+		{"connections", fmt.Sprintf("%s for reads, %s for writes, %s for what subsystems keep and %s that waits, for each daemon", quantity(poolSize.value, ""), quantity(writersSize.value, ""), quantity(storesSize.value, ""), quantity(listenerSize.value, "")), quantity(nodes()*each, "")},
 		{"daemons without a pooler", fmt.Sprintf("as many as %s connections are enough for", quantity(maxBackends.value, "")), quantity(float64(int(maxBackends.value/each)), "")},
 	}
 }

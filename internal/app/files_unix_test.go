@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
@@ -117,6 +118,7 @@ func openAll(t *testing.T, p app.Paths, _ string) string {
 // TestNoFileOfConfigurationIsABomb: whatever is in the place of a file, the program says
 // so soon, and takes little memory for it.
 func TestNoFileOfConfigurationIsABomb(t *testing.T) {
+	needs.Time(t)
 	for name, r := range readers() {
 		for kind, put := range bombs() {
 			t.Run(name+"/"+kind, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package nodes is the membership of a daemon among the daemons that share its store, and says on which of
-// them a conversation runs. It moves nothing itself: package transport below it carries requests from node to node.
+// them a conversation runs. It moves nothing itself: package internode below it carries requests from node to node.
 //
 // Each tenant of a daemon is a node of its own, with the URL of the daemon: the name of its project has its owner.
 //
@@ -9,7 +9,8 @@
 // clocks are ever compared. A node cannot know what the store thinks of it while it cannot reach the store. So it
 // measures by its own monotonic clock how long ago its last successful beat was sent. After two thirds of the TTL
 // it counts its leases as lost: its turns have to end before others may take their conversations. The epoch of a
-// lease stops late writes, but not what commands do.
+// lease stops late writes, but not what commands do. A store that does not run gives no lease away: then the node
+// keeps its turns, for ten TTLs at most.
 //
 // The monotonic clock of Linux stands still while the machine is suspended. Then the node learns from the answer
 // to its next beat that it was late.

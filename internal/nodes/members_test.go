@@ -3,6 +3,7 @@ package nodes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -200,6 +201,50 @@ func TestLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAStoreThatDoesNotRun: a store that is down gives nothing away, so its nodes keep their turns, but not for ever: what
+// says that it is down may be something on the way to it.
+func TestAStoreThatDoesNotRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &presence{Store: mem.New(nil)}
+		a := join(t, p, store.Node{ID: "a", URL: "unix:/a"})
+		time.Sleep(2*time.Second + 500*time.Millisecond)
+		down := fmt.Errorf("%w: connection refused", store.ErrDown)
+		p.set(down, false)
+		time.Sleep(20 * time.Second)
+		a.had(t, 0, 0, "its restart ends no turn")
+		assert.True(t, a.Fresh())
+		p.set(errors.New("no route to it"), false)
+		time.Sleep(3 * time.Second)
+		a.had(t, 1, 0, "another failure counts from the last answer that it was down")
+		p.set(nil, false)
+		time.Sleep(2 * time.Second)
+		p.set(down, false)
+		heard := p.times()[len(p.times())-1]
+		time.Sleep(time.Minute)
+		a.had(t, 2, 1, "once, when it has been down for too long")
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		assert.InDelta(t, 32, a.lost[1].Sub(heard).Seconds(), 1, "ten TTLs, and two thirds of one")
+	})
+}
+
+// TestDead: a node that beats is alive, also one that has come since the nodes were read; one that is not known is dead.
+func TestDead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &presence{Store: mem.New(nil)}
+		a := join(t, p, store.Node{ID: "a", URL: "unix:/a"})
+		assert.False(t, a.Dead("a"))
+		assert.True(t, a.Dead("nobody"))
+		b := join(t, p, store.Node{ID: "b", URL: "unix:/b"})
+		assert.False(t, a.Dead("b"), "it has just come")
+		b.stop()
+		time.Sleep(5 * time.Second)
+		assert.True(t, a.Dead("b"))
+	})
 }
 
 // TestTheStoreKnowsBetter: a node that the store has counted as dead is late, also if its own clock says otherwise.

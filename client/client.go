@@ -288,16 +288,11 @@ func (d *door) unreached(err error, start string) error {
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("%w on %s; start one with `%s`", ErrNotRunning, d.address, start)
 	}
-	if errors.Is(err, ErrUntrusted) {
-		if of, ok := errors.AsType[*url.Error](err); ok {
-			return fmt.Errorf("ask the daemon on %s: %w", d.address, of.Err)
-		}
+	of, asked := errors.AsType[*url.Error](err)
+	if !asked { // nothing was sent, and the error says why
 		return err
 	}
-	var of *url.Error
-	if errors.As(err, &of) {
-		err = of.Err
-	}
+	err = of.Err
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("ask the daemon on %s: its certificate is not trusted: %w; name its authority in Options.TLS, or with --ca FILE", d.address, err)
 	}

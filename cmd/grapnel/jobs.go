@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/inspect"
@@ -102,19 +100,11 @@ type jobs interface {
 // inJobs calls do with the jobs of the daemon. If none runs for this project and the flags name none, they are
 // those of the store: nothing is opened that would run jobs, as one may be about to be cancelled.
 func (c *command) inJobs(ctx context.Context, at target.Daemon, do func(all jobs) error) error {
-	d, err := c.client(at, "")
+	d, paths, err := c.daemonOrPaths(ctx, at)
 	if err != nil {
 		return err
 	}
-	health, away := d.Health(ctx)
-	if at != (target.Daemon{}) || away != nil && !errors.Is(away, client.ErrNotRunning) {
-		return do(d)
-	}
-	paths, err := c.paths(place{})
-	if err != nil {
-		return err
-	}
-	if away == nil && daemon.Mismatch(health, paths) == "" {
+	if d != nil {
 		return do(d)
 	}
 	return daemon.InStore(ctx, paths, c.Note, func(all daemon.StoredJobs) error { return do(all) })

@@ -173,23 +173,33 @@ func (c *command) asks(f serveFlags) (approval.Options, error) {
 	return o, nil
 }
 
-// overDaemon calls do with a client of the daemon of the working directory's project. If none
-// is running and the flags name none, this process serves as the daemon during the call:
-// without MCP servers, and without the agents that require them.
-func (c *command) overDaemon(ctx context.Context, at target.Daemon, do func(d *client.Client) error) (err error) {
+// daemonOrPaths returns the daemon that the flags name, or that of the working directory's project. If the flags name
+// none and none is running, it returns the paths of the project.
+func (c *command) daemonOrPaths(ctx context.Context, at target.Daemon) (*client.Client, app.Paths, error) {
 	d, err := c.client(at, "")
 	if err != nil {
-		return err
+		return nil, app.Paths{}, err
 	}
 	health, away := d.Health(ctx)
 	if at != (target.Daemon{}) || away != nil && !errors.Is(away, client.ErrNotRunning) {
-		return do(d)
+		return d, app.Paths{}, nil
 	}
 	paths, err := c.paths(place{})
+	if err == nil && away == nil && daemon.Mismatch(health, paths) == "" {
+		return d, paths, nil
+	}
+	return nil, paths, err
+}
+
+// overDaemon calls do with a client of the daemon of the working directory's project. If none
+// is running and the flags name none, this process serves as the daemon during the call:
+// without MCP servers, and without the agents that require them.
+func (c *command) overDaemon(ctx context.Context, at target.Daemon, do func(d *client.Client) error) error {
+	d, paths, err := c.daemonOrPaths(ctx, at)
 	if err != nil {
 		return err
 	}
-	if away == nil && daemon.Mismatch(health, paths) == "" {
+	if d != nil {
 		return do(d)
 	}
 	return daemon.Within(ctx, app.Options{Paths: paths, Note: c.Note}, do)

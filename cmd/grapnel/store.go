@@ -37,8 +37,11 @@ func (f *storeFlags) into(paths *app.Paths) error {
 	if err := database(paths, "--store", f.dsn); err != nil {
 		return err
 	}
-	if paths.Database == "" && f.between != (daemon.Between{}) {
-		return errors.New("--node-listen and its certificates are for daemons over one database; name it with --store")
+	switch {
+	case paths.Database == "" && (f.between != (daemon.Between{}) || f.node != (app.Node{TTL: nodes.DefaultTTL})):
+		return errors.New("--node-listen, its certificates, --node-ttl and --node-beat are for daemons over one database; name it with --store")
+	case f.between.URL != "" && f.between.Listen == "":
+		return errors.New("--node-url is where other machines reach --node-listen; give that as well, or leave it out")
 	}
 	return nil
 }

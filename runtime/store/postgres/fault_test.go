@@ -120,7 +120,11 @@ func TestARestartOfTheServerIsNoDeath(t *testing.T) {
 		return err
 	}
 	execute(t, c.DSN(""), `UPDATE node SET seen = seen - 2 * 3600 * 1000000000::bigint`) // as if the server had been away for two hours
-	c.Restart(t, "immediate")
+	c.Stop(t, "immediate")
+	soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, s.Beat(soon, store.Node{ID: "one", URL: "unix:/x", TTL: time.Hour}), store.ErrDown, "a node is told that nobody can beat")
+	c.Continue(t)
 	require.ErrorIs(t, claim(), store.ErrLeased)
 	nodes, err := s.Nodes(t.Context())
 	require.NoError(t, err)

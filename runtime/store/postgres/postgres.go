@@ -128,6 +128,8 @@ func (s *Store) failed(what string, err error) error {
 		}
 	}
 	switch {
+	case pgdb.Down(err):
+		err = fmt.Errorf("%w (%w)", store.ErrDown, err)
 	case pgdb.Full(err):
 		err = fmt.Errorf("%w (%w)", store.ErrFull, err)
 	case pgdb.NotText(err): // only ids are text

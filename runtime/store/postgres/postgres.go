@@ -21,6 +21,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/sentinel"
 	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
@@ -118,14 +119,8 @@ func (s *Store) failed(what string, err error) error {
 		return nil
 	case s.closed.Load():
 		return store.ErrClosed
-	}
-	for _, known := range []error{
-		store.ErrConflict, store.ErrFenced, store.ErrLeased, store.ErrUnknown,
-		store.ErrExists, store.ErrCompacted, store.ErrNoTurn, store.ErrDamaged, store.ErrKey, store.ErrNotEmpty,
-	} {
-		if errors.Is(err, known) {
-			return err
-		}
+	case sentinel.Is(err):
+		return err
 	}
 	switch {
 	case pgdb.Down(err):

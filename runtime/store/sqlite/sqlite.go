@@ -20,6 +20,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/internal/sentinel"
 )
 
 //go:embed schema/1.sql
@@ -146,14 +147,8 @@ func (s *Store) failed(what string, err error) error {
 		return nil
 	case s.closed.Load():
 		return store.ErrClosed
-	}
-	for _, known := range []error{
-		store.ErrConflict, store.ErrFenced, store.ErrLeased, store.ErrUnknown,
-		store.ErrExists, store.ErrCompacted, store.ErrNoTurn, store.ErrDamaged, store.ErrKey, store.ErrNotEmpty,
-	} {
-		if errors.Is(err, known) {
-			return err
-		}
+	case sentinel.Is(err):
+		return err
 	}
 	if sqlitedb.Full(err) {
 		err = fmt.Errorf("%w (%w)", store.ErrFull, err)

@@ -169,23 +169,29 @@ func (s *Server) turnOf(conversation string) *runtime.Turn {
 	return nil
 }
 
-// resumeAll resumes the interrupted turns of this project. The daemon before this one, or
-// another program, has begun them. With nodes, it leaves those that belong to another one.
-func (s *Server) resumeAll(ctx context.Context) {
+// resumeAll begins to resume the interrupted turns of this project, each on a goroutine of all: an agent that waits for its
+// servers does not delay the others. The daemon before this one, or another program, has begun them. With nodes, it leaves
+// those that belong to another one.
+func (s *Server) resumeAll(ctx context.Context, all *sync.WaitGroup) {
 	recs, err := s.o.Unfinished(ctx)
 	if err != nil {
 		s.o.Log(fmt.Sprintf("interrupted turns are not resumed, because the conversations cannot be listed: %v", err))
 		return
 	}
 	running := s.turns()
-	var all sync.WaitGroup // agents that wait for their servers do not delay the others
 	for _, rec := range recs {
 		here := s.o.Nodes == nil || s.o.Nodes.Members.Place(rec).Here
-		if here && s.owns(rec) && s.o.Interrupted(rec) && running[rec.ID] == nil {
-			all.Go(func() { s.resumeOne(ctx, rec) })
+		if !here || !s.owns(rec) || !s.o.Interrupted(rec) || running[rec.ID] != nil {
+			continue
 		}
+		if _, already := s.resuming.LoadOrStore(rec.ID, true); already {
+			continue
+		}
+		all.Go(func() {
+			defer s.resuming.Delete(rec.ID)
+			s.resumeOne(ctx, rec)
+		})
 	}
-	all.Wait()
 }
 
 // lookAfter is how often a node looks for turns that nobody runs. It looks at once when another one dies.
@@ -200,7 +206,7 @@ func (s *Server) TakeOver() {
 }
 
 // takeOver resumes the turns of other nodes that have died, and those that this node has let go, until ctx ends.
-func (s *Server) takeOver(ctx context.Context) {
+func (s *Server) takeOver(ctx context.Context, all *sync.WaitGroup) {
 	look := time.NewTicker(lookAfter)
 	defer look.Stop()
 	for {
@@ -210,7 +216,7 @@ func (s *Server) takeOver(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		s.resumeAll(ctx)
+		s.resumeAll(ctx, all)
 	}
 }
 

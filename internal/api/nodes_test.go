@@ -22,6 +22,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
 	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 func position(ev hook.Event) string { return runtime.Position{Epoch: ev.Epoch, Seq: ev.Seq}.String() }
@@ -416,4 +417,38 @@ func TestDeletionsGoWhereTheConversationIs(t *testing.T) {
 	assert.Equal(t, wire.CodeInvalid, client.CodeOf(err))
 	_, err = b.client.Delete(t.Context(), wire.Deletion{Conversation: "nobody"})
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+}
+
+// TestAnAgentThatWaitsHoldsUpNoTakeOver: a turn whose agent waits for its servers does not keep the daemon from going on with
+// the turns of a node that dies later.
+func TestAnAgentThatWaitsHoldsUpNoTakeOver(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	left := func(agent string) string {
+		rec, err := c.store.Conversation(t.Context(), store.Key{Project: "/p", Agent: agent, Sender: "ann"})
+		require.NoError(t, err)
+		_, err = c.store.Note(t.Context(), rec.ID, store.Note{Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"id":"t1","number":1,"project":"/p"}`}}})
+		require.NoError(t, err)
+		return rec.ID
+	}
+	left("slow")
+	waits := make(chan struct{}, 10)
+	m := c.join("a", memberOptions{world: worldOptions{api: api.Options{ResumeAll: true, Await: func(ctx context.Context, agent string) error {
+		if agent != "slow" {
+			return nil
+		}
+		waits <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}}}})
+	<-waits
+	id := left("helper")
+	m.server.TakeOver()
+	require.Eventually(t, func() bool {
+		rec, err := c.store.Find(t.Context(), id)
+		return err == nil && !rec.Journaled
+	}, 10*time.Second, 10*time.Millisecond)
+	m.server.TakeOver()
+	time.Sleep(50 * time.Millisecond)
+	assert.Empty(t, waits, "the turn that waits is not begun once more")
 }

@@ -137,9 +137,11 @@ type Server struct {
 	o       Options
 	started time.Time
 	died    chan struct{} // has an entry if another node has died
-	mux     *http.ServeMux
-	streams streams.Streams
-	bodies  atomic.Int64 // the bytes of all bodies that are read now
+	// resuming has the ids of conversations whose turns are about to be resumed.
+	resuming sync.Map
+	mux      *http.ServeMux
+	streams  streams.Streams
+	bodies   atomic.Int64 // the bytes of all bodies that are read now
 
 	mu      sync.Mutex
 	closing bool
@@ -285,9 +287,9 @@ func (s *Server) live(ctx context.Context, failed chan error, end func(context.C
 	var starting sync.WaitGroup
 	if s.o.ResumeAll {
 		starting.Go(func() {
-			s.resumeAll(ctx)
+			s.resumeAll(ctx, &starting)
 			if s.o.Nodes != nil {
-				s.takeOver(ctx)
+				s.takeOver(ctx, &starting)
 			}
 		})
 	}

@@ -73,7 +73,9 @@ func (d *DB) SchemaVersion(ctx context.Context) (version int, err error) {
 
 func currentVersion(ctx context.Context, q Queryer) (version int, err error) {
 	var versions, conversations bool
-	err = q.QueryRow(ctx, `SELECT to_regclass('grapnel_schema') IS NOT NULL, to_regclass('conversation') IS NOT NULL`).Scan(&versions, &conversations)
+	// Not to_regclass: it may remember from before the wait for a lock that there was no such table.
+	err = q.QueryRow(ctx, `SELECT coalesce(bool_or(relname = 'grapnel_schema'), false), coalesce(bool_or(relname = 'conversation'), false)
+		FROM pg_class WHERE relname IN ('grapnel_schema', 'conversation') AND pg_table_is_visible(oid)`).Scan(&versions, &conversations)
 	switch {
 	case err != nil:
 		return 0, err

@@ -88,6 +88,39 @@ func TestTheSchemaIsMadeOnce(t *testing.T) {
 	assert.Equal(t, pgdb.Version(), version)
 }
 
+// TestASchemaMadeWhileWaiting: the server caches for each connection which names do not exist, and waiting for an advisory lock
+// does not refresh that (only locks of relations do, src/backend/utils/cache/inval.c). Whoever waited made the tables again.
+func TestASchemaMadeWhileWaiting(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Database(t)
+	other, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer other.Close(context.Background()) //nolint:errcheck // nothing is lost with it
+	_, err = other.Exec(t.Context(), `BEGIN; SELECT pg_advisory_xact_lock(x'47524150'::bigint)`)
+	require.NoError(t, err)
+	opened := make(chan error, 1)
+	go func() {
+		db, err := pgdb.Open(t.Context(), dsn+"&pool_max_conns=1", nil) // so that the lock is waited for where was looked before
+		if err == nil {
+			db.Close()
+		}
+		opened <- err
+	}()
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := other.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`).Scan(&waits)
+		return assert.NoError(t, err) && waits
+	}, 10*time.Second, 5*time.Millisecond)
+	// Little is written: much would make the server refresh the caches of all connections.
+	_, err = other.Exec(t.Context(), `CREATE TABLE grapnel_schema (version int PRIMARY KEY, made timestamptz, needs int NOT NULL DEFAULT 0)`)
+	require.NoError(t, err)
+	_, err = other.Exec(t.Context(), `INSERT INTO grapnel_schema VALUES ($1, now())`, pgdb.Version())
+	require.NoError(t, err)
+	_, err = other.Exec(t.Context(), `COMMIT`)
+	require.NoError(t, err)
+	require.NoError(t, <-opened)
+}
+
 func TestAForeignOrNewerSchemaIsRefused(t *testing.T) {
 	t.Parallel()
 	foreign := pgtest.Database(t)

@@ -107,7 +107,7 @@ const dies = "GRAPNEL_PGTEST_DIES"
 func TestAClusterEndsWithAProcessThatIsKilled(t *testing.T) {
 	if os.Getenv(dies) != "" {
 		os.Stdout.WriteString("dir " + pgtest.Start(t, nil).Dir() + "\n")
-		select {}
+		time.Sleep(time.Hour) // not select {}: with nothing else to do, the runtime would call it a deadlock and end the process
 	}
 	t.Parallel()
 	pgtest.Programs(t)

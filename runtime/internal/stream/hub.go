@@ -36,8 +36,9 @@ const EphemeralID = "ephemeral-"
 type Source interface {
 	// Epoch is the epoch of the next event.
 	Epoch() int64
-	// Flush stores the delivered events up to the sequence. After an error the store
-	// does not have all of them.
+	// Flush stores the delivered events up to the sequence. The error is that of the store, and the
+	// events wait; store.ErrFenced if another process has continued the conversation; ErrNotKept
+	// if some were dropped and the store will never have them.
 	Flush(ctx context.Context, seq uint64) error
 }
 

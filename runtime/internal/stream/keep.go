@@ -10,8 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// errNotKept: see [Source].
-var errNotKept = errors.New("runtime: not all events could be kept")
+// ErrNotKept: some events were dropped, because the store refused them for too long.
+var ErrNotKept = errors.New("runtime: not all events could be kept")
 
 // maxUnkept and maxUnkeptBytes bound the events that wait while the store fails. The first
 // failure stops the turn, so few come after it.
@@ -146,7 +146,7 @@ func (l *Log) Flush(ctx context.Context, seq uint64) error {
 		}
 	}
 	if lost {
-		return errNotKept
+		return ErrNotKept
 	}
 	return nil
 }

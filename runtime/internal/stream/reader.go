@@ -185,7 +185,11 @@ func (r *Reader) behind(ctx context.Context, v view) (p Page, again bool, err er
 	}
 	kept := true
 	if s := r.liveSource(); s != nil && s.Epoch() >= max(v.foreign, r.at.Epoch) { // else another process stores them
-		kept = s.Flush(ctx, before) == nil
+		err := s.Flush(ctx, before)
+		kept = !errors.Is(err, ErrNotKept)
+		if err != nil && kept && !errors.Is(err, store.ErrFenced) {
+			return p, false, err
+		}
 	}
 	events, err := r.log.Events(ctx, r.conversation, r.at.Seq, pageEvents)
 	if errors.Is(err, store.ErrDamaged) {

@@ -245,10 +245,10 @@ func TestAReaderAccounts(t *testing.T) {
 }
 
 // TestWhatCouldNotBeKept: a reader is not told that nothing is lost where events
-// could not be written.
+// were dropped.
 func TestWhatCouldNotBeKept(t *testing.T) {
 	t.Parallel()
-	w := &teller{epoch: 1, broken: errors.New("no space")}
+	w := &teller{epoch: 1, broken: stream.ErrNotKept}
 	w.open(2, true)
 	c := &client{t: t, w: w}
 	c.connect()
@@ -259,6 +259,44 @@ func TestWhatCouldNotBeKept(t *testing.T) {
 	}
 	assert.Equal(t, []string{"1 4", "1 5"}, c.have)
 	assert.Equal(t, uint64(3), c.missed)
+}
+
+// TestAStoreThatFailsLosesNothing: a reader that needs the store while it fails gets the error and keeps its position. What waits
+// is stored later, so it is not told that the events are lost.
+func TestAStoreThatFailsLosesNothing(t *testing.T) {
+	t.Parallel()
+	noSpace := errors.New("no space")
+	w := &teller{epoch: 1, broken: noSpace}
+	w.open(2, true)
+	c := &client{t: t, w: w}
+	c.connect()
+	for range 5 {
+		w.tell(event.CallStart)
+	}
+	before := c.r.Position()
+	_, err := c.r.Read(t.Context())
+	require.ErrorIs(t, err, noSpace)
+	assert.Equal(t, before, c.r.Position())
+	w.broken = nil
+	for c.read() {
+	}
+	assert.Equal(t, []string{"1 1", "1 2", "1 3", "1 4", "1 5"}, c.have)
+	assert.Zero(t, c.missed)
+}
+
+// TestAnotherProcessHasContinued: what a stale owner could not write is not lost: it never happened.
+func TestAnotherProcessHasContinued(t *testing.T) {
+	t.Parallel()
+	w := &teller{epoch: 1, broken: store.ErrFenced}
+	w.open(2, true)
+	r := w.hub.Subscribe(&stream.SubscribeOptions{Conversation: "c"})
+	defer r.Close()
+	for range 5 {
+		w.tell(event.Diagnostic)
+	}
+	page, err := r.Read(t.Context())
+	require.NoError(t, err)
+	assert.True(t, page.Items[0].Kept)
 }
 
 // TestNobodyPaysForNobody: without readers nothing is held, and an event costs no

@@ -207,11 +207,7 @@ func (g *Gate) Valid(c Caller) bool {
 	if c.session != "" && !g.sessions.lasts(c.session) {
 		return false
 	}
-	if c.Token == "" {
-		return true
-	}
-	_, err := g.tokens.caller(c.Token)
-	return err == nil
+	return g.tokens.Valid(c)
 }
 
 // Link makes a code by which a page can be entered once, as a caller.

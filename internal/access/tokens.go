@@ -164,6 +164,15 @@ func (t *Tokens) Caller(text string) (Caller, error) {
 	return t.admit(id, token)
 }
 
+// Valid reports whether the token of a caller still counts. That of the unix socket's user, who has none, does.
+func (t *Tokens) Valid(c Caller) bool {
+	if c.Token == "" {
+		return true
+	}
+	_, err := t.caller(c.Token)
+	return err == nil
+}
+
 // caller returns the caller of a token that has not ended.
 func (t *Tokens) caller(id string) (Caller, error) {
 	token, known, err := t.find(id)

@@ -130,10 +130,15 @@ func enter(r *http.Request, need access.Scope) (_ *http.Request, done func(), er
 	return r.WithContext(context.WithValue(r.Context(), visitKey{}, v)), done, nil
 }
 
-// stays reports whether who is reading a stream still may.
-func stays(r *http.Request) bool {
-	v := visitOf(r)
-	return v.door == nil || v.door.Gate.Valid(v.caller)
+// stays reports whether who was let in still may be: a stream and a message that waits last longer than a token may.
+func (s *Server) stays(v visit) bool {
+	switch {
+	case v.door != nil:
+		return v.door.Gate.Valid(v.caller)
+	case v.node && s.o.Nodes.Tokens != nil:
+		return s.o.Nodes.Tokens.Valid(v.caller)
+	}
+	return true
 }
 
 // everywhere reads the parameter all, by which a caller sees all projects.

@@ -57,7 +57,7 @@ func errAgentGone(agent string) error {
 func (s *Server) begin(ctx context.Context, rec store.Record, o runtime.TurnOptions, run start) (*runtime.Turn, error) {
 	v := visitIn(ctx)
 	revoked := func() error { // since the request began
-		if v.door != nil && !v.door.Gate.Valid(v.caller) {
+		if !s.stays(v) {
 			return &access.Refused{Status: http.StatusUnauthorized, Text: "the token does not count any more"}
 		}
 		return nil

@@ -66,7 +66,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, q streams.Reques
 		}
 	}
 	q.Path = "/v1/conversations/" + url.PathEscape(q.Conversation) + "/events?" + shown.Encode()
-	q.From, q.Node, q.Stays = from(r), visitOf(r).node, func() bool { return stays(r) }
+	q.From, q.Node, q.Stays = from(r), visitOf(r).node, func() bool { return s.stays(visitOf(r)) }
 	s.streams.Write(r.Context(), w, q)
 	return nil
 }

@@ -45,6 +45,8 @@ type Nodes struct {
 	Client  *internode.Client
 	// Listener gets the requests of other nodes. Run closes it.
 	Listener net.Listener
+	// Tokens says which tokens still count, of callers whose requests other nodes pass on; nil believes those nodes.
+	Tokens *access.Tokens
 	// Wakes says which conversations were written to.
 	Wakes *nodes.Wakes
 	// Wait is how long a request waits for a node that can answer it; 0 is dispatch.DefaultWait.
@@ -110,7 +112,7 @@ func from(r *http.Request) internode.Caller {
 	if v.local {
 		return internode.Caller{Local: true}
 	}
-	out := internode.Caller{Name: v.caller.Name, Owner: v.caller.Owner, Projects: v.caller.Projects}
+	out := internode.Caller{Token: v.caller.Token, Name: v.caller.Name, Owner: v.caller.Owner, Projects: v.caller.Projects}
 	for _, scope := range v.caller.Scopes {
 		out.Scopes = append(out.Scopes, string(scope))
 	}
@@ -122,7 +124,7 @@ func callerOf(c internode.Caller) access.Caller {
 	if c.Local {
 		return access.Local()
 	}
-	out := access.Caller{Name: c.Name, Owner: c.Owner, Projects: c.Projects}
+	out := access.Caller{Token: c.Token, Name: c.Name, Owner: c.Owner, Projects: c.Projects}
 	for _, scope := range c.Scopes {
 		out.Scopes = append(out.Scopes, access.Scope(scope)) // one that this version does not know permits nothing
 	}

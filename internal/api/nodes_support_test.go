@@ -55,6 +55,8 @@ type memberOptions struct {
 	// url is what the store says of it; "" is where it is.
 	url  string
 	wait time.Duration
+	// tokens are those of the database; nil are none.
+	tokens *access.Tokens
 }
 
 // join starts a daemon, which the test's end stops.
@@ -88,7 +90,7 @@ func (c *cluster) join(id string, o memberOptions) *member {
 	o.world.store, o.world.owner, o.world.api.Project = c.store, id, o.project
 	o.world.api.Interrupted = func(rec store.Record) bool { return rec.Journaled && rec.Lease.Until.IsZero() }
 	o.world.api.Grace = 100 * time.Millisecond
-	o.world.api.Nodes = &api.Nodes{Members: m.members, Client: through, Listener: m.listener, Wait: o.wait}
+	o.world.api.Nodes = &api.Nodes{Members: m.members, Client: through, Listener: m.listener, Wait: o.wait, Tokens: o.tokens}
 	m.world = newWorld(c.t, &o.world)
 	return m
 }

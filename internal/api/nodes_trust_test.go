@@ -97,6 +97,34 @@ func TestNodesOverTLS(t *testing.T) {
 	assert.True(t, strings.HasPrefix(listed[0].URL, "https://localhost:"))
 }
 
+// TestATokenThatEndsWhileItsMessageWaitsElsewhere: the turn would begin on another node than the one that let the message in.
+func TestATokenThatEndsWhileItsMessageWaitsElsewhere(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	o := memberOptions{}
+	tokens, url := door(t, &o)
+	there, here := c.join("a", memberOptions{tokens: tokens}), c.join("b", o)
+	settle(t, there, here)
+	text, err := tokens.Create(access.Token{Name: "writer", Scopes: []access.Scope{access.Read, access.Converse}})
+	require.NoError(t, err)
+	ctx, writer := t.Context(), client.New(url, &client.Options{Token: text, Retries: -1})
+	conv := there.conversation("ann")
+	_, err = there.client.Send(ctx, conv.ID, `call hold {}`)
+	require.NoError(t, err)
+	<-there.box.held
+	waiting := make(chan error, 1)
+	go func() { waiting <- errOf(writer.SendWhenBusy(ctx, conv.ID, "more", wire.BusyQueue)) }()
+	require.Eventually(t, func() bool {
+		busy, err := there.client.Activity(ctx)
+		return assert.NoError(t, err) && busy.QueuedMessages == 1
+	}, 10*time.Second, 5*time.Millisecond)
+	_, err = tokens.Revoke("writer")
+	require.NoError(t, err)
+	there.box.release <- struct{}{}
+	assert.Equal(t, wire.CodeUnauthorized, client.CodeOf(<-waiting))
+	idle(t, there)
+}
+
 // TestOnlyNodesSayWhoSends: the headers between nodes are refused from clients, and a node's way lets in nobody else.
 func TestOnlyNodesSayWhoSends(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,8 @@ type between struct {
 	listener net.Listener
 	client   *internode.Client
 	url      string
+	// tokens are those of the database, of all tenants.
+	tokens *access.Tokens
 }
 
 // listenToNodes opens the way for other daemons, if the daemon has a database that they may share. The caller closes it.
@@ -41,7 +43,7 @@ func listenToNodes(ctx context.Context, o Options) (*between, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &between{ln, internode.New(nil), "unix:" + path}, nil
+		return &between{ln, internode.New(nil), "unix:" + path, o.App.Stores.Tokens()}, nil
 	}
 	keys, err := access.LoadNodeKeys(o.Between.Cert, o.Between.Key, o.Between.CA, o.App.Note)
 	if err != nil {
@@ -55,7 +57,7 @@ func listenToNodes(ctx context.Context, o Options) (*between, error) {
 	if url == "" {
 		url = "https://" + ln.Addr().String()
 	}
-	return &between{ln, internode.New(keys), url}, nil
+	return &between{ln, internode.New(keys), url, o.App.Stores.Tokens()}, nil
 }
 
 // serve makes the server one of the nodes. Call it before api.New.
@@ -64,7 +66,7 @@ func (b *between) serve(opened *app.App, o *api.Options) {
 		return
 	}
 	members, wakes := opened.Nodes()
-	o.Nodes = &api.Nodes{Members: members, Client: b.client, Listener: b.listener, Wakes: wakes}
+	o.Nodes = &api.Nodes{Members: members, Client: b.client, Listener: b.listener, Wakes: wakes, Tokens: b.tokens}
 	o.Unfinished = opened.Unfinished
 }
 

@@ -19,7 +19,9 @@ const (
 // Caller is who sent a request to the node that passes it on.
 type Caller struct {
 	// Local: the user of that node's unix socket, who may do everything. The other members are then empty.
-	Local    bool     `json:"local,omitzero"`
+	Local bool `json:"local,omitzero"`
+	// Token is the id of the token, which is no secret.
+	Token    string   `json:"token,omitzero"`
 	Name     string   `json:"name,omitzero"`
 	Owner    string   `json:"owner,omitzero"`
 	Scopes   []string `json:"scopes,omitzero"`
@@ -52,7 +54,7 @@ func Received(h http.Header) (c Caller, node string, err error) {
 	if err != nil {
 		return Caller{}, "", fmt.Errorf("the header %s cannot be read: %w", HeaderCaller, err)
 	}
-	if c.Local && (c.Name != "" || c.Owner != "" || c.Scopes != nil || c.Projects != nil) {
+	if c.Local && (c.Token != "" || c.Name != "" || c.Owner != "" || c.Scopes != nil || c.Projects != nil) {
 		return Caller{}, "", errors.New("the header " + HeaderCaller + " says both that the caller is local and who it is")
 	}
 	return c, nodes[0], nil

@@ -53,6 +53,7 @@ const (
 const (
 	StatusStarting Status = "starting" // agents are being registered
 	StatusStore    Status = "store"    // the databases cannot be written, or do not answer
+	StatusLate     Status = "late"     // other daemons may take this one for dead
 )
 
 // Probe is the answer of /healthz and /readyz: ok, or in a word why the daemon is not ready.

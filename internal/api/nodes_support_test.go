@@ -55,6 +55,7 @@ type memberOptions struct {
 	// url is what the store says of it; "" is where it is.
 	url  string
 	wait time.Duration
+	ttl  time.Duration // 0 is a minute
 	// tokens are those of the database; nil are none.
 	tokens *access.Tokens
 }
@@ -72,7 +73,7 @@ func (c *cluster) join(id string, o memberOptions) *member {
 	}
 	m.members = nodes.New(nodes.Options{
 		Presence: m.presence, Beat: 20 * time.Millisecond,
-		Node: store.Node{ID: id, URL: url, Version: "1", TTL: time.Minute, Projects: []store.NodeProject{{ID: o.project, Root: o.project, Fingerprint: cmp.Or(o.fingerprint, "f")}}},
+		Node: store.Node{ID: id, URL: url, Version: "1", TTL: cmp.Or(o.ttl, time.Minute), Projects: []store.NodeProject{{ID: o.project, Root: o.project, Fingerprint: cmp.Or(o.fingerprint, "f")}}},
 	})
 	require.NoError(c.t, m.members.Join(c.t.Context()))
 	running, stop := context.WithCancel(context.Background())

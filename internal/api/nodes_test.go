@@ -263,6 +263,20 @@ func TestAStreamOfAMessageOutlivesItsNode(t *testing.T) {
 	}
 }
 
+// TestALateNodeIsNotReady: who spreads requests sends it nothing while others may take it for dead.
+func TestALateNodeIsNotReady(t *testing.T) {
+	t.Parallel()
+	a := newCluster(t).join("a", memberOptions{ttl: 2 * time.Second})
+	status, body := a.probe("/readyz")
+	assert.Equal(t, http.StatusOK, status, body)
+	a.presence.cut()
+	require.Eventually(t, func() bool {
+		status, body = a.probe("/readyz")
+		return status == http.StatusServiceUnavailable
+	}, 10*time.Second, 20*time.Millisecond)
+	assert.Equal(t, `{"status":"late"}`+"\n", body)
+}
+
 // TestFromNodeToNode: the turns of one conversation run on one node after the other, and a client of a third one reads them all.
 func TestFromNodeToNode(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,9 @@ func alive(w http.ResponseWriter, _ *http.Request) error {
 // ready answers whether turns can begin. Anybody may ask, so it says nothing else.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	out, status := wire.Probe{Status: s.o.Monitor.Ready(r.Context())}, http.StatusOK
+	if out.Status == wire.StatusOK && s.o.Nodes != nil && !s.o.Nodes.Members.Fresh() {
+		out.Status = wire.StatusLate
+	}
 	if out.Status != wire.StatusOK {
 		status = http.StatusServiceUnavailable
 	}

@@ -100,8 +100,11 @@ func TestTwoNetworks(t *testing.T) {
 
 	s := newSite(t)
 	project, laptop := filepath.Join(s.dir, "project"), t.TempDir()
-	require.NoError(t, writeCertificate(filepath.Join(project, "cert.pem"), filepath.Join(project, "key.pem"), "192.0.2.1"))
-	ca, err := os.ReadFile(filepath.Join(project, "cert.pem"))
+	home := t.TempDir()
+	keys := filepath.Join(home, ".grapnel", "keys")
+	require.NoError(t, os.MkdirAll(keys, 0o700))
+	require.NoError(t, writeCertificate(filepath.Join(keys, "cert.pem"), filepath.Join(keys, "key.pem"), "192.0.2.1"))
+	ca, err := os.ReadFile(filepath.Join(keys, "cert.pem"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(laptop, "ca.pem"), ca, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(laptop, "token"), []byte(s.in("project", "token", "create", "laptop")), 0o600))
@@ -114,7 +117,7 @@ func TestTwoNetworks(t *testing.T) {
 		return cmd
 	}
 	serve := in(here, project, commands[0]+" --model script:"+filepath.Join(s.dir, "model.yaml"))
-	serve.Env = append(serve.Env, "GRAPNEL_HOME="+s.getenv("GRAPNEL_HOME"))
+	serve.Env = append(serve.Env, "GRAPNEL_HOME="+s.getenv("GRAPNEL_HOME"), "HOME="+home)
 	awaitLine(t, serve, 2)
 	out, err := in(there, laptop, commands[1]).CombinedOutput()
 	require.NoError(t, err, "%s", out)

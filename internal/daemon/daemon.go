@@ -108,7 +108,10 @@ func (d *Daemon) listen(ctx context.Context, o Options) error {
 	}
 	var cert *access.Certificate
 	if o.Listen.Cert != "" || o.Listen.Key != "" {
-		var err error
+		err := outside(o.App.Paths.Root, keyFile{"--tls-cert", o.Listen.Cert}, keyFile{"--tls-key", o.Listen.Key})
+		if err != nil {
+			return err
+		}
 		if cert, err = access.LoadCertificate(o.Listen.Cert, o.Listen.Key, o.App.Note); err != nil {
 			return err
 		}

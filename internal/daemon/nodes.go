@@ -45,6 +45,10 @@ func listenToNodes(ctx context.Context, o Options) (*between, error) {
 		}
 		return &between{ln, internode.New(nil), "unix:" + path, o.App.Stores.Tokens()}, nil
 	}
+	files := []keyFile{{"--node-cert", o.Between.Cert}, {"--node-key", o.Between.Key}, {"--node-ca", o.Between.CA}}
+	if err := outside(o.App.Paths.Root, files...); err != nil {
+		return nil, err
+	}
 	keys, err := access.LoadNodeKeys(o.Between.Cert, o.Between.Key, o.Between.CA, o.App.Note)
 	if err != nil {
 		return nil, err

@@ -9,43 +9,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 )
 
-// maxLinks bounds the links of one path, as Linux does.
-const maxLinks = 40
-
-// follow goes along an absolute path as the kernel does, and calls visit with each link on the way and with the end, which need not exist.
-func follow(path string, visit func(at string, link bool)) {
-	at, rest := "/", strings.Split(path, "/")
-	for links := 0; len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			at = filepath.Dir(at)
-			continue
-		}
-		next := filepath.Join(at, name)
-		text, err := os.Readlink(next)
-		if err != nil {
-			at = next
-			continue
-		}
-		visit(next, true)
-		if links++; links > maxLinks {
-			return
-		}
-		rest = append(strings.Split(text, "/"), rest...)
-		if filepath.IsAbs(text) {
-			at = "/"
-		}
-	}
-	visit(at, false)
-}
-
 // steps returns what of the project a path goes through: the links on its way, and its end. The project itself is ".".
 func (g *Guard) steps(path string) (out []string) {
-	follow(path, func(at string, _ bool) {
+	paths.Follow(path, func(at string, _ bool) {
 		if rel, in := paths.Below(g.o.Project, at); in {
 			out = append(out, rel)
 		}
@@ -58,7 +24,7 @@ func (g *Guard) leaves(rel string) (found bool) {
 	if g.stays(rel) {
 		return false
 	}
-	follow(filepath.Join(g.o.Project, rel), func(at string, _ bool) {
+	paths.Follow(filepath.Join(g.o.Project, rel), func(at string, _ bool) {
 		_, in := paths.Below(g.o.State, at)
 		found = found || in
 	})

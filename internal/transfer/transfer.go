@@ -165,7 +165,10 @@ func (p *Place) idle(ctx context.Context) error {
 var errOwner = errors.New("it has rows of the tenants of owners, and those cannot be copied")
 
 // projectAt is where the rows of tables have their project.
-var projectAt = map[string]int{"conversation": 1, "space": 1, "schedule": 1, "agent": 0, "deletion": 0, "approval": 0}
+var projectAt = map[string]int{
+	"conversation": 1, "job": 1, "hook_run": 0, "spent": 1, "reserved": 2,
+	"space": 1, "schedule": 1, "agent": 0, "deletion": 0, "approval": 0,
+}
 
 // alone returns the rows of c, and errOwner at one of an owner.
 func alone(c store.Copier) func(ctx context.Context, each func(store.Row) error) error {

@@ -244,6 +244,37 @@ func TestRowsOfOwnersHaveNoFile(t *testing.T) {
 	require.NoError(t, errors.Join(err, s.Close()))
 	err = transfer.Copy(t.Context(), open(t, there, false), open(t, back, true), func(transfer.Part) {})
 	assert.ErrorContains(t, err, `conversation of "bob:/p"`)
+	for table, columns := range map[string]string{
+		"job":      `(project, kind, key, payload, version, contract, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated) VALUES ('bob:/p', 'k', 'k', '{}', 1, 1, '', '', 'queued', 0, 0, '', 0, '', 0, 0)`,
+		"hook_run": `(project, id, conversation, subsystem, status, body) VALUES ('bob:/p', 'i', '', 's', 'ok', '{}')`,
+		"spent":    `(day, project, agent, model, token, calls, unpriced, estimated, input, output, cache_read, cache_write, reasoning, cost) VALUES ('2026-11-28', 'bob:/p', 'a', 'm', 't', 1, 0, 0, 1, 1, 0, 0, 0, 5)`,
+		"reserved": `(day, project, agent, model, token, unpriced, input, least, most, until) VALUES ('2026-11-28', 'bob:/p', 'a', 'm', 't', 0, 1, 1, 1, 1)`,
+	} {
+		there, back := database(t), files(t)
+		s, err := postgres.Open(t.Context(), there.Database, nil)
+		require.NoError(t, errors.Join(err, s.Close()))
+		change(t, there.Database, "INSERT INTO "+table+" "+columns)
+		err = transfer.Copy(t.Context(), open(t, there, false), open(t, back, true), func(transfer.Part) {})
+		assert.ErrorContains(t, err, table+` of "bob:/p"`)
+	}
+}
+
+// TestANameInADatabaseIsNoPath: whoever can write to a database writes no files of who copies it.
+func TestANameInADatabaseIsNoPath(t *testing.T) {
+	t.Parallel()
+	there, back := database(t), files(t)
+	s, err := postgres.Open(t.Context(), there.Database, nil)
+	require.NoError(t, errors.Join(err, s.Close()))
+	victim := filepath.Join(t.TempDir(), "victim.json")
+	require.NoError(t, os.WriteFile(victim, []byte("mine"), 0o600))
+	name, err := filepath.Rel(back.Approvals(), victim)
+	require.NoError(t, err)
+	change(t, there.Database, "INSERT INTO document (kind, project, name, body) VALUES ('approval', '/p', '"+name+"', '{}')")
+	err = transfer.Copy(t.Context(), open(t, there, false), open(t, back, true), func(transfer.Part) {})
+	assert.ErrorContains(t, err, "is no name of a remembered answer")
+	text, err := os.ReadFile(victim)
+	require.NoError(t, err)
+	assert.Equal(t, "mine", string(text))
 }
 
 func TestMigrateMakesTheTablesOnce(t *testing.T) {

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,7 +34,10 @@ var _ Store = Dir("")
 
 // Read implements [Store].
 func (d Dir) Read(_, name string) ([]byte, error) {
-	path := filepath.Join(string(d), name)
+	path, err := d.file(name)
+	if err != nil {
+		return nil, err
+	}
 	data, err := conffile.Read(path, &conffile.Options{Max: maxRule, Within: string(d), JSON: true, Private: true})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -46,6 +50,10 @@ func (d Dir) Read(_, name string) ([]byte, error) {
 
 // Write implements [Store].
 func (d Dir) Write(_, name string, document []byte) error {
+	path, err := d.file(name)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
@@ -58,7 +66,7 @@ func (d Dir) Write(_, name string, document []byte) error {
 		err = tmp.Sync()
 	}
 	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), filepath.Join(string(d), name))
+		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
@@ -73,7 +81,7 @@ func (d Dir) Each(f func(project, name string, document []byte, err error)) erro
 		return err
 	}
 	for _, e := range entries {
-		if name := e.Name(); e.Type().IsRegular() && strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
+		if name := e.Name(); e.Type().IsRegular() && isFile(name) {
 			data, err := d.Read("", name)
 			f("", name, data, err)
 		}
@@ -83,10 +91,27 @@ func (d Dir) Each(f func(project, name string, document []byte, err error)) erro
 
 // Remove implements [Store].
 func (d Dir) Remove(_, name string) error {
-	if err := os.Remove(filepath.Join(string(d), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	path, err := d.file(name)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return syncDir(string(d))
+}
+
+// isFile reports whether a name is one of a document: it names no other directory, and nothing that is being written.
+func isFile(name string) bool {
+	return filepath.Base(name) == name && strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
+}
+
+// file returns the path of a document. Names come from databases, too, when these are copied to files.
+func (d Dir) file(name string) (string, error) {
+	if !isFile(name) {
+		return "", fmt.Errorf("%.80q is no name of a remembered answer", name)
+	}
+	return filepath.Join(string(d), name), nil
 }
 
 // maxRule limits the size of a rule's file, in bytes. It may have the arguments of a call.

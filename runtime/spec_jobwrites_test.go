@@ -252,6 +252,33 @@ func TestSpecAJobOfAStaleOwnerIsRefusedWithItsWrite(t *testing.T) {
 	assert.Empty(t, jobsOf(t, s), "what waited is dropped")
 }
 
+// The process that queued a job goes on with the turn: under its epoch after a write that was refused,
+// and under the next one after a write without an answer.
+func TestSpecAJobOutlivesTheWritesThatFailed(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{"refused": nil, "without an answer": errors.New("connection reset")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newFullStore()
+			s.cause = cause
+			ends := 0
+			w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s},
+				point.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+					if ends++; ends == 1 {
+						assert.NoError(t, turn.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: turn.ID()}))
+						s.full.Store(true)
+					}
+				}))
+			w.send("1")
+			assert.Empty(t, jobsOf(t, s.Store))
+			s.full.Store(false)
+			w.send("2")
+			assert.Equal(t, 3, ends, "the first turn, its settlement, and the second one")
+			assert.Equal(t, []string{"queued 0"}, jobsOf(t, s.Store))
+		})
+	}
+}
+
 func TestSpecAJobBehindTheLastWriteOfItsTurnIsStoredAtOnce(t *testing.T) {
 	t.Parallel()
 	s := mem.New(&mem.Options{Journal: true})

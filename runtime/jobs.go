@@ -106,6 +106,14 @@ func (r *Runtime) jobsQueued(all []store.Job) {
 	r.jobs.Wake()
 }
 
+// WakeJobs makes this process look for jobs now. Call it when another node has died: its jobs are free. It
+// may be called at any time and never waits; a runtime that is not open looks when it opens.
+func (r *Runtime) WakeJobs() {
+	if r.checkOpen() == nil {
+		r.jobs.Wake()
+	}
+}
+
 // Jobs returns the jobs of this project that match, the one that was queued last first. The
 // Project of the filter is ignored. The error is ErrUnsupported if the store keeps no jobs, or
 // that of the store.

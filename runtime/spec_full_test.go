@@ -22,13 +22,18 @@ import (
 type fullStore struct {
 	*mem.Store
 	full atomic.Bool
+	// cause is the error of its writes; nil is store.ErrFull.
+	cause error
 }
 
 func (s *fullStore) err() error {
-	if s.full.Load() {
-		return fmt.Errorf("append: %w", store.ErrFull)
+	switch {
+	case !s.full.Load():
+		return nil
+	case s.cause != nil:
+		return s.cause
 	}
-	return nil
+	return fmt.Errorf("append: %w", store.ErrFull)
 }
 
 func (s *fullStore) Append(ctx context.Context, id string, a store.Append) (int64, error) {

@@ -116,7 +116,7 @@ func queuers(t *testing.T) hook.Hook {
 		return message.TextResult(out.Text())
 	}
 	ends := point.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
-		_ = turn.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: "end " + turn.Conversation().ID()}) // the process may have died
+		_ = turn.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: "end " + turn.Conversation().ID() + " " + turn.ID()}) // the process may have died
 	})
 	c, err := composite.New(&struct {
 		Box, Ends hook.Hook
@@ -185,8 +185,8 @@ func toolResults(t *testing.T, s *mem.Store, id string) (n int) {
 }
 
 // crashes runs a turn whose process dies at each write in turn, and says what was lost then. The next
-// process ends the turn each time.
-func crashes(t *testing.T, apart, after bool) (lost []string) {
+// process ends the turn each time: it resumes it, or settles it before a further one.
+func crashes(t *testing.T, apart, after, settle bool) (lost []string) {
 	t.Helper()
 	for n := 1; ; n++ {
 		s := &cutStore{Store: mem.New(&mem.Options{Journal: true}), apart: apart, after: after, left: n}
@@ -202,12 +202,14 @@ func crashes(t *testing.T, apart, after bool) (lost []string) {
 		}
 		m := plays(says("1"), says("2"), says("3"), says("4"))
 		next := queues(t, s.Store, m)
-		if was, err := next.conv.Interrupted(t.Context()); err == nil && was {
+		if settle {
+			next.send("2")
+		} else if was, err := next.conv.Interrupted(t.Context()); err == nil && was {
 			_, err = dialog.Resume(t.Context(), next.conv, nil)
 			require.NoError(t, err)
 		}
 		for _, what := range unmatched(t, s.Store) {
-			lost = append(lost, fmt.Sprintf("write %d, resumed: %s", n, what))
+			lost = append(lost, fmt.Sprintf("write %d, ended by another process: %s", n, what))
 		}
 		require.NoError(t, next.rt.Close(t.Context()))
 	}
@@ -216,9 +218,10 @@ func crashes(t *testing.T, apart, after bool) (lost []string) {
 func TestSpecACrashLosesAJobAndItsCauseOrNeither(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
-		assert.Empty(t, crashes(t, false, after))
+		assert.Empty(t, crashes(t, false, after, false))
+		assert.Empty(t, crashes(t, false, after, true))
 	}
-	assert.NotEmpty(t, crashes(t, true, false), "a store that queues jobs in a step of their own loses some")
+	assert.NotEmpty(t, crashes(t, true, false, false), "a store that queues jobs in a step of their own loses some")
 }
 
 func TestSpecAJobOfAStaleOwnerIsRefusedWithItsWrite(t *testing.T) {
@@ -250,6 +253,33 @@ func TestSpecAJobOfAStaleOwnerIsRefusedWithItsWrite(t *testing.T) {
 	assert.Empty(t, jobsOf(t, s))
 	stale.send("again") // under a lease of its own
 	assert.Empty(t, jobsOf(t, s), "what waited is dropped")
+}
+
+// The process that queued a job goes on with the turn: under its epoch after a write that was refused,
+// and under the next one after a write without an answer.
+func TestSpecAJobOutlivesTheWritesThatFailed(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{"refused": nil, "without an answer": errors.New("connection reset")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newFullStore()
+			s.cause = cause
+			ends := 0
+			w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s},
+				point.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+					if ends++; ends == 1 {
+						assert.NoError(t, turn.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: turn.ID()}))
+						s.full.Store(true)
+					}
+				}))
+			w.send("1")
+			assert.Empty(t, jobsOf(t, s.Store))
+			s.full.Store(false)
+			w.send("2")
+			assert.Equal(t, 3, ends, "the first turn, its settlement, and the second one")
+			assert.Equal(t, []string{"queued 0"}, jobsOf(t, s.Store))
+		})
+	}
 }
 
 func TestSpecAJobBehindTheLastWriteOfItsTurnIsStoredAtOnce(t *testing.T) {

@@ -44,7 +44,7 @@ func TestKeysOfStoredStates(t *testing.T) {
 	t.Parallel()
 	keys, err := states.Of(whole(t).Compose())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "Memory.shown", "Secure.read", "Skills.active", "Toolbox.conversation", "cost.conversation", "tasks.list"}, slices.Sorted(maps.Keys(keys)))
+	assert.Equal(t, []string{"Approval.conversations", "Compact.cleared", "Compact.pins", "Guard.conversation", "Guard.rates", "Instructions.told", "Memory.extracts", "Memory.shown", "Secure.read", "Skills.active", "Toolbox.conversation", "cost.conversation", "tasks.list"}, slices.Sorted(maps.Keys(keys)))
 }
 
 // whole is the composite with all its members.

@@ -57,6 +57,9 @@ func join(ctx context.Context, o Options, owner string, s shared) (*membership, 
 			}
 		},
 		Died: func(store.Node) {
+			if r := m.runtime.Load(); r != nil {
+				r.WakeJobs()
+			}
 			if f := m.died.Load(); f != nil {
 				(*f)()
 			}

@@ -93,7 +93,7 @@ func New(o Options) *Members {
 
 // Join sends the first beat and reads the nodes. Claim no lease before it has returned nil.
 func (m *Members) Join(ctx context.Context) error {
-	if m.o.Beat >= m.limit {
+	if m.o.Beat >= m.o.Node.TTL/2 { // a store may take a longer gap for an outage
 		return fmt.Errorf("nodes: a beat every %v is too seldom for a TTL of %v; choose at most a third of it", m.o.Beat, m.o.Node.TTL)
 	}
 	if err := m.beat(ctx); err != nil {

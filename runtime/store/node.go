@@ -22,7 +22,7 @@ type Node struct {
 	Projects []NodeProject `json:"projects,omitzero"`
 	// Seen is when the store got the last beat, by the store's clock. Beat ignores it, as Alive.
 	Seen time.Time `json:"seen,omitzero"`
-	// Alive: by the store's clock the last beat is no older than TTL.
+	// Alive: by the store's clock no TTL has passed since the last beat, or the store itself was away meanwhile.
 	Alive bool `json:"alive,omitzero"`
 }
 
@@ -57,8 +57,8 @@ var ErrDown = errors.New("store: the database does not run")
 //
 // A lease whose owner is a node that is not alive can be claimed before its end, and its Until is
 // zero in records. A running job of such a node can be taken. An owner that is no node lives until
-// its leases end. While the store itself could not be reached, because it was started again, no
-// node dies: it counts as alive until TTL after the start of the store.
+// its leases end. While nobody can reach the store no node dies: one is dead only when another one has
+// beaten for TTL without a gap since its last beat.
 type Presence interface {
 	// Beat says that the node lives, and replaces what was known of it. ErrLate and ErrDown as they
 	// say.

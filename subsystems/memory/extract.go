@@ -54,7 +54,7 @@ func (m *Memory) AfterTurn(ctx context.Context, t *hook.Turn, outcome hook.TurnO
 		}
 	}
 	s, err := m.settingsOf(t.Agent())
-	if err != nil || s.Extraction == off || t.Parent() != nil || outcome.Err != nil || !held(t).extract || offRecordSince(t) {
+	if err != nil || s.Extraction == off || t.Parent() != nil || outcome.Err != nil || !m.mayExtract(t) || offRecordSince(t) {
 		return
 	}
 	user, _ := excerpt(strings.TrimSpace(inputText(t)), maxTurnChars)
@@ -73,6 +73,14 @@ func (m *Memory) AfterTurn(ctx context.Context, t *hook.Turn, outcome hook.TurnO
 	if err != nil {
 		tell(ctx, t.Host(), "memory.not_extracted", "debug", "memory: no job could be queued to look for what should be remembered")
 	}
+}
+
+// mayExtract reports whether the policy of the turn lets it be extracted.
+func (m *Memory) mayExtract(t *hook.Turn) bool {
+	if given(t) {
+		return held(t).extract
+	}
+	return m.extracts.Get(t.Conversation()) == t.ID()
 }
 
 // offRecordSince reports whether a message to the running turn asked for nothing to be kept.

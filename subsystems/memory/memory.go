@@ -41,6 +41,8 @@ type Memory struct {
 	// shown is the weakest label of the memories that a conversation has got. What was recalled in a turn is in no later
 	// history, and what the model said of it is.
 	shown hook.ConversationState[shown]
+	// extracts is the id of the last turn whose policy lets it be extracted. A turn that is only settled gets no policy again.
+	extracts hook.ConversationState[string]
 
 	mu     sync.RWMutex
 	agents map[*hook.AgentConfig]*settings
@@ -110,7 +112,9 @@ func newMemory(db sqldb.DB, words wordIndex, closeDB func() error, o *Options) *
 }
 
 // States implements hook.Stateful.
-func (m *Memory) States() map[string]hook.State { return map[string]hook.State{"shown": &m.shown} }
+func (m *Memory) States() map[string]hook.State {
+	return map[string]hook.State{"shown": &m.shown, "extracts": &m.extracts}
+}
 
 // OnClose closes the file of Open once the calls in flight have ended; later ones fail.
 // A program without a runtime calls it itself. A second call does nothing.

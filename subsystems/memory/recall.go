@@ -204,6 +204,9 @@ func (m *Memory) TurnTools(_ context.Context, t *hook.Turn) ([]hook.ToolChange, 
 		return nil, err
 	}
 	p, cfg := held(t), t.Agent()
+	if p.extract && t.Parent() == nil {
+		m.extracts.Update(t.Conversation(), func(string) string { return t.ID() })
+	}
 	var hide []string
 	for _, x := range []struct {
 		tool string

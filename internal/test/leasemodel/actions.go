@@ -14,29 +14,19 @@ func (l Lease) time(w world, try attempt) {
 		}
 	}
 	try(action{kind: tick}, func(w *world) {
-		w.since = min(w.since+1, TTL)
+		if l.ServerStart {
+			w.since = min(w.since+1, TTL)
+		}
 		for i := range w.node[:l.Nodes] {
 			n := &w.node[i]
-			n.seen = min(n.seen+1, TTL)
-			switch {
-			case !w.up:
-				n.beaten = 0
-			case n.process == running:
-				n.beaten = l.count(n.beaten)
+			if n.seen = min(n.seen+1, TTL); n.seen >= TTL-1 {
+				n.witness = 0
 			}
 			if w.up {
 				n.silent = min(n.silent+1, TTL)
 			}
 		}
 	})
-}
-
-// count adds a second to what OwnBeats needs.
-func (l Lease) count(beaten uint8) uint8 {
-	if !l.OwnBeats {
-		return 0
-	}
-	return min(beaten+1, TTL)
 }
 
 // mustStop reports whether the node has to stop its turn: its row may be too old in a second.
@@ -46,7 +36,7 @@ func (l Lease) mustStop(n node) bool { return !l.NoStop && n.epoch > 0 && n.seen
 func (l Lease) database(w world, try attempt) {
 	if !w.up {
 		try(action{kind: startDatabase}, func(w *world) { w.up, w.since = true, 0 })
-		if l.Standby {
+		if l.ServerStart {
 			try(action{kind: promote}, func(w *world) { w.up, w.since = true, TTL })
 		}
 		return
@@ -54,6 +44,11 @@ func (l Lease) database(w world, try attempt) {
 	try(action{kind: stopDatabase}, func(w *world) {
 		w.up, w.since, w.late = false, 0, write{}
 		w.row = w.disk
+		for i := range w.node {
+			if !l.LastingWitness {
+				w.node[i].witness = 0
+			}
+		}
 	})
 	if w.row != w.disk {
 		try(action{kind: flush}, func(w *world) { w.disk = w.row })
@@ -94,16 +89,24 @@ func (l Lease) work(w world, i int, try attempt) {
 	}
 }
 
-// beat renews the node's row. A node whose row may have been too old asks what it has lost.
+// beat renews the node's row. A node whose row may have been too old asks what it has lost. A node that
+// beats without a gap is a witness of those that do not.
 func (l Lease) beat(w *world, i int) {
 	n := &w.node[i]
-	if n.seen >= TTL-1 {
-		n.beaten = 0
-	}
 	if l.mustStop(*n) {
 		l.reread(w, i)
 	}
-	n.seen, n.silent, n.woken = 0, 0, false
+	if n.witness == 0 {
+		n.witness = 1
+	} else {
+		n.witness = min(n.witness+n.seen, TTL+1)
+	}
+	n.seen, n.silent, n.woken, n.dead = 0, 0, false, false
+	for j := range w.node[:l.Nodes] {
+		if other := &w.node[j]; other.seen >= TTL && n.witness > TTL {
+			other.dead = true
+		}
+	}
 }
 
 // drop ends the turn in the process, without a write.
@@ -120,11 +123,16 @@ func (l Lease) mayClaim(w world, i int) bool {
 	case i + 1:
 		return !l.NoOwn
 	}
-	age := w.node[w.row.owner-1].seen
-	if l.OwnClock && i > 0 {
-		age += TTL
+	owner := w.node[w.row.owner-1]
+	switch {
+	case l.OwnClock && i > 0:
+		return owner.seen+TTL >= TTL
+	case l.NoWitness:
+		return owner.seen >= TTL
+	case l.ServerStart:
+		return owner.seen >= TTL && w.since >= TTL
 	}
-	return age >= TTL && (l.NoServerStart || w.since >= TTL) && (!l.OwnBeats || w.node[i].beaten >= TTL)
+	return owner.dead
 }
 
 // claim gives the node the conversation under a new epoch, and the journal.

@@ -11,7 +11,7 @@
 // epoch or a second copy of one is stored, or the call has run twice. No node loses a conversation
 // as long as it beats, or would if the database ran. A node that is cut off begins no call after
 // another one has taken over; one that was stopped (SIGSTOP) may, before it notices. And while any
-// node runs, it can end the turn within the TTL.
+// node runs, it can end the turn within the TTL and a beat.
 //
 // Most fields of Lease and Wakes take one rule away from the protocol. The tests show for each
 // that the search then finds a history in which something goes wrong, and print it: that is

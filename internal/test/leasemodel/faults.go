@@ -17,7 +17,7 @@ func (l Lease) misfortune(w world, i int, try attempt) {
 		return
 	}
 	try(action{kill, i}, func(w *world) {
-		w.node[i].process, w.node[i].woken = killed, false
+		w.node[i].process, w.node[i].woken, w.node[i].witness = killed, false, 0
 		w.node[i].drop()
 	})
 	try(action{pauseProcess, i}, func(w *world) { w.node[i].process, w.node[i].woken = paused, true })
@@ -76,7 +76,7 @@ var sentences = map[kind]string{
 	release:       "%[1]s shuts down in order and frees the lease.",
 	flush:         "%.0[1]sThe database writes to its disk.",
 	startDatabase: "%.0[1]sThe database starts again.",
-	promote:       "%.0[1]sA standby that has run for long becomes the database.",
+	promote:       "%.0[1]sA server that has run for long goes on with the database.",
 	stopDatabase:  "%.0[1]sThe database crashes.",
 	kill:          "%[1]s is killed.",
 	pauseProcess:  "%[1]s is stopped (SIGSTOP).",

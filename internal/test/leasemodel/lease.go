@@ -17,8 +17,13 @@ type Lease struct {
 	NoEpoch bool
 	// NoAfter: a write does not carry what its writer believes to be stored.
 	NoAfter bool
-	// NoServerStart: a node's death is judged without the time since the database started.
-	NoServerStart bool
+	// NoWitness: a node is dead once its last beat is TTL ago, whether or not another one beat meanwhile.
+	NoWitness bool
+	// ServerStart: a node is dead once its last beat, and the start of the server, are TTL ago. It adds a
+	// fault: a server that has run for long goes on with the database.
+	ServerStart bool
+	// LastingWitness: how long a node has beaten is known after a crash of the database.
+	LastingWitness bool
 	// OwnClock: a claimer compares beats with its own clock; those of all nodes but A are fast
 	// by TTL.
 	OwnClock bool
@@ -33,10 +38,6 @@ type Lease struct {
 	// EarlyAnswer: the database answers before a write is on its disk.
 	EarlyAnswer bool
 
-	// Standby adds a fault: a standby, whose server has run for long, becomes the database.
-	Standby bool
-	// OwnBeats adds a rule: who claims from a dead node has itself beaten for TTL without a gap.
-	OwnBeats bool
 	// Reclaims adds a rule: a node whose write had no answer claims anew before it goes on.
 	Reclaims bool
 }
@@ -68,8 +69,11 @@ type node struct {
 	// seen is the seconds since its last beat, at most TTL; silent is how many of them it
 	// could not have been kept from beating by the database.
 	seen, silent uint8
-	// beaten is for how many seconds it has beaten without a gap, at most TTL; only with OwnBeats.
-	beaten uint8
+	// witness is one more than the seconds for which it had beaten without a gap at its last beat, at
+	// most TTL of them; 0 if the next beat begins anew.
+	witness uint8
+	// dead: another node has beaten for TTL without a gap since its last beat.
+	dead bool
 	// woken: it was paused after its last beat.
 	woken bool
 
@@ -98,7 +102,8 @@ type write struct {
 
 // world is a state of the model.
 type world struct {
-	// up: the database runs, since that many seconds, at most TTL.
+	// up: the database runs. since is for how many seconds its server says so, at most TTL; only with
+	// ServerStart.
 	up    bool
 	since uint8
 	// row is what the database shows, disk what it has after a crash.
@@ -150,16 +155,14 @@ type action struct {
 // fault reports whether the action counts as one.
 func (a action) fault() bool { return pauseProcess <= a.kind && a.kind <= release }
 
-// Start is a database that has run for long, and nodes that have just beaten.
+// Start is a database that has run for long, and nodes that have beaten for as long, and just now.
 func (l Lease) Start() world {
 	w := world{up: true, since: TTL, faults: uint8(l.Faults)}
-	if l.OwnBeats {
-		for i := range w.node {
-			w.node[i].beaten = TTL
+	for i := range w.node {
+		w.node[i].witness = TTL + 1
+		if i >= l.Nodes {
+			w.node[i].process = killed
 		}
-	}
-	for i := l.Nodes; i < room; i++ {
-		w.node[i].process = killed
 	}
 	return w
 }
@@ -229,7 +232,7 @@ func (l Lease) Broken(w world) string {
 	}[w.broken]
 }
 
-// Progress: while a node runs, the turn can be ended within the TTL, without help for those
+// Progress: while a node runs, the turn can be ended within the TTL and a beat, without help for those
 // that are paused or cut off.
 func (l Lease) Progress() Progress[world, action] {
 	return Progress[world, action]{
@@ -244,7 +247,7 @@ func (l Lease) Progress() Progress[world, action] {
 		Done:   func(w world) bool { return w.row.stored == ended },
 		Counts: func(a action) bool { return !a.fault() && a.kind != resumeProcess && a.kind != mend },
 		Second: func(a action) bool { return a.kind == tick },
-		Within: TTL,
-		Stuck:  "a node runs, and no node can end the turn within the TTL from here",
+		Within: TTL + 1,
+		Stuck:  "a node runs, and no node can end the turn within the TTL and a beat from here",
 	}
 }

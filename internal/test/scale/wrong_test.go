@@ -25,7 +25,7 @@ type wrong struct {
 var wrongs = []wrong{
 	{"bad.no-epoch", `AND c\.(epoch =|events <) (\$\d+)`, "AND c.epoch >= 0 * $2", "SIGSTOP", "torn|mixed|lost|stuck", 6, 0},
 	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn", 4, 0},
-	{"bad.no-start", `pg_postmaster_start_time\(\)`, "'epoch'::timestamptz", "restart while", "hasty", 2, 2 * time.Second},
+	{"bad.no-witness", `EXISTS \(SELECT FROM witness w [^)]*\)`, "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint > n.seen + n.ttl", "restart while", "hasty", 2, 4 * time.Second},
 }
 
 // TestFaultsFindWhoIsWrong: every mistake is found, with a few faults of the kind that shows it.

@@ -270,9 +270,9 @@ var gates = []gate{
 			"That River alone completes what another worker does is found by runtime/jobs/river.",
 		pkg: "./internal/test/scale", tests: "TestFaultsFindWhoIsWrong",
 		bad: map[string]string{
-			"no-epoch":  "writes that ask neither for the epoch nor for what is stored",
-			"no-reread": "readers that take the newest event and not what they have not read",
-			"no-start":  "nodes that are dead because the database was down",
+			"no-epoch":   "writes that ask neither for the epoch nor for what is stored",
+			"no-reread":  "readers that take the newest event and not what they have not read",
+			"no-witness": "nodes that are dead because the database was down",
 		},
 	},
 	{

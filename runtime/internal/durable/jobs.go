@@ -21,12 +21,13 @@ type jobs struct {
 	waiting []store.Job
 }
 
-// begin lets jobs wait, for a turn under the epoch. Those of another epoch are dropped: another
+// begin lets jobs wait, for a turn under the epoch. Those of an earlier epoch stay if this process has
+// claimed anew behind a write without an answer, which the next epoch says. If it is a later one, another
 // process has continued the turn that queued them, and queues them itself.
 func (q *jobs) begin(epoch int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.epoch != epoch {
+	if epoch > q.epoch+1 {
 		q.waiting = nil
 	}
 	q.open, q.epoch = true, epoch

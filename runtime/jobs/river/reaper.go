@@ -11,27 +11,17 @@ import (
 // node has died: River's completer gives up when the database is away for long.
 const overdue = 15 * time.Second
 
-// reap delivers again what others have left, every third of the TTL. It begins when this node was
-// seen alive for a TTL without a failure between: after a failover to another server the beats of
-// all others seem old, until they come there.
+// reap delivers again what others have left, every third of the TTL while the database sees this node
+// alive.
 func (e *engine) reap() {
 	tick := time.NewTicker(e.o.TTL / 3)
 	defer tick.Stop()
-	var since time.Time // since when this node was seen alive; zero if it was not
 	for {
-		began := time.Now()
 		ctx, cancel := context.WithTimeout(e.ctx, e.o.TTL)
 		seen, err := e.seen(ctx)
 		e.alive.Store(seen)
-		switch {
-		case err != nil || !seen:
-			since = time.Time{}
-		case since.IsZero():
-			since = began
-		case began.Sub(since) >= e.o.TTL:
-			if err := e.redeliver(ctx); err != nil {
-				since = time.Time{}
-			}
+		if err == nil && seen {
+			_ = e.redeliver(ctx) // the next round tries again
 		}
 		cancel()
 		select {

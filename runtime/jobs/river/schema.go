@@ -53,14 +53,13 @@ func migrate(ctx context.Context, db *pgdb.DB) error {
 
 const (
 	now = `(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint`
-	// started is the earliest time at which a node can have died: before, the server was not there.
-	started = `(extract(epoch FROM pg_postmaster_start_time()) * 1000000000)::bigint`
 	// reap makes the deliveries available again that run on nodes which have died, if node $2, which
 	// asks, is alive itself.
 	reap = `UPDATE ` + Schema + `.river_job r SET state = 'available', scheduled_at = now()
 		WHERE r.state = 'running' AND r.kind = $1 AND EXISTS (SELECT FROM node n WHERE n.id = $2 AND ` + alive + `)
 			AND NOT EXISTS (SELECT FROM node n WHERE n.id = r.attempted_by[array_upper(r.attempted_by, 1)] AND ` + alive + `)`
-	alive = `n.ttl > 0 AND ` + now + ` <= greatest(n.seen, ` + started + `) + n.ttl`
+	// alive is the store's: no other node has beaten without a gap for the TTL of node n since its last beat.
+	alive = `n.ttl > 0 AND NOT EXISTS (SELECT FROM witness w WHERE w.seen >= n.seen + n.ttl AND w.seen >= w.since + n.ttl)`
 	// redeliver delivers the jobs again that have been due, or whose lease has been over, for $2
 	// nanoseconds, and that nothing delivers.
 	redeliver = `INSERT INTO ` + Schema + `.river_job (kind, args, queue, max_attempts)

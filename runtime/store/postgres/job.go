@@ -20,11 +20,13 @@ const (
 	// free: the owner of the running job j is known to have died.
 	free = `(j.owner = ANY ($5::text[]) OR EXISTS (SELECT FROM node n WHERE n.id = j.owner AND ` + statement.Dead + `))`
 	open = `j.project = $2 AND {j.project} AND j.kind = ANY ($3::bytea[]) AND j.num <> ALL ($4::bigint[]) AND ($8::bigint = 0 OR j.num = $8)`
+	// take gives nothing to a node that is dead: others would take it away at once.
 	take = `UPDATE job j SET status = 'running', attempts = j.attempts + 1, epoch = j.epoch + 1, owner = $6, due = ` + statement.Now + ` + $7, updated = ` + statement.Now + `
 		WHERE j.num = coalesce(
 			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status IN ('queued', 'running') AND j.due <= (SELECT ` + statement.Now + `)
 				ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED),
 			(SELECT j.num FROM job j WHERE ` + open + ` AND j.status = 'running' AND ` + free + ` ORDER BY j.due, j.num LIMIT 1 FOR UPDATE SKIP LOCKED))
+			AND NOT EXISTS (SELECT FROM node n WHERE n.id = $6 AND ` + statement.Dead + `)
 		RETURNING ` + jobColumns
 	nextDue = `SELECT min(j.due) FROM job j WHERE j.project = $1 AND {j.project} AND j.kind = ANY ($2::bytea[]) AND j.num <> ALL ($3::bigint[])
 		AND ($4::bigint = 0 OR j.num = $4) AND j.status IN ('queued', 'running')`

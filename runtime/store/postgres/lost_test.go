@@ -258,9 +258,12 @@ func TestABeatThatWasLateSaysSoAlsoIfItsAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	l := newLossy(t)
 	n := store.Node{ID: "one", URL: "unix:/x", TTL: time.Millisecond}
+	witness := store.Node{ID: "two", URL: "unix:/y", TTL: time.Hour}
+	require.NoError(t, l.Beat(t.Context(), witness))
 	require.NoError(t, l.Beat(t.Context(), n))
 	n.TTL = time.Hour
 	time.Sleep(50 * time.Millisecond) // longer than the TTL
+	require.NoError(t, l.Beat(t.Context(), witness))
 	require.True(t, l.losing(0, func() { require.ErrorIs(t, l.Beat(t.Context(), n), store.ErrLate) }))
 	require.NoError(t, l.Beat(t.Context(), n))
 }

@@ -16,13 +16,18 @@ import (
 const (
 	// beat returns whether the node was dead before. If nobody has heard that of an earlier beat,
 	// whose answer was lost, it says so again: $8 is the mark of the last one whose answer came.
-	beat = `INSERT INTO node AS n (id, url, version, ttl, projects, seen, mark, late) VALUES ($2, $3, $4, $5, $6, ` + statement.Now + `, $7, false)
-		ON CONFLICT (id) DO UPDATE SET url = excluded.url, version = excluded.version, ttl = excluded.ttl, projects = excluded.projects,
-			seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> $8
-		RETURNING n.late OR n.xmax = 0 AND $8 <> 0, n.xmax = 0` + anyTenant  // a row that is new: its beats were buried
+	// A gap of more than half a TTL may hide an outage in which the others could not beat.
+	beat = `WITH beaten AS (INSERT INTO node AS n (id, url, version, ttl, projects, seen, mark, late) VALUES ($2, $3, $4, $5, $6, ` + statement.Now + `, $7, false)
+			ON CONFLICT (id) DO UPDATE SET url = excluded.url, version = excluded.version, ttl = excluded.ttl, projects = excluded.projects,
+				seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> $8
+			RETURNING n.late OR n.xmax = 0 AND $8 <> 0 AS late, n.xmax = 0 AS first), -- a row that is new: its beats were buried
+		witnessed AS (INSERT INTO witness AS w (id, since, seen) VALUES ($2, ` + statement.Now + `, ` + statement.Now + `)
+			ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, since = CASE WHEN excluded.seen > w.seen + $5 / 2 THEN excluded.seen ELSE w.since END)
+		SELECT late, first FROM beaten` + anyTenant
 	// bury frees what nodes held that died a day ago, and forgets them. It reads all conversations,
 	// so it is done when a node comes and not by each beat.
 	bury = `WITH gone AS (DELETE FROM node n WHERE n.seen < ` + statement.Now + ` - 86400 * 1000000000::bigint AND ` + statement.Dead + ` RETURNING n.id),
+		old AS (DELETE FROM witness w WHERE w.seen < ` + statement.Now + ` - 86400 * 1000000000::bigint),
 		jobs AS (UPDATE job j SET due = 0 FROM gone WHERE j.owner = gone.id AND j.status = 'running')
 		UPDATE conversation c SET until = 0 FROM gone WHERE c.owner = gone.id AND c.until <> 0` + anyTenant
 	leave = `UPDATE node SET ttl = 0 WHERE id = $1` + anyTenant

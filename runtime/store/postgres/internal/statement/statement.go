@@ -12,10 +12,12 @@ const (
 	// Now is the time of a statement whose first argument is the time, or nil for the clock of the database.
 	// An index is searched for (SELECT Now) only: the clock itself goes on between two rows.
 	Now = `coalesce($1::bigint, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)`
-	// started is when the server was started: before, no node could beat.
-	started = `CASE WHEN $1::bigint IS NULL THEN (extract(epoch FROM pg_postmaster_start_time()) * 1000000000)::bigint ELSE 0 END`
-	// Dead: node n has left, or was not seen for longer than its TTL.
-	Dead = `(n.ttl = 0 OR ` + Now + ` > greatest(n.seen, ` + started + `) + n.ttl)`
+	// witnessed: another node has beaten without a gap for the TTL of node n since its last beat. So the
+	// database was there, and n could have beaten.
+	witnessed = `EXISTS (SELECT FROM witness w WHERE w.seen >= n.seen + n.ttl AND w.seen >= w.since + n.ttl)`
+	// Dead: node n has left, or was silent for its TTL before a witness. Whose clock is not that of the
+	// database needs none.
+	Dead = `(n.ttl = 0 OR CASE WHEN $1::bigint IS NULL THEN ` + witnessed + ` ELSE $1 > n.seen + n.ttl END)`
 	// Orphaned: the owner of the lease on conversation c is a node that is dead.
 	Orphaned = `EXISTS (SELECT FROM node n WHERE n.id = c.owner AND ` + Dead + `)`
 	// Marked is the condition that the write of the mark $2 has not run, Marking sets its mark.

@@ -26,6 +26,7 @@ func (e *engine) reap() {
 		switch {
 		case err != nil || !seen:
 			since = time.Time{}
+		case e.o.Tenant:
 		case since.IsZero():
 			since = began
 		case began.Sub(since) >= e.o.TTL:
@@ -58,7 +59,7 @@ func (e *engine) redeliver(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, reap, kind, e.work.Owner()); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, redeliver, kind, overdue.Nanoseconds())
+		_, err := tx.Exec(ctx, redeliver, kind, overdue.Nanoseconds(), atOnce)
 		return err
 	})
 }

@@ -109,8 +109,8 @@ const (
 	// started is the earliest time at which a node can have died: before, the server was not there.
 	started = `(extract(epoch FROM pg_postmaster_start_time()) * 1000000000)::bigint`
 	// reap makes the deliveries available again that run on nodes which have died, if node $2, which
-	// asks, is alive itself.
-	reap = `UPDATE ` + Schema + `.river_job r SET state = 'available', scheduled_at = now()
+	// asks, is alive itself. They keep their time, so that they come before what was queued later.
+	reap = `UPDATE ` + Schema + `.river_job r SET state = 'available'
 		WHERE r.state = 'running' AND r.kind = $1 AND EXISTS (SELECT FROM node n WHERE n.id = $2 AND ` + alive + `)
 			AND NOT EXISTS (SELECT FROM node n WHERE n.id = r.attempted_by[array_upper(r.attempted_by, 1)] AND ` + alive + `)`
 	alive = `n.ttl > 0 AND ` + now + ` <= greatest(n.seen, ` + started + `) + n.ttl`

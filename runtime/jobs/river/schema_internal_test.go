@@ -57,7 +57,15 @@ func TestARestartOfTheServerIsNoDeath(t *testing.T) {
 	exec(`UPDATE node SET ttl = 0 WHERE id = 'one'`)
 	assert.Zero(t, exec(reap, kind, "one"), "who is not alive itself does not judge")
 	exec(`UPDATE node SET ttl = 3600 * 1000000000::bigint WHERE id = 'one'`)
+	_, err = s.Enqueue(t.Context(), store.Job{Job: hook.Job{Kind: "k", Key: "2"}})
+	require.NoError(t, err)
 	assert.Equal(t, int64(1), exec(reap, kind, "one"))
+	var next string
+	require.NoError(t, s.DB().Read(t.Context(), func(q pgdb.Queryer) error {
+		return q.QueryRow(t.Context(), `SELECT convert_from(j.key, 'UTF8') FROM `+Schema+`.river_job r JOIN job j ON j.num::text = r.args->>'job'
+			WHERE r.state = 'available' ORDER BY r.priority, r.scheduled_at, r.id LIMIT 1`).Scan(&next) // as River fetches
+	}))
+	assert.Equal(t, "1", next, "what was queued meanwhile waits behind it")
 }
 
 // A job that nothing delivers is delivered again.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client"
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/pgtest"
 )
@@ -30,8 +31,10 @@ type host struct {
 	t                      *testing.T
 	project, socket, state string
 	dsn                    string
-	cmd                    *exec.Cmd
-	out                    bytes.Buffer
+	// inStore: commands are about the database too, and not about files.
+	inStore bool
+	cmd     *exec.Cmd
+	out     bytes.Buffer
 }
 
 // newHost returns a machine on which an agent looks for memories behind every turn. The model does not answer about turns that
@@ -64,7 +67,11 @@ func (h *host) serve() *client.Client {
 }
 
 func (h *host) env() []string {
-	return append(os.Environ(), "HOME="+h.state, "GRAPNEL_HOME="+filepath.Join(h.state, "state"), "XDG_RUNTIME_DIR=")
+	env := append(os.Environ(), "HOME="+h.state, "GRAPNEL_HOME="+filepath.Join(h.state, "state"), "XDG_RUNTIME_DIR=")
+	if h.inStore {
+		env = append(env, app.DatabaseVariable+"="+h.dsn)
+	}
+	return env
 }
 
 // ends tells the daemon to end and waits for it.
@@ -111,17 +118,23 @@ func becomes(t *testing.T, c *client.Client, id int64, status string, attempts i
 	}, 40*time.Second, 50*time.Millisecond)
 }
 
-// deliveries returns the states of River's jobs, each with the number of ours, in their order.
-func deliveries(t *testing.T, dsn string) (out []string) {
+// texts returns the texts that a query finds.
+func texts(t *testing.T, dsn, query string) []string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
 	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost with it
-	rows, err := conn.Query(t.Context(), `SELECT (args->>'job') || ' ' || state FROM grapnel_river.river_job ORDER BY id`)
+	rows, err := conn.Query(t.Context(), query)
 	require.NoError(t, err)
-	out, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	return out
+}
+
+// deliveries returns the states of River's jobs, each with the number of ours, in their order.
+func deliveries(t *testing.T, dsn string) []string {
+	t.Helper()
+	return texts(t, dsn, `SELECT (args->>'job') || ' ' || state FROM grapnel_river.river_job ORDER BY id`)
 }
 
 // TestRiverDeliversTheJobsOfDaemonsOverOneDatabase: a job goes to another daemon when its own is killed, and is cancelled and retried
@@ -189,5 +202,42 @@ func TestJobsThatAreCopiedToADatabaseAreDelivered(t *testing.T) {
 			assert.Contains(t, deliveries(t, h.dsn), "1 completed")
 			h.ends()
 		})
+	}
+}
+
+// TestAScheduleRunsOnceWhoeverIsThere: three daemons over one database look at the same schedules, one of them is killed, and each time
+// that comes has one run of one turn.
+func TestAScheduleRunsOnceWhoeverIsThere(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
+	dsn, project := pgtest.Database(t), t.TempDir()
+	var hosts []*host
+	for range 3 {
+		h := newHost(t, project, dsn, "")
+		h.inStore = true
+		h.serve()
+		hosts = append(hosts, h)
+	}
+	names := []string{"a", "b", "c", "d"}
+	for _, name := range names {
+		hosts[0].grapnel("schedule", "add", "@yearly", "What is new?", "--name", name)
+	}
+	const rounds = 5
+	for round := range rounds {
+		if round == 3 {
+			require.NoError(t, hosts[0].cmd.Process.Kill())
+			_ = hosts[0].cmd.Wait()
+		}
+		// A second has to pass, because a run is known by its second.
+		texts(t, dsn, `WITH due AS (UPDATE schedule SET due = (extract(epoch FROM clock_timestamp()) * 1e9)::bigint RETURNING name) SELECT name FROM due, pg_sleep(1.1)`)
+		want := fmt.Sprint((round+1)*len(names), " completed")
+		assert.EventuallyWithT(t, func(c *assert.CollectT) {
+			assert.Equal(c, []string{want}, texts(t, dsn, `SELECT count(*) || ' ' || status FROM run GROUP BY status`))
+		}, time.Minute, 50*time.Millisecond)
+	}
+	assert.Equal(t, []string{"a 5 5", "b 5 5", "c 5 5", "d 5 5"}, texts(t, dsn, `SELECT s.name || ' ' || count(DISTINCT r.turn) || ' ' || min(c.turns)
+		FROM schedule s JOIN run r ON r.schedule = s.num JOIN conversation c ON c.id = r.conversation GROUP BY s.name ORDER BY 1`), "runs and turns of each")
+	for _, h := range hosts[1:] {
+		h.ends()
 	}
 }

@@ -35,7 +35,7 @@ var wrongs = []wrong{
 	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn", 4, 0, often, soon},
 	{"bad.no-start", `pg_postmaster_start_time\(\)`, "'epoch'::timestamptz", "restart while", "hasty", 2, 2 * time.Second, often, soon},
 	// A daemon is stopped for long enough that River gives its jobs to the other one, and wakes while that one runs them.
-	{"bad.river-alone", `j\.epoch = (\$3) AND j\.status = 'running'`, "j.epoch >= 0 * $1 AND j.status = 'running'", "SIGSTOP", "strange", 4, 0, 3 * time.Second, 2 * time.Second},
+	{"bad.river-alone", `j\.epoch = (\$3) AND j\.status = 'running'`, "j.epoch >= 0 * $1 AND j.status = 'running'", "SIGSTOP", "strange", 3, 0, 2 * time.Second, 2 * time.Second},
 }
 
 // TestFaultsFindWhoIsWrong: every mistake is found, with a few faults of the kind that shows it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/internal/pgdb"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/jobs/river"
 )
 
 // storeFlags say where a daemon keeps everything, and how it is one of several there.
@@ -38,12 +41,18 @@ func (f *storeFlags) into(paths *app.Paths) error {
 		return err
 	}
 	switch {
-	case paths.Database == "" && (f.between != (daemon.Between{}) || f.node != (app.Node{TTL: nodes.DefaultTTL})):
+	case paths.Database == "" && (f.between != (daemon.Between{}) || f.node.TTL != nodes.DefaultTTL || f.node.Beat != 0):
 		return errors.New("--node-listen, its certificates, --node-ttl and --node-beat are for daemons over one database; name it with --store")
 	case f.between.URL != "" && f.between.Listen == "":
 		return errors.New("--node-url is where other machines reach --node-listen; give that as well, or leave it out")
 	}
+	f.node.Deliver = byRiver
 	return nil
+}
+
+// byRiver makes River deliver the jobs of a database.
+func byRiver(ctx context.Context, j app.SharedJobs) (func(*runtime.JobWork) runtime.JobEngine, error) {
+	return river.Open(ctx, river.Options{Store: j.Store, TTL: j.TTL, Mask: j.Mask, Tenant: j.Tenant})
 }
 
 // database puts the DSN of the flag, if it was given, into the paths.

@@ -182,9 +182,9 @@ func (c *command) storeMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Make or upgrade the tables of the database",
-		Long: "Makes the tables of the PostgreSQL database, or upgrades them to the version of this program, in one transaction. A\n" +
-			"daemon does the same when it starts. A step only adds, so daemons of an older version go on meanwhile. Files need no\n" +
-			"such command: each is upgraded when it is opened.",
+		Long: "Makes the tables of the PostgreSQL database, or upgrades them to the version of this program, in one transaction, and\n" +
+			"then those of the job engine. A daemon does the same when it starts. A step only adds, so daemons of an older version go\n" +
+			"on meanwhile. Files need no such command: each is upgraded when it is opened.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			paths, err := c.paths(place{})

@@ -65,7 +65,11 @@ func (a *App) jobs() runtime.JobOptions {
 			return err
 		}
 	}
-	return runtime.JobOptions{Handlers: handlers}
+	o := runtime.JobOptions{Handlers: handlers}
+	if a.nodes != nil {
+		o.Engine = a.nodes.engine
+	}
+	return o
 }
 
 // withoutScope returns the agent's section memory without its scope.

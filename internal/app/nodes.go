@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/nodes"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres"
 )
 
 // Node is how this process is one of several over a database. A process with files of its own has none.
@@ -18,6 +19,20 @@ type Node struct {
 	URL string
 	// TTL is how long it counts as alive after a beat, and Beat the time between two; 0 is that of package nodes.
 	TTL, Beat time.Duration
+	// Deliver opens what delivers the jobs of the database, for runtime.JobOptions.Engine; nil is the runner of the runtime.
+	Deliver func(ctx context.Context, j SharedJobs) (func(*runtime.JobWork) runtime.JobEngine, error)
+}
+
+// SharedJobs are the jobs of a database that several processes share.
+type SharedJobs struct {
+	// Store has them. It stays open until the engine is closed.
+	Store *postgres.Store
+	// TTL is that of this process's node.
+	TTL time.Duration
+	// Mask masks a text for the database; nil masks nothing.
+	Mask func(string) string
+	// Tenant: Store is the part of an owner, and this process delivers the jobs of its own user too.
+	Tenant bool
 }
 
 // version is that of the program, for people; "" if it does not know it.
@@ -31,10 +46,12 @@ func version() string {
 // membership is the place of this process among those that share its database.
 type membership struct {
 	*nodes.Members
-	between shared
+	db      *postgres.Store
 	Wakes   nodes.Wakes
 	runtime atomic.Pointer[runtime.Runtime]
 	died    atomic.Pointer[func()]
+	// engine is that of Node.Deliver; nil is the runner of the runtime.
+	engine func(*runtime.JobWork) runtime.JobEngine
 	// background ends when stop is called.
 	background context.Context
 	stop       context.CancelFunc
@@ -42,8 +59,8 @@ type membership struct {
 }
 
 // join makes the process a node, which beats until leave.
-func join(ctx context.Context, o Options, owner string, s shared) (*membership, error) {
-	m, n := &membership{between: s}, o.Node
+func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*membership, error) {
+	m, n := &membership{db: s}, o.Node
 	m.Members = nodes.New(nodes.Options{
 		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: version(), TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
 		Lost: func() {
@@ -139,7 +156,7 @@ func (a *App) Unfinished(ctx context.Context) ([]store.Record, error) {
 	if a.nodes == nil {
 		return a.Store.List(ctx)
 	}
-	return a.nodes.between.Unfinished(ctx)
+	return a.nodes.db.Unfinished(ctx)
 }
 
 // WhenNodesDie makes f be called when a process that shares the database has died. f must not block.

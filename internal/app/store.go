@@ -20,33 +20,33 @@ type Store interface {
 	io.Closer
 }
 
-// shared is what a store has that several processes share, on any machines.
-type shared interface {
-	store.Presence
-	store.Waker
-	store.Unfinished
-}
-
 // maskedStore is a store that masks, and closes what it stands before.
 type maskedStore struct {
 	*redact.Store
 	io.Closer
 }
 
-// openStore opens the conversations, behind r if it is not nil. The second result is nil for a file.
-func openStore(ctx context.Context, p Paths, r *redact.Redactor, note func(string)) (s Store, between shared, err error) {
+// openStore opens the conversations, behind r if it is not nil. The second result is the database itself, nil for a file.
+func openStore(ctx context.Context, p Paths, r *redact.Redactor, note func(string)) (s Store, db *postgres.Store, err error) {
 	if p.Database != "" {
-		var db *postgres.Store
 		if db, err = postgres.Open(ctx, p.Database, nil); err == nil {
-			s, between = db, db
+			s = db
 		}
 	} else {
 		s, err = sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
 	}
-	if err != nil || r == nil {
-		return s, between, err
+	if err != nil {
+		return nil, nil, err
 	}
-	return maskedStore{r.Store(s), s}, between, nil
+	return masked(s, r), db, nil
+}
+
+// masked is the store behind r, if that is not nil.
+func masked(s Store, r *redact.Redactor) Store {
+	if r == nil {
+		return s
+	}
+	return maskedStore{r.Store(s), s}
 }
 
 // Whole has the conversations as they are stored, for copies and checks. The caller closes it.
@@ -66,30 +66,35 @@ func OpenWhole(ctx context.Context, p Paths, note func(string)) (all Whole, betw
 	return s, s, err
 }
 
-// tenants is a store of many tenants, each with its part over the same connections.
-type tenants interface {
-	Tenant(project string) *postgres.Store
-}
-
 // openStore opens the store, and joins the others that share it. The program of an owner has its part of the user's database.
 func (a *App) openStore(ctx context.Context, o Options) (err error) {
 	var s Store
-	var between shared
+	var db *postgres.Store
 	if o.Of != nil && o.Of.nodes != nil {
-		part := o.Of.nodes.between.(tenants).Tenant(o.Paths.Project())
-		if s, between = part, part; a.redact != nil {
-			s = maskedStore{a.redact.Store(part), part}
-		}
-	} else if s, between, err = openStore(ctx, o.Paths, a.redact, o.Note); err != nil {
+		db = o.Of.nodes.db.Tenant(o.Paths.Project())
+		s = masked(db, a.redact)
+	} else if s, db, err = openStore(ctx, o.Paths, a.redact, o.Note); err != nil {
 		return err
 	}
-	if between != nil {
-		if a.nodes, err = join(ctx, o, a.presence.owner, between); err != nil {
+	if db != nil {
+		if err := a.share(ctx, o, db); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
 	a.Store = s
 	return nil
+}
+
+// share makes the process one of several over the database.
+func (a *App) share(ctx context.Context, o Options, db *postgres.Store) (err error) {
+	if a.nodes, err = join(ctx, o, a.presence.owner, db); err != nil || o.Node.Deliver == nil {
+		return err
+	}
+	a.nodes.engine, err = o.Node.Deliver(ctx, SharedJobs{Store: db, TTL: a.nodes.Self().TTL, Mask: maskText(a.redact), Tenant: o.Of != nil})
+	if err != nil {
+		a.nodes.leave()
+	}
+	return err
 }
 
 // closeStore says that the process ends, and closes the store.

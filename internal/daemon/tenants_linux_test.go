@@ -37,11 +37,11 @@ type shared struct {
 }
 
 // serveOwners runs a daemon over TCP for who has a token, until the test ends or stop is called.
-func serveOwners(t *testing.T, paths app.Paths) *shared {
+func serveOwners(t *testing.T, paths app.Paths, node app.Node) *shared {
 	t.Helper()
 	at := socket(t)
 	d, err := daemon.Open(t.Context(), daemon.Options{
-		Socket: at, Listen: daemon.Listen{Address: "127.0.0.1:0"}, Resume: true, App: app.Options{Paths: paths, Note: note},
+		Socket: at, Listen: daemon.Listen{Address: "127.0.0.1:0"}, Resume: true, App: app.Options{Paths: paths, Node: node, Note: note},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -115,7 +115,7 @@ func TestOwnersShareADirectoryAndNothingElse(t *testing.T) {
 func shareADirectory(t *testing.T, paths app.Paths) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, "model.yaml"), []byte("rules: [{when: always, say: Hi.}]"), 0o600))
-	s := serveOwners(t, paths)
+	s := serveOwners(t, paths, app.Node{})
 	everybody := map[string]*client.Client{"": s.local, "alice": s.as("alice"), "bob": s.as("bob")}
 	mine := map[string]wire.Conversation{}
 	for owner, c := range everybody {
@@ -173,7 +173,7 @@ func shareADirectory(t *testing.T, paths app.Paths) {
 	assert.Equal(t, []string{"alice", "bob"}, owners, "who runs the daemon sees what everybody uses")
 
 	s.stop()
-	again := serveOwners(t, paths)
+	again := serveOwners(t, paths, app.Node{})
 	everybody[""] = again.local
 	tokens := tokensOf(t, paths)
 	for _, owner := range []string{"alice", "bob"} {
@@ -253,7 +253,7 @@ func TestNoOwnerGetsOutOfTheSandbox(t *testing.T) {
 	paths := project(t)
 	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, "model.yaml"), []byte(
 		"rules:\n- when: {step: 1}\n  calls:\n  - {tool: bash, args: {command: \"touch "+filepath.Join(paths.Home, "out")+"\", needs: [outside]}}\n- {when: always, say: Done.}\n"), 0o600))
-	s := serveOwners(t, paths)
+	s := serveOwners(t, paths, app.Node{})
 	tries := func(c *client.Client) (result string) {
 		conv, err := c.Conversation(t.Context(), "helper", "ann")
 		require.NoError(t, err)
@@ -315,7 +315,7 @@ func TestLimitsOfOwners(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(paths.Root, "model.yaml"), []byte("rules: [{when: always, say: Hi.}]"), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Join(paths.Home, ".grapnel"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(paths.Home, ".grapnel", "config.yaml"), []byte("tenants: {tokens: 1, owners: {bob: {tokens: 1000000}}}\n"), 0o600))
-	s := serveOwners(t, paths)
+	s := serveOwners(t, paths, app.Node{})
 	alice, bob := s.as("alice"), s.as("bob")
 	conv := says(t, alice, "helper", "ann", "hello")
 	_, err := alice.Send(t.Context(), conv.ID, "again")
@@ -354,7 +354,7 @@ func TestAnInterruptedTurnOfAnOwnerGoesOn(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.NoError(t, st.Close())
-	serveOwners(t, paths)
+	serveOwners(t, paths, app.Node{})
 	require.Eventually(t, func() bool {
 		st, err := app.OpenConversations(t.Context(), hers, note)
 		require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
+	"github.com/grapnel-go/grapnel/runtime/jobs/river"
 )
 
 // Versions are those of the schema of a database. 0 is an empty database.
@@ -16,24 +17,31 @@ type Versions struct {
 	Known int `json:"known"`
 }
 
-// Migrate makes the tables of a database, or upgrades them, in one transaction. If it is dry it only says
-// what there is: After is what it would be.
+// Migrate makes the tables of a database, or upgrades them, in one transaction, and then those of the job engine. If it is
+// dry it only says what there is: After is what it would be.
 func Migrate(ctx context.Context, dsn string, dry bool) (v Versions, err error) {
 	v.Known = pgdb.Version()
-	if v.Before, err = version(ctx, dsn, true); err != nil {
+	if v.Before, err = version(ctx, dsn); err != nil {
 		return v, err
 	}
 	if dry {
 		v.After = max(v.Before, v.Known)
 		return v, nil
 	}
-	v.After, err = version(ctx, dsn, false)
-	return v, err
+	db, err := pgdb.Open(ctx, dsn, &pgdb.Options{Connections: 2})
+	if err != nil {
+		return v, err
+	}
+	defer db.Close()
+	if v.After, err = db.SchemaVersion(ctx); err != nil {
+		return v, err
+	}
+	return v, river.Migrate(ctx, db)
 }
 
-// version returns the version of the database's schema, which it upgrades unless it is opened as it is.
-func version(ctx context.Context, dsn string, asItIs bool) (int, error) {
-	db, err := pgdb.Open(ctx, dsn, &pgdb.Options{Connections: 1, AsItIs: asItIs})
+// version returns the version of the database's schema, of which it changes nothing.
+func version(ctx context.Context, dsn string) (int, error) {
+	db, err := pgdb.Open(ctx, dsn, &pgdb.Options{Connections: 1, AsItIs: true})
 	if err != nil {
 		return 0, err
 	}
@@ -43,7 +51,7 @@ func version(ctx context.Context, dsn string, asItIs bool) (int, error) {
 
 // upgraded returns an error unless this program can use the database as it is.
 func upgraded(ctx context.Context, dsn string) error {
-	v, err := version(ctx, dsn, true)
+	v, err := version(ctx, dsn)
 	switch {
 	case err != nil:
 		return err

@@ -42,7 +42,7 @@ var (
 	poolSize     = input{9, "", "connections of a daemon for reads and transactions", in + "internal/pgdb/pgdb.go: 0 is 9"}
 	writersSize  = input{3, "", "connections of a daemon for writes of turns and beats", in + "internal/pgdb/pgdb.go: up to three // more for Apply and Urgent"}
 	storesSize   = input{4, "", "connections of a daemon for memories, schedules, tokens and the like", in + "internal/app/stores.go: storeConnections = 4"}
-	listenerSize = input{1, "", "connections of a daemon that wait for notifications", in + "internal/pgdb/listen.go: It has a connection of its own"}
+	listenerSize = input{2, "", "connections of a daemon that wait for notifications, one of them for jobs", in + "internal/pgdb/listen.go: It has a connection of its own"}
 	renewEvery   = input{5, "s", "a lease would be renewed every, if daemons did not beat", assumed}
 	beatsEvery   = input{1, "s", "a daemon beats every", in + "internal/nodes/members.go: DefaultBeat = time.Second"}
 	notifyEvery  = input{0.02, "s", "a daemon notifies at most every", in + "runtime/store/postgres/node.go: tick = 20 * time.Millisecond"}

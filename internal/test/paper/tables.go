@@ -111,7 +111,7 @@ func backends() []row {
 	each := perNode()
 	return []row{
 		{"daemons", fmt.Sprintf("%s turns each", quantity(turnsPerNode.value, "")), quantity(nodes(), "")},
-		{"connections", fmt.Sprintf("%s for reads, %s for writes, %s for what subsystems keep and %s that waits, for each daemon", quantity(poolSize.value, ""), quantity(writersSize.value, ""), quantity(storesSize.value, ""), quantity(listenerSize.value, "")), quantity(nodes()*each, "")},
+		{"connections", fmt.Sprintf("%s for reads, %s for writes, %s for what subsystems keep and %s that wait, for each daemon", quantity(poolSize.value, ""), quantity(writersSize.value, ""), quantity(storesSize.value, ""), quantity(listenerSize.value, "")), quantity(nodes()*each, "")},
 		{"daemons without a pooler", fmt.Sprintf("as many as %s connections are enough for", quantity(maxBackends.value, "")), quantity(float64(int(maxBackends.value/each)), "")},
 	}
 }

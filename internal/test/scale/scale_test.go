@@ -57,12 +57,15 @@ func TestFaults(t *testing.T) {
 		turns, cancelled, alarms, slowest = turns+len(k.ended), cancelled+k.cancelled, alarms+k.alarms, max(slowest, k.slowest)
 	}
 	figure(t, "turns", turns, fmt.Sprintf("turns, %d of them cancelled, %d with an effect each, %d jobs", cancelled, len(e.effects), len(e.jobs)))
+	delivered := w.noted(t.Context(), `SELECT id::text FROM grapnel_river.river_job WHERE state = 'completed'`)
+	figure(t, "delivered", len(delivered), "deliveries of jobs that River has completed")
 	figure(t, "alarms", alarms, "notes to readers that more than deltas may be missing, where nothing was")
 	figure(t, "slowest", slowest.Milliseconds(), "ms, the longest turn")
 	w.judgeTakeovers(t, w.takeovers(t.Context()))
 	assert.Empty(t, found, "%s\n%s", strings.Join(w.claims(t.Context(), found), "\n"), w.logs())
 	assert.NotEmpty(t, e.effects)
 	assert.NotEmpty(t, e.jobs)
+	assert.NotEmpty(t, delivered, "River has delivered them")
 }
 
 // judgeTakeovers holds the takeovers that nothing else disturbed to what is promised.

@@ -20,12 +20,22 @@ type wrong struct {
 	// n is how many faults there are; ttl is that of the daemons, 0 is the usual one.
 	n   int
 	ttl time.Duration
+	// gap is the mean time between two faults, and job how long the model takes for a job.
+	gap, job time.Duration
 }
 
+// often and soon are the gap and the job of mistakes in turns.
+const (
+	often = 700 * time.Millisecond
+	soon  = time.Second
+)
+
 var wrongs = []wrong{
-	{"bad.no-epoch", `AND c\.(epoch =|events <) (\$\d+)`, "AND c.epoch >= 0 * $2", "SIGSTOP", "torn|mixed|lost|stuck", 6, 0},
-	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn", 4, 0},
-	{"bad.no-witness", `EXISTS \(SELECT FROM witness w [^)]*\)`, "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint > n.seen + n.ttl", "restart while", "hasty", 2, 4 * time.Second},
+	{"bad.no-epoch", `AND c\.(epoch =|events <) (\$\d+)`, "AND c.epoch >= 0 * $2", "SIGSTOP", "torn|mixed|lost|stuck", 6, 0, often, soon},
+	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn", 4, 0, often, soon},
+	{"bad.no-witness", `EXISTS \(SELECT FROM witness w [^)]*\)`, "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint > n.seen + n.ttl", "restart while", "hasty", 2, 4 * time.Second, often, soon},
+	// A daemon is stopped for long enough that River gives its jobs to the other one, and wakes while that one runs them.
+	{"bad.river-alone", `j\.epoch = (\$3) AND j\.status = 'running'`, "j.epoch >= 0 * $1 AND j.status = 'running'", "SIGSTOP", "strange", 3, 0, 2 * time.Second, 2 * time.Second},
 }
 
 // TestFaultsFindWhoIsWrong: every mistake is found, with a few faults of the kind that shows it.
@@ -50,8 +60,8 @@ func (o wrong) found(t *testing.T, seed uint64) (n int) {
 	t.Helper()
 	rewrite := &rewriting{find: regexp.MustCompile(o.find), put: o.put}
 	w := newWorld(t, plan{
-		daemons: 2, ttl: o.ttl, talks: 8, faults: o.n, gap: 700 * time.Millisecond, seed: seed, only: regexp.MustCompile(o.faults), rewrite: rewrite,
-		pace: 8 * time.Millisecond, job: time.Second,
+		daemons: 2, ttl: o.ttl, talks: 8, faults: o.n, gap: o.gap, seed: seed, only: regexp.MustCompile(o.faults), rewrite: rewrite,
+		pace: 8 * time.Millisecond, job: o.job,
 	})
 	w.rest = 5 * time.Second
 	e := w.play(t.Context())

@@ -265,14 +265,14 @@ var gates = []gate{
 		noBad: "the gate behind it does",
 	},
 	{
-		name: "daemons: known to be wrong",
-		shows: "What watches those daemons finds a program of which one statement is another, on its way to the database: with some four faults of the kind that shows it. " +
-			"That River alone completes what another worker does is found by runtime/jobs/river.",
-		pkg: "./internal/test/scale", tests: "TestFaultsFindWhoIsWrong",
+		name:  "daemons: known to be wrong",
+		shows: "What watches those daemons finds a program of which one statement is another, on its way to the database: with some four faults of the kind that shows it.",
+		pkg:   "./internal/test/scale", tests: "TestFaultsFindWhoIsWrong",
 		bad: map[string]string{
-			"no-epoch":   "writes that ask neither for the epoch nor for what is stored",
-			"no-reread":  "readers that take the newest event and not what they have not read",
-			"no-witness": "nodes that are dead because the database was down",
+			"no-epoch":    "writes that ask neither for the epoch nor for what is stored",
+			"no-reread":   "readers that take the newest event and not what they have not read",
+			"no-witness":  "nodes that are dead because the database was down",
+			"river-alone": "a job that River completes for a stopped daemon while another one runs it, because its row is not asked",
 		},
 	},
 	{

@@ -20,7 +20,7 @@ func (e *engine) reap() {
 		ctx, cancel := context.WithTimeout(e.ctx, e.o.TTL)
 		seen, err := e.seen(ctx)
 		e.alive.Store(seen)
-		if err == nil && seen {
+		if err == nil && seen && !e.o.Tenant {
 			_ = e.redeliver(ctx) // the next round tries again
 		}
 		cancel()
@@ -48,7 +48,7 @@ func (e *engine) redeliver(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, reap, kind, e.work.Owner()); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, redeliver, kind, overdue.Nanoseconds())
+		_, err := tx.Exec(ctx, redeliver, kind, overdue.Nanoseconds(), atOnce)
 		return err
 	})
 }

@@ -67,13 +67,17 @@ type Options struct {
 	// PollOnly: the store's connections go through a pooler in transaction mode, which passes no
 	// notifications on. Jobs begin up to a second later.
 	PollOnly bool
+	// Tenant: another engine of this process, opened without it, is over the same database, and Store is a part of
+	// that one's. So this one needs no connection that listens: it polls, and leaves to the other one what nodes that
+	// have died left.
+	Tenant bool
 	// Mask masks the reason for which a job failed before it is stored; nil masks nothing.
 	Mask func(string) string
 	// Log gets what River logs; nil is nothing.
 	Log *slog.Logger
 }
 
-// Open makes or upgrades River's tables and the trigger, and delivers what is queued already. It
+// Open makes or upgrades River's tables and the trigger, as Migrate does, and delivers what is queued already. It
 // returns the value of runtime.JobOptions.Engine. The store must not be used by programs that deliver
 // its jobs in another way at the same time; if one does all the same, no job runs twice.
 func Open(ctx context.Context, o Options) (func(*job.Work) job.Engine, error) {
@@ -89,8 +93,11 @@ func Open(ctx context.Context, o Options) (func(*job.Work) job.Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := migrate(ctx, o.Store.DB()); err != nil {
-		return nil, fmt.Errorf("river: make the tables of the job engine: %w", err)
+	if err := Migrate(ctx, o.Store.DB()); err != nil {
+		return nil, err
+	}
+	if err := deliverQueued(ctx, o.Store.DB()); err != nil {
+		return nil, fmt.Errorf("river: deliver what is queued already: %w", err)
 	}
 	return func(w *job.Work) job.Engine { return newEngine(o, w) }, nil
 }
@@ -111,9 +118,7 @@ type engine struct {
 
 	// alive: the database has seen this node alive at the last look.
 	alive atomic.Bool
-
-	mu sync.Mutex
-	// client is nil until River has started.
+	// client is nil until River has started. It belongs to start, and to Close once running is over.
 	client *river.Client[pgdb.Tx]
 }
 
@@ -167,18 +172,20 @@ func (e *engine) startClient() error {
 	c, err := river.NewClient(riverpgxv5.New(e.o.Store.DB().Pool()), &river.Config{
 		ID: e.work.Owner(), Schema: Schema, Workers: workers, Logger: e.o.Log,
 		Queues: queues, FetchOnlyKnownKinds: true, FetchCooldown: cooldown, FetchPollInterval: poll,
-		PollOnly: e.o.PollOnly, JobTimeout: -1, MaxAttempts: maxAttempts,
+		PollOnly: e.o.PollOnly || e.o.Tenant, JobTimeout: -1, MaxAttempts: maxAttempts,
 		CompletedJobRetentionPeriod: kept, CancelledJobRetentionPeriod: kept, DiscardedJobRetentionPeriod: kept,
 	})
 	if err != nil {
 		return err
 	}
-	if err := c.Start(e.ctx); err != nil {
+	ctx, cancel := context.WithCancel(context.Background()) // attempts go on when the engine begins to close
+	started := context.AfterFunc(e.ctx, cancel)
+	defer started()
+	if err := c.Start(ctx); err != nil {
+		cancel()
 		return err
 	}
-	e.mu.Lock()
 	e.client = c
-	e.mu.Unlock()
 	return nil
 }
 
@@ -212,12 +219,9 @@ func (e *engine) tell() {
 
 // Close implements job.Engine.
 func (e *engine) Close(ctx context.Context) {
-	e.mu.Lock()
-	c := e.client
-	e.mu.Unlock()
-	if c != nil && c.Stop(ctx) != nil {
-		_ = c.StopAndCancel(context.Background()) // a running attempt ends when its handler does
-	}
 	e.stop()
 	e.running.Wait()
+	if c := e.client; c != nil && c.Stop(ctx) != nil {
+		_ = c.StopAndCancel(context.Background()) // a running attempt ends when its handler does
+	}
 }

@@ -282,3 +282,48 @@ func TestACancelledJobEndsOnWhicheverNodeRunsIt(t *testing.T) {
 	require.NoError(t, err)
 	assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.Equal(c, map[string]int{"completed": 1}, a.deliveries()) }, 20*time.Second, 50*time.Millisecond)
 }
+
+// The engine of a tenant polls, and delivers none of another one's jobs, nor of the user's.
+func TestTheEngineOfATenantDeliversItsOwnJobs(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Database(t)
+	var did log
+	of := func(id string) job.Handler {
+		return func(_ context.Context, r job.Run) error { did.add(id + " " + r.Key); return nil }
+	}
+	user := boot(t, dsn, "user", map[string]job.Handler{"k": of("user")})
+	for _, owner := range []string{"alice", "bob"} {
+		part := user.store.Tenant(owner + ":" + project)
+		make, err := river.Open(t.Context(), river.Options{Store: part, TTL: ttl, Tenant: true})
+		require.NoError(t, err)
+		require.NoError(t, user.store.Beat(t.Context(), store.Node{ID: owner, URL: "unix:/" + owner, TTL: time.Minute}))
+		e := job.NewEngine(job.NewWork(job.Config{Store: part, Project: owner + ":" + project, Owner: owner, Now: time.Now}, job.Options{
+			Engine: make, Handlers: map[string]job.Handler{"k": of(owner)},
+		}))
+		e.Start()
+		t.Cleanup(func() { e.Close(context.Background()) })
+		_, err = part.Enqueue(t.Context(), store.Job{Job: hook.Job{Kind: "k", Key: "of " + owner}, Project: owner + ":" + project})
+		require.NoError(t, err)
+	}
+	user.queue("k", "of user")
+	assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.Equal(c, map[string]int{"completed": 3}, user.deliveries()) }, 20*time.Second, 20*time.Millisecond)
+	assert.ElementsMatch(t, []string{"user of user", "alice of alice", "bob of bob"}, did.all())
+}
+
+// An engine that is closed while it starts leaves nothing behind; goleak looks.
+func TestAnEngineThatIsClosedWhileItStarts(t *testing.T) {
+	t.Parallel()
+	s, err := postgres.Open(t.Context(), pgtest.Database(t), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	make, err := river.Open(t.Context(), river.Options{Store: s})
+	require.NoError(t, err)
+	for n := range 20 {
+		e := job.NewEngine(job.NewWork(job.Config{Store: s, Project: project, Owner: "a", Now: time.Now}, job.Options{
+			Engine: make, Handlers: map[string]job.Handler{"k": func(context.Context, job.Run) error { return nil }},
+		}))
+		e.Start()
+		time.Sleep(time.Duration(n) * time.Millisecond)
+		e.Close(t.Context())
+	}
+}

@@ -11,3 +11,4 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER grapnel_deliver AFTER INSERT OR UPDATE OF status ON job
 	FOR EACH ROW WHEN (NEW.status = 'queued') EXECUTE FUNCTION grapnel_river.deliver();
+COMMENT ON FUNCTION grapnel_river.deliver() IS '1';

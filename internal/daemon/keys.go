@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/grapnel-go/grapnel/runtime/sandbox"
+	"github.com/grapnel-go/grapnel/internal/pathlinks"
 )
 
 // keyFile is a file that says who may come in, and the flag that names it.
@@ -18,7 +18,7 @@ func outside(project string, files ...keyFile) error {
 		if err != nil {
 			return err
 		}
-		if f.path != "" && sandbox.Reaches(path, project) {
+		if f.path != "" && pathlinks.Reaches(path, project) {
 			return fmt.Errorf("%s: %s is in the project %s, or reached through it, and commands of agents may read and write there; keep it elsewhere, such as in ~/.grapnel/keys",
 				f.flag, f.path, project)
 		}

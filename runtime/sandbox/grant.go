@@ -187,19 +187,6 @@ func (s *Sandbox) follow(p string) (string, error) {
 	return at, nil
 }
 
-// Reaches reports whether a path is in a directory, or leads through it by a link: then whoever may write there, such as a command whose
-// project the directory is, decides what the path names. Both are absolute. What does not exist is in the directory if it would be.
-func Reaches(path, dir string) (found bool) {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	paths.Follow(path, func(at string, _ bool) {
-		_, in := paths.Below(dir, at)
-		found = found || in
-	})
-	return found
-}
-
 // Sentence says what the request is, for a person who is asked: "write to ~/go/pkg/mod". If the level cannot enforce the request alone,
 // the sentence says what it comes to.
 func (s *Sandbox) Sentence(r Request) string {

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/internal/pathlinks"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
 )
 
 // steps returns what of the project a path goes through: the links on its way, and its end. The project itself is ".".
 func (g *Guard) steps(path string) (out []string) {
-	paths.Follow(path, func(at string, _ bool) {
+	pathlinks.Follow(path, func(at string, _ bool) {
 		if rel, in := paths.Below(g.o.Project, at); in {
 			out = append(out, rel)
 		}
@@ -24,7 +25,7 @@ func (g *Guard) leaves(rel string) (found bool) {
 	if g.stays(rel) {
 		return false
 	}
-	paths.Follow(filepath.Join(g.o.Project, rel), func(at string, _ bool) {
+	pathlinks.Follow(filepath.Join(g.o.Project, rel), func(at string, _ bool) {
 		_, in := paths.Below(g.o.State, at)
 		found = found || in
 	})

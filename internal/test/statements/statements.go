@@ -38,8 +38,8 @@ type place struct{ database, sql string }
 // Again runs a statement once more, takes back what it did, and returns how many rows it has read or changed.
 type Again func(sql string, args []any) (int, error)
 
-// condition is what a statement has for its tenant.
-var condition = regexp.MustCompile(`\b(?:[a-z]+\.)?project = \$\d+`)
+// condition is what a statement has for its tenant: its project, or all projects of its owner.
+var condition = regexp.MustCompile(`\b(?:[a-z]+\.)?project = \$\d+|\bsubstring\(project FROM [^=]*= \$\d+`)
 
 // Watch is called with each statement to a database before it runs.
 func (c *Check) Watch(database, sql string, args []any, again Again) {

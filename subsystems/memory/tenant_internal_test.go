@@ -69,6 +69,9 @@ func everything(t *testing.T, watched, raw func(project, user string) *Memory) {
 		recalledBy(t, m, name)
 	}
 	waiting(t, m)
+	theirs, err := raw("bob:/srv/harbour", "bob").Candidates(ctx)
+	require.NoError(t, err)
+	require.ErrorIs(t, m.Reject(ctx, theirs[0].Number), ErrNoCandidate)
 	reviewed(t, m)
 
 	all, err := m.List(ctx)

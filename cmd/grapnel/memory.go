@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,14 +27,14 @@ func (c *command) memory() *cobra.Command {
 }
 
 // inMemories opens the memories, calls do and closes them.
-func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory, paths app.Paths) error) error {
-	return c.inStores(ctx, place{}, func(s *app.Stores, paths app.Paths) (err error) {
+func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory) error) error {
+	return c.inStores(ctx, place{}, func(s *app.Stores, _ app.Paths) (err error) {
 		m, err := s.Memories(ctx, c.Note)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, m.OnClose(context.WithoutCancel(ctx))) }()
-		return do(m, paths)
+		return do(m)
 	})
 }
 
@@ -47,13 +46,14 @@ func (c *command) listMemories() *cobra.Command {
 			"which all projects share. With --all it lists those of all projects; the project \"before\" has memories that are older\n" +
 			"than projects.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
-				all, err := m.List(cmd.Context())
+			return c.inMemories(cmd.Context(), func(m *memory.Memory) error {
+				list := m.List
+				if everywhere {
+					list = m.ListAll
+				}
+				all, err := list(cmd.Context())
 				if err != nil {
 					return err
-				}
-				if !everywhere {
-					all = slices.DeleteFunc(all, func(r memory.Remembered) bool { return !r.User && r.Project != paths.Project() })
 				}
 				return c.showMemories(all, everywhere, asJSON)
 			})
@@ -103,7 +103,7 @@ func (c *command) adoptMemories() *cobra.Command {
 			case !app.Abandoned(from):
 				return fmt.Errorf("the project %s still exists and keeps its memories; only those of a moved or deleted project can be adopted", from)
 			}
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, _ app.Paths) error {
+			return c.inMemories(cmd.Context(), func(m *memory.Memory) error {
 				moved, kept, err := m.Adopt(cmd.Context(), project)
 				if err != nil {
 					return err

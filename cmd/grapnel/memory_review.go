@@ -10,19 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
 
-// memoriesHere returns the memories of the project and of the user.
-func memoriesHere(ctx context.Context, m *memory.Memory, paths app.Paths) ([]memory.Remembered, error) {
-	all, err := m.List(ctx)
-	return slices.DeleteFunc(all, func(r memory.Remembered) bool { return !r.User && r.Project != paths.Project() }), err
-}
-
 // theMemory returns the one memory with the name, of the owner if it is not "".
-func theMemory(ctx context.Context, m *memory.Memory, paths app.Paths, name, of string) (memory.Remembered, error) {
-	all, err := memoriesHere(ctx, m, paths)
+func theMemory(ctx context.Context, m *memory.Memory, name, of string) (memory.Remembered, error) {
+	all, err := m.List(ctx)
 	if err != nil {
 		return memory.Remembered{}, err
 	}
@@ -68,8 +61,8 @@ func (c *command) showMemory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show one memory with where it is from", Args: oneName("memory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
-				r, err := theMemory(cmd.Context(), m, paths, args[0], of)
+			return c.inMemories(cmd.Context(), func(m *memory.Memory) error {
+				r, err := theMemory(cmd.Context(), m, args[0], of)
 				switch {
 				case err != nil:
 					return err
@@ -109,8 +102,8 @@ func (c *command) forgetMemory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "forget NAME", Short: "Remove a memory for good, from all files of the memories", Args: oneName("memory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
-				r, err := theMemory(cmd.Context(), m, paths, args[0], of)
+			return c.inMemories(cmd.Context(), func(m *memory.Memory) error {
+				r, err := theMemory(cmd.Context(), m, args[0], of)
 				if err != nil {
 					return err
 				}
@@ -135,8 +128,8 @@ func (c *command) exportMemories() *cobra.Command {
 		Long: "Writes the memories of the project in the working directory and those of the user as JSON: text, kind, origin, trust,\n" +
 			"sources and uses of each. What was forgotten is not among them, nor what waits for review.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
-				all, err := memoriesHere(cmd.Context(), m, paths)
+			return c.inMemories(cmd.Context(), func(m *memory.Memory) error {
+				all, err := m.List(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -153,8 +146,8 @@ func (c *command) reviewMemories() *cobra.Command {
 		Long: "Lists what was found in conversations of this project and is no memory yet. `grapnel memory approve NUMBER` makes it one,\n" +
 			"and `grapnel memory reject NUMBER` removes it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
-				all, err := candidatesHere(cmd.Context(), m, paths)
+			return c.inMemories(cmd.Context(), func(m *memory.Memory) error {
+				all, err := m.Candidates(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -176,11 +169,6 @@ func (c *command) reviewMemories() *cobra.Command {
 	return cmd
 }
 
-func candidatesHere(ctx context.Context, m *memory.Memory, paths app.Paths) ([]memory.Candidate, error) {
-	all, err := m.Candidates(ctx)
-	return slices.DeleteFunc(all, func(r memory.Candidate) bool { return !r.User && r.Project != paths.Project() }), err
-}
-
 // answerCandidate is `memory approve` or `memory reject`.
 func (c *command) answerCandidate(use, short string, answer func(ctx context.Context, m *memory.Memory, number int64) (string, error)) *cobra.Command {
 	return &cobra.Command{
@@ -196,8 +184,8 @@ func (c *command) answerCandidate(use, short string, answer func(ctx context.Con
 			if err != nil {
 				return fmt.Errorf("%q is no number; `grapnel memory review` lists them", args[0])
 			}
-			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths app.Paths) error {
-				here, err := candidatesHere(cmd.Context(), m, paths)
+			return c.inMemories(cmd.Context(), func(m *memory.Memory) error {
+				here, err := m.Candidates(cmd.Context())
 				if err != nil {
 					return err
 				}

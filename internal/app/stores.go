@@ -111,10 +111,10 @@ func (s *Stores) schedules(ctx context.Context, o schedule.Options) (*schedule.S
 	return schedule.Open(ctx, s.paths.Schedules, &o)
 }
 
-// Answers are the approvals that were remembered for good, of all projects.
+// Answers are the approvals that were remembered for good, of all projects; for an owner, of those of the owner.
 func (s *Stores) Answers() approval.Store {
 	if s.db != nil {
-		return documents.Answers{DB: s.db}
+		return documents.Answers{DB: s.db, Owner: s.paths.Owner}
 	}
 	return approval.Dir(s.paths.Approvals())
 }

@@ -111,7 +111,7 @@ func (t Table) read(r Reader, each Each) error {
 			}
 		}
 		return each(t.Name, values)
-	}, "SELECT "+strings.Join(t.names(), ", ")+" FROM "+t.Name+" ORDER BY "+t.Order)
+	}, "SELECT "+strings.Join(t.names(), ", ")+" FROM "+t.Name+" ORDER BY "+t.Order+AnyTenant)
 }
 
 // Text returns the text as PostgreSQL can have it: what is not UTF-8, and NUL, become U+FFFD.
@@ -127,7 +127,7 @@ const loadAtOnce = 1000
 func Load(ctx context.Context, tx Tx, tables []Table, from func(ctx context.Context, each Each) error) error {
 	for _, t := range tables {
 		var some int64
-		if err := tx.One("SELECT count(*) FROM (SELECT 1 FROM " + t.Name + " LIMIT 1) AS found").Scan(&some); err != nil {
+		if err := tx.One("SELECT count(*) FROM (SELECT 1 FROM " + t.Name + " LIMIT 1) AS found" + AnyTenant).Scan(&some); err != nil {
 			return err
 		}
 		if some > 0 {

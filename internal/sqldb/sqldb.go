@@ -15,6 +15,10 @@ import (
 // ErrNoRows is the error of a Row without a row.
 var ErrNoRows = sql.ErrNoRows
 
+// AnyTenant ends a statement that reads or changes rows of all tenants by purpose, such as one of a copy.
+// Every other statement has the project whose rows it may touch in its condition.
+const AnyTenant = ` /* any tenant */`
+
 // Row is one row of a result.
 type Row interface{ Scan(dest ...any) error }
 

@@ -22,7 +22,7 @@ const (
 // extracted reports whether the job of the turn has been done.
 func (t *table) extracted(ctx context.Context, turn string) (done bool, err error) {
 	err = t.db.Read(ctx, func(r sqldb.Reader) error {
-		return r.One(`SELECT EXISTS (SELECT 1 FROM extracted WHERE turn = $1)`, turn).Scan(&done)
+		return r.One(`SELECT EXISTS (SELECT 1 FROM extracted WHERE turn = $1)`+sqldb.AnyTenant, turn).Scan(&done)
 	})
 	return done, err
 }
@@ -35,11 +35,11 @@ func (t *table) keep(ctx context.Context, of task, entries []entry) (taken, wait
 		taken, waiting = 0, 0
 		now := t.now()
 		var first int
-		err := tx.One(`INSERT INTO extracted (turn, at) VALUES ($1, $2) ON CONFLICT (turn) DO NOTHING RETURNING 1`, of.Turn, now.UnixNano()).Scan(&first)
+		err := tx.One(`INSERT INTO extracted (turn, at) VALUES ($1, $2) ON CONFLICT (turn) DO NOTHING RETURNING 1`+sqldb.AnyTenant, of.Turn, now.UnixNano()).Scan(&first)
 		if err != nil {
 			return orNone(err) // another run of the job has kept it
 		}
-		if _, err := tx.Exec(`DELETE FROM extracted WHERE at < $1`, now.Add(-extractedTime).UnixNano()); err != nil {
+		if _, err := tx.Exec(`DELETE FROM extracted WHERE at < $1`+sqldb.AnyTenant, now.Add(-extractedTime).UnixNano()); err != nil {
 			return err
 		}
 		for _, e := range entries {
@@ -77,7 +77,7 @@ func (t *table) keepIn(tx sqldb.Tx, h home, e entry, auto bool) (taken, waits bo
 
 // wait adds a candidate. One of its name goes, unless it is of a stronger origin: then the new one is dropped.
 func (t *table) wait(tx sqldb.Tx, h home, e entry) error {
-	space, err := ensureSpace(tx, h)
+	in, err := ensureSpace(tx, h)
 	if err != nil {
 		return err
 	}
@@ -90,20 +90,21 @@ func (t *table) wait(tx sqldb.Tx, h home, e entry) error {
 		return err
 	}
 	var was Origin
-	err = tx.One(`SELECT origin FROM candidate WHERE space = $1 AND key = $2`, space, key(e.name)).Scan(&was)
+	err = tx.One(`SELECT origin FROM candidate WHERE space = $1 AND key = $3 AND`+ofSpace, in.num, in.project, key(e.name)).Scan(&was)
 	if err == nil && was.strength() > e.label.origin.strength() {
 		return nil
 	}
 	if err = orNone(err); err == nil {
-		_, err = tx.Exec(`DELETE FROM candidate WHERE space = $1 AND key = $2`, space, key(e.name))
+		_, err = tx.Exec(`DELETE FROM candidate WHERE space = $1 AND key = $3 AND`+ofSpace, in.num, in.project, key(e.name))
 	}
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO candidate (space, key, name, aliases, content, kind, origin, trust, confidence, sources, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		space, key(e.name), e.name, string(aliases), e.content, e.kind, e.label.origin, e.label.trust, e.confidence, sources, t.now().UnixNano())
+	_, err = tx.Exec(`INSERT INTO candidate (space, key, name, aliases, content, kind, origin, trust, confidence, sources, created)
+		SELECT $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 WHERE`+ofSpace,
+		in.num, in.project, key(e.name), e.name, string(aliases), e.content, e.kind, e.label.origin, e.label.trust, e.confidence, sources, t.now().UnixNano())
 	if err == nil {
-		_, err = tx.Exec(`DELETE FROM candidate WHERE num IN (SELECT num FROM candidate WHERE space = $1 ORDER BY created DESC, num DESC LIMIT $2 OFFSET $2)`, space, maxCandidates)
+		_, err = tx.Exec(`DELETE FROM candidate WHERE num IN (SELECT num FROM candidate WHERE space = $1 AND`+ofSpace+` ORDER BY created DESC, num DESC LIMIT $3 OFFSET $3)`, in.num, in.project, maxCandidates)
 	}
 	return err
 }
@@ -115,7 +116,7 @@ type Candidate struct {
 	Remembered
 }
 
-// Candidates returns the memories that wait, of all projects and of the user, the oldest first.
+// Candidates returns the memories of the project and of the user that wait, the oldest first.
 func (m *Memory) Candidates(ctx context.Context) (out []Candidate, err error) {
 	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
 		out = nil
@@ -128,7 +129,7 @@ func (m *Memory) Candidates(ctx context.Context) (out []Candidate, err error) {
 			out = append(out, c)
 			return err
 		}, `SELECT c.num, s.project, s.key, c.name, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources, c.created
-		FROM candidate c JOIN space s ON s.num = c.space ORDER BY c.created, c.num`)
+		FROM candidate c JOIN space s ON s.num = c.space WHERE`+ofTenant+` ORDER BY c.created, c.num`, m.table.project, m.table.user)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list candidates: %w", err)
@@ -136,7 +137,7 @@ func (m *Memory) Candidates(ctx context.Context) (out []Candidate, err error) {
 	return out, nil
 }
 
-// ErrNoCandidate: there is no candidate with that number.
+// ErrNoCandidate: the project and the user have no candidate with that number.
 var ErrNoCandidate = errors.New("no memory with this number waits")
 
 // Accept makes the candidate a memory. One of its name is replaced, and one that says the same
@@ -186,7 +187,7 @@ func (m *Memory) Reject(ctx context.Context, number int64) error {
 func (t *table) changeCandidate(ctx context.Context, number int64, f func(tx sqldb.Tx) error) error {
 	var project string
 	err := t.db.Read(ctx, func(r sqldb.Reader) error {
-		return r.One(`SELECT s.project FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $1`, number).Scan(&project)
+		return r.One(`SELECT s.project FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $3 AND`+ofTenant, t.project, t.user, number).Scan(&project)
 	})
 	if isNone(err) {
 		return ErrNoCandidate
@@ -201,7 +202,7 @@ func (t *table) changeCandidate(ctx context.Context, number int64, f func(tx sql
 func (t *table) takeCandidate(tx sqldb.Tx, number int64) (h home, e entry, err error) {
 	var aliases, sources string
 	err = tx.One(`SELECT s.project, s.key, c.name, c.aliases, c.content, c.kind, c.origin, c.trust, c.confidence, c.sources
-		FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $1`, number).
+		FROM candidate c JOIN space s ON s.num = c.space WHERE c.num = $3 AND`+ofTenant, t.project, t.user, number).
 		Scan(&h.project, &h.key, &e.name, &aliases, &e.content, &e.kind, &e.label.origin, &e.label.trust, &e.confidence, &sources)
 	if isNone(err) {
 		return h, e, ErrNoCandidate
@@ -213,7 +214,7 @@ func (t *table) takeCandidate(tx sqldb.Tx, number int64) (h home, e entry, err e
 		e.conversation, e.turn = from[len(from)-1].Conversation, from[len(from)-1].Turn
 	}
 	if err == nil {
-		_, err = tx.Exec(`DELETE FROM candidate WHERE num = $1`, number)
+		_, err = tx.Exec(deleteCandidate, number, h.project)
 	}
 	return h, e, err
 }

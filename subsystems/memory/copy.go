@@ -44,10 +44,10 @@ func (m *Memory) Load(ctx context.Context, from func(ctx context.Context, each s
 func indexRows(tx sqldb.Reader) (all []row, err error) {
 	err = tx.Each(func(found sqldb.Row) error {
 		var r row
-		err := found.Scan(&r.num, &r.name, &r.aliases, &r.content)
+		err := found.Scan(&r.num, &r.project, &r.name, &r.aliases, &r.content)
 		all = append(all, r)
 		return err
-	}, `SELECT num, name, aliases, content FROM memory ORDER BY num`)
+	}, `SELECT m.num, s.project, m.name, m.aliases, m.content FROM memory m JOIN space s ON s.num = m.space ORDER BY m.num`+sqldb.AnyTenant)
 	return all, err
 }
 

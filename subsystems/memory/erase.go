@@ -12,12 +12,12 @@ import (
 const (
 	selectMemories     = `SELECT m.num, m.sources, m.conversation, s.project FROM memory m JOIN space s ON s.num = m.space`
 	selectCandidates   = `SELECT c.num, c.sources, '', s.project FROM candidate c JOIN space s ON s.num = c.space`
-	ofProject          = ` WHERE s.project = $1 AND s.key NOT LIKE 'user:%'`
-	deleteMemory       = `DELETE FROM memory WHERE num = $1 RETURNING num, name, aliases, content`
-	deleteCandidate    = `DELETE FROM candidate WHERE num = $1`
+	notOfUser          = ` WHERE s.project = $1 AND s.key NOT LIKE 'user:%'`
+	deleteMemory       = `DELETE FROM memory WHERE num = $1 AND` + ofProject + ` RETURNING num, name, aliases, content`
+	deleteCandidate    = `DELETE FROM candidate WHERE num = $1 AND` + ofProject
 	deleteOfProject    = `DELETE FROM candidate WHERE space IN (SELECT num FROM space WHERE project = $1 AND key NOT LIKE 'user:%')`
-	updateSources      = `UPDATE memory SET sources = $2, conversation = $3 WHERE num = $1`
-	updateOfCandidates = `UPDATE candidate SET sources = $2 WHERE num = $1`
+	updateSources      = `UPDATE memory SET sources = $3, conversation = $4 WHERE num = $1 AND` + ofProject
+	updateOfCandidates = `UPDATE candidate SET sources = $3 WHERE num = $1 AND` + ofProject
 )
 
 // Erase deletes the memories and candidates that come from these conversations alone. In those
@@ -35,11 +35,11 @@ func (m *Memory) Erase(ctx context.Context, conversations []string, dry bool) (d
 	}
 	err = m.erase(ctx, projects, dry, func(tx sqldb.Tx) error {
 		deleted, kept = 0, 0
-		memories, err := sourcedBy(tx, of, selectMemories)
+		memories, err := sourcedBy(tx, of, selectMemories+sqldb.AnyTenant)
 		if err != nil {
 			return err
 		}
-		candidates, err := sourcedBy(tx, of, selectCandidates)
+		candidates, err := sourcedBy(tx, of, selectCandidates+sqldb.AnyTenant)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (m *Memory) Erase(ctx context.Context, conversations []string, dry bool) (d
 			left := r.without(of)
 			if len(left) == 0 {
 				deleted++
-				err = m.table.remove(tx, r.num, dry)
+				err = m.table.remove(tx, r, dry)
 			} else if kept++; !dry {
 				err = r.keepSources(tx, left, of)
 			}
@@ -65,9 +65,9 @@ func (m *Memory) Erase(ctx context.Context, conversations []string, dry bool) (d
 			switch {
 			case dry:
 			case len(left) > 0:
-				err = withSources(tx, updateOfCandidates, r.num, left)
+				err = r.withSources(tx, updateOfCandidates, left)
 			default:
-				_, err = tx.Exec(deleteCandidate, r.num)
+				_, err = tx.Exec(deleteCandidate, r.num, r.project)
 			}
 			if err != nil {
 				return err
@@ -83,7 +83,7 @@ func (m *Memory) projectsOf(ctx context.Context, conversations map[string]bool) 
 	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
 		projects = nil
 		for _, query := range []string{selectMemories, selectCandidates} {
-			found, err := sourcedBy(r, conversations, query)
+			found, err := sourcedBy(r, conversations, query+sqldb.AnyTenant)
 			if err != nil {
 				return err
 			}
@@ -99,13 +99,13 @@ func (m *Memory) projectsOf(ctx context.Context, conversations map[string]bool) 
 // EraseProject deletes all memories and candidates of a project. Those of the user stay.
 func (m *Memory) EraseProject(ctx context.Context, project string, dry bool) (deleted int, err error) {
 	err = m.erase(ctx, []string{project}, dry, func(tx sqldb.Tx) error {
-		memories, err := sourcedBy(tx, nil, selectMemories+ofProject, project)
+		memories, err := sourcedBy(tx, nil, selectMemories+notOfUser, project)
 		if err != nil {
 			return err
 		}
 		deleted = len(memories)
 		for _, r := range memories {
-			if err := m.table.remove(tx, r.num, dry); err != nil {
+			if err := m.table.remove(tx, r, dry); err != nil {
 				return err
 			}
 		}
@@ -176,24 +176,24 @@ func (s sourced) keepSources(tx sqldb.Tx, left []Source, conversations map[strin
 	if conversations[last] {
 		last = ""
 	}
-	return withSources(tx, updateSources, s.num, left, last)
+	return s.withSources(tx, updateSources, left, last)
 }
 
-func withSources(tx sqldb.Tx, query string, num int64, left []Source, more ...any) error {
+func (s sourced) withSources(tx sqldb.Tx, query string, left []Source, more ...any) error {
 	text, err := json.Marshal(left)
 	if err == nil {
-		_, err = tx.Exec(query, append([]any{num, string(text)}, more...)...)
+		_, err = tx.Exec(query, append([]any{s.num, s.project, string(text)}, more...)...)
 	}
 	return err
 }
 
 // remove deletes a memory.
-func (t *table) remove(tx sqldb.Tx, num int64, dry bool) error {
+func (t *table) remove(tx sqldb.Tx, s sourced, dry bool) error {
 	if dry {
 		return nil
 	}
-	var r row
-	if err := tx.One(deleteMemory, num).Scan(&r.num, &r.name, &r.aliases, &r.content); err != nil {
+	r := row{project: s.project}
+	if err := tx.One(deleteMemory, s.num, s.project).Scan(&r.num, &r.name, &r.aliases, &r.content); err != nil {
 		return orNone(err)
 	}
 	return t.words.remove(tx, r)

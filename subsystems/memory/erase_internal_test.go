@@ -40,7 +40,7 @@ func goneWithTheirOnlySource(t *testing.T, db database) {
 		assert.Equal(t, 3, deleted, "mine, wide and what waits")
 		assert.Equal(t, 1, kept)
 	}
-	all, err := m.List(t.Context())
+	all, err := m.ListAll(t.Context())
 	require.NoError(t, err)
 	left := map[string][]Source{}
 	for _, r := range all {
@@ -63,7 +63,7 @@ func goneWithTheirOnlySource(t *testing.T, db database) {
 		require.NoError(t, err)
 		assert.Equal(t, 2, deleted)
 	}
-	all, err = m.List(t.Context())
+	all, err = m.ListAll(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, "elsewhere", all[0].Name)

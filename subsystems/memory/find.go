@@ -59,10 +59,10 @@ type wordIndex interface {
 	// remove takes a memory out of the index by the texts that are in it: call it before they change.
 	remove(tx sqldb.Tx, r row) error
 	// twins returns maxTwins memories of the space whose contents have some of the words, the best first.
-	twins(tx sqldb.Tx, space int64, words []term) ([]int64, error)
+	twins(tx sqldb.Tx, in space, words []term) ([]int64, error)
 	// find returns memories of the space with some of the words, the best first: spare times as many as
 	// the search wants, with their scores.
-	find(ctx context.Context, r sqldb.Reader, space int64, words []term, s search) ([]hit, error)
+	find(ctx context.Context, r sqldb.Reader, in space, words []term, s search) ([]hit, error)
 }
 
 // find returns the memories of the homes that match, the best first. For a query without words
@@ -75,17 +75,16 @@ func (t *table) find(ctx context.Context, homes []home, s search) ([]hit, error)
 func (t *table) findEach(ctx context.Context, homes []home, searches ...search) (all []hit, err error) {
 	err = t.db.Read(ctx, func(r sqldb.Reader) error {
 		all = nil
-		var spaces []int64
+		var spaces []space
 		for _, h := range homes {
-			var num int64
-			err := r.One(spaceOf, h.project, h.key).Scan(&num)
+			in, err := spaceIn(r, h)
 			if isNone(err) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			spaces = append(spaces, num)
+			spaces = append(spaces, in)
 		}
 		for _, s := range searches {
 			found, err := t.findIn(ctx, r, spaces, s)
@@ -100,17 +99,17 @@ func (t *table) findEach(ctx context.Context, homes []home, searches ...search) 
 }
 
 // findIn returns the memories of the spaces that match, the best first.
-func (t *table) findIn(ctx context.Context, r sqldb.Reader, spaces []int64, s search) (out []hit, err error) {
+func (t *table) findIn(ctx context.Context, r sqldb.Reader, spaces []space, s search) (out []hit, err error) {
 	if len(spaces) == 0 {
 		return nil, nil
 	}
 	words, now := wanted(s.query), t.now()
-	for _, space := range spaces {
+	for _, in := range spaces {
 		var found []hit
 		if len(words) > 0 {
-			found, err = t.words.find(ctx, r, space, words, s)
+			found, err = t.words.find(ctx, r, in, words, s)
 		} else {
-			found, err = newest(r, space, s)
+			found, err = newest(r, in, s)
 		}
 		if err != nil {
 			return nil, err
@@ -142,12 +141,12 @@ func freshness(h *hit, now time.Time, halfLife time.Duration) float64 {
 	return floor + (1-floor)*math.Exp2(-float64(age)/float64(halfLife))
 }
 
-// filter selects the memories of search.kind ($1) and search.strong ($2).
-const filter = ` ($1 = '' OR m.kind = $1) AND (NOT $2 OR m.origin <> 'page')`
+// filter selects the memories of search.kind ($3) and search.strong ($4).
+const filter = ` ($3 = '' OR m.kind = $3) AND (NOT $4 OR m.origin <> 'page')`
 
-func newest(r sqldb.Reader, space int64, s search) ([]hit, error) {
-	return hits(r, `SELECT `+fields+`, `+noScore+` FROM memory m WHERE m.space = $3 AND`+filter+`
-		ORDER BY CASE WHEN m.used > m.updated THEN m.used ELSE m.updated END DESC, m.num DESC LIMIT $4`, s.kind, s.strong, space, s.limit)
+func newest(r sqldb.Reader, in space, s search) ([]hit, error) {
+	return hits(r, `SELECT `+fields+`, `+noScore+` FROM memory m WHERE m.space = $1 AND`+ofSpace+` AND`+filter+`
+		ORDER BY CASE WHEN m.used > m.updated THEN m.used ELSE m.updated END DESC, m.num DESC LIMIT $5`, in.num, in.project, s.kind, s.strong, s.limit)
 }
 
 // noScore is the score of what was not searched for.
@@ -182,12 +181,12 @@ func (t *table) get(ctx context.Context, homes []home, name string) (found hit, 
 	return found, ok, err
 }
 
-// touch counts a use of the memories.
+// touch counts a use of the memories, which the tenant has.
 func (t *table) touch(ctx context.Context, nums []int64) error {
 	nums, now := slices.Sorted(slices.Values(nums)), t.now().UnixNano() // one order, so that no two processes wait for each other
 	return t.db.Write(ctx, func(tx sqldb.Tx) error {
 		for _, num := range nums {
-			if _, err := tx.Exec(`UPDATE memory SET used = $1, uses = uses + 1 WHERE num = $2`, now, num); err != nil {
+			if _, err := tx.Exec(`UPDATE memory SET used = $3, uses = uses + 1 WHERE num = $4 AND space IN (SELECT s.num FROM space s WHERE`+ofTenant+`)`, t.project, t.user, now, num); err != nil {
 				return err
 			}
 		}

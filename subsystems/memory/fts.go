@@ -40,18 +40,21 @@ func openFile(ctx context.Context, path string, note func(string)) (*sqlitedb.DB
 }
 
 // fts is the word index of a file: SQLite's own, which ranks by BM25 over all memories of the file.
-type fts struct{ file *sqlitedb.DB }
+type fts struct {
+	file *sqlitedb.DB
+	db   sqldb.DB // of the file
+}
 
 var _ wordIndex = fts{}
 
 func (x fts) write(ctx context.Context, f func(tx sqldb.Tx) error) error {
 	return x.file.Indexed(ctx, func() error {
-		return x.file.SQL().Write(ctx, func(tx sqldb.Tx) error {
+		return x.db.Write(ctx, func(tx sqldb.Tx) error {
 			err := f(tx)
 			if err == nil {
 				// Without the flush, the commit writes the words, and a damaged index fails all
 				// writers that share the transaction.
-				_, err = tx.Exec(`INSERT INTO word (word) VALUES ('flush')`)
+				_, err = tx.Exec(`INSERT INTO word (word) VALUES ('flush')` + sqldb.AnyTenant)
 			}
 			return err
 		})
@@ -61,7 +64,8 @@ func (x fts) write(ctx context.Context, f func(tx sqldb.Tx) error) error {
 func (fts) add(tx sqldb.Tx, r row) error {
 	name, aliases, content, err := r.texts()
 	if err == nil {
-		_, err = tx.Exec(`INSERT INTO word (rowid, name, aliases, content) VALUES ($1, $2, $3, $4)`, r.num, name, aliases, content)
+		_, err = tx.Exec(`INSERT INTO word (rowid, name, aliases, content) SELECT $3, $4, $5, $6 WHERE`+ofSpace,
+			r.space().num, r.project, r.num, name, aliases, content)
 	}
 	return err
 }
@@ -69,29 +73,30 @@ func (fts) add(tx sqldb.Tx, r row) error {
 func (fts) remove(tx sqldb.Tx, r row) error {
 	name, aliases, content, err := r.texts()
 	if err == nil {
-		_, err = tx.Exec(`INSERT INTO word (word, rowid, name, aliases, content) VALUES ('delete', $1, $2, $3, $4)`, r.num, name, aliases, content)
+		_, err = tx.Exec(`INSERT INTO word (word, rowid, name, aliases, content) SELECT 'delete', $3, $4, $5, $6 WHERE`+ofSpace,
+			r.space().num, r.project, r.num, name, aliases, content)
 	}
 	return err
 }
 
-func (fts) twins(tx sqldb.Tx, space int64, words []term) (nums []int64, err error) {
+func (fts) twins(tx sqldb.Tx, in space, words []term) (nums []int64, err error) {
 	var found string
 	err = tx.One(`SELECT json_group_array(rowid) FROM (
-			SELECT rowid FROM word WHERE word MATCH $1 AND rowid BETWEEN $2 AND $3 ORDER BY bm25(word, 0, 0, 1), rowid LIMIT $4)`,
-		expression(words), first(space), first(space+1)-1, maxTwins).Scan(&found)
+			SELECT rowid FROM word WHERE word MATCH $3 AND rowid BETWEEN $4 AND $5 AND`+ofSpace+` ORDER BY bm25(word, 0, 0, 1), rowid LIMIT $6)`,
+		in.num, in.project, expression(words), in.first(), in.last(), maxTwins).Scan(&found)
 	if err == nil {
 		err = json.Unmarshal([]byte(found), &nums)
 	}
 	return nums, err
 }
 
-func (x fts) find(ctx context.Context, r sqldb.Reader, space int64, words []term, s search) (out []hit, err error) {
+func (x fts) find(ctx context.Context, r sqldb.Reader, in space, words []term, s search) (out []hit, err error) {
 	err = x.file.Indexed(ctx, func() (err error) {
 		out, err = hits(r, `SELECT `+fields+`, f.score FROM (
-				SELECT rowid AS found, bm25(word, $8, $9, $10) AS score FROM word WHERE word MATCH $3 AND rowid BETWEEN $4 AND $5
-				ORDER BY score, found DESC LIMIT $7) f
-			JOIN memory m ON m.num = f.found WHERE`+filter+` ORDER BY f.score, f.found DESC LIMIT $6`,
-			s.kind, s.strong, expression(words), first(space), first(space+1)-1, s.limit*spare, max(maxMatches, s.limit*spare), nameWeight, aliasWeight, contentWeight)
+				SELECT rowid AS found, bm25(word, $10, $11, $12) AS score FROM word WHERE word MATCH $5 AND rowid BETWEEN $6 AND $7 AND`+ofSpace+`
+				ORDER BY score, found DESC LIMIT $9) f
+			JOIN memory m ON m.num = f.found WHERE`+filter+` ORDER BY f.score, f.found DESC LIMIT $8`,
+			in.num, in.project, s.kind, s.strong, expression(words), in.first(), in.last(), s.limit*spare, max(maxMatches, s.limit*spare), nameWeight, aliasWeight, contentWeight)
 		return err
 	})
 	return out, err

@@ -45,9 +45,23 @@ type Remembered struct {
 // Named reports whether the memory has the name, whatever its case and blanks.
 func (r *Remembered) Named(name string) bool { return key(r.Name) == key(name) }
 
-// List returns the memories of all projects and of the user, ordered by project, owner and
-// name.
-func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {
+// List returns the memories of the project and of the user, ordered by project, owner and name.
+func (m *Memory) List(ctx context.Context) ([]Remembered, error) {
+	return m.list(ctx, selectRemembered+` WHERE`+ofTenant+inOrder, m.table.project, m.table.user)
+}
+
+// ListAll returns the memories of all projects and users, in the order of List.
+func (m *Memory) ListAll(ctx context.Context) ([]Remembered, error) {
+	return m.list(ctx, selectRemembered+inOrder+sqldb.AnyTenant)
+}
+
+const (
+	selectRemembered = `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated, m.kind, m.origin, m.trust, m.confidence, m.sources, m.uses, m.used
+		FROM memory m JOIN space s ON s.num = m.space`
+	inOrder = ` ORDER BY s.project, s.key, m.key`
+)
+
+func (m *Memory) list(ctx context.Context, query string, args ...any) (out []Remembered, err error) {
 	err = m.table.db.Read(ctx, func(r sqldb.Reader) error {
 		out = nil
 		return r.Each(func(row sqldb.Row) error {
@@ -62,9 +76,7 @@ func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {
 			}
 			out = append(out, r)
 			return err
-		}, `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated,
-			m.kind, m.origin, m.trust, m.confidence, m.sources, m.uses, m.used
-		FROM memory m JOIN space s ON s.num = m.space ORDER BY s.project, s.key, m.key`)
+		}, query, args...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list memories: %w", err)
@@ -93,11 +105,11 @@ func (m *Memory) Remove(ctx context.Context, r Remembered) (bool, error) {
 // of its name, those of a space to that space. A memory whose name is taken here stays
 // there. It returns how many moved and how many stayed.
 func (m *Memory) Adopt(ctx context.Context, project string) (moved, kept int, err error) {
-	if project == m.project {
+	if project == m.table.project {
 		return 0, 0, nil
 	}
-	err = m.table.write(ctx, []string{project, m.project}, func(tx sqldb.Tx) error {
-		moved, kept, err = m.table.adopt(tx, project, m.project)
+	err = m.table.write(ctx, []string{project, m.table.project}, func(tx sqldb.Tx) error {
+		moved, kept, err = m.table.adopt(tx, project, m.table.project)
 		return err
 	})
 	if err != nil {
@@ -108,18 +120,18 @@ func (m *Memory) Adopt(ctx context.Context, project string) (moved, kept int, er
 
 func (t *table) adopt(tx sqldb.Tx, from, to string) (moved, kept int, err error) {
 	for last := int64(0); ; {
-		var space, num int64
-		var h home
-		err := tx.One(`SELECT s.num, s.key, m.num FROM memory m JOIN space s ON s.num = m.space
-			WHERE s.project = $1 AND m.num > $2 AND s.key NOT LIKE 'user:%' ORDER BY m.num LIMIT 1`, from, last).Scan(&space, &h.key, &num)
+		var num int64
+		h := home{project: to}
+		err := tx.One(`SELECT s.key, m.num FROM memory m JOIN space s ON s.num = m.space
+			WHERE s.project = $1 AND m.num > $2 AND s.key NOT LIKE 'user:%' ORDER BY m.num LIMIT 1`, from, last).Scan(&h.key, &num)
 		if isNone(err) {
 			return moved, kept, nil
 		}
 		if err != nil {
 			return 0, 0, err
 		}
-		h.project, last = to, num
-		switch ok, err := t.move(tx, num, h); {
+		last = num
+		switch ok, err := t.move(tx, num, from, h); {
 		case err != nil:
 			return 0, 0, err
 		case ok:
@@ -130,24 +142,25 @@ func (t *table) adopt(tx sqldb.Tx, from, to string) (moved, kept int, err error)
 	}
 }
 
-// move moves a memory to another home, under a number of that home. It returns false if
+// move moves a memory of a project to another home, under a number of that home. It returns false if
 // the name is taken there.
-func (t *table) move(tx sqldb.Tx, num int64, h home) (bool, error) {
-	space, err := ensureSpace(tx, h)
+func (t *table) move(tx sqldb.Tx, num int64, from string, h home) (bool, error) {
+	in, err := ensureSpace(tx, h)
 	if err != nil {
 		return false, err
 	}
-	now := row{}
-	err = tx.One(`UPDATE memory SET space = $1, num = coalesce((SELECT max(num) FROM memory WHERE num BETWEEN $2 AND $3), $2) + 1
-		WHERE num = $4 AND NOT EXISTS (SELECT 1 FROM memory o WHERE o.space = $1 AND o.key = memory.key)
-		RETURNING num, name, aliases, content`, space, first(space), first(space+1)-1, num).
+	now := row{project: in.project}
+	err = tx.One(`UPDATE memory SET space = $1, num = coalesce((SELECT max(num) FROM memory WHERE num BETWEEN $3 AND $4), $3) + 1
+		WHERE num = $5 AND space IN (SELECT num FROM space WHERE project = $6) AND`+ofSpace+`
+			AND NOT EXISTS (SELECT 1 FROM memory o WHERE o.space = $1 AND o.key = memory.key)
+		RETURNING num, name, aliases, content`, in.num, in.project, in.first(), in.last(), num, from).
 		Scan(&now.num, &now.name, &now.aliases, &now.content)
 	if isNone(err) {
 		return false, nil
 	}
 	if err == nil {
 		was := now
-		was.num = num
+		was.num, was.project = num, from
 		err = t.words.remove(tx, was)
 	}
 	if err == nil {

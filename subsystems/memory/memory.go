@@ -29,9 +29,7 @@ import (
 //hook:subsystem
 type Memory struct {
 	hook.Nop
-	table   table
-	project string
-	user    string
+	table table
 	// closeDB closes what Open has opened.
 	closeDB func() error
 	// asked has, by call id, the version of the memory that a person was asked to replace.
@@ -91,7 +89,7 @@ func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newMemory(file.SQL(), fts{file}, file.Close, o), nil
+	return newMemory(file.SQL(), fts{file, file.SQL()}, file.Close, o), nil
 }
 
 // OpenIn returns the memories of a PostgreSQL database, which has their tables. Processes on several
@@ -104,7 +102,7 @@ func OpenIn(db sqldb.DB, o *Options) *Memory {
 }
 
 func newMemory(db sqldb.DB, words wordIndex, closeDB func() error, o *Options) *Memory {
-	m := &Memory{table: table{db: db, words: words, now: time.Now, mask: o.Mask}, project: o.Project, user: o.User, closeDB: closeDB}
+	m := &Memory{table: table{db: db, words: words, project: o.Project, user: o.User, now: time.Now, mask: o.Mask}, closeDB: closeDB}
 	if o.Now != nil {
 		m.table.now = o.Now
 	}

@@ -15,11 +15,11 @@ import (
 // grow is true and the same conversation has written both; what people and models say, and what comes from tools and
 // pages, are never merged.
 func (t *table) merge(tx sqldb.Tx, h home, e entry, grow bool) (name string, err error) {
-	var space int64
-	if err := tx.One(spaceOf, h.project, h.key).Scan(&space); err != nil {
+	in, err := spaceIn(tx, h)
+	if err != nil {
 		return "", orNone(err)
 	}
-	old, rel, err := t.twin(tx, space, e)
+	old, rel, err := t.twin(tx, in, e)
 	if err != nil || rel == different || rel == beyond && (!grow || old.conversation != e.conversation) {
 		return "", err
 	}
@@ -48,8 +48,8 @@ func (t *table) merge(tx sqldb.Tx, h home, e entry, grow bool) (name string, err
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Exec(`UPDATE memory SET aliases = $1, content = $2, origin = $3, trust = $4, confidence = CASE WHEN confidence < $5 THEN $5 ELSE confidence END, sources = $6, updated = $7 WHERE num = $8`,
-		old.aliases, old.content, old.label.origin, old.label.trust, e.confidence, sources, t.now().UnixNano(), old.num)
+	_, err = tx.Exec(`UPDATE memory SET aliases = $3, content = $4, origin = $5, trust = $6, confidence = CASE WHEN confidence < $7 THEN $7 ELSE confidence END, sources = $8, updated = $9
+		WHERE num = $10 AND space = $1 AND`+ofSpace, in.num, in.project, old.aliases, old.content, old.label.origin, old.label.trust, e.confidence, sources, t.now().UnixNano(), old.num)
 	if err == nil {
 		err = t.words.add(tx, old.row)
 	}
@@ -69,18 +69,19 @@ const maxTwins = 5
 
 // twin returns the memory of the space that says the same as the entry, and how the entry's
 // text relates to its.
-func (t *table) twin(tx sqldb.Tx, space int64, e entry) (tw twin, rel relation, err error) {
+func (t *table) twin(tx sqldb.Tx, in space, e entry) (tw twin, rel relation, err error) {
 	words := wanted(e.content)
 	if len(words) == 0 || len(e.content) > maxCompared {
 		return tw, different, nil
 	}
-	nums, err := t.words.twins(tx, space, words)
+	nums, err := t.words.twins(tx, in, words)
 	if err != nil {
 		return tw, different, err
 	}
+	tw.project = in.project
 	for _, num := range nums {
 		var kind Kind
-		err := tx.One(`SELECT num, name, aliases, content, origin, trust, conversation, sources, kind FROM memory WHERE num = $1`, num).
+		err := tx.One(`SELECT num, name, aliases, content, origin, trust, conversation, sources, kind FROM memory WHERE num = $3 AND space = $1 AND`+ofSpace, in.num, in.project, num).
 			Scan(&tw.num, &tw.name, &tw.aliases, &tw.content, &tw.label.origin, &tw.label.trust, &tw.conversation, &tw.sources, &kind)
 		if err != nil {
 			return tw, different, orNone(err)

@@ -174,7 +174,7 @@ func TestUsesOfManyProcessesAreAllCounted(t *testing.T) {
 		for i := range 5 {
 			_, err := processes[0].table.put(t.Context(), home{"", "agent:a"}, entry{name: fmt.Sprint(i), content: fmt.Sprintf("Buoy %d is green.", i)}, func(version) bool { return true })
 			require.NoError(t, err)
-			nums = append(nums, first(1)+int64(i)+1)
+			nums = append(nums, space{num: 1}.first()+int64(i)+1)
 		}
 		var all sync.WaitGroup
 		for i := range 20 {

@@ -42,10 +42,10 @@ func (postings) add(tx sqldb.Tx, r row) error {
 		total += p.name + p.aliases + p.content
 	}
 	_, err = tx.Exec(`INSERT INTO memory_word (space, word, memory, name, aliases, content)
-		SELECT $1, w.word, $2, w.name, w.aliases, w.content FROM unnest($3::text[], $4::int[], $5::int[], $6::int[]) AS w (word, name, aliases, content)`,
-		spaceOfNum(r.num), r.num, words, names, aliases, contents)
+		SELECT $1, w.word, $3, w.name, w.aliases, w.content FROM unnest($4::text[], $5::int[], $6::int[], $7::int[]) AS w (word, name, aliases, content) WHERE`+ofSpace,
+		r.space().num, r.project, r.num, words, names, aliases, contents)
 	if err == nil {
-		_, err = tx.Exec(`UPDATE memory SET words = $1 WHERE num = $2`, total, r.num)
+		_, err = tx.Exec(`UPDATE memory SET words = $4 WHERE num = $3 AND space = $1 AND`+ofSpace, r.space().num, r.project, r.num, total)
 	}
 	return err
 }
@@ -53,8 +53,8 @@ func (postings) add(tx sqldb.Tx, r row) error {
 func (postings) remove(tx sqldb.Tx, r row) error {
 	all, err := r.postings()
 	if err == nil {
-		_, err = tx.Exec(`DELETE FROM memory_word WHERE space = $1 AND memory = $2 AND word = ANY ($3::text[])`,
-			spaceOfNum(r.num), r.num, slices.Collect(maps.Keys(all)))
+		_, err = tx.Exec(`DELETE FROM memory_word WHERE space = $1 AND memory = $3 AND word = ANY ($4::text[]) AND`+ofSpace,
+			r.space().num, r.project, r.num, slices.Collect(maps.Keys(all)))
 	}
 	return err
 }
@@ -115,7 +115,7 @@ type match struct {
 }
 
 // matches returns the memories of the space with some of the words.
-func matches(from sqldb.Reader, space int64, words []term) (map[int64]*match, error) {
+func matches(from sqldb.Reader, in space, words []term) (map[int64]*match, error) {
 	low, high := make([]string, len(words)), make([]string, len(words))
 	for i, t := range words {
 		low[i] = folded(t.word)
@@ -138,8 +138,8 @@ func matches(from sqldb.Reader, space int64, words []term) (map[int64]*match, er
 		found[m.num].has[place] = posting{was.name + p.name, was.aliases + p.aliases, was.content + p.content}
 		return nil
 	}, `SELECT t.place - 1, w.memory, w.name, w.aliases, w.content, m.words
-		FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS t (low, high, place)
-		JOIN memory_word w ON w.space = $1 AND w.word BETWEEN t.low AND t.high JOIN memory m ON m.num = w.memory`, space, low, high)
+		FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS t (low, high, place)
+		JOIN memory_word w ON w.space = $1 AND w.word BETWEEN t.low AND t.high JOIN memory m ON m.num = w.memory WHERE`+ofSpace, in.num, in.project, low, high)
 	return found, err
 }
 
@@ -158,13 +158,13 @@ const (
 )
 
 // rank returns the memories of the space with some of the words and their scores, in the order of their numbers.
-func rank(from sqldb.Reader, space int64, words []term, w posting) ([]scored, error) {
+func rank(from sqldb.Reader, in space, words []term, w posting) ([]scored, error) {
 	var all, average float64
-	err := from.One(`SELECT count(*)::float8, coalesce(avg(words), 0)::float8 FROM memory WHERE space = $1`, space).Scan(&all, &average)
+	err := from.One(`SELECT count(*)::float8, coalesce(avg(words), 0)::float8 FROM memory WHERE space = $1 AND`+ofSpace, in.num, in.project).Scan(&all, &average)
 	if err != nil {
 		return nil, err
 	}
-	found, err := matches(from, space, words)
+	found, err := matches(from, in, words)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +193,8 @@ func rank(from sqldb.Reader, space int64, words []term, w posting) ([]scored, er
 	return out, nil
 }
 
-func (postings) twins(tx sqldb.Tx, space int64, words []term) ([]int64, error) {
-	ranked, err := rank(tx, space, words, posting{content: 1})
+func (postings) twins(tx sqldb.Tx, in space, words []term) ([]int64, error) {
+	ranked, err := rank(tx, in, words, posting{content: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -206,8 +206,8 @@ func (postings) twins(tx sqldb.Tx, space int64, words []term) ([]int64, error) {
 	return nums, nil
 }
 
-func (postings) find(_ context.Context, from sqldb.Reader, space int64, words []term, s search) ([]hit, error) {
-	ranked, err := rank(from, space, words, posting{nameWeight, aliasWeight, contentWeight})
+func (postings) find(_ context.Context, from sqldb.Reader, in space, words []term, s search) ([]hit, error) {
+	ranked, err := rank(from, in, words, posting{nameWeight, aliasWeight, contentWeight})
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (postings) find(_ context.Context, from sqldb.Reader, space int64, words []
 	for i, r := range ranked {
 		nums[i], place[r.num] = r.num, i
 	}
-	found, err := hits(from, `SELECT `+fields+`, `+noScore+` FROM memory m WHERE m.num = ANY ($3::bigint[]) AND`+filter, s.kind, s.strong, nums)
+	found, err := hits(from, `SELECT `+fields+`, `+noScore+` FROM memory m WHERE m.num = ANY ($5::bigint[]) AND m.space = $1 AND`+ofSpace+` AND`+filter, in.num, in.project, s.kind, s.strong, nums)
 	if err != nil {
 		return nil, err
 	}

@@ -157,7 +157,7 @@ func TestMemoriesFromBeforeProjectsAreAdoptedOnRequest(t *testing.T) {
 	mine, ctx := in(t, path, "/mine"), t.Context()
 	a := as(t, mine, "a", "")
 	assert.Equal(t, "no memories found", a.recall("boat"))
-	all, err := mine.List(ctx)
+	all, err := mine.ListAll(ctx)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	assert.Equal(t, []any{"", "agent a", "Boat", "Green."}, []any{all[0].Project, all[0].Of, all[0].Name, all[0].Content})

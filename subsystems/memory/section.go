@@ -176,16 +176,16 @@ func (m *Memory) fill(s Section, agent string) *settings {
 
 // homes returns where an agent finds memories, the narrowest first.
 func (m *Memory) homes(s *Section, agent string) []home {
-	own := home{m.project, "agent:" + agent}
+	own := home{m.table.project, "agent:" + agent}
 	if s.Space != "" {
 		own.key = "space:" + s.Space
 	}
 	out := []home{own}
 	if s.Space == "" && (s.Scope == ScopeProject || s.Scope == ScopeUser) {
-		out = append(out, home{m.project, projectKey})
+		out = append(out, home{m.table.project, projectKey})
 	}
 	if s.Scope == ScopeUser {
-		out = append(out, home{m.user, userKey + own.key})
+		out = append(out, home{m.table.user, userKey + own.key})
 	}
 	return out
 }

@@ -18,13 +18,31 @@ import (
 type table struct {
 	db    sqldb.DB
 	words wordIndex
-	now   func() time.Time
+	// project and user are the tenant: those of Options.
+	project, user string
+	now           func() time.Time
 	// mask masks what must not be in the database; nil masks nothing.
 	mask func(text string) string
 }
 
 // home is the owner of memories: a row of the table space.
 type home struct{ project, key string }
+
+// space is the number of a home, and the project that has it. Statements that go by the number have the
+// project in their condition too, so that the number of another tenant finds nothing.
+type space struct {
+	num     int64
+	project string
+}
+
+const (
+	// ofSpace is true if the project $2 has the space $1.
+	ofSpace = ` EXISTS (SELECT 1 FROM space WHERE num = $1 AND project = $2)`
+	// ofProject selects rows of the project $2.
+	ofProject = ` space IN (SELECT num FROM space WHERE project = $2)`
+	// ofTenant selects the spaces s of the project $1, and of the user $2.
+	ofTenant = ` (s.project = $1 AND s.key NOT LIKE 'user:%' OR s.project = $2 AND s.key LIKE 'user:%')`
+)
 
 type entry struct {
 	name, content string
@@ -153,11 +171,11 @@ func (t *table) putIn(tx sqldb.Tx, h home, e entry) (replaced bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	space, err := ensureSpace(tx, h)
+	in, err := ensureSpace(tx, h)
 	if err != nil {
 		return false, err
 	}
-	old, replaced, err := rowOf(tx, space, e.name)
+	old, replaced, err := rowOf(tx, in, e.name)
 	if err == nil && replaced {
 		err = t.words.remove(tx, old)
 	}
@@ -171,27 +189,32 @@ func (t *table) putIn(tx sqldb.Tx, h home, e entry) (replaced bool, err error) {
 	}
 	var num int64
 	err = tx.One(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated, kind, origin, trust, confidence, sources)
-		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN $1 AND $2), $1) + 1, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, $14)
+		SELECT coalesce((SELECT max(num) FROM memory WHERE num BETWEEN $3 AND $4), $3) + 1, $1, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15 WHERE`+ofSpace+`
 		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
 			content = excluded.content, conversation = excluded.conversation, updated = excluded.updated, kind = excluded.kind,
 			origin = excluded.origin, trust = excluded.trust, confidence = excluded.confidence, sources = excluded.sources, used = 0, uses = 0
 		RETURNING num`,
-		first(space), first(space+1)-1, space, key(e.name), e.name, string(aliases), e.content, e.conversation, now,
+		in.num, in.project, in.first(), in.last(), key(e.name), e.name, string(aliases), e.content, e.conversation, now,
 		cmp.Or(e.kind, KindFact), cmp.Or(e.label.origin, OriginModel), cmp.Or(e.label.trust, message.TrustExternal), cmp.Or(e.confidence, 1), sources).Scan(&num)
 	if err != nil {
 		return false, err
 	}
-	return replaced, t.words.add(tx, row{num, e.name, string(aliases), e.content})
+	return replaced, t.words.add(tx, row{num, in.project, e.name, string(aliases), e.content})
 }
 
-// row is the stored memory, with its fields that are in the index.
+// row is the stored memory of a project, with its fields that are in the index.
 type row struct {
 	num                    int64
+	project                string
 	name, aliases, content string
 }
 
-func rowOf(tx sqldb.Tx, space int64, name string) (r row, found bool, err error) {
-	err = tx.One(`SELECT num, name, aliases, content FROM memory WHERE space = $1 AND key = $2`, space, key(name)).
+// space returns that of the row.
+func (r row) space() space { return space{r.num >> spaceBits, r.project} }
+
+func rowOf(tx sqldb.Tx, in space, name string) (r row, found bool, err error) {
+	r.project = in.project
+	err = tx.One(`SELECT num, name, aliases, content FROM memory WHERE space = $1 AND key = $3 AND`+ofSpace, in.num, in.project, key(name)).
 		Scan(&r.num, &r.name, &r.aliases, &r.content)
 	if isNone(err) {
 		return r, false, nil
@@ -210,31 +233,39 @@ func (r row) texts() (name, aliases, content string, err error) {
 
 func isNone(err error) bool { return errors.Is(err, sqldb.ErrNoRows) }
 
-func ensureSpace(tx sqldb.Tx, h home) (num int64, err error) {
-	_, err = tx.Exec(`INSERT INTO space (project, key) VALUES ($1, $2) ON CONFLICT (project, key) DO NOTHING`, h.project, h.key)
+func ensureSpace(tx sqldb.Tx, h home) (space, error) {
+	_, err := tx.Exec(`INSERT INTO space (project, key) VALUES ($1, $2) ON CONFLICT (project, key) DO NOTHING`, h.project, h.key)
 	if err != nil {
-		return 0, err
+		return space{}, err
 	}
-	err = tx.One(spaceOf, h.project, h.key).Scan(&num)
-	return num, err
+	return spaceIn(tx, h)
+}
+
+// spaceIn returns the space of the home; sqldb.ErrNoRows.
+func spaceIn(r sqldb.Reader, h home) (space, error) {
+	out := space{project: h.project}
+	return out, r.One(spaceOf, h.project, h.key).Scan(&out.num)
 }
 
 const spaceOf = `SELECT num FROM space WHERE project = $1 AND key = $2`
 
-// first returns the first number of a space's memories, and spaceOfNum the space of a memory's number.
-func first(space int64) int64    { return space << 40 }
-func spaceOfNum(num int64) int64 { return num >> 40 }
+// spaceBits are the bits of a memory's number behind those of its space.
+const spaceBits = 40
+
+// first and last bound the numbers of the memories of the space; first itself is none.
+func (s space) first() int64 { return s.num << spaceBits }
+func (s space) last() int64  { return (s.num+1)<<spaceBits - 1 }
 
 // drop removes the memory of the name, and what waits under it. It returns false if there was no memory.
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
 	err = t.write(ctx, []string{h.project}, func(tx sqldb.Tx) error {
 		found = false
-		if _, err := tx.Exec(`DELETE FROM candidate WHERE key = $3 AND space = (`+spaceOf+`)`, h.project, h.key, key(name)); err != nil {
+		if _, err := tx.Exec(`DELETE FROM candidate WHERE key = $3 AND space IN (`+spaceOf+`)`, h.project, h.key, key(name)); err != nil {
 			return err
 		}
-		var r row
+		r := row{project: h.project}
 		err := tx.One(`DELETE FROM memory WHERE key = $3 AND
-			space = (`+spaceOf+`) RETURNING num, name, aliases, content`, h.project, h.key, key(name)).Scan(&r.num, &r.name, &r.aliases, &r.content)
+			space IN (`+spaceOf+`) RETURNING num, name, aliases, content`, h.project, h.key, key(name)).Scan(&r.num, &r.name, &r.aliases, &r.content)
 		if isNone(err) {
 			return nil
 		}

@@ -53,7 +53,7 @@ func TestARunOutlivesASleep(t *testing.T) {
 		w.tick(s)
 		other := w.process() // which has looked first
 		w.pass(2 * time.Minute)
-		require.NoError(t, other.table.db.Write(t.Context(), func(tx sqldb.Tx) error { return interrupt(tx, w.clock()) }))
+		require.NoError(t, other.table.db.Write(t.Context(), func(tx sqldb.Tx) error { return other.table.interrupt(tx, w.clock()) }))
 		w.tick(s)
 		assert.Equal(t, 1, began())
 		close(w.hold)

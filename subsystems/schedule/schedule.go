@@ -260,7 +260,7 @@ func (s *Schedule) RunNow(ctx context.Context, name string, run func(ctx context
 	c := claim{row: one, key: "by hand " + now.UTC().Format(time.RFC3339Nano), prompt: one.Prompt, byHand: true}
 	var begun bool
 	err = s.table.write(ctx, func(tx sqldb.Tx) (err error) {
-		begun, err = begin(tx, one.num, c.key, Run{Due: now, Began: now, Status: Running}, now.Add(holdTime))
+		begun, err = s.table.begin(tx, one.num, c.key, Run{Due: now, Began: now, Status: Running}, now.Add(holdTime))
 		return err
 	})
 	if err != nil {

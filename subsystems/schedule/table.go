@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed" // the schema
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -29,6 +28,9 @@ type table struct {
 func openFile(ctx context.Context, path string, note func(string)) (*sqlitedb.DB, error) {
 	return sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "schedule file", ID: fileID, Steps: []string{schema1, ""}, Secure: true, Vacuum: 2, Note: note})
 }
+
+// ofProject is true if the project $2 has the schedule $1. Runs have their project by their schedule.
+const ofProject = ` EXISTS (SELECT 1 FROM schedule WHERE num = $1 AND project = $2)`
 
 // write changes the schedules of the project, one process at a time.
 func (t *table) write(ctx context.Context, f func(tx sqldb.Tx) error) error {
@@ -105,13 +107,12 @@ func (t *table) add(ctx context.Context, e Entry, now, due time.Time) error {
 // remove removes the schedule and its runs.
 func (t *table) remove(ctx context.Context, name string) error {
 	return t.write(ctx, func(tx sqldb.Tx) error {
-		var num int64
-		err := tx.One(`DELETE FROM schedule WHERE project = $1 AND name = $2 RETURNING num`, t.project, name).Scan(&num)
-		if errors.Is(err, sqldb.ErrNoRows) {
-			return fmt.Errorf("%w %.80q", ErrUnknown, name)
+		if _, err := tx.Exec(`DELETE FROM run WHERE schedule IN (SELECT num FROM schedule WHERE project = $1 AND name = $2)`, t.project, name); err != nil {
+			return err
 		}
-		if err == nil {
-			_, err = tx.Exec(`DELETE FROM run WHERE schedule = $1`, num)
+		n, err := tx.Exec(`DELETE FROM schedule WHERE project = $1 AND name = $2`, t.project, name)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%w %.80q", ErrUnknown, name)
 		}
 		return err
 	})
@@ -196,55 +197,55 @@ func (t *table) waiting(ctx context.Context) (out []row, own map[string]bool, er
 func (t *table) urgent(ctx context.Context, now time.Time) (yes bool, err error) {
 	err = t.db.Read(ctx, func(r sqldb.Reader) error {
 		return r.One(`SELECT EXISTS (SELECT 1 FROM schedule WHERE project = $1 AND due > 0 AND due <= $2)
-			OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= $2 OR held > $3))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
+			OR EXISTS (SELECT 1 FROM run WHERE held > 0 AND (held <= $2 OR held > $3) AND schedule IN (SELECT num FROM schedule WHERE project = $1))`, t.project, now.UnixNano(), now.Add(2*holdTime).UnixNano()).Scan(&yes)
 	})
 	return yes, err
 }
 
 // begin notes a run, unless there is one of that key. It prunes old ones.
-func begin(tx sqldb.Tx, num int64, key string, r Run, held time.Time) (begun bool, err error) {
+func (t *table) begin(tx sqldb.Tx, num int64, key string, r Run, held time.Time) (begun bool, err error) {
 	n, err := tx.Exec(`INSERT INTO run (schedule, key, due, began, ended, held, status, conversation, turn, note)
-		SELECT $1, $2, $3, $4, $5, $6, $7, '', '', $8 WHERE EXISTS (SELECT 1 FROM schedule WHERE num = $1) ON CONFLICT DO NOTHING`,
-		num, key, nanos(r.Due), nanos(r.Began), nanos(r.Ended), nanos(held), string(r.Status), r.Note)
+		SELECT $1, $3, $4, $5, $6, $7, $8, '', '', $9 WHERE`+ofProject+` ON CONFLICT DO NOTHING`,
+		num, t.project, key, nanos(r.Due), nanos(r.Began), nanos(r.Ended), nanos(held), string(r.Status), r.Note)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = tx.Exec(`DELETE FROM run WHERE schedule = $1 AND held = 0 AND began < $2 AND began <
-		(SELECT began FROM run WHERE schedule = $1 ORDER BY began DESC LIMIT 1 OFFSET $3)`, num, r.Began.Add(-time.Hour).UnixNano(), keptRuns-1)
+	_, err = tx.Exec(`DELETE FROM run WHERE schedule = $1 AND`+ofProject+` AND held = 0 AND began < $3 AND began <
+		(SELECT began FROM run WHERE schedule = $1 ORDER BY began DESC LIMIT 1 OFFSET $4)`, num, t.project, r.Began.Add(-time.Hour).UnixNano(), keptRuns-1)
 	return err == nil, err
 }
 
 // skippedAgain makes the newest run last until now if it was skipped for the same reason: events may come by the
 // thousand while a run goes on. It returns false if it was not.
-func skippedAgain(tx sqldb.Tx, num int64, why string, now time.Time) (bool, error) {
-	n, err := tx.Exec(`UPDATE run SET ended = $1 WHERE schedule = $2 AND status = 'skipped' AND note = $3
-		AND key = (SELECT key FROM run WHERE schedule = $2 ORDER BY began DESC, key DESC LIMIT 1)`, now.UnixNano(), num, why)
+func (t *table) skippedAgain(tx sqldb.Tx, num int64, why string, now time.Time) (bool, error) {
+	n, err := tx.Exec(`UPDATE run SET ended = $3 WHERE schedule = $1 AND`+ofProject+` AND status = 'skipped' AND note = $4
+		AND key = (SELECT key FROM run WHERE schedule = $1 ORDER BY began DESC, key DESC LIMIT 1)`, num, t.project, now.UnixNano(), why)
 	return n > 0, err
 }
 
 // hold says that the process of the run lives; false if the run is not there any more.
 func (t *table) hold(ctx context.Context, num int64, key string, until time.Time) (held bool, err error) {
 	err = t.write(ctx, func(tx sqldb.Tx) error {
-		held, err = holdIn(tx, liveRun{num, key}, until)
+		held, err = t.holdIn(tx, liveRun{num, key}, until)
 		return err
 	})
 	return held, err
 }
 
 // holdIn takes back a run that counted as interrupted, because its process slept.
-func holdIn(tx sqldb.Tx, run liveRun, until time.Time) (held bool, err error) {
-	n, err := tx.Exec(`UPDATE run SET held = $1, status = $2, ended = 0, note = '' WHERE schedule = $3 AND key = $4 AND (held > 0 OR status = $5)`,
-		until.UnixNano(), string(Running), run.schedule, run.key, string(Interrupted))
+func (t *table) holdIn(tx sqldb.Tx, run liveRun, until time.Time) (held bool, err error) {
+	n, err := tx.Exec(`UPDATE run SET held = $3, status = $4, ended = 0, note = '' WHERE schedule = $1 AND`+ofProject+` AND key = $5 AND (held > 0 OR status = $6)`,
+		run.schedule, t.project, until.UnixNano(), string(Running), run.key, string(Interrupted))
 	return n > 0, err
 }
 
 // place notes the conversation of a run, and its turn once it has begun.
 func (t *table) place(ctx context.Context, num int64, key, conversation, turn string) error {
 	return t.write(ctx, func(tx sqldb.Tx) error {
-		if _, err := tx.Exec(`UPDATE schedule SET conversation = $1 WHERE num = $2`, conversation, num); err != nil {
+		if _, err := tx.Exec(`UPDATE schedule SET conversation = $3 WHERE num = $1 AND project = $2`, num, t.project, conversation); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE run SET conversation = $1, turn = $2 WHERE schedule = $3 AND key = $4`, conversation, turn, num, key)
+		_, err := tx.Exec(`UPDATE run SET conversation = $3, turn = $4 WHERE schedule = $1 AND`+ofProject+` AND key = $5`, num, t.project, conversation, turn, key)
 		return err
 	})
 }
@@ -252,15 +253,16 @@ func (t *table) place(ctx context.Context, num int64, key, conversation, turn st
 // end notes how a run ended, unless it counts as interrupted by now.
 func (t *table) end(ctx context.Context, num int64, key string, s Status, note string, now time.Time) error {
 	return t.write(ctx, func(tx sqldb.Tx) error {
-		_, err := tx.Exec(`UPDATE run SET status = $1, note = $2, ended = $3, held = 0 WHERE schedule = $4 AND key = $5 AND held > 0`,
-			string(s), note, now.UnixNano(), num, key)
+		_, err := tx.Exec(`UPDATE run SET status = $3, note = $4, ended = $5, held = 0 WHERE schedule = $1 AND`+ofProject+` AND key = $6 AND held > 0`,
+			num, t.project, string(s), note, now.UnixNano(), key)
 		return err
 	})
 }
 
-// interrupt ends the runs whose processes have died, some of them while the clock was ahead. The file may have those of other projects.
-func interrupt(tx sqldb.Tx, now time.Time) error {
+// interrupt ends the project's runs whose processes have died, some of them while the clock was ahead.
+func (t *table) interrupt(tx sqldb.Tx, now time.Time) error {
 	_, err := tx.Exec(`UPDATE run SET status = $1, ended = CASE WHEN held < $2 THEN held ELSE $2 END, held = 0, note = CASE turn WHEN '' THEN 'the daemon ended before the turn had begun'
-		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND (held <= $2 OR held > $3)`, string(Interrupted), now.UnixNano(), now.Add(2*holdTime).UnixNano())
+		ELSE 'the daemon ended during the turn' END WHERE held > 0 AND (held <= $2 OR held > $3) AND schedule IN (SELECT num FROM schedule WHERE project = $4)`,
+		string(Interrupted), now.UnixNano(), now.Add(2*holdTime).UnixNano(), t.project)
 	return err
 }

@@ -119,7 +119,7 @@ func (s *Schedule) tick(ctx, runs context.Context) error {
 		if err := s.keepLive(tx, now); err != nil {
 			return err
 		}
-		if err := interrupt(tx, now); err != nil {
+		if err := s.table.interrupt(tx, now); err != nil {
 			return err
 		}
 		for last := int64(0); ; {
@@ -174,7 +174,7 @@ func (s *Schedule) repair(tx sqldb.Tx, now time.Time) error {
 			continue // it is told of when it is due
 		}
 		if next := t.lately(now, timeOf(created)); !next.IsZero() && next.Before(r.due) { // a run of before has its key
-			if _, err := tx.Exec(`UPDATE schedule SET due = $1 WHERE num = $2`, nanos(next), r.num); err != nil {
+			if _, err := tx.Exec(`UPDATE schedule SET due = $3 WHERE num = $1 AND project = $2`, r.num, s.o.Project, nanos(next)); err != nil {
 				return err
 			}
 		}
@@ -187,7 +187,7 @@ func (s *Schedule) keepLive(tx sqldb.Tx, now time.Time) error {
 	live := slices.Collect(maps.Keys(s.live))
 	s.mu.Unlock()
 	for _, run := range live {
-		if _, err := holdIn(tx, run, now.Add(holdTime)); err != nil {
+		if _, err := s.table.holdIn(tx, run, now.Add(holdTime)); err != nil {
 			return err
 		}
 	}
@@ -201,7 +201,7 @@ const mostMissed = 10_000
 func (s *Schedule) claimDue(tx sqldb.Tx, r row, now time.Time) (*claim, string, error) {
 	t, err := parse(r.Cron, r.Zone, s.o.Zone)
 	if err != nil { // by another program, or with other time zones; the others go on
-		_, failed := tx.Exec(`UPDATE schedule SET due = 0 WHERE num = $1`, r.num)
+		_, failed := tx.Exec(`UPDATE schedule SET due = 0 WHERE num = $1 AND project = $2`, r.num, s.o.Project)
 		return nil, fmt.Sprintf("schedule %s runs no more: %v; remove it, and add it again", r.Name, err), failed
 	}
 	last, missed, next := r.due, 0, t.next(r.due)
@@ -216,8 +216,8 @@ func (s *Schedule) claimDue(tx sqldb.Tx, r row, now time.Time) (*claim, string, 
 	if late {
 		missed, missedLast = missed+1, last
 	}
-	if _, err := tx.Exec(`UPDATE schedule SET due = $1, missed = missed + $2, missed_last = CASE WHEN $3 > 0 THEN $4 ELSE missed_last END WHERE num = $5`,
-		nanos(next), missed, missed, missedLast.UnixNano(), r.num); err != nil {
+	if _, err := tx.Exec(`UPDATE schedule SET due = $3, missed = missed + $4, missed_last = CASE WHEN $5 > 0 THEN $6 ELSE missed_last END WHERE num = $1 AND project = $2`,
+		r.num, s.o.Project, nanos(next), missed, missed, missedLast.UnixNano()); err != nil {
 		return nil, "", err
 	}
 	note := ""
@@ -240,7 +240,7 @@ func (s *Schedule) claimRun(tx sqldb.Tx, r row, key string, due, now time.Time) 
 	section := s.section(r.Agent)
 	var busy bool
 	var often int
-	err := tx.One(`SELECT EXISTS (SELECT 1 FROM run WHERE schedule = $1 AND held > 0),
+	err := tx.One(`SELECT EXISTS (SELECT 1 FROM run WHERE schedule = $1 AND`+ofProject+` AND held > 0),
 			(SELECT count(*) FROM run r JOIN schedule s ON s.num = r.schedule
 			WHERE s.project = $2 AND s.agent = $3 AND r.began BETWEEN $4 AND $5 AND r.status <> 'skipped')`,
 		r.num, s.o.Project, r.Agent, now.Add(-time.Hour).UnixNano()+1, now.UnixNano()).Scan(&busy, &often)
@@ -255,12 +255,12 @@ func (s *Schedule) claimRun(tx sqldb.Tx, r row, key string, due, now time.Time) 
 		why = fmt.Sprintf("schedules had run the agent %s %d times within an hour", r.Agent, often)
 	}
 	if why != "" {
-		if again, err := skippedAgain(tx, r.num, why, now); err != nil || again {
+		if again, err := s.table.skippedAgain(tx, r.num, why, now); err != nil || again {
 			return nil, "", err
 		}
 		run.Status, run.Ended, run.Note, held = Skipped, now, why, time.Time{}
 	}
-	begun, err := begin(tx, r.num, key, run, held)
+	begun, err := s.table.begin(tx, r.num, key, run, held)
 	switch {
 	case err != nil || !begun:
 		return nil, "", err

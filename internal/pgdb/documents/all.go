@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // Document is one of any kind and project.
@@ -16,7 +17,7 @@ type Document struct {
 // All returns the documents of all kinds and projects, ordered by kind, project and name.
 func All(ctx context.Context, db *pgdb.DB) (out []Document, err error) {
 	err = db.Read(ctx, func(q pgdb.Queryer) error {
-		rows, err := q.Query(ctx, `SELECT kind, project, name, body FROM document ORDER BY kind, project, name`)
+		rows, err := q.Query(ctx, `SELECT kind, project, name, body FROM document ORDER BY kind, project, name`+sqldb.AnyTenant)
 		if err != nil {
 			return err
 		}

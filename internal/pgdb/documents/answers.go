@@ -4,11 +4,22 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
+	"github.com/grapnel-go/grapnel/internal/sqldb"
 )
 
 // Answers keeps the remembered answers of package approval. Who can write to the database can answer
 // for people, as who can write to their files.
-type Answers struct{ DB *pgdb.DB }
+type Answers struct {
+	DB *pgdb.DB
+	// Owner is the owner of the projects that Each goes through; "" is the user of the daemon, who sees all.
+	Owner string
+}
+
+const (
+	answersOfAll = `SELECT project, name, body FROM document WHERE kind = $1 ORDER BY project, name` + sqldb.AnyTenant
+	// An owner's projects begin with the owner and a colon, as package tenant says.
+	answersOfOwner = `SELECT project, name, body FROM document WHERE kind = $1 AND substring(project FROM 1 FOR octet_length($2::bytea)) = $2 ORDER BY project, name`
+)
 
 // Read implements approval.Store.
 func (a Answers) Read(project, name string) ([]byte, error) {
@@ -47,9 +58,13 @@ func (a Answers) Each(f func(project, name string, document []byte, err error)) 
 	type answer struct{ project, name, document []byte }
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
+	query, args := answersOfAll, []any{Approvals}
+	if a.Owner != "" {
+		query, args = answersOfOwner, []any{Approvals, []byte(a.Owner + ":")}
+	}
 	var all []answer
 	err := a.DB.Read(ctx, func(q pgdb.Queryer) error {
-		rows, err := q.Query(ctx, `SELECT project, name, body FROM document WHERE kind = $1 ORDER BY project, name`, Approvals)
+		rows, err := q.Query(ctx, query, args...)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ var ceilings = map[string]map[string]ceiling{
 		"runtime/store/postgres":  {2008, "every interface of stores over one database, and copies of it; deletion, search and jobs wait to be rooms below it"},
 		"runtime/store/storetest": {3402, "every rule of the contract of stores"},
 		"subsystems/policy":       {1887, "rules, calls, files and what a sandbox confines; questions and explanations wait to be a room"},
-		"subsystems/memory":       {3027, "six hooks over one file or database, with a word index for each, what deletions take out of it, and copies; policy and extraction wait to be rooms below it"},
+		"subsystems/memory":       {3058, "six hooks over one file or database, with a word index for each, what deletions take out of it, copies, and the tenant in each statement; policy and extraction wait to be rooms below it"},
 		"subsystems/mcp":          {1959, "the sandbox of servers, servers, prompts and resources of one protocol"},
 	},
 	"exported-names": {

@@ -59,6 +59,9 @@ func upgrade(ctx context.Context, db *pgdb.DB) error {
 		})
 	}
 	err = locked(func(tx pgdb.Tx) error {
+		if err := alone(ctx, tx); err != nil {
+			return err
+		}
 		_, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+Schema)
 		return err
 	})
@@ -73,6 +76,18 @@ func upgrade(ctx context.Context, db *pgdb.DB) error {
 		_, err := tx.Conn().PgConn().Exec(ctx, schema).ReadAll()
 		return err
 	})
+}
+
+// alone returns an error if River's tables deliver for a store in another schema of the database: each would take the other's
+// numbers for its own.
+func alone(ctx context.Context, q pgdb.Queryer) error {
+	var other string
+	err := q.QueryRow(ctx, `SELECT coalesce(max(t.tgrelid::regclass::text), '') FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+		JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1 AND p.proname = 'deliver' AND t.tgrelid <> 'job'::regclass`, Schema).Scan(&other)
+	if err == nil && other != "" {
+		err = fmt.Errorf("the schema %s of this database delivers the jobs of the table %s; daemons that share nothing with those need a database of their own", Schema, other)
+	}
+	return err
 }
 
 // currentVersion returns the version of the trigger on the store's jobs, 0 if there is none.

@@ -72,6 +72,22 @@ func TestAnOutageOfTheDatabaseIsNoDeath(t *testing.T) {
 	assert.Equal(t, "1", next, "what was queued meanwhile waits behind it")
 }
 
+// Two installations in one database, in schemas of their own, would take each other's numbers.
+func TestATableDeliversForOneInstallation(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Database(t)
+	first, err := postgres.Open(t.Context(), dsn, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, first.Close()) }()
+	require.NoError(t, Migrate(t.Context(), first.DB()))
+	require.NoError(t, first.DB().Exec(t.Context(), `CREATE SCHEMA other`))
+	second, err := postgres.Open(t.Context(), dsn+"&search_path=other", nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, second.Close()) }()
+	require.ErrorContains(t, Migrate(t.Context(), second.DB()), "delivers the jobs of the table public.job; daemons that share nothing with those need a database of their own")
+	require.NoError(t, Migrate(t.Context(), first.DB()), "the first one goes on")
+}
+
 // A job that nothing delivers is delivered again.
 func TestAJobThatNothingDeliversIsDeliveredAgain(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/internal/nodes"
@@ -125,23 +124,41 @@ const (
 	lastPause  = 500 * time.Millisecond
 )
 
-// place returns where a request about the record's conversation is answered.
+// place returns where a request about the record's conversation is answered:
+//
+//	Where     a node has the lease    none has it
+//	Held      there                   as Members.Place says
+//	Stored    here, if this node has the project; otherwise as Held
+//	Last      there                   at the live node that had it last; if there is none, as Held
 func (d *Dispatcher) place(rec store.Record, where Where, except []string) nodes.Place {
 	m := d.o.Members
-	p := m.Place(rec, except...)
-	switch {
-	case p.Held:
-	case where == Stored && m.Has(rec.Key.Project):
+	if where == Stored && m.Has(rec.Key.Project) {
 		return nodes.Place{Here: true}
-	case where == Last:
-		if i := slices.IndexFunc(m.Others(), func(n store.Node) bool { return n.ID == rec.Lease.Owner }); i >= 0 {
-			return nodes.Place{Node: m.Others()[i]}
+	}
+	p := m.Place(rec, except...)
+	if where == Last && !p.Held {
+		if last, ok := m.Other(rec.Lease.Owner); ok {
+			return nodes.Place{Node: last}
 		}
 	}
-	if p.Held && where == Stored && m.Has(rec.Key.Project) {
-		return nodes.Place{Here: true}
-	}
 	return p
+}
+
+// takes reports whether this node answers a request that another one has sent here:
+//
+//	Where     this node has the lease    another has it         none has it
+//	Held      yes                        no                     if Members.Place says here, unless refuse
+//	Stored    yes                        if it has the project  as another, or as Held
+//	Last      yes                        no                     if it has the project: the sender knows who had it last
+func (d *Dispatcher) takes(rec store.Record, where Where, refuse bool) bool {
+	p, has := d.o.Members.Place(rec), d.o.Members.Has(rec.Key.Project)
+	switch {
+	case where == Stored && has, where == Last && has && !p.Held:
+		return true
+	case p.Held:
+		return p.Here
+	}
+	return p.Here && !refuse
 }
 
 // heldElsewhere reports whether another node has taken the conversation meanwhile.
@@ -178,11 +195,7 @@ func (d *Dispatcher) Received(w http.ResponseWriter, r *http.Request, q Request,
 	if err != nil {
 		return err
 	}
-	place := d.o.Members.Place(rec)
-	switch has := d.o.Members.Has(rec.Key.Project); {
-	case q.Where == Stored && has, q.Where == Last && has && !place.Held:
-		return here(w, r)
-	case !place.Here, refuse && !place.Held:
+	if !d.takes(rec, q.Where, refuse) {
 		return fmt.Errorf("%w: conversation %s", internode.ErrMisdirected, q.Conversation)
 	}
 	err = here(w, r)

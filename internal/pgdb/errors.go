@@ -14,6 +14,19 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// What the functions below say of an error, and what this package does about it:
+//
+//	conflict   another transaction is in the way           again
+//	locked     a lock was not to be had in time            a write that was with others: again, alone, and it waits
+//	lost       the connection, or its answer               again, unless it must not be repeated: see ErrUnknownOutcome
+//	unsent     the server got nothing                      again, whatever it is
+//	transient  conflict, lost, unsent but for refused,     again, while the patience lasts
+//	           or too many connections
+//	refused    the server will never accept us             the error
+//
+// Down, Full, NotText and Exists are for callers; Down is a part of transient. An error that ends a context has with it
+// what the database said before: a caller that has no time left still learns that it is Down.
+
 // ErrUnknownOutcome: the connection was lost during a commit, and the database could not say
 // whether it has happened.
 var ErrUnknownOutcome = errors.New("whether the write was committed is unknown")
@@ -109,9 +122,15 @@ func (d *DB) patiently(ctx context.Context, f func() error) error {
 	return d.until(ctx, time.Now().Add(d.patience), f)
 }
 
+// until is patiently with a deadline.
 func (d *DB) until(ctx context.Context, deadline time.Time, f func() error) error {
+	var said error // by the database, before the attempt that ctx has ended
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		err := f()
+		if said != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return fmt.Errorf("%w, while the database could not be asked: %w", err, said)
+		}
+		said = err
 		if err == nil || ctx.Err() != nil || !transient(err) || time.Now().Add(wait).After(deadline) {
 			return explained(err)
 		}

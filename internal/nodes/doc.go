@@ -17,5 +17,6 @@
 //
 // # Locks
 //
-// Lock Members.checking, which is held during calls of Lost, before Members.mu, which is held during no call.
+// Lock Members.checking, which is held during calls of Lost, or Members.reading, which is held during calls of Died, before
+// Members.mu, which is held during no call.
 package nodes

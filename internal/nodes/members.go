@@ -33,7 +33,8 @@ type Options struct {
 	// calls it on a goroutine of its own, one at a time, with a context that ends with Run's. Nil does nothing.
 	Late func(ctx context.Context)
 	// Died is called with each node that is found to have died, once for each death, and also with those that had died
-	// before this node came. It must not block. Nil does nothing.
+	// before this node came. A node that leaves has no turn any more, so nobody is told. It must not block. Nil does
+	// nothing.
 	Died func(n store.Node)
 	// Log gets a sentence about what an operator should know; nil drops it.
 	Log func(text string)
@@ -49,6 +50,10 @@ type Members struct {
 
 	checking sync.Mutex // held during check
 
+	// reading has a value while the nodes are read, one reading at a time: an older answer never
+	// replaces a newer one.
+	reading chan struct{}
+
 	mu   sync.Mutex
 	self store.Node
 	// last is when the last successful beat was sent; zero before the first.
@@ -57,8 +62,11 @@ type Members struct {
 	heard time.Time
 	// lost: Lost was called, and no beat has succeeded since.
 	lost bool
-	// all are the nodes when they were read last, by id. buried are the ids of those whose death was told.
-	all    []store.Node
+	// all are the nodes when they were read last, by id. begun is how many readings have begun, and read the number
+	// of the last one that has succeeded.
+	all         []store.Node
+	begun, read int
+	// buried are the ids of those whose death was told.
 	buried map[string]bool
 	// watchers are the contexts of While.
 	watchers map[*watcher]struct{}
@@ -88,7 +96,7 @@ func New(o Options) *Members {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), self: o.Node, buried: map[string]bool{}, watchers: map[*watcher]struct{}{}}
+	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), reading: make(chan struct{}, 1), self: o.Node, buried: map[string]bool{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Join sends the first beat and reads the nodes. Claim no lease before it has returned nil.
@@ -119,18 +127,33 @@ func (m *Members) Run(ctx context.Context) {
 
 // beats sends a beat in each interval, and one sooner after one that failed.
 func (m *Members) beats(ctx context.Context) {
-	pause := m.o.Beat
-	for sleep(ctx, pause) {
+	at := m.next(time.Now())
+	for sleep(ctx, time.Until(at)) {
 		m.check() // the process may have been stopped
-		pause = m.o.Beat
+		sent := time.Now()
+		at = m.next(sent)
 		if err := m.beat(ctx); err != nil && ctx.Err() == nil {
 			m.failed(err)
-			pause = m.o.Beat / 5
+			at = time.Now().Add(m.o.Beat / 5)
 		} else if err == nil {
-			_ = m.Refresh(ctx) // what was read before stays
+			m.look(ctx, at)
 		}
 		m.check() // the answer may have come late
 	}
+}
+
+// next returns when the beat behind one is sent. The nodes of a process beat at the same moments, so that a store
+// can take their beats together. One that was late, after a failure, is at most a quarter of an interval further away.
+func (m *Members) next(sent time.Time) time.Time {
+	clock := sent.Round(0)
+	return sent.Add(clock.Add(m.o.Beat / 4).Truncate(m.o.Beat).Add(m.o.Beat).Sub(clock))
+}
+
+// look reads the nodes, unless that would hold up the next beat.
+func (m *Members) look(ctx context.Context, next time.Time) {
+	ctx, cancel := context.WithDeadline(ctx, next)
+	defer cancel()
+	_ = m.Refresh(ctx) // without an answer what was read before stays
 }
 
 // watch looks at the age of the last beat while another one waits for the store.
@@ -254,50 +277,68 @@ func (m *Members) Nodes() []store.Node {
 // Others returns the other live nodes that can be reached, sorted by id. One without a URL, such as a command that uses the
 // store, cannot.
 func (m *Members) Others() []store.Node {
-	return slices.DeleteFunc(m.Nodes(), func(n store.Node) bool { return !n.Alive || n.URL == "" || n.ID == m.o.Node.ID })
+	return slices.DeleteFunc(m.Nodes(), func(n store.Node) bool { return !reachable(n) || n.ID == m.o.Node.ID })
 }
 
-// Refresh reads the nodes now.
+// Other returns the node of that id, if it is one of Others.
+func (m *Members) Other(id string) (store.Node, bool) {
+	n := byID(m.Others(), id)
+	return n, n.ID != ""
+}
+
+// Refresh reads the nodes now. Those who call it while the nodes are read share the next reading.
 func (m *Members) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.o.Beat)
 	defer cancel()
+	m.mu.Lock()
+	came := m.begun
+	m.mu.Unlock()
+	select {
+	case m.reading <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("nodes: wait for others that read them: %w", ctx.Err())
+	}
+	defer func() { <-m.reading }()
+	m.mu.Lock()
+	if m.read > came {
+		m.mu.Unlock()
+		return nil
+	}
+	m.begun++
+	number := m.begun
+	m.mu.Unlock()
 	all, err := m.o.Presence.Nodes(ctx)
 	if err != nil {
 		return fmt.Errorf("nodes: %w", err)
 	}
 	slices.SortFunc(all, func(a, b store.Node) int { return cmp.Compare(a.ID, b.ID) })
-	for _, n := range m.replace(all) {
+	for _, n := range m.replace(all, number) {
 		m.o.Died(n)
 	}
 	m.compare(all)
 	return nil
 }
 
-// replace keeps the nodes and returns those that have died since.
-func (m *Members) replace(all []store.Node) (died []store.Node) {
+// replace keeps the nodes of a reading and returns those that have died since the one before.
+func (m *Members) replace(all []store.Node, number int) (died []store.Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before := m.all
-	m.all = all
-	dead := map[string]bool{}
+	m.all, m.read = all, number
+	live, dead := map[string]bool{m.self.ID: true}, map[string]bool{}
 	for _, n := range all {
-		if n.Alive || n.ID == m.self.ID {
-			continue
-		}
-		if dead[n.ID] = true; !m.buried[n.ID] {
-			died = append(died, n)
-		}
-	}
-	for _, n := range before { // the store may have forgotten a node at once
-		gone := n.ID != m.self.ID && !slices.ContainsFunc(all, func(now store.Node) bool { return now.ID == n.ID })
-		if gone && n.Alive {
-			n.Alive = false
-			died = append(died, n)
+		switch {
+		case n.Alive:
+			live[n.ID] = true
+		case n.ID != m.self.ID:
+			if !m.buried[n.ID] {
+				died = append(died, n)
+			}
+			dead[n.ID] = true
 		}
 	}
 	m.buried = dead
 	for w := range m.watchers {
-		if slices.ContainsFunc(died, func(n store.Node) bool { return n.ID == w.id }) {
+		if !live[w.id] {
 			w.cancel(ErrDied)
 		}
 	}
@@ -318,19 +359,17 @@ func (m *Members) failed(err error) {
 // Dead reports whether the node of that id has died or left. One that the store does not know any
 // more is dead; a node that has just come is read first.
 func (m *Members) Dead(id string) bool {
-	for fresh := false; ; fresh = true {
-		all := m.Nodes()
-		i := slices.IndexFunc(all, func(n store.Node) bool { return n.ID == id })
-		if i >= 0 || id == m.o.Node.ID {
-			return id != m.o.Node.ID && !all[i].Alive
-		}
-		if fresh {
-			return true
-		}
+	if id == m.o.Node.ID {
+		return false
+	}
+	n := byID(m.Nodes(), id)
+	if n.ID == "" {
 		if m.Refresh(context.Background()) != nil {
 			return false
 		}
+		n = byID(m.Nodes(), id)
 	}
+	return !n.Alive
 }
 
 // Has reports whether this node has a project.
@@ -340,7 +379,7 @@ func (m *Members) Has(project string) bool {
 }
 
 // ErrDied is the cause of a context of While.
-var ErrDied = errors.New("the node has died")
+var ErrDied = errors.New("the node has died or left")
 
 // While returns a context that ends when ctx does, or, with ErrDied as its cause, when another node is not alive any more. The
 // caller calls leave.
@@ -350,7 +389,7 @@ func (m *Members) While(ctx context.Context, id string) (_ context.Context, leav
 	defer m.mu.Unlock()
 	w := &watcher{id, cancel}
 	m.watchers[w] = struct{}{}
-	if !slices.ContainsFunc(m.all, func(n store.Node) bool { return n.ID == id && n.Alive }) {
+	if !byID(m.all, id).Alive {
 		cancel(ErrDied)
 	}
 	return ctx, func() {

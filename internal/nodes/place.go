@@ -25,65 +25,75 @@ type Place struct {
 // Nowhere: no live node has the project, so that no turn can run.
 func (p Place) Nowhere() bool { return !p.Here && p.Node.ID == "" }
 
-// Place returns where the conversation of the record runs. A node that has its lease comes first.
-// If none has, it is a live node that has the project: this one, before the one that had the lease last, before any
-// other. Nodes in except do not count, unless they have the lease. Nodes without a URL never do: that a command has the
-// conversation is found out here.
+// Place returns where the conversation of the record runs. The first row of this table that is true decides:
 //
-// Agents of two nodes may see different files, which their fingerprints show. Then only nodes count
-// that have the fingerprint of the last holder of the lease, as long as such a node lives.
+//	this node has the lease                    here, Held
+//	another live node with a URL has it        there, Held
+//	this node is a candidate                   here
+//	the last holder of the lease is one        there
+//	there are candidates                       the one that all nodes choose
+//	there are none                             nowhere
+//
+// Candidates are this node and the other live nodes with a URL that have the project, without those in except. If agents
+// see the same files on some of them as on the last holder, which their fingerprints show, only those are candidates.
+//
+// The lease of a node without a URL, such as that of a command, does not count: who claims finds out that it is held.
 func (m *Members) Place(rec store.Record, except ...string) Place {
 	self, all := m.Self(), m.Nodes()
-	held := !rec.Lease.Until.IsZero()
-	if held && rec.Lease.Owner == self.ID {
+	last, held := byID(all, rec.Lease.Owner), !rec.Lease.Until.IsZero()
+	switch {
+	case rec.Lease.Owner == self.ID && held:
 		return Place{Here: true, Held: true}
-	}
-	var last store.Node // the last holder, dead or alive
-	for _, n := range all {
-		if n.ID == rec.Lease.Owner {
-			last = n
-		}
-	}
-	if held && last.Alive && last.ID != self.ID && last.URL != "" {
+	case rec.Lease.Owner == self.ID:
+		last = self
+	case held && reachable(last):
 		return Place{Node: last, Held: true}
 	}
-	if last.ID == self.ID || rec.Lease.Owner == self.ID {
-		last = self
-	}
-	self.Alive = true
-	candidates := append(slices.DeleteFunc(all, func(n store.Node) bool { return n.ID == self.ID }), self)
-	candidates = slices.DeleteFunc(candidates, func(n store.Node) bool {
-		return !n.Alive || n.URL == "" && n.ID != self.ID || slices.Contains(except, n.ID)
-	})
-	return free(rec, candidates, self.ID, last)
-}
-
-// free returns which of the live nodes a conversation without a holder runs on. last had its lease last.
-func free(rec store.Record, live []store.Node, self string, last store.Node) Place {
-	project := rec.Key.Project
-	with := func(fits func(store.NodeProject) bool) []store.Node {
-		return slices.DeleteFunc(slices.Clone(live), func(n store.Node) bool { p, has := projectOf(n, project); return !has || !fits(p) })
-	}
-	candidates := with(func(store.NodeProject) bool { return true })
-	if before, has := projectOf(last, project); has {
-		if same := with(func(p store.NodeProject) bool { return p.Fingerprint == before.Fingerprint }); len(same) > 0 {
-			candidates = same
-		}
-	}
-	for _, id := range []string{self, last.ID} {
-		i := slices.IndexFunc(candidates, func(n store.Node) bool { return n.ID == id })
-		if i >= 0 {
-			if id == self {
-				return Place{Here: true}
-			}
-			return Place{Node: candidates[i]}
-		}
-	}
-	if len(candidates) == 0 {
+	others := slices.DeleteFunc(all, func(n store.Node) bool { return n.ID == self.ID || !reachable(n) })
+	live := slices.DeleteFunc(append(others, self), func(n store.Node) bool { return slices.Contains(except, n.ID) })
+	candidates := alike(live, last, rec.Key.Project)
+	switch {
+	case byID(candidates, self.ID).ID != "":
+		return Place{Here: true}
+	case byID(candidates, last.ID).ID != "":
+		return Place{Node: last}
+	case len(candidates) == 0:
 		return Place{}
 	}
 	return Place{Node: slices.MaxFunc(candidates, func(a, b store.Node) int { return cmp.Compare(weight(a.ID, rec.ID), weight(b.ID, rec.ID)) })}
 }
+
+// alike returns those of the nodes that have the project with the fingerprint of last, or, if none has, all that have it.
+func alike(all []store.Node, last store.Node, project string) []store.Node {
+	var having, same []store.Node
+	before, known := projectOf(last, project)
+	for _, n := range all {
+		now, has := projectOf(n, project)
+		if has {
+			having = append(having, n)
+		}
+		if has && known && now.Fingerprint == before.Fingerprint {
+			same = append(same, n)
+		}
+	}
+	if len(same) > 0 {
+		return same
+	}
+	return having
+}
+
+// byID returns the node of that id; one without an ID if there is none.
+func byID(all []store.Node, id string) store.Node {
+	for _, n := range all {
+		if n.ID == id {
+			return n
+		}
+	}
+	return store.Node{}
+}
+
+// reachable reports whether requests can be sent to the node. A command that uses the store has no URL.
+func reachable(n store.Node) bool { return n.Alive && n.URL != "" }
 
 // weight spreads conversations over nodes so that all nodes choose the same one (rendezvous hashing).
 func weight(node, conversation string) uint64 {
@@ -105,10 +115,7 @@ func (m *Members) Holder(ctx context.Context, rec store.Record) (store.Node, boo
 	if rec.Lease.Until.IsZero() || rec.Lease.Owner == m.o.Node.ID {
 		return store.Node{}, false
 	}
-	known := func() int {
-		return slices.IndexFunc(m.Nodes(), func(n store.Node) bool { return n.ID == rec.Lease.Owner })
-	}
-	if known() < 0 {
+	if byID(m.Nodes(), rec.Lease.Owner).ID == "" {
 		_ = m.Refresh(ctx) // without an answer it stays unknown
 	}
 	p := m.Place(rec)

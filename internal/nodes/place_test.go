@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -50,14 +51,16 @@ func TestPlace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := mem.New(nil)
+			now := time.Now()
+			p := mem.New(&mem.Options{Now: func() time.Time { return now }})
 			for _, n := range []store.Node{{ID: "b", URL: "unix:/b", Projects: c.b}, {ID: "c", URL: "unix:/c", Projects: c.c}, {ID: "command", Projects: []store.NodeProject{has("/p", "1")}}} {
 				n.TTL = time.Hour
+				if slices.Contains(c.dead, n.ID) {
+					n.TTL = time.Second
+				}
 				require.NoError(t, p.Beat(t.Context(), n))
 			}
-			for _, id := range c.dead {
-				require.NoError(t, p.Leave(t.Context(), id))
-			}
+			now = now.Add(time.Minute)
 			m := nodes.New(nodes.Options{Presence: p, Node: store.Node{ID: "a", Projects: c.own}})
 			require.NoError(t, m.Join(t.Context()))
 			rec := store.Record{ID: "1", Key: store.Key{Project: "/p"}, Lease: store.Lease{Owner: c.owner}}

@@ -66,7 +66,7 @@ type Presence interface {
 	// Leave says that the node ends: its leases can be claimed and its jobs taken at once.
 	Leave(ctx context.Context, id string) error
 	// Nodes returns the nodes by their ids, also those that have died, until nobody needs to
-	// know any more.
+	// know any more. Those that have left are not among them.
 	Nodes(ctx context.Context) ([]Node, error)
 }
 

@@ -62,7 +62,8 @@ func (s *Store) Nodes(context.Context) ([]store.Node, error) {
 		return nil, store.ErrClosed
 	}
 	s.buryLocked()
-	return slices.SortedFunc(maps.Values(s.nodes), func(a, b store.Node) int { return cmp.Compare(a.ID, b.ID) }), nil
+	all := slices.SortedFunc(maps.Values(s.nodes), func(a, b store.Node) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.DeleteFunc(all, func(n store.Node) bool { return n.TTL == 0 }), nil // they have left
 }
 
 // Unfinished implements store.Unfinished.

@@ -30,6 +30,8 @@ type proxy struct {
 	lost atomic.Int64
 	// then is called when one is lost, before the connection closes; nil does nothing.
 	then atomic.Pointer[func()]
+	// starting is how long the server takes to say that it starts, in nanoseconds; 0: it runs.
+	starting atomic.Int64
 }
 
 func newProxy(t *testing.T, dsn string) *proxy {
@@ -49,6 +51,10 @@ func newProxy(t *testing.T, dsn string) *proxy {
 			if err != nil {
 				return
 			}
+			if after := time.Duration(p.starting.Load()); after > 0 {
+				serving.Go(func() { refuse(client, after) })
+				continue
+			}
 			server, err := net.Dial(network, address)
 			if err != nil {
 				client.Close()
@@ -60,6 +66,17 @@ func newProxy(t *testing.T, dsn string) *proxy {
 	})
 	t.Cleanup(func() { l.Close(); serving.Wait() })
 	return p
+}
+
+// refuse says that the server starts up.
+func refuse(client net.Conn, after time.Duration) {
+	defer client.Close()
+	if _, err := client.Read(make([]byte, 1<<10)); err != nil {
+		return
+	}
+	time.Sleep(after)
+	const said = "SFATAL\x00VFATAL\x00C57P03\x00Mthe database system is starting up\x00\x00"
+	_, _ = client.Write(append([]byte{'E', 0, 0, 0, byte(len(said) + 4)}, said...))
 }
 
 // pass copies until one of the connections ends.

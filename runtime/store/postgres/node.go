@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,64 +15,128 @@ import (
 )
 
 const (
-	// beat returns whether the node was dead before. If nobody has heard that of an earlier beat,
-	// whose answer was lost, it says so again: $8 is the mark of the last one whose answer came.
-	// A gap of more than half a TTL may hide an outage in which the others could not beat.
-	beat = `WITH beaten AS (INSERT INTO node AS n (id, url, version, ttl, projects, seen, mark, late) VALUES ($2, $3, $4, $5, $6, ` + statement.Now + `, $7, false)
+	// beat returns of each node whether it was dead before, and whether its row is new. If nobody has heard
+	// that it was of an earlier beat, whose answer was lost, it says so again: heard is the mark of the last one
+	// whose answer came. A gap of more than half a TTL may hide an outage in which the others could not beat.
+	beat = `WITH b AS (SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::bigint[], $8::bigint[])
+			AS b (id, url, version, ttl, projects, mark, heard)),
+		beaten AS (INSERT INTO node AS n (id, url, version, ttl, projects, seen, mark, late)
+			SELECT b.id, b.url, b.version, b.ttl, b.projects, ` + statement.Now + `, b.mark, false FROM b ORDER BY b.id
 			ON CONFLICT (id) DO UPDATE SET url = excluded.url, version = excluded.version, ttl = excluded.ttl, projects = excluded.projects,
-				seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> $8
-			RETURNING n.late OR n.xmax = 0 AND $8 <> 0 AS late, n.xmax = 0 AS first), -- a row that is new: its beats were buried
-		witnessed AS (INSERT INTO witness AS w (id, since, seen) VALUES ($2, ` + statement.Now + `, ` + statement.Now + `)
-			ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, since = CASE WHEN excluded.seen > w.seen + $5 / 2 THEN excluded.seen ELSE w.since END)
-		SELECT late, first FROM beaten` + anyTenant
-	// bury frees what nodes held that died a day ago, and forgets them. It reads all conversations,
-	// so it is done when a node comes and not by each beat.
-	bury = `WITH gone AS (DELETE FROM node n WHERE n.seen < ` + statement.Now + ` - 86400 * 1000000000::bigint AND ` + statement.Dead + ` RETURNING n.id),
-		old AS (DELETE FROM witness w WHERE w.seen < ` + statement.Now + ` - 86400 * 1000000000::bigint),
+				seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> (SELECT b.heard FROM b WHERE b.id = n.id)
+			RETURNING n.id, n.late, n.xmax = 0 AS first),
+		witnessed AS (INSERT INTO witness AS w (id, since, seen) SELECT b.id, ` + statement.Now + `, ` + statement.Now + ` FROM b ORDER BY b.id
+			ON CONFLICT (id) DO UPDATE SET seen = excluded.seen,
+				since = CASE WHEN excluded.seen > w.seen + (SELECT b.ttl FROM b WHERE b.id = w.id) / 2 THEN excluded.seen ELSE w.since END)
+		SELECT id, late, first FROM beaten` + anyTenant
+	hour = `3600 * 1000000000::bigint`
+	// bury frees what nodes held that left or died an hour ago, and forgets them. It reads all conversations, so it
+	// is done when a node comes, and only if one is two hours old: commands are nodes that come and go.
+	bury = `WITH due AS (SELECT FROM node n WHERE n.seen < ` + statement.Now + ` - 2 * ` + hour + ` AND ` + statement.Dead + ` LIMIT 1),
+		gone AS (DELETE FROM node n WHERE n.seen < ` + statement.Now + ` - ` + hour + ` AND ` + statement.Dead + ` AND EXISTS (SELECT FROM due) RETURNING n.id),
+		old AS (DELETE FROM witness w WHERE w.seen < ` + statement.Now + ` - ` + hour + ` AND EXISTS (SELECT FROM due)),
 		jobs AS (UPDATE job j SET due = 0 FROM gone WHERE j.owner = gone.id AND j.status = 'running')
 		UPDATE conversation c SET until = 0 FROM gone WHERE c.owner = gone.id AND c.until <> 0` + anyTenant
-	leave = `UPDATE node SET ttl = 0 WHERE id = $1` + anyTenant
+	// leave keeps the row for the owner of leases and jobs that are still there.
+	leave = `UPDATE node SET ttl = 0, url = '', projects = '[]' WHERE id = $1` + anyTenant
 	// unfinished reads the journals, which are few, and then their conversations.
 	unfinished = `SELECT ` + columns + ` FROM conversation c WHERE c.parent = '' AND {c.project} AND c.num IN (SELECT e.conversation FROM entry e)`
-	nodes      = `SELECT n.id, n.url, n.version, n.ttl, n.projects, n.seen, NOT ` + statement.Dead + ` FROM node n ORDER BY n.id` + anyTenant
+	nodes      = `SELECT n.id, n.url, n.version, n.ttl, n.projects, n.seen, NOT ` + statement.Dead + ` FROM node n WHERE n.ttl > 0 ORDER BY n.id` + anyTenant
 )
 
-// Beat implements store.Presence.
+// presence is what the stores of all tenants have together of store.Presence.
+type presence struct {
+	beats rounds[store.Node, map[string]beaten]
+	lists rounds[struct{}, []store.Node]
+
+	mu sync.Mutex
+	// heard has the mark of the last beat of each node whose answer came.
+	heard map[string]int64
+}
+
+// beaten is what the database says of a beat.
+type beaten struct {
+	// late: the node was dead before. first: its row is new.
+	late, first bool
+}
+
+// Beat implements store.Presence. The beats of all tenants that come at the same time are one statement.
 func (s *Store) Beat(ctx context.Context, n store.Node) error {
 	if err := n.Check(); err != nil {
 		return err
 	}
-	projects, err := json.Marshal(n.Projects)
+	all, err := s.presence.beats.join(ctx, n.ID, n, s.beat)
 	if err != nil {
 		return s.failed("beat", err)
 	}
-	mark := statement.Mark()
-	s.beats.Lock()
-	heard := s.beats.heard[n.ID]
-	s.beats.Unlock()
-	var late, first bool
-	err = s.db.Urgent(ctx, func(q pgdb.Queryer) error {
-		return q.QueryRow(ctx, beat, s.clock(), n.ID, n.URL, n.Version, int64(n.TTL), projects, mark, heard).Scan(&late, &first)
-	})
-	if err != nil {
-		return s.failed("beat", err)
-	}
-	s.beats.Lock()
-	s.beats.heard[n.ID] = mark
-	s.beats.Unlock()
-	switch {
-	case late:
+	switch b := all[n.ID]; {
+	case b.late:
 		return fmt.Errorf("%w: %s", store.ErrLate, n.ID)
-	case first:
+	case b.first:
 		err = s.db.Exec(ctx, bury, s.clock())
 	}
 	return s.failed("beat", err)
 }
 
-// beats has the mark of the last beat of each node whose answer came.
-type beats struct {
-	sync.Mutex
-	heard map[string]int64
+// beat sends the beats of nodes.
+func (s *Store) beat(ctx context.Context, in map[string]store.Node) (map[string]beaten, error) {
+	var ids, urls, versions []string
+	var ttls, marks, heard []int64
+	var projects [][]byte
+	for id, n := range in {
+		its, err := json.Marshal(n.Projects)
+		if err != nil {
+			return nil, err
+		}
+		ids, urls, versions, ttls, projects = append(ids, id), append(urls, n.URL), append(versions, n.Version), append(ttls, int64(n.TTL)), append(projects, its)
+		marks, heard = append(marks, statement.Mark()), append(heard, s.presence.heardOf(id))
+	}
+	var out map[string]beaten
+	err := s.db.Urgent(ctx, func(q pgdb.Queryer) error {
+		out = map[string]beaten{}
+		rows, err := q.Query(ctx, beat, s.clock(), ids, urls, versions, ttls, projects, marks, heard)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id string
+			var b beaten
+			if err := rows.Scan(&id, &b.late, &b.first); err != nil {
+				return err
+			}
+			b.late = b.late || b.first && s.presence.heardOf(id) != 0 // its row was buried
+			out[id] = b
+		}
+		return rows.Err()
+	})
+	if err == nil {
+		s.presence.hear(ids, marks)
+	}
+	return out, err
+}
+
+func (p *presence) heardOf(id string) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.heard[id]
+}
+
+func (p *presence) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.heard, id)
+}
+
+func (p *presence) hear(ids []string, marks []int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.heard == nil {
+		p.heard = map[string]int64{}
+	}
+	for i, id := range ids {
+		p.heard[id] = marks[i]
+	}
 }
 
 // Unfinished implements store.Unfinished.
@@ -82,12 +147,19 @@ func (s *Store) Unfinished(ctx context.Context) ([]store.Record, error) {
 
 // Leave implements store.Presence.
 func (s *Store) Leave(ctx context.Context, id string) error {
+	s.presence.forget(id)
 	return s.failed("leave", s.db.Exec(ctx, leave, id))
 }
 
-// Nodes implements store.Presence.
+// Nodes implements store.Presence. Tenants that ask at the same time share the answer.
 func (s *Store) Nodes(ctx context.Context) ([]store.Node, error) {
-	out, err := query(ctx, s, func(row pgdb.Row) (n store.Node, err error) {
+	all, err := s.presence.lists.join(ctx, "", struct{}{}, s.list)
+	return slices.Clone(all), s.failed("list the nodes", err)
+}
+
+// list reads the nodes.
+func (s *Store) list(ctx context.Context, _ map[string]struct{}) ([]store.Node, error) {
+	return query(ctx, s, func(row pgdb.Row) (n store.Node, err error) {
 		var ttl, seen int64
 		var projects []byte
 		if err := row.Scan(&n.ID, &n.URL, &n.Version, &ttl, &projects, &seen, &n.Alive); err != nil {
@@ -96,7 +168,6 @@ func (s *Store) Nodes(ctx context.Context) ([]store.Node, error) {
 		n.TTL, n.Seen = time.Duration(ttl), time.Unix(0, seen)
 		return n, json.Unmarshal(projects, &n.Projects)
 	}, nodes, s.clock())
-	return out, s.failed("list the nodes", err)
 }
 
 const (

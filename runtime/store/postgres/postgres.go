@@ -49,7 +49,7 @@ type database struct {
 	newID  func() string
 	closed atomic.Bool
 
-	beats    beats
+	presence presence
 	changed  changes
 	stop     context.CancelFunc
 	notifier sync.WaitGroup
@@ -85,7 +85,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("conversation store: %w", err)
 	}
-	d := &database{now: o.Now, newID: o.NewID, beats: beats{heard: map[string]int64{}}}
+	d := &database{now: o.Now, newID: o.NewID}
 	s := &Store{database: d, db: db.Bound(d.bindAll)}
 	if s.newID == nil {
 		s.newID = func() string { return ulid.Make().String() }

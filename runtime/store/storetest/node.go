@@ -152,7 +152,9 @@ func leavingNodes(t *testing.T, b *bench) {
 	beat(t, b, "one")
 	rec := hold(t, b, create(t, b.Store, "a", "x").ID, "one")
 	require.NoError(t, presence(b).Leave(t.Context(), "one"))
-	assert.Empty(t, alive(t, b))
+	all, err := presence(b).Nodes(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, all)
 	hold(t, b, rec.ID, "two")
 	require.ErrorIs(t, presence(b).Beat(t.Context(), node("one")), store.ErrLate)
 }

@@ -46,8 +46,9 @@ func version() string {
 // membership is the place of this process among those that share its database.
 type membership struct {
 	*nodes.Members
-	db      *postgres.Store
-	Wakes   nodes.Wakes
+	db *postgres.Store
+	// Wakes are those of the daemon's user, too: one connection listens for all owners.
+	Wakes   *nodes.Wakes
 	runtime atomic.Pointer[runtime.Runtime]
 	died    atomic.Pointer[func()]
 	// engine is that of Node.Deliver; nil is the runner of the runtime.
@@ -60,7 +61,7 @@ type membership struct {
 
 // join makes the process a node, which beats until leave.
 func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*membership, error) {
-	m, n := &membership{db: s}, o.Node
+	m, n := &membership{db: s, Wakes: new(nodes.Wakes)}, o.Node
 	m.Members = nodes.New(nodes.Options{
 		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: version(), TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
 		Lost: func() {
@@ -87,7 +88,11 @@ func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*mem
 	}
 	m.background, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	m.running.Go(func() { m.Run(m.background) })
-	m.running.Go(func() { _ = m.Wakes.Run(m.background, s) }) // readers also look now and then
+	if o.Of != nil && o.Of.nodes != nil {
+		m.Wakes = o.Of.nodes.Wakes
+	} else {
+		m.running.Go(func() { _ = m.Wakes.Run(m.background, s) }) // readers also look now and then
+	}
 	return m, nil
 }
 
@@ -148,7 +153,7 @@ func (a *App) Nodes() (*nodes.Members, *nodes.Wakes) {
 	if a.nodes == nil {
 		return nil, nil
 	}
-	return a.nodes.Members, &a.nodes.Wakes
+	return a.nodes.Members, a.nodes.Wakes
 }
 
 // Unfinished returns the conversations with a turn that has not ended, of all projects.

@@ -10,7 +10,8 @@
 // measures by its own monotonic clock how long ago its last successful beat was sent. After two thirds of the TTL
 // it counts its leases as lost: its turns have to end before others may take their conversations. The epoch of a
 // lease stops late writes, but not what commands do. A store that does not run gives no lease away: then the node
-// keeps its turns, for ten TTLs at most.
+// keeps its turns, for ten TTLs at most. If the store refuses this node alone, others take them meanwhile, and only the epoch
+// keeps the two apart.
 //
 // The monotonic clock of Linux stands still while the machine is suspended. Then the node learns from the answer
 // to its next beat that it was late.

@@ -56,7 +56,8 @@ type Members struct {
 
 	mu   sync.Mutex
 	self store.Node
-	// last is when the last successful beat was sent; zero before the first.
+	// last is when the last beat was sent that has succeeded, or that has shown that the store is down; zero before
+	// the first.
 	last time.Time
 	// heard is when the last beat was sent that the store has got.
 	heard time.Time
@@ -210,8 +211,8 @@ func (m *Members) check() {
 	}
 }
 
-// patience is how many TTLs a store may be down before its node lets go: what looks like a store that
-// is down may be a way to it that is cut.
+// patience is how many TTLs a store may be down before its node lets go. What looks like a store that is down may be a
+// way to it that refuses this node alone: so long two nodes may run one turn then.
 const patience = 10
 
 // beat sends one beat. It has succeeded if the store has got it, late or not.
@@ -259,7 +260,8 @@ func (m *Members) Describe(projects []store.NodeProject) {
 	m.self.Projects = slices.Clone(projects)
 }
 
-// Fresh reports whether the last beat is young enough: no other node can have taken a lease of this one since.
+// Fresh reports whether the last beat is young enough that no other node can have taken a lease of this one since. It is also
+// true while the store is down; if it only seems so from here, others may have.
 func (m *Members) Fresh() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -18,6 +18,6 @@
 //
 // # Locks
 //
-// Lock Members.checking, which is held during calls of Lost, or Members.reading, which is held during calls of Died, before
+// Lock Members.checking, which is held during calls of Lost, or Members.readings.one, which is held during calls of Died, before
 // Members.mu, which is held during no call.
 package nodes

@@ -50,9 +50,7 @@ type Members struct {
 
 	checking sync.Mutex // held during check
 
-	// reading has a value while the nodes are read, one reading at a time: an older answer never
-	// replaces a newer one.
-	reading chan struct{}
+	readings readings
 
 	mu   sync.Mutex
 	self store.Node
@@ -63,10 +61,8 @@ type Members struct {
 	heard time.Time
 	// lost: Lost was called, and no beat has succeeded since.
 	lost bool
-	// all are the nodes when they were read last, by id. begun is how many readings have begun, and read the number
-	// of the last one that has succeeded.
-	all         []store.Node
-	begun, read int
+	// all are the nodes when they were read last, by id.
+	all []store.Node
 	// buried are the ids of those whose death was told.
 	buried map[string]bool
 	// watchers are the contexts of While.
@@ -74,6 +70,14 @@ type Members struct {
 	// failure is why beats fail, and differences are those of projects, as they were logged last.
 	failure     string
 	differences map[string]bool
+}
+
+// readings are the readings of the nodes. There is one at a time: an older answer never replaces a newer one.
+type readings struct {
+	// one has a value during a reading. Lock it before Members.mu.
+	one chan struct{}
+	// begun is how many have begun, and read the number of the last one that has succeeded; under Members.mu.
+	begun, read int
 }
 
 // New returns the members without a beat: call Join, then Run. It panics without a Presence.
@@ -97,7 +101,7 @@ func New(o Options) *Members {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), reading: make(chan struct{}, 1), self: o.Node, buried: map[string]bool{}, watchers: map[*watcher]struct{}{}}
+	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), readings: readings{one: make(chan struct{}, 1)}, self: o.Node, buried: map[string]bool{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Join sends the first beat and reads the nodes. Claim no lease before it has returned nil.
@@ -293,21 +297,21 @@ func (m *Members) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.o.Beat)
 	defer cancel()
 	m.mu.Lock()
-	came := m.begun
+	came := m.readings.begun
 	m.mu.Unlock()
 	select {
-	case m.reading <- struct{}{}:
+	case m.readings.one <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("nodes: wait for others that read them: %w", ctx.Err())
 	}
-	defer func() { <-m.reading }()
+	defer func() { <-m.readings.one }()
 	m.mu.Lock()
-	if m.read > came {
+	if m.readings.read > came {
 		m.mu.Unlock()
 		return nil
 	}
-	m.begun++
-	number := m.begun
+	m.readings.begun++
+	number := m.readings.begun
 	m.mu.Unlock()
 	all, err := m.o.Presence.Nodes(ctx)
 	if err != nil {
@@ -325,7 +329,7 @@ func (m *Members) Refresh(ctx context.Context) error {
 func (m *Members) replace(all []store.Node, number int) (died []store.Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all, m.read = all, number
+	m.all, m.readings.read = all, number
 	live, dead := map[string]bool{m.self.ID: true}, map[string]bool{}
 	for _, n := range all {
 		switch {

@@ -124,6 +124,7 @@ var layers = []layer{
 		reason: "the one store that brings a database"},
 	{pkgs: "runtime/store/postgres/internal/index", may: []string{"hook", "runtime/store/internal/search"}, outside: []string{"golang.org/x/text/unicode/norm"},
 		reason: "words and scores, as functions of values; it knows no database"},
+	{pkgs: "runtime/store/postgres/internal/rounds", reason: "calls of many tenants as one; it knows no database"},
 	{pkgs: "runtime/store/postgres/internal/statement", may: []string{"hook", "runtime/store", "runtime/store/internal/codec", "runtime/store/postgres/internal/index"},
 		reason: "texts and arguments of statements, as functions of values; it knows no connection"},
 	{pkgs: "runtime/store/postgres", may: []string{"hook", "runtime/store/...", "internal/pgdb"}, outside: []string{"github.com/go-json-experiment/json/jsontext", "github.com/oklog/ulid"},

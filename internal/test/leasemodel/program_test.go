@@ -55,7 +55,7 @@ var keepers = map[string][]string{
 	"NoEpoch":        {statement + "Addition.head: c.epoch = ", sqlite + "updateAppend: epoch = ?", sqlite + "refused: store.ErrFenced"},
 	"NoAfter":        {durable + "Lease.open: l.unanswered", durable + "Lease.heard: l.unanswered", statement + "Addition.head: c.events < ", statement + "Addition.head: c.version = ", statement + "Marked: c.marks", sqlite + "updateAppend: version = ?", "runtime/store CheckEvents"},
 	"NoWitness":      {statement + "Dead: witnessed", statement + "witnessed: FROM witness", postgres + "claim: statement.Orphaned", river + "alive: FROM witness"},
-	"ServerStart":    {statement + "witnessed: w.since", postgres + "beat: $5 / 2"},
+	"ServerStart":    {statement + "witnessed: w.since", postgres + "beat: / 2 THEN excluded.seen"},
 	"LastingWitness": {"internal/pgdb/schema/3.sql: CREATE UNLOGGED TABLE witness"},
 	"OwnClock":       {statement + "Now: clock_timestamp()", durable + "Leases.Dead: ls.o.Node", durable + "Leases.HeldElsewhere: ls.o.Node"},
 	"NoStart":        {loop + "Turn.journalStart: durable.StartEntry"},

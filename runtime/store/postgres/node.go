@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/rounds"
 	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
 
@@ -24,11 +25,11 @@ const (
 			SELECT b.id, b.url, b.version, b.ttl, b.projects, ` + statement.Now + `, b.mark, false FROM b ORDER BY b.id
 			ON CONFLICT (id) DO UPDATE SET url = excluded.url, version = excluded.version, ttl = excluded.ttl, projects = excluded.projects,
 				seen = excluded.seen, mark = excluded.mark, late = ` + statement.Dead + ` OR n.late AND n.mark <> (SELECT b.heard FROM b WHERE b.id = n.id)
-			RETURNING n.id, n.late, n.xmax = 0 AS first),
+			RETURNING n.id, n.mark, n.late, n.xmax = 0 AS first),
 		witnessed AS (INSERT INTO witness AS w (id, since, seen) SELECT b.id, ` + statement.Now + `, ` + statement.Now + ` FROM b ORDER BY b.id
 			ON CONFLICT (id) DO UPDATE SET seen = excluded.seen,
 				since = CASE WHEN excluded.seen > w.seen + (SELECT b.ttl FROM b WHERE b.id = w.id) / 2 THEN excluded.seen ELSE w.since END)
-		SELECT id, late, first FROM beaten` + anyTenant
+		SELECT id, mark, late, first FROM beaten` + anyTenant
 	hour = `3600 * 1000000000::bigint`
 	// bury frees what nodes held that left or died an hour ago, and forgets them. It reads all conversations, so it
 	// is done when a node comes, and only if one is two hours old: commands are nodes that come and go.
@@ -46,18 +47,17 @@ const (
 
 // presence is what the stores of all tenants have together of store.Presence.
 type presence struct {
-	beats rounds[store.Node, map[string]beaten]
-	lists rounds[struct{}, []store.Node]
-
-	mu sync.Mutex
-	// heard has the mark of the last beat of each node whose answer came.
-	heard map[string]int64
+	beats rounds.Rounds[store.Node, map[string]beaten]
+	lists rounds.Rounds[struct{}, []store.Node]
+	// heard has the mark of the last beat of each node whose answer came, an int64.
+	heard sync.Map
 }
 
 // beaten is what the database says of a beat.
 type beaten struct {
-	// late: the node was dead before. first: its row is new.
-	late, first bool
+	mark  int64
+	late  bool // the node was dead before
+	first bool // its row is new
 }
 
 // Beat implements store.Presence. The beats of all tenants that come at the same time are one statement.
@@ -65,11 +65,13 @@ func (s *Store) Beat(ctx context.Context, n store.Node) error {
 	if err := n.Check(); err != nil {
 		return err
 	}
-	all, err := s.presence.beats.join(ctx, n.ID, n, s.beat)
+	all, err := s.presence.beats.Join(ctx, n.ID, n, s.beat)
 	if err != nil {
 		return s.failed("beat", err)
 	}
-	switch b := all[n.ID]; {
+	b := all[n.ID]
+	s.presence.heard.Store(n.ID, b.mark)
+	switch {
 	case b.late:
 		return fmt.Errorf("%w: %s", store.ErrLate, n.ID)
 	case b.first:
@@ -91,9 +93,8 @@ func (s *Store) beat(ctx context.Context, in map[string]store.Node) (map[string]
 		ids, urls, versions, ttls, projects = append(ids, id), append(urls, n.URL), append(versions, n.Version), append(ttls, int64(n.TTL)), append(projects, its)
 		marks, heard = append(marks, statement.Mark()), append(heard, s.presence.heardOf(id))
 	}
-	var out map[string]beaten
+	out := map[string]beaten{}
 	err := s.db.Urgent(ctx, func(q pgdb.Queryer) error {
-		out = map[string]beaten{}
 		rows, err := q.Query(ctx, beat, s.clock(), ids, urls, versions, ttls, projects, marks, heard)
 		if err != nil {
 			return err
@@ -102,7 +103,7 @@ func (s *Store) beat(ctx context.Context, in map[string]store.Node) (map[string]
 		for rows.Next() {
 			var id string
 			var b beaten
-			if err := rows.Scan(&id, &b.late, &b.first); err != nil {
+			if err := rows.Scan(&id, &b.mark, &b.late, &b.first); err != nil {
 				return err
 			}
 			b.late = b.late || b.first && s.presence.heardOf(id) != 0 // its row was buried
@@ -110,33 +111,13 @@ func (s *Store) beat(ctx context.Context, in map[string]store.Node) (map[string]
 		}
 		return rows.Err()
 	})
-	if err == nil {
-		s.presence.hear(ids, marks)
-	}
 	return out, err
 }
 
 func (p *presence) heardOf(id string) int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.heard[id]
-}
-
-func (p *presence) forget(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.heard, id)
-}
-
-func (p *presence) hear(ids []string, marks []int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.heard == nil {
-		p.heard = map[string]int64{}
-	}
-	for i, id := range ids {
-		p.heard[id] = marks[i]
-	}
+	mark, _ := p.heard.Load(id)
+	n, _ := mark.(int64)
+	return n
 }
 
 // Unfinished implements store.Unfinished.
@@ -147,13 +128,13 @@ func (s *Store) Unfinished(ctx context.Context) ([]store.Record, error) {
 
 // Leave implements store.Presence.
 func (s *Store) Leave(ctx context.Context, id string) error {
-	s.presence.forget(id)
+	s.presence.heard.Delete(id)
 	return s.failed("leave", s.db.Exec(ctx, leave, id))
 }
 
 // Nodes implements store.Presence. Tenants that ask at the same time share the answer.
 func (s *Store) Nodes(ctx context.Context) ([]store.Node, error) {
-	all, err := s.presence.lists.join(ctx, "", struct{}{}, s.list)
+	all, err := s.presence.lists.Join(ctx, "", struct{}{}, s.list)
 	return slices.Clone(all), s.failed("list the nodes", err)
 }
 

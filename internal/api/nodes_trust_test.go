@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,6 +96,20 @@ func TestNodesOverTLS(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, listed, 2)
 	assert.True(t, strings.HasPrefix(listed[0].URL, "https://localhost:"))
+}
+
+// TestAConnectionThatSaysNothingToNodesEnds: who reaches the way for nodes needs no certificate to open one.
+func TestAConnectionThatSaysNothingToNodesEnds(t *testing.T) {
+	t.Parallel()
+	keys := nodeKeys(t, nodeca.New(t))
+	m := newCluster(t).join("a", memberOptions{keys: keys, world: worldOptions{api: api.Options{Timeouts: api.Timeouts{Header: 100 * time.Millisecond}}}})
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", m.listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err)
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "it was closed")
 }
 
 // TestATokenThatEndsWhileItsMessageWaitsElsewhere: the turn would begin on another node than the one that let the message in.

@@ -483,7 +483,8 @@ type Query struct {
 	// begin with sail. Characters other than letters and digits separate words. Without
 	// a word no message matches.
 	Text string
-	// Project is the project to search, also if it is "". AllProjects searches them all.
+	// Project is the project to search, also if it is "". AllProjects searches all that have the same owner: NAME:/PATH is one of NAME,
+	// if that has 1 to 64 small letters, digits, dots, dashes or _, and any other name is one of nobody.
 	Project     string
 	AllProjects bool
 	// Agent and Sender limit the search to their conversations; "" is all.

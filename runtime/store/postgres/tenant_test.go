@@ -363,7 +363,7 @@ func everything(t *testing.T, s *postgres.Store, project string) {
 	must(err)
 	_, err = s.Fork(ctx, id, 2, key("fork of a summary"))
 	must(err)
-	for _, q := range []store.Query{{Text: "harbour", Project: project, Before: 1, After: 1, Limit: 20}, {Text: "harbour", AllProjects: true}} {
+	for _, q := range []store.Query{{Text: "harbour", Project: project, Before: 1, After: 1, Limit: 20}, {Text: "harbour", Project: project, AllProjects: true}} {
 		found, err := s.Search(ctx, q)
 		must(err)
 		require.NotEmpty(t, found)
@@ -557,7 +557,7 @@ func TestAnotherTenant(t *testing.T) {
 	for name, n := range map[string]func() (int, error){
 		"list": func() (int, error) { all, err := b.List(ctx); return len(all), err },
 		"search": func() (int, error) {
-			all, err := b.Search(ctx, store.Query{Text: "canary", AllProjects: true})
+			all, err := b.Search(ctx, store.Query{Text: "canary", Project: alice, AllProjects: true})
 			return len(all), err
 		},
 		"of": func() (int, error) {

@@ -135,7 +135,7 @@ func address(r *http.Request, to store.Node, from Caller) error {
 		}
 	}
 	kept.Set(HeaderNode, to.ID)
-	kept.Set(HeaderCaller, from.header())
+	kept.Set(HeaderCaller, from.at(to).header())
 	kept["User-Agent"] = nil // net/http sends none
 	r.Header = kept
 	return nil

@@ -157,7 +157,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if err := enc.Encode(wire.Messages{Messages: messages}); err != nil {
 		return err
 	}
-	done, err := s.hold(w, text.Len())
+	done, err := hold(w, text.Len())
 	if err != nil {
 		return err
 	}

@@ -283,6 +283,13 @@ type Reader interface {
 	List(ctx context.Context) ([]Record, error)
 }
 
+// Titles is implemented by stores that find many titles at once.
+type Titles interface {
+	// Titles returns the titles of the conversations of the ids, by their ids, as Find has them. A conversation without a title has
+	// none, nor has an id without a conversation.
+	Titles(ctx context.Context, ids []string) (map[string]string, error)
+}
+
 // Histories is implemented by stores with the messages in memory, so that readers need no
 // second copy.
 type Histories interface {

@@ -219,12 +219,16 @@ func (t *tenants) open(ctx context.Context, m *member, limits quota.Limits) (*se
 
 // admit asks the gate about a turn of a conversation.
 func (m *member) admit(ctx context.Context, conversation string) (done func(), err error) {
-	var running []string
-	for _, turn := range m.app.Runtime.Running() {
-		running = append(running, turn.Conversation().ID())
-	}
-	done, err = m.gate.Turn(ctx, conversation, running)
+	done, err = m.gate.Turn(ctx, conversation, m.running)
 	return done, refused(err)
+}
+
+// running returns the conversations whose turns run.
+func (m *member) running() (ids []string) {
+	for _, turn := range m.app.Runtime.Running() {
+		ids = append(ids, turn.Conversation().ID())
+	}
+	return ids
 }
 
 // refused is the error of a limit for clients.

@@ -32,7 +32,11 @@ func (c deployChecks) checkKubernetes(text string) (found problems) {
 	}) {
 		found.add("there is no Service %s for the names of the pods", set.ServiceName)
 	}
+	if !slices.ContainsFunc(all, func(o object) bool { return o.Kind == "NetworkPolicy" }) {
+		found.add("there is no NetworkPolicy: every pod of the cluster reaches the port of the nodes")
+	}
 	for _, o := range all {
+		checkPolicy(o, set.Template, &found)
 		checkSelector(o, set.Template.Metadata.Labels, &found)
 		checkTargets(o, set.Template.Spec.Containers, &found)
 	}
@@ -46,19 +50,46 @@ func checkSelector(o object, labels map[string]string, found *problems) {
 		MatchLabels map[string]string `yaml:"matchLabels"`
 	}
 	var err error
-	if o.Kind == "Service" {
+	switch o.Kind {
+	case "Service":
 		err = o.Spec.Selector.Decode(&selects.MatchLabels)
-	} else {
+	case "NetworkPolicy":
+		selects.MatchLabels = o.Spec.PodSelector.Match
+	default:
 		err = o.Spec.Selector.Decode(&selects)
 	}
 	if err != nil || !maps.Equal(selects.MatchLabels, labels) {
 		found.add("%s %s selects %v, and the pods are %v: %v", o.Kind, o.Metadata.Name, selects.MatchLabels, labels, err)
 	}
-	if want := map[string]string{"Service": "v1", "StatefulSet": "apps/v1", "PodDisruptionBudget": "policy/v1"}[o.Kind]; want != o.APIVersion {
+	if want := map[string]string{"Service": "v1", "StatefulSet": "apps/v1", "PodDisruptionBudget": "policy/v1", "NetworkPolicy": "networking.k8s.io/v1"}[o.Kind]; want != o.APIVersion {
 		found.add("%s is of %q, not of %s", o.Kind, want, o.APIVersion)
 	}
 	if o.Kind == "PodDisruptionBudget" && o.Spec.MaxUnavailable < 1 {
 		found.add("PodDisruptionBudget %s lets no pod be moved", o.Metadata.Name)
+	}
+}
+
+// checkPolicy finds ports that the wrong ones reach: clients come from anywhere, and nodes are pods of the same kind.
+func checkPolicy(o object, of pod, found *problems) {
+	for _, s := range of.Spec.Spread {
+		if !maps.Equal(s.Selector.Match, of.Metadata.Labels) {
+			found.add("the pods are spread among %v, and are %v", s.Selector.Match, of.Metadata.Labels)
+		}
+	}
+	if o.Kind != "NetworkPolicy" {
+		return
+	}
+	open := map[string]bool{} // ports, and whether anybody reaches them
+	for _, in := range o.Spec.Ingress {
+		for _, p := range in.Ports {
+			open[p.Port] = len(in.From) == 0
+			for _, from := range in.From {
+				open[p.Port] = open[p.Port] || !maps.Equal(from.PodSelector.Match, of.Metadata.Labels)
+			}
+		}
+	}
+	if want := map[string]bool{"clients": true, "nodes": false}; !maps.Equal(open, want) || !slices.Equal(o.Spec.PolicyTypes, []string{"Ingress"}) {
+		found.add("the NetworkPolicy opens %v, and not %v", open, want)
 	}
 }
 

@@ -70,6 +70,17 @@ type spec struct {
 
 	MaxUnavailable int `yaml:"maxUnavailable"`
 
+	PodSelector labels   `yaml:"podSelector"`
+	PolicyTypes []string `yaml:"policyTypes"`
+	Ingress     []struct {
+		Ports []struct {
+			Port string `yaml:"port"`
+		} `yaml:"ports"`
+		From []struct {
+			PodSelector labels `yaml:"podSelector"`
+		} `yaml:"from"`
+	} `yaml:"ingress"`
+
 	ServiceName          string `yaml:"serviceName"`
 	Replicas             int    `yaml:"replicas"`
 	PodManagementPolicy  string `yaml:"podManagementPolicy"`
@@ -83,6 +94,11 @@ type spec struct {
 	} `yaml:"volumeClaimTemplates"`
 }
 
+// labels are those of the pods that are meant.
+type labels struct {
+	Match map[string]string `yaml:"matchLabels"`
+}
+
 type servicePort struct {
 	Name       string `yaml:"name"`
 	Port       int    `yaml:"port"`
@@ -92,13 +108,19 @@ type servicePort struct {
 type pod struct {
 	Metadata metadata `yaml:"metadata"`
 	Spec     struct {
-		Grace               int    `yaml:"terminationGracePeriodSeconds"`
-		ServiceAccountToken bool   `yaml:"automountServiceAccountToken"`
-		HostUsers           bool   `yaml:"hostUsers"`
-		SecurityContext     secure `yaml:"securityContext"`
-		InitContainers      []ctr  `yaml:"initContainers"`
-		Containers          []ctr  `yaml:"containers"`
-		Volumes             []struct {
+		Grace               int  `yaml:"terminationGracePeriodSeconds"`
+		ServiceAccountToken bool `yaml:"automountServiceAccountToken"`
+		HostUsers           bool `yaml:"hostUsers"`
+		Spread              []struct {
+			MaxSkew     int    `yaml:"maxSkew"`
+			TopologyKey string `yaml:"topologyKey"`
+			When        string `yaml:"whenUnsatisfiable"`
+			Selector    labels `yaml:"labelSelector"`
+		} `yaml:"topologySpreadConstraints"`
+		SecurityContext secure `yaml:"securityContext"`
+		InitContainers  []ctr  `yaml:"initContainers"`
+		Containers      []ctr  `yaml:"containers"`
+		Volumes         []struct {
 			Name  string `yaml:"name"`
 			Claim struct {
 				ClaimName string `yaml:"claimName"`

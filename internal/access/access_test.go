@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -237,6 +238,38 @@ func TestCookies(t *testing.T) {
 	}
 	_, _, err := gate.Link(access.Local())
 	assert.ErrorContains(t, err, "too many pages and links")
+}
+
+// TestNoTokenTakesAllPages: one has 16 links and 16 pages at a time, and all together leave some for the user of the socket.
+func TestNoTokenTakesAllPages(t *testing.T) {
+	t.Parallel()
+	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "/mine", func(string) {})
+	door := access.Door{Gate: gate}
+	open := func(token string) error {
+		code, _, err := gate.Link(access.Caller{Token: token})
+		if err == nil {
+			_, err = door.Enter(code)
+		}
+		return err
+	}
+	for i := range 12 {
+		token := fmt.Sprint("token", i)
+		for range 16 {
+			require.NoError(t, open(token))
+		}
+		require.ErrorContains(t, open(token), "the token has 16 pages or links, which is the limit")
+	}
+	for range 16 {
+		_, _, err := gate.Link(access.Caller{Token: "another"})
+		require.NoError(t, err)
+	}
+	_, _, err := gate.Link(access.Caller{Token: "another"})
+	require.ErrorContains(t, err, "the token has 16 pages or links")
+	require.ErrorContains(t, open("the last one"), "too many pages and links")
+	for range 64 {
+		require.NoError(t, open(""))
+	}
+	require.ErrorContains(t, open(""), "too many pages and links")
 }
 
 // TestASessionEndsWithItsToken: who has entered by the link of a token may not stay longer than that.

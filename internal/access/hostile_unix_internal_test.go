@@ -68,27 +68,30 @@ func TestACertificateThatIsAPipe(t *testing.T) {
 // withFewFiles is set in a process that listens and may open 256 files.
 const withFewFiles = "GRAPNEL_TEST_ACCESS_FEW_FILES"
 
-// TestConnectionsLeaveFiles: who may open few files has bounds on connections that leave some for everything else.
+// TestConnectionsLeaveFiles: who may open few files has bounds on connections, of clients and of nodes, that leave some for everything else.
 func TestConnectionsLeaveFiles(t *testing.T) {
 	if os.Getenv(withFewFiles) != "" {
-		listenWithFewFiles()
+		listenWithFewFiles(strings.Split(os.Getenv(withFewFiles), "|"))
 	}
+	cert, key := certificate(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConnectionsLeaveFiles$")
-	cmd.Env = append(os.Environ(), withFewFiles+"=1")
+	cmd.Env = append(os.Environ(), withFewFiles+"="+cert+"|"+key)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	said := bufio.NewReader(out)
-	address, err := said.ReadString('\n')
-	require.NoError(t, err)
-	for range 300 {
-		conn, err := net.DialTimeout("tcp", strings.TrimSpace(address), 5*time.Second)
-		if err != nil {
-			break
+	for range 2 {
+		address, err := said.ReadString('\n')
+		require.NoError(t, err)
+		for range 300 {
+			conn, err := net.DialTimeout("tcp", strings.TrimSpace(address), 5*time.Second)
+			if err != nil {
+				break
+			}
+			t.Cleanup(func() { _ = conn.Close() })
 		}
-		t.Cleanup(func() { _ = conn.Close() })
 	}
 	_, err = fmt.Fprintln(in, "now")
 	require.NoError(t, err)
@@ -98,7 +101,7 @@ func TestConnectionsLeaveFiles(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 }
 
-func listenWithFewFiles() {
+func listenWithFewFiles(files []string) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 256, Max: 256}); err != nil {
 		panic(err)
 	}
@@ -106,18 +109,28 @@ func listenWithFewFiles() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(ln.Addr())
+	keys, err := LoadNodeKeys(files[0], files[1], files[0], func(string) {})
+	if err != nil {
+		panic(err)
+	}
+	between, err := keys.Listen(context.Background(), "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
 	held := make(chan net.Conn, 1000)
-	go func() {
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				time.Sleep(5 * time.Millisecond) // as net/http does
-				continue
+	for _, ln := range []net.Listener{ln, between} {
+		fmt.Println(ln.Addr())
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					time.Sleep(5 * time.Millisecond) // as net/http does
+					continue
+				}
+				held <- conn
 			}
-			held <- conn
-		}
-	}()
+		}()
+	}
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		panic(err)
 	}

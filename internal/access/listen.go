@@ -16,10 +16,16 @@ import (
 // eighth of them is for addresses without one. A connection beyond them is closed at once.
 type limits struct{ all, ofOne, ofLocal int }
 
-// defaultLimits leaves half of the files that this process may open for everything else.
-func defaultLimits() limits {
+// clientLimits are half of the files that this process may open, and nodeLimits another quarter: the rest is for everything else.
+func clientLimits() limits {
 	all := min(4096, files()/2)
 	return limits{all: all, ofOne: all / 4, ofLocal: all * 3 / 4}
+}
+
+// nodeLimits give one address half of all, because a node passes on the requests of many clients.
+func nodeLimits() limits {
+	all := min(4096, files()/4)
+	return limits{all: all, ofOne: all / 2, ofLocal: all * 3 / 4}
 }
 
 // bounded is a listener that closes connections beyond the bounds.
@@ -30,6 +36,10 @@ type bounded struct {
 	mu  sync.Mutex
 	all int
 	of  map[netip.Addr]int
+}
+
+func bound(ln net.Listener, l limits) *bounded {
+	return &bounded{Listener: ln, limits: l, of: map[netip.Addr]int{}}
 }
 
 // Accept waits for the next connection within the bounds.
@@ -133,7 +143,7 @@ func Listen(ctx context.Context, address string, cert *Certificate, hosts []stri
 		return at.IP.IsLoopback() && (name == "localhost" || err == nil && ip.IsLoopback())
 	}
 	door.URL = door.url(cert, at)
-	ln = &bounded{Listener: ln, limits: defaultLimits(), of: map[netip.Addr]int{}}
+	ln = bound(ln, clientLimits())
 	if cert != nil {
 		ln = tls.NewListener(ln, cert.Config())
 	}

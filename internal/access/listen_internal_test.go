@@ -71,7 +71,7 @@ func TestNoAddressTakesAll(t *testing.T) {
 	assert.Equal(t, map[netip.Addr]int{a: 2, local: 2, b: 1}, got)
 	l.release(a)
 	assert.True(t, l.take(b))
-	d := defaultLimits()
+	d := clientLimits()
 	assert.Less(t, d.ofOne, d.all)
 	assert.Less(t, d.ofLocal, d.all)
 }

@@ -1,11 +1,13 @@
 package access
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -80,8 +82,18 @@ func (k *NodeKeys) roots() *x509.CertPool {
 	return pool
 }
 
-// Server returns the settings of a listener: TLS 1.3, and only for who shows a certificate of the authority.
-func (k *NodeKeys) Server() *tls.Config {
+// Listen listens for other nodes on an address such as 10.0.0.5:7780, within bounds as those for clients. The handshake is that of the
+// first read: who serves the listener gives it a deadline.
+func (k *NodeKeys) Listen(ctx context.Context, address string) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--node-listen %s: %w", address, err)
+	}
+	return tls.NewListener(bound(ln, nodeLimits()), k.server()), nil
+}
+
+// server returns the settings of a listener: TLS 1.3, and only for who shows a certificate of the authority.
+func (k *NodeKeys) server() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, SessionTicketsDisabled: true,

@@ -3,15 +3,24 @@ package access
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
 
-// How long a link can be used, and a session lasts; and how many of both there may be at a time.
+// How long a link can be used, and a session lasts.
 const (
 	LinkTime    = 2 * time.Minute
 	SessionTime = 12 * time.Hour
-	maxSessions = 256
+)
+
+// How many links there may be at a time, and how many sessions: in all, of all tokens together, and of one token. The rest is for the user
+// of the socket.
+const (
+	maxSessions         = 256
+	maxSessionsOfTokens = 192
+	maxSessionsOfOne    = 16
 )
 
 // sessions are the links that nobody has used yet, and the pages that were entered by one. They end with the daemon. Their secrets are
@@ -58,17 +67,33 @@ func (s *sessions) enter(code string) (secret string, until time.Time, err error
 func (s *sessions) add(to map[string]entered, c Caller, lasts time.Duration) (secret string, until time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for at, e := range to {
-		if !s.stands(e) {
-			delete(to, at)
-		}
-	}
-	if len(to) >= maxSessions {
-		return "", until, errManySessions
+	maps.DeleteFunc(to, func(_ string, e entered) bool { return !s.stands(e) })
+	if err := room(to, c.Token); err != nil {
+		return "", until, err
 	}
 	secret, until = rand.Text(), s.now().Add(lasts)
 	to[hashOf(secret)] = entered{c, until}
 	return secret, until, nil
+}
+
+// room returns an error if a token may have no more of them; "" is the user of the socket.
+func room(of map[string]entered, token string) error {
+	tokens, own := 0, 0
+	for _, e := range of {
+		if e.caller.Token != "" {
+			tokens++
+		}
+		if e.caller.Token == token {
+			own++
+		}
+	}
+	switch {
+	case token != "" && own >= maxSessionsOfOne:
+		return fmt.Errorf("the token has %d pages or links, which is the limit; leave one, or wait until one has ended", own)
+	case len(of) >= maxSessions, token != "" && tokens >= maxSessionsOfTokens:
+		return errManySessions
+	}
+	return nil
 }
 
 // caller returns who has entered with a secret.

@@ -189,7 +189,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	if err := jsonl.Export(r.Context(), p, rec.ID, &text); err != nil {
 		return err
 	}
-	done, err := s.hold(w, text.Len())
+	done, err := hold(w, text.Len())
 	if err != nil {
 		return err
 	}

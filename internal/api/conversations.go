@@ -71,18 +71,41 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	}
 	out, turns := wire.Conversations{Conversations: []wire.Conversation{}, Unanswered: union(silent, also)}, s.turns()
 	open := waiting.Inquiries(s.o.Runtime.Pending(), "", others)
+	recs = slices.DeleteFunc(recs, func(rec store.Record) bool { return !s.owns(rec) && !(all && s.shows(rec)) })
+	if err := s.addTitles(r.Context(), recs); err != nil {
+		return err
+	}
 	for _, rec := range recs {
-		if s.owns(rec) || all && s.shows(rec) {
-			if rec, err = s.o.Store.Find(r.Context(), rec.ID); err != nil { // a found record has its title
-				return err
-			}
-			c := s.conversationOf(rec, turns, open)
-			c.Turn = cmp.Or(c.Turn, elsewhere[rec.ID])
-			out.Conversations = append(out.Conversations, c)
-		}
+		c := s.conversationOf(rec, turns, open)
+		c.Turn = cmp.Or(c.Turn, elsewhere[rec.ID])
+		out.Conversations = append(out.Conversations, c)
 	}
 	writeJSON(w, http.StatusOK, out)
 	return nil
+}
+
+// addTitles sets the titles of the records of a list.
+func (s *Server) addTitles(ctx context.Context, recs []store.Record) error {
+	from, ok := s.o.Store.(store.Titles)
+	if !ok {
+		for i, rec := range recs {
+			found, err := s.o.Store.Find(ctx, rec.ID)
+			if err != nil && !errors.Is(err, store.ErrUnknown) { // it may be gone meanwhile
+				return err
+			}
+			recs[i].Title = found.Title
+		}
+		return nil
+	}
+	ids := make([]string, len(recs))
+	for i, rec := range recs {
+		ids[i] = rec.ID
+	}
+	titles, err := from.Titles(ctx, ids)
+	for i, rec := range recs {
+		recs[i].Title = titles[rec.ID]
+	}
+	return err
 }
 
 // find returns a conversation of this project by its id.
@@ -157,7 +180,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if err := enc.Encode(wire.Messages{Messages: messages}); err != nil {
 		return err
 	}
-	done, err := s.hold(w, text.Len())
+	done, err := hold(w, text.Len())
 	if err != nil {
 		return err
 	}

@@ -276,7 +276,7 @@ func gather[T any](s *Server, r *http.Request, path string) (answers map[string]
 	return dispatch.Gather[T](r.Context(), s.o.Nodes.dispatch, from(r), path)
 }
 
-// listNodes lists the daemons that share the store. A caller for some projects sees no others, and none sees the tenants of other owners.
+// listNodes lists the daemons that share the store and have a project of this owner. A caller for some projects sees no others.
 func (s *Server) listNodes(w http.ResponseWriter, r *http.Request) error {
 	out := wire.Nodes{Nodes: []wire.Node{}}
 	if s.o.Nodes == nil {
@@ -286,7 +286,8 @@ func (s *Server) listNodes(w http.ResponseWriter, r *http.Request) error {
 	others, _ := gather[wire.Activity](s, r, "/v1/activity")
 	self, all := s.o.Nodes.Members.Self().ID, s.o.Nodes.Members.Nodes()
 	for _, n := range all {
-		if slices.ContainsFunc(n.Projects, func(p store.NodeProject) bool { return tenant.Parse(p.ID).Owner != s.o.Tenants.Owner }) {
+		own := slices.DeleteFunc(slices.Clone(n.Projects), func(p store.NodeProject) bool { return tenant.Parse(p.ID).Owner != s.o.Tenants.Owner })
+		if len(own) == 0 && n.ID != self {
 			continue
 		}
 		one := wire.Node{ID: n.ID, URL: n.URL, Version: n.Version, Seen: n.Seen.UTC(), Alive: n.Alive, Self: n.ID == self, Projects: []wire.NodeProject{}}
@@ -297,7 +298,7 @@ func (s *Server) listNodes(w http.ResponseWriter, r *http.Request) error {
 			}
 			one.Turns = &turns
 		}
-		for _, p := range n.Projects {
+		for _, p := range own {
 			if visitOf(r).caller.Sees(p.ID) {
 				one.Projects = append(one.Projects, wire.NodeProject{Project: p.ID, Root: p.Root, Fingerprint: p.Fingerprint, Differs: n.Alive && nodes.Differs(all, p)})
 			}

@@ -100,7 +100,7 @@ func (c *cluster) join(id string, o memberOptions) *member {
 func (m *member) listen(o memberOptions) string {
 	t := m.cluster.t
 	if o.keys != nil {
-		ln, err := internode.Listen(t.Context(), "127.0.0.1:0", o.keys)
+		ln, err := o.keys.Listen(t.Context(), "127.0.0.1:0")
 		require.NoError(t, err)
 		m.listener = &cutListener{Listener: ln}
 		_, port, err := net.SplitHostPort(ln.Addr().String())

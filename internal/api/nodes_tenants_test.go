@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/nodes/internode"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // TestTenantsOfNodes: the tenant of an owner is a node of its own on each daemon, behind the daemon's way for nodes. What alice does at
@@ -65,9 +66,21 @@ func TestTenantsOfNodes(t *testing.T) {
 	idle(t, aliceA)
 	assert.Equal(t, []string{"x"}, aliceA.box.ran)
 
-	listed, err := user.Nodes(ctx)
-	require.NoError(t, err)
-	assert.Len(t, listed, 2, "who else has a tenant is not listed")
+	for _, id := range []string{"command", "tenant-that-opens"} { // they have said of no project yet that they have it
+		require.NoError(t, c.store.Beat(ctx, store.Node{ID: id, URL: "https://" + id, Version: "1", TTL: time.Minute}))
+	}
+	require.NoError(t, aliceB.members.Refresh(ctx))
+	require.NoError(t, b.members.Refresh(ctx))
+	ids := func(c *client.Client) (out []string) {
+		listed, err := c.Nodes(ctx)
+		require.NoError(t, err)
+		for _, n := range listed {
+			out = append(out, n.ID)
+		}
+		return out
+	}
+	assert.Equal(t, []string{"a", "b"}, ids(user))
+	assert.Equal(t, []string{"a-alice", "b-alice"}, ids(alice))
 
 	t.Log("a request that is meant for another node than the one that answers")
 	through := internode.New(nil)

@@ -2,9 +2,11 @@ package api_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -97,6 +99,20 @@ func TestNodesOverTLS(t *testing.T) {
 	assert.True(t, strings.HasPrefix(listed[0].URL, "https://localhost:"))
 }
 
+// TestAConnectionThatSaysNothingToNodesEnds: who reaches the way for nodes needs no certificate to open one.
+func TestAConnectionThatSaysNothingToNodesEnds(t *testing.T) {
+	t.Parallel()
+	keys := nodeKeys(t, nodeca.New(t))
+	m := newCluster(t).join("a", memberOptions{keys: keys, world: worldOptions{api: api.Options{Timeouts: api.Timeouts{Header: 100 * time.Millisecond}}}})
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", m.listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err)
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "it was closed")
+}
+
 // TestATokenThatEndsWhileItsMessageWaitsElsewhere: the turn would begin on another node than the one that let the message in.
 func TestATokenThatEndsWhileItsMessageWaitsElsewhere(t *testing.T) {
 	t.Parallel()
@@ -122,6 +138,35 @@ func TestATokenThatEndsWhileItsMessageWaitsElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	there.box.release <- struct{}{}
 	assert.Equal(t, wire.CodeUnauthorized, client.CodeOf(<-waiting))
+	idle(t, there)
+}
+
+// TestATokenForManyProjects is one whose projects are no header.
+func TestATokenForManyProjects(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	o := memberOptions{}
+	tokens, url := door(t, &o)
+	there, here := c.join("a", memberOptions{}), c.join("b", o)
+	settle(t, there, here)
+	projects := []string{"/p"}
+	for i := range 1000 {
+		projects = append(projects, fmt.Sprintf("/srv/%04d/%s", i, strings.Repeat("x", 60)))
+	}
+	text, err := tokens.Create(access.Token{Name: "many", Scopes: access.All(), Projects: projects})
+	require.NoError(t, err)
+	conv := there.conversation("ann")
+	_, err = there.client.Send(t.Context(), conv.ID, `call hold {}`)
+	require.NoError(t, err)
+	<-there.box.held
+	many := client.New(url, &client.Options{Token: text, Retries: -1})
+	listed, err := many.Conversations(t.Context())
+	require.NoError(t, err)
+	require.Len(t, listed, 1)
+	assert.NotEmpty(t, listed[0].Turn, "the other node said so")
+	_, err = many.Cancel(t.Context(), conv.ID)
+	require.NoError(t, err)
+	there.box.release <- struct{}{}
 	idle(t, there)
 }
 

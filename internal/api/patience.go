@@ -83,12 +83,14 @@ func (b *patientBody) Read(p []byte) (int, error) {
 }
 
 // hold makes an answer of so many bytes count for all bodies, because a client may take its time to read it. Call done when it was written.
-func (s *Server) hold(w http.ResponseWriter, n int) (done func(), err error) {
-	if s.bodies.Add(int64(n)) > maxBodies {
-		s.bodies.Add(-int64(n))
+// w is that of serve.
+func hold(w http.ResponseWriter, n int) (done func(), err error) {
+	all := w.(*patientWriter).bodies
+	if all.Add(int64(n)) > maxBodies {
+		all.Add(-int64(n))
 		return nil, bodyFailure(w, errManyBodies, 0)
 	}
-	return func() { s.bodies.Add(-int64(n)) }, nil
+	return func() { all.Add(-int64(n)) }, nil
 }
 
 // drain reads and drops the body. Otherwise its deadline would end the answer.
@@ -129,6 +131,8 @@ type patientWriter struct {
 	http.ResponseWriter
 	conn  *http.ResponseController
 	stall time.Duration
+	// bodies are those of the server that let the request in, whichever owner's answers.
+	bodies *atomic.Int64
 	// status is that of the answer; 0 before it begins.
 	status int
 	// token is the name of the caller's token, once that is known.

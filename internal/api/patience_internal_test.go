@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/internal/access"
+	"github.com/grapnel-go/grapnel/internal/monitor"
 )
 
 // Bodies of all requests together are bounded, and count until their requests are answered.
@@ -29,5 +32,32 @@ func TestManyBodies(t *testing.T) {
 	w, err := send()
 	assert.Equal(t, http.StatusTooManyRequests, failureOf(err).status)
 	assert.Equal(t, "1", w.Header().Get("Retry-After"))
+	assert.EqualValues(t, maxBodies, s.bodies.Load())
+}
+
+// TestAnswersOfAllOwnersAreBoundedTogether: those of an owner's server count for the daemon that let the request in.
+func TestAnswersOfAllOwnersAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	server := func(tenants Tenants) *Server {
+		s := &Server{mux: http.NewServeMux(), o: Options{Tenants: &tenants, Monitor: monitor.New(nil), Mask: func(text string) string { return text }}}
+		s.mux.HandleFunc("/", s.guarded(operation{access.Read, func(w http.ResponseWriter, _ *http.Request) error {
+			done, err := hold(w, 1)
+			if err == nil {
+				done()
+			}
+			return err
+		}}))
+		return s
+	}
+	alices := server(Tenants{Owner: "alice"})
+	s := server(Tenants{Server: func(context.Context, string) (*Server, func(), error) { return alices, func() {}, nil }})
+	ask := func() int {
+		w, who := httptest.NewRecorder(), access.Caller{Name: "t", Owner: "alice", Scopes: access.All()}
+		s.serve(w, httptest.NewRequest(http.MethodGet, "/", nil), func() (visit, error) { return visit{handed: true, caller: who}, nil })
+		return w.Code
+	}
+	assert.Equal(t, http.StatusOK, ask())
+	s.bodies.Store(maxBodies)
+	assert.Equal(t, http.StatusTooManyRequests, ask())
 	assert.EqualValues(t, maxBodies, s.bodies.Load())
 }

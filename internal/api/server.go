@@ -141,7 +141,7 @@ type Server struct {
 	resuming sync.Map
 	mux      *http.ServeMux
 	streams  streams.Streams
-	bodies   atomic.Int64 // the bytes of all bodies that are read now
+	bodies   atomic.Int64 // the bytes of all bodies that are read now, and of answers that are held
 
 	mu      sync.Mutex
 	closing bool
@@ -218,7 +218,7 @@ func (s *Server) serveDoor(w http.ResponseWriter, r *http.Request, door *access.
 
 // serve answers a request that enter lets in.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, enter func() (visit, error)) {
-	out := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w), stall: s.o.Stall}
+	out := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w), stall: s.o.Stall, bodies: &s.bodies}
 	w = out
 	defer s.awaitBody(w, r)()
 	defer func(begun time.Time) { s.o.Monitor.Answered(answered(r, out, time.Since(begun))) }(time.Now())

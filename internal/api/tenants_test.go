@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +22,7 @@ import (
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/tenant"
@@ -333,4 +335,27 @@ func TestOwnersOfTokens(t *testing.T) {
 	assert.Equal(t, []string{"alice", "bob"}, got)
 	_, err = tokens.Create(access.Token{Name: "x", Owner: "A:/b", Scopes: access.All()})
 	require.ErrorContains(t, err, "small letters")
+}
+
+// TestOwnersCrowdOutNoSearch: of all projects the user finds the best of their own, whatever owners of tokens say in the same store.
+func TestOwnersCrowdOutNoSearch(t *testing.T) {
+	t.Parallel()
+	s, ctx := newOwners(t, nil), t.Context()
+	say := func(project, sender, text string) {
+		rec, err := s.store.Conversation(ctx, store.Key{Project: project, Agent: "helper", Sender: sender})
+		require.NoError(t, err)
+		rec, err = s.store.Claim(ctx, rec.ID, store.Claim{Owner: "x", Hold: time.Hour})
+		require.NoError(t, err)
+		_, err = s.store.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: message.MessagesOf(message.UserText(text)), TurnEnds: true})
+		require.NoError(t, err)
+	}
+	for i := range 40 {
+		say("alice:/mine", fmt.Sprint(i), "harbour harbour")
+	}
+	say("/mine", "ann", "the harbour is full of boats, and one of them is ours")
+	say("/other", "ann", "there is another harbour")
+	user, _ := s.as("")
+	found, err := user.Search(ctx, client.Query{Text: "harbour", All: true})
+	require.NoError(t, err)
+	assert.Len(t, found, 2)
 }

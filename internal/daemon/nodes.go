@@ -53,7 +53,7 @@ func listenToNodes(ctx context.Context, o Options) (*between, error) {
 	if err != nil {
 		return nil, err
 	}
-	ln, err := internode.Listen(ctx, o.Between.Listen, keys)
+	ln, err := keys.Listen(ctx, o.Between.Listen)
 	if err != nil {
 		return nil, err
 	}

@@ -219,12 +219,16 @@ func (t *tenants) open(ctx context.Context, m *member, limits quota.Limits) (*se
 
 // admit asks the gate about a turn of a conversation.
 func (m *member) admit(ctx context.Context, conversation string) (done func(), err error) {
-	var running []string
-	for _, turn := range m.app.Runtime.Running() {
-		running = append(running, turn.Conversation().ID())
-	}
-	done, err = m.gate.Turn(ctx, conversation, running)
+	done, err = m.gate.Turn(ctx, conversation, m.running)
 	return done, refused(err)
+}
+
+// running returns the conversations whose turns run.
+func (m *member) running() (ids []string) {
+	for _, turn := range m.app.Runtime.Running() {
+		ids = append(ids, turn.Conversation().ID())
+	}
+	return ids
 }
 
 // refused is the error of a limit for clients.
@@ -263,21 +267,32 @@ func (t *tenants) takeOver() {
 	}
 }
 
-// unfinished returns the owners who have a turn that has not ended, in the database that this daemon shares with others. The servers of
-// those that are open look themselves.
-func (t *tenants) unfinished(ctx context.Context) (owners []string) {
+// unfinished returns the owners who have a turn or a job that has not ended, in the database that this daemon shares with others. The
+// servers of those that are open look themselves.
+func (t *tenants) unfinished(ctx context.Context) (left []string) {
+	root := t.o.App.Paths.Root
 	recs, err := t.own.Unfinished(ctx)
-	if err != nil {
-		t.o.App.Note(fmt.Sprintf("what owners have left to do does not go on: %v", err))
-		return []string{}
-	}
-	owners = []string{}
 	for _, rec := range recs {
-		if id := tenant.Parse(rec.Key.Project); id.Owner != "" && id.Root == t.o.App.Paths.Root && !slices.Contains(owners, id.Owner) {
-			owners = append(owners, id.Owner)
+		if id := tenant.Parse(rec.Key.Project); id.Owner != "" && id.Root == root {
+			left = append(left, id.Owner)
 		}
 	}
-	return owners
+	owners, failed := t.owners()
+	err = errors.Join(err, failed)
+	for _, owner := range owners {
+		n, failed := t.own.Store.CountJobs(ctx, store.JobFilter{
+			Project: tenant.ID{Owner: owner, Root: root}.String(), Statuses: []store.JobStatus{store.JobQueued, store.JobRunning},
+		})
+		err = errors.Join(err, failed)
+		if n > 0 {
+			left = append(left, owner)
+		}
+	}
+	if err != nil {
+		t.o.App.Note(fmt.Sprintf("what owners have left to do does not go on: %v", err))
+	}
+	slices.Sort(left)
+	return slices.Compact(left)
 }
 
 // run opens the programs of all owners at the start and once a day, and closes those that nobody uses, until ctx ends.

@@ -77,16 +77,17 @@ func (g *Gate) Unused() time.Duration {
 	return g.now().Sub(g.last)
 }
 
-// Turn admits a request that begins a turn of a conversation. Call done when the turn has begun, or when none begins. running are the
-// conversations whose turns run now: a request for one of them waits. The error is a [*LimitError], or that of used.
-func (g *Gate) Turn(ctx context.Context, conversation string, running []string) (done func(), err error) {
+// Turn admits a request that begins a turn of a conversation. Call done when the turn has begun, or when none begins. running returns the
+// conversations whose turns run now: a request for one of them waits. It is called with the gate locked, so that no other turn begins
+// meanwhile, and must not block. The error is a [*LimitError], or that of used.
+func (g *Gate) Turn(ctx context.Context, conversation string, running func() []string) (done func(), err error) {
 	if err := g.checkTokens(ctx); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	active := map[string]bool{}
-	for _, id := range running {
+	for _, id := range running() {
 		active[id] = true
 	}
 	for id := range g.turns {

@@ -91,7 +91,7 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	g := quota.NewGate(quota.Limits{Turns: 2, Waiting: 1}, nil)
 	begin := func(conversation string, running ...string) (func(), error) {
-		return g.Turn(t.Context(), conversation, running)
+		return g.Turn(t.Context(), conversation, func() []string { return running })
 	}
 
 	a, err := begin("a")
@@ -117,18 +117,42 @@ func TestTurns(t *testing.T) {
 	c()
 }
 
+func none() []string { return nil }
+
+// TestATurnThatBeginsWhileTokensAreCounted counts for who waits for the sum.
+func TestATurnThatBeginsWhileTokensAreCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var running []string
+		counted := make(chan struct{})
+		g := quota.NewGate(quota.Limits{Turns: 1, Tokens: 100}, func(context.Context) (int64, error) {
+			<-counted
+			return 0, nil
+		})
+		failed := make(chan error)
+		go func() {
+			_, err := g.Turn(t.Context(), "b", func() []string { return running })
+			failed <- err
+		}()
+		synctest.Wait() // it waits for the database
+		running = []string{"a"}
+		close(counted)
+		assert.Equal(t, "turns", limitOf(t, <-failed))
+	})
+}
+
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	used, err := int64(99), error(nil)
 	g := quota.NewGate(quota.Limits{Tokens: 100}, func(context.Context) (int64, error) { return used, err })
-	done, failed := g.Turn(t.Context(), "a", nil)
+	done, failed := g.Turn(t.Context(), "a", none)
 	require.NoError(t, failed)
 	done()
 	used = 100
-	_, failed = g.Turn(t.Context(), "a", nil)
+	_, failed = g.Turn(t.Context(), "a", none)
 	assert.Equal(t, "tokens", limitOf(t, failed))
 	assert.ErrorContains(t, failed, "begins anew at")
 	used, err = 0, errors.New("no database")
-	_, failed = g.Turn(t.Context(), "a", nil)
+	_, failed = g.Turn(t.Context(), "a", none)
 	assert.ErrorContains(t, failed, "so no turn begins: no database")
 }

@@ -24,6 +24,7 @@ type Full interface {
 	store.States
 	store.Porter
 	store.Searcher
+	store.Titles
 	store.Jobs
 	store.Runs
 	store.Spending
@@ -128,6 +129,15 @@ func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) err
 // WriteRuns implements store.Runs.
 func (s *Store) WriteRuns(ctx context.Context, runs []store.Run) error {
 	return s.Full.WriteRuns(ctx, s.runs(runs))
+}
+
+// Titles implements store.Titles.
+func (s *Store) Titles(ctx context.Context, ids []string) (map[string]string, error) {
+	titles, err := s.Full.Titles(ctx, ids)
+	for id, title := range titles {
+		titles[id] = s.r.Text(title)
+	}
+	return titles, err
 }
 
 // Find implements store.Reader.

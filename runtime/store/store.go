@@ -283,6 +283,13 @@ type Reader interface {
 	List(ctx context.Context) ([]Record, error)
 }
 
+// Titles is implemented by stores that find many titles at once.
+type Titles interface {
+	// Titles returns the titles of the conversations of the ids, by their ids, as Find has them. A conversation without a title has
+	// none, nor has an id without a conversation.
+	Titles(ctx context.Context, ids []string) (map[string]string, error)
+}
+
 // Histories is implemented by stores with the messages in memory, so that readers need no
 // second copy.
 type Histories interface {
@@ -483,7 +490,8 @@ type Query struct {
 	// begin with sail. Characters other than letters and digits separate words. Without
 	// a word no message matches.
 	Text string
-	// Project is the project to search, also if it is "". AllProjects searches them all.
+	// Project is the project to search, also if it is "". AllProjects searches all that have the same owner: NAME:/PATH is one of NAME,
+	// if that has 1 to 64 small letters, digits, dots, dashes or _, and any other name is one of nobody.
 	Project     string
 	AllProjects bool
 	// Agent and Sender limit the search to their conversations; "" is all.

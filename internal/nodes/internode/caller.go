@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // The headers of requests between nodes.
@@ -21,11 +24,26 @@ type Caller struct {
 	// Local: the user of that node's unix socket, who may do everything. The other members are then empty.
 	Local bool `json:"local,omitzero"`
 	// Token is the id of the token, which is no secret.
-	Token    string   `json:"token,omitzero"`
-	Name     string   `json:"name,omitzero"`
-	Owner    string   `json:"owner,omitzero"`
-	Scopes   []string `json:"scopes,omitzero"`
+	Token  string   `json:"token,omitzero"`
+	Name   string   `json:"name,omitzero"`
+	Owner  string   `json:"owner,omitzero"`
+	Scopes []string `json:"scopes,omitzero"`
+	// Projects are directories; none is all projects. A node gets those that it has.
 	Projects []string `json:"projects,omitzero"`
+}
+
+// at returns the caller for a node: a token may be for more projects than a header has room for.
+func (c Caller) at(to store.Node) Caller {
+	var there []string
+	for _, p := range to.Projects {
+		if slices.Contains(c.Projects, p.Root) {
+			there = append(there, p.Root)
+		}
+	}
+	if there != nil { // none would be all
+		c.Projects = there
+	}
+	return c
 }
 
 // header returns the value of HeaderCaller.

@@ -40,8 +40,6 @@ type Client struct {
 
 // Keys are the certificate of this node and the authority that signs those of all nodes. *access.NodeKeys has them.
 type Keys interface {
-	// Server returns the settings of a listener, which lets in nodes only.
-	Server() *tls.Config
 	// Client returns the settings of a connection to a host.
 	Client(host string) *tls.Config
 }
@@ -137,7 +135,7 @@ func address(r *http.Request, to store.Node, from Caller) error {
 		}
 	}
 	kept.Set(HeaderNode, to.ID)
-	kept.Set(HeaderCaller, from.header())
+	kept.Set(HeaderCaller, from.at(to).header())
 	kept["User-Agent"] = nil // net/http sends none
 	r.Header = kept
 	return nil

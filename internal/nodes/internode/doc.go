@@ -8,8 +8,8 @@
 // Nothing else is dialled, whatever URL the store has: see [Client.Do]. No proxy of the environment is used, and no
 // redirect is followed.
 //
-// The node that a client speaks to checks the client's token and its scopes. It passes on the name, the scopes and
-// the projects, never the token, in the header [HeaderCaller], which counts between nodes only. The node that gets it checks the scopes
+// The node that a client speaks to checks the client's token and its scopes. It passes on the token's id, name and
+// scopes, and those of its projects that the other node has, never the token, in the header [HeaderCaller], which counts between nodes only. The node that gets it checks the scopes
 // again.
 //
 // # One hop

@@ -82,7 +82,7 @@ func get(t *testing.T, c *internode.Client, to store.Node) error {
 func TestOnlyNodes(t *testing.T) {
 	t.Parallel()
 	ours, others := nodeca.New(t), nodeca.New(t)
-	ln, err := internode.Listen(t.Context(), "127.0.0.1:0", keysOf(t, ours))
+	ln, err := keysOf(t, ours).Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
 	got := serve(t, ln, func(http.ResponseWriter, *http.Request) {})
 	node := store.Node{ID: "b", URL: "https://localhost:" + port(ln)}
@@ -284,7 +284,7 @@ func TestNewKeys(t *testing.T) {
 		notes = append(notes, text)
 	})
 	require.NoError(t, err)
-	ln, err := internode.Listen(t.Context(), "127.0.0.1:0", keys)
+	ln, err := keys.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
 	serve(t, ln, func(http.ResponseWriter, *http.Request) {})
 	node := store.Node{ID: "b", URL: "https://localhost:" + port(ln)}

@@ -1,6 +1,7 @@
 package documents_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -104,4 +105,32 @@ func TestTokensAreReadOnceASecond(t *testing.T) {
 	second, err := tokens.Create(access.Token{Name: "two", Scopes: access.All()})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { _, err := access.NewTokens(set).Caller(second); return err == nil }, 10*time.Second, time.Millisecond)
+}
+
+// TestUnknownTokensHoldUpNoKnownOnes: a database that takes its time is asked by one of many requests at a time.
+func TestUnknownTokensHoldUpNoKnownOnes(t *testing.T) {
+	t.Parallel()
+	const slow = 300 * time.Millisecond
+	dsn := databases.DSN(t)
+	db := databases.Open(t, dsn)
+	set := documents.NewTokens(db)
+	tokens := access.NewTokens(set)
+	text, err := tokens.Create(access.Token{Name: "ann", Scopes: access.All()})
+	require.NoError(t, err)
+	require.NoError(t, db.Exec(t.Context(), `ALTER TABLE document RENAME TO kept`))
+	t.Cleanup(func() {
+		assert.NoError(t, db.Exec(context.Background(), `DROP VIEW document; ALTER TABLE kept RENAME TO document`))
+	})
+	require.NoError(t, db.Exec(t.Context(), `CREATE VIEW document AS SELECT kept.* FROM kept, (SELECT pg_sleep(0.3)) s`))
+	var reads sync.WaitGroup
+	begun := time.Now()
+	for range 100 {
+		reads.Go(func() {
+			_, err := tokens.Caller("grapnel_aaaaaaaaaa_bbbbbbbbbbbbbbbbbbbbbbbbbb")
+			assert.ErrorContains(t, err, "not one of this daemon's")
+		})
+		reads.Go(func() { _, err := tokens.Caller(text); assert.NoError(t, err) })
+	}
+	reads.Wait()
+	assert.Less(t, time.Since(begun), 100*slow/2, "one read after the other")
 }

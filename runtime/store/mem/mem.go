@@ -49,6 +49,7 @@ var (
 	_ store.Searcher  = (*Store)(nil)
 	_ store.States    = (*Store)(nil)
 	_ store.Histories = (*Store)(nil)
+	_ store.Titles    = (*Store)(nil)
 )
 
 type conversation struct {
@@ -410,6 +411,23 @@ func (s *Store) Find(_ context.Context, id string) (store.Record, error) {
 		return store.Record{}, err
 	}
 	return c.titled(), nil
+}
+
+// Titles implements store.Titles.
+func (s *Store) Titles(_ context.Context, ids []string) (map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	s.buryLocked()
+	out := map[string]string{}
+	for _, id := range ids {
+		if c := s.namedLocked(id); c != nil && c.titled().Title != "" {
+			out[id] = c.titled().Title
+		}
+	}
+	return out, nil
 }
 
 func (s *Store) lookupLocked(id string) (*conversation, error) {

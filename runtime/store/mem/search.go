@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/internal/search"
 )
@@ -40,7 +41,7 @@ func (s *Store) Search(_ context.Context, q store.Query) ([]store.Match, error) 
 	hits := s.rankLocked(words)
 	hits = slices.DeleteFunc(hits, func(h hit) bool {
 		k := h.c.record.Key
-		return !q.AllProjects && q.Project != k.Project || q.Agent != "" && q.Agent != k.Agent || q.Sender != "" && q.Sender != k.Sender ||
+		return q.Project != k.Project && !(q.AllProjects && tenant.Parse(q.Project).Owner == tenant.Parse(k.Project).Owner) || q.Agent != "" && q.Agent != k.Agent || q.Sender != "" && q.Sender != k.Sender ||
 			q.Except != "" && q.Except == h.c.record.ID
 	})
 	slices.SortFunc(hits, func(a, b hit) int {

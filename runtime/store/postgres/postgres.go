@@ -68,6 +68,7 @@ var (
 	_ store.Porter    = (*Store)(nil)
 	_ store.Searcher  = (*Store)(nil)
 	_ store.States    = (*Store)(nil)
+	_ store.Titles    = (*Store)(nil)
 	_ store.Jobs      = (*Store)(nil)
 	_ store.Runs      = (*Store)(nil)
 	_ store.Spending  = (*Store)(nil)

@@ -27,12 +27,12 @@ const (
 			SELECT e.seq, e.body FROM event e WHERE e.conversation = c.num AND e.seq > $2 ORDER BY e.seq LIMIT $3) e ON true
 		WHERE c.id = $1 AND {c.project} ORDER BY e.seq`
 	keptStates = `SELECT s.name, s.data FROM conversation c LEFT JOIN state s ON s.conversation = c.num WHERE c.id = $1 AND {c.project} ORDER BY s.name`
-	// titled has the record and the beginning of the first message, from the archive if a summary
-	// stands for it.
-	titled = `SELECT ` + columns + `, substring(coalesce(
+	// beginning is that of the first message, from the archive if a summary stands for it.
+	beginning = `substring(coalesce(
 			(SELECT a.body FROM archive a WHERE a.conversation = c.num AND a.branch = 0 AND a.pos = 0),
-			(SELECT m.body FROM message m WHERE m.conversation = c.num ORDER BY m.seq LIMIT 1)) FROM 1 FOR $3::int)
-		FROM conversation c WHERE c.id = $2 AND {c.project}`
+			(SELECT m.body FROM message m WHERE m.conversation = c.num ORDER BY m.seq LIMIT 1)) FROM 1 FOR $2::int)`
+	titled = `SELECT ` + columns + `, ` + beginning + ` FROM conversation c WHERE c.id = $3 AND {c.project}`
+	titles = `SELECT c.id, ` + beginning + ` FROM conversation c WHERE c.id = ANY($1::text[]) AND {c.project}`
 )
 
 // Find implements store.Reader.
@@ -50,7 +50,7 @@ func (s *Store) titled(ctx context.Context, id string) (store.Record, error) {
 		return one(query(ctx, s, func(row pgdb.Row) (f found, err error) {
 			f.Record, err = scan(row, &f.body)
 			return f, err
-		}, titled, s.clock(), id, most))
+		}, titled, s.clock(), most, id))
 	}
 	f, err := read(codec.Beginning)
 	if errors.Is(err, pgdb.ErrNoRows) {
@@ -71,6 +71,41 @@ func (s *Store) titled(ctx context.Context, id string) (store.Record, error) {
 	}
 	f.Title = store.Title(m)
 	return f.Record, nil
+}
+
+// Titles implements store.Titles. It makes one query, or two if a title needs more than the beginning of a message.
+func (s *Store) Titles(ctx context.Context, ids []string) (map[string]string, error) {
+	type title struct {
+		id, text string
+		cut      bool // it needs more
+	}
+	out := map[string]string{}
+	for _, most := range []int{codec.Beginning, 1 << 30} {
+		found, err := query(ctx, s, func(row pgdb.Row) (t title, err error) {
+			var body []byte
+			if err := row.Scan(&t.id, &body); err != nil {
+				return t, err
+			}
+			m, whole := codec.DecodeBeginning(body)
+			t.text, t.cut = store.Title(m), !whole && len(body) == most
+			return t, nil
+		}, titles, ids, most)
+		if err != nil {
+			return nil, s.failed("find titles", err)
+		}
+		ids = nil
+		for _, t := range found {
+			if t.cut {
+				ids = append(ids, t.id)
+			} else if t.text != "" {
+				out[t.id] = t.text
+			}
+		}
+		if len(ids) == 0 {
+			break
+		}
+	}
+	return out, nil
 }
 
 // reader reads a row: what is in it, its position, and why it, or a part of it, is damaged. The

@@ -18,9 +18,16 @@ const (
 	maxCount = 10_000
 )
 
+// The owners of conversation c's project and of that of the query by their names, as package tenant reads them.
+const (
+	ownerForm      = `'^([a-z0-9][a-z0-9._-]{0,63}):/'`
+	ownerOfProject = `coalesce(substring(encode(c.project, 'escape') from ` + ownerForm + `), '')`
+	ownerOfQuery   = `coalesce(substring(encode($5::bytea, 'escape') from ` + ownerForm + `), '')`
+)
+
 const (
 	// inQuery: conversation c is one that is searched.
-	inQuery = `($2::bytea = '' OR c.agent = $2) AND ($3::bytea = '' OR c.sender = $3) AND ($4::boolean OR c.project = $5::bytea) AND c.id <> $6 AND {c.project}`
+	inQuery = `($2::bytea = '' OR c.agent = $2) AND ($3::bytea = '' OR c.sender = $3) AND (c.project = $5::bytea OR $4::boolean AND ` + ownerOfProject + ` = ` + ownerOfQuery + `) AND c.id <> $6 AND {c.project}`
 	// candidates are the newest messages with one of the words, and for each word how often its
 	// label is in them.
 	candidates = `SELECT w.conversation, w.seq, w.length, q.at, coalesce(array_to_string(x.weights, ''), '')

@@ -346,6 +346,7 @@ func everything(t *testing.T, s *postgres.Store, project string) {
 	for _, read := range []func() error{
 		func() error { _, err := s.Find(ctx, id); return err },
 		func() error { _, err := s.List(ctx); return err },
+		func() error { _, err := s.Titles(ctx, []string{id}); return err },
 		func() error { _, err := s.Messages(ctx, id); return err },
 		func() error { _, err := s.States(ctx, id); return err },
 		func() error { _, err := s.Events(ctx, id, 0, 10); return err },
@@ -363,7 +364,7 @@ func everything(t *testing.T, s *postgres.Store, project string) {
 	must(err)
 	_, err = s.Fork(ctx, id, 2, key("fork of a summary"))
 	must(err)
-	for _, q := range []store.Query{{Text: "harbour", Project: project, Before: 1, After: 1, Limit: 20}, {Text: "harbour", AllProjects: true}} {
+	for _, q := range []store.Query{{Text: "harbour", Project: project, Before: 1, After: 1, Limit: 20}, {Text: "harbour", Project: project, AllProjects: true}} {
 		found, err := s.Search(ctx, q)
 		must(err)
 		require.NotEmpty(t, found)
@@ -555,9 +556,10 @@ func TestAnotherTenant(t *testing.T) {
 		assert.ErrorIs(t, try(ctx), store.ErrUnknown, name)
 	}
 	for name, n := range map[string]func() (int, error){
-		"list": func() (int, error) { all, err := b.List(ctx); return len(all), err },
+		"list":   func() (int, error) { all, err := b.List(ctx); return len(all), err },
+		"titles": func() (int, error) { all, err := b.Titles(ctx, []string{id}); return len(all), err },
 		"search": func() (int, error) {
-			all, err := b.Search(ctx, store.Query{Text: "canary", AllProjects: true})
+			all, err := b.Search(ctx, store.Query{Text: "canary", Project: alice, AllProjects: true})
 			return len(all), err
 		},
 		"of": func() (int, error) {

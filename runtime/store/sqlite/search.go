@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/internal/tenant"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/internal/codec"
 	"github.com/grapnel-go/grapnel/runtime/store/internal/search"
@@ -214,10 +215,16 @@ func writeIndex(tx *sqlitedb.Tx, batches []batch) error {
 	return err
 }
 
+// ownerOfProject is the owner of conversation c's project by its name, as package tenant reads it.
+const (
+	beforeRoot     = `substr(c.project, 1, instr(c.project, ':/') - 1)`
+	ownerOfProject = `CASE WHEN c.project GLOB '[a-z0-9]*:/*' AND ` + beforeRoot + ` NOT GLOB '*[^a-z0-9._-]*' AND length(` + beforeRoot + `) <= 64 THEN ` + beforeRoot + ` ELSE '' END`
+)
+
 const (
 	// The weights are those of package search.
 	findWords = `SELECT word.rowid FROM word JOIN conversation c ON c.num = word.rowid >> 32
-		WHERE word MATCH ?1 AND (?2 = '' OR c.agent = ?2) AND (?3 = '' OR c.sender = ?3) AND (?4 OR c.project = ?5) AND c.id <> ?6
+		WHERE word MATCH ?1 AND (?2 = '' OR c.agent = ?2) AND (?3 = '' OR c.sender = ?3) AND (c.project = ?5 OR ?4 AND ` + ownerOfProject + ` = ?8) AND c.id <> ?6
 		ORDER BY bm25(word, 1.5, 1.3, 1.0, 2.0, 3.0), word.rowid DESC LIMIT ?7`
 	byNumber   = `SELECT ` + columns + `, first, archived FROM conversation WHERE num = ?`
 	archivedAt = `SELECT pos FROM archive WHERE conversation = ? AND seq = ? AND branch = 0 AND summary = 0`
@@ -245,7 +252,7 @@ func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	rows, err := tx.StmtContext(ctx, s.reads[findWords]).QueryContext(ctx, expression(words), q.Agent, q.Sender, q.AllProjects, q.Project, q.Except, q.Limit)
+	rows, err := tx.StmtContext(ctx, s.reads[findWords]).QueryContext(ctx, expression(words), q.Agent, q.Sender, q.AllProjects, q.Project, q.Except, q.Limit, tenant.Parse(q.Project).Owner)
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,7 @@ var (
 	_ store.Porter    = (*Store)(nil)
 	_ store.Searcher  = (*Store)(nil)
 	_ store.States    = (*Store)(nil)
+	_ store.Titles    = (*Store)(nil)
 )
 
 // Open opens the file, or makes it: the file with mode 0600, directories with 0700. The

@@ -24,6 +24,21 @@ func (s *Store) Find(ctx context.Context, id string) (store.Record, error) {
 	return rec, s.failed("find "+id, err)
 }
 
+// Titles implements store.Titles.
+func (s *Store) Titles(ctx context.Context, ids []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, id := range ids {
+		rec, err := s.titled(ctx, id)
+		if err != nil && !errors.Is(err, store.ErrUnknown) {
+			return nil, s.failed("find titles", err)
+		}
+		if rec.Title != "" {
+			out[id] = rec.Title
+		}
+	}
+	return out, nil
+}
+
 func (s *Store) titled(ctx context.Context, id string) (store.Record, error) {
 	rec, err := scan(s.reads[byID].QueryRowContext(ctx, id))
 	if errors.Is(err, sql.ErrNoRows) {

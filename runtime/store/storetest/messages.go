@@ -30,6 +30,7 @@ func messageRules() []rule {
 		{"the caller owns what Messages returns", ownership},
 		{"list is ordered by agent, then sender", list},
 		{"find has the beginning of the first message as title", titles},
+		{"many titles are found at once, as find has them", manyTitles},
 		{"a conversation is found by its id", finds},
 		{"of concurrent appends at one version one wins", race},
 		{"concurrent first uses of a key give one conversation", firstUse},
@@ -281,6 +282,36 @@ func titles(t *testing.T, s *bench) {
 		require.NoError(t, err)
 		assert.Equal(t, "What is "+strings.Repeat("é", 71)+"…", title())
 	}
+}
+
+func manyTitles(t *testing.T, s *bench) {
+	of, ok := s.Store.(store.Titles)
+	if !ok {
+		t.Skip("the store has no Titles")
+	}
+	image := message.Block{Kind: message.BlockImage, MIME: "image/png", Data: strings.Repeat("iVBO", 20_000)}
+	ids, want := []string{"", "nobody"}, map[string]string{}
+	for sender, first := range map[string]message.Message{
+		"short":    message.UserText("hello"),
+		"long":     message.UserText("hello " + strings.Repeat("x", 1<<16)),
+		"behind":   {Role: message.RoleUser, Content: message.ListOf(image, message.TextBlock("an image"))},
+		"untitled": message.UserText(" "),
+	} {
+		rec := create(t, s, "a", sender)
+		_, err := s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: message.MessagesOf(first)})
+		require.NoError(t, err)
+		ids = append(ids, rec.ID)
+		if title := store.Title(first); title != "" {
+			want[rec.ID] = title
+		}
+	}
+	require.Len(t, want, 3)
+	got, err := of.Titles(t.Context(), append(ids, create(t, s, "a", "empty").ID))
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	none, err := of.Titles(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, none)
 }
 
 func finds(t *testing.T, s *bench) {

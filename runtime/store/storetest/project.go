@@ -1,6 +1,9 @@
 package storetest
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +23,10 @@ func projectRules() []rule {
 }
 
 func projectSearchRules() []rule {
-	return []rule{{"A search finds what is in its project, and in all if it asks for all", searchStaysInItsProject}}
+	return []rule{
+		{"A search finds what is in its project, and in all if it asks for all", searchStaysInItsProject},
+		{"A search over all projects finds those of the same owner, and is not crowded out by others", searchStaysWithItsOwner},
+	}
 }
 
 func projectForkRules() []rule {
@@ -93,6 +99,35 @@ func searchStaysInItsProject(t *testing.T, b *bench) {
 	found, err = b.Store.(store.Searcher).Search(t.Context(), store.Query{Text: "canary", Project: "/o*"})
 	require.NoError(t, err)
 	assert.Empty(t, found)
+}
+
+func searchStaysWithItsOwner(t *testing.T, b *bench) {
+	nobodys := []string{"", "/one", "/two/a:/b", "alice", "alice:one", "alice:one:/two", "Alice:/one", ":/one", "a b:/one", "-a:/one", strings.Repeat("a", 65) + ":/one"}
+	for _, project := range nobodys {
+		tell(t, b, in(t, b, project, "me"), "a canary among many other words, which are of no use to whoever looks for one")
+	}
+	longest := strings.Repeat("a", 64)
+	owned := []string{"alice:/one", "alice:/two:/three", "a.l_i-ce:/one", longest + ":/one", "7:/"}
+	for _, project := range owned {
+		for i := range 5 {
+			tell(t, b, in(t, b, project, fmt.Sprint(i)), "canary canary")
+		}
+	}
+	search := func(project string) (out []string) {
+		found, err := b.Store.(store.Searcher).Search(t.Context(), store.Query{Text: "canary", Project: project, AllProjects: true, Limit: 20})
+		require.NoError(t, err)
+		for _, m := range found {
+			out = append(out, m.Record.Key.Project)
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	slices.Sort(nobodys)
+	assert.Equal(t, nobodys, search(""))
+	assert.Equal(t, nobodys, search("/nowhere"))
+	assert.Equal(t, []string{"alice:/one", "alice:/two:/three"}, search("alice:/nowhere"))
+	assert.Equal(t, []string{longest + ":/one"}, search(longest+":/"))
+	assert.Empty(t, search("bob:/one"))
 }
 
 func forksGoWhereTheirKeySays(t *testing.T, b *bench) {

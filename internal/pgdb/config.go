@@ -98,13 +98,8 @@ func local(host string) bool {
 // HasPassword reports whether the DSN has a password in it, which other users of the machine see
 // where it stands on a command line.
 func HasPassword(dsn string) bool {
-	if !strings.Contains(dsn, "://") {
-		for word := range strings.FieldsSeq(dsn) {
-			if name, _, _ := strings.Cut(word, "="); name == "password" || name == "sslpassword" {
-				return true
-			}
-		}
-		return strings.Contains(dsn, "password")
+	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
+		return strings.Contains(dsn, "password") // the driver takes anything else for words, whatever they have in them
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {

@@ -87,16 +87,21 @@ func TestThePasswordComesFromTheEnvironment(t *testing.T) {
 func TestHasPassword(t *testing.T) {
 	t.Parallel()
 	for dsn, want := range map[string]bool{
-		"postgres://u@h/d":                  false,
-		"postgres://u:p@h/d":                true,
-		"postgres://u:@h/d":                 true,
-		"postgres://h/d?user=u&password=p":  true,
-		"postgres://h/d?sslpassword=p":      true,
-		"postgres://u:%zz@h/d":              true,
-		"host=h user=u":                     false,
-		"host=h password=p":                 true,
-		"host=h password = p":               true,
-		"host=h sslmode=verify-full user=u": false,
+		"postgres://u@h/d":                            false,
+		"postgres://u:p@h/d":                          true,
+		"postgres://u:@h/d":                           true,
+		"postgres://h/d?user=u&password=p":            true,
+		"postgres://h/d?sslpassword=p":                true,
+		"postgres://u:%zz@h/d":                        true,
+		"host=h user=u":                               false,
+		"host=h password=p":                           true,
+		"host=h password = p":                         true,
+		"host=h sslmode=verify-full user=u":           false,
+		"host=/run password=p application_name=a://b": true,
+		"host=h sslpassword=p user=a://b":             true,
+		"host=h user=u application_name=a://b":        false,
+		"postgresql://u:p@h/d":                        true,
+		"postgresql://u@h/d":                          false,
 	} {
 		assert.Equal(t, want, pgdb.HasPassword(dsn), dsn)
 	}

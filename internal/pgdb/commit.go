@@ -158,7 +158,7 @@ func (d *DB) again(w *write, err error) error {
 	return d.until(w.ctx, w.deadline, func() error {
 		err := d.send(d.pool, []*write{w}, 0)
 		if unknown(err) {
-			return fmt.Errorf("%w: %v", ErrUnknownOutcome, err) //nolint:errorlint // else it would be tried again
+			return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 		}
 		return err
 	})
@@ -177,7 +177,7 @@ func (d *DB) send(pool *pgxpool.Pool, all []*write, wait time.Duration) error {
 	defer conn.Release()
 	batch := &pgx.Batch{}
 	if wait > 0 {
-		batch.Queue(`SELECT set_config('lock_timeout', $1, true)`, fmt.Sprint(wait.Milliseconds()))
+		batch.Queue(`SELECT set_config('lock_timeout', $1, true)`, milliseconds(wait))
 	}
 	for _, w := range all {
 		batch.Queue(w.SQL, w.Args...).Query(w.read)

@@ -49,7 +49,7 @@ func configure(dsn string, o Options) (*pgxpool.Config, *pgx.ConnConfig, error) 
 		if c.ConnectTimeout <= 0 || c.ConnectTimeout > connectWithin {
 			c.ConnectTimeout = connectWithin
 		}
-		c.DialFunc = dial
+		c.DialFunc, c.AfterConnect = dial, probe
 		if c.RuntimeParams["application_name"] == "" {
 			c.RuntimeParams["application_name"] = "grapnel"
 		}

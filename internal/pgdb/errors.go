@@ -49,6 +49,7 @@ const (
 	duplicateStatement  = "42P05"
 	notSupported        = "0A000"
 	lockNotAvailable    = "55P03"
+	idleInTransaction   = "25P03" // the server has closed the connection
 )
 
 func state(err error) string {
@@ -90,7 +91,7 @@ func lost(err error) bool {
 		return false
 	}
 	if code := state(err); code != "" {
-		return strings.HasPrefix(code, classConnection) || strings.HasPrefix(code, classShutdown)
+		return strings.HasPrefix(code, classConnection) || strings.HasPrefix(code, classShutdown) || code == idleInTransaction
 	}
 	var network net.Error
 	return pgconn.SafeToRetry(err) || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
@@ -103,8 +104,11 @@ func unsent(err error) bool {
 	return unconnected || pgconn.SafeToRetry(err)
 }
 
-// transient reports whether the same call may succeed soon.
+// transient reports whether the same call may succeed soon, and does nothing twice.
 func transient(err error) bool {
+	if errors.Is(err, ErrUnknownOutcome) {
+		return false
+	}
 	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
 	return lost(err) || conflict(err) || state(err) == tooManyConnections || unconnected && !refused(err)
 }

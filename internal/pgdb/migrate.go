@@ -45,6 +45,9 @@ func (d *DB) migrate(ctx context.Context) error {
 		return nil
 	}
 	return d.Write(ctx, func(tx Tx) error {
+		if err := Slow(ctx, tx); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, migrating); err != nil {
 			return err
 		}

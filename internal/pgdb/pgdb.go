@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -224,6 +225,10 @@ func (d *DB) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, er
 // Write runs f in a transaction, and again if a conflict or a lost connection has undone it, so f
 // must not depend on its earlier calls. If the answer of the commit is lost, Write asks the
 // database whether it has happened.
+//
+// The server undoes the transaction if f lets more than five seconds pass between two statements, or
+// if one waits for a lock longer than the patience: others wait for its locks, and its machine may be
+// gone. [Slow] is for what takes longer.
 func (d *DB) Write(ctx context.Context, f func(tx Tx) error) error {
 	return d.patiently(ctx, func() error {
 		id, err := d.transact(ctx, f)
@@ -232,6 +237,23 @@ func (d *DB) Write(ctx context.Context, f func(tx Tx) error) error {
 		}
 		return d.outcome(ctx, id, err)
 	})
+}
+
+const (
+	// idleWithin is how long a transaction may wait for its next statement.
+	idleWithin = 5 * time.Second
+	// bounds are those of a transaction, so that they work through a pooler. It returns its number first.
+	bounds = `SELECT pg_current_xact_id()::text, set_config('idle_in_transaction_session_timeout', $1, true), set_config('lock_timeout', $2, true)`
+	slow   = `SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config('lock_timeout', '0', true)`
+)
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// Slow lets the transaction wait for locks and for its next statement as long as that takes, as an upgrade
+// and a copy do. Nobody else may have to wait for it.
+func Slow(ctx context.Context, tx Tx) error {
+	_, err := Unbound(tx).Exec(ctx, slow)
+	return err
 }
 
 // transact runs f in a transaction and returns its number once its commit has been sent.
@@ -244,7 +266,7 @@ func (d *DB) transact(ctx context.Context, f func(tx Tx) error) (id string, err 
 	var number string
 	begin := &pgx.Batch{}
 	begin.BeginTx(pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
-	begin.Queue(`SELECT pg_current_xact_id()::text`).QueryRow(func(row Row) error { return row.Scan(&number) })
+	begin.Queue(bounds, milliseconds(idleWithin), milliseconds(d.patience)).QueryRow(func(row Row) error { return row.Scan(&number, nil, nil) })
 	results := conn.SendBatch(ctx, begin)
 	if err := results.Close(); err != nil {
 		return "", err
@@ -258,9 +280,9 @@ func (d *DB) transact(ctx context.Context, f func(tx Tx) error) (id string, err 
 }
 
 // outcome returns nil if the transaction was committed, and else err, which is retried. It waits
-// while the server still works on it.
+// while the server still works on it, but no longer than the patience.
 func (d *DB) outcome(ctx context.Context, id string, err error) error {
-	for {
+	for deadline := time.Now().Add(d.patience); ; {
 		var status string
 		asked := d.patiently(ctx, func() error {
 			return d.pool.QueryRow(ctx, `SELECT coalesce(pg_xact_status($1::text::xid8), '')`, id).Scan(&status)
@@ -272,7 +294,7 @@ func (d *DB) outcome(ctx context.Context, id string, err error) error {
 			return nil
 		case status == "aborted":
 			return err
-		case status != "in progress":
+		case status != "in progress", time.Now().After(deadline):
 			return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {

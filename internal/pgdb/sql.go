@@ -69,6 +69,9 @@ func (t transaction) Exec(query string, args ...any) (int64, error) {
 }
 
 func (t transaction) Load(table string, columns []string, rows [][]any) error {
+	if err := Slow(t.ctx, t.tx); err != nil { // a copy reads the other place before its next rows
+		return err
+	}
 	if err := Copy(t.ctx, t.tx, table, columns, rows); err != nil {
 		return err
 	}

@@ -49,6 +49,9 @@ func upgrade(ctx context.Context, db *pgdb.DB) error {
 	}
 	locked := func(f func(tx pgdb.Tx) error) error {
 		return db.Write(ctx, func(tx pgdb.Tx) error {
+			if err := pgdb.Slow(ctx, tx); err != nil {
+				return err
+			}
 			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, migrating); err != nil {
 				return err
 			}

@@ -69,6 +69,9 @@ const loadAtOnce = 1000
 // Load implements store.Copier.
 func (s *Store) Load(ctx context.Context, from func(context.Context, func(store.Row) error) error) error {
 	err := s.db.Write(ctx, func(tx pgdb.Tx) error {
+		if err := pgdb.Slow(ctx, tx); err != nil { // it reads the other place between its statements
+			return err
+		}
 		for _, t := range rows.Tables {
 			var some bool
 			if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+t.Name+")").Scan(&some); err != nil {

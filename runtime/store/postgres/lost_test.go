@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,6 +30,9 @@ type proxy struct {
 	// left is how many answers are passed on before one is lost; negative: none is.
 	left atomic.Int64
 	lost atomic.Int64
+	// silent: the connection of a lost answer stays open until the test ends, as that of a machine without power.
+	silent atomic.Bool
+	ended  chan struct{}
 	// then is called when one is lost, before the connection closes; nil does nothing.
 	then atomic.Pointer[func()]
 	// starting is how long the server takes to say that it starts, in nanoseconds; 0: it runs.
@@ -41,7 +46,7 @@ func newProxy(t *testing.T, dsn string) *proxy {
 	dir := t.TempDir()
 	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	require.NoError(t, err)
-	p := &proxy{dsn: "postgres:///" + config.Database + "?user=" + config.User + "&port=5432&host=" + dir}
+	p := &proxy{dsn: "postgres:///" + config.Database + "?user=" + config.User + "&port=5432&host=" + dir, ended: make(chan struct{})}
 	p.left.Store(-1)
 	network, address := pgconn.NetworkAddress(config.Host, config.Port)
 	var serving sync.WaitGroup
@@ -64,7 +69,7 @@ func newProxy(t *testing.T, dsn string) *proxy {
 			serving.Go(func() { p.pass(client, server, true) })
 		}
 	})
-	t.Cleanup(func() { l.Close(); serving.Wait() })
+	t.Cleanup(func() { l.Close(); close(p.ended); serving.Wait() })
 	return p
 }
 
@@ -90,6 +95,9 @@ func (p *proxy) pass(to, from net.Conn, answers bool) {
 			p.lost.Add(1)
 			if then := p.then.Load(); then != nil {
 				(*then)()
+			}
+			if p.silent.Load() {
+				<-p.ended
 			}
 			return
 		}
@@ -240,6 +248,87 @@ func TestAJobWhoseEndIsLostHasEnded(t *testing.T) {
 	j := take("1")
 	require.True(t, l.losing(0, func() { require.NoError(t, end(j, store.JobSucceeded)) }))
 	require.ErrorIs(t, end(j, store.JobFailed), store.ErrFenced, "it cannot end in another way")
+}
+
+// A machine that is cut off within a transaction keeps its locks for seconds. Then the others go on: they
+// call models under the same limit of spending, and claim the conversation that it compacted.
+func TestAMachineThatIsCutOffHoldsOthersUpForSeconds(t *testing.T) {
+	t.Parallel()
+	limits := []store.SpendingLimit{{Name: "day", Max: 1 << 50}}
+	reservation := store.Reservation{Least: store.Spent{SpentKey: store.SpentKey{Day: "2026-11-28", Project: "p"}, Calls: 1}, Most: 1, Hold: time.Hour}
+	for name, tt := range map[string]struct {
+		does, waits func(ctx context.Context, s *postgres.Store, rec store.Record) error
+	}{
+		"a model call": {
+			func(ctx context.Context, s *postgres.Store, _ store.Record) error {
+				_, err := s.Reserve(ctx, reservation, limits)
+				return err
+			},
+			func(ctx context.Context, s *postgres.Store, _ store.Record) error {
+				_, err := s.Reserve(ctx, reservation, limits)
+				return err
+			},
+		},
+		"a compaction": {
+			func(ctx context.Context, s *postgres.Store, rec store.Record) error {
+				now, err := s.Find(ctx, rec.ID)
+				if err == nil {
+					_, err = s.Compact(ctx, rec.ID, store.At{Version: now.Version}, 1, message.UserText("summary"))
+				}
+				return err
+			},
+			func(ctx context.Context, s *postgres.Store, rec store.Record) error {
+				_, err := s.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: time.Hour})
+				return err
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := migrated.Database(t)
+			p := newProxy(t, dsn)
+			cutOff, err := postgres.Open(t.Context(), p.dsn, &postgres.Options{Database: pgdb.Options{Connections: 1}})
+			require.NoError(t, err)
+			defer cutOff.Close() //nolint:errcheck // it has no power
+			other := open(t, dsn, &postgres.Options{Database: pgdb.Options{Patience: time.Minute}})
+			rec, err := other.Conversation(t.Context(), store.Key{Project: "p", Agent: "a"})
+			require.NoError(t, err)
+			_, err = other.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("hi"), message.UserText("you"))})
+			require.NoError(t, err)
+			for range 2 { // so that all statements are known
+				require.NoError(t, tt.does(t.Context(), cutOff, rec))
+			}
+			ctx, end := context.WithCancel(t.Context())
+			var does sync.WaitGroup
+			cut := make(chan struct{})
+			then := func() { close(cut) }
+			p.then.Store(&then)
+			p.silent.Store(true)
+			p.left.Store(1) // behind that of the begin, or of Find
+			if name == "a compaction" {
+				p.left.Store(2)
+			}
+			does.Go(func() { _ = tt.does(ctx, cutOff, rec) })
+			<-cut
+			assert.True(t, locked(t, dsn))
+			began := time.Now()
+			require.NoError(t, tt.waits(t.Context(), other, rec))
+			t.Log("held up for ", time.Since(began))
+			end()
+			does.Wait()
+		})
+	}
+}
+
+// locked reports whether a transaction is idle that has written or locked something.
+func locked(t *testing.T, dsn string) (is bool) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost with it
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+		WHERE a.datname = current_database() AND a.state = 'idle in transaction' AND (l.locktype = 'advisory' OR l.mode = 'RowExclusiveLock'))`).Scan(&is))
+	return is
 }
 
 // A transaction asks the database what became of it.

@@ -249,9 +249,16 @@ func fillIndex(ctx context.Context, tx pgdb.Tx, num int64, b body) error {
 	}
 	var steps []step
 	for _, t := range texts {
-		if !t.texts.IsZero() {
-			words, length := index.Vector(t.texts)
-			steps = append(steps, do(insertWords, num, t.seq, length, words))
+		if t.texts.IsZero() {
+			continue
+		}
+		words, length := index.Vector(t.texts)
+		steps = append(steps, do(insertWords, num, t.seq, length, words))
+		if len(steps) == 64 { // the transaction may not be idle for long
+			if err := all(ctx, tx, steps...); err != nil {
+				return err
+			}
+			steps = nil
 		}
 	}
 	return all(ctx, tx, steps...)

@@ -73,7 +73,7 @@ func Apply[T any](ctx context.Context, d *DB, s Statement, scan func(row Row) (T
 	select {
 	case err := <-w.done:
 		if err != nil {
-			return nil, err
+			return nil, discreet(err)
 		}
 		return out, nil // the committer is done with it
 	case <-ctx.Done():

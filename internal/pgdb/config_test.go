@@ -2,6 +2,8 @@ package pgdb_test
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -73,6 +75,67 @@ func TestNoErrorHasThePassword(t *testing.T) {
 			assert.NotContains(t, err.Error(), secret)
 			assert.NotContains(t, err.Error(), c.Password())
 		})
+	}
+}
+
+// Clients and logs get errors: they say why the database cannot be reached, and not where it is or who asks.
+func TestNoErrorNamesTheDatabase(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Start(t, &pgtest.Options{TCP: true})
+	host, port, err := net.SplitHostPort(c.Address())
+	require.NoError(t, err)
+	for _, sql := range []string{`CREATE ROLE canaryuser LOGIN PASSWORD 'x'`, `CREATE ROLE canaryfull LOGIN PASSWORD 'x' CONNECTION LIMIT 0`,
+		`CREATE DATABASE canarydb`, `REVOKE CONNECT ON DATABASE canarydb FROM public`} {
+		exec(t, c.DSN(""), sql)
+	}
+	discreet := func(t *testing.T, err error, why string) {
+		t.Helper()
+		require.ErrorContains(t, err, why)
+		for _, name := range []string{"canary", host, port, "localhost", "/nowhere"} {
+			assert.NotContains(t, err.Error(), name)
+		}
+	}
+	at := c.Address()
+	for dsn, why := range map[string]string{
+		"postgres://canaryuser:wrong@" + at + "/postgres?sslmode=disable": "cannot be reached: it refuses the user or the password (SQLSTATE 28P01)",
+		"postgres://canaryuser:x@" + at + "/canarynone?sslmode=disable":   "there is no such database",
+		"postgres://canaryuser:x@" + at + "/canarydb?sslmode=disable":     "its user has not the right (SQLSTATE 42501)",
+		"postgres://canaryfull:x@" + at + "/postgres?sslmode=disable":     "it takes no more connections",
+		"postgres://canaryuser:x@127.0.0.1:1/canarydb?sslmode=disable":    "cannot be reached: connection refused",
+		"postgres://canaryuser:x@localhost:1/canarydb?sslmode=disable":    "cannot be reached: connection refused",
+		"postgres://canaryuser:x@canary..host/canarydb?sslmode=disable":   "the name of its machine cannot be resolved",
+		"postgres:///canarydb?user=canaryuser&host=/nowhere":              "no such file or directory",
+		"postgres://canaryuser:x@" + at + "/postgres?sslmode=verify-full": "TLS",
+	} {
+		_, err := pgdb.Open(t.Context(), dsn, &pgdb.Options{Patience: time.Millisecond, Unverified: true})
+		discreet(t, err, why)
+	}
+
+	dsn := migrated.Database(t)
+	w := newWire(t, dsn, "tcp")
+	_, port, err = net.SplitHostPort(w.address)
+	require.NoError(t, err)
+	db := open(t, w.dsn, &pgdb.Options{Patience: time.Nanosecond, Connections: 1})
+	ask := func(q pgdb.Queryer) error { return q.QueryRow(t.Context(), `SELECT 1`).Scan(new(int)) }
+	for name, call := range map[string]func() error{
+		"read":     func() error { return db.Read(t.Context(), ask) },
+		"urgent":   func() error { return db.Urgent(t.Context(), ask) },
+		"snapshot": func() error { return db.Snapshot(t.Context(), ask) },
+		"exec":     func() error { return db.Exec(t.Context(), `SELECT 1`) },
+		"apply":    func() error { return add(t.Context(), db, 1) },
+		"notify":   func() error { return db.Notify(t.Context(), "x", "y") },
+		"write": func() error {
+			return db.Write(t.Context(), func(tx pgdb.Tx) error {
+				_, err := tx.Exec(t.Context(), `SELECT 1`)
+				return fmt.Errorf("within: %w", err)
+			})
+		},
+	} {
+		require.Eventually(t, func() bool { return db.Read(t.Context(), ask) == nil && db.Urgent(t.Context(), ask) == nil }, time.Minute, time.Millisecond, name)
+		w.cut(true)
+		err := call()
+		require.Error(t, err, name)
+		discreet(t, err, "")
 	}
 }
 

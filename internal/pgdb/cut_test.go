@@ -2,6 +2,7 @@ package pgdb_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"path/filepath"
 	"sync"
@@ -20,10 +21,11 @@ import (
 
 // wire stands between a DB and the server.
 type wire struct {
-	dsn   string
-	ended chan struct{} // closed at the end of the test
-	mu    sync.Mutex
-	open  []*link
+	dsn     string
+	address string
+	ended   chan struct{} // closed at the end of the test
+	mu      sync.Mutex
+	open    []*link
 }
 
 // link is a connection on a wire. Once it is cut nothing passes, and the server is not told.
@@ -32,14 +34,21 @@ type link struct {
 	cut            atomic.Bool
 }
 
-func newWire(t *testing.T, dsn string) *wire {
+func newWire(t *testing.T, dsn, network string) *wire {
 	t.Helper()
 	config, err := pgconn.ParseConfig(dsn)
 	require.NoError(t, err)
 	dir := t.TempDir()
-	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
+	at, host := filepath.Join(dir, ".s.PGSQL.5432"), "host="+dir+" port=5432"
+	if network == "tcp" {
+		at = "127.0.0.1:0"
+	}
+	l, err := net.Listen(network, at)
 	require.NoError(t, err)
-	w := &wire{dsn: "postgres:///" + config.Database + "?user=" + config.User + "&port=5432&host=" + dir, ended: make(chan struct{})}
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		host = fmt.Sprintf("host=127.0.0.1 port=%d sslmode=disable", a.Port)
+	}
+	w := &wire{dsn: host + " dbname=" + config.Database + " user=" + config.User, address: l.Addr().String(), ended: make(chan struct{})}
 	network, address := pgconn.NetworkAddress(config.Host, config.Port)
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -88,6 +97,9 @@ func (w *wire) cut(tell bool) {
 	for _, c := range w.open {
 		c.cut.Store(true)
 		if tell {
+			if tcp, ok := c.client.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0) // so that the client hears of a reset
+			}
 			c.client.Close()
 		}
 	}
@@ -97,7 +109,7 @@ func (w *wire) cut(tell bool) {
 func TestATransactionThatIsCutOffHoldsOthersUpForSeconds(t *testing.T) {
 	t.Parallel()
 	dsn := migrated.Database(t)
-	w := newWire(t, dsn)
+	w := newWire(t, dsn, "unix")
 	cutOff, other := open(t, w.dsn, nil), open(t, dsn, &pgdb.Options{Patience: time.Minute})
 	require.NoError(t, add(t.Context(), other, 1))
 	ctx, end := context.WithCancel(t.Context())
@@ -194,7 +206,7 @@ func TestTheServerNoticesMachinesThatAreCutOff(t *testing.T) {
 func TestACommitThatDoesNotEndIsUnknown(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)
-	w := newWire(t, dsn)
+	w := newWire(t, dsn, "unix")
 	db := open(t, w.dsn, &pgdb.Options{Patience: time.Second})
 	exec(t, dsn, `CREATE TABLE slow (id int); CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN PERFORM pg_sleep(600); RETURN NULL; EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(600); RETURN NULL; END $$;

@@ -123,7 +123,7 @@ func refused(err error) bool {
 // patiently calls f until its error is not transient, or d.patience is over. A conflict is tried
 // again at once, a lost connection after a pause.
 func (d *DB) patiently(ctx context.Context, f func() error) error {
-	return d.until(ctx, time.Now().Add(d.patience), f)
+	return discreet(d.until(ctx, time.Now().Add(d.patience), f))
 }
 
 // until is patiently with a deadline.

@@ -16,11 +16,11 @@ const heartbeat = 30 * time.Second
 func (d *DB) Notify(ctx context.Context, channel, payload string) error {
 	conn, err := d.acquire(ctx, d.urgent)
 	if err != nil {
-		return err
+		return discreet(err)
 	}
 	defer conn.Release()
 	_, err = conn.Exec(ctx, `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, channel, payload)
-	return err
+	return discreet(err)
 }
 
 // Listen calls heard with each payload of the channel, until ctx ends; its error is the cause of
@@ -34,7 +34,7 @@ func (d *DB) Listen(ctx context.Context, channel string, heard func(payload stri
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case refused(err):
-			return err
+			return discreet(err)
 		case time.Since(began) > heartbeat:
 			wait = 50 * time.Millisecond
 		}

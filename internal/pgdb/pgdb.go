@@ -87,7 +87,8 @@ var ErrClosed = errors.New("the database has been closed")
 // Open connects to the database of the DSN and upgrades its schema. It waits while another
 // process does the same. The DSN is a URL or key=value words, as of libpq. What it lacks comes
 // from the PG… variables: the password from PGPASSWORD, or from the file that PGPASSFILE names.
-// No error has the DSN or the password in it.
+// No error of a DB says where the database is, or what it, its user or the password are called; only
+// ErrUnverified names the host.
 //
 // A connection to another machine needs sslmode=verify-full, unless Options.Unverified is set.
 func Open(ctx context.Context, dsn string, o *Options) (*DB, error) {

@@ -49,6 +49,7 @@ const (
 	duplicateStatement  = "42P05"
 	notSupported        = "0A000"
 	lockNotAvailable    = "55P03"
+	queryCanceled       = "57014"
 	idleInTransaction   = "25P03" // the server has closed the connection
 )
 
@@ -70,6 +71,9 @@ func Down(err error) bool {
 // NotText reports whether err means that an argument is no text that PostgreSQL can have: it has
 // a NUL, or is no UTF-8. No row has such a text.
 func NotText(err error) bool { return state(err) == notInRepertoire }
+
+// Expired reports whether err means that a statement took longer than its statement_timeout.
+func Expired(err error) bool { return state(err) == queryCanceled }
 
 // Exists reports whether err means that there is a row with a key already.
 func Exists(err error) bool { return state(err) == uniqueViolation }

@@ -7,8 +7,13 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/index"
 	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/statement"
 )
+
+// adoptWords gives the words of the conversation to its new project.
+var adoptWords = `UPDATE word w SET tsv = ts_delete(w.tsv, tsvector_to_array(` + index.Owner("$2::bytea") + `)) || ` + index.Owner("c.project") + `
+	FROM conversation c WHERE c.num = $1 AND w.conversation = $1 AND {c.project}`
 
 const (
 	adopt = `UPDATE conversation c SET project = $3, agent = $4, sender = $5, owner = $6, epoch = c.epoch + 1, until = 0
@@ -55,7 +60,7 @@ func (s *Store) adopt(ctx context.Context, tx pgdb.Tx, id string, c store.Claim,
 		return store.Record{}, &store.LeasedError{Lease: tree[0].Lease}
 	}
 	nums := numbers(tree)
-	if err := all(ctx, tx, do(adoptChildren, nums[1:], []byte(key.Project), c.Owner), do(dropStates, nums)); err != nil {
+	if err := all(ctx, tx, do(adoptChildren, nums[1:], []byte(key.Project), c.Owner), do(dropStates, nums), do(adoptWords, nums[0], []byte(tree[0].Key.Project))); err != nil {
 		return store.Record{}, err
 	}
 	return one(rowsOf(ctx, tx, scanRecord, byID, s.clock(), id))

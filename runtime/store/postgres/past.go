@@ -118,7 +118,8 @@ func (b body) compact(ctx context.Context, tx pgdb.Tx, n int64, text []byte, sum
 	return all(ctx, tx, steps...)
 }
 
-const insertWords = `INSERT INTO word (conversation, seq, length, tsv) SELECT $1::bigint, $2::bigint, $3::int, $4::text::tsvector WHERE {of $1::bigint}`
+var insertWords = `INSERT INTO word (conversation, seq, length, tsv) SELECT c.num, $2::bigint, $3::int, $4::text::tsvector || ` + index.Owner("c.project") + `
+	FROM conversation c WHERE c.num = $1 AND {c.project}`
 
 // end returns the seq behind the first turns.
 func (b body) end(ctx context.Context, tx pgdb.Tx, turns int) (seq int64, err error) {

@@ -55,6 +55,8 @@ type database struct {
 	notifier sync.WaitGroup
 
 	ofAll, ofTenant texts
+	// searching has a place for each search that runs.
+	searching chan struct{}
 }
 
 var (
@@ -86,7 +88,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("conversation store: %w", err)
 	}
-	d := &database{now: o.Now, newID: o.NewID}
+	d := &database{now: o.Now, newID: o.NewID, searching: make(chan struct{}, max(1, db.Pool().Config().MaxConns/3))}
 	s := &Store{database: d, db: db.Bound(d.bindAll)}
 	if s.newID == nil {
 		s.newID = func() string { return ulid.Make().String() }

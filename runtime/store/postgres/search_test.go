@@ -1,16 +1,21 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/pgtest"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/postgres"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -30,6 +35,20 @@ func TestSearchFindsWhatSQLiteFinds(t *testing.T) {
 	for _, s := range []full{pg, lite} {
 		fill(t, s, rand.New(rand.NewPCG(1, 2)))
 	}
+	// A tenant finds what a database finds that has nothing else.
+	numberAlone := 0
+	alone, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), &sqlite.Options{NewID: func() string { numberAlone++; return fmt.Sprintf("c%04d", numberAlone) }})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, alone.Close()) })
+	fill(t, alone, rand.New(rand.NewPCG(1, 2)))
+	all, err := alone.List(t.Context())
+	require.NoError(t, err)
+	for _, rec := range all {
+		if rec.Key.Project != "p" {
+			_, err = alone.Erase(t.Context(), rec.ID, nil)
+			require.NoError(t, err)
+		}
+	}
 	found := 0
 	queries := append([]string{"ship", "ship*", "harbour anchor", "Ärger", "arger", "café", "s*", "tool", "日本", "naïve ship*", "zzz", "a b c d e f"}, words...)
 	for _, text := range queries {
@@ -40,6 +59,11 @@ func TestSearchFindsWhatSQLiteFinds(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, places(want), places(got), "%q", text)
 			found += len(got)
+			got, err = pg.Tenant("p").Search(t.Context(), q)
+			require.NoError(t, err)
+			want, err = alone.Search(t.Context(), q)
+			require.NoError(t, err)
+			require.Equal(t, places(want), places(got), "%q", text)
 		}
 	}
 	assert.Greater(t, found, 100)
@@ -100,6 +124,136 @@ func places(ms []store.Match) (out []string) {
 		out = append(out, fmt.Sprint(m.Record.ID, m.Message, m.Archived, m.Summary, m.Role, m.Snippet, m.Around))
 	}
 	return out
+}
+
+// A tenant with one message does not read what others have, however much that is.
+func TestASearchOfATenantReadsOnlyWhatIsTheTenants(t *testing.T) {
+	t.Parallel()
+	dsn := (&pgtest.Template{Prepare: migrated.Prepare}).Database(t)
+	execute(t, dsn, `DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() || ' SET enable_seqscan = off'; END $$`) // as large tables have it
+	s, err := postgres.Open(t.Context(), dsn, nil)
+	require.NoError(t, err)
+	for _, tenant := range []string{alice, bob} {
+		rec, err := s.Conversation(t.Context(), store.Key{Project: tenant, Agent: "a"})
+		require.NoError(t, err)
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("the tide"))})
+		require.NoError(t, err)
+	}
+	execute(t, dsn, `INSERT INTO word (conversation, seq, length, tsv)
+		SELECT num, i, 5, ('the:1 tide:2 x' || i || ':3')::tsvector || array_to_tsvector(ARRAY['/' || left(encode(sha256(project), 'hex'), 16)])
+		FROM conversation, generate_series(1, 20000) i WHERE project LIKE 'bob:%'`)
+	search := func(s *postgres.Store) {
+		for range 8 { // PostgreSQL makes a general plan of a prepared statement after five times
+			found, err := s.Search(t.Context(), store.Query{Text: "the tide x17", AllProjects: true})
+			require.NoError(t, err)
+			require.NotEmpty(t, found)
+		}
+	}
+	execute(t, dsn, `ANALYZE word`)
+	search(s.Tenant(alice))
+	require.NoError(t, s.Close())
+	assert.Less(t, wordsRead(t, dsn), int64(1000))
+
+	s = open(t, dsn, nil)
+	search(s.Tenant(bob))
+	require.NoError(t, s.Close())
+	assert.Greater(t, wordsRead(t, dsn), int64(20000), "the test sees what is read")
+}
+
+// The words of a conversation move with it to another project, and those from before the words of projects get them.
+func TestTheWordsOfAConversationHaveItsProject(t *testing.T) {
+	t.Parallel()
+	dsn := (&pgtest.Template{Prepare: migrated.Prepare}).Database(t)
+	s := open(t, dsn, nil)
+	rec, err := s.Conversation(t.Context(), store.Key{Project: alice, Agent: "a"})
+	require.NoError(t, err)
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("the tide"), message.UserText("high tide"))})
+	require.NoError(t, err)
+	found := func(s *postgres.Store, project string) int {
+		inTenant, err := s.Tenant(project).Search(t.Context(), store.Query{Text: "tide", AllProjects: true})
+		require.NoError(t, err)
+		inProject, err := s.Search(t.Context(), store.Query{Text: "tide", Project: project})
+		require.NoError(t, err)
+		require.Len(t, inProject, len(inTenant))
+		return len(inTenant)
+	}
+	assert.Equal(t, []int{2, 0}, []int{found(s, alice), found(s, bob)})
+	rec, err = s.Adopt(t.Context(), rec.ID, store.Claim{Owner: "me", Hold: time.Hour}, store.Key{Project: bob, Agent: "a"})
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 2}, []int{found(s, alice), found(s, bob)})
+	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: rec.Version, Epoch: rec.Lease.Epoch}, 1, message.UserText("summary of the tide"))
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 3}, []int{found(s, alice), found(s, bob)})
+
+	execute(t, dsn, `UPDATE word SET tsv = ts_delete(tsv, ARRAY(SELECT w FROM unnest(tsvector_to_array(tsv)) w WHERE w LIKE '/%'))`)
+	execute(t, dsn, `DELETE FROM grapnel_schema WHERE version >= 4`)
+	assert.Equal(t, []int{0, 0}, []int{found(s, alice), found(s, bob)})
+	upgraded := open(t, dsn, nil)
+	assert.Equal(t, []int{0, 3}, []int{found(upgraded, alice), found(upgraded, bob)})
+}
+
+// wordsRead returns how many rows of the index of words were read, once all other sessions have told of theirs.
+func wordsRead(t *testing.T, dsn string) (n int64) {
+	t.Helper()
+	scanned(t, dsn)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost with it
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'word'`).Scan(&n))
+	return n
+}
+
+// Searches that take long hold up no more than each other, and end.
+func TestSlowSearchesHoldUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	dsn := migrated.Database(t)
+	s := open(t, dsn, nil)
+	holder, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer holder.Close(context.Background()) //nolint:errcheck // nothing is lost with it
+	_, err = holder.Exec(t.Context(), `BEGIN; LOCK TABLE word`)
+	require.NoError(t, err)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost with it
+	ctx, stop := context.WithCancel(t.Context())
+	var searching sync.WaitGroup
+	search := func(s *postgres.Store, times int) {
+		for range times {
+			searching.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = s.Search(ctx, store.Query{Text: "tide", AllProjects: true})
+				}
+			})
+		}
+	}
+	running := func(want int) {
+		t.Helper()
+		var got int
+		require.Eventually(t, func() bool {
+			err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&got)
+			return assert.NoError(t, err) && got == want
+		}, time.Minute, 5*time.Millisecond)
+	}
+	search(s.Tenant(alice), 20)
+	running(1)
+	search(s.Tenant(bob), 20)
+	running(2)
+	search(s, 20)
+	running(3)
+	time.Sleep(200 * time.Millisecond)
+	running(3)
+	_, err = s.Tenant(carol).Conversation(t.Context(), store.Key{Project: carol, Agent: "a"})
+	require.NoError(t, err)
+	stop()
+	searching.Wait()
+
+	_, err = s.Search(t.Context(), store.Query{Text: "tide", AllProjects: true})
+	require.ErrorContains(t, err, "it takes longer than 5s: search for fewer or rarer words")
+	_, err = holder.Exec(t.Context(), `COMMIT`)
+	require.NoError(t, err)
+	_, err = s.Search(t.Context(), store.Query{Text: "tide", AllProjects: true})
+	require.NoError(t, err)
 }
 
 // A message with more words than a tsvector holds is stored, and found by its first ones.

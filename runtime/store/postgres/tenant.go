@@ -21,7 +21,7 @@ var condition = regexp.MustCompile(`\{(of )?((?:[a-z]+\.)?(?:project|conversatio
 // that the ids of another one lead nowhere. It has the connections of s; its Close does nothing. What daemons know of each other
 // (store.Presence, store.Waker) is not for tenants.
 func (s *Store) Tenant(project string) *Store {
-	t := &tenant{project: []byte(project), texts: &s.ofTenant}
+	t := &tenant{project: []byte(project), texts: &s.ofTenant, searching: make(chan struct{}, 1)}
 	return &Store{database: s.database, db: s.db.Bound(t.bind), tenant: t}
 }
 
@@ -29,6 +29,8 @@ func (s *Store) Tenant(project string) *Store {
 type tenant struct {
 	project []byte
 	texts   *texts
+	// searching has a place for the search that runs.
+	searching chan struct{}
 }
 
 // errNoTenant: a statement does not say whose rows it touches. No caller can cause it.

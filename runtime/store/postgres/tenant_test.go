@@ -129,6 +129,7 @@ func TestEveryStatementKnowsItsTenant(t *testing.T) {
 
 	hidden := map[string]string{
 		"OFFSET $2":                       "needs more runs than a project may have",
+		"ts_delete":                       "gives words to another project: a tenant has no other one, and moves within it",
 		"UNION ALL\n\t\tSELECT CASE WHEN": "reads what its own transaction has just written, which nobody else sees",
 	}
 	for sql, was := range found {

@@ -4,6 +4,8 @@ package index
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"math"
 	"slices"
@@ -129,6 +131,18 @@ func Expression(w search.Word) string {
 		return "'" + word + "':*"
 	}
 	return "'" + word + "'"
+}
+
+// Owner is the word by which a search finds all messages of a project, from its column. No text has it, because
+// it begins with what is no letter.
+func Owner(column string) string {
+	return `array_to_tsvector(ARRAY['/' || left(encode(sha256(` + column + `), 'hex'), 16)])`
+}
+
+// Within returns the tsquery for what the expression finds in messages of the project.
+func Within(project, expression string) string {
+	sum := sha256.Sum256([]byte(project))
+	return "'/" + hex.EncodeToString(sum[:8]) + "' & (" + expression + ")"
 }
 
 // Hit is a message with at least one of the words of a search.

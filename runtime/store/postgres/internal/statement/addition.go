@@ -154,7 +154,7 @@ func (w *Addition) head(b *Builder) string {
 	default:
 		set += `, entries = c.entries + ` + added
 	}
-	return `UPDATE conversation c SET ` + set + ` WHERE {c.project} AND ` + where + ` RETURNING c.num, c.parent, c.messages, c.turns, c.noted`
+	return `UPDATE conversation c SET ` + set + ` WHERE {c.project} AND ` + where + ` RETURNING c.num, c.project, c.parent, c.messages, c.turns, c.noted`
 }
 
 func (w *Addition) addMessages(b *Builder) {
@@ -173,7 +173,7 @@ func (w *Addition) addMessages(b *Builder) {
 	}
 	// The first message of a conversation has its title.
 	b.Part("found", `INSERT INTO word (conversation, seq, length, tsv) SELECT num, `+next+` + at, length,
-		CASE WHEN `+next+` + at = 0 THEN titled ELSE plain END::tsvector
+		CASE WHEN `+next+` + at = 0 THEN titled ELSE plain END::tsvector || `+index.Owner("project")+`
 		FROM head, unnest(`+b.Arg(w.words.At, "bigint[]")+`, `+b.Arg(w.words.Lengths, "int[]")+`, `+b.Arg(w.words.Titled, "text[]")+`, `+b.Arg(w.words.Plain, "text[]")+`)
 			x (at, length, titled, plain) WHERE parent = ''`)
 }

@@ -99,7 +99,7 @@ func TestNoErrorNamesTheDatabase(t *testing.T) {
 	for dsn, why := range map[string]string{
 		"postgres://canaryuser:wrong@" + at + "/postgres?sslmode=disable": "cannot be reached: it refuses the user or the password (SQLSTATE 28P01)",
 		"postgres://canaryuser:x@" + at + "/canarynone?sslmode=disable":   "there is no such database",
-		"postgres://canaryuser:x@" + at + "/canarydb?sslmode=disable":     "its user has not the right (SQLSTATE 42501)",
+		"postgres://canaryuser:x@" + at + "/canarydb?sslmode=disable":     "permission denied for the database (SQLSTATE 42501)",
 		"postgres://canaryfull:x@" + at + "/postgres?sslmode=disable":     "it takes no more connections",
 		"postgres://canaryuser:x@127.0.0.1:1/canarydb?sslmode=disable":    "cannot be reached: connection refused",
 		"postgres://canaryuser:x@localhost:1/canarydb?sslmode=disable":    "cannot be reached: connection refused",

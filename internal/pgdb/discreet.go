@@ -97,7 +97,7 @@ func refusal(e *pgconn.PgError) string {
 	case isOf(e, "28"):
 		return "it refuses the user or the password"
 	case isOf(e, notAllowed):
-		return "its user has not the right"
+		return "permission denied for the database"
 	case isOf(e, "3D"):
 		return "there is no such database"
 	case isOf(e, tooManyConnections):

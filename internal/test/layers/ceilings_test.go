@@ -20,7 +20,7 @@ var ceilings = map[string]map[string]ceiling{
 		"runtime":                 {3614, "deletion, members that come and go, typed answers, compaction, records of runs, ephemeral conversations, sessions and jobs of members wait to be rooms"},
 		"runtime/internal/loop":   {4976, "a turn and all that it does, in two loops; gates of calls and recovery wait to be rooms of their own"},
 		"runtime/store/sqlite":    {2101, "every interface of stores over one file; deletion, search and jobs wait to be rooms below it"},
-		"runtime/store/postgres":  {2091, "every interface of stores over one database, copies of it, and beats of many tenants as one; deletion, search and jobs wait to be rooms below it"},
+		"runtime/store/postgres":  {2144, "every interface of stores over one database, copies of it, and beats of many tenants as one; deletion, search and jobs wait to be rooms below it"},
 		"runtime/store/storetest": {3468, "every rule of the contract of stores"},
 		"subsystems/policy":       {1887, "rules, calls, files and what a sandbox confines; questions and explanations wait to be a room"},
 		"subsystems/memory":       {3058, "six hooks over one file or database, with a word index for each, what deletions take out of it, copies, and the tenant in each statement; policy and extraction wait to be rooms below it"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,9 +31,10 @@ type proxy struct {
 	// left is how many answers are passed on before one is lost; negative: none is.
 	left atomic.Int64
 	lost atomic.Int64
-	// silent: the connection of a lost answer stays open until the test ends, as that of a machine without power.
+	// silent: nothing passes any more, and nothing is closed until end is called, as behind a machine without power.
 	silent atomic.Bool
 	ended  chan struct{}
+	end    func()
 	// then is called when one is lost, before the connection closes; nil does nothing.
 	then atomic.Pointer[func()]
 	// starting is how long the server takes to say that it starts, in nanoseconds; 0: it runs.
@@ -47,6 +49,7 @@ func newProxy(t *testing.T, dsn string) *proxy {
 	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	require.NoError(t, err)
 	p := &proxy{dsn: "postgres:///" + config.Database + "?user=" + config.User + "&port=5432&host=" + dir, ended: make(chan struct{})}
+	p.end = sync.OnceFunc(func() { close(p.ended) })
 	p.left.Store(-1)
 	network, address := pgconn.NetworkAddress(config.Host, config.Port)
 	var serving sync.WaitGroup
@@ -69,7 +72,7 @@ func newProxy(t *testing.T, dsn string) *proxy {
 			serving.Go(func() { p.pass(client, server, true) })
 		}
 	})
-	t.Cleanup(func() { l.Close(); close(p.ended); serving.Wait() })
+	t.Cleanup(func() { l.Close(); p.end(); serving.Wait() })
 	return p
 }
 
@@ -91,13 +94,14 @@ func (p *proxy) pass(to, from net.Conn, answers bool) {
 	buffer := make([]byte, 1<<16)
 	for {
 		n, err := from.Read(buffer)
+		if p.silent.Load() {
+			<-p.ended
+			return
+		}
 		if answers && n > 0 && p.loses() {
 			p.lost.Add(1)
 			if then := p.then.Load(); then != nil {
 				(*then)()
-			}
-			if p.silent.Load() {
-				<-p.ended
 			}
 			return
 		}
@@ -257,9 +261,11 @@ func TestAMachineThatIsCutOffHoldsOthersUpForSeconds(t *testing.T) {
 	limits := []store.SpendingLimit{{Name: "day", Max: 1 << 50}}
 	reservation := store.Reservation{Least: store.Spent{SpentKey: store.SpentKey{Day: "2026-11-28", Project: "p"}, Calls: 1}, Most: 1, Hold: time.Hour}
 	for name, tt := range map[string]struct {
+		at          string // the statement that does not arrive, behind one that has locked something
 		does, waits func(ctx context.Context, s *postgres.Store, rec store.Record) error
 	}{
 		"a model call": {
+			"INSERT INTO reserved",
 			func(ctx context.Context, s *postgres.Store, _ store.Record) error {
 				_, err := s.Reserve(ctx, reservation, limits)
 				return err
@@ -270,6 +276,7 @@ func TestAMachineThatIsCutOffHoldsOthersUpForSeconds(t *testing.T) {
 			},
 		},
 		"a compaction": {
+			"INSERT INTO archive",
 			func(ctx context.Context, s *postgres.Store, rec store.Record) error {
 				now, err := s.Find(ctx, rec.ID)
 				if err == nil {
@@ -287,7 +294,15 @@ func TestAMachineThatIsCutOffHoldsOthersUpForSeconds(t *testing.T) {
 			t.Parallel()
 			dsn := migrated.Database(t)
 			p := newProxy(t, dsn)
-			cutOff, err := postgres.Open(t.Context(), p.dsn, &postgres.Options{Database: pgdb.Options{Connections: 1}})
+			cut := make(chan struct{})
+			var armed atomic.Bool
+			trace := func(sql string) {
+				if strings.Contains(sql, tt.at) && armed.Swap(false) {
+					p.silent.Store(true)
+					close(cut)
+				}
+			}
+			cutOff, err := postgres.Open(t.Context(), p.dsn, &postgres.Options{Database: pgdb.Options{Connections: 1, Trace: trace}})
 			require.NoError(t, err)
 			defer cutOff.Close() //nolint:errcheck // it has no power
 			other := open(t, dsn, &postgres.Options{Database: pgdb.Options{Patience: time.Minute}})
@@ -295,26 +310,18 @@ func TestAMachineThatIsCutOffHoldsOthersUpForSeconds(t *testing.T) {
 			require.NoError(t, err)
 			_, err = other.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("hi"), message.UserText("you"))})
 			require.NoError(t, err)
-			for range 2 { // so that all statements are known
-				require.NoError(t, tt.does(t.Context(), cutOff, rec))
-			}
+			require.NoError(t, tt.does(t.Context(), cutOff, rec)) // so that all statements are known
 			ctx, end := context.WithCancel(t.Context())
 			var does sync.WaitGroup
-			cut := make(chan struct{})
-			then := func() { close(cut) }
-			p.then.Store(&then)
-			p.silent.Store(true)
-			p.left.Store(1) // behind that of the begin, or of Find
-			if name == "a compaction" {
-				p.left.Store(2)
-			}
+			armed.Store(true)
 			does.Go(func() { _ = tt.does(ctx, cutOff, rec) })
 			<-cut
-			assert.True(t, locked(t, dsn))
+			require.True(t, locked(t, dsn))
 			began := time.Now()
 			require.NoError(t, tt.waits(t.Context(), other, rec))
 			t.Log("held up for ", time.Since(began))
 			end()
+			p.end()
 			does.Wait()
 		})
 	}

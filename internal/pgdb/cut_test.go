@@ -209,7 +209,7 @@ func TestACommitThatDoesNotEndIsUnknown(t *testing.T) {
 	w := newWire(t, dsn, "unix")
 	db := open(t, w.dsn, &pgdb.Options{Patience: time.Second})
 	exec(t, dsn, `CREATE TABLE slow (id int); CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$
-		BEGIN PERFORM pg_sleep(600); RETURN NULL; EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(600); RETURN NULL; END $$;
+		BEGIN LOOP BEGIN PERFORM pg_sleep(600); EXCEPTION WHEN query_canceled THEN END; END LOOP; END $$;
 		CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION sleep()`)
 	ended := make(chan error)
 	go func() {

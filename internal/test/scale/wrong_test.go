@@ -38,7 +38,7 @@ var wrongs = []wrong{
 	// Who lists nodes and claims conversations; a daemon's own beat still says that it is late after an outage only if somebody has seen it.
 	{"bad.no-witness", `((?:c\.owner AND|n\.seen, NOT) \(n\.ttl = 0 OR CASE WHEN \$1::bigint IS NULL THEN )EXISTS \(SELECT FROM witness w [^)]*\)`, "${1}(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint > n.seen + n.ttl", "restart while", "hasty", 2, 4 * time.Second, often, soon},
 	// A daemon is stopped for long enough that River gives its jobs to the other one, and wakes while that one runs them.
-	{"bad.river-alone", `j\.epoch = (\$3) AND j\.status = 'running'`, "j.epoch >= 0 * $1 AND j.status = 'running'", "SIGSTOP", "strange", 3, 0, seldom, 3 * time.Second},
+	{"bad.river-alone", `j\.epoch = (\$3) AND j\.status = 'running'`, "j.epoch >= 0 * $1 AND j.status = 'running'", "SIGSTOP", "strange", 5, 0, seldom, 2 * time.Second},
 }
 
 // TestFaultsFindWhoIsWrong: every mistake is found, with a few faults of the kind that shows it.

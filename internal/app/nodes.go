@@ -59,11 +59,14 @@ type membership struct {
 	running    sync.WaitGroup
 }
 
+// began is about when this process did.
+var began = time.Now()
+
 // join makes the process a node, which beats until leave.
 func join(ctx context.Context, o Options, owner string, s *postgres.Store) (*membership, error) {
 	m, n := &membership{db: s, Wakes: new(nodes.Wakes)}, o.Node
 	m.Members = nodes.New(nodes.Options{
-		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: version(), TTL: n.TTL}, Beat: n.Beat, Log: o.Note,
+		Presence: s, Node: store.Node{ID: owner, URL: n.URL, Version: version(), TTL: n.TTL}, Beat: n.Beat, Phase: time.Duration(began.UnixNano()), Log: o.Note,
 		Lost: func() {
 			if r := m.runtime.Load(); r != nil {
 				r.LoseLeases()

@@ -26,6 +26,9 @@ type Options struct {
 	Node store.Node
 	// Beat is the time between two beats; 0 is a third of the TTL.
 	Beat time.Duration
+	// Phase moves the moments of the beats. The nodes of a process have the same, and other processes have others, so that
+	// one of them soon sees that another is dead.
+	Phase time.Duration
 	// Lost is called when no beat has reached the store for so long that others may soon take the leases of this node: once
 	// until a beat succeeds again. It cancels the running turns, and must not block. Nil does nothing.
 	Lost func()
@@ -147,10 +150,10 @@ func (m *Members) beats(ctx context.Context) {
 	}
 }
 
-// next returns when the beat behind one is sent. The nodes of a process beat at the same moments, so that a store
-// can take their beats together. One that was late, after a failure, is at most a quarter of an interval further away.
+// next returns when the beat behind one is sent: the nodes of a process beat at the same moments, so that a store can take
+// their beats together. One that was late, after a failure, is at most a quarter of an interval further away.
 func (m *Members) next(sent time.Time) time.Time {
-	clock := sent.Round(0)
+	clock := sent.Round(0).Add(-m.o.Phase)
 	return sent.Add(clock.Add(m.o.Beat / 4).Truncate(m.o.Beat).Add(m.o.Beat).Sub(clock))
 }
 

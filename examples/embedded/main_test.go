@@ -26,7 +26,7 @@ func TestLinksLittle(t *testing.T) {
 		module + "examples/embedded", module + "hook", module + "composite", module + "runtime",
 		module + "internal/history", module + "internal/states", module + "internal/view",
 		module + "internal/spell", module + "internal/estimate", module + "internal/character", module + "internal/fence",
-		module + "internal/quote", module + "internal/conffile", module + "internal/yamldoc",
+		module + "internal/quote", module + "internal/conffile", module + "internal/yamldoc", module + "internal/tenant",
 		module + "internal/schema", "github.com/google/jsonschema-go", // arguments of tools that clients run
 		"github.com/sourcegraph/conc", "go.yaml.in/yaml/v3",
 	}

@@ -105,7 +105,7 @@ var parts = []row{
 	{"K16", "Cron lines and events that run an agent.",
 		proof{"./subsystems/schedule", "TestARunBeginsWhenItIsDue|TestOneDaemonAtATime|TestMissedRunsAreReported|TestEvents"},
 		change{mutant, "a schedule that stays at its first time", "subsystems/schedule/tick.go",
-			"		nanos(next), missed, missed,", "		nanos(r.due), missed, missed,"}},
+			"		r.num, s.o.Project, nanos(next), missed, missed,", "		r.num, s.o.Project, nanos(r.due), missed, missed,"}},
 	{"K17", "Agents are Markdown files: frontmatter, and instructions.",
 		proof{"./internal/agentfile", "TestParseWhole"},
 		change{mutant, "agents without their instructions", "internal/agentfile/agentfile.go", "	r.cfg.Instructions = strings.TrimSpace(body)\n", "	_ = strings.TrimSpace(body)\n"}},

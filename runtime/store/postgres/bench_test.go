@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/postgres"
+	"github.com/grapnel-go/grapnel/runtime/store/postgres/internal/index"
 )
 
 // durable is a cluster whose commits wait for the disk.
@@ -132,7 +133,7 @@ func fillWith(b *testing.B, dsn string, others int) {
 		`INSERT INTO conversation (id, project, agent, sender, version, turns, messages, created, updated)
 			SELECT 'old' || n, '', 'old', n::text::bytea, 2, 1, 2, 0, 0 FROM generate_series(1, $1::int) n`,
 		`INSERT INTO message SELECT num, seq, 1, ` + body + ` FROM conversation, generate_series(0, 1) seq LIMIT 2 * $1::bigint`,
-		`INSERT INTO word SELECT num, seq, 3, ('''old'':1B ''w' || num % 50000 || ''':1B')::tsvector FROM conversation, generate_series(0, 1) seq LIMIT 2 * $1::bigint`,
+		`INSERT INTO word SELECT num, seq, 3, ('''old'':1B ''w' || num % 50000 || ''':1B')::tsvector || ` + index.Owner("project") + ` FROM conversation, generate_series(0, 1) seq LIMIT 2 * $1::bigint`,
 	} {
 		_, err := conn.Exec(b.Context(), sql, others)
 		require.NoError(b, err)

@@ -37,12 +37,20 @@ var wrongs = []wrong{
 	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn", 4, 0, often, soon},
 	// Who lists nodes and claims conversations; a daemon's own beat still says that it is late after an outage only if somebody has seen it.
 	{"bad.no-witness", `((?:c\.owner AND|n\.seen, NOT) \(n\.ttl = 0 OR CASE WHEN \$1::bigint IS NULL THEN )EXISTS \(SELECT FROM witness w [^)]*\)`, "${1}(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint > n.seen + n.ttl", "restart while", "hasty", 2, 4 * time.Second, often, soon},
+}
+
+var wrongJobs = []wrong{
 	// A daemon is stopped for long enough that River gives its jobs to the other one, and wakes while that one runs them.
 	{"bad.river-alone", `j\.epoch = (\$3) AND j\.status = 'running'`, "j.epoch >= 0 * $1 AND j.status = 'running'", "SIGSTOP", "strange", 5, 0, seldom, 2 * time.Second},
 }
 
 // TestFaultsFindWhoIsWrong: every mistake is found, with a few faults of the kind that shows it.
-func TestFaultsFindWhoIsWrong(t *testing.T) {
+func TestFaultsFindWhoIsWrong(t *testing.T) { allFound(t, wrongs) }
+
+func TestFaultsFindWhoIsWrongAboutJobs(t *testing.T) { allFound(t, wrongJobs) }
+
+func allFound(t *testing.T, wrongs []wrong) {
+	t.Helper()
 	needsAll(t)
 	for _, one := range wrongs {
 		t.Run(one.figure, func(t *testing.T) {

@@ -269,9 +269,16 @@ var gates = []gate{
 		shows: "What watches those daemons finds a program of which one statement is another, on its way to the database: with some four faults of the kind that shows it.",
 		pkg:   "./internal/test/scale", tests: "TestFaultsFindWhoIsWrong",
 		bad: map[string]string{
-			"no-epoch":    "writes that ask neither for the epoch nor for what is stored",
-			"no-reread":   "readers that take the newest event and not what they have not read",
-			"no-witness":  "nodes that are dead because the database was down",
+			"no-epoch":   "writes that ask neither for the epoch nor for what is stored",
+			"no-reread":  "readers that take the newest event and not what they have not read",
+			"no-witness": "nodes that are dead because the database was down",
+		},
+	},
+	{
+		name:  "daemons: known to be wrong about jobs",
+		shows: "What watches those daemons finds a program that lets River complete a job without its row, when a daemon is stopped for so long that another one runs it meanwhile.",
+		pkg:   "./internal/test/scale", tests: "TestFaultsFindWhoIsWrongAboutJobs",
+		bad: map[string]string{
 			"river-alone": "a job that River completes for a stopped daemon while another one runs it, because its row is not asked",
 		},
 	},

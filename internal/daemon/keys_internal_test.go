@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/app"
 )
 
 // TestKeysAreOutsideOfTheProject: a command of an agent that could write the authority of the nodes would be every user of every node.
@@ -38,6 +40,13 @@ func TestKeysAreOutsideOfTheProject(t *testing.T) {
 			continue
 		}
 		assert.ErrorContains(t, err, "--node-ca: "+path+" is in the project", path)
+		for flag, between := range map[string]Between{
+			"--node-cert": {Cert: path, Key: keys, CA: keys}, "--node-key": {Cert: keys, Key: path, CA: keys}, "--node-ca": {Cert: keys, Key: keys, CA: path},
+		} {
+			between.Listen = "127.0.0.1:0"
+			_, err := listenToNodes(t.Context(), Options{Between: between, App: app.Options{Paths: app.Paths{Root: project, Database: "postgres:///x"}}})
+			assert.ErrorContains(t, err, flag+": "+path+" is in the project")
+		}
 		assert.ErrorContains(t, outside(filepath.Join(dir, "other-project"), keyFile{"--node-ca", path}), "is in the project", path)
 	}
 }

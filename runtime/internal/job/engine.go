@@ -15,8 +15,9 @@ type Engine interface {
 	// Wake says that a job may be due, because this process has queued one. It is called often,
 	// also before Start and after Close, and does not wait.
 	Wake()
-	// Close delivers no more jobs, and returns when the running attempts have ended. When ctx
-	// ends it cancels the contexts of their [Work.Do]. It is called once; Start may not have been.
+	// Close delivers no more jobs, but may begin what is due now, and returns when the running attempts
+	// have ended. When ctx ends it cancels the contexts of their [Work.Do]. It is called once; Start may
+	// not have been.
 	Close(ctx context.Context)
 }
 

@@ -42,7 +42,10 @@ func NewRunner(w *Work) *Runner {
 // Call it once.
 func (r *Runner) Start() {
 	if len(r.work.kinds) > 0 {
-		r.running.Go(func() { r.loop(r.taking) })
+		r.running.Go(func() {
+			r.loop(r.taking)
+			r.last()
+		})
 	}
 }
 
@@ -54,8 +57,8 @@ func (r *Runner) Wake() {
 	}
 }
 
-// Close takes no more jobs and waits for the running ones. When ctx ends, it cancels them.
-// A cancelled job is queued again, and the attempt does not count.
+// Close starts what is due for the workers that are free, takes no more jobs and waits for the running ones.
+// When ctx ends, it cancels them. A cancelled job is queued again, and the attempt does not count.
 func (r *Runner) Close(ctx context.Context) {
 	r.stop()
 	end := context.AfterFunc(ctx, r.abandon)
@@ -71,26 +74,45 @@ func (r *Runner) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		j, err := r.take(ctx)
-		if err == nil {
-			if why := r.work.Refused(j); why != "" {
-				<-r.slots
-				r.putBack(j, why)
-				continue
-			}
-		}
-		if err == nil {
-			r.running.Go(func() {
-				defer func() { <-r.slots }()
-				r.do(j)
-			})
-			continue
-		}
-		<-r.slots
-		if !r.wait(ctx, j.Due, err) {
+		if due, err := r.start(ctx); err != nil && !r.wait(ctx, due, err) {
 			return
 		}
 	}
+}
+
+// last starts what is due for the workers that are free when the runner closes: a program that runs one
+// turn closes right after the turn has queued its jobs.
+func (r *Runner) last() {
+	for {
+		select {
+		case r.slots <- struct{}{}:
+		default:
+			return
+		}
+		if _, err := r.start(r.handling); err != nil {
+			return
+		}
+	}
+}
+
+// start starts the next job that is due, in the slot that the caller has taken, and gives the slot back when
+// the job has ended, or at once if it started none. due is when there may be a job again; zero is unknown.
+func (r *Runner) start(ctx context.Context) (due time.Time, err error) {
+	j, err := r.take(ctx)
+	if err != nil {
+		<-r.slots
+		return j.Due, err
+	}
+	if why := r.work.Refused(j); why != "" {
+		<-r.slots
+		r.putBack(j, why)
+		return time.Time{}, nil
+	}
+	r.running.Go(func() {
+		defer func() { <-r.slots }()
+		r.do(j)
+	})
+	return time.Time{}, nil
 }
 
 // wait waits until there may be a job again. It returns false when ctx has ended.

@@ -195,6 +195,21 @@ func TestClosingWaitsForJobsAndBreaksThemOffWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
+// A program that runs one turn closes right after the turn has queued its jobs.
+func TestWhatWasQueuedJustBeforeCloseIsDone(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, mem.New(nil), "me", job.Options{Workers: 2}, works, nil)
+			s.Start()
+			synctest.Wait()
+			s.queue("a", "b", "c")
+			s.Close(t.Context())
+			assert.Subset(t, s.done(), []string{"a 1 at 0s", "b 1 at 0s"}, "one for each worker; the rest stays queued")
+			assert.Len(t, s.jobs(), 3)
+		})
+	}
+}
+
 func TestWhatTheDeadHaveLeftIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, gone := range []func(string) bool{nil, func(owner string) bool { return owner == "dead" }} {

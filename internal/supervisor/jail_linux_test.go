@@ -142,7 +142,7 @@ func TestTheProcessThatWaits(t *testing.T) {
 		assert.Equal(t, "here\n", out)
 	}
 	run(whole(t.TempDir()))
-	for range 3 {
+	for range 30 {
 		require.Eventually(t, func() bool { return len(waiting(t)) > 0 }, 5*time.Second, time.Millisecond)
 		for _, pid := range waiting(t) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -51,7 +51,8 @@ func awaitFiles() ([]int, error) {
 		if err != nil || len(files) < jailFiles {
 			return nil, unix.EBADMSG
 		}
-		return files, nil
+		_, err = unix.Write(socketFD, []byte{0}) // see spare.give
+		return files, err
 	}
 }
 
@@ -117,10 +118,34 @@ func (s *spare) start(namespaces bool) error {
 	return nil
 }
 
-// give gives the process the files of a command and lets go of it.
+// give gives the process the files of a command, waits until it has them, and lets go of it. A process that is about to end, because
+// somebody has killed it, takes no files any more: the command has not begun then, and another process may have it. One that wants to say
+// so too late finds the socket closed, and ends.
 func (s *spare) give(files []int) (pid int, err error) {
 	defer s.drop()
-	return s.pid, unix.Sendmsg(s.socket, []byte{0}, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
+	err = unix.Sendmsg(s.socket, []byte{0}, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
+	if err == nil {
+		err = s.taken()
+	}
+	return s.pid, err
+}
+
+// taken waits until the process says that it has the files of its command.
+func (s *spare) taken() error {
+	patience := unix.NsecToTimeval(int64(jail.Patience))
+	if err := unix.SetsockoptTimeval(s.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience); err != nil {
+		return err
+	}
+	for {
+		n, err := unix.Read(s.socket, make([]byte, 1))
+		switch {
+		case err == unix.EINTR:
+		case err == nil && n == 0:
+			return unix.EPIPE
+		default:
+			return err
+		}
+	}
 }
 
 // jailAttributes start a process that ends with the supervisor, in namespaces of its own if wanted. In the namespace of users it

@@ -15,3 +15,11 @@ type Link struct {
 	// Expires is when the link ends if nobody uses it.
 	Expires time.Time `json:"expires"`
 }
+
+// Me is who sends a request.
+type Me struct {
+	// Name is that of the token; left out for the user of the daemon.
+	Name string `json:"name,omitzero"`
+	// Scopes are what it may do: read, converse, approve, administer.
+	Scopes []string `json:"scopes"`
+}

@@ -179,7 +179,7 @@ func turnAway(w http.ResponseWriter, err error) {
 }
 
 // afterEnter is where a page goes that was entered by a link.
-const afterEnter = "/v1/conversations"
+const afterEnter = "/"
 
 // link makes a link by which a page can be entered once.
 func (s *Server) link(w http.ResponseWriter, r *http.Request) error {

@@ -41,6 +41,9 @@ func (s *Server) routes() map[place]operation {
 		{"GET", "/healthz"}:                              {public, alive},
 		{"GET", "/readyz"}:                               {public, s.ready},
 		{"GET", "/metrics"}:                              {access.Read, s.metrics},
+		{"GET", "/{$}"}:                                  {public, s.page},
+		{"GET", "/page/{file...}"}:                       {public, s.page},
+		{"GET", "/v1/me"}:                                {access.Read, s.me},
 		{"GET", "/v1/health"}:                            {access.Read, s.health},
 		{"GET", "/v1/activity"}:                          {access.Read, s.activity},
 		{"GET", "/v1/log"}:                               {access.Read, s.logLevel},
@@ -90,11 +93,14 @@ func (s *Server) routes() map[place]operation {
 	}
 }
 
+// plainPath turns a pattern of the mux into a path of the document.
+var plainPath = strings.NewReplacer("{$}", "", "...}", "}")
+
 // Routes returns all operations, sorted.
 func (s *Server) Routes() []Route {
 	var out []Route
 	for at, op := range s.routes() {
-		out = append(out, Route{at.method, at.path, op.need})
+		out = append(out, Route{at.method, plainPath.Replace(at.path), op.need})
 	}
 	slices.SortFunc(out, func(a, b Route) int { return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method) })
 	return out

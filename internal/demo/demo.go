@@ -34,6 +34,8 @@ type Options struct {
 	Out        io.Writer
 	JSON       bool
 	Color      bool
+	// Hooks: hook runs are recorded.
+	Hooks bool
 }
 
 // agentName is the agent of the demo, and mateName the agent that it runs.
@@ -58,21 +60,25 @@ const question = "How long was our last voyage?"
 //go:embed report.txt
 var harbour string
 
-// Run runs the demo and shows it. An error means that it could not begin, or that the turn
+// Run runs the demo, shows it, and returns where it did. An error means that it could not begin, or that the turn
 // did not end regularly.
-func Run(ctx context.Context, o Options) error {
+func Run(ctx context.Context, o Options) (app.Paths, error) {
 	paths, err := prepare(o)
 	if err != nil {
-		return err
+		return paths, err
 	}
 	answerer := &answers{}
 	program := app.Options{
 		Paths: paths, Inquire: answerer.inquire,
-		Note:  func(string) {},
-		Trust: func(context.Context, trust.Request) (trust.Answer, error) { return trust.Once, nil },
+		Note:        func(string) {},
+		Trust:       Trust,
+		RecordHooks: o.Hooks,
 	}
-	return app.With(ctx, program, func(opened *app.App) error { return play(ctx, o, opened, paths, answerer) })
+	return paths, app.With(ctx, program, func(opened *app.App) error { return play(ctx, o, opened, paths, answerer) })
 }
+
+// Trust allows what the demo has laid into its directory, once.
+func Trust(context.Context, trust.Request) (trust.Answer, error) { return trust.Once, nil }
 
 // prepare makes the two directories: the project, and the state of all demos.
 func prepare(o Options) (app.Paths, error) {

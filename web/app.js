@@ -1,0 +1,181 @@
+// The page: who is here, where they are, and what is drawn. A view is a class (see View); the part of the URL behind # says which one, and
+// what it shows. Whatever changes, the whole page is described again, at most once a frame; lit-html changes what differs.
+
+import { html, nothing, render } from './dom.js';
+import { Failure, del, get, useToken } from './api.js';
+import { views } from './views/all.js';
+
+/** @typedef {import('./api.js').Schemas} Schemas */
+
+/**
+ * What a view gets of the page.
+ * @typedef {object} Page
+ * @property {() => void} changed draws the page again soon
+ * @property {(err: unknown) => void} failed shows an error until the next one, or until it is closed
+ * @property {(text: string) => void} say tells what has happened, also to who does not see it
+ * @property {(...parts: string[]) => void} go shows another view: its name, and what it is to show
+ * @property {(scope: string) => boolean} may whether who is here has a scope
+ * @property {Schemas['Me']} me who is here
+ */
+
+/**
+ * A view is made when somebody goes to it, and ended when they leave.
+ * @typedef {object} View
+ * @property {string} title
+ * @property {(signal: AbortSignal) => Promise<void>} open fetches what it shows, and follows it until the signal
+ * @property {() => unknown} draw
+ * @property {(...parts: string[]) => boolean} [moved] the place within the view has changed; false makes it anew
+ */
+
+const root = /** @type {HTMLElement} */ (document.getElementById('page'));
+
+let drawn = 0, error = '', said = '', waiting = { approvals: 0, questions: 0 };
+/** @type {Schemas['Me'] | undefined} */
+let me;
+/** @type {{ name: string, view: View, end: AbortController } | undefined} */
+let shown;
+
+/** @type {Page} */
+const page = {
+  changed() {
+    if (!drawn) drawn = requestAnimationFrame(() => { drawn = 0; render(draw(), root); });
+  },
+  failed(err) {
+    if (err instanceof DOMException && err.name === 'AbortError') return;
+    if (err instanceof Failure && err.status === 401) leave();
+    else if (!(err instanceof Failure)) console.error(err);
+    error = err instanceof Error ? err.message : String(err);
+    page.changed();
+  },
+  say(text) { said = text; page.changed(); },
+  go(...parts) { location.hash = '#/' + parts.map(encodeURIComponent).join('/'); },
+  may: (scope) => !!me?.scopes.some((s) => s === scope),
+  get me() { return /** @type {Schemas['Me']} */ (me); },
+};
+
+const first = 'health';
+
+/** The name of the view that the URL names, and what it is to show. */
+function place() {
+  const [name = '', ...rest] = location.hash.replace(/^#\/?/, '').split('/').map(decodeURIComponent);
+  return views.some((v) => v.name === name) ? { name, rest } : { name: first, rest: [] };
+}
+
+function move() {
+  if (!me) return;
+  const { name, rest } = place();
+  if (shown?.name === name && shown.view.moved?.(...rest)) return page.changed();
+  shown?.end.abort();
+  error = '';
+  const kind = /** @type {typeof views[0]} */ (views.find((v) => v.name === name));
+  const now = shown = { name, view: new kind.View(page, ...rest), end: new AbortController() };
+  now.view.open(now.end.signal).catch((err) => { if (shown === now) page.failed(err); });
+  page.changed();
+}
+
+/** Finds out who is here, and shows the page to them. */
+async function enter() {
+  try {
+    me = await get('/v1/me');
+    error = '';
+    move();
+    watch();
+  } catch (err) {
+    if (!(err instanceof Failure && err.status === 401)) page.failed(err);
+  }
+  page.changed();
+}
+
+function leave() {
+  useToken('');
+  shown?.end.abort();
+  shown = me = undefined;
+}
+
+// What waits for a person is asked for every so often, wherever they are.
+const lookAgain = 2000;
+let watching = false;
+
+async function watch() {
+  if (watching) return;
+  watching = true;
+  while (me) {
+    try {
+      const [asks, inquiries] = await Promise.all([get('/v1/asks'), get('/v1/inquiries')]);
+      const now = { approvals: asks.asks.length, questions: inquiries.inquiries.length };
+      if (now.approvals + now.questions > waiting.approvals + waiting.questions) notify(now);
+      if (now.approvals !== waiting.approvals || now.questions !== waiting.questions) page.changed();
+      waiting = now;
+    } catch { /* the view that is shown says so */ }
+    await new Promise((done) => setTimeout(done, lookAgain));
+  }
+  watching = false;
+}
+
+/** @param {typeof waiting} now */
+function notify(now) {
+  const text = [now.approvals && `${now.approvals} to approve`, now.questions && `${now.questions} to answer`].filter(Boolean).join(', ');
+  page.say(`waiting for you: ${text}`);
+  if (document.hidden && 'Notification' in window && Notification.permission === 'granted') {
+    const note = new Notification('Grapnel waits for you', { body: text, tag: 'grapnel' });
+    note.onclick = () => { window.focus(); page.go('people'); note.close(); };
+  }
+}
+
+function draw() {
+  if (!me) return door();
+  document.title = shown ? `${shown.view.title} · Grapnel` : 'Grapnel';
+  const n = waiting.approvals + waiting.questions;
+  return html`
+    <a class="skip" href="#main" @click=${skip}>Skip to the content</a>
+    <header>
+      <a class="brand" href="#/">Grapnel</a>
+      <nav aria-label="Views">
+        ${views.map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
+          v.name === 'people' && n ? html` <b class="badge">${n}<span class="aside"> waiting</span></b>` : nothing}</a>`)}
+      </nav>
+      <span class="who">${me.name ?? 'you'} <button @click=${out}>Leave</button></span>
+    </header>
+    <div class="said" role="status" aria-live="polite">${said}</div>
+    ${complaint()}
+    <main id="main" tabindex="-1">${shown?.view.draw()}</main>`;
+}
+
+/** @param {Event} e */
+function skip(e) {
+  e.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
+const complaint = () => error
+  ? html`<div class="error" role="alert">${error} <button @click=${() => { error = ''; page.changed(); }}>Close</button></div>` : nothing;
+
+/** What somebody sees whom the daemon does not know. */
+function door() {
+  return html`<main id="main" class="door">
+    <h1>Grapnel</h1>
+    <p>Use the link that <code>grapnel token link</code> prints, or a token of <code>grapnel token create</code>:</p>
+    <form @submit=${enterByToken}>
+      <label>Token <input name="token" type="password" autocomplete="off" required></label>
+      <button>Enter</button>
+    </form>
+    ${complaint()}</main>`;
+}
+
+/** @param {SubmitEvent} e */
+async function enterByToken(e) {
+  e.preventDefault();
+  useToken(String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get('token')).trim());
+  await enter();
+  if (!me) page.failed(new Error('the daemon does not know this token'));
+}
+
+async function out() {
+  await del('/v1/session').catch(page.failed);
+  leave();
+  page.changed();
+}
+
+addEventListener('hashchange', move);
+page.changed();
+enter();

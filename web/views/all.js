@@ -1,0 +1,8 @@
+// The views, in the order in which the page names them.
+
+import Health from './health.js';
+
+/** @type {{ name: string, label: string, View: new (page: import('../app.js').Page, ...parts: string[]) => import('../app.js').View }[]} */
+export const views = [
+  { name: 'health', label: 'Health', View: Health },
+];

@@ -71,6 +71,12 @@ type Options struct {
 	Reload func(ctx context.Context) (wire.Reloaded, error)
 	// Stats returns what was counted of each agent, sorted by name; nil counts nothing.
 	Stats func() []wire.AgentStats
+	// Servers returns the MCP servers; nil is none.
+	Servers func() []wire.Server
+	// Memories are what agents have remembered; nil is nothing.
+	Memories Memories
+	// Schedules are those of the project; nil is none.
+	Schedules Schedules
 	// Undo takes back what turns of a conversation changed; nil is not possible.
 	Undo func(ctx context.Context, conversation string, r undo.Request) (undo.Outcome, error)
 	// Delete deletes a conversation, what a sender has, or a project; nil is not possible.

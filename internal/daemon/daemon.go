@@ -247,13 +247,23 @@ func (d *Daemon) Run(ctx context.Context) error {
 }
 
 func apiOptions(a *app.App, paths app.Paths) api.Options {
-	return api.Options{
+	o := api.Options{
 		Runtime: a.Runtime, Store: a.Store, Mask: a.Mask, Root: paths.Root, State: paths.State,
 		Project: paths.Project(), Abandoned: app.Abandoned,
 		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
 		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) }, Commands: func(agent *runtime.Agent) []wire.Command { return commandsOf(a, agent) },
 		Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted, Undo: a.Undo,
 	}
+	if a.Hooks.MCP != nil {
+		o.Servers = func() []wire.Server { return serversOf(a) }
+	}
+	if m := a.Hooks.Memory; m != nil {
+		o.Memories = memories{m}
+	}
+	if s := a.Hooks.Schedule; s != nil {
+		o.Schedules = schedules{s}
+	}
+	return o
 }
 
 func toolsOf(a *app.App, agent *runtime.Agent) []wire.Tool {

@@ -299,6 +299,8 @@ var allowed = map[string]map[string]string{
 	"chain": {},
 	"leaves": {
 		"internal/api runtime/store/jsonl":     "exports branches in this format",
+		"internal/daemon subsystems/memory":    "lists and changes memories for clients",
+		"internal/daemon subsystems/schedule":  "lists and removes schedules for clients",
 		"internal/term subsystems/approval":    "shows requests for approval",
 		"internal/inspect subsystems/approval": "lists the answers that are remembered",
 		"runtime runtime/store/mem":            "the store of who gives none",

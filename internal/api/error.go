@@ -41,6 +41,16 @@ func notFound(format string, args ...any) error {
 	return &failure{http.StatusNotFound, wire.CodeNotFound, fmt.Sprintf(format, args...)}
 }
 
+// Invalid makes err one about what the client has sent, for functions of [Options].
+func Invalid(err error) error {
+	return &failure{http.StatusBadRequest, wire.CodeInvalid, err.Error()}
+}
+
+// NotFound makes err one about something that is not there, for functions of [Options].
+func NotFound(err error) error {
+	return &failure{http.StatusNotFound, wire.CodeNotFound, err.Error()}
+}
+
 func forbidden(text string) error {
 	return &failure{http.StatusForbidden, wire.CodeForbidden, text}
 }

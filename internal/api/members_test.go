@@ -23,6 +23,7 @@ func TestMembers(t *testing.T) {
 		wire.CallResult{}, wire.File{}, wire.Turn{}, wire.Cancelled{}, wire.Ask{}, wire.Offer{}, wire.Answer{}, wire.Inquiry{}, wire.Reply{},
 		wire.NewFork{}, wire.Rewind{}, wire.NewUndo{}, wire.Undone{}, wire.NewCompaction{}, wire.Compaction{}, wire.Match{}, wire.Job{}, wire.Jobs{}, wire.JobChange{}, wire.Activity{}, wire.ActiveTurn{}, wire.Asks{}, wire.Inquiries{}, wire.Calls{},
 		wire.Conversations{}, wire.Nodes{}, wire.Node{}, wire.NodeProject{},
+		wire.Servers{}, wire.Server{}, wire.RefusedTool{}, wire.Memories{}, wire.Memory{}, wire.MemorySource{}, wire.MemoryChange{}, wire.Schedules{}, wire.Schedule{}, wire.ScheduleRun{},
 	} {
 		of := reflect.TypeOf(v)
 		schema := spec.Components.Schemas[of.Name()]

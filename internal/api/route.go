@@ -94,6 +94,13 @@ func (s *Server) routes() map[place]operation {
 		{"POST", "/v1/links"}:                                       {access.Administer, s.link},
 		{"GET", "/enter"}:                                           {public, s.enterPage},
 		{"DELETE", "/v1/session"}:                                   {public, s.leavePage},
+		{"GET", "/v1/servers"}:                                      {access.Read, s.listServers},
+		{"GET", "/v1/memories"}:                                     {access.Read, s.listMemories},
+		{"PUT", "/v1/memories/{memory}"}:                            {access.Administer, s.changeMemory},
+		{"DELETE", "/v1/memories/{memory}"}:                         {access.Administer, s.forgetMemory},
+		{"GET", "/v1/schedules"}:                                    {access.Read, s.listSchedules},
+		{"GET", "/v1/schedules/{schedule}"}:                         {access.Read, s.showSchedule},
+		{"DELETE", "/v1/schedules/{schedule}"}:                      {access.Administer, s.removeSchedule},
 	}
 }
 

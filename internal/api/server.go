@@ -77,6 +77,12 @@ type Options struct {
 	Sandbox func() (wire.Sandbox, error)
 	// Confined says what the sandbox would let a call do that waits for approval; nil is no sandbox. A call that does not run in it has none.
 	Confined func(q *hook.ApprovalRequest) []string
+	// Servers returns the MCP servers; nil is none.
+	Servers func() []wire.Server
+	// Memories are what agents have remembered; nil is nothing.
+	Memories Memories
+	// Schedules are those of the project; nil is none.
+	Schedules Schedules
 	// Undo takes back what turns of a conversation changed; nil is not possible.
 	Undo func(ctx context.Context, conversation string, r undo.Request) (undo.Outcome, error)
 	// Delete deletes a conversation, what a sender has, or a project; nil is not possible.

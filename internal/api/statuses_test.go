@@ -24,7 +24,7 @@ import (
 var bodies = map[string]string{
 	"/v1/agents/{agent}": `{"name":"nobody"}`, "/v1/conversations/{id}/messages": `{"text":"x"}`, "/v1/conversations/{id}/calls/{call}": `{"text":"x"}`,
 	"/v1/asks/{id}": `{"answer":"approve"}`, "/v1/inquiries/{id}": `{"given":[]}`,
-	"/v1/jobs/{job}": `{"change":"cancel"}`,
+	"/v1/jobs/{job}": `{"change":"cancel"}`, "/v1/memories/{memory}": `{"approve":true}`,
 }
 
 // TestStatuses: every operation on a thing that is not there is answered with 404, and every body that is none with 400, 413 and 415.
@@ -46,7 +46,7 @@ func TestStatuses(t *testing.T) {
 	for _, r := range w.server.Routes() {
 		at := fmt.Sprintf("%s %s", r.Method, r.Path)
 		op := w.contract.spec.Paths.Value(r.Path).GetOperation(r.Method)
-		path := strings.NewReplacer("{id}", "nobody", "{agent}", "nobody", "{call}", "nobody", "{event}", "1-1", "{job}", "4711").Replace(r.Path)
+		path := strings.NewReplacer("{id}", "nobody", "{agent}", "nobody", "{call}", "nobody", "{event}", "1-1", "{job}", "4711", "{memory}", "w4711", "{schedule}", "nobody").Replace(r.Path)
 		if path != r.Path {
 			body := bodies[r.Path]
 			if body == "" {

@@ -40,8 +40,11 @@ type owners struct {
 func newOwners(t *testing.T, admit func(ctx context.Context, conversation string) (func(), error)) *owners {
 	t.Helper()
 	s := &owners{of: map[string]*world{}, store: mem.New(&mem.Options{Journal: true})}
+	memories := map[string][]wire.Memory{"bob": {{ID: "bobs-1", Name: "canary", Content: "canary"}}}
+	schedules := map[string][]wire.Schedule{"bob": {{Name: "bobs-2", Prompt: "canary"}}}
 	for _, owner := range []string{"alice", "bob"} {
 		s.of[owner] = newWorld(t, &worldOptions{store: s.store, api: api.Options{
+			Memories: &remembered{all: memories[owner]}, Schedules: &scheduled{schedules[owner]},
 			Project: tenant.ID{Owner: owner, Root: "/mine"}.String(), Tenants: &api.Tenants{Owner: owner, Admit: admit}, Abandoned: func(string) bool { return true },
 		}})
 	}
@@ -77,7 +80,7 @@ type things map[string]string
 // busy makes conversations of bob in which a turn waits for an approval, an answer, and a client.
 func (s *owners) busy(c *client.Client) things {
 	t, ctx := s.t, s.t.Context()
-	out := things{}
+	out := things{"memory": "bobs-1", "schedule": "bobs-2"}
 	begin := func(sender string, m wire.NewMessage) wire.Conversation {
 		conv, err := c.Conversation(ctx, "helper", sender)
 		require.NoError(t, err)
@@ -126,7 +129,7 @@ func (a things) fill(path string) string {
 	case strings.HasPrefix(path, "/v1/inquiries"):
 		id = a["inquiry"]
 	}
-	return strings.NewReplacer("{id}", url.PathEscape(id), "{agent}", "bobs", "{event}", a["event"], "{call}", url.PathEscape(a["call"]), "{job}", a["job"]).Replace(path)
+	return strings.NewReplacer("{id}", url.PathEscape(id), "{agent}", "bobs", "{event}", a["event"], "{call}", url.PathEscape(a["call"]), "{job}", a["job"], "{memory}", a["memory"], "{schedule}", a["schedule"]).Replace(path)
 }
 
 // attackBodies are what is sent to routes that read one.
@@ -134,6 +137,7 @@ var attackBodies = map[string]string{
 	"PUT /v1/agents/{agent}": `{"name":"bobs"}`, "POST /v1/agents": `{"name":"other"}`, "PUT /v1/log": `{"level":"debug"}`,
 	"POST /v1/conversations": `{"agent":"bobs","sender":"x"}`, "POST /v1/conversations/{id}/messages": `{"text":"x"}`,
 	"POST /v1/jobs/{job}": `{"change":"cancel"}`, "POST /v1/inquiries/{id}": `{"given":[]}`, "POST /v1/asks/{id}": `{"answer":"refuse"}`,
+	"PUT /v1/memories/{memory}":                `{"approve":true}`,
 	"POST /v1/conversations/{id}/calls/{call}": `{"text":"x"}`, "POST /v1/conversations/{id}/fork": `{"sender":"x"}`,
 }
 

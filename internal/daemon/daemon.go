@@ -248,7 +248,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 }
 
 func apiOptions(a *app.App, paths app.Paths) api.Options {
-	return api.Options{
+	o := api.Options{
 		Runtime: a.Runtime, Store: a.Store, Mask: a.Mask, Root: paths.Root, State: paths.State,
 		Project: paths.Project(), Abandoned: app.Abandoned,
 		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
@@ -257,6 +257,16 @@ func apiOptions(a *app.App, paths app.Paths) api.Options {
 		Explain: func(events []hook.Event) wire.Explained { return explain.Explain(events, a.Runtime.Plan()).Wire() },
 		Sandbox: func() (wire.Sandbox, error) { return sandboxOf(a) }, Confined: a.Confined,
 	}
+	if a.Hooks.MCP != nil {
+		o.Servers = func() []wire.Server { return serversOf(a) }
+	}
+	if m := a.Hooks.Memory; m != nil {
+		o.Memories = memories{m}
+	}
+	if s := a.Hooks.Schedule; s != nil {
+		o.Schedules = schedules{s}
+	}
+	return o
 }
 
 // sandboxOf says what commands of the program's agents can change, read and reach.

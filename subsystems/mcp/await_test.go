@@ -180,8 +180,34 @@ func TestTheEndOfStderrIsInTheReason(t *testing.T) {
 	require.NoError(t, m.OnOpen(t.Context(), host))
 	build(t, m, "")
 	want := "it ended while it was started (exit status 3); the end of its stderr: noise | noise | token=[hidden] refused | key [hidden] | \x1b]52;c;aGk=\a� of port"
-	assert.Equal(t, want, m.Status()[0].Reason)
+	status := m.Status()[0]
+	assert.Equal(t, want, status.Reason)
+	assert.Len(t, status.Log, 24)
+	assert.Equal(t, []string{"noise", "token=[hidden] refused", "key [hidden]", "\x1b]52;c;aGk=\a� of port"}, status.Log[20:])
+	assert.WithinDuration(t, time.Now(), status.Since, time.Minute)
 	assert.Contains(t, host.texts(), "server_lost chatty: "+want)
+}
+
+// TestThePlaceOfAServer: a reader sees what runs, and no secret of the entry.
+func TestThePlaceOfAServer(t *testing.T) {
+	t.Parallel()
+	read, err := mcp.Parse([]byte(`{"mcpServers":{
+		"local":{"command":"./serve","args":["--api-key","hunter2222","--token=hunter3333","--dir=/a/long/path/of/more/than/thirty/two/bytes","${USER_TOKEN}","-v","file.txt"],"disabled":true},
+		"remote":{"url":"https://notes.example/mcp?key=hunter4444","disabled":true},
+		"wrong":{"url":"https://ann:hunter5555@notes.example/mcp"}}}`),
+		func(name string) (string, bool) { return "value-of-the-user", name == "USER_TOKEN" })
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, st := range newMCP(t, nil, read.Servers...).Status() {
+		got[st.Name] = st.Place
+		assert.Equal(t, st.Name != "local", st.HTTP)
+		assert.Zero(t, st.Since)
+	}
+	assert.Equal(t, map[string]string{
+		"local":  "./serve --api-key [secret:10] --token=[secret:10] --dir=/a/long/path/of/more/than/thirty/two/bytes [hidden] -v file.txt",
+		"remote": "https://notes.example/mcp?…",
+		"wrong":  "https://ann:[secret:10]@notes.example/mcp",
+	}, got)
 }
 
 // Not parallel: it looks at the heap of the whole process.
@@ -194,7 +220,8 @@ func TestAGigabyteOfStderr(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	reason := m.Status()[0].Reason
 	assert.Contains(t, reason, "exit status 3")
-	assert.True(t, strings.HasSuffix(reason, " | the disk is full"), reason)
+	assert.True(t, strings.HasSuffix(reason, "stderr: the disk is full"), reason)
 	assert.Less(t, len(reason), 1_000)
+	assert.Equal(t, []string{"the disk is full"}, m.Status()[0].Log, "a line without its beginning may be a part of a secret")
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
 }

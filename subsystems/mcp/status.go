@@ -3,6 +3,7 @@ package mcp
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/grapnel-go/grapnel/subsystems/mcp/internal/conn"
 )
@@ -25,6 +26,11 @@ const (
 type Status struct {
 	Name  string
 	State State
+	// Since is when it got into the state; zero if it was never started.
+	Since time.Time
+	// Place is the command with its arguments, or the URL without its query, without the secrets of its entry. HTTP: it is a URL.
+	Place string
+	HTTP  bool
 	// Reason is why it is lost, refused or disabled; "" in the other states. It may quote
 	// the last lines of the server's error output, without the secrets of its entry. It is
 	// for operators: do not show it to a model.
@@ -41,7 +47,15 @@ type Status struct {
 	// Stderr is the end of its error output since its last start, at most 16 KiB. It may
 	// have secrets. It is for operators: do not show it to a model.
 	Stderr string
+	// Log has the last lines of Stderr, at most 50 of at most 500 bytes, without the secrets of its entry.
+	Log []string
 }
+
+// The part of a server's error output that its log has.
+const (
+	logLines = 50
+	logBytes = 500
+)
 
 // Status returns the status of each server, in the order of [MCP.Schema].
 func (m *MCP) Status() []Status {
@@ -57,6 +71,7 @@ func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{Name: s.cfg.Name, State: StateRefused, Reason: s.cfg.Refused, Public: s.public, Refused: slices.Clone(s.shown.refused)}
+	st.Place, st.HTTP = s.cfg.place(), s.cfg.URL != ""
 	for _, t := range s.shown.sorted() {
 		if t.unusable == "" {
 			st.Tools = append(st.Tools, t.Name)
@@ -69,7 +84,10 @@ func (s *server) status() Status {
 		return st
 	}
 	at := s.end.Status()
-	st.Process, st.Stderr = at.Process, strings.ToValidUTF8(at.Stderr, "�")
+	st.Since, st.Process, st.Stderr = at.Since, at.Process, strings.ToValidUTF8(at.Stderr, "�")
+	for _, line := range s.cfg.lastLines(at.Stderr, logLines) {
+		st.Log = append(st.Log, tail(line, logBytes))
+	}
 	switch at.State {
 	case conn.StateUnused:
 		st.State = StateDeclared

@@ -30,24 +30,71 @@ func (s *server) reason(err error) string {
 
 // lastOf returns the last lines as one line, without secrets.
 func (s *server) lastOf(stderr string) string {
-	text := strings.ToValidUTF8(stderr, "�")
-	for _, secret := range s.cfg.secrets() {
-		text = strings.ReplaceAll(text, secret, hiddenSecret)
+	return tail(strings.Join(s.cfg.lastLines(stderr, lastLines), " | "), lastBytes)
+}
+
+// stderrKept is how much of an error output is kept, in bytes; of more, its beginning may be a part of a secret.
+const stderrKept = 16 << 10
+
+// lastLines returns the last n lines that are not blank, without secrets.
+func (s *Server) lastLines(stderr string, n int) []string {
+	if _, whole, more := strings.Cut(stderr, "\n"); more && len(stderr) >= stderrKept {
+		stderr = whole
 	}
+	text := s.without(strings.ToValidUTF8(stderr, "�"))
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
-	if len(lines) > lastLines {
-		lines = lines[len(lines)-lastLines:]
-	}
+	lines = lines[max(0, len(lines)-n):]
 	for i, line := range lines {
-		lines[i] = wordForm.ReplaceAllStringFunc(strings.TrimSpace(line), func(word string) string {
-			if secretForm.MatchString(word) {
-				return hiddenSecret
-			}
-			return word
-		})
+		lines[i] = strings.TrimSpace(line)
 	}
-	return tail(strings.Join(lines, " | "), lastBytes)
+	return lines
+}
+
+// without returns the text without the secrets of the entry, and without words that look like one.
+func (s *Server) without(text string) string {
+	return wordForm.ReplaceAllStringFunc(s.hidden(text), func(word string) string {
+		if secretForm.MatchString(word) {
+			return hiddenSecret
+		}
+		return word
+	})
+}
+
+// hidden returns the text without the secrets of the entry.
+func (s *Server) hidden(text string) string {
+	for _, secret := range s.secrets() {
+		text = strings.ReplaceAll(text, secret, hiddenSecret)
+	}
+	return text
+}
+
+// place returns the command with its arguments, or the URL without its query. An argument that looks like a secret, by its name
+// or its form, is hidden.
+func (s *Server) place() string {
+	if s.URL != "" {
+		base, _, query := strings.Cut(maskedURL(s.URL), "?")
+		if query {
+			base += "?…"
+		}
+		return s.hidden(base)
+	}
+	words := []string{s.Command}
+	flag := ""
+	for _, arg := range s.Args {
+		name, value, given := strings.Cut(arg, "=")
+		switch {
+		case given:
+			arg = name + "=" + masked(name, value)
+		case !strings.HasPrefix(arg, "-"):
+			arg = masked(flag, arg)
+		}
+		words, flag = append(words, arg), ""
+		if !given && strings.HasPrefix(arg, "-") {
+			flag = arg
+		}
+	}
+	return s.hidden(strings.Join(words, " "))
 }
 
 const hiddenSecret = "[hidden]"

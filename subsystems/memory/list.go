@@ -19,6 +19,8 @@ const (
 
 // Remembered is one memory, in a form for people.
 type Remembered struct {
+	// ID names the memory as it is to Rewrite and Discard: after a change it has another one. "" if it waits for review.
+	ID string `json:"-"`
 	// Project is the project of the memory. User: all projects of the user share it, and
 	// Project is Options.User.
 	Project string `json:"project,omitzero"`
@@ -56,7 +58,7 @@ func (m *Memory) ListAll(ctx context.Context) ([]Remembered, error) {
 }
 
 const (
-	selectRemembered = `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated, m.kind, m.origin, m.trust, m.confidence, m.sources, m.uses, m.used
+	selectRemembered = `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated, m.kind, m.origin, m.trust, m.confidence, m.sources, m.uses, m.used, m.num
 		FROM memory m JOIN space s ON s.num = m.space`
 	inOrder = ` ORDER BY s.project, s.key, m.key`
 )
@@ -67,10 +69,11 @@ func (m *Memory) list(ctx context.Context, query string, args ...any) (out []Rem
 		return r.Each(func(row sqldb.Row) error {
 			var r Remembered
 			var key, sources string
-			var updated, used int64
+			var updated, used, num int64
 			err := row.Scan(&r.Project, &key, &r.Name, &r.Content, &r.Conversation, &updated,
-				&r.Kind, &r.Origin, &r.Trust, &r.Confidence, &sources, &r.Uses, &used)
+				&r.Kind, &r.Origin, &r.Trust, &r.Confidence, &sources, &r.Uses, &used, &num)
 			r.fill(key, sources, updated)
+			r.ID = idOf(num, updated)
 			if used != 0 {
 				r.Used = time.Unix(0, used)
 			}

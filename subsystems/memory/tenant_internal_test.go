@@ -79,6 +79,16 @@ func everything(t *testing.T, watched, raw func(project, user string) *Memory) {
 	for _, r := range all {
 		assert.Contains(t, []string{"alice:/srv/harbour", "alice"}, r.Project)
 	}
+	for _, r := range all {
+		now, err := m.Rewrite(ctx, r.ID, r.Content+" So says alice.")
+		require.NoError(t, err)
+		if r.Name == "tide" {
+			require.NoError(t, m.table.write(ctx, []string{m.table.project}, func(tx sqldb.Tx) error {
+				return m.table.wait(tx, m.own(""), entry{name: "tide", content: "At high tide nobody is there."})
+			}))
+			require.NoError(t, m.Discard(ctx, now.ID))
+		}
+	}
 	everybodys, err := m.ListAll(ctx)
 	require.NoError(t, err)
 	assert.Greater(t, len(everybodys), len(all))

@@ -57,14 +57,20 @@ type Endpoint struct {
 	watchers []Watcher // never changed in place
 	peer     *peer     // the connection; nil while there is none
 	start    *Start    // the running start; nil if none
-	failure  error     // why there is no connection; nil before the first start and after an end
-	rested   bool      // the connection was ended because it was idle
+	past     past
 	listed   []*sdk.Tool
 	version  int       // of listed; 0 before the first
 	holds    int       // agents that are registered and use it
 	left     bool      // since the last use, the last agent has unregistered
 	busy     int       // leases
 	used     time.Time // when it was used last
+}
+
+// past is how an endpoint got where it is.
+type past struct {
+	failure error     // why there is no connection; nil before the first start and after an end
+	rested  bool      // the connection was ended because it was idle
+	since   time.Time // of the last change of its state
 }
 
 // Start is one start of a connection. All callers that need the endpoint wait for the same
@@ -97,7 +103,7 @@ func (e *Endpoint) Begin() *Start {
 	if !e.pool.spawn(func() { e.run(s) }) {
 		return started(nil, ErrClosed)
 	}
-	e.start = s
+	e.start, e.past.since = s, time.Now()
 	return s
 }
 
@@ -204,7 +210,7 @@ func (e *Endpoint) Listed() ([]*sdk.Tool, int) {
 func (e *Endpoint) run(s *Start) {
 	p, listed, err := e.connect()
 	e.mu.Lock()
-	e.start, e.peer, e.failure, e.rested = nil, p, err, false
+	e.start, e.peer, e.past = nil, p, past{failure: err, since: time.Now()}
 	if err == nil {
 		e.listed, e.version, e.used = listed, e.version+1, time.Now()
 	}
@@ -234,7 +240,7 @@ func (e *Endpoint) run(s *Start) {
 func (e *Endpoint) finish(p *peer, c Change) {
 	e.tell(c)
 	e.mu.Lock()
-	e.peer, e.failure, e.rested = nil, c.Err, c.Err == nil
+	e.peer, e.past = nil, past{c.Err, c.Err == nil, time.Now()}
 	e.mu.Unlock()
 	close(p.noted)
 }
@@ -408,6 +414,8 @@ const (
 // Status is a snapshot of an endpoint.
 type Status struct {
 	State State
+	// Since is when it got into the state; zero if it is unused.
+	Since time.Time
 	// Err is why it is lost; nil in the other states.
 	Err error
 	// Process is the id of the process; 0 without one.
@@ -421,7 +429,7 @@ type Status struct {
 func (e *Endpoint) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	st := Status{State: StateUnused, Stderr: e.stderr.String()}
+	st := Status{State: StateUnused, Since: e.past.since, Stderr: e.stderr.String()}
 	switch {
 	case e.peer != nil && e.peer.isLeaving():
 		st.State = StateIdle
@@ -429,9 +437,9 @@ func (e *Endpoint) Status() Status {
 		st.State, st.Process = StateConnected, e.peer.carrier.pid()
 	case e.start != nil:
 		st.State = StateConnecting
-	case e.failure != nil:
-		st.State, st.Err = StateLost, e.failure
-	case e.rested:
+	case e.past.failure != nil:
+		st.State, st.Err = StateLost, e.past.failure
+	case e.past.rested:
 		st.State = StateIdle
 	}
 	return st

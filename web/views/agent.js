@@ -39,7 +39,7 @@ function promptTable(p) {
         <td>${x.point}${x.id ? html` <bdi class="quiet">${x.id}</bdi>` : nothing}</td>
         <td class="number">~${count(x.tokens)}</td>
         <td>${bar(x.tokens / most)}</td>
-        <td><details><summary><bdi>${firstLine(x.text)}</bdi></summary><pre class="text">${x.text}</pre></details></td></tr>`)}</tbody></table>`;
+        <td class="long"><details><summary><bdi>${firstLine(x.text)}</bdi></summary><pre class="text">${x.text}</pre></details></td></tr>`)}</tbody></table>`;
 }
 
 /** @param {string} by */
@@ -72,14 +72,14 @@ function toolTable(one, p, page) {
       ? `; ${count(p.searched)} of them are told to the model when it searches for them` : ''}.</p>
     ${tools.length > 20 ? html`<p><label>Find <input type="search" .value=${one.filter}
       @input=${(/** @type {InputEvent} */ e) => { one.filter = /** @type {HTMLInputElement} */ (e.target).value; page.changed(); }}></label></p>` : nothing}
-    <table class="wide">
+    <table class="wide" tabindex="0" aria-label="Tools">
       <thead><tr><th>Tool</th><th>Of</th><th class="number">Tokens</th><th><span class="aside">Share</span></th><th>Allowed</th><th>What it does</th></tr></thead>
       <tbody>${found.slice(0, mostTools).map((t) => html`<tr class=${t.out_of_scope ? 'quiet' : ''}>
         <th scope="row" class="name"><bdi>${t.name}</bdi></th><td class="name"><bdi>${t.owner}</bdi></td>
         <td class="number">${tokens.has(t.name) ? `~${count(tokens.get(t.name))}` : ''}</td>
         <td>${tokens.has(t.name) ? bar((tokens.get(t.name) ?? 0) / most) : nothing}</td>
-        <td>${t.out_of_scope ? html`no: <bdi>${t.out_of_scope}</bdi>` : 'yes'}</td>
-        <td><bdi>${firstLine(t.description)}</bdi>${notes(t)}</td></tr>`)}</tbody></table>
+        <td class="why">${t.out_of_scope ? html`no: <bdi>${t.out_of_scope}</bdi>` : 'yes'}</td>
+        <td class="long"><bdi>${firstLine(t.description)}</bdi>${notes(t)}</td></tr>`)}</tbody></table>
     ${found.length > mostTools ? html`<p class="quiet">${count(found.length - mostTools)} more; type a part of a name to find one.</p>` : nothing}`;
 }
 
@@ -94,9 +94,9 @@ function sections(p) {
   const names = Object.keys(p.sections).sort();
   return html`
     <h2>Sections</h2>
-    ${names.length === 0 ? html`<p>It has no settings of its own for subsystems.</p>` : html`<table class="wide">
+    ${names.length === 0 ? html`<p>It has no settings of its own for subsystems.</p>` : html`<table class="wide" tabindex="0" aria-label="Sections">
       <thead><tr><th>Subsystem</th><th>Settings</th></tr></thead>
-      <tbody>${names.map((n) => html`<tr><th scope="row"><bdi>${n}</bdi></th><td><code class="text">${JSON.stringify(p.sections[n], null, 1)}</code></td></tr>`)}</tbody></table>`}`;
+      <tbody>${names.map((n) => html`<tr><th scope="row"><bdi>${n}</bdi></th><td class="long"><code class="text">${JSON.stringify(p.sections[n], null, 1)}</code></td></tr>`)}</tbody></table>`}`;
 }
 
 /** @param {Schemas['Prompt']} p */
@@ -104,8 +104,8 @@ function instructions(p) {
   return html`
     <h2>Instruction files</h2>
     ${p.instructions_off ? html`<p>Turned off by <bdi>${p.instructions_off}</bdi>.</p>`
-      : p.instructions.length === 0 ? html`<p>The project has none, such as AGENTS.md.</p>` : html`<table class="wide">
+      : p.instructions.length === 0 ? html`<p>The project has none, such as AGENTS.md.</p>` : html`<table class="wide" tabindex="0" aria-label="Instruction files">
       <thead><tr><th>File</th><th class="number">Tokens</th><th>Imported by</th><th>Notes</th></tr></thead>
       <tbody>${p.instructions.slice(0, mostTools).map((f) => html`<tr>
-        <th scope="row"><bdi>${f.path}</bdi></th><td class="number">~${count(f.tokens)}</td><td><bdi>${f.imported_by ?? ''}</bdi></td><td><bdi>${f.note ?? ''}</bdi></td></tr>`)}</tbody></table>`}`;
+        <th scope="row"><bdi>${f.path}</bdi></th><td class="number">~${count(f.tokens)}</td><td><bdi>${f.imported_by ?? ''}</bdi></td><td class="long"><bdi>${f.note ?? ''}</bdi></td></tr>`)}</tbody></table>`}`;
 }

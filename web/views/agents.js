@@ -45,7 +45,7 @@ export default class Agents {
       ${this.agents.length === 0 ? html`<p>None is registered.</p>` : html`<table class="wide">
         <thead><tr><th>Agent</th><th>What for</th><th>Model</th><th class="number">Tools</th></tr></thead>
         <tbody>${this.agents.slice(0, most).map((a) => html`<tr>
-          <th scope="row"><a href="#/agents/${part(a.name)}"><bdi>${a.name}</bdi></a></th><td class="text">${a.description ?? ''}</td>
+          <th scope="row"><a href="#/agents/${part(a.name)}"><bdi>${a.name}</bdi></a></th><td class="text long">${a.description ?? ''}</td>
           <td><bdi>${a.model || 'the default'}</bdi></td><td class="number">${count(a.tools.length)}</td></tr>`)}</tbody></table>`}
       ${this.agents.length > most ? html`<p class="quiet">${count(this.agents.length - most)} more are not listed; <code>#/agents/NAME</code> shows one of them.</p>` : ''}`;
   }

@@ -81,18 +81,18 @@ export default class Models {
           this.filter = /** @type {HTMLInputElement} */ (e.target).value; this.page.changed(); }}></label>
         <label><input type="checkbox" .checked=${this.all} @change=${() => { this.all = !this.all; this.fetchModels().catch(this.page.failed); }}>
           also without a key</label></p>
-      ${found.length === 0 ? html`<p>${m.models.length ? 'No model has that in its name.' : 'There is a key for none of the vendors below.'}</p>` : html`<table class="wide">
+      ${found.length === 0 ? html`<p>${m.models.length ? 'No model has that in its name.' : 'There is a key for none of the vendors below.'}</p>` : html`<table class="wide" tabindex="0" aria-label="Models">
         <thead><tr><th>Model</th><th class="number">Window</th><th class="number">Answer</th><th class="number">$ per M in</th><th class="number">$ per M out</th><th>Key</th><th>Takes</th></tr></thead>
         <tbody>${found.slice(0, most).map((x) => html`<tr class=${x.key ? '' : 'quiet'}>
           <th scope="row"><bdi>${x.model}</bdi></th>
           <td class="number">${known(x.window)}</td><td class="number">${known(x.output)}</td>
           <td class="number">${x.price ? x.price.input : 'unknown'}</td><td class="number">${x.price ? x.price.output : 'unknown'}</td>
-          <td>${x.key ? 'yes' : 'no'}</td><td>${(x.accepts ?? []).join(', ')}</td></tr>`)}</tbody></table>`}
+          <td>${x.key ? 'yes' : 'no'}</td><td class="long">${(x.accepts ?? []).join(', ')}</td></tr>`)}</tbody></table>`}
       ${found.length > most ? html`<p class="quiet">${count(found.length - most)} more; type a part of a name to find one.</p>` : nothing}
       <p class="quiet">Prices are in US dollars per million tokens, as published up to ${m.date}.</p>
       ${missing.length ? html`<h3>Vendors without a key</h3>
-        <table class="wide"><thead><tr><th>Vendor</th><th class="number">Models</th><th>What to set</th></tr></thead>
-        <tbody>${missing.map((v) => html`<tr><th scope="row"><bdi>${v.vendor}</bdi></th><td class="number">${count(v.models)}</td><td class="text">${v.hint ?? ''}</td></tr>`)}</tbody></table>` : nothing}`;
+        <table class="wide" tabindex="0" aria-label="Vendors without a key"><thead><tr><th>Vendor</th><th class="number">Models</th><th>What to set</th></tr></thead>
+        <tbody>${missing.map((v) => html`<tr><th scope="row"><bdi>${v.vendor}</bdi></th><td class="number">${count(v.models)}</td><td class="text long">${v.hint ?? ''}</td></tr>`)}</tbody></table>` : nothing}`;
   }
 }
 
@@ -110,7 +110,7 @@ function drawSpending(s) {
     <th scope="row"><bdi>${name}</bdi></th><td class="number">${count(x.calls)}</td>
     <td class="number">${count(x.usage.input)}</td><td class="number">${count(x.usage.output)}</td><td class="number">${cost(x)}</td>
     <td>${bar(size(x) / whole)} ${Math.round(100 * size(x) / whole)} %</td></tr>`;
-  return html`<table class="wide">
+  return html`<table class="wide" tabindex="0" aria-label="Spending">
       <thead><tr><th>${{ model: 'Model', agent: 'Agent', day: 'Day' }[s.by]}</th><th class="number">Calls</th><th class="number">Tokens in</th><th class="number">Tokens out</th>
         <th class="number">Cost</th><th>Share of the ${s.total.cost ? 'cost' : 'tokens'}</th></tr></thead>
       <tbody>${shown.map((x) => row(x, x.name))}</tbody><tfoot>${row(s.total, 'All')}</tfoot></table>

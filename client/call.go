@@ -63,6 +63,31 @@ func (c *Client) Agent(ctx context.Context, name string) (wire.Agent, error) {
 	return call[wire.Agent](ctx, c, http.MethodGet, "/v1/agents/"+url.PathEscape(name), nil)
 }
 
+// Prompt returns what the agent's model is told, in its parts.
+func (c *Client) Prompt(ctx context.Context, agent string) (wire.Prompt, error) {
+	return call[wire.Prompt](ctx, c, http.MethodGet, "/v1/agents/"+url.PathEscape(agent)+"/prompt", nil)
+}
+
+// Models returns the models that the daemon has keys for; all: the others as well.
+func (c *Client) Models(ctx context.Context, all bool) (wire.Models, error) {
+	path := "/v1/models"
+	if all {
+		path += "?all=1"
+	}
+	return call[wire.Models](ctx, c, http.MethodGet, path, nil)
+}
+
+// Spending returns what the models have cost, added up by model, agent or day. since is the first day, as in 2026-11-25, or a number of
+// days with today, as in 7d; "" is all.
+func (c *Client) Spending(ctx context.Context, by, since string) (wire.Spending, error) {
+	return call[wire.Spending](ctx, c, http.MethodGet, "/v1/spending?"+url.Values{"by": {by}, "since": {since}}.Encode(), nil)
+}
+
+// Audit returns at most limit records of the audit, the newest first. before is the Next of an answer, for older ones; "" is the newest.
+func (c *Client) Audit(ctx context.Context, limit int, before string) (wire.Audit, error) {
+	return call[wire.Audit](ctx, c, http.MethodGet, "/v1/audit?"+url.Values{"limit": {strconv.Itoa(limit)}, "before": {before}}.Encode(), nil)
+}
+
 // UpdateAgent replaces an agent that a client has made. Its next turn has what is new.
 func (c *Client) UpdateAgent(ctx context.Context, a wire.NewAgent) (wire.Agent, error) {
 	return call[wire.Agent](ctx, c, http.MethodPut, "/v1/agents/"+url.PathEscape(a.Name), a)

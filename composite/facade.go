@@ -54,15 +54,6 @@ func offers(cfg *hook.AgentConfig, tools []message.Tool) bool {
 	})
 }
 
-// promptOf returns the SystemPrompt of a member, or "" if the agent has none of its
-// tools. A nested composite checks that for its own members.
-func promptOf(cfg *hook.AgentConfig, h hook.Hook) string {
-	if _, ok := h.(*Composite); !ok && !offers(cfg, h.Schema()) {
-		return ""
-	}
-	return h.SystemPrompt(cfg)
-}
-
 // scoping unites the scopes of a composite's members.
 type scoping struct {
 	tools    []string

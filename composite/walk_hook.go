@@ -28,22 +28,46 @@ func (c *Composite) Schema() []message.Tool {
 
 // SystemPrompt implements [hook.Hook]: the prompts of the members, in plan order.
 func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
+	var parts []string
+	for _, p := range c.Prompts(cfg) {
+		parts = append(parts, p.Text)
+	}
+	return joinPrompts(parts)
+}
+
+// Prompt is the SystemPrompt of one member.
+type Prompt struct {
+	// By is the path of the member; "" is the composite itself.
+	By, Text string
+}
+
+// Prompts returns what SystemPrompt joins, with those of members of members one by one. Some may be empty.
+func (c *Composite) Prompts(cfg *hook.AgentConfig) []Prompt {
 	if c.own.Has(point.SystemPrompt) {
-		return c.self.SystemPrompt(cfg)
+		return []Prompt{{Text: c.self.SystemPrompt(cfg)}}
 	}
 	var at string
 	defer blame(point.SystemPrompt, &at)
-	var parts []string
+	var out []Prompt
 	for i := range c.entries.systemPrompt {
 		m := &c.members[c.entries.systemPrompt[i].index]
 		at = m.path
-		if m.excluded.Has(point.Schema) {
-			parts = append(parts, m.hook.SystemPrompt(m.view(cfg)))
-			continue
+		for _, p := range m.prompts(m.view(cfg)) {
+			out = append(out, Prompt{within(m.path, p.By), p.Text})
 		}
-		parts = append(parts, promptOf(m.view(cfg), m.hook))
 	}
-	return joinPrompts(parts)
+	return out
+}
+
+// prompts returns the prompts of a member; none if the agent has none of its tools. A nested composite checks that for its own members.
+func (m *member) prompts(cfg *hook.AgentConfig) []Prompt {
+	if nested, ok := m.hook.(*Composite); ok {
+		return nested.Prompts(cfg)
+	}
+	if !m.excluded.Has(point.Schema) && !offers(cfg, m.hook.Schema()) {
+		return nil
+	}
+	return []Prompt{{Text: m.hook.SystemPrompt(cfg)}}
 }
 
 // ScopedTools implements [hook.Hook]: the union of the scopes.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/loop"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -60,6 +62,37 @@ func (a *Agent) Config() *hook.AgentConfig { return a.core.Now().Config }
 
 // Prompt returns the system prompt, without the sections that hooks add to single turns.
 func (a *Agent) Prompt() string { return a.core.Now().View.Load().Prompt }
+
+// PromptPart is a part of what the agent's model is told before the history.
+type PromptPart struct {
+	// By is who says it: "agent" for its own instructions, "runtime", or the path of a hook. At is the hook point, or
+	// "instructions", "environment" and "scope", which are no points.
+	By, At string
+	// ID is that of a section or of a block of context; "" is none.
+	ID   string
+	Text string
+}
+
+// PromptParts returns the parts of the system prompt in their order, then those that hooks have added to the agent's last turn: sections
+// (PromptSections) to the prompt, and context (TurnContext) behind the turn's input. turn is that turn; "" if there was none since the
+// process began or the agent changed.
+func (a *Agent) PromptParts() (parts []PromptPart, turn string) {
+	now := a.core.Now()
+	for _, p := range now.View.Load().Parts {
+		parts = append(parts, PromptPart{By: p.By, At: p.At, Text: p.Text})
+	}
+	added := now.LastContributed()
+	if added == nil {
+		return parts, ""
+	}
+	for _, s := range added.Sections {
+		parts = append(parts, PromptPart{By: s.By, At: point.PromptSections.String(), ID: s.ID, Text: contribution.Section(s)})
+	}
+	for _, b := range added.Context {
+		parts = append(parts, PromptPart{By: b.By, At: point.TurnContext.String(), ID: b.ID, Text: contribution.Entry(b)})
+	}
+	return parts, added.Turn
+}
 
 // Tools returns the tools that the agent may use. Its model sees these tools, and calls
 // of other tools fail.

@@ -4,11 +4,13 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -63,6 +65,9 @@ func TestThePrompt(t *testing.T) {
 				agent, err := w.rt.Agent("a")
 				require.NoError(t, err)
 				assert.Equal(t, agent.Prompt(), m.requests[0].System)
+				parts, turn := agent.PromptParts()
+				assert.Equal(t, m.requests[0].System, joined(parts), "nothing of the prompt is without a contributor")
+				assert.Empty(t, turn, "no hook adds anything to turns")
 				prompts[agent.Prompt()] = true
 			}
 			require.Len(t, prompts, 1, "the same registration gives the same bytes")
@@ -71,6 +76,53 @@ func TestThePrompt(t *testing.T) {
 			}
 		})
 	}
+}
+
+func joined(parts []runtime.PromptPart) string {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.Text
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// TestWhoSaysWhatInAPrompt: each part of a prompt names its contributor, also those that hooks add to a turn.
+func TestWhoSaysWhatInAPrompt(t *testing.T) {
+	t.Parallel()
+	m := plays(says("ok"), says("ok"))
+	inner, err := composite.Of("Inner", composite.Field{Name: "Notes", Hook: speaker{tool: "note", prompt: "Take notes."}})
+	require.NoError(t, err)
+	added := &adds{
+		sections: gives(hook.PromptSection{ID: "style", Title: "Style", Text: "Be brief."}),
+		context:  gives(hook.ContextBlock{Domain: "memory", ID: "boat", Text: "The boat is red."}),
+	}
+	h, err := composite.Of("Outer", composite.Field{Name: "Manners", Hook: speaker{prompt: "Be polite."}}, composite.Field{Name: "Inner", Hook: inner},
+		composite.Field{Name: "Adds", Hook: added})
+	require.NoError(t, err)
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: "You are a helper."}, &runtime.Options{Environment: runtime.Environment{OS: "linux"}}, h)
+	agent, err := w.rt.Agent("a")
+	require.NoError(t, err)
+	want := []runtime.PromptPart{
+		{By: "agent", At: "instructions", Text: "You are a helper."},
+		{By: "runtime", At: "environment", Text: "<environment>\nos: linux\n</environment>"},
+		{By: "Manners", At: "SystemPrompt", Text: "Be polite."}, {By: "Inner.Notes", At: "SystemPrompt", Text: "Take notes."},
+	}
+	got, turn := agent.PromptParts()
+	assert.Equal(t, want, got)
+	assert.Empty(t, turn)
+	w.send("hi")
+	got, turn = agent.PromptParts()
+	assert.Equal(t, append(want,
+		runtime.PromptPart{By: "Adds", At: "PromptSections", ID: "style", Text: "## Style\n\nBe brief."},
+		runtime.PromptPart{By: "Adds", At: "TurnContext", ID: "boat", Text: "<context domain=\"memory\" id=\"boat\">\nThe boat is red.\n</context>"}), got)
+	assert.NotEmpty(t, turn)
+	assert.Equal(t, m.requests[0].System, joined(got[:5]))
+
+	_, err = w.rt.Update(t.Context(), hook.AgentConfig{Name: "a", Instructions: "You help."})
+	require.NoError(t, err)
+	got, turn = agent.PromptParts()
+	assert.Equal(t, "You help.", got[0].Text)
+	assert.Empty(t, turn, "the turn was one of the agent before")
 }
 
 func golden(t *testing.T, name, got string) {

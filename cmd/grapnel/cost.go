@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/grapnel-go/grapnel/internal/costs"
 	"github.com/grapnel-go/grapnel/internal/inspect"
 )
 
@@ -28,7 +29,7 @@ func (c *command) cost() *cobra.Command {
 		},
 	}
 	p.flags(cmd)
-	cmd.Flags().StringVar(&o.By, "by", "model", "add up by one of "+strings.Join(inspect.CostColumns(), ", "))
+	cmd.Flags().StringVar(&o.By, "by", "model", "add up by one of "+strings.Join(costs.Columns(), ", "))
 	cmd.Flags().StringVar(&o.Since, "since", "", "the first day, 2026-11-25, or a number of days with today, 7d (default: all)")
 	cmd.Flags().BoolVar(&o.All, "all", false, "show all projects")
 	return cmd

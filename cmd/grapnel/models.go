@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/internal/inspect"
+	"github.com/grapnel-go/grapnel/internal/models"
 )
 
 func (c *command) models() *cobra.Command {
 	var asJSON bool
-	l := inspect.ModelList{}
+	l := models.List{}
 	cmd := &cobra.Command{
 		Use:   "models [TEXT]",
 		Short: "List the models that your keys can use, and what they cost",

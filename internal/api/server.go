@@ -87,6 +87,8 @@ type Options struct {
 	Undo func(ctx context.Context, conversation string, r undo.Request) (undo.Outcome, error)
 	// Delete deletes a conversation, what a sender has, or a project; nil is not possible.
 	Delete func(ctx context.Context, d wire.Deletion) (wire.Deleted, error)
+	// Inspect has answers about the program.
+	Inspect Inspect
 	// Await waits until the registration of the agent has ended, and returns its error;
 	// nil does not wait.
 	Await func(ctx context.Context, agent string) error

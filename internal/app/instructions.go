@@ -82,3 +82,12 @@ func Describe(ctx context.Context, o Options, name string) (Description, error) 
 	d.Files, err = in.Files(ctx, &d.Agent.Config)
 	return d, err
 }
+
+// Instructions returns the instruction files of an agent's next turn, then those that are left out, or who has turned them off for it.
+func (a *App) Instructions(ctx context.Context, agent *runtime.Agent) (files []instructions.File, offBy string, err error) {
+	if offBy = agent.Plan().OffBy("Instructions"); offBy != "" || a.Hooks.Instructions == nil {
+		return nil, offBy, nil
+	}
+	files, err = a.Hooks.Instructions.Files(ctx, agent.Config())
+	return files, "", err
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -69,6 +70,15 @@ func (a *App) DefaultModel() message.Model { return a.model }
 
 // Vendors returns the vendors that need a key, and whether each has one.
 func (a *App) Vendors() []models.Keyed { return a.models.Keyed() }
+
+// ListModels returns the models that there are keys for, or all that are known.
+func (a *App) ListModels(all bool) (models.Listed, error) {
+	known, err := a.paths.Catalog()
+	if err != nil {
+		return models.Listed{}, err
+	}
+	return models.List{Catalog: known, Configured: a.models.Configured, All: all, Now: time.Now()}.Of(), nil
+}
 
 // modelled returns the agent with the default model, if it names none, and with the whole id
 // of its model. A name that means no model stays; CheckModel reports it.

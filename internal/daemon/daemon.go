@@ -253,7 +253,7 @@ func apiOptions(a *app.App, paths app.Paths) api.Options {
 		Project: paths.Project(), Abandoned: app.Abandoned,
 		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
 		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) }, Commands: func(agent *runtime.Agent) []wire.Command { return commandsOf(a, agent) },
-		Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted, Undo: a.Undo,
+		Inspect: inspecting(a), Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted, Undo: a.Undo,
 		Explain: func(events []hook.Event) wire.Explained { return explain.Explain(events, a.Runtime.Plan()).Wire() },
 		Sandbox: func() (wire.Sandbox, error) { return sandboxOf(a) }, Confined: a.Confined,
 	}

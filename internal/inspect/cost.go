@@ -1,27 +1,25 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/costs"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // Costs says which costs are shown.
 type Costs struct {
-	// By is what they are added up by, one of CostColumns.
+	// By is what they are added up by, one of costs.Columns.
 	By string
 	// Since is the first day: a date such as 2026-11-25, or a number of days with today such as 7d. "" is the first that there is.
 	Since string
@@ -31,15 +29,12 @@ type Costs struct {
 	JSON bool
 }
 
-// CostColumns are what the costs can be added up by.
-func CostColumns() []string { return []string{"model", "agent", "day", "project", "token"} }
-
 // Cost shows what models have cost.
 func Cost(ctx context.Context, c *console.Console, p app.Paths, o Costs) (err error) {
-	if !slices.Contains(CostColumns(), o.By) {
-		return fmt.Errorf("--by %q is not known; write one of %s", o.By, strings.Join(CostColumns(), ", "))
+	if !slices.Contains(costs.Columns(), o.By) {
+		return fmt.Errorf("--by %q is not known; write one of %s", o.By, strings.Join(costs.Columns(), ", "))
 	}
-	if o.Since, err = firstDay(o.Since, time.Now()); err != nil {
+	if o.Since, err = costs.FirstDay("--since", o.Since, time.Now()); err != nil {
 		return err
 	}
 	filter, project := store.SpendingFilter{Since: o.Since}, p.Project()
@@ -72,42 +67,14 @@ func stored[T any](ctx context.Context, p app.Paths, note func(string), read fun
 	return read(s)
 }
 
-// maxDays is how many days Costs.Since may name.
-const maxDays = 36_500
-
-// firstDay returns the date that the text names; "" is none.
-func firstDay(since string, now time.Time) (string, error) {
-	if since == "" {
-		return "", nil
-	}
-	if text, ok := strings.CutSuffix(since, "d"); ok {
-		if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= maxDays {
-			return now.AddDate(0, 0, 1-n).Format(time.DateOnly), nil
-		}
-	} else if _, err := time.Parse(time.DateOnly, since); err == nil {
-		return since, nil
-	}
-	return "", fmt.Errorf("--since %q is no day; write a date such as 2026-11-25, or a number of days such as 7d", since)
-}
-
-// spent is the sum of one group, as JSON has it.
-type spent struct {
-	Name      string        `json:"name"`
-	Calls     int64         `json:"calls"`
-	Unpriced  int64         `json:"unpriced"`  // calls without a known price
-	Estimated int64         `json:"estimated"` // calls without reported usage
-	Usage     message.Usage `json:"usage"`
-	Cost      hook.Cost     `json:"cost"` // in billionths of a dollar
-}
-
 func showCosts(c *console.Console, rows []store.Spent, o Costs) error {
-	groups, total, unpriced := grouped(rows, o.By)
+	groups, total, unpriced := costs.Group(rows, o.By)
 	if o.JSON {
 		return c.JSON(struct {
-			By    string  `json:"by"`
-			Since string  `json:"since,omitzero"`
-			Spent []spent `json:"spent"`
-			Total spent   `json:"total"`
+			By    string      `json:"by"`
+			Since string      `json:"since,omitzero"`
+			Spent []costs.Sum `json:"spent"`
+			Total costs.Sum   `json:"total"`
 		}{o.By, o.Since, groups, total})
 	}
 	if total.Calls == 0 {
@@ -116,7 +83,7 @@ func showCosts(c *console.Console, rows []store.Spent, o Costs) error {
 	}
 	table := [][]string{{strings.ToUpper(o.By), "CALLS", "INPUT", "OUTPUT", "COST", "SHARE"}}
 	for _, g := range append(groups, total) {
-		table = append(table, []string{g.Name, fmt.Sprint(g.Calls), fmt.Sprint(g.Usage.Input), fmt.Sprint(g.Usage.Output), g.money(), share(g.Cost, total.Cost)})
+		table = append(table, []string{g.Name, fmt.Sprint(g.Calls), fmt.Sprint(g.Usage.Input), fmt.Sprint(g.Usage.Output), money(g), share(g.Cost, total.Cost)})
 	}
 	if err := c.Tables(table); err != nil {
 		return err
@@ -144,56 +111,8 @@ func nothingSpent(o Costs) string {
 	return text
 }
 
-// grouped adds up the rows by a column, the dearest first and days in their order. unpriced are the models without a
-// known price.
-func grouped(rows []store.Spent, by string) (groups []spent, total spent, unpriced []string) {
-	total.Name = "(all)"
-	groups = []spent{}
-	at := map[string]int{}
-	for _, r := range rows {
-		name := nameOf(r.SpentKey, by)
-		i, known := at[name]
-		if !known {
-			i = len(groups)
-			at[name], groups = i, append(groups, spent{Name: name})
-		}
-		groups[i].add(r)
-		total.add(r)
-		if r.Unpriced > 0 && !slices.Contains(unpriced, r.Model) {
-			unpriced = append(unpriced, r.Model)
-		}
-	}
-	slices.SortStableFunc(groups, func(a, b spent) int {
-		if by == "day" {
-			return cmp.Compare(a.Name, b.Name)
-		}
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name))
-	})
-	return groups, total, unpriced
-}
-
-func (s *spent) add(r store.Spent) {
-	s.Calls, s.Unpriced, s.Estimated = s.Calls+r.Calls, s.Unpriced+r.Unpriced, s.Estimated+r.Estimated
-	s.Usage, s.Cost = s.Usage.Add(r.Usage), s.Cost+r.Cost
-}
-
-// nameOf returns the name of the group of a row.
-func nameOf(k store.SpentKey, by string) string {
-	switch by {
-	case "agent":
-		return k.Agent
-	case "day":
-		return k.Day
-	case "project":
-		return cmp.Or(k.Project, "(none)")
-	case "token":
-		return cmp.Or(k.Token, "(local user)")
-	}
-	return cmp.Or(k.Model, "(none)")
-}
-
 // money returns the cost, or that it is not known.
-func (s *spent) money() string {
+func money(s costs.Sum) string {
 	switch {
 	case s.Unpriced == 0:
 		return s.Cost.String()

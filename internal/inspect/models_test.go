@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/inspect"
+	"github.com/grapnel-go/grapnel/internal/models"
 	"github.com/grapnel-go/grapnel/internal/stdout"
 	"github.com/grapnel-go/grapnel/internal/term/console"
 	"github.com/grapnel-go/grapnel/runtime/provider/catalog"
@@ -48,7 +49,7 @@ func listed(t *testing.T, day string, asJSON bool) (out, notes string) {
 	errs, err := os.Create(path + ".err")
 	require.NoError(t, err)
 	con := &console.Console{Out: file, Err: errs, Written: stdout.New(file)}
-	err = inspect.Models(con, inspect.ModelList{
+	err = inspect.Models(con, models.List{
 		Catalog: c, Now: now, Filter: "OWN:", Configured: func(string) (bool, string) { return true, "" },
 	}, asJSON)
 	require.NoError(t, err)

@@ -34,11 +34,15 @@ func Prompt(own string, sections []hook.PromptSection) string {
 		parts = append(parts, own)
 	}
 	for _, s := range sections {
-		text := s.Text
-		if s.Title != "" {
-			text = "## " + s.Title + "\n\n" + text
-		}
-		parts = append(parts, text)
+		parts = append(parts, Section(s))
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// Section returns the section for the model, with its title.
+func Section(s hook.PromptSection) string {
+	if s.Title == "" {
+		return s.Text
+	}
+	return "## " + s.Title + "\n\n" + s.Text
 }

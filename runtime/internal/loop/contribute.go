@@ -19,6 +19,7 @@ type contributing struct {
 	// contributed is what later hooks see of the contributions.
 	contributed hook.Contributed
 	jobs        []hook.Job
+	sections    []hook.PromptSection
 }
 
 // contribute asks the hooks for their contributions and applies them. It is false if the turn
@@ -30,9 +31,19 @@ func (t *Turn) contribute() bool {
 	c := &contributing{Turn: t, budget: t.env.Limits.Contributions.Filled()}
 	ok := c.askPolicies() && c.askContext() && c.askTools() && c.askSections()
 	if ok {
+		c.keep()
 		t.enqueueAll(c.jobs)
 	}
 	return ok
+}
+
+// keep keeps what the model is told, for people who ask.
+func (c *contributing) keep() {
+	if len(c.sections) == 0 && c.contributed.Context.Len() == 0 {
+		c.setup.contributed.Store(nil)
+		return
+	}
+	c.setup.contributed.Store(&Contributed{Turn: c.id, Sections: c.sections, Context: c.contributed.Context.Slice()})
 }
 
 func (c *contributing) askPolicies() bool {
@@ -154,9 +165,9 @@ func (c *contributing) askSections() bool {
 	}
 	merged := contribution.MergeSections(sections, c.budget)
 	c.emitDiagnostics(merged.Diagnostics)
-	if len(merged.Kept) > 0 {
+	if c.sections = merged.Kept; len(c.sections) > 0 {
 		v := *c.view
-		v.Prompt = contribution.Prompt(v.Prompt, merged.Kept)
+		v.Prompt = contribution.Prompt(v.Prompt, c.sections)
 		c.view = &v
 	}
 	return true

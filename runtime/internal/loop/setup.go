@@ -11,7 +11,7 @@ import (
 )
 
 // Setup is an agent as a turn finds it when it begins: the configuration, the hooks and the
-// tools. It is immutable, except for View. A change of the agent or of the hooks of the process
+// tools. It is immutable, except for View and what was contributed. A change of the agent or of the hooks of the process
 // makes another one, which the next turn gets.
 type Setup struct {
 	// Process are the hooks of the process.
@@ -25,7 +25,19 @@ type Setup struct {
 	Layers []plan.Layer
 	Hooks  *scope.Hooks
 	View   atomic.Pointer[scope.View]
+	// contributed is what hooks have added to the newest turn; nil if that is nothing.
+	contributed atomic.Pointer[Contributed]
 }
+
+// Contributed is what hooks have added to a turn, as its model is told of it.
+type Contributed struct {
+	Turn     string
+	Sections []hook.PromptSection
+	Context  []hook.ContextBlock
+}
+
+// LastContributed returns what hooks have added to the newest turn with the setup; nil is nothing.
+func (s *Setup) LastContributed() *Contributed { return s.contributed.Load() }
 
 // Process has the hooks of the process between two changes, and counts their users.
 type Process struct {

@@ -103,7 +103,7 @@ func (h *Hooks) scopeOf(cfg *hook.AgentConfig) (s hook.Scope, err error) {
 	return h.ScopedTools(cfg), nil
 }
 
-func (h *Hooks) promptOf(cfg *hook.AgentConfig) (text string, err error) {
+func (h *Hooks) promptsOf(cfg *hook.AgentConfig) (texts []composite.Prompt, err error) {
 	defer failure.Catch(point.SystemPrompt, &err)
-	return h.SystemPrompt(cfg), nil
+	return h.Prompts(cfg), nil
 }

@@ -2,6 +2,9 @@ package scope
 
 import (
 	"strings"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Environment describes in the system prompt where the tools work. The prompt leaves out empty
@@ -18,29 +21,58 @@ type Environment struct {
 type prompt struct {
 	instructions string
 	env          Environment
-	// hooks is the text of the hooks, scope their lines about the scope.
-	hooks, scope string
+	// hooks are the texts of the hooks, scope their lines about the scope.
+	hooks []composite.Prompt
+	scope string
 }
+
+// Part is a part of a system prompt. Parts are separated by a blank line.
+type Part struct {
+	// By is who says it: ByAgent, ByRuntime or the path of a hook. At is the hook point, or the name of the part where it is none.
+	By, At string
+	Text   string
+}
+
+// Who says a part of a prompt if no hook does.
+const (
+	ByAgent   = "agent"
+	ByRuntime = "runtime"
+)
 
 // write joins the parts of a system prompt: instructions, environment, the texts of the
 // hooks, scope. The prompt of an agent without tools has no environment, so under hook.Nop it is
 // the instructions alone. Nothing in it depends on a clock or the order of a map: the same
-// registration gives the same bytes, as the caches of providers need.
-func (p prompt) write(tools []string, narrowed bool) string {
-	parts := make([]string, 0, 4)
-	add := func(text string) {
-		if text = strings.Trim(text, "\n"); text != "" {
-			parts = append(parts, text)
+// registration gives the same bytes, as the caches of providers need. The texts of the parts share the memory of the whole.
+func (p prompt) write(tools []string, narrowed bool) (string, []Part) {
+	parts := make([]Part, 0, 3+len(p.hooks))
+	var whole strings.Builder
+	add := func(by, at, text string) {
+		if text = strings.Trim(text, "\n"); text == "" {
+			return
 		}
+		if whole.Len() > 0 {
+			whole.WriteString(separator)
+		}
+		whole.WriteString(text)
+		parts = append(parts, Part{by, at, text})
 	}
-	add(p.instructions)
+	add(ByAgent, "instructions", p.instructions)
 	if len(tools) > 0 {
-		add(p.env.block())
+		add(ByRuntime, "environment", p.env.block())
 	}
-	add(p.hooks)
-	add(scopeBlock(tools, p.scope, narrowed))
-	return strings.Join(parts, "\n\n")
+	for _, h := range p.hooks {
+		add(h.By, point.SystemPrompt.String(), h.Text)
+	}
+	add(ByRuntime, "scope", scopeBlock(tools, p.scope, narrowed))
+	out, from := whole.String(), 0
+	for i := range parts {
+		to := from + len(parts[i].Text)
+		parts[i].Text, from = out[from:to], to+len(separator)
+	}
+	return out, append([]Part(nil), parts...) // of its own size: there are many agents
 }
+
+const separator = "\n\n"
 
 func (e Environment) block() string {
 	var b strings.Builder

@@ -29,15 +29,22 @@ type View struct {
 	catalog *catalog
 	// scope has a bit for every tool of the catalog; nil is all.
 	scope []uint64
-	// added are tools of one turn, which the catalog does not have.
-	added []message.Tool
-	// withheld are names outside of the catalog that may not be called.
-	withheld []string
+	// turn is what differs for one turn; nil is nothing.
+	turn *turnTools
 	// bySender is nil if no rule is about senders.
 	bySender *bySender
 	// Tools are offered to the model. Prompt is the system prompt.
 	Tools  *message.ToolSet
 	Prompt string
+	// Parts are those of the prompt, without what hooks add for a turn.
+	Parts []Part
+}
+
+// turnTools are the tools of one turn that the catalog does not have.
+type turnTools struct {
+	added []message.Tool
+	// withheld are names outside of the catalog that may not be called.
+	withheld []string
 }
 
 // bySender is the part of a view that depends on the sender.
@@ -115,12 +122,12 @@ func (h *Hooks) View(cfg *hook.AgentConfig, env Environment, strict bool) (*View
 	v := &View{catalog: c}
 	listed := cfg.Tools != nil
 	v.narrow(cfg, scope)
-	text, err := h.promptOf(cfg)
+	texts, err := h.promptsOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	parts := prompt{cfg.Instructions, env, text, scope.Line}
-	v.Prompt = parts.write(cfg.Tools, v.scope != nil && (listed || h.partly(v)))
+	parts := prompt{cfg.Instructions, env, texts, scope.Line}
+	v.Prompt, v.Parts = parts.write(cfg.Tools, v.scope != nil && (listed || h.partly(v)))
 	if len(cfg.Senders)+len(scope.Senders) > 0 {
 		v.bySender = &bySender{rules: slices.Concat(cfg.Senders, scope.Senders), prompt: parts}
 	}
@@ -145,7 +152,7 @@ func (v *View) For(sender string) *View {
 		return &out
 	}
 	out = *out.With(contribution.Tools{Hidden: barred})
-	out.Prompt = by.prompt.write(out.Callable().Slice(), true)
+	out.Prompt, out.Parts = by.prompt.write(out.Callable().Slice(), true)
 	return &out
 }
 
@@ -269,10 +276,11 @@ func (v *View) Find(name string) (message.Tool, Standing) {
 	i, ok := v.catalog.index[name]
 	switch {
 	case !ok:
-		if i := slices.IndexFunc(v.added, func(t message.Tool) bool { return t.Name == name }); i >= 0 {
-			return v.added[i], Available
+		of := v.ofTurn()
+		if i := slices.IndexFunc(of.added, func(t message.Tool) bool { return t.Name == name }); i >= 0 {
+			return of.added[i], Available
 		}
-		if slices.Contains(v.withheld, name) || v.bars(name) {
+		if slices.Contains(of.withheld, name) || v.bars(name) {
 			return message.Tool{Name: name}, NotAvailable
 		}
 		return message.Tool{Name: name}, NotRegistered
@@ -303,12 +311,12 @@ func (v *View) Callable() message.List[string] {
 // With returns the view with the changes of one turn. A hidden name that is no tool of the agent
 // is answered as one that is not available.
 func (v *View) With(ch contribution.Tools) *View {
-	out := *v
-	out.added = slices.DeleteFunc(slices.Clone(v.added), func(t message.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
-	out.withheld = slices.Clone(v.withheld)
+	out, of := *v, v.ofTurn()
+	of.added = slices.DeleteFunc(slices.Clone(of.added), func(t message.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
+	of.withheld = slices.Clone(of.withheld)
 	for _, name := range ch.Hidden {
 		if _, ok := v.catalog.index[name]; !ok {
-			out.withheld = append(out.withheld, name)
+			of.withheld = append(of.withheld, name)
 		}
 	}
 	if len(ch.Hidden) > 0 {
@@ -321,11 +329,18 @@ func (v *View) With(ch contribution.Tools) *View {
 	}
 	tools := slices.DeleteFunc(v.Tools.Tools().Slice(), func(t message.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
 	for _, a := range ch.Added {
-		out.added = append(out.added, a.Tool)
+		of.added = append(of.added, a.Tool)
 		tools = append(tools, a.Tool)
 	}
-	out.Tools = message.NewToolSet(tools)
+	out.Tools, out.turn = message.NewToolSet(tools), &of
 	return &out
+}
+
+func (v *View) ofTurn() turnTools {
+	if v.turn == nil {
+		return turnTools{}
+	}
+	return *v.turn
 }
 
 // Refusal is the result of a call that is not passed to an owner. It names no tool that the

@@ -1,8 +1,12 @@
 // The views, in the order in which the page names them.
 
+import Call from './call.js';
 import Health from './health.js';
+import Turn from './turn.js';
 
-/** @type {{ name: string, label: string, View: new (page: import('../app.js').Page, ...parts: string[]) => import('../app.js').View }[]} */
+/** @type {{ name: string, label: string, hidden?: boolean, View: new (page: import('../app.js').Page, ...parts: string[]) => import('../app.js').View }[]} */
 export const views = [
+  { name: 'turn', label: 'Turn', View: Turn, hidden: true },
+  { name: 'call', label: 'Call', View: Call, hidden: true },
   { name: 'health', label: 'Health', View: Health },
 ];

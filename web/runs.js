@@ -26,14 +26,25 @@ export const broke = (run) => !!failures[run.status ?? ''];
 /** The run of an event. @param {Schemas['Event']} e @returns {Run} */
 export const runOf = (e) => ({ status: e.status ?? 'succeeded', answer: e.answer, reason: e.text, by: e.by, changed: e.changed });
 
-/** What the hook said, without its reason. @param {Run} run */
-export function said(run) {
+/** What no answer means at a point. @param {string} point */
+function silence(point) {
+  if (point === 'Dispatch') return 'takes the call';
+  if (point.startsWith('Rewrite') || point === 'Preprocess') return 'left it as it was';
+  if (point.startsWith('Wrap')) return 'surrounded it';
+  if (/^Turn|Context$|Sections$/.test(point)) return 'added nothing';
+  if (/^(AfterTurn|AfterCompaction|OnEvent|OnClose|OnOpen|OnSessionEnd)$/.test(point)) return 'was told';
+  return 'no opinion';
+}
+
+/** What the hook said at the point, without its reason. @param {Run} run @param {string | undefined} point */
+export function said(run, point) {
   const failed = failures[run.status];
   if (failed) return run.answer ? `${failed}, which counts as ${run.answer}` : failed;
   if (run.status === 'skipped') return `not asked: ${run.by || 'another one'} had ended it`;
   if (run.status === 'queued') return 'queued as a job';
   if (run.answer) return run.answer;
-  return run.changed ? 'changed it' : 'no opinion';
+  if (run.changed) return /^Turn|Context$|Sections$/.test(point ?? '') ? 'added something' : 'changed it';
+  return silence(point ?? '');
 }
 
 // How severe the answers of one point are (package hook).

@@ -102,7 +102,8 @@ export function waterfall(events) {
       }
       case 'call_result': {
         const row = rowOf(e, t), from = open.get(call);
-        if (from !== undefined && e.outcome !== 'denied') add(row, 'tool', from, t, `the tool ${e.tool}`);
+        if (e.outcome === 'denied') row.intervals = row.intervals.filter((i) => i.kind !== 'tool'); // it did not run
+        else if (from !== undefined) add(row, 'tool', from, t, `the tool ${e.tool}`);
         open.delete(call);
         Object.assign(row, { outcome: e.outcome, by: e.by });
         break;
@@ -114,7 +115,7 @@ export function waterfall(events) {
         if (e.status === 'skipped' || e.status === 'queued' || around.has(e.point ?? '')) break;
         last = Math.max(last, to);
         row.to = Math.max(row.to, to);
-        if (e.point !== 'Approve') add(row, 'hook', from, to, `${e.subsystem} at ${e.point}: ${said(runOf(e))}`);
+        if (e.point !== 'Approve') add(row, 'hook', from, to, `${e.subsystem} at ${e.point}: ${said(runOf(e), e.point)}`);
         // The model or the tool begins when the hooks before it have ended, and ends when those after it begin.
         if (open.has(call) && before.has(e.point ?? '')) open.set(call, to);
         else if (open.has(call) && e.point !== 'Approve' && e.call_id) {

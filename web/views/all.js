@@ -2,10 +2,12 @@
 
 import Call from './call.js';
 import Health from './health.js';
+import Plan from './plan.js';
 import Turn from './turn.js';
 
 /** @type {{ name: string, label: string, hidden?: boolean, View: new (page: import('../app.js').Page, ...parts: string[]) => import('../app.js').View }[]} */
 export const views = [
+  { name: 'plan', label: 'Plan', View: Plan },
   { name: 'turn', label: 'Turn', View: Turn, hidden: true },
   { name: 'call', label: 'Call', View: Call, hidden: true },
   { name: 'health', label: 'Health', View: Health },

@@ -59,6 +59,8 @@ export default class Call {
       <h2>Who was asked, in order</h2>
       ${c.recorded ? nothing : html`<p class="card warned">Hook runs were not recorded in this turn, so only approvals and failures are known: not who had no
         opinion, or was overruled. <code>grapnel serve --hooks</code> (or <code>run --hooks</code>, <code>chat --hooks</code>) records them.</p>`}
+      <p class="quiet">The tag is that of the field in the composite: <code>failclosed</code> makes a failure of the hook a refusal, <code>failopen</code> lets
+        the others decide without it.</p>
       ${c.points.map((p) => this.point(p))}
       <h2>Where it was</h2>
       <dl class="facts">
@@ -79,7 +81,7 @@ export default class Call {
       <ul>
         ${d ? html`<li>${d.run.field ?? 'A hook'} is ${this.declared(d.run.field)}. It was asked at <b>${d.point.point}</b>${
           purpose[d.point.point] ? html`, which ${purpose[d.point.point]}` : nothing}.</li>` : nothing}
-        ${d && broke(d.run) ? html`<li>It ${said(d.run)}, because its fail policy says so: ${d.run.option}.</li>` : nothing}
+        ${d && broke(d.run) ? html`<li>It ${said(d.run, d.point.point)}, because its fail policy says so: ${d.run.option}.</li>` : nothing}
         ${aftermath(c, d)}
       </ul>
     </section>`;
@@ -99,10 +101,10 @@ export default class Call {
         <thead><tr><th>Field</th><th>Answer</th><th>Took</th><th>Tag</th></tr></thead>
         <tbody>${p.runs.map((r) => html`<tr class=${r.counts ? 'counts' : r.status === 'skipped' ? 'quiet' : ''}>
           <td>${r.field ?? 'not known'}</td>
-          <td>${r.counts ? html`<b class=${denies(r.answer) ? 'bad' : 'good'}>${denies(r.answer) ? '✗' : '✓'} ${said(r)}, and this counts</b>` : said(r)}${
+          <td>${r.counts ? html`<b class=${denies(r.answer) ? 'bad' : 'good'}>${denies(r.answer) ? '✗' : '✓'} ${said(r, p.point)}, and this counts</b>` : said(r, p.point)}${
             r.by && r.status !== 'skipped' ? html` by ${r.by}` : nothing}${
             r.reason ? html`<div>${reveal(r.reason)}</div>` : nothing}</td>
-          <td>${r.duration_ms ? duration(r.duration_ms) : ''}</td>
+          <td class="num">${r.duration_ms ? duration(r.duration_ms) : ''}</td>
           <td><code>${r.option ?? ''}</code></td></tr>`)}</tbody>
       </table>
       ${p.why ? html`<p class="quiet">${p.why}.</p>` : nothing}`;
@@ -160,7 +162,7 @@ function aftermath(c, d) {
   return html`
     ${skipped.length ? html`<li>That ended ${d?.point.point}: ${skipped.join(', ')} ${skipped.length === 1 ? 'was' : 'were'} not asked any more.</li>` : nothing}
     ${asked ? html`<li>${asked.field ?? 'A hook'} wanted it approved${asked.reason ? html`: <q>${reveal(asked.reason)}</q>` : nothing}.</li>` : nothing}
-    ${approve && approve !== d?.run ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve)}${approve.by ? html` (${approve.by})` : nothing}${
+    ${approve && approve !== d?.run ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve, 'Approve')}${approve.by ? html` (${approve.by})` : nothing}${
       approve.duration_ms ? html`, after ${duration(approve.duration_ms)}` : nothing}.</li>` : nothing}
     ${c.outcome === 'denied' && d?.point.point === 'BeforeTool' ? html`<li>Nobody was asked to approve it, and the tool did not run.</li>` : nothing}
     ${c.outcome === 'executed' && c.recorded && !approve ? html`<li>Nobody had to approve it.</li>` : nothing}`;

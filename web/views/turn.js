@@ -98,7 +98,8 @@ export default class Turn {
   row(row) {
     const bad = row.outcome && row.outcome !== 'executed' && row.outcome !== 'answered';
     const hooks = row.passes.reduce((n, p) => n + p.runs.filter((r) => r.status !== 'skipped').length, 0);
-    const took = row.kind === 'turn' ? '' : duration(row.to - row.from);
+    const own = row.kind === 'call' ? row.to - row.from : row.intervals.reduce((sum, i) => sum + i.to - i.from, 0);
+    const took = row.intervals.length ? duration(own) : '';
     const open = this.unfolded.has(row.key);
     return html`<tr class=${row.kind}>
       <th scope="row" class="depth${Math.min(row.depth, 4)}">${row.call
@@ -126,7 +127,7 @@ export default class Turn {
       return runs.length === 0 ? nothing : html`<tr class="pass">
         <th scope="row" class="depth${Math.min(row.depth + 1, 4)}">${p.point}</th>
         <td class="bar"><ul>${runs.map((r) => html`<li class=${r.status === 'skipped' ? 'quiet' : ''}>${r.subsystem}: <span class=${denies(r.answer) ? 'bad' : ''}>${
-          said(runOf(r))}</span>${r.text ? html`: <bdi>${r.text}</bdi>` : nothing}${r.status === 'skipped' ? nothing : html` <span class="quiet">${duration(r.duration_ms ?? 0)}</span>`}</li>`)}</ul></td>
+          said(runOf(r), r.point)}</span>${r.text ? html`: <bdi>${r.text}</bdi>` : nothing}${r.status === 'skipped' ? nothing : html` <span class="quiet">${duration(r.duration_ms ?? 0)}</span>`}</li>`)}</ul></td>
         <td>${duration(p.to - p.from)}</td><td></td></tr>`;
     });
   }

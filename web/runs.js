@@ -1,6 +1,6 @@
 // What views share that show runs of hooks: words for what a hook said, and whose answer counts.
 
-import { get, part } from './api.js';
+import { Failure, get, part } from './api.js';
 
 /** @typedef {import('./api.js').Schemas} Schemas */
 /** @typedef {Pick<Schemas['ExplainedRun'], 'status' | 'answer' | 'reason' | 'by' | 'changed'>} Run */
@@ -85,8 +85,14 @@ export async function recentTurns(signal) {
   const { conversations } = await get('/v1/conversations', signal);
   const last = conversations.sort((/** @type {any} */ a, /** @type {any} */ b) => b.updated.localeCompare(a.updated)).slice(0, conversationsOffered);
   const answers = await Promise.all(last.map((/** @type {{ id: string }} */ c) =>
-    get(`/v1/conversations/${part(c.id)}/turns?limit=${turnsOffered}`, signal)));
+    get(`/v1/conversations/${part(c.id)}/turns?limit=${turnsOffered}`, signal).catch(gone)));
   return answers.flatMap((a) => a.turns).sort((a, b) => b.started.localeCompare(a.started));
+}
+
+/** A conversation that was deleted in the meantime has no turns. @param {unknown} err */
+function gone(err) {
+  if (err instanceof Failure && err.status === 404) return { turns: [] };
+  throw err;
 }
 
 /** A turn in a list to choose from. @param {Schemas['RanTurn']} t @param {string} when */

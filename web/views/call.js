@@ -101,7 +101,8 @@ export default class Call {
         <thead><tr><th>Field</th><th>Answer</th><th>Took</th><th>Tag</th></tr></thead>
         <tbody>${p.runs.map((r) => html`<tr class=${r.counts ? 'counts' : r.status === 'skipped' ? 'quiet' : ''}>
           <td>${r.field ?? 'not known'}</td>
-          <td>${r.counts ? html`<b class=${denies(r.answer) ? 'bad' : 'good'}>${denies(r.answer) ? '✗' : '✓'} ${said(r, p.point)}, and this counts</b>` : said(r, p.point)}${
+          <td>${r.counts ? html`<b class=${denies(r.answer) ? 'bad' : r.answer === 'ask' ? 'warn' : 'good'}>${denies(r.answer) ? '✗' : r.answer === 'ask' ? '?' : '✓'} ${
+            said(r, p.point)}, and this counts</b>` : said(r, p.point)}${
             r.by && r.status !== 'skipped' ? html` by ${r.by}` : nothing}${
             r.reason ? html`<div>${reveal(r.reason)}</div>` : nothing}</td>
           <td class="num">${r.duration_ms ? duration(r.duration_ms) : ''}</td>

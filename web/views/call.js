@@ -20,6 +20,8 @@ export default class Call {
   start;
   /** @type {Schemas['Event'] | undefined} */
   result;
+  /** What was answered to who asked for an approval. @type {Schemas['Event'] | undefined} */
+  given;
 
   /** @param {import('../app.js').Page} page @param {string} conversation @param {string} turn @param {string} id */
   constructor(page, conversation = '', turn = '', id = '') {
@@ -39,6 +41,7 @@ export default class Call {
         if (e.call_id !== this.id) continue;
         if (e.kind === 'call_start') this.start = e;
         if (e.kind === 'call_result') this.result = e;
+        if (e.kind === 'approval_given') this.given = e;
       }
       this.title = `${call.tool}: ${call.outcome ?? 'runs'}`;
       this.page.changed();
@@ -82,7 +85,7 @@ export default class Call {
         ${d ? html`<li>${d.run.field ?? 'A hook'} is ${this.declared(d.run.field)}. It was asked at <b>${d.point.point}</b>${
           purpose[d.point.point] ? html`, which ${purpose[d.point.point]}` : nothing}.</li>` : nothing}
         ${d && broke(d.run) ? html`<li>It ${said(d.run, d.point.point)}, because its fail policy says so: ${d.run.option}.</li>` : nothing}
-        ${aftermath(c, d)}
+        ${aftermath(c, d, this.given?.by)}
       </ul>
     </section>`;
   }
@@ -155,16 +158,16 @@ function sentence(c, d) {
   return html`${c.outcome === 'executed' ? '✓' : '✗'} ${tool} ${outcomes[c.outcome] ?? c.outcome}`;
 }
 
-/** What came of the decision for the others. @param {Schemas['Explained']} c @param {Deciding | undefined} d */
-function aftermath(c, d) {
+/** What came of the decision for the others. @param {Schemas['Explained']} c @param {Deciding | undefined} d @param {string | undefined} through what approvals came through */
+function aftermath(c, d, through) {
   const skipped = d?.point.runs.filter((r) => r.status === 'skipped').map((r) => r.field) ?? [];
   const approve = c.points.filter((p) => p.point === 'Approve').flatMap((p) => p.runs).find((r) => r.counts);
   const asked = c.points.filter((p) => p.point === 'BeforeTool').flatMap((p) => p.runs).find((r) => r.counts && r.answer === 'ask');
   return html`
     ${skipped.length ? html`<li>That ended ${d?.point.point}: ${skipped.join(', ')} ${skipped.length === 1 ? 'was' : 'were'} not asked any more.</li>` : nothing}
     ${asked ? html`<li>${asked.field ?? 'A hook'} wanted it approved${asked.reason ? html`: <q>${reveal(asked.reason)}</q>` : nothing}.</li>` : nothing}
-    ${approve && approve !== d?.run ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve, 'Approve')}${approve.by ? html` (${approve.by})` : nothing}${
+    ${approve ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve, 'Approve')}${through ? html`: the answer came through <b>${through}</b>` : nothing}${
       approve.duration_ms ? html`, after ${duration(approve.duration_ms)}` : nothing}.</li>` : nothing}
-    ${c.outcome === 'denied' && d?.point.point === 'BeforeTool' ? html`<li>Nobody was asked to approve it, and the tool did not run.</li>` : nothing}
+    ${c.outcome === 'denied' ? html`<li>${c.recorded && !approve ? 'Nobody was asked to approve it, and the' : 'The'} tool did not run.</li>` : nothing}
     ${c.outcome === 'executed' && c.recorded && !approve ? html`<li>Nobody had to approve it.</li>` : nothing}`;
 }

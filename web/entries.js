@@ -49,6 +49,7 @@ function tell(e, silent) {
     case 'steered': return { title: 'Message to the running turn', text, like: 'steered' };
     case 'turn_retried': return { title: 'The step is tried again', text, like: 'retried' };
     case 'compacted': return { title: 'Older messages were summed up', text, like: 'compacted' };
+    case 'diagnostic': return { title: 'Remark', text, like: `remark ${text.split(':')[0]}` };
     case 'error': return { title: 'Error', text, like: 'error', bad: true };
     case 'turn_end': return { title: `Ended: ${e.stop}`, text, like: 'end', bad: e.stop === 'error' || e.stop === 'denied' };
     case 'hook_run': {

@@ -33,7 +33,7 @@ export function waterfall(events) {
   const begin = events[0] ? at(events[0].time) : 0;
   /** @type {Map<string, Row>} */
   const rows = new Map();
-  /** When what is not over yet began: the model of a step, the tool of a call, a wait. @type {Map<string, number>} */
+  /** When what is not over yet began: the model of a step, a wait; and when the tool of a call had run. @type {Map<string, number>} */
   const open = new Map();
   /** @type {Interval[]} */
   const waits = [];
@@ -58,32 +58,29 @@ export function waterfall(events) {
   /** @param {Row} row @param {Kind} kind @param {number} from @param {number} to @param {string} text */
   const add = (row, kind, from, to, text) => row.intervals.push({ kind, from, to: Math.max(from, to), text });
 
-  for (const e of events) {
+  for (const told of events) {
+    const e = { ...told, call_id: told.call_id ?? asker(told) };
     const t = at(e.time) - begin;
     last = Math.max(last, t);
-    const step = `${e.turn} ${e.step} model`, call = `${e.turn} ${e.step} ${e.call_id}`;
+    const step = `${e.turn} ${e.step}`, call = `${step} ${e.call_id}`;
     switch (e.kind) {
       case 'subagent_start':
         if (e.call_id) parents.add(e.call_id);
         rowOf({ ...e, step: undefined, call_id: undefined }, t);
         break;
       case 'turn_start':
-        rowOf({ ...e, step: undefined, call_id: undefined }, t);
+      case 'call_start':
+        rowOf(e, t);
         break;
       case 'step_start':
         rowOf(e, t);
         open.set(step, t);
         break;
       case 'usage':
-        if (open.has(step)) add(rowOf(e, t), 'model', open.get(step) ?? t, t, 'the model');
-        open.delete(step);
-        break;
       case 'turn_retried':
-        open.set(step, t);
-        break;
-      case 'call_start':
-        rowOf(e, t);
-        open.set(call, t);
+        if (open.has(step)) add(rowOf(e, t), 'model', open.get(step) ?? t, t, e.kind === 'usage' ? 'the model' : `the model, in vain: ${e.text}`);
+        open.delete(step);
+        if (e.kind === 'turn_retried') open.set(step, t + (e.duration_ms ?? 0)); // it is asked again after a pause
         break;
       case 'approval_asked':
       case 'question_asked':
@@ -94,17 +91,14 @@ export function waterfall(events) {
         const from = open.get(`${call} wait`);
         if (from === undefined) break;
         open.delete(`${call} wait`);
-        const text = e.kind === 'approval_given' ? `approval: ${e.answer}${e.by ? ` by ${e.by}` : ''}` : 'a question';
+        const text = e.kind === 'question_given' ? 'waiting for the answer to a question' : `waiting for approval: ${e.answer}${e.by ? ` by ${e.by}` : ''}`;
         add(rowOf(e, t), 'wait', from, t, text);
         waits.push({ kind: 'wait', from, to: t, text });
-        if (e.kind === 'approval_given') open.set(call, t);
         break;
       }
       case 'call_result': {
-        const row = rowOf(e, t), from = open.get(call);
-        if (e.outcome === 'denied') row.intervals = row.intervals.filter((i) => i.kind !== 'tool'); // it did not run
-        else if (from !== undefined) add(row, 'tool', from, t, `the tool ${e.tool}`);
-        open.delete(call);
+        const row = rowOf(e, t), to = open.get(`${call} ran`) ?? t;
+        if (e.duration_ms !== undefined) row.intervals.unshift({ kind: 'tool', from: Math.max(0, to - e.duration_ms), to, text: `the tool ${e.tool}` });
         Object.assign(row, { outcome: e.outcome, by: e.by });
         break;
       }
@@ -116,12 +110,7 @@ export function waterfall(events) {
         last = Math.max(last, to);
         row.to = Math.max(row.to, to);
         if (e.point !== 'Approve') add(row, 'hook', from, to, `${e.subsystem} at ${e.point}: ${said(runOf(e), e.point)}`);
-        // The model or the tool begins when the hooks before it have ended, and ends when those after it begin.
-        if (open.has(call) && before.has(e.point ?? '')) open.set(call, to);
-        else if (open.has(call) && e.point !== 'Approve' && e.call_id) {
-          add(row, 'tool', open.get(call) ?? from, from, `the tool ${e.tool}`);
-          open.delete(call);
-        }
+        if (afterTool.has(e.point ?? '') && !open.has(`${call} ran`)) open.set(`${call} ran`, from);
         if (!e.call_id && open.has(step) && beforeModel.has(e.point ?? '')) open.set(step, to);
       }
     }
@@ -129,11 +118,26 @@ export function waterfall(events) {
   const sums = { model: 0, tool: 0, hook: 0, wait: 0 };
   for (const row of rows.values()) {
     for (const i of row.intervals) if (i.kind !== 'tool' || !parents.has(row.call ?? '')) sums[i.kind] += i.to - i.from;
+    sums.tool -= waitedIn(row);
   }
   return { rows: [...rows.values()], length: last, sums, waits: merged(waits) };
 }
 
-const before = new Set(['Dispatch', 'RewriteArgs', 'BeforeTool', 'Approve']);
+/** The call whose tool asks a question. @param {Event} e */
+const asker = (e) => e.inquiry?.id.startsWith(`${e.turn}/`) ? e.inquiry.id.slice((e.turn ?? '').length + 1) : undefined;
+
+/** How long people were waited for while the tool of a row ran. @param {Row} row */
+function waitedIn(row) {
+  const tool = row.intervals.find((i) => i.kind === 'tool');
+  if (!tool) return 0;
+  return row.intervals.filter((i) => i.kind === 'wait').reduce((sum, i) => sum + Math.max(0, Math.min(i.to, tool.to) - Math.max(i.from, tool.from)), 0);
+}
+
+/** How long a row took: what it did itself. @param {Row} row */
+export const own = (row) => row.intervals.reduce((sum, i) => sum + i.to - i.from, 0) - waitedIn(row);
+
+const afterTool = new Set(['RewriteResult', 'AfterTool']);
+// Before these have ended, the model is not asked.
 const beforeModel = new Set(['BeforeStep', 'RewriteRequest', 'BeforeModel', 'OnModelError']);
 
 /** @param {Row} row @param {Event} e @param {number} from @param {number} to */

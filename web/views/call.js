@@ -83,7 +83,7 @@ export default class Call {
       ${d?.run.reason ? html`<p>The reason that ${d.run.field ?? 'it'} gave:</p><blockquote>${reveal(d.run.reason)}</blockquote>` : nothing}
       <ul>
         ${d ? html`<li>${d.run.field ?? 'A hook'} is ${this.declared(d.run.field)}. It was asked at <b>${d.point.point}</b>${
-          purpose[d.point.point] ? html`, which ${purpose[d.point.point]}` : nothing}.</li>` : nothing}
+          purpose[d.point.point] ? html`: ${purpose[d.point.point]}` : nothing}.</li>` : nothing}
         ${d && broke(d.run) ? html`<li>It ${said(d.run, d.point.point)}, because its fail policy says so: ${d.run.option}.</li>` : nothing}
         ${aftermath(c, d, this.given?.by)}
       </ul>

@@ -3,7 +3,7 @@
 import { html, svg, nothing, count, counted, duration, money, when } from '../dom.js';
 import { get, part } from '../api.js';
 import { denies, runOf, said, turnPath } from '../runs.js';
-import { waited, waterfall } from '../waterfall.js';
+import { own, waited, waterfall } from '../waterfall.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {import('../waterfall.js').Row} Row */
@@ -98,8 +98,7 @@ export default class Turn {
   row(row) {
     const bad = row.outcome && row.outcome !== 'executed' && row.outcome !== 'answered';
     const hooks = row.passes.reduce((n, p) => n + p.runs.filter((r) => r.status !== 'skipped').length, 0);
-    const own = row.kind === 'call' ? row.to - row.from : row.intervals.reduce((sum, i) => sum + i.to - i.from, 0);
-    const took = row.intervals.length ? duration(own) : '';
+    const took = row.intervals.length ? duration(own(row)) : '';
     const open = this.unfolded.has(row.key);
     return html`<tr class=${row.kind}>
       <th scope="row" class="depth${Math.min(row.depth, 4)}">${row.call
@@ -135,8 +134,8 @@ export default class Turn {
 
 /** The bars of a row for who does not see them. @param {Row} row */
 function inWords(row) {
-  const own = row.intervals.filter((i) => i.kind !== 'hook').map((i) => `${i.text} ${duration(i.to - i.from)}`);
+  const bars = row.intervals.filter((i) => i.kind !== 'hook').map((i) => `${i.text} ${duration(i.to - i.from)}`);
   const hooks = row.intervals.filter((i) => i.kind === 'hook').reduce((sum, i) => sum + i.to - i.from, 0);
-  if (hooks) own.push(`hooks ${duration(hooks)}`);
-  return own.length ? `after ${duration(row.from)}: ${own.join(', ')}` : 'nothing';
+  if (hooks) bars.push(`hooks ${duration(hooks)}`);
+  return bars.length ? `after ${duration(row.from)}: ${bars.join(', ')}` : 'nothing';
 }

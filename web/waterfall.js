@@ -39,6 +39,8 @@ export function waterfall(events) {
   const waits = [];
   /** Calls whose time is that of the turns within them. @type {Set<string>} */
   const parents = new Set();
+  /** The call within which a turn was begun. @type {Map<string, string>} */
+  const begunBy = new Map();
   let last = 0;
 
   /** @param {Event} e @param {number} t @returns {Row} */
@@ -47,7 +49,7 @@ export function waterfall(events) {
     const key = `${e.turn} ${e.step ?? ''} ${e.call_id ?? ''}`;
     let row = rows.get(key);
     if (!row) {
-      const label = kind === 'call' ? e.tool ?? 'a call' : kind === 'model' ? `Step ${e.step}: model` : e.depth ? `Turn of ${e.agent}` : 'Around the steps';
+      const label = kind === 'call' ? e.tool ?? 'a call' : kind === 'model' ? `Step ${e.step}${e.depth ? ` of ${e.agent}` : ''}: model` : e.depth ? `Turn of ${e.agent}` : 'Around the steps';
       row = { key, kind, label, depth: e.depth ?? 0, from: t, to: t, intervals: [], passes: [], call: e.call_id };
       rows.set(key, row);
     }
@@ -65,7 +67,8 @@ export function waterfall(events) {
     const step = `${e.turn} ${e.step}`, call = `${step} ${e.call_id}`;
     switch (e.kind) {
       case 'subagent_start':
-        if (e.call_id) parents.add(e.call_id);
+        parents.add(`${(e.depth ?? 1) - 1} ${e.call_id}`);
+        begunBy.set(e.turn ?? '', e.call_id ?? '');
         rowOf({ ...e, step: undefined, call_id: undefined }, t);
         break;
       case 'turn_start':
@@ -117,10 +120,21 @@ export function waterfall(events) {
   }
   const sums = { model: 0, tool: 0, hook: 0, wait: 0 };
   for (const row of rows.values()) {
-    for (const i of row.intervals) if (i.kind !== 'tool' || !parents.has(row.call ?? '')) sums[i.kind] += i.to - i.from;
+    for (const i of row.intervals) if (i.kind !== 'tool' || !parents.has(`${row.depth} ${row.call}`)) sums[i.kind] += i.to - i.from;
     sums.tool -= waitedIn(row);
   }
-  return { rows: [...rows.values()], length: last, sums, waits: merged(waits) };
+  return { rows: inside([...rows.values()], begunBy), length: last, sums, waits: merged(waits) };
+}
+
+/** The rows with those of a turn below the call within which it was begun. @param {Row[]} rows @param {Map<string, string>} begunBy @returns {Row[]} */
+function inside(rows, begunBy) {
+  const out = rows.filter((r) => r.depth === 0);
+  for (const [turn, call] of begunBy) {
+    const own = rows.filter((r) => r.depth > 0 && r.key.startsWith(`${turn} `));
+    const parent = out.findLastIndex((r) => r.call === call && r.depth === (own[0]?.depth ?? 1) - 1);
+    out.splice(parent < 0 ? out.length : parent + 1, 0, ...own);
+  }
+  return out;
 }
 
 /** The call whose tool asks a question. @param {Event} e */

@@ -43,10 +43,10 @@ test('the time of a turn within a call is counted once, and what was tried in va
   const call = { step: 1, call_id: 'c1', tool: 'delegate' }, child = { turn: 'U', agent: 'b', depth: 1 };
   const w = waterfall([
     told(0, 'turn_start'), told(0, 'step_start', { step: 1 }), told(100, 'turn_retried', { step: 1, text: 'busy', duration_ms: 50 }), told(200, 'usage', { step: 1 }),
-    told(200, 'call_start', call), told(200, 'subagent_start', { ...child, call_id: 'c1', tool: 'delegate' }), told(200, 'turn_start', child),
+    told(200, 'call_start', call), told(200, 'call_start', { step: 1, call_id: 'c2', tool: 'read' }), told(200, 'subagent_start', { ...child, call_id: 'c1', tool: 'delegate' }), told(200, 'turn_start', child),
     told(200, 'step_start', { ...child, step: 1 }), told(290, 'usage', { ...child, step: 1 }), told(300, 'call_result', { ...call, outcome: 'executed', duration_ms: 100 }),
   ]);
-  assert.deepEqual(bars(w), ['Around the steps', 'Step 1: model, model 0-100, model 150-200', 'delegate, tool 200-300', 'Turn of b', 'Step 1: model, model 200-290']);
+  assert.deepEqual(bars(w), ['Around the steps', 'Step 1: model, model 0-100, model 150-200', 'delegate, tool 200-300', 'Turn of b', 'Step 1 of b: model, model 200-290', 'read']);
   assert.deepEqual(w.sums, { model: 240, tool: 0, hook: 0, wait: 0 });
-  assert.deepEqual(w.rows.map((r) => r.depth), [0, 0, 0, 1, 1]);
+  assert.deepEqual(w.rows.map((r) => r.depth), [0, 0, 0, 1, 1, 0]);
 });

@@ -38,7 +38,7 @@ export default class Call {
       if (signal.aborted) return;
       this.call = call;
       for (const e of turn.events) {
-        if (e.call_id !== this.id) continue;
+        if (e.call_id !== this.id || e.turn !== call.turn) continue;
         if (e.kind === 'call_start') this.start = e;
         if (e.kind === 'call_result') this.result = e;
         if (e.kind === 'approval_given') this.given = e;

@@ -131,7 +131,7 @@ function draw() {
     <header>
       <a class="brand" href="#/">Grapnel</a>
       <nav aria-label="Views">
-        ${views.map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
+        ${views.filter((v) => !v.hidden).map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
           v.name === 'people' && n ? html` <b class="badge">${n}<span class="aside"> waiting</span></b>` : nothing}</a>`)}
       </nav>
       <span class="who">${me.name ?? 'you'} <button @click=${out}>Leave</button></span>

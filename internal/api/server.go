@@ -380,12 +380,3 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, h)
 	return nil
 }
-
-func (s *Server) plan(w http.ResponseWriter, _ *http.Request) error {
-	p := s.o.Plan
-	if p == nil {
-		p = &plan.Plan{Members: []plan.Member{}}
-	}
-	writeJSON(w, http.StatusOK, p)
-	return nil
-}

@@ -237,7 +237,7 @@ var layers = []layer{
 		reason: "what the people who run a daemon see of it; it knows no network"},
 	{pkgs: "internal/metrics", may: []string{"hook", "client/wire", "internal/monitor"}, outside: []string{"github.com/prometheus/client_golang"},
 		reason: "counts for Prometheus, with its library; it knows no server and no runtime"},
-	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "client/wire", "internal/access", "internal/api/...", "internal/attach", "internal/monitor", "internal/nodes/...", "internal/schema", "internal/tenant", "internal/undo"},
+	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "composite/plan/picture", "runtime", "runtime/store", "runtime/store/jsonl", "subsystems/approval", "client/wire", "internal/access", "internal/api/...", "internal/attach", "internal/monitor", "internal/nodes/...", "internal/schema", "internal/tenant", "internal/undo"},
 		outside: []string{"github.com/go-json-experiment/json", "github.com/oklog/ulid"},
 		reason:  "serves any runtime: what is composed in it is internal/app's business"},
 	{pkgs: "internal/api/internal/streams", may: []string{"hook", "runtime", "runtime/store", "client/wire", "internal/monitor", "internal/nodes/..."},

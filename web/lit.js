@@ -1,0 +1,64 @@
+// What turns have lit in the plan: the runs of hooks, by field and point.
+
+import { broke, counting, denies, runOf } from './runs.js';
+
+/** @typedef {import('./api.js').Schemas['Event']} Event */
+/**
+ * What is known of one field at one point.
+ * @typedef {object} Dot
+ * @property {number} asked
+ * @property {number} skipped
+ * @property {number} took in milliseconds
+ * @property {number} answered
+ * @property {number} denied
+ * @property {number} broke
+ * @property {number} last when it was last told of
+ */
+
+// How many runs are kept for who asks about a dot.
+const kept = 5000;
+
+export class Lit {
+  /** @type {Map<string, Dot>} */
+  dots = new Map();
+  /** @type {Event[]} */
+  runs = [];
+
+  /** @param {string[]} lanes the paths of the fields that are drawn */
+  constructor(lanes) { this.lanes = new Set(lanes); }
+
+  /** The lane of a path: that of the field, or of the group or composite around it. @param {string | undefined} path */
+  lane(path = '') {
+    let at = path.replace(/\[.*/, '');
+    while (at && !this.lanes.has(at)) at = at.slice(0, Math.max(0, at.lastIndexOf('.')));
+    return at;
+  }
+
+  /** @param {Event} e of the kind hook_run @param {number} now */
+  add(e, now) {
+    if (this.runs.push(e) > 2 * kept) this.runs = this.runs.slice(-kept);
+    const key = `${this.lane(e.subsystem)}|${e.point}`;
+    let dot = this.dots.get(key);
+    if (!dot) this.dots.set(key, dot = { asked: 0, skipped: 0, took: 0, answered: 0, denied: 0, broke: 0, last: 0 });
+    dot.last = now;
+    if (e.status === 'skipped') {
+      dot.skipped++;
+      return;
+    }
+    dot.asked++;
+    dot.took += e.duration_ms ?? 0;
+    if (e.answer) dot.answered++;
+    if (denies(e.answer)) dot.denied++;
+    if (broke(runOf(e))) dot.broke++;
+  }
+
+  /** The runs of a dot, the newest first. @param {string} path @param {string} point */
+  of(path, point) {
+    return this.runs.filter((e) => e.point === point && this.lane(e.subsystem) === path).reverse();
+  }
+
+  /** The run whose answer counted, in the pass of a run through its point. @param {Event} run @param {string | undefined} combine */
+  counted(run, combine) {
+    return counting(this.runs.filter((e) => e.point === run.point && e.turn === run.turn && e.step === run.step && e.call_id === run.call_id), combine);
+  }
+}

@@ -1,0 +1,173 @@
+// Who decided about one call: in one sentence, and then all who were asked, in order.
+
+import { html, nothing, duration, when } from '../dom.js';
+import { get, part } from '../api.js';
+import { reveal } from '../text.js';
+import { broke, denies, purpose, said, turnPath } from '../runs.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+/** @typedef {{ point: Schemas['ExplainedPoint'], run: Schemas['ExplainedRun'] }} Deciding */
+
+const lookAgain = 1500;
+
+export default class Call {
+  title = 'Call';
+  /** @type {Schemas['Explained'] | undefined} */
+  call;
+  /** @type {Map<string, Schemas['PlanMember']>} */
+  fields = new Map();
+  /** @type {Schemas['Event'] | undefined} */
+  start;
+  /** @type {Schemas['Event'] | undefined} */
+  result;
+  /** What was answered to who asked for an approval. @type {Schemas['Event'] | undefined} */
+  given;
+
+  /** @param {import('../app.js').Page} page @param {string} conversation @param {string} turn @param {string} id */
+  constructor(page, conversation = '', turn = '', id = '') {
+    this.page = page;
+    this.turn = turnPath(conversation, turn);
+    this.id = id;
+  }
+
+  /** @param {AbortSignal} signal */
+  async open(signal) {
+    this.fields = fieldsOf(await get('/v1/plan', signal));
+    for (;;) {
+      const [call, turn] = await Promise.all([get(`${this.turn}/calls/${part(this.id)}`, signal), get(this.turn, signal)]);
+      if (signal.aborted) return;
+      this.call = call;
+      for (const e of turn.events) {
+        if (e.call_id !== this.id || e.turn !== call.turn) continue;
+        if (e.kind === 'call_start') this.start = e;
+        if (e.kind === 'call_result') this.result = e;
+        if (e.kind === 'approval_given') this.given = e;
+      }
+      this.title = `${call.tool}: ${call.outcome ?? 'runs'}`;
+      this.page.changed();
+      if (call.outcome || turn.turn.ended) return;
+      await new Promise((done) => setTimeout(done, lookAgain));
+    }
+  }
+
+  draw() {
+    const c = this.call;
+    if (!c) return html`<p class="waits">Asking who decided about the call …</p>`;
+    return html`
+      ${this.verdict(c)}
+      <h2>What was called</h2>
+      <p><bdi class="mono">${c.tool}</bdi>, a tool of ${c.owner ? html`<b>${c.owner}</b>` : 'a field that is not known any more'}</p>
+      ${this.start?.args === undefined ? nothing : html`<pre tabindex="0" aria-label="The arguments">${reveal(argsOf(this.start.args))}</pre>`}
+      ${this.result?.result ? html`<details><summary>What the model was told</summary><pre tabindex="0">${reveal(this.result.result)}</pre></details>` : nothing}
+      <h2>Who was asked, in order</h2>
+      ${c.recorded ? nothing : html`<p class="card warned">Hook runs were not recorded in this turn, so only approvals and failures are known: not who had no
+        opinion, or was overruled. <code>grapnel serve --hooks</code> (or <code>run --hooks</code>, <code>chat --hooks</code>) records them.</p>`}
+      <p class="quiet">The tag is that of the field in the composite: <code>failclosed</code> makes a failure of the hook a refusal, <code>failopen</code> lets
+        the others decide without it.</p>
+      ${c.points.map((p) => this.point(p))}
+      <h2>Where it was</h2>
+      <dl class="facts">
+        <dt>Turn</dt><dd><a href="#/turn/${part(c.conversation)}/${part(c.turn)}">step ${c.step} of the turn of ${c.agent}</a></dd>
+        <dt>Conversation</dt><dd><a href="#/conversations/${part(c.conversation)}">${c.conversation}</a></dd>
+        <dt>Called</dt><dd>${when(c.time)}${c.duration_ms ? html`, took ${duration(c.duration_ms)}` : nothing}</dd>
+        <dt>Id</dt><dd><bdi class="mono">${c.id}</bdi>${c.others ? html`; ${c.others} earlier in this turn had the same id` : nothing}</dd>
+      </dl>`;
+  }
+
+  /** The answer to "why, and by whom?". @param {Schemas['Explained']} c */
+  verdict(c) {
+    const d = deciding(c);
+    const bad = c.outcome && c.outcome !== 'executed' && c.outcome !== 'answered';
+    return html`<section class="verdict ${bad ? 'refused' : ''}">
+      <h1>${sentence(c, d)}</h1>
+      ${d?.run.reason ? html`<p>The reason that ${d.run.field ?? 'it'} gave:</p><blockquote>${reveal(d.run.reason)}</blockquote>` : nothing}
+      <ul>
+        ${d ? html`<li>${d.run.field ?? 'A hook'} is ${this.declared(d.run.field)}. It was asked at <b>${d.point.point}</b>${
+          purpose[d.point.point] ? html`: ${purpose[d.point.point]}` : nothing}.</li>` : nothing}
+        ${d && broke(d.run) ? html`<li>It ${said(d.run, d.point.point)}, because its fail policy says so: ${d.run.option}.</li>` : nothing}
+        ${aftermath(c, d, this.given?.by)}
+      </ul>
+    </section>`;
+  }
+
+  /** The declaration of a field. @param {string | undefined} path */
+  declared(path) {
+    const field = this.fields.get((path ?? '').replace(/\[\d+\]/g, ''));
+    return field ? html`the field <code>${path} ${field.type}</code> of the composite` : 'a hook that is not in the plan of now';
+  }
+
+  /** @param {Schemas['ExplainedPoint']} p */
+  point(p) {
+    return html`
+      <h3>${p.point} <span class="quiet">${purpose[p.point] ?? ''}</span></h3>
+      <table class="wide runs">
+        <thead><tr><th>Field</th><th>Answer</th><th>Took</th><th>Tag</th></tr></thead>
+        <tbody>${p.runs.map((r) => html`<tr class=${r.counts ? 'counts' : r.status === 'skipped' ? 'quiet' : ''}>
+          <td>${r.field ?? 'not known'}</td>
+          <td>${r.counts ? html`<b class=${denies(r.answer) ? 'bad' : r.answer === 'ask' ? 'warn' : 'good'}>${denies(r.answer) ? '✗' : r.answer === 'ask' ? '?' : '✓'} ${
+            said(r, p.point)}, and this counts</b>` : said(r, p.point)}${
+            r.by && r.status !== 'skipped' ? html` by ${r.by}` : nothing}${
+            r.reason ? html`<div>${reveal(r.reason)}</div>` : nothing}</td>
+          <td class="num">${r.duration_ms ? duration(r.duration_ms) : ''}</td>
+          <td><code>${r.option ?? ''}</code></td></tr>`)}</tbody>
+      </table>
+      ${p.why ? html`<p class="quiet">${p.why}.</p>` : nothing}`;
+  }
+}
+
+/** @param {unknown} args */
+const argsOf = (args) => typeof args === 'string' ? args : JSON.stringify(args, null, 2);
+
+/**
+ * The fields of a plan by their paths.
+ * @param {{ members: Schemas['PlanMember'][] }} plan
+ * @returns {Map<string, Schemas['PlanMember']>}
+ */
+export function fieldsOf(plan, within = '') {
+  const out = new Map();
+  for (const m of plan.members) {
+    out.set(within + m.field, m);
+    for (const [path, inner] of m.composite ? fieldsOf(m.composite, `${within}${m.field}.`) : []) out.set(path, inner);
+  }
+  return out;
+}
+
+/** The answer that made the call end as it did; undefined if the tool just ran. @param {Schemas['Explained']} c @returns {Deciding | undefined} */
+export function deciding(c) {
+  const counted = c.points.flatMap((point) => point.runs.filter((run) => run.counts).map((run) => ({ point, run })));
+  const stopped = counted.filter((d) => denies(d.run.answer));
+  if (c.outcome === 'denied' || stopped.length) return stopped.at(-1);
+  if (c.outcome === 'answered') return counted.findLast((d) => d.run.answer === 'answer');
+  return undefined;
+}
+
+/** @type {Record<string, string>} */
+const outcomes = {
+  executed: 'ran', failed: 'ran and failed', cancelled: 'was cancelled', timed_out: 'took too long and was ended', panicked: 'panicked',
+  unknown: 'was not run: no such tool', invalid: 'was not run: its arguments do not fit', interrupted: 'was interrupted, and nobody knows how far it came',
+};
+
+/** @param {Schemas['Explained']} c @param {Deciding | undefined} d */
+function sentence(c, d) {
+  const tool = html`<bdi class="mono">${c.tool}</bdi>`;
+  const by = html`${d?.run.field ?? 'a hook that was not recorded'} at ${d?.point.point}`;
+  if (!c.outcome) return html`${tool} has not ended yet`;
+  if (c.outcome === 'denied') return d ? html`✗ ${tool} was denied by ${by}` : html`✗ ${tool} was denied; by whom was not recorded`;
+  if (d?.run.answer === 'withhold') return html`✗ ${tool} ran, but ${by} withheld its result from the model`;
+  if (c.outcome === 'answered') return html`✓ ${tool} did not run: ${d ? by : 'a hook'} answered in its place`;
+  return html`${c.outcome === 'executed' ? '✓' : '✗'} ${tool} ${outcomes[c.outcome] ?? c.outcome}`;
+}
+
+/** What came of the decision for the others. @param {Schemas['Explained']} c @param {Deciding | undefined} d @param {string | undefined} through what approvals came through */
+function aftermath(c, d, through) {
+  const skipped = d?.point.runs.filter((r) => r.status === 'skipped').map((r) => r.field) ?? [];
+  const approve = c.points.filter((p) => p.point === 'Approve').flatMap((p) => p.runs).find((r) => r.counts);
+  const asked = c.points.filter((p) => p.point === 'BeforeTool').flatMap((p) => p.runs).find((r) => r.counts && r.answer === 'ask');
+  return html`
+    ${skipped.length ? html`<li>That ended ${d?.point.point}: ${skipped.join(', ')} ${skipped.length === 1 ? 'was' : 'were'} not asked any more.</li>` : nothing}
+    ${asked ? html`<li>${asked.field ?? 'A hook'} wanted it approved${asked.reason ? html`: <q>${reveal(asked.reason)}</q>` : nothing}.</li>` : nothing}
+    ${approve ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve, 'Approve')}${through ? html`: the answer came through <b>${through}</b>` : nothing}${
+      approve.duration_ms ? html`, after ${duration(approve.duration_ms)}` : nothing}.</li>` : nothing}
+    ${c.outcome === 'denied' ? html`<li>${c.recorded && !approve ? 'Nobody was asked to approve it, and the' : 'The'} tool did not run.</li>` : nothing}
+    ${c.outcome === 'executed' && c.recorded && !approve ? html`<li>Nobody had to approve it.</li>` : nothing}`;
+}

@@ -1,0 +1,141 @@
+// One turn as a waterfall: where its time went, in the model, in tools, in hooks, and in waiting for people.
+
+import { html, svg, nothing, count, counted, duration, money, when } from '../dom.js';
+import { get, part } from '../api.js';
+import { denies, runOf, said, turnPath } from '../runs.js';
+import { own, waited, waterfall } from '../waterfall.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+/** @typedef {import('../waterfall.js').Row} Row */
+
+const lookAgain = 1500, rowsShown = 150, runsShown = 100;
+
+export default class Turn {
+  title = 'Turn';
+  /** @type {Schemas['TurnEvents'] | undefined} */
+  answer;
+  /** @type {import('../waterfall.js').Waterfall | undefined} */
+  fall;
+  /** The keys of the rows whose hooks are shown. @type {Set<string>} */
+  unfolded = new Set();
+  shown = rowsShown;
+  withoutWaits = false;
+
+  /** @param {import('../app.js').Page} page @param {string} conversation @param {string} turn */
+  constructor(page, conversation = '', turn = '') {
+    this.page = page;
+    this.conversation = conversation;
+    this.turn = turn;
+  }
+
+  /** @param {AbortSignal} signal */
+  async open(signal) {
+    while (!signal.aborted) {
+      this.answer = await get(`${turnPath(this.conversation, this.turn)}?hooks=internal`, signal);
+      if (!this.answer) return;
+      this.fall = waterfall(this.answer.events);
+      this.page.changed();
+      if (this.answer.turn.ended) return;
+      await new Promise((done) => setTimeout(done, lookAgain));
+    }
+  }
+
+  draw() {
+    if (!this.answer || !this.fall) return html`<p class="waits">Reading the turn …</p>`;
+    const t = this.answer.turn, w = this.fall, rows = w.rows.slice(0, this.shown);
+    return html`
+      <h1>A turn of ${t.agent}${t.ended ? nothing : html` <span class="live quiet">runs</span>`}</h1>
+      <p class="text">${t.text}</p>
+      <dl class="facts">
+        <dt>Began</dt><dd>${when(t.started)}${t.ended ? html`, took ${duration(Date.parse(t.ended) - Date.parse(t.started))}` : nothing}</dd>
+        ${t.stop ? html`<dt>Ended</dt><dd>${t.stop}${t.error ? html`: <bdi class="bad">${t.error}</bdi>` : nothing}</dd>` : nothing}
+        <dt>Steps and calls</dt><dd>${counted(t.steps, 'step')}, ${counted(t.calls, 'call')}${t.denied ? html`, <b class="bad">${count(t.denied)} denied</b>` : nothing}</dd>
+        <dt>Tokens</dt><dd>${count(t.usage.input)} in, ${count(t.usage.output)} out${t.cost ? html`, ${money(t.cost)}` : nothing}</dd>
+        <dt>See also</dt><dd class="actions">
+          <a href="#/conversations/${part(t.conversation)}">the conversation</a>
+          <a href="#/plan/${part(t.conversation)}/${part(t.id)}">what it lit in the plan</a>
+          <a href="#/compare/${part(t.conversation)}/${part(t.id)}">compare with another run</a></dd>
+      </dl>
+      <h2>Where the time went</h2>
+      ${this.sums(w)}
+      ${w.sums.wait ? html`<p><label><input type="checkbox" .checked=${this.withoutWaits} @change=${() => { this.withoutWaits = !this.withoutWaits; this.page.changed(); }}>
+        Leave out the time in which people were waited for</label></p>` : nothing}
+      <table class="fall">
+        <thead><tr><th>What</th><th class="bar"><span class="aside">When</span>${this.axis()}</th><th>Took</th><th>Hooks</th></tr></thead>
+        <tbody>${rows.map((row) => [this.row(row), this.unfolded.has(row.key) ? this.hooks(row) : nothing])}</tbody>
+      </table>
+      ${w.rows.length > this.shown ? html`<p><button @click=${() => { this.shown += rowsShown; this.page.changed(); }}>Show more of ${counted(w.rows.length, 'row')}</button></p>` : nothing}
+      ${this.answer.more ? html`<p class="warn">The turn has more events than are shown here.</p>` : nothing}
+      ${w.rows.some((r) => r.passes.length) ? nothing : html`<p class="card warned">Hook runs were not recorded in this turn.
+        <code>grapnel serve --hooks</code> (or <code>run --hooks</code>, <code>chat --hooks</code>) records them.</p>`}`;
+  }
+
+  /** @param {import('../waterfall.js').Waterfall} w */
+  sums(w) {
+    return html`<dl class="sums">${/** @type {const} */ ([['model', 'Model'], ['tool', 'Tools'], ['hook', 'Hooks'], ['wait', 'Waiting for people']]).map(([kind, name]) => html`
+      <div><dt><svg class="key" aria-hidden="true"><rect class=${kind} width="100%" height="100%"></rect></svg> ${name}</dt>
+        <dd>${w.sums[kind] ? duration(w.sums[kind]) : '–'}</dd></div>`)}</dl>`;
+  }
+
+  /** The whole width in milliseconds. */
+  get width() {
+    const w = this.fall;
+    return w ? Math.max(0.001, w.length - (this.withoutWaits ? waited(w, w.length) : 0)) : 1;
+  }
+
+  /** Where a time is drawn, in percent. @param {number} t */
+  x(t) {
+    const w = this.fall;
+    return w ? 100 * (t - (this.withoutWaits ? waited(w, t) : 0)) / this.width : 0;
+  }
+
+  axis() {
+    return html`<svg class="axis" aria-hidden="true">${[0, 0.25, 0.5, 0.75].map((f) => svg`
+      <line x1="${100 * f}%" x2="${100 * f}%" y1="0" y2="100%"></line><text x="${100 * f}%" dx="3" y="70%">${f ? duration(this.width * f) : '0'}</text>`)}</svg>`;
+  }
+
+  /** @param {Row} row */
+  row(row) {
+    const bad = row.outcome && row.outcome !== 'executed' && row.outcome !== 'answered';
+    const hooks = row.passes.reduce((n, p) => n + p.runs.filter((r) => r.status !== 'skipped').length, 0);
+    const took = row.intervals.length ? duration(own(row)) : '';
+    const open = this.unfolded.has(row.key);
+    return html`<tr class=${row.kind}>
+      <th scope="row" class="depth${Math.min(row.depth, 4)}">${row.call
+        ? html`<a href="#/call/${part(this.conversation)}/${part(row.key.split(' ')[0] ?? '')}/${part(row.call)}"><bdi>${row.label}</bdi></a>` : row.label}${
+        row.outcome ? html` <span class=${bad ? 'bad' : 'quiet'}>${bad ? '✗ ' : ''}${row.outcome}${row.by ? ` by ${row.by}` : ''}</span>` : nothing}</th>
+      <td class="bar"><svg role="img" aria-label=${inWords(row)}>${row.intervals.filter((i) => !this.withoutWaits || i.kind !== 'wait').map((i) => svg`
+        <rect class=${i.kind} x="${this.x(i.from)}%" y=${i.kind === 'hook' ? '30%' : '10%'} height=${i.kind === 'hook' ? '40%' : '80%'}
+          width="${Math.max(0.25, this.x(i.to) - this.x(i.from))}%"><title>${i.text}: ${duration(i.to - i.from)}, after ${duration(i.from)}</title></rect>`)}</svg></td>
+      <td>${took}</td>
+      <td>${hooks ? html`<button aria-expanded=${open} aria-label="${counted(hooks, 'hook')} of ${row.label}" @click=${() => this.toggle(row)}>${open ? '▾' : '▸'} ${hooks}</button>` : nothing}</td></tr>`;
+  }
+
+  /** @param {Row} row */
+  toggle(row) {
+    if (!this.unfolded.delete(row.key)) this.unfolded.add(row.key);
+    this.page.changed();
+  }
+
+  /** The hooks of a row, by point. @param {Row} row */
+  hooks(row) {
+    let left = runsShown;
+    return row.passes.map((p) => {
+      const runs = p.runs.slice(0, Math.max(0, left));
+      left -= runs.length;
+      return runs.length === 0 ? nothing : html`<tr class="pass">
+        <th scope="row" class="depth${Math.min(row.depth + 1, 4)}">${p.point}</th>
+        <td class="bar"><ul>${runs.map((r) => html`<li class=${r.status === 'skipped' ? 'quiet' : ''}>${r.subsystem}: <span class=${denies(r.answer) ? 'bad' : ''}>${
+          said(runOf(r), r.point)}</span>${r.text ? html`: <bdi>${r.text}</bdi>` : nothing}${r.status === 'skipped' ? nothing : html` <span class="quiet">${duration(r.duration_ms ?? 0)}</span>`}</li>`)}</ul></td>
+        <td>${duration(p.to - p.from)}</td><td></td></tr>`;
+    });
+  }
+}
+
+/** The bars of a row for who does not see them. @param {Row} row */
+function inWords(row) {
+  const bars = row.intervals.filter((i) => i.kind !== 'hook').map((i) => `${i.text} ${duration(i.to - i.from)}`);
+  const hooks = row.intervals.filter((i) => i.kind === 'hook').reduce((sum, i) => sum + i.to - i.from, 0);
+  if (hooks) bars.push(`hooks ${duration(hooks)}`);
+  return bars.length ? `after ${duration(row.from)}: ${bars.join(', ')}` : 'nothing';
+}

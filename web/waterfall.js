@@ -1,0 +1,179 @@
+// Where the time of a turn went: its events as rows of intervals. A row is a step's request to the model, a call, or what lies around the steps.
+
+import { runOf, said } from './runs.js';
+
+/** @typedef {import('./api.js').Schemas['Event']} Event */
+/** @typedef {'model' | 'tool' | 'hook' | 'wait'} Kind */
+/** @typedef {{ kind: Kind, from: number, to: number, text: string }} Interval in milliseconds since the turn began */
+/** @typedef {{ point: string, from: number, to: number, runs: Event[] }} Pass the hooks of a row at one point */
+/**
+ * @typedef {object} Row
+ * @property {string} key
+ * @property {'turn' | 'model' | 'call' | 'child'} kind
+ * @property {string} label
+ * @property {number} depth
+ * @property {number} from
+ * @property {number} to
+ * @property {Interval[]} intervals
+ * @property {Pass[]} passes
+ * @property {string} [call] the id of the call
+ * @property {string} [outcome]
+ * @property {string} [by] who answered in place of the tool
+ */
+/** @typedef {{ rows: Row[], length: number, sums: Record<Kind, number>, waits: Interval[] }} Waterfall */
+
+/** A time in milliseconds, with what is below them. @param {string} time */
+export const at = (time) => Date.parse(time) + Number(`0.${/\.\d{3}(\d+)/.exec(time)?.[1] ?? '0'}`);
+
+// Hooks that surround the model or a tool: their time is not their own.
+const around = new Set(['WrapModel', 'WrapTool']);
+
+/** @param {Event[]} events of a turn, in order @returns {Waterfall} */
+export function waterfall(events) {
+  const begin = events[0] ? at(events[0].time) : 0;
+  /** @type {Map<string, Row>} */
+  const rows = new Map();
+  /** When what is not over yet began: the model of a step, a wait; and when the tool of a call had run. @type {Map<string, number>} */
+  const open = new Map();
+  /** @type {Interval[]} */
+  const waits = [];
+  /** Calls whose time is that of the turns within them. @type {Set<string>} */
+  const parents = new Set();
+  /** The call within which a turn was begun. @type {Map<string, string>} */
+  const begunBy = new Map();
+  let last = 0;
+
+  /** @param {Event} e @param {number} t @returns {Row} */
+  const rowOf = (e, t) => {
+    const kind = e.call_id ? 'call' : e.step ? 'model' : 'turn';
+    const key = `${e.turn} ${e.step ?? ''} ${e.call_id ?? ''}`;
+    let row = rows.get(key);
+    if (!row) {
+      const label = kind === 'call' ? e.tool ?? 'a call' : kind === 'model' ? `Step ${e.step}${e.depth ? ` of ${e.agent}` : ''}: model` : e.depth ? `Turn of ${e.agent}` : 'Around the steps';
+      row = { key, kind, label, depth: e.depth ?? 0, from: t, to: t, intervals: [], passes: [], call: e.call_id };
+      rows.set(key, row);
+    }
+    row.from = Math.min(row.from, t);
+    row.to = Math.max(row.to, t);
+    return row;
+  };
+  /** @param {Row} row @param {Kind} kind @param {number} from @param {number} to @param {string} text */
+  const add = (row, kind, from, to, text) => row.intervals.push({ kind, from, to: Math.max(from, to), text });
+
+  for (const told of events) {
+    const e = { ...told, call_id: told.call_id ?? asker(told) };
+    const t = at(e.time) - begin;
+    last = Math.max(last, t);
+    const step = `${e.turn} ${e.step}`, call = `${step} ${e.call_id}`;
+    switch (e.kind) {
+      case 'subagent_start':
+        parents.add(`${(e.depth ?? 1) - 1} ${e.call_id}`);
+        begunBy.set(e.turn ?? '', e.call_id ?? '');
+        rowOf({ ...e, step: undefined, call_id: undefined }, t);
+        break;
+      case 'turn_start':
+      case 'call_start':
+        rowOf(e, t);
+        break;
+      case 'step_start':
+        rowOf(e, t);
+        open.set(step, t);
+        break;
+      case 'usage':
+      case 'turn_retried':
+        if (open.has(step)) add(rowOf(e, t), 'model', open.get(step) ?? t, t, e.kind === 'usage' ? 'the model' : `the model, in vain: ${e.text}`);
+        open.delete(step);
+        if (e.kind === 'turn_retried') open.set(step, t + (e.duration_ms ?? 0)); // it is asked again after a pause
+        break;
+      case 'approval_asked':
+      case 'question_asked':
+        open.set(`${call} wait`, t);
+        break;
+      case 'approval_given':
+      case 'question_given': {
+        const from = open.get(`${call} wait`);
+        if (from === undefined) break;
+        open.delete(`${call} wait`);
+        const text = e.kind === 'question_given' ? 'waiting for the answer to a question' : `waiting for approval: ${e.answer}${e.by ? ` by ${e.by}` : ''}`;
+        add(rowOf(e, t), 'wait', from, t, text);
+        waits.push({ kind: 'wait', from, to: t, text });
+        break;
+      }
+      case 'call_result': {
+        const row = rowOf(e, t), to = open.get(`${call} ran`) ?? t;
+        if (e.duration_ms !== undefined) row.intervals.unshift({ kind: 'tool', from: Math.max(0, to - e.duration_ms), to, text: `the tool ${e.tool}` });
+        Object.assign(row, { outcome: e.outcome, by: e.by });
+        break;
+      }
+      case 'hook_run': {
+        const from = e.started ? at(e.started) - begin : t, to = Math.max(from, from + (e.duration_ms ?? 0));
+        const row = rowOf(e, from);
+        pass(row, e, from, to);
+        if (e.status === 'skipped' || e.status === 'queued' || around.has(e.point ?? '')) break;
+        last = Math.max(last, to);
+        row.to = Math.max(row.to, to);
+        if (e.point !== 'Approve') add(row, 'hook', from, to, `${e.subsystem} at ${e.point}: ${said(runOf(e), e.point)}`);
+        if (afterTool.has(e.point ?? '') && !open.has(`${call} ran`)) open.set(`${call} ran`, from);
+        if (!e.call_id && open.has(step) && beforeModel.has(e.point ?? '')) open.set(step, to);
+      }
+    }
+  }
+  const sums = { model: 0, tool: 0, hook: 0, wait: 0 };
+  for (const row of rows.values()) {
+    for (const i of row.intervals) if (i.kind !== 'tool' || !parents.has(`${row.depth} ${row.call}`)) sums[i.kind] += i.to - i.from;
+    sums.tool -= waitedIn(row);
+  }
+  return { rows: inside([...rows.values()], begunBy), length: last, sums, waits: merged(waits) };
+}
+
+/** The rows with those of a turn below the call within which it was begun. @param {Row[]} rows @param {Map<string, string>} begunBy @returns {Row[]} */
+function inside(rows, begunBy) {
+  const out = rows.filter((r) => r.depth === 0);
+  for (const [turn, call] of begunBy) {
+    const own = rows.filter((r) => r.depth > 0 && r.key.startsWith(`${turn} `));
+    const parent = out.findLastIndex((r) => r.call === call && r.depth === (own[0]?.depth ?? 1) - 1);
+    out.splice(parent < 0 ? out.length : parent + 1, 0, ...own);
+  }
+  return out;
+}
+
+/** The call whose tool asks a question. @param {Event} e */
+const asker = (e) => e.inquiry?.id.startsWith(`${e.turn}/`) ? e.inquiry.id.slice((e.turn ?? '').length + 1) : undefined;
+
+/** How long people were waited for while the tool of a row ran. @param {Row} row */
+function waitedIn(row) {
+  const tool = row.intervals.find((i) => i.kind === 'tool');
+  if (!tool) return 0;
+  return row.intervals.filter((i) => i.kind === 'wait').reduce((sum, i) => sum + Math.max(0, Math.min(i.to, tool.to) - Math.max(i.from, tool.from)), 0);
+}
+
+/** How long a row took: what it did itself. @param {Row} row */
+export const own = (row) => row.intervals.reduce((sum, i) => sum + i.to - i.from, 0) - waitedIn(row);
+
+const afterTool = new Set(['RewriteResult', 'AfterTool']);
+// Before these have ended, the model is not asked.
+const beforeModel = new Set(['BeforeStep', 'RewriteRequest', 'BeforeModel', 'OnModelError']);
+
+/** @param {Row} row @param {Event} e @param {number} from @param {number} to */
+function pass(row, e, from, to) {
+  const last = row.passes.at(-1);
+  if (last?.point === e.point && !last?.runs.some((r) => r.subsystem === e.subsystem)) {
+    last?.runs.push(e);
+    if (last) last.to = Math.max(last.to, to);
+  } else row.passes.push({ point: e.point ?? '', from, to, runs: [e] });
+}
+
+/** Intervals without overlaps, in order. @param {Interval[]} all */
+function merged(all) {
+  /** @type {Interval[]} */
+  const out = [];
+  for (const i of [...all].sort((a, b) => a.from - b.from)) {
+    const last = out.at(-1);
+    if (last && i.from <= last.to) last.to = Math.max(last.to, i.to);
+    else out.push({ ...i });
+  }
+  return out;
+}
+
+/** How much of the time before t people were waited for. @param {Waterfall} w @param {number} t */
+export const waited = (w, t) => w.waits.reduce((sum, i) => sum + Math.max(0, Math.min(i.to, t) - i.from), 0);

@@ -1,0 +1,52 @@
+// node --test web/waterfall_test.mjs
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { own, waited, waterfall } from './waterfall.js';
+
+const time = (ms) => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
+const told = (ms, kind, more) => ({ kind, time: time(ms), turn: 'T', agent: 'a', ...more });
+const hook = (from, ms, point, more) => told(from + ms, 'hook_run', { started: time(from), duration_ms: ms, subsystem: 'Guard', point, status: 'succeeded', ...more });
+const bars = (w) => w.rows.map((r) => [r.label, ...r.intervals.filter((i) => i.kind !== 'hook').map((i) => `${i.kind} ${i.from}-${i.to}`)].join(', '));
+
+test('the model, hooks, an approval and two tools at once', () => {
+  const slow = { step: 1, call_id: 'c1', tool: 'bash' }, quick = { step: 1, call_id: 'c2', tool: 'read' };
+  const w = waterfall([
+    told(0, 'turn_start'), hook(0, 10, 'BeforeTurn'), told(10, 'step_start', { step: 1 }), hook(10, 5, 'BeforeModel', { step: 1 }),
+    told(115, 'usage', { step: 1 }), told(115, 'call_start', slow), told(115, 'call_start', quick), hook(115, 5, 'BeforeTool', slow),
+    told(120, 'approval_asked', slow), hook(120, 1000, 'Approve', { ...slow, answer: 'approve' }), told(1120, 'approval_given', { ...slow, answer: 'approve', by: 'P' }),
+    told(1130, 'call_result', { ...quick, outcome: 'executed', duration_ms: 10 }),
+    hook(1320, 30, 'RewriteResult', slow), told(1350, 'call_result', { ...slow, outcome: 'executed', duration_ms: 200 }), told(1360, 'turn_end'),
+  ]);
+  assert.deepEqual(bars(w), ['Around the steps', 'Step 1: model, model 15-115', 'bash, tool 1120-1320, wait 120-1120', 'read, tool 1120-1130']);
+  assert.deepEqual(w.sums, { model: 100, tool: 210, hook: 50, wait: 1000 });
+  assert.equal(w.length, 1360);
+  assert.equal(waited(w, 620), 500);
+  assert.equal(own(w.rows[2]), 1235);
+});
+
+test('a denied call has no tool, and one that asks is not busy while people are waited for', () => {
+  const denied = { step: 1, call_id: 'c1', tool: 'bash' }, asks = { step: 1, call_id: 'c2', tool: 'ask_user' };
+  const w = waterfall([
+    told(0, 'turn_start'), told(0, 'call_start', denied), hook(0, 2, 'BeforeTool', { ...denied, answer: 'deny', status: 'denied' }),
+    hook(2, 0, 'BeforeTool', { ...denied, subsystem: 'Audit', status: 'skipped' }), told(3, 'call_result', { ...denied, outcome: 'denied', by: 'Guard' }),
+    told(5, 'call_start', asks), told(10, 'question_asked', { step: 1, inquiry: { id: 'T/c2' } }), told(510, 'question_given', { step: 1, inquiry: { id: 'T/c2' } }),
+    told(520, 'call_result', { ...asks, outcome: 'executed', duration_ms: 515 }),
+  ]);
+  assert.deepEqual(bars(w), ['Around the steps', 'bash', 'ask_user, tool 5-520, wait 10-510']);
+  assert.deepEqual(w.sums, { model: 0, tool: 15, hook: 2, wait: 500 });
+  assert.equal(w.rows[1].by, 'Guard');
+  assert.deepEqual(w.rows[1].passes.map((p) => [p.point, p.runs.length]), [['BeforeTool', 2]]);
+});
+
+test('the time of a turn within a call is counted once, and what was tried in vain is the time of the model', () => {
+  const call = { step: 1, call_id: 'c1', tool: 'delegate' }, child = { turn: 'U', agent: 'b', depth: 1 };
+  const w = waterfall([
+    told(0, 'turn_start'), told(0, 'step_start', { step: 1 }), told(100, 'turn_retried', { step: 1, text: 'busy', duration_ms: 50 }), told(200, 'usage', { step: 1 }),
+    told(200, 'call_start', call), told(200, 'call_start', { step: 1, call_id: 'c2', tool: 'read' }), told(200, 'subagent_start', { ...child, call_id: 'c1', tool: 'delegate' }), told(200, 'turn_start', child),
+    told(200, 'step_start', { ...child, step: 1 }), told(290, 'usage', { ...child, step: 1 }), told(300, 'call_result', { ...call, outcome: 'executed', duration_ms: 100 }),
+  ]);
+  assert.deepEqual(bars(w), ['Around the steps', 'Step 1: model, model 0-100, model 150-200', 'delegate, tool 200-300', 'Turn of b', 'Step 1 of b: model, model 200-290', 'read']);
+  assert.deepEqual(w.sums, { model: 240, tool: 0, hook: 0, wait: 0 });
+  assert.deepEqual(w.rows.map((r) => r.depth), [0, 0, 0, 1, 1, 0]);
+});

@@ -68,8 +68,8 @@ export default class Jobs {
     const all = this.jobs;
     return html`<h1>Jobs</h1>
       <p class="quiet">Work outside of turns: hooks in the background, and what looks for memories.</p>
-      <label>Status <select @change=${(/** @type {Event} */ e) => { this.status = /** @type {HTMLSelectElement} */ (e.target).value; this.limit = step; this.again(); }}>
-        <option value="">all</option>${['queued', 'running', 'succeeded', 'failed', 'cancelled'].map((s) => html`<option>${s}</option>`)}</select></label>
+      <p><label>Status <select @change=${(/** @type {Event} */ e) => { this.status = /** @type {HTMLSelectElement} */ (e.target).value; this.limit = step; this.again(); }}>
+        <option value="">all</option>${['queued', 'running', 'succeeded', 'failed', 'cancelled'].map((s) => html`<option>${s}</option>`)}</select></label></p>
       ${this.id ? this.payload() : nothing}
       ${!all ? html`<p class="waits">Asking the daemon …</p>`
         : all.length === 0 ? html`<p>${this.status ? `No job is ${this.status}.` : 'No job was queued yet.'}</p>`

@@ -1,6 +1,6 @@
 // What agents have remembered: looked for, written anew, forgotten; and what waits for review.
 
-import { html, nothing, count, counted, live, repeat, when } from '../dom.js';
+import { html, nothing, count, counted, live, ref, repeat, when } from '../dom.js';
 import { del, get, part, put } from '../api.js';
 import { confirm } from '../confirm.js';
 import { every } from '../list.js';
@@ -66,6 +66,7 @@ export default class Memories {
     try {
       await work();
       this.page.say(`${said}: ${m.name}`);
+      document.getElementById('main')?.focus({ preventScroll: true }); // the button is gone
       if (this.editing?.id === m.id) this.editing = undefined;
     } catch (err) {
       this.page.failed(err);
@@ -123,8 +124,8 @@ export default class Memories {
       <pre tabindex="0" aria-label="what would be remembered">${reveal(m.content)}</pre>
       ${m.replaces === undefined ? nothing : html`<p>It would take the place of:</p><pre tabindex="0" aria-label="what it replaces">${reveal(m.replaces)}</pre>`}
       ${this.page.may('administer') ? html`<div class="actions">
-        <button class="primary" ?disabled=${this.busy === m.id} @click=${() => this.act(m, () => put(this.path(m), { approve: true }), 'approved')}>Approve</button>
-        <button ?disabled=${this.busy === m.id} @click=${() => this.reject(m)}>Reject</button></div>` : nothing}
+        <button class="primary" aria-label="Approve ${m.name}" ?disabled=${this.busy === m.id} @click=${() => this.act(m, () => put(this.path(m), { approve: true }), 'approved')}>Approve</button>
+        <button aria-label="Reject ${m.name}" ?disabled=${this.busy === m.id} @click=${() => this.reject(m)}>Reject</button></div>` : nothing}
     </article>`;
   }
 
@@ -134,7 +135,7 @@ export default class Memories {
     return html`<article class="card" aria-label=${m.name}>
       ${this.head(m)}
       ${this.editing?.id === m.id ? html`<form @submit=${this.save}>
-          <label class="tall">What is remembered <textarea name="content" rows="5" required maxlength="65536" .defaultValue=${m.content}></textarea></label>
+          <label class="tall">What is remembered <textarea ${ref(focus)} name="content" rows="5" required maxlength="65536" .defaultValue=${m.content}></textarea></label>
           <p class="quiet">Then a person has said it, and agents ask before they replace it.</p>
           <div class="actions"><button class="primary" ?disabled=${this.busy === m.id}>Save</button>
             <button type="button" @click=${() => { this.editing = undefined; this.page.changed(); }}>Cancel</button></div></form>`
@@ -159,3 +160,6 @@ export default class Memories {
 
 /** @param {Event} e */
 const value = (e) => /** @type {HTMLInputElement} */ (e.target).value;
+
+/** Focuses an element once it is there. @param {Element | undefined} element */
+const focus = (element) => /** @type {HTMLElement | undefined} */ (element)?.focus();

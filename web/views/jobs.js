@@ -73,7 +73,7 @@ export default class Jobs {
       ${this.id ? this.payload() : nothing}
       ${!all ? html`<p class="waits">Asking the daemon …</p>`
         : all.length === 0 ? html`<p>${this.status ? `No job is ${this.status}.` : 'No job was queued yet.'}</p>`
-          : html`<table class="wide">
+          : html`<table class="wide" tabindex="0" aria-label="Jobs">
         <thead><tr><th>Job</th><th>Kind</th><th>Key</th><th>Status</th><th>Attempts</th><th>Queued</th><th>Due</th><th>Conversation</th><th><span class="aside">Actions</span></th></tr></thead>
         <tbody>${all.map((j) => this.row(j))}</tbody></table>
         ${all.length < this.limit ? nothing : this.limit < most ? html`<p><button @click=${() => { this.limit += step; this.again(); }}>Show more</button></p>`

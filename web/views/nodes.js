@@ -23,7 +23,7 @@ export default class Nodes {
     return html`<h1>Nodes</h1>
       ${!all ? html`<p class="waits">Asking the daemon …</p>`
         : all.length === 0 ? html`<p>This daemon shares its store with no other. With a PostgreSQL database several can run side by side.</p>`
-          : html`<table class="wide">
+          : html`<table class="wide" tabindex="0" aria-label="Nodes">
         <thead><tr><th>Node</th><th>State</th><th>Turns</th><th>Last seen</th><th>Version</th><th>URL</th><th>Projects</th></tr></thead>
         <tbody>${all.map(row)}</tbody></table>`}`;
   }
@@ -35,6 +35,6 @@ function row(n) {
     <td><bdi class="mono">${n.id}</bdi>${n.self ? html` <b>answers here</b>` : nothing}</td>
     <td>${n.alive ? html`<span class="good">alive</span>` : html`<span class="bad">dead</span>`}</td>
     <td>${n.turns ?? (n.alive ? 'did not answer' : '–')}</td><td>${when(n.seen)}</td><td><bdi>${n.version ?? ''}</bdi></td><td><bdi>${n.url}</bdi></td>
-    <td>${n.projects.length === 0 ? '–' : n.projects.map((p) => html`<div><bdi>${p.project}</bdi>${p.root === p.project ? nothing : html` in <bdi>${p.root}</bdi>`}
+    <td class="long">${n.projects.length === 0 ? '–' : n.projects.map((p) => html`<div><bdi>${p.project}</bdi>${p.root === p.project ? nothing : html` in <bdi>${p.root}</bdi>`}
       ${p.differs ? html` <span class="warn">its files differ from those of another node</span>` : nothing}</div>`)}</td></tr>`;
 }

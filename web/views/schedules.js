@@ -59,7 +59,7 @@ export default class Schedules {
     return html`<h1>Schedules</h1>
       ${!all ? html`<p class="waits">Asking the daemon …</p>`
         : all.length === 0 ? html`<p>This project has none. <code>grapnel schedule add "0 7 * * 1-5" "What is new?"</code> adds one.</p>`
-          : html`<table class="wide">
+          : html`<table class="wide" tabindex="0" aria-label="Schedules">
         <thead><tr><th>Name</th><th>When</th><th>Agent</th><th>Next</th><th>Last</th><th>Missed</th><th>Prompt</th><th><span class="aside">Actions</span></th></tr></thead>
         <tbody>${all.map((s) => this.row(s))}</tbody></table>`}
       ${this.name ? this.runs() : nothing}`;
@@ -73,7 +73,7 @@ export default class Schedules {
       <td>${s.next ? when(s.next) : 'when it happens'}</td>
       <td>${s.last ? html`${status(s.last)} ${when(s.last.began ?? s.last.due)}` : 'never'}</td>
       <td>${s.missed ? html`<span class="warn">${count(s.missed)}, last ${when(s.missed_last)}</span>` : '0'}</td>
-      <td class="text">${s.prompt.length > shortText ? s.prompt.slice(0, shortText) + '…' : s.prompt}</td>
+      <td class="text long">${s.prompt.length > shortText ? s.prompt.slice(0, shortText) + '…' : s.prompt}</td>
       <td>${this.page.may('administer') ? html`<button class="danger" aria-label="Remove ${s.name}" @click=${() => this.remove(s)}>Remove</button>` : nothing}</td></tr>`;
   }
 
@@ -83,10 +83,10 @@ export default class Schedules {
     return html`<section aria-label="runs of ${s.name}"><h2>${s.name}</h2>
       <dl class="facts"><dt>Sender</dt><dd><bdi>${s.sender}</bdi></dd><dt>If no daemon ran in time</dt><dd>${s.late === 'run' ? 'it runs once' : 'it is reported'}</dd>
         <dt>Prompt</dt><dd class="text">${s.prompt}</dd></dl>
-      ${!s.runs?.length ? html`<p>It has not run yet.</p>` : html`<table class="wide">
+      ${!s.runs?.length ? html`<p>It has not run yet.</p>` : html`<table class="wide" tabindex="0" aria-label="Runs">
         <thead><tr><th>Due</th><th>Began</th><th>Ended</th><th>Status</th><th>Conversation</th><th>Why</th></tr></thead>
         <tbody>${s.runs.map((r) => html`<tr><td>${when(r.due)}</td><td>${when(r.began)}</td><td>${when(r.ended)}</td><td>${status(r)}</td>
-          <td>${r.conversation ? html`<a href="#/conversations/${part(r.conversation)}">open</a>` : '–'}</td><td><bdi>${r.note ?? ''}</bdi></td></tr>`)}</tbody></table>`}
+          <td>${r.conversation ? html`<a href="#/conversations/${part(r.conversation)}">open</a>` : '–'}</td><td class=${r.note ? 'long' : nothing}><bdi>${r.note ?? ''}</bdi></td></tr>`)}</tbody></table>`}
     </section>`;
   }
 }

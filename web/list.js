@@ -1,14 +1,29 @@
 // What views share that show a list which is fetched again every so often.
 
-import { get } from './api.js';
+import { Failure, get } from './api.js';
 
 /**
- * Fetches a path now and every so often until the signal, while somebody looks.
- * @param {string} path @param {number} every in milliseconds @param {AbortSignal} signal @param {(answer: any) => void} got
+ * Does something now and every so often until the signal, while somebody looks. It goes on when the daemon cannot be reached, which
+ * failed is told of once until it is back; other errors end it, as do all without failed.
+ * @param {number} ms @param {AbortSignal} signal @param {() => Promise<void>} work @param {(err: unknown) => void} [failed]
  */
-export async function poll(path, every, signal, got) {
+export async function every(ms, signal, work, failed) {
+  let lost = false;
   while (!signal.aborted) {
-    if (!document.hidden) got(await get(path, signal));
-    await new Promise((done) => { setTimeout(done, every); signal.addEventListener('abort', done, { once: true }); });
+    try {
+      if (!document.hidden) await work();
+      lost = false;
+    } catch (err) {
+      if (signal.aborted || !failed || !(err instanceof Failure) || err.status > 0 && err.status < 500) throw err;
+      if (!lost) failed(err);
+      lost = true;
+    }
+    await new Promise((done) => { setTimeout(done, ms); signal.addEventListener('abort', done, { once: true }); });
   }
 }
+
+/**
+ * Fetches a path now and every so often: see every.
+ * @param {string} path @param {number} ms @param {AbortSignal} signal @param {(answer: any) => void} got @param {(err: unknown) => void} [failed]
+ */
+export const poll = (path, ms, signal, got, failed) => every(ms, signal, async () => got(await get(path, signal)), failed);

@@ -98,7 +98,8 @@ func TestMemoriesAreListedChangedAndForgotten(t *testing.T) {
 	}{
 		{wire.MemoryFilter{}, []string{"w1", "1-1", "2-1"}, 3},
 		{wire.MemoryFilter{Limit: 1}, []string{"w1"}, 3},
-		{wire.MemoryFilter{Agent: "a"}, []string{"w1", "1-1"}, 2},
+		{wire.MemoryFilter{Agent: "a"}, []string{"w1", "1-1", "2-1"}, 3},
+		{wire.MemoryFilter{Agent: "b"}, nil, 0},
 		{wire.MemoryFilter{Text: "berth"}, []string{"2-1"}, 1},
 		{wire.MemoryFilter{Text: "CROWNS", Agent: "a", Limit: 5}, []string{"w1", "1-1"}, 2},
 		{wire.MemoryFilter{Text: "ships"}, nil, 0},

@@ -40,7 +40,7 @@ func (s *Server) listMemories(w http.ResponseWriter, r *http.Request) error {
 	agent, text := q.Get("agent"), strings.ToLower(q.Get("q"))
 	for _, m := range all {
 		switch {
-		case agent != "" && (m.User || m.Of != "agent "+agent):
+		case agent != "" && m.Of != "agent "+agent:
 			continue
 		case !strings.Contains(strings.ToLower(m.Name), text) && !strings.Contains(strings.ToLower(m.Content), text):
 			continue

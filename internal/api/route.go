@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ type operation struct {
 const public access.Scope = "public"
 
 func (s *Server) routes() map[place]operation {
-	return map[place]operation{
+	out := map[place]operation{
 		{"GET", "/healthz"}:                                         {public, alive},
 		{"GET", "/readyz"}:                                          {public, s.ready},
 		{"GET", "/metrics"}:                                         {access.Read, s.metrics},
@@ -105,6 +106,21 @@ func (s *Server) routes() map[place]operation {
 		{"GET", "/v1/schedules"}:                                    {access.Read, s.listSchedules},
 		{"GET", "/v1/schedules/{schedule}"}:                         {access.Read, s.showSchedule},
 		{"DELETE", "/v1/schedules/{schedule}"}:                      {access.Administer, s.removeSchedule},
+	}
+	maps.Copy(out, s.subsystemRoutes())
+	return out
+}
+
+// subsystemRoutes are those of what subsystems of the program know.
+func (s *Server) subsystemRoutes() map[place]operation {
+	return map[place]operation{
+		{"GET", "/v1/servers"}:                 {access.Read, s.listServers},
+		{"GET", "/v1/memories"}:                {access.Read, s.listMemories},
+		{"PUT", "/v1/memories/{memory}"}:       {access.Administer, s.changeMemory},
+		{"DELETE", "/v1/memories/{memory}"}:    {access.Administer, s.forgetMemory},
+		{"GET", "/v1/schedules"}:               {access.Read, s.listSchedules},
+		{"GET", "/v1/schedules/{schedule}"}:    {access.Read, s.showSchedule},
+		{"DELETE", "/v1/schedules/{schedule}"}: {access.Administer, s.removeSchedule},
 	}
 }
 

@@ -8,6 +8,11 @@ import Models from './models.js';
 import Audit from './audit.js';
 import Plan from './plan.js';
 import Turn from './turn.js';
+import Jobs from './jobs.js';
+import Memories from './memories.js';
+import Nodes from './nodes.js';
+import Schedules from './schedules.js';
+import Servers from './servers.js';
 
 /** @type {{ name: string, label: string, hidden?: boolean, View: new (page: import('../app.js').Page, ...parts: string[]) => import('../app.js').View }[]} */
 export const views = [
@@ -19,4 +24,9 @@ export const views = [
   { name: 'agents', label: 'Agents', View: Agents },
   { name: 'models', label: 'Models', View: Models },
   { name: 'audit', label: 'Audit', View: Audit },
+  { name: 'servers', label: 'Servers', View: Servers },
+  { name: 'memories', label: 'Memories', View: Memories },
+  { name: 'schedules', label: 'Schedules', View: Schedules },
+  { name: 'jobs', label: 'Jobs', View: Jobs },
+  { name: 'nodes', label: 'Nodes', View: Nodes },
 ];

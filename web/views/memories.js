@@ -1,0 +1,165 @@
+// What agents have remembered: looked for, written anew, forgotten; and what waits for review.
+
+import { html, nothing, count, counted, live, ref, repeat, when } from '../dom.js';
+import { del, get, part, put } from '../api.js';
+import { confirm } from '../confirm.js';
+import { every } from '../list.js';
+import { reveal } from '../text.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+
+// Who has said a memory, in words.
+const origins = { user: 'a person said it', model: 'a model concluded it', tool: 'a model wrote it after it had read results of tools', page: 'a model wrote it after it had read something from elsewhere' };
+
+// How many are listed at first and more each time, and how many at most.
+const step = 100, most = 1000;
+// A longer memory is cut until somebody wants the whole.
+const shortText = 1500;
+
+export default class Memories {
+  title = 'Memories';
+  /** @type {Schemas['Memory'][] | undefined} */
+  memories;
+  total = 0;
+  text = '';
+  agent = '';
+  limit = step;
+  /** @type {string[]} */
+  agents = [];
+  /** The memory that is being written anew, as it was. @type {Schemas['Memory'] | undefined} */
+  editing;
+  /** The ids of those that are shown whole. @type {Set<string>} */
+  whole = new Set();
+  busy = '';
+  asked = 0;
+
+  /** @param {import('../app.js').Page} page */
+  constructor(page) { this.page = page; }
+
+  /** @param {AbortSignal} signal */
+  async open(signal) {
+    this.signal = signal;
+    get('/v1/agents', signal).then((a) => { this.agents = a.agents.map((/** @type {Schemas['Agent']} */ x) => x.name); this.page.changed(); }, this.page.failed);
+    await every(5000, signal, () => this.load(), this.page.failed);
+  }
+
+  async load() {
+    const mine = ++this.asked;
+    const answer = await get(`/v1/memories?q=${part(this.text)}&agent=${part(this.agent)}&limit=${this.limit}`, this.signal);
+    if (mine !== this.asked) return; // another search has begun since
+    this.memories = answer.memories;
+    this.total = answer.total;
+    this.page.changed();
+  }
+
+  /** @param {() => void} change */
+  look(change) {
+    change();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.load().catch(this.page.failed), 200);
+  }
+
+  /** Does what a person wants with one memory, and lists them again. @param {Schemas['Memory']} m @param {() => Promise<unknown>} work @param {string} said */
+  async act(m, work, said) {
+    this.busy = m.id;
+    this.page.changed();
+    try {
+      await work();
+      this.page.say(`${said}: ${m.name}`);
+      document.getElementById('main')?.focus({ preventScroll: true }); // the button is gone
+      if (this.editing?.id === m.id) this.editing = undefined;
+    } catch (err) {
+      this.page.failed(err);
+    }
+    this.busy = '';
+    await this.load().catch(this.page.failed);
+  }
+
+  /** @param {Schemas['Memory']} m */
+  path(m) { return `/v1/memories/${part(m.id)}`; }
+
+  /** @param {Schemas['Memory']} m */
+  async forget(m) {
+    const more = html`<p>Of <bdi>${m.of}</bdi>. No file of the memories has its text then; conversations in which it was said still have it.</p>`;
+    if (await confirm(html`Forget ${reveal(m.name)}?`, more, 'Forget')) await this.act(m, () => del(this.path(m)), 'forgotten');
+  }
+
+  /** @param {Schemas['Memory']} m */
+  async reject(m) {
+    if (await confirm(html`Reject ${reveal(m.name)}?`, html`<p>It is removed, and nothing is remembered.</p>`, 'Reject')) await this.act(m, () => del(this.path(m)), 'rejected');
+  }
+
+  /** @param {SubmitEvent} e */
+  save = (e) => {
+    e.preventDefault();
+    const m = this.editing;
+    const content = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get('content'));
+    if (m) this.act(m, () => put(this.path(m), { content }), 'written anew');
+  };
+
+  draw() {
+    const all = this.memories, waiting = all?.filter((m) => m.waiting) ?? [], kept = all?.filter((m) => !m.waiting) ?? [];
+    const lost = this.editing && all && !all.some((m) => m.id === this.editing?.id) ? this.editing : undefined;
+    return html`<h1>Memories</h1>
+      <search class="actions">
+        <label>Search <input type="search" .value=${live(this.text)} @input=${(/** @type {InputEvent} */ e) => this.look(() => { this.text = value(e); this.limit = step; })}></label>
+        <label>Agent <select @change=${(/** @type {Event} */ e) => this.look(() => { this.agent = value(e); })}>
+          <option value="">all</option>${this.agents.map((a) => html`<option value=${a}>${a}</option>`)}</select></label>
+      </search>
+      ${!all ? html`<p class="waits">Asking the daemon …</p>` : html`
+        ${waiting.length ? html`<h2>Waiting for review</h2>
+          <p class="quiet">Found in conversations, and remembered only once you approve it.</p>
+          ${repeat(waiting, (m) => m.id, (m) => this.review(m))}<h2>Remembered</h2>` : nothing}
+        ${lost ? html`<p class="warn">The memory that you write anew is not in this list: it does not match, or it was changed or forgotten. Your text is still here.</p>${this.one(lost)}` : nothing}
+        ${kept.length === 0 && !lost ? html`<p>${this.text || this.agent ? 'No memory matches.' : 'Nothing is remembered yet.'}</p>` : nothing}
+        ${repeat(kept, (m) => m.id, (m) => this.one(m))}
+        <p class="quiet">${count(all.length)} of ${count(this.total)} listed
+          ${all.length >= this.total ? nothing : this.limit < most ? html`<button @click=${() => this.look(() => { this.limit += step; })}>Show more</button>` : '; search to see others'}</p>`}`;
+  }
+
+  /** @param {Schemas['Memory']} m */
+  review(m) {
+    return html`<article class="card" aria-label=${m.name}>
+      ${this.head(m)}
+      <pre tabindex="0" aria-label="what would be remembered">${reveal(m.content)}</pre>
+      ${m.replaces === undefined ? nothing : html`<p>It would take the place of:</p><pre tabindex="0" aria-label="what it replaces">${reveal(m.replaces)}</pre>`}
+      ${this.page.may('administer') ? html`<div class="actions">
+        <button class="primary" aria-label="Approve ${m.name}" ?disabled=${this.busy === m.id} @click=${() => this.act(m, () => put(this.path(m), { approve: true }), 'approved')}>Approve</button>
+        <button aria-label="Reject ${m.name}" ?disabled=${this.busy === m.id} @click=${() => this.reject(m)}>Reject</button></div>` : nothing}
+    </article>`;
+  }
+
+  /** @param {Schemas['Memory']} m */
+  one(m) {
+    const cut = m.content.length > shortText && !this.whole.has(m.id);
+    return html`<article class="card" aria-label=${m.name}>
+      ${this.head(m)}
+      ${this.editing?.id === m.id ? html`<form @submit=${this.save}>
+          <label class="tall">What is remembered <textarea ${ref(focus)} name="content" rows="5" required maxlength="65536" .defaultValue=${m.content}></textarea></label>
+          <p class="quiet">Then a person has said it, and agents ask before they replace it.</p>
+          <div class="actions"><button class="primary" ?disabled=${this.busy === m.id}>Save</button>
+            <button type="button" @click=${() => { this.editing = undefined; this.page.changed(); }}>Cancel</button></div></form>`
+        : html`<p class="text">${cut ? m.content.slice(0, shortText) + '…' : m.content}</p>
+          ${cut ? html`<button @click=${() => { this.whole.add(m.id); this.page.changed(); }}>Show all ${count(m.content.length)} characters</button>` : nothing}
+          ${this.page.may('administer') ? html`<div class="actions">
+            <button aria-label="Edit ${m.name}" @click=${() => { this.editing = m; this.page.changed(); }}>Edit</button>
+            <button class="danger" aria-label="Forget ${m.name}" ?disabled=${this.busy === m.id} @click=${() => this.forget(m)}>Forget</button></div>` : nothing}`}
+    </article>`;
+  }
+
+  /** @param {Schemas['Memory']} m */
+  head(m) {
+    const source = m.sources?.findLast((s) => s.conversation);
+    return html`<h3><bdi>${m.name}</bdi></h3>
+      <p class="quiet">${m.kind} of <bdi>${m.of}</bdi>${m.user ? ', in all projects' : ''} ·
+        <span class=${m.origin === 'page' || m.origin === 'tool' ? 'warn' : 'quiet'}>${origins[m.origin]}</span>, trust ${m.trust} ·
+        ${when(m.updated)}${m.uses ? ` · used ${counted(m.uses, 'time')}, last ${when(m.used)}` : ''}
+        ${source?.conversation ? html` · <a href="#/conversations/${part(source.conversation)}">from this conversation</a>` : nothing}</p>`;
+  }
+}
+
+/** @param {Event} e */
+const value = (e) => /** @type {HTMLInputElement} */ (e.target).value;
+
+/** Focuses an element once it is there. @param {Element | undefined} element */
+const focus = (element) => /** @type {HTMLElement | undefined} */ (element)?.focus();

@@ -1,8 +1,10 @@
 // The views, in the order in which the page names them.
 
 import Health from './health.js';
+import People from './people.js';
 
 /** @type {{ name: string, label: string, View: new (page: import('../app.js').Page, ...parts: string[]) => import('../app.js').View }[]} */
 export const views = [
+  { name: 'people', label: 'Waiting', View: People },
   { name: 'health', label: 'Health', View: Health },
 ];

@@ -2,10 +2,11 @@
 // long one is cut in its middle until all of it is asked for.
 
 import { html, nothing, counted, size } from './dom.js';
+import { inexact } from './json.js';
 import { reveal, unseenIn } from './text.js';
 
 // How much is shown before somebody asks for all of it, and how much of one member at least.
-const mostChars = 6000, mostLines = 60, leastChars = 800, leastLines = 8;
+const mostChars = 6000, mostLines = 40, leastChars = 800, leastLines = 8;
 // More members, lines or marks than these are shown as text in large pieces, so that a call makes few elements whatever is in it.
 const mostMembers = 12, mostRows = 150, mostMarks = 30, piece = 16_000;
 
@@ -78,46 +79,5 @@ function lines(list, first) {
   return html`<ol class="exact lines" start=${first}>${list.map((line) => html`<li>${reveal(line, marks)}</li>`)}</ol>`;
 }
 
-/** Whether a number in it is longer than JavaScript keeps. @param {unknown} value @returns {boolean} */
-function inexact(value) {
-  if (typeof value === 'number') return !(Number.isSafeInteger(value) || (Math.abs(value) < 1e15 && String(value).length < 16));
-  return typeof value === 'object' && value !== null && Object.values(value).some(inexact);
-}
-
 /** How much of it is not shown, for people. @param {ReturnType<typeof shown>} s */
 export const missing = (s) => `${size(s.left)} of ${size(s.chars)}`;
-
-/** The arguments as JSON that can be changed; what cannot be seen is written as its escape. @param {unknown} args */
-export const editable = (args) => JSON.stringify(args, null, 2).replace(/[^\n\x20-\x7e]/gu, (c) => (unseenIn(c) ? escaped(c) : c));
-
-/** @param {string} c */
-const escaped = (c) => [...Array(c.length).keys()].map((i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join('');
-
-/**
- * Reads arguments that somebody has written. The error says where they are wrong, and at is the place in the text.
- * @param {string} text
- * @returns {{ args: Record<string, never> } | { error: string, at: number }} as the types of the API have an object
- */
-export function read(text) {
-  let args;
-  try {
-    args = JSON.parse(text);
-  } catch (err) {
-    const said = String(err instanceof Error ? err.message : err);
-    const at = place(text, said);
-    const before = text.slice(0, at).split('\n');
-    return { error: `This is not JSON, in line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${said.replace(/ (in JSON )?at (position|line) .*$/s, '')}.`, at };
-  }
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return { error: 'Arguments are an object: { "name": value, … }.', at: 0 };
-  if (inexact(args)) return { error: 'A number is longer than a browser keeps; change this call with grapnel chat.', at: 0 };
-  return { args };
-}
-
-/** The place that an error of JSON.parse speaks of; the end of the text if it speaks of none. @param {string} text @param {string} said */
-function place(text, said) {
-  const position = /position (\d+)/.exec(said), line = /line (\d+) column (\d+)/.exec(said);
-  if (position) return Math.min(Number(position[1]), text.length);
-  if (!line) return text.length;
-  const before = text.split('\n').slice(0, Number(line[1]) - 1);
-  return Math.min(before.reduce((n, l) => n + l.length + 1, 0) + Number(line[2]) - 1, text.length);
-}

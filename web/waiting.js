@@ -31,6 +31,9 @@ const settling = 500;
 // How long it stays to be read how something ended.
 const lingers = 10_000;
 
+// So much of what others have answered is told.
+const longest = 500;
+
 // What the events call who has answered, unless a token has another name.
 const by = 'inspector';
 
@@ -70,6 +73,7 @@ export class Waiting {
   take(asks, inquiries, silent) {
     const now = performance.now();
     const open = new Map([...asks, ...inquiries].map((x) => [x.id, x]));
+    if (silent.length !== this.silent.length) this.settle(0); // a line about it is above them
     this.silent = silent;
     if (!silent.length) for (const item of this.open()) if (!open.has(item.id)) this.gone(item);
     for (const item of this.items.filter((x) => x.over && now - x.ended > lingers && !element(x)?.contains(document.activeElement))) {
@@ -109,6 +113,12 @@ export class Waiting {
     setTimeout(() => this.page.changed(), settling + 20);
   }
 
+  /** All of its arguments is shown from now on. @param {Item} item */
+  unfold(item) {
+    item.whole = true;
+    this.settle(this.items.indexOf(item));
+  }
+
   /** Whether its buttons may do anything. @param {Item} item */
   ready(item) { return !item.over && !item.busy && performance.now() - item.since >= settling; }
 
@@ -131,7 +141,7 @@ export class Waiting {
       else if (item.over) { /* the list has said so before the answer did */ }
       else if (err.status === 409 || err.status === 404) {
         this.end(item, `Your answer came too late: ${err.message}`);
-        this.how(item).then((how) => how && this.tell(item, `Your answer came too late: ${how}`)).catch(() => {});
+        this.how(item).then((how) => how && this.tell(item, `Your answer came too late. ${how}`)).catch(() => {});
       } else item.error = err.message;
     }
     item.busy = false;
@@ -179,13 +189,14 @@ export class Waiting {
     const { conversation, turn } = /** @type {Schemas['Ask'] | Schemas['Inquiry']} */ (item.ask ?? item.inquiry);
     const { events } = /** @type {{ events: Schemas['Event'][] }} */ (await get(`/v1/conversations/${part(conversation)}/turns/${part(turn)}`));
     for (const e of events.reverse()) {
+      if (e.turn !== turn) continue; // a turn within it, or around it
       if (item.ask && e.call_id === item.ask.call_id) {
         if (e.kind === 'approval_timed_out') return `Nobody answered in time, and it was ${past(e.answer)}.`;
-        if (e.kind === 'approval_given') return `Answered by ${who(e)}: ${past(e.answer)}${e.text ? `, "${e.text}"` : ''}.`;
+        if (e.kind === 'approval_given') return `Answered by ${who(e)}: ${past(e.answer)}${e.text ? `: "${e.text.slice(0, longest)}"` : '.'}`;
       }
       if (item.inquiry && e.kind === 'question_given' && e.inquiry?.id === item.id) {
         const given = e.response?.given.map((g) => [...g.chosen ?? [], g.text].filter(Boolean).join(', ') || 'no answer').join('; ');
-        return given === undefined ? `There was no answer: ${e.text || 'nobody gave one'}.` : `Answered by ${who(e)}: ${given}.`;
+        return given === undefined ? `There was no answer: ${e.text || 'nobody gave one'}.` : `Answered by ${who(e)}: ${given.slice(0, longest)}`;
       }
     }
     return '';

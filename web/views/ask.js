@@ -2,7 +2,8 @@
 
 import { html, nothing, counted, live, ref, when } from '../dom.js';
 import { reveal } from '../text.js';
-import { editable, missing, read, shown } from '../args.js';
+import { missing, shown } from '../args.js';
+import { editable, read } from '../json.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {import('../app.js').Page} Page */
@@ -19,25 +20,30 @@ const title = (item, text) => html`<h2 id="wait-${item.n}-title">${text}</h2>`;
 
 /** @param {Page} page @param {Item} item @param {Schemas['Ask']} a */
 function ask(page, item, a) {
-  const head = title(item, html`<bdi>${a.agent || 'An agent'}</bdi> wants to run <code>${reveal(a.tool)}</code>`);
-  if (item.over) return html`${head}<p class="text">${item.over}</p>`;
+  const head = title(item, html`<bdi>${a.agent || 'An agent'}</bdi> ${item.over ? 'wanted' : 'wants'} to run <code>${reveal(a.tool)}</code>`);
+  if (item.over) return ended(item, head, a.shown);
   if (item.shown?.whole !== item.whole) item.shown = shown(a, item.whole);
   return html`
     ${head}
     ${origin(a, a.depth)}
     ${item.shown?.body}
     ${item.shown?.left ? html`<p class="warn">${missing(item.shown)} is not shown.
-      <button @click=${() => { item.whole = true; page.changed(); }}>Show all</button></p>` : nothing}
+      <button @click=${() => page.waiting.unfold(item)}>Show all</button></p>` : nothing}
     ${sentences('Be careful', a.remarks, 'warn')}
     ${a.reason ? html`<h3>Why you are asked</h3><p>${reveal(a.reason)}</p>` : nothing}
     ${a.part && a.part !== a.args.command ? html`<p>It is about this part: <code class="exact">${reveal(a.part.slice(0, 2000))}</code></p>` : nothing}
     ${sentences('It reaches', a.reaches)}
     ${sentences('If you approve it, it is limited', grant(a.grant))}
-    ${sentences('The sandbox lets it', a.sandbox)}
+    ${sentences('In the sandbox', a.sandbox, 'quiet')}
     <p class="quiet">${expiry(a, a.approved_on_timeout
       ? html`<strong class="warn">Without an answer it is approved</strong>` : 'Without an answer it is refused')}</p>
     ${page.may('approve') ? decide(page, item, a) : html`<p class="quiet">You may see this, but not answer it: that takes the scope approve.</p>`}`;
 }
+
+/** How it ended, with so much of it that one knows what it was. @param {Item} item @param {unknown} head @param {string} what */
+const ended = (item, head, what) => html`${head}
+  <p class="quiet exact">${reveal(what.length > 160 ? `${what.slice(0, 160)} …` : what, 5)}</p>
+  <p class="text">${item.over}</p>`;
 
 /** Who asks, from where, and since when. @param {Schemas['Ask'] | Schemas['Inquiry']} x @param {number} [depth] */
 const origin = (x, depth) => html`<p class="quiet">In <a href="#/conversations/${encodeURIComponent(x.conversation)}">this conversation</a>${
@@ -107,7 +113,7 @@ function decide(page, item, a) {
       <h3 id="wait-${item.n}-ask">Approve what you have not seen?</h3>
       <p>${item.shown && missing(item.shown)} of the arguments is not shown. It may hold anything.</p>
       <p class="actions">
-        <button @click=${() => { dialog(item)?.close(); item.whole = true; page.changed(); }}>Show all first</button>
+        <button @click=${() => { dialog(item)?.close(); waiting.unfold(item); }}>Show all first</button>
         <button class="danger" aria-disabled=${off} @click=${settled(() => { dialog(item)?.close(); approve(); })}>Approve unseen</button>
         <button @click=${() => dialog(item)?.close()}>Cancel</button>
       </p></dialog>` : nothing}`;
@@ -128,7 +134,7 @@ function offers(page, item, a, offer) {
   return html`<details class="remember">
     <summary>${offer ? html`<strong>Remembered with your answer:</strong> ${reveal(offer.text)}` : 'Remember the answer …'}</summary>
     <fieldset>
-      <legend>Your answer, be it approve or refuse, is then given without asking to:</legend>
+      <legend>From now on your answer, approve or refuse, is also given, without asking, to:</legend>
       ${choice('', 'nothing else: it is for this call, now')}
       ${a.offers.map((o) => choice(o.id, reveal(o.text, 10)))}
     </fieldset></details>`;
@@ -165,8 +171,8 @@ const focused = (box) => { if (box instanceof HTMLElement) requestAnimationFrame
 
 /** @param {Page} page @param {Item} item @param {Schemas['Inquiry']} q */
 function inquiry(page, item, q) {
-  const head = title(item, html`<bdi>${q.agent}</bdi> asks you`);
-  if (item.over) return html`${head}<p class="text">${item.over}</p>`;
+  const head = title(item, html`<bdi>${q.agent}</bdi> ${item.over ? 'asked' : 'asks'} you`);
+  if (item.over) return ended(item, head, q.questions[0]?.text ?? '');
   const answers = page.may('converse');
   return html`
     ${head}

@@ -11,7 +11,7 @@ import { editable, read } from '../json.js';
 
 /** @param {Page} page @param {Item} item */
 export const waits = (page, item) => html`
-  <section class="card wait ${item.over ? 'over' : ''}" id="wait-${item.n}" tabindex="-1" aria-labelledby="wait-${item.n}-title">
+  <section class="card asked ${item.over ? 'over' : ''}" id="wait-${item.n}" tabindex="-1" aria-labelledby="wait-${item.n}-title">
     ${item.ask ? ask(page, item, item.ask) : item.inquiry ? inquiry(page, item, item.inquiry) : nothing}
   </section>`;
 

@@ -13,6 +13,7 @@ import Memories from './memories.js';
 import Nodes from './nodes.js';
 import Schedules from './schedules.js';
 import Servers from './servers.js';
+import People from './people.js';
 
 /** @type {{ name: string, label: string, hidden?: boolean, View: new (page: import('../app.js').Page, ...parts: string[]) => import('../app.js').View }[]} */
 export const views = [
@@ -20,6 +21,7 @@ export const views = [
   { name: 'compare', label: 'Compare', View: Compare },
   { name: 'turn', label: 'Turn', View: Turn, hidden: true },
   { name: 'call', label: 'Call', View: Call, hidden: true },
+  { name: 'people', label: 'Waiting', View: People },
   { name: 'health', label: 'Health', View: Health },
   { name: 'agents', label: 'Agents', View: Agents },
   { name: 'models', label: 'Models', View: Models },

@@ -53,7 +53,7 @@ const page = {
   get me() { return /** @type {Schemas['Me']} */ (me); },
 };
 
-const first = 'health';
+const first = 'conversations';
 
 /** The name of the view that the URL names, and what it is to show. */
 function place() {

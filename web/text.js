@@ -30,6 +30,9 @@ export function reveal(text) {
   return html`<bdi dir="ltr">${parts}</bdi>`;
 }
 
+/** The text with the code of each character that cannot be seen in its place: for what is long, as one text. @param {string} text */
+export const spell = (text) => text.replace(unseen, (c) => `⟨${code(c)}⟩`);
+
 /** Whether the text has characters that cannot be seen. @param {string} text */
 export const hides = (text) => text.search(unseen) >= 0;
 

@@ -108,7 +108,7 @@ export default class Conversations {
     return html`<ul>${repeat(list.slice(0, this.shown), (c) => c.id, (c) => html`<li>
         <a href="#/conversations/${part(c.id)}" aria-current=${c.id === this.chosen?.id ? 'page' : nothing}>
           <span class="text">${c.title || 'nothing said yet'}</span>
-          <span class="quiet"><bdi>${c.agent}</bdi> · <bdi>${c.sender}</bdi> · ${when(c.updated)}</span>
+          <span class="quiet line">${when(c.updated)} · <bdi>${c.agent}</bdi> · <bdi>${c.sender}</bdi></span>
           ${this.marks(c)}</a></li>`)}</ul>
       ${list.length > this.shown ? html`<button @click=${() => { this.shown = Math.min(this.shown + listed, 3 * listed); this.page.changed(); }} ?disabled=${this.shown >= 3 * listed}>${
         this.shown >= 3 * listed ? `${counted(list.length - this.shown, 'more conversation')}: search for them` : `Show more of ${list.length}`}</button>` : nothing}`;
@@ -138,7 +138,7 @@ export default class Conversations {
     return html`<p>${counted(found.length, 'message')} with <bdi>${this.words}</bdi> <button @click=${() => { this.found = undefined; this.page.changed(); }}>Show all conversations</button></p>
       <ul>${found.map((m) => html`<li><a href=${m.archived ? `#/conversations/${part(m.conversation)}` : `#/conversations/${part(m.conversation)}/${m.message}`}>
         <span class="text">${m.snippet}</span>
-        <span class="quiet">${m.role} · <bdi>${m.agent}</bdi> · <bdi>${m.sender}</bdi> · ${when(m.updated)}${m.archived ? ' · in the archive' : ''}</span></a></li>`)}</ul>`;
+        <span class="quiet line">${when(m.updated)} · ${m.role} · <bdi>${m.agent}</bdi> · <bdi>${m.sender}</bdi>${m.archived ? ' · in the archive' : ''}</span></a></li>`)}</ul>`;
   }
 
   /** @param {NonNullable<Conversations['chosen']>} c */

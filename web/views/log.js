@@ -193,11 +193,20 @@ export class Log {
         m.label === 'summary' ? 'Summary of what was said before' : html`<bdi>${spell(m.label)}</bdi>, entered by the framework`}</button>
         ${open ? blocks.slice(0, mostBlocks).map((b, n) => drawBlock(this, `${i}/${n}`, b, false)) : nothing}</div>`;
     }
-    return html`<article class=${said ? 'said' : 'asked'}>
-      <h3 class="quiet">${said ? html`<bdi>${spell(m.from ?? this.talk.about?.agent ?? 'agent')}</bdi>` : html`<bdi>${spell(this.talk.about?.sender ?? 'you')}</bdi>`}${m.partial ? ' · cut off when the turn was cancelled' : ''}</h3>
+    return html`<article class=${said ? 'reply' : 'asked'}>
+      ${said && this.goesOn(i, m) ? nothing : html`<h3 class="quiet"><bdi>${spell((said ? m.from ?? this.talk.about?.agent : this.talk.about?.sender) ?? '')}</bdi></h3>`}
+      ${m.partial ? html`<p class="warn">cut off when the turn was cancelled</p>` : nothing}
       ${blocks.slice(0, mostBlocks).map((b, n) => b.kind === 'tool_call' ? this.storedCall(i, b, turn) : drawBlock(this, `${i}/${n}`, b, said))}
       ${blocks.length > mostBlocks ? html`<p class="quiet">and ${counted(blocks.length - mostBlocks, 'more part')}</p>` : nothing}
     </article>`;
+  }
+
+  /** Whether the same agent has said the message before. @param {number} i @param {Message} m */
+  goesOn(i, m) {
+    let j = i - 1;
+    while (this.talk.history.at(j)?.role === 'tool') j--;
+    const before = this.talk.history.at(j);
+    return j >= this.from && before?.role === 'assistant' && before.from === m.from;
   }
 
   /** @param {number} i @param {Schemas['Block']} b @param {string} turn */
@@ -267,7 +276,7 @@ export class Log {
     const run = this.talk.running;
     return html`
       ${this.talk.pending.map((p) => html`<article class="asked pending"><h3 class="quiet">is being sent …</h3>${text(this, 'pending', p.text)}</article>`)}
-      ${run ? html`<article class="said"><h3 class="quiet"><bdi>${spell(run.agent)}</bdi> <span class="live">runs</span></h3>${this.parts(run)}</article>` : nothing}`;
+      ${run ? html`<article class="reply"><h3 class="quiet"><bdi>${spell(run.agent)}</bdi> <span class="live">runs</span></h3>${this.parts(run)}</article>` : nothing}`;
   }
 
   /** The steps of a turn that are not in the messages. @param {Run} run */

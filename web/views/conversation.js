@@ -108,22 +108,21 @@ export class Conversation {
 
   /** @type {Promise<void> | undefined} */
   reading;
-  again = false;
+  /** @type {Promise<void> | undefined} */
+  next;
 
-  /** Reads again what the store has, once at a time. */
+  /** Reads again what the store has, once at a time. It ends when what the store has now is there. @returns {Promise<void>} */
   refresh() {
-    if (this.reading) { this.again = true; return this.reading; }
-    return this.reading = this.read().catch((err) => { if (!unreachable(err)) this.page.failed(err); }).finally(() => {
-      this.reading = undefined;
-      if (this.again) { this.again = false; this.refresh(); }
-    });
+    if (this.reading) return this.next ??= this.reading.then(() => { this.next = undefined; return this.refresh(); });
+    return this.reading = this.read().catch((err) => { if (!unreachable(err)) this.page.failed(err); }).finally(() => { this.reading = undefined; });
   }
 
   async read() {
-    const steps = [...this.live].flatMap((id) => this.runs.byTurn.get(id)?.steps ?? []).filter((s) => s.done);
-    this.about = await get(this.path);
-    await this.history.tail(this.following);
+    const steps = [...this.live].flatMap((id) => this.runs.byTurn.get(id)?.steps ?? []).filter((s) => s.done && !s.stored);
+    const [about] = await Promise.all([get(this.path), this.history.tail(this.following)]);
+    this.about = about;
     for (const s of steps) { s.stored = true; s.parts = []; }
+    this.page.changed();
     await this.readTurns();
   }
 

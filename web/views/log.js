@@ -12,7 +12,7 @@ import { drawCall } from './calls.js';
 /** @typedef {import('../live.js').Call} Call */
 
 // So many messages and (about) elements are in the document; so many come or go at once; so much Markdown is parsed in a frame.
-const mostMessages = 70, mostElements = 2400, atOnce = 20, parsedAtOnce = 20_000, mostParts = 30, mostBlocks = 40;
+const mostMessages = 60, mostElements = 1600, atOnce = 12, parsedAtOnce = 8_000, mostParts = 30, mostBlocks = 40;
 // As near to an end in pixels, more is fetched; as near to the bottom, one follows.
 const near = 700, bottom = 48;
 

@@ -11,7 +11,7 @@ import { image } from './blocks.js';
 /** @typedef {import('../live.js').Call} Call */
 /** @typedef {import('./log.js').Log} Log */
 
-const firstLook = 600, firstLines = 8, diffLines = 24, mostMembers = 12, mostChildren = 20;
+const firstLook = 600, firstLines = 8, diffLines = 24, mostMembers = 12, mostChildren = 20, oneLine = 100;
 
 /** @type {Record<string, [string, string, string]>} a sign, a word and a class */
 const outcomes = {
@@ -78,8 +78,13 @@ function rest(log, key, members, without) {
   const names = Object.keys(members).filter((n) => !without.includes(n));
   if (names.length === 0) return nothing;
   if (names.length > mostMembers) return long(log, `${key}/rest`, json(members));
-  return html`<dl class="members">${names.map((n) => html`<dt class="mono text">${spell(n)}</dt><dd>${
-    long(log, `${key}/${n}`, typeof members[n] === 'string' ? /** @type {string} */ (members[n]) : json(members[n]))}</dd>`)}</dl>`;
+  return html`<dl class="members">${names.map((n) => html`<dt class="mono text">${spell(n)}</dt><dd>${member(log, `${key}/${n}`, members[n])}</dd>`)}</dl>`;
+}
+
+/** @param {Log} log @param {string} key @param {unknown} value */
+function member(log, key, value) {
+  const text = typeof value === 'string' ? value : json(value);
+  return text.length <= oneLine && !text.includes('\n') ? html`<span class="mono text">${reveal(text)}</span>` : long(log, key, text);
 }
 
 /** @param {Log} log @param {string} key @param {string} before @param {string} after */
@@ -101,7 +106,10 @@ const written = new WeakMap();
 function json(value) {
   if (typeof value !== 'object' || !value) return JSON.stringify(value) ?? '';
   let known = written.get(value);
-  if (known === undefined) written.set(value, known = JSON.stringify(value, null, 1));
+  if (known === undefined) {
+    const short = JSON.stringify(value);
+    written.set(value, known = short.length <= oneLine ? short : JSON.stringify(value, null, 1));
+  }
   return known;
 }
 

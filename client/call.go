@@ -127,6 +127,41 @@ func (c *Client) Messages(ctx context.Context, id string) ([]message.Message, er
 	return out.Messages, err
 }
 
+// MessagesPage returns at most limit messages before the one of that index, which counts from 0; 0 is the last page. To page backwards, ask
+// for those before First of the last answer, until that is 0.
+func (c *Client) MessagesPage(ctx context.Context, id string, before, limit int) (wire.Messages, error) {
+	q := url.Values{"limit": {strconv.Itoa(limit)}}
+	if before > 0 {
+		q.Set("before", strconv.Itoa(before))
+	}
+	return call[wire.Messages](ctx, c, http.MethodGet, conversation(id, "/messages?"+q.Encode()), nil)
+}
+
+// Turns returns at most limit turns of a conversation before a turn, the newest first; "" is the end, and 0 the daemon's default.
+func (c *Client) Turns(ctx context.Context, id, before string, limit int) ([]wire.RanTurn, error) {
+	q := url.Values{"before": {before}}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	out, err := call[wire.RanTurns](ctx, c, http.MethodGet, conversation(id, "/turns?"+q.Encode()), nil)
+	return out.Turns, err
+}
+
+// Turn returns a turn with its events, hook runs as far as the client's own choice of them goes.
+func (c *Client) Turn(ctx context.Context, id, turn string) (wire.TurnEvents, error) {
+	return call[wire.TurnEvents](ctx, c, http.MethodGet, conversation(id, "/turns/"+url.PathEscape(turn))+c.query(), nil)
+}
+
+// ExplainCall says who decided about a call of a turn.
+func (c *Client) ExplainCall(ctx context.Context, id, turn, callID string) (wire.Explained, error) {
+	return call[wire.Explained](ctx, c, http.MethodGet, conversation(id, "/turns/"+url.PathEscape(turn)+"/calls/"+url.PathEscape(callID)), nil)
+}
+
+// Sandbox says what commands of agents can change, read and reach.
+func (c *Client) Sandbox(ctx context.Context) (wire.Sandbox, error) {
+	return call[wire.Sandbox](ctx, c, http.MethodGet, "/v1/sandbox", nil)
+}
+
 // Tasks returns the plan and the tasks of a conversation; none if its agent keeps none.
 func (c *Client) Tasks(ctx context.Context, id string) (wire.Tasks, error) {
 	return call[wire.Tasks](ctx, c, http.MethodGet, conversation(id, "/tasks"), nil)

@@ -94,7 +94,7 @@ func (r *Runtime) Answer(conversation, id, by string, response hook.Response) er
 		return err
 	}
 	early := r.runs(conversation)
-	return r.requests.Answer(human.Key{Conversation: conversation, ID: id}, human.Answer{Response: response, By: by}, early)
+	return r.requests.Answer(human.Key{Conversation: conversation, ID: id}, human.Answer{Response: response, By: by, At: r.o.Now()}, early)
 }
 
 // checkMasked returns an error if the answer would need arguments that the person has seen only

@@ -4,6 +4,7 @@
 import { html, nothing, render } from './dom.js';
 import { Failure, del, get, useToken } from './api.js';
 import { views } from './views/all.js';
+import { Waiting } from './waiting.js';
 
 /** @typedef {import('./api.js').Schemas} Schemas */
 
@@ -16,6 +17,7 @@ import { views } from './views/all.js';
  * @property {(...parts: string[]) => void} go shows another view: its name, and what it is to show
  * @property {(scope: string) => boolean} may whether who is here has a scope
  * @property {Schemas['Me']} me who is here
+ * @property {Waiting} waiting what waits for a person
  */
 
 /**
@@ -29,7 +31,9 @@ import { views } from './views/all.js';
 
 const root = /** @type {HTMLElement} */ (document.getElementById('page'));
 
-let drawn = 0, error = '', said = '', waiting = { approvals: 0, questions: 0 };
+let drawn = 0, error = '', said = '', menu = false;
+// The focus goes to the heading of a view once that is there, unless somebody is quicker.
+let arriving = false;
 /** @type {Schemas['Me'] | undefined} */
 let me;
 /** @type {{ name: string, view: View, end: AbortController } | undefined} */
@@ -38,7 +42,7 @@ let shown;
 /** @type {Page} */
 const page = {
   changed() {
-    if (!drawn) drawn = requestAnimationFrame(() => { drawn = 0; render(draw(), root); });
+    if (!drawn) drawn = requestAnimationFrame(() => { drawn = 0; render(draw(), root); if (arriving) arrive(); });
   },
   failed(err) {
     if (err instanceof DOMException && err.name === 'AbortError') return;
@@ -51,7 +55,10 @@ const page = {
   go(...parts) { location.hash = '#/' + parts.map(encodeURIComponent).join('/'); },
   may: (scope) => !!me?.scopes.some((s) => s === scope),
   get me() { return /** @type {Schemas['Me']} */ (me); },
+  get waiting() { return waiting; },
 };
+
+const waiting = new Waiting(page, notify);
 
 const first = 'conversations';
 
@@ -67,19 +74,35 @@ function move() {
   if (shown?.name === name && shown.view.moved?.(...rest)) return page.changed();
   shown?.end.abort();
   error = '';
+  menu = false;
+  arriving = !!shown;
   const kind = /** @type {typeof views[0]} */ (views.find((v) => v.name === name));
   const now = shown = { name, view: new kind.View(page, ...rest), end: new AbortController() };
   now.view.open(now.end.signal).catch((err) => { if (shown === now) page.failed(err); });
   page.changed();
 }
 
+function arrive() {
+  const main = document.getElementById('main'), heading = /** @type {HTMLElement | null} */ (main?.querySelector('h1') ?? null);
+  const elsewhere = document.activeElement !== main && main?.contains(document.activeElement);
+  if (!heading && !elsewhere) return;
+  arriving = false;
+  if (elsewhere) return;
+  heading?.setAttribute('tabindex', '-1');
+  heading?.focus();
+}
+
+let here = new AbortController();
+
 /** Finds out who is here, and shows the page to them. */
 async function enter() {
   try {
     me = await get('/v1/me');
     error = '';
+    here.abort();
+    here = new AbortController();
+    waiting.follow(here.signal);
     move();
-    watch();
   } catch (err) {
     if (!(err instanceof Failure && err.status === 401)) page.failed(err);
   }
@@ -88,33 +111,16 @@ async function enter() {
 
 function leave() {
   useToken('');
+  here.abort();
+  waiting.items = [];
   shown?.end.abort();
   shown = me = undefined;
 }
 
-// What waits for a person is asked for every so often, wherever they are.
-const lookAgain = 2000;
-let watching = false;
-
-async function watch() {
-  if (watching) return;
-  watching = true;
-  while (me) {
-    try {
-      const [asks, inquiries] = await Promise.all([get('/v1/asks'), get('/v1/inquiries')]);
-      const now = { approvals: asks.asks.length, questions: inquiries.inquiries.length };
-      if (now.approvals + now.questions > waiting.approvals + waiting.questions) notify(now);
-      if (now.approvals !== waiting.approvals || now.questions !== waiting.questions) page.changed();
-      waiting = now;
-    } catch { /* the view that is shown says so */ }
-    await new Promise((done) => setTimeout(done, lookAgain));
-  }
-  watching = false;
-}
-
-/** @param {typeof waiting} now */
-function notify(now) {
-  const text = [now.approvals && `${now.approvals} to approve`, now.questions && `${now.questions} to answer`].filter(Boolean).join(', ');
+/** Something new waits for a person, wherever they are. */
+function notify() {
+  const open = waiting.open(), approvals = open.filter((x) => x.ask).length, questions = open.length - approvals;
+  const text = [approvals && `${approvals} to approve`, questions && `${questions} to answer`].filter(Boolean).join(', ');
   page.say(`waiting for you: ${text}`);
   if (document.hidden && 'Notification' in window && Notification.permission === 'granted') {
     const note = new Notification('Grapnel waits for you', { body: text, tag: 'grapnel' });
@@ -124,21 +130,33 @@ function notify(now) {
 
 function draw() {
   if (!me) return door();
-  document.title = shown ? `${shown.view.title} · Grapnel` : 'Grapnel';
-  const n = waiting.approvals + waiting.questions;
+  const n = waiting.open().length;
+  document.title = `${n ? `(${n}) ` : ''}${shown ? `${shown.view.title} · ` : ''}Grapnel`;
   return html`
     <a class="skip" href="#main" @click=${skip}>Skip to the content</a>
     <header>
       <a class="brand" href="#/">Grapnel</a>
-      <nav aria-label="Views">
+      <button class="menu" aria-expanded=${menu} aria-controls="views" @click=${() => { menu = !menu; page.changed(); }}>Menu${badge(n)}</button>
+      <nav id="views" aria-label="Views" class=${menu ? 'open' : ''} @keydown=${closeMenu}>
         ${views.map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
-          v.name === 'people' && n ? html` <b class="badge">${n}<span class="aside"> waiting</span></b>` : nothing}</a>`)}
+          v.name === 'people' ? badge(n) : nothing}</a>`)}
       </nav>
       <span class="who">${me.name ?? 'you'} <button @click=${out}>Leave</button></span>
     </header>
     <div class="said" role="status" aria-live="polite">${said}</div>
     ${complaint()}
     <main id="main" tabindex="-1">${shown?.view.draw()}</main>`;
+}
+
+/** @param {number} n */
+const badge = (n) => (n ? html` <b class="badge">${n}<span class="aside"> waiting</span></b>` : nothing);
+
+/** @param {KeyboardEvent} e */
+function closeMenu(e) {
+  if (e.key !== 'Escape' || !menu) return;
+  menu = false;
+  page.changed();
+  /** @type {HTMLElement | null} */ (root.querySelector('button.menu'))?.focus();
 }
 
 /** @param {Event} e */

@@ -15,23 +15,27 @@ const unseen =
 const code = (c) => `U+${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 /**
- * The text with a mark in the place of each character that cannot be seen: for what somebody decides about.
- * @param {string} text
+ * The text with a mark in the place of each character that cannot be seen: for what somebody decides about. Each mark is an element up to
+ * a number of them; those after it are text in brackets, so that no text makes too many elements.
+ * @param {string} text @param {number} [most]
  */
-export function reveal(text) {
+export function reveal(text, most = 100) {
   const parts = [];
   let from = 0;
   for (const found of text.matchAll(unseen)) {
-    if (found.index > from) parts.push(text.slice(from, found.index));
-    parts.push(html`<span class="unseen" title="a character that cannot be seen">${code(found[0])}</span>`);
+    if (parts.length >= 2 * most) break;
+    parts.push(text.slice(from, found.index), html`<span class="unseen" title="a character that cannot be seen">${code(found[0])}</span>`);
     from = found.index + found[0].length;
   }
-  parts.push(text.slice(from));
+  parts.push(text.slice(from).replace(unseen, (c) => `[${code(c)}]`));
   return html`<bdi dir="ltr">${parts}</bdi>`;
 }
 
 /** The text with the code of each character that cannot be seen in its place: for what is long, as one text. @param {string} text */
-export const spell = (text) => text.replace(unseen, (c) => `⟨${code(c)}⟩`);
+export const spell = (text) => text.replace(unseen, (c) => `[${code(c)}]`);
+
+/** How many characters of a text cannot be seen. @param {string} text */
+export const unseenIn = (text) => text.match(unseen)?.length ?? 0;
 
 /** Whether the text has characters that cannot be seen. @param {string} text */
 export const hides = (text) => text.search(unseen) >= 0;

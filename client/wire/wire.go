@@ -259,6 +259,9 @@ type NewConversation struct {
 // Messages is a history, the oldest message first.
 type Messages struct {
 	Messages []message.Message `json:"messages"`
+	// First is the index of the first of them in the conversation, which has Total.
+	First int `json:"first"`
+	Total int `json:"total"`
 }
 
 // NewMessage begins a turn, or steers the running one.
@@ -384,6 +387,8 @@ type Ask struct {
 	// a person may overlook or misread in the arguments.
 	Reaches []string `json:"reaches,omitempty"`
 	Remarks []string `json:"remarks,omitempty"`
+	// Sandbox says what the sandbox would let the call do; nil for a call that does not run in it.
+	Sandbox []string `json:"sandbox,omitempty"`
 	// Grant is what the call may do if it is approved; the zero Grant adds no limit.
 	Grant hook.Grant `json:"grant,omitzero"`
 	Asked time.Time  `json:"asked"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
@@ -17,7 +18,7 @@ func (s *Server) listAsks(w http.ResponseWriter, r *http.Request) error {
 	conversation := r.URL.Query().Get("conversation")
 	_ = s.o.Runtime.AwaitPending(r.Context(), conversation) // if the client has gone, nobody reads the answer
 	others, silent := gather[wire.Asks](s, r, r.URL.RequestURI())
-	writeJSON(w, http.StatusOK, wire.Asks{Asks: waiting.Asks(s.o.Runtime.Pending(), conversation, others), Unanswered: silent})
+	writeJSON(w, http.StatusOK, wire.Asks{Asks: waiting.Asks(s.o.Runtime.Pending(), conversation, others, s.o.Confined), Unanswered: silent})
 	return nil
 }
 
@@ -40,7 +41,7 @@ func (s *Server) answerAsk(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, runtime.ErrRequestUnknown):
 		return notFound("no ask %.80q waits for an answer; GET /v1/asks lists those that wait", id)
 	case errors.Is(err, runtime.ErrAnswered):
-		return &failure{http.StatusConflict, wire.CodeAnswered, err.Error() + "; the event approval_given shows the answer that counts"}
+		return &failure{http.StatusConflict, wire.CodeAnswered, strings.TrimPrefix(err.Error(), "runtime: ") + "; the event approval_given shows the answer that counts"}
 	case err != nil:
 		return invalid("%v", err)
 	}

@@ -171,21 +171,19 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if messages == nil {
-		messages = []message.Message{}
+	first, before, err := pageOf(r.URL.Query(), len(messages))
+	if err != nil {
+		return err
+	}
+	out := wire.Messages{Messages: messages[first:before], First: first, Total: len(messages)}
+	if out.Messages == nil {
+		out.Messages = []message.Message{}
 	}
 	var text bytes.Buffer // the messages themselves are not held while a client takes its time
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(wire.Messages{Messages: messages}); err != nil {
+	if err := enc.Encode(out); err != nil {
 		return err
 	}
-	done, err := hold(w, text.Len())
-	if err != nil {
-		return err
-	}
-	defer done()
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = text.WriteTo(w) // if that fails, the client has gone
-	return nil
+	return writeHeld(w, &text)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/internal/api/internal/waiting"
@@ -38,7 +39,7 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, runtime.ErrRequestUnknown):
 		return noInquiry(id)
 	case errors.Is(err, runtime.ErrAnswered):
-		return &failure{http.StatusConflict, wire.CodeAnswered, "the inquiry has its answer already; the event question_given shows it"}
+		return &failure{http.StatusConflict, wire.CodeAnswered, strings.TrimPrefix(err.Error(), "runtime: ") + "; the event question_given shows the answer that counts"}
 	case err != nil:
 		return invalid("%v", err)
 	}

@@ -28,3 +28,16 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 	writeJSON(w, http.StatusOK, out)
 	return nil
 }
+
+// sandbox says what commands of agents can change, read and reach.
+func (s *Server) sandbox(w http.ResponseWriter, _ *http.Request) error {
+	if s.o.Sandbox == nil {
+		return notFound("this daemon runs no commands, so it has no sandbox")
+	}
+	out, err := s.o.Sandbox()
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}

@@ -71,6 +71,12 @@ type Options struct {
 	Reload func(ctx context.Context) (wire.Reloaded, error)
 	// Stats returns what was counted of each agent, sorted by name; nil counts nothing.
 	Stats func() []wire.AgentStats
+	// Explain says who decided about a call, from the events of the call and the failures of hooks in its turn; nil is not possible.
+	Explain func(events []hook.Event) wire.Explained
+	// Sandbox says what commands can change, read and reach; nil is no sandbox.
+	Sandbox func() (wire.Sandbox, error)
+	// Confined says what the sandbox would let a call do that waits for approval; nil is no sandbox. A call that does not run in it has none.
+	Confined func(q *hook.ApprovalRequest) []string
 	// Undo takes back what turns of a conversation changed; nil is not possible.
 	Undo func(ctx context.Context, conversation string, r undo.Request) (undo.Outcome, error)
 	// Delete deletes a conversation, what a sender has, or a project; nil is not possible.

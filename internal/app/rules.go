@@ -192,3 +192,11 @@ func (a *App) Explain(ctx context.Context, agent *runtime.Agent, sender, tool st
 	}
 	return a.Hooks.Policy.Explain(agent.Config(), all[i], inv.Args())
 }
+
+// Confined says what the sandbox would let a call do that waits for approval; nil if the call does not run in it.
+func (a *App) Confined(q *hook.ApprovalRequest) []string {
+	if a.Hooks.OS == nil || !strings.EqualFold(q.Tool, ostools.ToolBash) {
+		return nil
+	}
+	return a.Hooks.OS.Confined(q.Args, q.Grant)
+}

@@ -79,6 +79,11 @@ func (p Paths) Sandbox(option string) (*sandbox.Sandbox, error) {
 	return p.sandbox(option, conf, nil, nil)
 }
 
+// Confinement says what commands of agents can change, read and reach.
+func (a *App) Confinement() (sandbox.Explanation, error) {
+	return a.processes.sandbox.Explain(sandbox.Grant{})
+}
+
 func (p *processes) close() error {
 	if p.sandbox == nil {
 		return p.commands.Close()

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/app"
+	"github.com/grapnel-go/grapnel/internal/explain"
 	"github.com/grapnel-go/grapnel/internal/metrics"
 	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/internal/socket"
@@ -253,7 +254,20 @@ func apiOptions(a *app.App, paths app.Paths) api.Options {
 		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
 		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) }, Commands: func(agent *runtime.Agent) []wire.Command { return commandsOf(a, agent) },
 		Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted, Undo: a.Undo,
+		Explain: func(events []hook.Event) wire.Explained { return explain.Explain(events, a.Runtime.Plan()).Wire() },
+		Sandbox: func() (wire.Sandbox, error) { return sandboxOf(a) }, Confined: a.Confined,
 	}
+}
+
+// sandboxOf says what commands of the program's agents can change, read and reach.
+func sandboxOf(a *app.App) (wire.Sandbox, error) {
+	e, err := a.Confinement()
+	list := func(all []string) []string { return append([]string{}, all...) } // none is an empty list
+	return wire.Sandbox{
+		Level: string(e.Level), Why: e.Why, Remedy: e.Remedy, Open: e.Open, Limits: e.Limits, Layers: e.Layers, Mode: string(e.Mode), Project: e.Project,
+		Confined: e.Confined, Unasked: e.Unasked, Writable: list(e.Writable), Readable: list(e.Readable), Protected: list(e.Protected),
+		Hosts: list(e.Hosts), Variables: list(e.Variables), UnixSockets: e.UnixSockets,
+	}, err
 }
 
 func toolsOf(a *app.App, agent *runtime.Agent) []wire.Tool {

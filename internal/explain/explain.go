@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -293,4 +294,23 @@ func policy(own string, at hook.Point) string {
 		return "failclosed"
 	}
 	return "failopen"
+}
+
+// Wire returns the call as the API has it.
+func (c Call) Wire() wire.Explained {
+	out := wire.Explained{
+		ID: c.ID, Tool: c.Tool, Owner: c.Owner, Agent: c.Agent, Conversation: c.Conversation, Turn: c.Turn, Step: c.Step, Time: c.Time.UTC(),
+		Outcome: c.Outcome, Failure: c.Failure, DurationMS: c.DurationMS, Recorded: c.Recorded, Points: make([]wire.ExplainedPoint, len(c.Points)), Others: c.Others,
+	}
+	for i, p := range c.Points {
+		runs := make([]wire.ExplainedRun, len(p.Runs))
+		for j, r := range p.Runs {
+			runs[j] = wire.ExplainedRun{
+				Field: r.Field, Option: r.Option, Status: r.Status, Answer: r.Answer, Reason: r.Reason, By: r.By, Changed: r.Changed,
+				DurationMS: r.DurationMS, Visibility: r.Visibility, Counts: r.Counts,
+			}
+		}
+		out.Points[i] = wire.ExplainedPoint{Point: p.Point, Runs: runs, Why: p.Why}
+	}
+	return out
 }

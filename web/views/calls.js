@@ -4,7 +4,7 @@ import { html, nothing, counted, duration } from '../dom.js';
 import { part } from '../api.js';
 import { diff } from '../diff.js';
 import { plain } from '../terminal.js';
-import { reveal, hides, spell } from '../text.js';
+import { reveal, spell } from '../text.js';
 import { image } from './blocks.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
@@ -154,11 +154,8 @@ export function long(log, key, text, whole = nothing, kind = '') {
     text.length > n ? log.more(key, n, 20_000, `Show more (${counted(text.length - n, 'character')})`) : whole}`;
 }
 
-// So many marks are elements of their own; more of them are written into the text.
-const mostMarks = 20;
-
 /** @param {string} text */
-const few = (text) => text.length <= firstLook && hides(text) && (spell(text).match(/⟨U\+/g) ?? []).length <= mostMarks ? reveal(text) : spell(text);
+const few = (text) => text.length <= firstLook ? reveal(text, 20) : spell(text);
 
 /** The place after so many lines. @param {string} text @param {number} lines */
 function nth(text, lines) {

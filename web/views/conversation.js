@@ -20,10 +20,6 @@ export class Conversation {
   moreTurns = false;
   /** The turn that each message which began one began. @type {Map<number, Schemas['RanTurn']>} */
   begun = new Map();
-  /** @type {Schemas['Ask'][]} */
-  asks = [];
-  /** @type {Schemas['Inquiry'][]} */
-  inquiries = [];
   /** Why the stream is lost; '' while it lives. */
   lost = '';
   waitsForDaemon = false;
@@ -54,7 +50,6 @@ export class Conversation {
     this.page.changed();
     await this.readTurns();
     get(`/v1/agents/${part(about.agent)}`, signal).then((a) => { this.agent = a; this.page.changed(); }).catch(() => {}); // it may be gone
-    this.readWaiting();
     const runs = this.turns.find((t) => t.id === about.turn);
     await stream(`${this.path}/events`, {
       after: runs ? before(runs.first) : about.last_event_id,
@@ -76,7 +71,7 @@ export class Conversation {
       case 'turn_start': if (!e.depth) { this.waitsForDaemon = false; this.refresh(); } break;
       case 'step_end': case 'steered': case 'compacted': if (!e.depth) this.refresh(); break;
       case 'turn_end': if (!e.depth) this.ended(e); break;
-      case 'approval_asked': case 'approval_given': case 'approval_timed_out': case 'question_asked': case 'question_given': this.readWaiting(); break;
+      case 'approval_asked': case 'approval_given': case 'approval_timed_out': case 'question_asked': case 'question_given': this.page.waiting.look().catch(() => {}); break;
     }
     this.page.changed();
   }
@@ -163,17 +158,6 @@ export class Conversation {
       if (m?.role === 'user' && !m.label && (this.begun.has(i) || i === index)) return this.begun.get(i);
     }
     return undefined;
-  }
-
-  async readWaiting() {
-    try {
-      const [asks, inquiries] = await Promise.all([get(`/v1/asks?conversation=${part(this.id)}`), get(`/v1/inquiries?conversation=${part(this.id)}`)]);
-      this.asks = asks.asks;
-      this.inquiries = inquiries.inquiries;
-      this.page.changed();
-    } catch (err) {
-      if (!unreachable(err)) this.page.failed(err);
-    }
   }
 
   /** The turns whose events are being fetched, or were. @type {Set<string>} */

@@ -17,8 +17,6 @@ export default class Conversations {
   /** @type {Schemas['Conversation'][] | undefined} */
   list;
   shown = listed;
-  /** The conversations in which a call waits for approval. @type {Set<string>} */
-  asked = new Set();
   /** @type {Schemas['Agent'][]} */
   agents = [];
   /** What a search has found. @type {Schemas['Match'][] | undefined} */
@@ -59,7 +57,6 @@ export default class Conversations {
     signal.addEventListener('abort', () => this.chosen?.end.abort());
     await Promise.all([
       poll('/v1/conversations', lookAgain, signal, (c) => { this.list = c.conversations; this.page.changed(); }),
-      poll('/v1/asks', lookAgain, signal, (a) => { this.asked = new Set(a.asks.map((/** @type {Schemas['Ask']} */ x) => x.conversation)); this.page.changed(); }),
       get('/v1/agents', signal).then((a) => { this.agents = a.agents; this.page.changed(); }),
     ]);
   }
@@ -116,7 +113,7 @@ export default class Conversations {
 
   /** @param {Schemas['Conversation']} c */
   marks(c) {
-    const waits = this.asked.has(c.id) || c.inquiries;
+    const waits = this.page.waiting.of(c.id).some((x) => !x.over) || c.inquiries;
     if (!c.turn && !c.interrupted && !waits) return nothing;
     return html`<span class="marks">${c.turn ? html`<span class="mark live">runs</span>` : nothing}${waits ? html`<span class="mark warn">waits for a person</span>` : nothing}${
       c.interrupted && !c.turn ? html`<span class="mark warn">interrupted</span>` : nothing}</span>`;
@@ -154,14 +151,6 @@ export default class Conversations {
       ${talk.waitsForDaemon ? html`<p class="warn">The turn was interrupted, and waits for a daemon that has its project.</p>` : nothing}
       ${t.interrupted && !t.turn ? html`<p class="warn">A turn was interrupted: its process has died. Resume continues it.</p>` : nothing}
       ${log.draw()}
-      ${this.waiting(talk)}
       ${composer.draw()}`;
-  }
-
-  /** @param {Conversation} talk */
-  waiting(talk) {
-    const n = talk.asks.length, q = talk.inquiries.length;
-    if (n + q === 0) return nothing;
-    return html`<p class="waiting"><a href="#/people">${[n && counted(n, 'call') + (n === 1 ? ' waits' : ' wait') + ' for approval', q && counted(q, 'question') + (q === 1 ? ' waits' : ' wait')].filter(Boolean).join(', ')}: answer</a></p>`;
   }
 }

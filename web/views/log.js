@@ -3,6 +3,7 @@
 import { html, nothing, count, counted, duration, keyed, money, ref, repeat, when } from '../dom.js';
 import { get, part } from '../api.js';
 import { spell } from '../text.js';
+import { waits } from './ask.js';
 import { drawBlock, parse, reasoning, text, unparsed, weight } from './blocks.js';
 import { drawCall } from './calls.js';
 
@@ -12,7 +13,7 @@ import { drawCall } from './calls.js';
 /** @typedef {import('../live.js').Call} Call */
 
 // So many messages and (about) elements are in the document; so many come or go at once; so much Markdown is parsed in a frame.
-const mostMessages = 60, mostElements = 1600, atOnce = 12, parsedAtOnce = 8_000, mostParts = 30, mostBlocks = 40;
+const mostMessages = 60, mostElements = 1600, atOnce = 12, parsedAtOnce = 8_000, mostParts = 30, mostBlocks = 40, mostWaiting = 3;
 // As near to an end in pixels, more is fetched; as near to the bottom, one follows.
 const near = 700, bottom = 48;
 
@@ -193,7 +194,7 @@ export class Log {
         m.label === 'summary' ? 'Summary of what was said before' : html`<bdi>${spell(m.label)}</bdi>, entered by the framework`}</button>
         ${open ? blocks.slice(0, mostBlocks).map((b, n) => drawBlock(this, `${i}/${n}`, b, false)) : nothing}</div>`;
     }
-    return html`<article class=${said ? 'reply' : 'asked'}>
+    return html`<article class=${said ? 'reply' : 'prompt'}>
       ${said && this.goesOn(i, m) ? nothing : html`<h3 class="quiet"><bdi>${spell((said ? m.from ?? this.talk.about?.agent : this.talk.about?.sender) ?? '')}</bdi></h3>`}
       ${m.partial ? html`<p class="warn">cut off when the turn was cancelled</p>` : nothing}
       ${blocks.slice(0, mostBlocks).map((b, n) => b.kind === 'tool_call' ? this.storedCall(i, b, turn) : drawBlock(this, `${i}/${n}`, b, said))}
@@ -275,8 +276,9 @@ export class Log {
   now() {
     const run = this.talk.running;
     return html`
-      ${this.talk.pending.map((p) => html`<article class="asked pending"><h3 class="quiet">is being sent …</h3>${text(this, 'pending', p.text)}</article>`)}
-      ${run ? html`<article class="reply"><h3 class="quiet"><bdi>${spell(run.agent)}</bdi> <span class="live">runs</span></h3>${this.parts(run)}</article>` : nothing}`;
+      ${this.talk.pending.map((p) => html`<article class="prompt pending"><h3 class="quiet">is being sent …</h3>${text(this, 'pending', p.text)}</article>`)}
+      ${run ? html`<article class="reply"><h3 class="quiet"><bdi>${spell(run.agent)}</bdi> <span class="live">runs</span></h3>${this.parts(run)}</article>` : nothing}
+      ${repeat(this.page.waiting.of(this.talk.id).slice(0, mostWaiting), (item) => item.n, (item) => waits(this.page, item))}`;
   }
 
   /** The steps of a turn that are not in the messages. @param {Run} run */
@@ -289,7 +291,7 @@ export class Log {
           case 'text': return html`<div>${p.text.pieces.slice(-10).map((piece) => html`<div class="text">${piece}</div>`)}</div>`;
           case 'reasoning': return reasoning(this, key, p.text.pieces);
           case 'call': return keyed(p.call.id, drawCall(this, p.call, run.id));
-          case 'steered': return html`<div class="asked"><h3 class="quiet">told while it runs</h3><div class="text">${p.text.slice(0, 2000)}</div></div>`;
+          case 'steered': return html`<div class="prompt"><b class="quiet">told while it runs</b><div class="text">${p.text.slice(0, 2000)}</div></div>`;
           default: return html`<p class="note ${p.bad ? 'bad' : 'quiet'}">${p.bad ? '✗' : '·'} <bdi>${spell(p.text.slice(0, 500))}</bdi></p>`;
         }
       })}`;

@@ -20,18 +20,22 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 const (
 	// maxEarly limits the early answers of one conversation.
 	maxEarly = 16
-	// maxSettled limits the ended approvals whose reason the table remembers.
+	// maxSettled limits the ended requests whose end the table remembers.
 	maxSettled = 1024
+	// maxShown limits what a second person reads of an answer, in characters.
+	maxShown = 100
 )
 
 // Errors of Answer, for errors.Is.
@@ -81,12 +85,42 @@ type Call struct {
 	Args message.JSON
 }
 
-// Answer is the answer to a request. By names the person who gave it.
+// Answer is the answer to a request. By names the person who gave it, At is when.
 type Answer struct {
 	hook.Response
 	// Result is that of a call; nil for all other requests.
 	Result *message.ToolResult
 	By     string
+	At     time.Time
+}
+
+// String says who answered what and when, for whoever comes second.
+func (a Answer) String() string {
+	when := "at " + a.At.UTC().Format("15:04:05 UTC")
+	if a.Approval == nil {
+		return fmt.Sprintf("%s answered it %s: %s", cmp.Or(a.By, "somebody"), when, a.given())
+	}
+	did := "answered it"
+	switch a.Approval.Answer {
+	case hook.AnswerApprove:
+		did = "approved it"
+	case hook.AnswerModify:
+		did = "approved it with other arguments"
+	case hook.AnswerRefuse:
+		did = "refused it"
+	}
+	return fmt.Sprintf("%s %s %s", cmp.Or(a.By, "somebody"), did, when)
+}
+
+// given returns what was answered to each question, in one line.
+func (a Answer) given() string {
+	var all []string
+	for _, g := range a.Given.All() {
+		one := strings.Join(append(g.Chosen.Slice(), strings.Fields(g.Text)...), " ")
+		all = append(all, cmp.Or(one, "nothing"))
+	}
+	text, _ := character.Cut(strings.ToValidUTF8(strings.Join(all, "; "), ""), maxShown)
+	return text
 }
 
 // answeredBy reports whether the answer is of the kind that the request wants.
@@ -128,7 +162,7 @@ func (t *Table) endLocked(e *entry, why string) {
 	close(e.done)
 	if e.Approval != nil {
 		delete(t.requests, e.key())
-		t.settled.add(e.ID, why)
+		t.settled.add(Key{ID: e.ID}, why)
 	}
 }
 
@@ -240,23 +274,26 @@ func (t *Table) Answer(k Key, a Answer, early bool) error {
 		}
 	}
 	e.answer = &a
-	t.endLocked(e, "it has its answer")
+	t.endLocked(e, a.String())
 	return nil
 }
 
 // openLocked returns the entry that the answer is for. It adds one for an early answer.
 func (t *Table) openLocked(k Key, a Answer, early bool) (*entry, error) {
 	e := t.findLocked(k)
-	why, settled := t.settled.why[k.ID]
-	switch {
-	case e == nil && settled && a.Approval != nil:
+	switch why := t.settled.of(k, a); {
+	case e == nil && why != "" && a.Approval != nil:
 		return nil, fmt.Errorf("%w: %s", ErrAnswered, why)
 	case e == nil && early && t.mayBeEarlyLocked(k, a):
 		return t.addLocked(k), nil
+	case e == nil && why != "":
+		return nil, fmt.Errorf("%w: %s", ErrAnswered, why)
 	case e == nil, e.asked && !e.answeredBy(a):
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, k.ID)
 	case e.over && !e.asked && (e.answer.Result == nil) != (a.Result == nil): // the one before was for another kind of request
 		e.answer, e.over, e.done = nil, false, make(chan struct{})
+	case e.over && e.answer != nil && e.Call == nil && a.Result == nil:
+		return nil, fmt.Errorf("%w: %s", ErrAnswered, e.answer)
 	case e.over:
 		return nil, fmt.Errorf("%w: %q", ErrAnswered, k.ID)
 	}
@@ -324,25 +361,45 @@ func (t *Table) Forget(conversation string) {
 		}
 		delete(t.requests, key)
 		t.endLocked(e, "its turn has ended")
+		if e.asked && e.answer != nil && e.Call == nil && e.Approval == nil {
+			t.settled.add(key, e.answer.String())
+		}
 	}
 	t.arriveLocked(func(x *expectation) bool { return x.conversation == conversation })
 }
 
-// settled keeps, by id, the reason why each of the last approvals ended.
+// settled keeps how each of the last requests ended: approvals by their id, and questions, whose ids are those of a conversation, by both.
 type settled struct {
-	why map[string]string
-	// order is the ids, the oldest first.
-	order []string
+	why map[Key]string
+	// order is the keys, the oldest first.
+	order []Key
 }
 
-func (s *settled) add(id, why string) {
+func (s *settled) add(k Key, why string) {
 	if s.why == nil {
-		s.why = map[string]string{}
+		s.why = map[Key]string{}
+	}
+	if _, again := s.why[k]; again { // a turn that was resumed asks the same
+		s.order = slices.DeleteFunc(s.order, func(o Key) bool { return o == k })
 	}
 	if len(s.order) == maxSettled {
 		delete(s.why, s.order[0])
 		s.order = s.order[1:]
 	}
-	s.why[id] = why
-	s.order = append(s.order, id)
+	s.why[k] = why
+	s.order = append(s.order, k)
+}
+
+// of returns how the request of the key ended that the answer is for; "" if the table does not know. Without a conversation it is the last
+// one with the id.
+func (s *settled) of(k Key, a Answer) string {
+	if a.Approval != nil {
+		return s.why[Key{ID: k.ID}]
+	}
+	for _, o := range slices.Backward(s.order) {
+		if o.ID == k.ID && o.Conversation != "" && (k.Conversation == "" || k.Conversation == o.Conversation) {
+			return s.why[o]
+		}
+	}
+	return ""
 }

@@ -107,3 +107,11 @@ func hidden(item runtime.Item, level hook.Visibility) bool {
 func keptData(item runtime.Item, begin string) []byte {
 	return []byte(begin + `"kept":` + strconv.FormatBool(item.Kept) + "}")
 }
+
+// Shows reports whether the client gets the event, and returns it as a stream has it.
+func (v View) Shows(item runtime.Item) ([]byte, bool) {
+	if hidden(item, v.level) {
+		return nil, false
+	}
+	return v.dataOf(item), true
+}

@@ -7,17 +7,22 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/client/wire"
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // Asks returns the calls of a conversation that wait for approval, the oldest first; "" is all conversations. others are those of other
-// nodes.
-func Asks(pending []runtime.Request, conversation string, others map[string]wire.Asks) []wire.Ask {
+// nodes. confined says what the sandbox would let a call do; nil says nothing.
+func Asks(pending []runtime.Request, conversation string, others map[string]wire.Asks, confined func(*hook.ApprovalRequest) []string) []wire.Ask {
 	out := []wire.Ask{}
 	for _, q := range of(pending, conversation) {
 		if q.Approval != nil {
-			out = append(out, askOf(q))
+			w := askOf(q)
+			if confined != nil {
+				w.Sandbox = confined(q.Approval)
+			}
+			out = append(out, w)
 		}
 	}
 	for _, o := range others {

@@ -60,7 +60,7 @@ const page = {
 
 const waiting = new Waiting(page, notify);
 
-const first = 'health';
+const first = 'conversations';
 
 /** The name of the view that the URL names, and what it is to show. */
 function place() {

@@ -31,6 +31,9 @@ export function reveal(text, most = 100) {
   return html`<bdi dir="ltr">${parts}</bdi>`;
 }
 
+/** The text with the code of each character that cannot be seen in its place: for what is long, as one text. @param {string} text */
+export const spell = (text) => text.replace(unseen, (c) => `[${code(c)}]`);
+
 /** How many characters of a text cannot be seen. @param {string} text */
 export const unseenIn = (text) => text.match(unseen)?.length ?? 0;
 

@@ -2,6 +2,7 @@
 
 import Call from './call.js';
 import Compare from './compare.js';
+import Conversations from './conversations.js';
 import Health from './health.js';
 import Agents from './agents.js';
 import Models from './models.js';
@@ -21,6 +22,7 @@ export const views = [
   { name: 'compare', label: 'Compare', View: Compare },
   { name: 'turn', label: 'Turn', View: Turn, hidden: true },
   { name: 'call', label: 'Call', View: Call, hidden: true },
+  { name: 'conversations', label: 'Conversations', View: Conversations },
   { name: 'people', label: 'Waiting', View: People },
   { name: 'health', label: 'Health', View: Health },
   { name: 'agents', label: 'Agents', View: Agents },

@@ -1,0 +1,89 @@
+// The messages of a conversation, as the store has them: a run of them is loaded, from the end or from where somebody looks.
+
+import { get } from './api.js';
+
+/** @typedef {import('./api.js').Schemas} Schemas */
+/** @typedef {Schemas['Message']} Message */
+
+// How many messages come at once, and how many are held.
+const page = 60, most = 1500;
+
+export class History {
+  /** The index of the first message that is loaded. */
+  first = 0;
+  /** @type {Message[]} */
+  messages = [];
+  /** How many there are. */
+  total = 0;
+  loaded = false;
+
+  /** @param {string} path of the conversation */
+  constructor(path) { this.path = path; }
+
+  /** The index after the last message that is loaded. */
+  get end() { return this.first + this.messages.length; }
+
+  /** @param {number} index @returns {Message | undefined} */
+  at(index) { return this.messages[index - this.first]; }
+
+  /** @param {string} query @returns {Promise<Schemas['Messages']>} */
+  fetch(query) { return get(`${this.path}/messages?${query}`); }
+
+  /**
+   * Fetches the end again. What is loaded stays if it is still so.
+   * @param {boolean} [follow] somebody looks at the end: it is loaded, even if what lies between is not
+   */
+  async tail(follow = true) {
+    const end = await this.fetch(`limit=${page}`);
+    const fits = this.loaded && end.first <= this.end && end.first >= this.first && end.total >= this.end &&
+      end.messages.slice(0, this.end - end.first).every((m, i) => same(m, this.at(end.first + i)));
+    this.total = end.total;
+    if (fits) this.messages.push(...end.messages.slice(this.end - end.first));
+    else if (follow || !this.loaded || this.end > end.total) this.take(end);
+  }
+
+  /** @param {Schemas['Messages']} answer */
+  take(answer) {
+    this.first = answer.first;
+    this.messages = answer.messages;
+    this.total = answer.total;
+    this.loaded = true;
+  }
+
+  /** Loads what comes before. */
+  async earlier() {
+    if (this.first === 0) return;
+    const answer = await this.fetch(`before=${this.first}&limit=${page}`);
+    if (answer.first + answer.messages.length !== this.first) return;
+    this.first = answer.first;
+    this.messages = [...answer.messages, ...this.messages].slice(0, most);
+  }
+
+  /** Loads what comes after. */
+  async later() {
+    if (this.end >= this.total) return;
+    const end = this.end, answer = await this.fetch(`before=${Math.min(end + page, this.total)}&limit=${page}`);
+    if (this.end !== end || answer.first > end) return;
+    this.messages.push(...answer.messages.slice(end - answer.first));
+    const tooMany = Math.max(0, this.messages.length - most);
+    this.messages.splice(0, tooMany);
+    this.first += tooMany;
+  }
+
+  /** Loads what is around a message. @param {number} index */
+  async around(index) {
+    this.take(await this.fetch(`before=${index + page / 2}&limit=${page}`));
+  }
+}
+
+/**
+ * Whether two messages at one index are the same one: a message never changes, but others can take its place.
+ * @param {Message} a @param {Message | undefined} b
+ */
+function same(a, b) {
+  return !!b && a.role === b.role && a.call_id === b.call_id && a.label === b.label && a.content?.length === b.content?.length &&
+    (a.content ?? []).every((x, i) => x.kind === b.content?.[i]?.kind && x.text === b.content?.[i]?.text && x.call_id === b.content?.[i]?.call_id);
+}
+
+/** What a message says. @param {Message} m */
+export const textOf = (m) => (m.content ?? []).filter((b) => b.kind === 'text').map((b) => b.text ?? '').join('\n');

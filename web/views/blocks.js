@@ -1,0 +1,84 @@
+// The parts of a message: texts, reasoning, images and files.
+
+import { html, nothing, counted, size } from '../dom.js';
+import { markdown, spell } from '../text.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+/** @typedef {Schemas['Block']} Block */
+/** @typedef {import('./log.js').Log} Log */
+
+// A longer text is shown as it is, and by and by; a text of more elements than that, too.
+const longestText = 20_000, mostElements = 600;
+
+/** What a block became as Markdown, or '' if it is shown as text. @type {WeakMap<Block, Node | ''>} */
+const formatted = new WeakMap();
+
+/** How many elements a block has at most. @param {Block} b */
+export function weight(b) {
+  const node = formatted.get(b);
+  if (node instanceof Element) return 4 + 3 * node.querySelectorAll('*').length;
+  return b.kind === 'tool_call' ? 60 : 6;
+}
+
+/** Whether the block can be shown as Markdown, but is not parsed yet. @param {Block} b */
+export const unparsed = (b) => b.kind === 'text' && !!b.text && b.text.length <= longestText && !formatted.has(b);
+
+/** @param {Block} b */
+export function parse(b) {
+  const node = markdown(b.text ?? '');
+  formatted.set(b, node instanceof Element && node.querySelectorAll('*').length <= mostElements ? node : '');
+}
+
+/** @param {Log} log @param {string} key @param {Block} b @param {boolean} said by a model: its Markdown is shown */
+export function drawBlock(log, key, b, said) {
+  switch (b.kind) {
+    case 'text': return b.name ? file(log, key, b) : said && formatted.get(b) || text(log, key, b.text ?? '');
+    case 'reasoning': return reasoning(log, key, b.text ? [b.text] : []);
+    case 'image': return image(log, key, b);
+    case 'json': return html`<pre class="text">${spell(JSON.stringify(b.json, null, 2)?.slice(0, longestText) ?? '')}</pre>`;
+    default: return html`<p class="quiet">[${b.kind} <bdi>${spell(b.name ?? b.uri ?? b.mime ?? '')}</bdi>]</p>`;
+  }
+}
+
+/** @param {Log} log @param {string} key @param {string} whole */
+export function text(log, key, whole) {
+  const n = log.shown.get(key) ?? longestText;
+  if (whole.length <= n) return html`<div class="text">${whole}</div>`;
+  return html`${pieces(whole, n).map((p) => html`<div class="text">${p}</div>`)}
+    ${log.more(key, n, longestText, `Show more (${counted(whole.length - n, 'character')})`)}`;
+}
+
+/** @param {string} whole @param {number} n */
+function pieces(whole, n) {
+  const out = [];
+  for (let i = 0; i < n; i += longestText) out.push(whole.slice(i, Math.min(i + longestText, n)));
+  return out;
+}
+
+/** @param {Log} log @param {string} key @param {Block} b */
+const file = (log, key, b) => html`<p class="quiet">file <b><bdi>${spell(b.name ?? '')}</bdi></b>, ${size((b.text ?? '').length)}</p>
+  ${log.shown.has(key) ? text(log, `${key}/text`, b.text ?? '') : nothing}
+  <button aria-expanded=${log.shown.has(key)} @click=${() => log.fold(key)}>${log.shown.has(key) ? 'Fold' : 'Show'}</button>`;
+
+/** @param {Log} log @param {string} key @param {string[]} parts */
+export function reasoning(log, key, parts) {
+  const open = log.shown.has(key), n = parts.reduce((sum, p) => sum + p.length, 0);
+  if (n === 0) return nothing;
+  return html`<div class="reasoning"><button class="fold" aria-expanded=${open} @click=${() => log.fold(key)}>${open ? '▾' : '▸'} Reasoning (${counted(n, 'character')})</button>
+    ${open ? html`<div class="quiet">${parts.slice(-10).map((p) => html`<div class="text">${p.slice(-longestText)}</div>`)}</div>` : nothing}</div>`;
+}
+
+const images = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'], atOnce = 3_000_000;
+
+/** What an image's data is as an address; such addresses reach nothing. @type {WeakMap<Block, string>} */
+const addresses = new WeakMap();
+
+/** @param {Log} log @param {string} key @param {Block} b */
+export function image(log, key, b) {
+  const data = b.data ?? '';
+  if (!data || !images.includes(b.mime ?? '')) return html`<p class="quiet">[image <bdi>${spell(b.name ?? b.mime ?? '')}</bdi> that is not shown]</p>`;
+  if (data.length > atOnce && !log.shown.has(key)) return html`<p><button @click=${() => log.fold(key)}>Show an image of ${size(data.length * 3 / 4)}</button></p>`;
+  let address = addresses.get(b);
+  if (!address) addresses.set(b, address = `data:${b.mime};base64,${data.replace(/[^A-Za-z0-9+/=]/g, '')}`);
+  return html`<img class="picture" src=${address} alt=${b.name || 'an image of the conversation'} decoding="async">`;
+}

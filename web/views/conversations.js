@@ -1,0 +1,156 @@
+// The conversations, and beside the list the one that is chosen.
+
+import { html, nothing, counted, keyed, repeat, when } from '../dom.js';
+import { get, part, post } from '../api.js';
+import { poll } from '../list.js';
+import { Actions } from './actions.js';
+import { Composer } from './composer.js';
+import { Conversation } from './conversation.js';
+import { Dialog } from './dialog.js';
+import { Log } from './log.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+
+const lookAgain = 4000, listed = 60, matches = 20;
+
+export default class Conversations {
+  /** @type {Schemas['Conversation'][] | undefined} */
+  list;
+  shown = listed;
+  /** @type {Schemas['Agent'][]} */
+  agents = [];
+  /** What a search has found. @type {Schemas['Match'][] | undefined} */
+  found;
+  words = '';
+  starting = false;
+  /** @type {{ id: string, talk: Conversation, log: Log, composer: Composer, actions: Actions, end: AbortController } | undefined} */
+  chosen;
+
+  /** @param {import('../app.js').Page} page @param {string} [id] @param {string} [at] the message to show */
+  constructor(page, id, at) {
+    this.page = page;
+    this.dialog = new Dialog(page);
+    this.choose(id, at);
+  }
+
+  get title() { return this.chosen?.talk.about?.title || 'Conversations'; }
+
+  /** @param {string} [id] @param {string} [at] */
+  choose(id, at) {
+    this.chosen?.end.abort();
+    this.chosen = undefined;
+    if (!id) return;
+    const end = new AbortController(), talk = new Conversation(this.page, id), actions = new Actions(this.page, talk, this.dialog);
+    const index = at && /^\d+$/.test(at) ? Number(at) : undefined;
+    this.chosen = { id, talk, actions, end, log: new Log(this.page, talk, actions, index), composer: new Composer(this.page, talk) };
+    talk.open(end.signal, index).catch((err) => { if (!end.signal.aborted) this.page.failed(err); });
+  }
+
+  /** @param {string} [id] @param {string} [at] */
+  moved(id, at) {
+    if (id !== this.chosen?.id || at) this.choose(id, at);
+    return true;
+  }
+
+  /** @param {AbortSignal} signal */
+  async open(signal) {
+    signal.addEventListener('abort', () => this.chosen?.end.abort());
+    await Promise.all([
+      poll('/v1/conversations', lookAgain, signal, (c) => { this.list = c.conversations; this.page.changed(); }),
+      get('/v1/agents', signal).then((a) => { this.agents = a.agents; this.page.changed(); }),
+    ]);
+  }
+
+  draw() {
+    return html`<div class="talks ${this.chosen ? 'open' : ''}">
+      <aside class="list" aria-label="Conversations">
+        <h1>Conversations</h1>
+        <form class="actions" role="search" @submit=${(/** @type {SubmitEvent} */ e) => this.search(e)}>
+          <label class="aside" for="words">Search</label><input id="words" name="words" type="search" placeholder="Search what was said" @search=${(/** @type {Event} */ e) => { if (!(/** @type {HTMLInputElement} */ (e.target).value)) this.found = undefined; this.page.changed(); }}>
+          <button>Search</button></form>
+        ${this.page.may('converse') ? this.start() : nothing}
+        ${this.found ? this.results(this.found) : this.entries()}
+      </aside>
+      <section class="talk" aria-label="Conversation">${this.chosen ? keyed(this.chosen.id, this.conversation(this.chosen)) : html`<p class="quiet">Choose a conversation, or begin one.</p>`}</section>
+      ${this.dialog.draw()}
+    </div>`;
+  }
+
+  /** Begins a conversation. */
+  start() {
+    if (!this.starting) return html`<p><button @click=${() => { this.starting = true; this.page.changed(); }}>New conversation</button></p>`;
+    return html`<form class="card start" @submit=${(/** @type {SubmitEvent} */ e) => this.begin(e)}>
+      <label>Agent <select name="agent">${this.agents.map((a) => html`<option value=${a.name}>${a.name}</option>`)}</select></label>
+      <label>Sender <input name="sender" maxlength="256" placeholder="a new one"></label>
+      <div class="actions"><button class="primary">Begin</button><button type="button" @click=${() => { this.starting = false; this.page.changed(); }}>Leave it</button></div></form>`;
+  }
+
+  /** @param {SubmitEvent} e */
+  async begin(e) {
+    e.preventDefault();
+    const form = new FormData(/** @type {HTMLFormElement} */ (e.target)), agent = String(form.get('agent') ?? ''), sender = String(form.get('sender'));
+    try {
+      const made = await post('/v1/conversations', { ...(agent && { agent }), ...(sender && { sender }) });
+      this.starting = false;
+      this.list = (await get('/v1/conversations')).conversations;
+      this.page.go('conversations', made.id);
+      requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById('say')?.focus()));
+    } catch (err) { this.page.failed(err); }
+  }
+
+  entries() {
+    const list = this.list;
+    if (!list) return html`<p class="waits">Asking the daemon …</p>`;
+    if (list.length === 0) return html`<p class="quiet">There are none yet.</p>`;
+    return html`<ul>${repeat(list.slice(0, this.shown), (c) => c.id, (c) => html`<li>
+        <a href="#/conversations/${part(c.id)}" aria-current=${c.id === this.chosen?.id ? 'page' : nothing}>
+          <span class="text">${c.title || 'nothing said yet'}</span>
+          <span class="quiet line">${when(c.updated)} · <bdi>${c.agent}</bdi> · <bdi>${c.sender}</bdi></span>
+          ${this.marks(c)}</a></li>`)}</ul>
+      ${list.length > this.shown ? html`<button @click=${() => { this.shown = Math.min(this.shown + listed, 3 * listed); this.page.changed(); }} ?disabled=${this.shown >= 3 * listed}>${
+        this.shown >= 3 * listed ? `${counted(list.length - this.shown, 'more conversation')}: search for them` : `Show more of ${list.length}`}</button>` : nothing}`;
+  }
+
+  /** @param {Schemas['Conversation']} c */
+  marks(c) {
+    const waits = this.page.waiting.of(c.id).some((x) => !x.over) || c.inquiries;
+    if (!c.turn && !c.interrupted && !waits) return nothing;
+    return html`<span class="marks">${c.turn ? html`<span class="mark live">runs</span>` : nothing}${waits ? html`<span class="mark warn">waits for a person</span>` : nothing}${
+      c.interrupted && !c.turn ? html`<span class="mark warn">interrupted</span>` : nothing}</span>`;
+  }
+
+  /** @param {SubmitEvent} e */
+  async search(e) {
+    e.preventDefault();
+    const words = this.words = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get('words')).trim();
+    if (!words) { this.found = undefined; return this.page.changed(); }
+    try {
+      this.found = (await get(`/v1/search?q=${part(words)}&limit=${matches}`)).matches;
+      this.page.say(`${counted(this.found?.length ?? 0, 'message')} found`);
+    } catch (err) { this.page.failed(err); }
+  }
+
+  /** @param {Schemas['Match'][]} found */
+  results(found) {
+    return html`<p>${counted(found.length, 'message')} with <bdi>${this.words}</bdi> <button @click=${() => { this.found = undefined; this.page.changed(); }}>Show all conversations</button></p>
+      <ul>${found.map((m) => html`<li><a href=${m.archived ? `#/conversations/${part(m.conversation)}` : `#/conversations/${part(m.conversation)}/${m.message}`}>
+        <span class="text">${m.snippet}</span>
+        <span class="quiet line">${when(m.updated)} · ${m.role} · <bdi>${m.agent}</bdi> · <bdi>${m.sender}</bdi>${m.archived ? ' · in the archive' : ''}</span></a></li>`)}</ul>`;
+  }
+
+  /** @param {NonNullable<Conversations['chosen']>} c */
+  conversation({ talk, log, composer, actions }) {
+    const t = talk.about;
+    if (!t) return html`<p class="waits">Reading the conversation …</p>`;
+    return html`<div class="head">
+        <a class="back" href="#/conversations">← All conversations</a>
+        <h2 class="text">${t.title || 'A new conversation'}</h2>
+        <p class="quiet"><bdi>${t.agent}</bdi> with <bdi>${t.sender}</bdi> · ${counted(t.turns, 'turn')} · ${talk.agent?.model ?? ''}</p>
+        ${actions.draw()}</div>
+      ${talk.lost ? html`<p class="warn lost" role="status">The connection is lost: ${talk.lost}. Trying again …</p>` : nothing}
+      ${talk.waitsForDaemon ? html`<p class="warn">The turn was interrupted, and waits for a daemon that has its project.</p>` : nothing}
+      ${t.interrupted && !t.turn ? html`<p class="warn">A turn was interrupted: its process has died. Resume continues it.</p>` : nothing}
+      ${log.draw()}
+      ${composer.draw()}`;
+  }
+}

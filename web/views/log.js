@@ -1,0 +1,337 @@
+// The messages of a conversation as one scrolls through them. Only some of them are in the document at a time.
+
+import { html, nothing, count, counted, duration, keyed, money, ref, repeat, when } from '../dom.js';
+import { get, part } from '../api.js';
+import { spell } from '../text.js';
+import { waits } from './ask.js';
+import { drawBlock, parse, reasoning, text, unparsed, weight } from './blocks.js';
+import { drawCall } from './calls.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+/** @typedef {Schemas['Message']} Message */
+/** @typedef {import('../live.js').Run} Run */
+/** @typedef {import('../live.js').Call} Call */
+
+// So many messages and (about) elements are in the document; so many come or go at once; so much Markdown is parsed in a frame.
+const mostMessages = 60, mostElements = 1600, atOnce = 12, parsedAtOnce = 8_000, mostParts = 30, mostBlocks = 40, mostWaiting = 3;
+// As near to an end in pixels, more is fetched; as near to the bottom, one follows.
+const near = 700, bottom = 48;
+
+export class Log {
+  /** The messages in the document. */
+  from = 0;
+  to = 0;
+  /** How much is shown of what is long, or that it is unfolded. @type {Map<string, number>} */
+  shown = new Map();
+  /** @type {Map<string, { of: number, value: any }>} */
+  cache = new Map();
+  /** @type {HTMLElement | undefined} */
+  box;
+  lastTop = 0;
+  fetching = false;
+
+  /**
+   * @param {import('../app.js').Page} page @param {import('./conversation.js').Conversation} talk
+   * @param {{ fork: (turns: number) => void, rewind: (turns: number) => void }} actions @param {number} [at] the message to show first
+   */
+  constructor(page, talk, actions, at) {
+    this.page = page;
+    this.talk = talk;
+    this.actions = actions;
+    this.at = at;
+    talk.following = at === undefined;
+  }
+
+  draw() {
+    const h = this.talk.history;
+    if (!h.loaded) return html`<p class="waits">Reading the messages …</p>`;
+    this.window();
+    this.parse();
+    const keep = this.anchor();
+    queueMicrotask(() => this.placed(keep));
+    const indexes = Array.from({ length: this.to - this.from }, (_, i) => this.from + i);
+    return html`<div class="log" tabindex="0" role="region" aria-label="Messages" @scroll=${() => this.scrolled()} ${ref((el) => { this.box = /** @type {HTMLElement} */ (el); })}>
+      ${this.from > 0 ? html`<p class="quiet">${this.fetching ? 'Reading …' : `${counted(this.from, 'message')} before these`}</p>` : nothing}
+      ${h.total === 0 && this.talk.pending.length === 0 && !this.talk.running ? html`<p class="quiet">Nothing has been said here yet.</p>` : nothing}
+      ${repeat(indexes, (i) => i, (i) => html`<div class="item" data-index=${i}>${this.message(i, /** @type {Message} */ (h.at(i)))}${this.footer(i)}</div>`)}
+      ${this.to < h.total ? html`<p><button @click=${() => this.end()}>Go to the end (${counted(h.total - this.to, 'message')} more)</button></p>` : this.now()}
+    </div>`;
+  }
+
+  /** Says which messages are in the document. */
+  window() {
+    const h = this.talk.history;
+    if (this.talk.following && h.end === h.total) {
+      this.to = h.end;
+      this.from = this.back(this.to);
+      return;
+    }
+    if (this.at !== undefined) this.from = Math.max(h.first, Math.min(this.at, h.end - 1) - 5);
+    this.from = Math.min(Math.max(this.from, h.first), Math.max(h.first, h.end - 1));
+    this.to = Math.min(h.end, Math.max(this.to, this.from + 1), this.forth(this.from));
+    if (this.at !== undefined) this.to = this.forth(this.from);
+  }
+
+  /** The first message of as many as may be shown before a place. @param {number} to */
+  back(to) {
+    let left = mostElements, i = to;
+    while (i > this.talk.history.first && to - i < mostMessages && left > 0) left -= this.weight(--i);
+    return i;
+  }
+
+  /** @param {number} from */
+  forth(from) {
+    let left = mostElements, i = from;
+    while (i < this.talk.history.end && i - from < mostMessages && left > 0) left -= this.weight(i++);
+    return i;
+  }
+
+  /** @param {number} i */
+  weight(i) {
+    const m = this.talk.history.at(i);
+    return m?.role === 'tool' ? 1 : (m?.content ?? []).slice(0, mostBlocks).reduce((sum, b) => sum + weight(b), 20);
+  }
+
+  /** Parses Markdown, the newest first, and goes on in the next frame. */
+  parse() {
+    let left = parsedAtOnce;
+    for (let i = this.to - 1; i >= this.from; i--) {
+      const m = this.talk.history.at(i);
+      if (m?.role !== 'assistant') continue;
+      for (const b of m.content ?? []) {
+        if (!unparsed(b)) continue;
+        if (left <= 0) return this.page.changed();
+        left -= b.text?.length ?? 0;
+        parse(b);
+      }
+    }
+  }
+
+  /** The message at the top of what is in sight, and where it is. */
+  anchor() {
+    if (!this.box || this.talk.following) return;
+    const top = this.box.getBoundingClientRect().top;
+    for (const el of this.box.querySelectorAll('.item')) {
+      const at = el.getBoundingClientRect();
+      if (at.bottom > top) return { index: /** @type {HTMLElement} */ (el).dataset.index, top: at.top };
+    }
+    return undefined;
+  }
+
+  /** Keeps in its place what somebody reads. @param {ReturnType<Log['anchor']>} keep */
+  placed(keep) {
+    const box = this.box;
+    if (!box) return;
+    if (this.at !== undefined) {
+      const el = box.querySelector(`.item[data-index="${this.at}"]`);
+      if (el) { el.scrollIntoView(); el.classList.add('found'); this.at = undefined; }
+    } else if (this.talk.following) box.scrollTop = box.scrollHeight;
+    else if (keep) {
+      const el = box.querySelector(`.item[data-index="${keep.index}"]`);
+      if (el) box.scrollTop += el.getBoundingClientRect().top - keep.top;
+    }
+    this.lastTop = box.scrollTop;
+    if (box.scrollHeight < box.clientHeight + near && this.from > 0) this.up();
+  }
+
+  scrolled() {
+    const box = this.box;
+    if (!box) return;
+    const below = box.scrollHeight - box.scrollTop - box.clientHeight;
+    if (box.scrollTop < this.lastTop - 1 && below > bottom) this.talk.following = false;
+    else if (below <= bottom && this.to === this.talk.history.total) this.talk.following = true;
+    this.lastTop = box.scrollTop;
+    if (box.scrollTop < near) this.up();
+    else if (below < near) this.down();
+  }
+
+  async up() {
+    const h = this.talk.history;
+    if (this.fetching || this.from === 0 || this.talk.following && this.back(this.to) === this.from && this.from > h.first) return;
+    if (this.from <= h.first && !await this.fetch(() => h.earlier())) return;
+    this.from = Math.max(h.first, this.from - atOnce);
+    this.to = Math.min(this.to, this.forth(this.from));
+    this.page.changed();
+  }
+
+  async down() {
+    const h = this.talk.history;
+    if (this.fetching || this.talk.following || this.to >= h.total) return;
+    if (this.to >= h.end && !await this.fetch(() => h.later())) return;
+    this.to = Math.min(h.end, this.to + atOnce);
+    this.from = Math.max(this.from, this.back(this.to));
+    this.page.changed();
+  }
+
+  /** @param {() => Promise<void>} load */
+  async fetch(load) {
+    this.fetching = true;
+    try {
+      await load();
+      await this.talk.match();
+      return true;
+    } catch (err) {
+      this.page.failed(err);
+      return false;
+    } finally {
+      this.fetching = false;
+    }
+  }
+
+  async end() {
+    this.talk.following = true;
+    await this.talk.refresh();
+    this.page.changed();
+  }
+
+  /** @param {number} i @param {Message} m */
+  message(i, m) {
+    if (m.role === 'tool') return this.result(i, m);
+    const blocks = m.content ?? [], said = m.role === 'assistant', turn = this.talk.turnOf(i)?.id ?? '';
+    if (m.label) {
+      const key = `${i}/label`, open = this.shown.has(key);
+      return html`<div class="entry"><button class="fold" aria-expanded=${open} @click=${() => this.fold(key)}>${open ? '▾' : '▸'} ${
+        m.label === 'summary' ? 'Summary of what was said before' : html`<bdi>${spell(m.label)}</bdi>, entered by the framework`}</button>
+        ${open ? blocks.slice(0, mostBlocks).map((b, n) => drawBlock(this, `${i}/${n}`, b, false)) : nothing}</div>`;
+    }
+    return html`<article class=${said ? 'reply' : 'prompt'}>
+      ${said && this.goesOn(i, m) ? nothing : html`<h3 class="quiet"><bdi>${spell((said ? m.from ?? this.talk.about?.agent : this.talk.about?.sender) ?? '')}</bdi></h3>`}
+      ${m.partial ? html`<p class="warn">cut off when the turn was cancelled</p>` : nothing}
+      ${blocks.slice(0, mostBlocks).map((b, n) => b.kind === 'tool_call' ? this.storedCall(i, b, turn) : drawBlock(this, `${i}/${n}`, b, said))}
+      ${blocks.length > mostBlocks ? html`<p class="quiet">and ${counted(blocks.length - mostBlocks, 'more part')}</p>` : nothing}
+    </article>`;
+  }
+
+  /** Whether the same agent has said the message before. @param {number} i @param {Message} m */
+  goesOn(i, m) {
+    let j = i - 1;
+    while (this.talk.history.at(j)?.role === 'tool') j--;
+    const before = this.talk.history.at(j);
+    return j >= this.from && before?.role === 'assistant' && before.from === m.from;
+  }
+
+  /** @param {number} i @param {Schemas['Block']} b @param {string} turn */
+  storedCall(i, b, turn) {
+    const answer = this.answer(i, b.call_id ?? ''), result = answer?.result;
+    const known = turn ? this.talk.details(turn)?.calls.get(b.call_id ?? '') : undefined;
+    const call = {
+      id: b.call_id ?? '', tool: b.tool ?? '', args: b.json, progress: '', children: known?.children ?? [],
+      result: answer && '', failed: !!result?.failure, outcome: known?.outcome, ms: known?.ms, by: known?.by, asked: known?.asked, answer: known?.answer,
+    };
+    if (answer && !call.outcome && result?.failure === 'denied') call.outcome = 'denied';
+    return drawCall(this, call, turn, answer ? result?.content ?? [] : undefined);
+  }
+
+  /** The result of a call, which is a message after it. @param {number} i @param {string} call */
+  answer(i, call) {
+    for (let j = i + 1; j < this.talk.history.end; j++) {
+      const m = this.talk.history.at(j);
+      if (m?.role === 'tool' && m.call_id === call) return m;
+      if (m?.role === 'assistant') return;
+    }
+    return undefined;
+  }
+
+  /** A result whose call is not loaded. @param {number} i @param {Message} m */
+  result(i, m) {
+    for (let j = i - 1; j >= this.talk.history.first; j--) if (this.talk.history.at(j)?.role === 'assistant') return nothing;
+    return drawCall(this, { id: m.call_id ?? '', tool: m.tool ?? '', args: undefined, progress: '', children: [], result: '', failed: !!m.result?.failure }, '', m.result?.content ?? []);
+  }
+
+  /** What a turn has cost, below its last message. @param {number} i */
+  footer(i) {
+    const h = this.talk.history, about = this.talk.about;
+    const last = i + 1 === h.total || this.begins(i + 1);
+    if (!last || !about || i + 1 === h.total && (about.turn || this.talk.running)) return nothing;
+    const t = this.talk.turnOf(i), n = this.number(i);
+    return html`<div class="turn quiet">
+      ${t ? html`<span>${spell(this.talk.agent?.model ?? '')}</span>
+        <span>${when(t.started)}${t.ended ? `, took ${duration(Date.parse(t.ended) - Date.parse(t.started))}` : ''}</span>
+        <span>${count(t.usage.input)} tokens in, ${count(t.usage.output)} out</span>${t.cost ? html`<span>${money(t.cost)}</span>` : nothing}
+        ${t.stop && t.stop !== 'completed' ? html`<span class="warn">${t.stop}${t.error ? html`: <bdi>${spell(t.error)}</bdi>` : nothing}</span>` : nothing}
+        ${t.denied ? html`<span class="bad">${counted(t.denied, 'call')} denied</span>` : nothing}
+        <a href="#/turn/${part(this.talk.id)}/${part(t.id)}">waterfall</a>` : nothing}
+      ${n > 0 && this.page.may('converse') ? html`<button @click=${() => this.actions.fork(n)}>Fork here</button>
+        ${i + 1 < h.total ? html`<button @click=${() => this.actions.rewind(n)}>Rewind to here</button>` : nothing}` : nothing}
+    </div>`;
+  }
+
+  /** Whether a message begins a turn: one that is told to a turn which runs comes after results. @param {number} i */
+  begins(i) {
+    const m = this.talk.history.at(i);
+    return m?.role === 'user' && !m.label && (this.talk.begun.has(i) || this.talk.history.at(i - 1)?.role !== 'tool');
+  }
+
+  /** Which turn of the conversation it is, counted from 1; 0 if that is not known. @param {number} i */
+  number(i) {
+    const h = this.talk.history;
+    if (h.end !== h.total) return 0;
+    let n = this.talk.about?.turns ?? 0;
+    if (this.talk.about?.turn || this.talk.about?.interrupted) n++; // the last messages are of a turn that has not ended
+    for (let j = i + 1; j < h.end; j++) if (this.begins(j)) n--;
+    return n;
+  }
+
+  /** What happens now. */
+  now() {
+    const run = this.talk.running;
+    return html`
+      ${this.talk.pending.map((p) => html`<article class="prompt pending"><h3 class="quiet">is being sent …</h3>${text(this, 'pending', p.text)}</article>`)}
+      ${run ? html`<article class="reply"><h3 class="quiet"><bdi>${spell(run.agent)}</bdi> <span class="live">runs</span></h3>${this.parts(run)}</article>` : nothing}
+      ${repeat(this.page.waiting.of(this.talk.id).slice(0, mostWaiting), (item) => item.n, (item) => waits(this.page, item))}`;
+  }
+
+  /** The steps of a turn that are not in the messages. @param {Run} run */
+  parts(run) {
+    const parts = run.steps.flatMap((s) => s.parts), left = Math.max(0, parts.length - mostParts);
+    return html`${left ? html`<p class="quiet">${counted(left, 'part')} before this</p>` : nothing}
+      ${parts.slice(left).map((p, i) => {
+        const key = `${run.id}/live/${left + i}`;
+        switch (p.kind) {
+          case 'text': return html`<div>${p.text.pieces.slice(-10).map((piece) => html`<div class="text">${piece}</div>`)}</div>`;
+          case 'reasoning': return reasoning(this, key, p.text.pieces);
+          case 'call': return keyed(p.call.id, drawCall(this, p.call, run.id));
+          case 'steered': return html`<div class="prompt"><b class="quiet">told while it runs</b><div class="text">${p.text.slice(0, 2000)}</div></div>`;
+          default: return html`<p class="note ${p.bad ? 'bad' : 'quiet'}">${p.bad ? '✗' : '·'} <bdi>${spell(p.text.slice(0, 500))}</bdi></p>`;
+        }
+      })}`;
+  }
+
+  /** Unfolds or folds. @param {string} key */
+  fold(key) {
+    if (!this.shown.delete(key)) this.shown.set(key, 1);
+    this.page.changed();
+  }
+
+  /** @param {string} key @param {number} shown @param {number} step @param {string} label */
+  more(key, shown, step, label) {
+    return html`<button class="more" @click=${() => { this.talk.following = false; this.shown.set(key, shown + step); this.page.changed(); }}>${label}</button>`;
+  }
+
+  /** What an event had before its middle was cut out for the stream. @type {Map<string, string>} */
+  wholes = new Map();
+
+  /** A button for the whole event, and then what it says. @param {string} key @param {string} [path] */
+  wholeEvent(key, path) {
+    if (!path) return nothing;
+    const at = `${key}/whole`, known = this.wholes.get(at);
+    if (known !== undefined) return text(this, at, known);
+    return html`<button class="more" @click=${async () => {
+      try {
+        const e = /** @type {Schemas['Event']} */ (await get(path));
+        this.wholes.set(at, spell([JSON.stringify(e.args, null, 2), e.result, e.text].filter(Boolean).join('\n')));
+        this.page.changed();
+      } catch (err) { this.page.failed(err); }
+    }}>Its middle is left out: show the whole</button>`;
+  }
+
+  /** A value that takes long to make, made once. @template T @param {string} key @param {number} of what it is made of @param {() => T} make @returns {T} */
+  cached(key, of, make) {
+    let known = this.cache.get(key);
+    if (!known || known.of !== of) {
+      if (this.cache.size > 500) this.cache.clear();
+      this.cache.set(key, known = { of, value: make() });
+    }
+    return known.value;
+  }
+}

@@ -257,3 +257,8 @@ func shortDir(t *testing.T) string {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
+
+// in is the same stage for a part of the test.
+func (s *stage) in(t *testing.T) *stage {
+	return &stage{t: t, dir: s.dir, project: s.project, args: s.args, socket: s.socket, client: s.client, cmd: s.cmd}
+}

@@ -104,7 +104,16 @@ func (s *stage) start(address string) {
 	s.t.Helper()
 	s.run(append(append([]string(nil), s.args...), "--listen", address)...)
 	s.client = client.New(s.socket, nil)
-	require.Eventually(s.t, func() bool { _, err := s.client.Health(s.t.Context()); return err == nil }, 30*time.Second, 20*time.Millisecond, "it does not serve")
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		_, err := s.client.Health(s.t.Context())
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			stop(s.cmd)
+			s.t.Fatalf("it does not serve: %v\n%s", err, s.log.String())
+		}
+	}
 }
 
 // run runs the program until the end of the test, or until kill.
@@ -197,7 +206,7 @@ func (s *stage) play(name string, do does, env ...string) map[string]string {
 	cmd.Stderr = &bad
 	began := time.Now()
 	require.NoError(t, cmd.Start())
-	figures, said := s.talk(in, out, do)
+	figures, said := s.serveScript(in, out, do)
 	err = cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // a browser that it has left behind
 	if ctx.Err() != nil {
@@ -211,8 +220,8 @@ func (s *stage) play(name string, do does, env ...string) map[string]string {
 	return figures
 }
 
-// talk does what the script asks for until its output ends, and returns the rest of it.
-func (s *stage) talk(in io.WriteCloser, out io.Reader, do does) (map[string]string, string) {
+// serveScript does what the script asks for until its output ends, and returns the rest of it.
+func (s *stage) serveScript(in io.WriteCloser, out io.Reader, do does) (map[string]string, string) {
 	figures := map[string]string{}
 	var said strings.Builder
 	lines := bufio.NewScanner(out)

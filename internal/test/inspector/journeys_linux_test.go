@@ -59,8 +59,8 @@ func TestQuestion(t *testing.T) {
     - tool: ask_user
       args:
         questions:
-          - {question: What is the summary to end with?, header: Ending, options: [{label: the grapnel, description: how it held}, {label: the weather}]}
-          - {question: Who is to read it?, header: Reader, options: [{label: nobody}, {label: everybody}]}
+          - {question: 'What is the summary to end with?', header: Ending, options: [{label: the grapnel, description: how it held}, {label: the weather}]}
+          - {question: 'Who is to read it?', header: Reader, options: [{label: nobody}, {label: everybody}]}
 `})
 	talk := s.talk("Write the summary.")
 	s.play("question", does{"begin": talk.begin, "ended": talk.ended("the grapnel")})

@@ -101,8 +101,8 @@ func TestWatchedAtOnce(t *testing.T) {
 	assert.Equal(t, "moored", string(moored), "the command ran once")
 }
 
-// plainly sends a request as curl does, and returns a member of the answer.
-func (s *stage) plainly(method, path, body, member string) (string, error) {
+// plainly sends a request as curl does, and returns a member of the answer; of a list that of its first item.
+func (s *stage) plainly(method, path, body string, members ...string) (string, error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", s.socket)
 	}}
@@ -121,11 +121,21 @@ func (s *stage) plainly(method, path, body, member string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var got map[string]any
+	var got any
 	if err := json.Unmarshal(data, &got); err != nil || resp.StatusCode/100 != 2 {
 		return "", fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(data))
 	}
-	value, _ := got[member].(string)
+	for _, member := range members {
+		if list, ok := got.([]any); ok && len(list) > 0 {
+			got = list[0]
+		}
+		of, _ := got.(map[string]any)
+		got = of[member]
+	}
+	value, ok := got.(string)
+	if !ok {
+		return "", fmt.Errorf("no %v in %s", members, data)
+	}
 	return value, nil
 }
 

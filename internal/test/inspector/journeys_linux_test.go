@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/client/wire"
 )
 
 // quiet is a model that says one thing.
@@ -20,6 +22,51 @@ const quiet = "rules:\n- {when: always, say: Hello.}\n"
 func TestDoor(t *testing.T) {
 	s := serve(t, map[string]string{"model.yaml": quiet})
 	s.play("door", nil)
+}
+
+// TestDenied: a reader who has never seen the page finds in a few clicks why a call was denied and by whom. With -update the last page
+// becomes the picture of the README.
+func TestDenied(t *testing.T) {
+	s := demo(t)
+	var env []string
+	if *updateFlag {
+		picture, err := filepath.Abs(filepath.Join(module, "docs", "inspector.png"))
+		require.NoError(t, err)
+		env = append(env, "PICTURE="+picture)
+	}
+	s.play("denied", nil, env...)
+}
+
+// TestPlan: the plan lights up while a turn passes, and two runs of one message are compared.
+func TestPlan(t *testing.T) {
+	s := demo(t)
+	k := s.talkTo("skipper", "What do the notices to mariners say?")
+	s.play("plan", does{
+		"begin": k.begin,
+		"ended": func() (string, error) {
+			if err := k.approve(); err != nil {
+				return "", err
+			}
+			if _, err := k.ended("No anchoring in the sound")(); err != nil {
+				return "", err
+			}
+			mine, err := k.lastTurn(k.id)
+			if err != nil {
+				return "", err
+			}
+			all, err := s.client.Conversations(t.Context())
+			if err != nil {
+				return "", err
+			}
+			for _, c := range all {
+				if c.ID != k.id && c.Title == k.text {
+					other, err := k.lastTurn(c.ID)
+					return strings.Join([]string{k.id, mine, c.ID, other}, " "), err
+				}
+			}
+			return "", errors.New("the demo has no turn of the same message")
+		},
+	})
 }
 
 // mooring is a model that runs a command which hides a part of itself, and says what came of it.
@@ -73,9 +120,11 @@ type talked struct {
 }
 
 // talk opens a conversation in which the text is said once begin is called.
-func (s *stage) talk(text string) *talked {
+func (s *stage) talk(text string) *talked { return s.talkTo("", text) }
+
+func (s *stage) talkTo(agent, text string) *talked {
 	s.t.Helper()
-	c, err := s.client.Conversation(s.t.Context(), "", "a sailor")
+	c, err := s.client.Conversation(s.t.Context(), agent, "a sailor")
 	require.NoError(s.t, err)
 	return &talked{s, c.ID, text}
 }
@@ -110,4 +159,25 @@ func (k *talked) ended(text string) func() (string, error) {
 		}
 		return last, nil
 	}
+}
+
+// approve approves what the conversation waits for, as soon as it does.
+func (k *talked) approve() error {
+	ctx, cancel := context.WithTimeout(k.s.t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		asks, err := k.s.client.Asks(ctx, k.id)
+		if err != nil {
+			return err
+		}
+		if len(asks) > 0 {
+			return k.s.client.Answer(ctx, asks[0].ID, wire.Answer{Answer: "approve"})
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// lastTurn is the id of the last turn of a conversation.
+func (k *talked) lastTurn(id string) (string, error) {
+	return k.s.plainly("GET", "/v1/conversations/"+id+"/turns?limit=1", "", "turns", "id")
 }

@@ -271,3 +271,25 @@ func shortDir(t *testing.T) string {
 func (s *stage) in(t *testing.T) *stage {
 	return &stage{t: t, dir: s.dir, project: s.project, args: s.args, socket: s.socket, client: s.client, cmd: s.cmd}
 }
+
+// demo starts the demonstration with its page, and returns once it serves.
+func demo(t *testing.T) *stage {
+	t.Helper()
+	needsBrowser(t)
+	s := &stage{t: t, dir: shortDir(t)}
+	s.project = filepath.Join(s.dir, "project")
+	require.NoError(t, os.Mkdir(s.project, 0o700))
+	s.run("demo", "--inspect", "--dir", s.project)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if found, _ := filepath.Glob(filepath.Join(s.dir, "grapnel-demo-*", "s")); len(found) == 1 {
+			s.socket, s.client = found[0], client.New(found[0], nil)
+			if _, err := s.client.Health(t.Context()); err == nil {
+				return s
+			}
+		}
+		if time.Now().After(end) {
+			stop(s.cmd)
+			t.Fatalf("the demo does not serve:\n%s", tail(s.log.String()))
+		}
+	}
+}

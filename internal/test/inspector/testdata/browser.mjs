@@ -134,3 +134,14 @@ export async function journey(play) {
   if (failed) console.log(`FAILED ${failed.stack}`);
   process.exit(failed ? 1 : 0);
 }
+
+/** Presses Tab until what has the focus has a role and a name, as somebody without a pointer does. */
+export async function tabTo(page, role, name, most = 80) {
+  const target = page.getByRole(role, { name }).first();
+  await target.waitFor();
+  for (let i = 0; i < most; i++) {
+    await page.keyboard.press('Tab');
+    if (await target.evaluate((e) => e === document.activeElement)) return target;
+  }
+  throw new Error(`${most} times Tab do not lead to the ${role} ${name}`);
+}

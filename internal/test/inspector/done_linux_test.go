@@ -148,7 +148,8 @@ func (s *stage) chat(sender string) *chatter {
 	path, err := program()
 	require.NoError(s.t, err)
 	w := tty.Open(s.t, 100, 60)
-	cmd := exec.Command(path, "chat", "--dir", s.project, "--socket", s.socket, "--sender", sender)
+	cmd := exec.Command(path, "chat", "--socket", s.socket, "--sender", sender)
+	cmd.Dir = s.project
 	cmd.Env = append(s.env(), "TERM=xterm")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.TTY(), w.TTY(), w.TTY()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

@@ -56,6 +56,7 @@ func TestWatchedAtOnce(t *testing.T) {
 	defer cancel()
 	k := &talked{s: s}
 	s.play("watch", does{
+		"token": s.token,
 		"begin": func() (_ string, err error) {
 			if id, err = s.plainly("POST", "/v1/conversations", `{"sender": "a sailor"}`, "id"); err != nil {
 				return "", err
@@ -99,6 +100,18 @@ func TestWatchedAtOnce(t *testing.T) {
 	moored, err := os.ReadFile(filepath.Join(s.project, "moored.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, "moored", string(moored), "the command ran once")
+}
+
+// token makes a token for the daemon, as a user does.
+func (s *stage) token() (string, error) {
+	path, err := program()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(s.t.Context(), path, "token", "create", "--scope", "read,converse,approve,administer", "browser")
+	cmd.Dir, cmd.Env = s.project, s.env()
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
 }
 
 // plainly sends a request as curl does, and returns a member of the answer; of a list that of its first item.

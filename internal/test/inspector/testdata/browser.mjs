@@ -48,7 +48,7 @@ let browser;
  * Opens a page by a new link, as another person would, and watches it: each of its errors is in page.wrong, unless a pattern of
  * page.expected matches it.
  */
-export async function enter({ width = 1280, height = 860, dark = false, hash = '', init } = {}) {
+export async function enter({ width = 1280, height = 860, dark = false, hash = '', init, token } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce', acceptDownloads: true });
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
@@ -70,7 +70,12 @@ export async function enter({ width = 1280, height = 860, dark = false, hash = '
     return route.abort();
   });
   if (init) await context.addInitScript(init);
-  await page.goto(link);
+  await page.goto(token ? own : link);
+  if (token) {
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Enter' }).click();
+    expect(page, /401/);
+  }
   await page.getByRole('banner').waitFor();
   if (hash) await visit(page, hash);
   return page;

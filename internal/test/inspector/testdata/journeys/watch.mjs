@@ -4,7 +4,7 @@
 import { ask, check, enter, equal, expect, figure, journey, open, readable, until, visit } from '../browser.mjs';
 
 await journey(async () => {
-  const page = await enter();
+  const page = await enter({ token: await ask('token') }); // a link's session ends with its daemon, a token does not
   expect(page, /ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY|ERR_SOCKET|ERR_NETWORK|Failed to fetch/);
   await visit(page, `#/conversations/${await ask('begin')}`);
   await page.getByText('Moor the boat.').first().waitFor();

@@ -27,17 +27,13 @@ import (
 
 // slowMooring talks for some seconds, then runs a command, and says what came of it.
 func slowMooring() string {
-	var words strings.Builder
-	for i := range 60 {
-		fmt.Fprintf(&words, "word-%d ", i+1)
-	}
 	return `rules:
 - when: {result: bash}
   pace: 20ms
   say: It is moored, and so is the dinghy.
 - when: always
   pace: {wait: 300ms, delta: 60ms}
-  say: ` + words.String() + `
+  say: ` + words() + `
   calls: [{tool: bash, args: {command: "printf moored >> moored.txt"}}]
 `
 }

@@ -188,7 +188,7 @@ async function enterByToken(e) {
   e.preventDefault();
   useToken(String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get('token')).trim());
   await enter();
-  if (!me) page.failed(new Error('the daemon does not know this token'));
+  if (!me) page.failed(new Failure(401, 'unauthorized', 'the daemon does not know this token'));
 }
 
 async function out() {

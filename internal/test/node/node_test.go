@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -70,6 +71,14 @@ func TestInstalledProgram(t *testing.T) {
 	info, err := os.Stat(node.Require(t, "skills-ref"))
 	assert.NoError(t, err)
 	assert.False(t, info.IsDir())
+}
+
+func TestPinned(t *testing.T) {
+	program, packages := node.Pinned(t)
+	out, err := exec.CommandContext(t.Context(), program, "--version").Output()
+	assert.NoError(t, err)
+	assert.Regexp(t, `^v22\.`, string(out))
+	assert.DirExists(t, filepath.Join(packages, "playwright-core"))
 }
 
 func TestServeListensOnThisMachineAndEnds(t *testing.T) {

@@ -1,0 +1,29 @@
+// Somebody whom the daemon does not know, and somebody who has a link: they see the door and the page, in both schemes and widths.
+
+import { accessible, ask, check, enter, expect, journey, open, until } from '../browser.mjs';
+
+await journey(async (browser) => {
+  for (const dark of [false, true]) {
+    for (const width of [1280, 400]) {
+      const page = await enter({ dark, width });
+      await open(page, 'Health');
+      await page.getByRole('heading', { name: 'Health' }).waitFor();
+      await accessible(page, `health, ${width} ${dark ? 'dark' : 'light'}`);
+      if (width > 400 || dark) continue;
+      await page.getByRole('button', { name: 'Leave' }).click();
+      await page.getByLabel('Token').waitFor();
+      await accessible(page, 'the door');
+      await page.reload();
+      await page.getByLabel('Token').fill('not-a-token');
+      await page.getByRole('button', { name: 'Enter' }).click();
+      await until('it says that it does not know the token', async () => /does not know/.test(await page.getByRole('alert').innerText()));
+      expect(page, /401/);
+    }
+  }
+  const page = await browser.newPage();
+  const link = await ask('link');
+  await page.goto(link);
+  await page.getByRole('banner').waitFor();
+  const again = await page.goto(link);
+  check(again.status() >= 400 || !page.url().includes('code='), 'a link opened twice', again.status());
+});

@@ -3,6 +3,7 @@ package ostools
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -93,6 +94,13 @@ const maxListed = 12
 
 // list joins paths for a sentence.
 func list(paths []string) string {
+	var once []string
+	for _, p := range paths { // what PATH names twice is there twice
+		if !slices.Contains(once, p) {
+			once = append(once, p)
+		}
+	}
+	paths = once
 	switch n := len(paths); {
 	case n == 0:
 		return "nothing"

@@ -23,6 +23,11 @@ func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	return call[wire.Health](ctx, c, http.MethodGet, "/v1/health", nil)
 }
 
+// Me returns who the client is to the daemon, and what it may do.
+func (c *Client) Me(ctx context.Context) (wire.Me, error) {
+	return call[wire.Me](ctx, c, http.MethodGet, "/v1/me", nil)
+}
+
 // LogLevel returns the level of the daemon's log.
 func (c *Client) LogLevel(ctx context.Context) (string, error) {
 	out, err := call[wire.LogLevel](ctx, c, http.MethodGet, "/v1/log", nil)

@@ -229,6 +229,25 @@ func TestDaemon(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, "/enter?code=x"))
 	assert.Equal(t, http.StatusNoContent, w.answer(http.MethodDelete, "/v1/session"))
 
+	for _, path := range []string{"/", "/page/app.js"} {
+		assert.Equal(t, http.StatusNotFound, w.answer(http.MethodGet, path))
+	}
+	me, err := w.client.Me(ctx)
+	require.NoError(t, err)
+	assert.Len(t, me.Scopes, 4)
+	_, err = w.client.Sandbox(ctx)
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err), "there is none here")
+
+	t.Log("a turn and its calls, which call nothing")
+	turns, err := w.client.Turns(ctx, conv.ID, "", 1)
+	require.NoError(t, err)
+	require.Len(t, turns, 1)
+	told, err := w.client.Turn(ctx, conv.ID, turns[0].ID)
+	require.NoError(t, err)
+	assert.Equal(t, turns[0], told.Turn)
+	_, err = w.client.ExplainCall(ctx, conv.ID, turns[0].ID, "c1")
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+
 	t.Log("what it does, and probes")
 	active, err := w.client.Activity(ctx)
 	require.NoError(t, err)

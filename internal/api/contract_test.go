@@ -47,14 +47,26 @@ func newContract(t *testing.T) *contract {
 	require.NoError(t, spec.Validate(t.Context(), openapi3.IsOpenAPI31OrLater()))
 	c := &contract{t: t, spec: spec, mux: http.NewServeMux(), seen: map[string]bool{}}
 	for _, path := range spec.Paths.InMatchingOrder() {
-		c.mux.HandleFunc(path, func(http.ResponseWriter, *http.Request) {})
+		c.mux.HandleFunc(patternOf(path), func(http.ResponseWriter, *http.Request) {})
 	}
 	return c
+}
+
+// patternOf returns the pattern of a mux for a path of the document, which cannot say that a name has slashes.
+func patternOf(path string) string {
+	switch path {
+	case "/":
+		return "/{$}"
+	case "/page/{file}":
+		return "/page/{file...}"
+	}
+	return path
 }
 
 // route finds the operation of a request; nil if the document has none.
 func (c *contract) route(req *http.Request) (*routers.Route, map[string]string) {
 	_, pattern := c.mux.Handler(req)
+	pattern = strings.NewReplacer("{$}", "", "...}", "}").Replace(pattern)
 	item := c.spec.Paths.Value(pattern)
 	if item == nil || item.GetOperation(req.Method) == nil {
 		return nil, nil

@@ -245,7 +245,7 @@ var unseenMembers = map[string]string{
 	"Health.hooks": "cmd/grapnel: TestScripts/hooks reads it",
 	"Ask.grant":    rules, "Ask.grant.max_output": rules, "Ask.grant.no_network": rules, "Ask.grant.read_only": rules, "Ask.grant.root": rules,
 	"Ask.grant.timeout": rules, "Ask.grant.void": rules, "Ask.part": rules, "Ask.reaches": rules, "Ask.remarks": rules,
-	"Ask.depth": delegation, "Event.depth": delegation,
+	"Explained.others": delegation, "Ask.depth": delegation, "Event.depth": delegation,
 	"Ask.approved_on_timeout": "a daemon that approves at a timeout; subsystems/approval tests it",
 	"NewUndo.redo":            "TestUndo calls the function behind it; internal/undo tests what it does",
 	"Question.multi":          "the tool of these tests asks for one choice; subsystems/askuser tests many",

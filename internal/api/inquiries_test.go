@@ -76,6 +76,7 @@ func TestInquiries(t *testing.T) {
 		require.NoError(t, w.client.Reply(ctx, q.ID, wire.Reply{By: "ann", Given: given("no", "later")}))
 		err = w.client.Reply(ctx, q.ID, wire.Reply{Conversation: conv.ID, Given: given("yes", "")})
 		assert.Equal(t, wire.CodeAnswered, client.CodeOf(err))
+		assert.Regexp(t, `ann answered it at \d\d:\d\d:\d\d UTC: no; later; the event question_given`, err)
 		<-w.box.held
 		// One that comes before the agent asks is kept as long as the turn runs.
 		assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.Reply(ctx, turn.ID+"/c9", wire.Reply{Given: given("yes", "")})))
@@ -86,7 +87,11 @@ func TestInquiries(t *testing.T) {
 	require.Len(t, answered, 1)
 	assert.Equal(t, "ann", answered[0].Detail().By)
 	assert.Equal(t, given("no", "later"), wire.GivenOf(answered[0].Detail().Response))
-	assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.Reply(ctx, turn.ID+"/c1_0", wire.Reply{Conversation: conv.ID, Given: given("no", "")})))
+	err = w.client.Reply(ctx, turn.ID+"/c1_0", wire.Reply{Conversation: conv.ID, Given: given("no", "")})
+	assert.Equal(t, wire.CodeAnswered, client.CodeOf(err), "also when the turn is over")
+	assert.ErrorContains(t, err, "ann answered it at ")
+	err = w.client.Reply(ctx, turn.ID+"/c1_1", wire.Reply{Conversation: conv.ID, Given: given("no", "")})
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
 	none, err := w.client.Inquiries(ctx, "")
 	require.NoError(t, err)
 	assert.Empty(t, none)

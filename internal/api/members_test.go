@@ -24,6 +24,7 @@ func TestMembers(t *testing.T) {
 		wire.NewFork{}, wire.Rewind{}, wire.NewUndo{}, wire.Undone{}, wire.NewCompaction{}, wire.Compaction{}, wire.Match{}, wire.Job{}, wire.Jobs{}, wire.JobChange{}, wire.Activity{}, wire.ActiveTurn{}, wire.Asks{}, wire.Inquiries{}, wire.Calls{},
 		wire.Conversations{}, wire.Nodes{}, wire.Node{}, wire.NodeProject{},
 		wire.Servers{}, wire.Server{}, wire.RefusedTool{}, wire.Memories{}, wire.Memory{}, wire.MemorySource{}, wire.MemoryChange{}, wire.Schedules{}, wire.Schedule{}, wire.ScheduleRun{},
+		wire.Me{}, wire.Messages{}, wire.RanTurns{}, wire.RanTurn{}, wire.TurnEvents{}, wire.Explained{}, wire.ExplainedPoint{}, wire.ExplainedRun{}, wire.Sandbox{},
 	} {
 		of := reflect.TypeOf(v)
 		schema := spec.Components.Schemas[of.Name()]

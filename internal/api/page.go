@@ -12,7 +12,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	if visitOf(r).door == nil {
 		return notFound("the page is for browsers, which come over TCP: start the daemon with --listen 127.0.0.1:7777")
 	}
-	if !web.Serve(w, r, r.PathValue("file")) {
+	if r.URL.Path == "/page/" || !web.Serve(w, r, r.PathValue("file")) {
 		return notFound("the page has no file %.200q", r.URL.Path)
 	}
 	return nil

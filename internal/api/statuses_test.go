@@ -46,7 +46,7 @@ func TestStatuses(t *testing.T) {
 	for _, r := range w.server.Routes() {
 		at := fmt.Sprintf("%s %s", r.Method, r.Path)
 		op := w.contract.spec.Paths.Value(r.Path).GetOperation(r.Method)
-		path := strings.NewReplacer("{id}", "nobody", "{agent}", "nobody", "{call}", "nobody", "{event}", "1-1", "{job}", "4711", "{memory}", "w4711", "{schedule}", "nobody").Replace(r.Path)
+		path := strings.NewReplacer("{id}", "nobody", "{agent}", "nobody", "{call}", "nobody", "{event}", "1-1", "{job}", "4711", "{memory}", "w4711", "{schedule}", "nobody", "{turn}", "nobody", "{file}", "nobody.js").Replace(r.Path)
 		if path != r.Path {
 			body := bodies[r.Path]
 			if body == "" {

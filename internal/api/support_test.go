@@ -31,6 +31,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/explain"
 	"github.com/grapnel-go/grapnel/internal/monitor"
 	"github.com/grapnel-go/grapnel/internal/socket"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -42,7 +43,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	openapi3filter.RegisterBodyDecoder("application/jsonl", openapi3filter.FileBodyDecoder)
+	for _, media := range []string{"application/jsonl", "text/html", "text/javascript", "text/css", "image/svg+xml"} {
+		openapi3filter.RegisterBodyDecoder(media, openapi3filter.FileBodyDecoder)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { os.Exit(covered.look(code)) }))
 }
 
@@ -67,6 +70,8 @@ func (model) Stream(_ context.Context, req message.ModelRequest) message.ModelSt
 		out = []message.Chunk{{Kind: message.ChunkText, Text: strings.Repeat("They talked. ", 10_000)}}
 	case last.Label == message.LabelCompaction:
 		out = []message.Chunk{{Kind: message.ChunkText, Text: "They talked."}}
+	case last.Role == message.RoleUser && last.Text() == "break down":
+		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, errors.New("the model is away")) }
 	case last.Role == message.RoleTool:
 		out = []message.Chunk{{Kind: message.ChunkText, Text: "it answered: " + last.Result.Text()}}
 	case req.Model.Format != message.ResponseFormat{}:
@@ -295,6 +300,9 @@ func (w *world) start() {
 	}
 	o.Commands = func(*runtime.Agent) []wire.Command {
 		return []wire.Command{{Name: "undo", Argument: "[TURNS]", Help: "Undo."}, {Name: "knots", Skill: true}}
+	}
+	if o.Explain == nil {
+		o.Explain = func(events []hook.Event) wire.Explained { return explain.Explain(events, h.Plan()).Wire() }
 	}
 	w.server = api.New(o)
 	ln, err := socket.Listen(t.Context(), w.socket())

@@ -94,7 +94,16 @@ func (e Explanation) String() string {
 	if len(e.Protected) > 0 {
 		list("protected", e.Protected)
 	}
-	line("network", "%s", e.network())
+	network := "none but its own loopback"
+	switch {
+	case e.Level == Reduced && len(e.Hosts) > 0:
+		network = "all of it: this level cannot keep a command to " + strings.Join(e.Hosts, ", ")
+	case e.Level == Reduced:
+		network = "none"
+	case len(e.Hosts) > 0:
+		network = strings.Join(e.Hosts, ", ") + ", for programs that use HTTP_PROXY or HTTPS_PROXY; its own loopback"
+	}
+	line("network", "%s", network)
 	sockets := "refused"
 	if e.UnixSockets {
 		sockets = "allowed; none from outside is there"
@@ -105,58 +114,6 @@ func (e Explanation) String() string {
 	list("open", e.Open)
 	e.remedies(&sb)
 	return sb.String()
-}
-
-// network says what of the network can be reached.
-func (e Explanation) network() string {
-	switch {
-	case e.Level == Reduced && len(e.Hosts) > 0:
-		return "all of it: this level cannot keep a command to " + strings.Join(e.Hosts, ", ")
-	case e.Level == Reduced:
-		return "none"
-	case len(e.Hosts) > 0:
-		return strings.Join(e.Hosts, ", ") + ", for programs that use HTTP_PROXY or HTTPS_PROXY; its own loopback"
-	}
-	return "none but its own loopback"
-}
-
-// Sentences says the same in a few sentences, for a person who decides about a process with the grant.
-func (e Explanation) Sentences(g Grant) []string {
-	switch {
-	case g.Outside:
-		return []string{"It would run outside of the sandbox, and could do whatever the user can do who runs this program."}
-	case e.Mode == Unrestricted:
-		return []string{"The sandbox is off: it could do whatever the user can do who runs this program."}
-	case e.Level == None:
-		return []string{"This machine cannot enforce the sandbox, so it could do whatever the user can do who runs this program: " + e.Why + "."}
-	}
-	var out []string
-	if e.Level == Reduced {
-		out = append(out, "This machine enforces only a part of the sandbox: "+e.Why+".")
-	}
-	out = append(out, "It could change: "+list(e.Writable)+".")
-	if len(e.Protected) > 0 {
-		out = append(out, "It could not change, though they are there: "+list(e.Protected)+".")
-	}
-	out = append(out, "It could read, and not change: "+list(e.Readable)+".", "The network that it could reach: "+e.network()+".")
-	if e.UnixSockets {
-		out = append(out, "It could use unix sockets.")
-	}
-	return out
-}
-
-// maxListed is how many paths a sentence names.
-const maxListed = 12
-
-// list joins paths for a sentence.
-func list(paths []string) string {
-	switch n := len(paths); {
-	case n == 0:
-		return "nothing"
-	case n > maxListed:
-		return fmt.Sprintf("%s, and %d more", strings.Join(paths[:maxListed], ", "), n-maxListed)
-	}
-	return strings.Join(paths, ", ")
 }
 
 // remedies writes how to get the full level.

@@ -86,7 +86,12 @@ func TestQuestions(t *testing.T) {
 		require.ErrorContains(t, err, "was made before in this turn")
 
 		table.Forget("conv")
-		require.ErrorIs(t, table.Answer(key("q"), chooses("b"), false), human.ErrUnknown)
+		for _, k := range []human.Key{key("q"), {ID: "q"}} {
+			err := table.Answer(k, chooses("b"), false)
+			require.ErrorIs(t, err, human.ErrAnswered, "also when the turn is over")
+			require.ErrorContains(t, err, "ann answered it at 00:00:00 UTC: a")
+		}
+		require.ErrorIs(t, table.Answer(human.Key{Conversation: "other", ID: "q"}, chooses("b"), false), human.ErrUnknown, "ids are those of a conversation")
 		got = asking(t.Context(), table, question("q"))
 		require.NoError(t, table.Answer(human.Key{ID: "q"}, chooses("b"), false), "by its id alone")
 		assert.Equal(t, result{chooses("b"), nil}, <-got, "the next turn asks anew")
@@ -262,7 +267,7 @@ func TestApprovals(t *testing.T) {
 		for id, why := range map[string]string{
 			"cancelled": "its turn is ending, or an answer that was remembered holds",
 			"late":      "its time is over",
-			"answered":  "it has its answer",
+			"answered":  "ann approved it at 00:00:00 UTC",
 		} {
 			for _, k := range []human.Key{key(id), {ID: id}} {
 				err := table.Answer(k, approves(), true)

@@ -55,9 +55,11 @@ export class Waiting {
   async follow(signal) {
     document.addEventListener('visibilitychange', () => this.settle(0), { signal });
     while (!signal.aborted) {
+      const began = performance.now();
       await this.look(signal).catch(() => {}); // the view that is shown says so
+      const pause = Math.max(document.hidden ? seldom : often, 5 * (performance.now() - began)); // long lists take their time
       await new Promise((done) => {
-        const timer = setTimeout(done, document.hidden ? seldom : often);
+        const timer = setTimeout(done, pause);
         signal.addEventListener('abort', () => { clearTimeout(timer); done(undefined); }, { once: true });
       });
     }

@@ -141,6 +141,7 @@ function draw() {
         ${views.filter((v) => !v.hidden).map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
           v.name === 'people' ? badge(n) : nothing}</a>`)}
       </nav>
+      <span class="bad" role="status">${waiting.lost}</span>
       <span class="who">${me.name ?? 'you'} <button @click=${out}>Leave</button></span>
     </header>
     <div class="said" role="status" aria-live="polite">${said}</div>

@@ -25,7 +25,7 @@ import { Failure, get, part, post } from './api.js';
  */
 
 // How often the daemon is asked what waits, in milliseconds, while somebody looks at the page and while nobody does.
-const often = 1000, seldom = 3000;
+const often = 1000, seldom = 3000, longestPause = 5000;
 // What comes or moves cannot be answered at once: a click or a key may have been meant for what was there before.
 const settling = 500;
 // How long it stays to be read how something ended.
@@ -42,6 +42,8 @@ export class Waiting {
   items = [];
   /** The ids of daemons that did not say what waits there. @type {string[]} */
   silent = [];
+  /** Why the daemon cannot be asked now; '' if it can. */
+  lost = '';
   last = 0;
   looked = false;
 
@@ -55,12 +57,26 @@ export class Waiting {
   async follow(signal) {
     document.addEventListener('visibilitychange', () => this.settle(0), { signal });
     while (!signal.aborted) {
-      await this.look(signal).catch(() => {}); // the view that is shown says so
+      const began = performance.now();
+      await this.look(signal).then(() => this.reached(''), (err) => {
+        if (signal.aborted) return;
+        if (err instanceof Failure && err.status === 401) this.page.failed(err);
+        else this.reached(err instanceof Error ? err.message : String(err));
+      });
+      const took = performance.now() - began; // long lists take their time
+      const pause = Math.min(Math.max(document.hidden ? seldom : often, 5 * took), longestPause);
       await new Promise((done) => {
-        const timer = setTimeout(done, document.hidden ? seldom : often);
+        const timer = setTimeout(done, pause);
         signal.addEventListener('abort', () => { clearTimeout(timer); done(undefined); }, { once: true });
       });
     }
+  }
+
+  /** @param {string} lost */
+  reached(lost) {
+    if (lost === this.lost) return;
+    this.lost = lost;
+    this.settle(0); // what the frame says of it may move what is below
   }
 
   /** @param {AbortSignal} [signal] */

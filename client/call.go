@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -82,10 +83,10 @@ func (c *Client) Models(ctx context.Context, all bool) (wire.Models, error) {
 	return call[wire.Models](ctx, c, http.MethodGet, path, nil)
 }
 
-// Spending returns what the models have cost, added up by model, agent or day. since is the first day, as in 2026-11-25, or a number of
+// Spending returns what the models have cost, added up by model (also ""), agent or day. since is the first day, as in 2026-11-25, or a number of
 // days with today, as in 7d; "" is all.
 func (c *Client) Spending(ctx context.Context, by, since string) (wire.Spending, error) {
-	return call[wire.Spending](ctx, c, http.MethodGet, "/v1/spending?"+url.Values{"by": {by}, "since": {since}}.Encode(), nil)
+	return call[wire.Spending](ctx, c, http.MethodGet, "/v1/spending?"+url.Values{"by": {cmp.Or(by, "model")}, "since": {since}}.Encode(), nil)
 }
 
 // Audit returns at most limit records of the audit, the newest first. before is the Next of an answer, for older ones; "" is the newest.

@@ -117,7 +117,7 @@ func TestDaemon(t *testing.T) {
 	assert.Len(t, tools, 8)
 	plan, err := w.client.Plan(ctx)
 	require.NoError(t, err)
-	assert.Len(t, plan.Members, 3)
+	assert.Len(t, plan.Members, 4)
 
 	t.Log("an ask approved, refused and modified")
 	answer := func(a wire.Answer) func(hook.Event) {
@@ -262,6 +262,20 @@ func TestDaemon(t *testing.T) {
 	nodes, err := w.client.Nodes(ctx)
 	require.NoError(t, err)
 	assert.Empty(t, nodes, "it shares its store with nobody")
+
+	t.Log("what people ask of the program")
+	prompt, err := w.client.Prompt(ctx, "helper")
+	require.NoError(t, err)
+	assert.Equal(t, "Help.", prompt.Parts[0].Text)
+	models, err := w.client.Models(ctx, false)
+	require.NoError(t, err)
+	assert.Empty(t, models.Models)
+	spent, err := w.client.Spending(ctx, "model", "7d")
+	require.NoError(t, err)
+	assert.Zero(t, spent.Total.Calls, "no ledger keeps it here")
+	audit, err := w.client.Audit(ctx, 10, "")
+	require.NoError(t, err)
+	assert.True(t, audit.Off)
 
 	t.Log("jobs")
 	jobs, err := w.client.Jobs(ctx, wire.JobFilter{})

@@ -242,6 +242,8 @@ type worldOptions struct {
 	approval approval.Options
 	// recent is that of runtime.Options; 0 is 4096.
 	recent int
+	// section adds to the prompt of turns; nil adds nothing.
+	section *section
 	// owner is the id of the node; "" is none.
 	owner string
 	// end is called after the runtime was closed.
@@ -278,10 +280,11 @@ func (w *world) start() {
 		Ask      *policy.Policy `hook:"BeforeTool: visibility=user"`
 		Approval *approval.Approval
 		Box      *box
+		Section  *section `hook:"optional"`
 	}
 	asks, err := policy.New(nil, &policy.Options{Default: policy.DefaultAnnotations})
 	require.NoError(t, err)
-	h, err := composite.New(&hooks{asks, approval.New(&w.o.approval), w.box})
+	h, err := composite.New(&hooks{asks, approval.New(&w.o.approval), w.box, w.o.section})
 	require.NoError(t, err)
 	price := func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) }
 	w.rt = runtime.New(h, model{}, &runtime.Options{Owner: w.o.owner, Node: w.o.owner != "", Store: w.store, Project: w.o.api.Project, Calls: runtime.Calls{Grace: time.Second}, Events: runtime.Events{Recent: cmp.Or(w.o.recent, 4096), RecordHooks: w.o.record}, Price: price})

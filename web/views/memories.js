@@ -167,5 +167,5 @@ export default class Memories {
 /** @param {Event} e */
 const value = (e) => /** @type {HTMLInputElement} */ (e.target).value;
 
-/** Focuses an element once it is there. @param {Element | undefined} element */
-const focus = (element) => /** @type {HTMLElement | undefined} */ (element)?.focus();
+/** Focuses an element once it is in the document. @param {Element | undefined} element */
+const focus = (element) => queueMicrotask(() => /** @type {HTMLElement | undefined} */ (element)?.focus());

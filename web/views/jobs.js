@@ -7,7 +7,7 @@ import { every } from '../list.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
-const step = 50, most = 300;
+const step = 50, most = 200;
 // A longer payload is cut for display.
 const longest = 20_000;
 

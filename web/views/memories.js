@@ -11,8 +11,10 @@ import { reveal } from '../text.js';
 // Who has said a memory, in words.
 const origins = { user: 'a person said it', model: 'a model concluded it', tool: 'a model wrote it after it had read results of tools', page: 'a model wrote it after it had read something from elsewhere' };
 
-// How many are listed at first and more each time, and how many at most.
-const step = 100, most = 1000;
+// How many are listed at first and more each time, and how many at most; and how many of those that wait.
+const step = 100, most = 200, mostWaiting = 10;
+// How many can wait for one agent: they come first in the answer.
+const canWait = 200;
 // A longer memory is cut until somebody wants the whole.
 const shortText = 1500;
 
@@ -28,6 +30,8 @@ export default class Memories {
   agents = [];
   /** The memory that is being written anew, as it was. @type {Schemas['Memory'] | undefined} */
   editing;
+  /** What was typed for it so far. */
+  typed = '';
   /** The ids of those that are shown whole. @type {Set<string>} */
   whole = new Set();
   busy = '';
@@ -45,7 +49,7 @@ export default class Memories {
 
   async load() {
     const mine = ++this.asked;
-    const answer = await get(`/v1/memories?q=${part(this.text)}&agent=${part(this.agent)}&limit=${this.limit}`, this.signal);
+    const answer = await get(`/v1/memories?q=${part(this.text)}&agent=${part(this.agent)}&limit=${this.limit + canWait}`, this.signal);
     if (mine !== this.asked) return; // another search has begun since
     this.memories = answer.memories;
     this.total = answer.total;
@@ -92,13 +96,13 @@ export default class Memories {
   /** @param {SubmitEvent} e */
   save = (e) => {
     e.preventDefault();
-    const m = this.editing;
-    const content = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get('content'));
+    const m = this.editing, content = this.typed;
     if (m) this.act(m, () => put(this.path(m), { content }), 'written anew');
   };
 
   draw() {
-    const all = this.memories, waiting = all?.filter((m) => m.waiting) ?? [], kept = all?.filter((m) => !m.waiting) ?? [];
+    const all = this.memories, waiting = all?.filter((m) => m.waiting) ?? [], kept = all?.filter((m) => !m.waiting).slice(0, this.limit) ?? [];
+    const total = this.total - waiting.length;
     const lost = this.editing && all && !all.some((m) => m.id === this.editing?.id) ? this.editing : undefined;
     return html`<h1>Memories</h1>
       <search class="actions">
@@ -109,12 +113,13 @@ export default class Memories {
       ${!all ? html`<p class="waits">Asking the daemon …</p>` : html`
         ${waiting.length ? html`<h2>Waiting for review</h2>
           <p class="quiet">Found in conversations, and remembered only once you approve it.</p>
-          ${repeat(waiting, (m) => m.id, (m) => this.review(m))}<h2>Remembered</h2>` : nothing}
+          ${repeat(waiting.slice(0, mostWaiting), (m) => m.id, (m) => this.review(m))}
+          ${waiting.length > mostWaiting ? html`<p class="quiet">${count(waiting.length - mostWaiting)} more wait, and are shown when these are answered.</p>` : nothing}<h2>Remembered</h2>` : nothing}
         ${lost ? html`<p class="warn">The memory that you write anew is not in this list: it does not match, or it was changed or forgotten. Your text is still here.</p>${this.one(lost)}` : nothing}
         ${kept.length === 0 && !lost ? html`<p>${this.text || this.agent ? 'No memory matches.' : 'Nothing is remembered yet.'}</p>` : nothing}
         ${repeat(kept, (m) => m.id, (m) => this.one(m))}
-        <p class="quiet">${count(all.length)} of ${count(this.total)} listed
-          ${all.length >= this.total ? nothing : this.limit < most ? html`<button @click=${() => this.look(() => { this.limit += step; })}>Show more</button>` : '; search to see others'}</p>`}`;
+        <p class="quiet">${count(kept.length)} of ${count(total)} listed
+          ${kept.length >= total ? nothing : this.limit < most ? html`<button @click=${() => this.look(() => { this.limit += step; })}>Show more</button>` : '; search to see others'}</p>`}`;
   }
 
   /** @param {Schemas['Memory']} m */
@@ -135,14 +140,15 @@ export default class Memories {
     return html`<article class="card" aria-label=${m.name}>
       ${this.head(m)}
       ${this.editing?.id === m.id ? html`<form @submit=${this.save}>
-          <label class="tall">What is remembered <textarea ${ref(focus)} name="content" rows="5" required maxlength="65536" .defaultValue=${m.content}></textarea></label>
+          <label class="tall">What is remembered <textarea ${ref(focus)} rows="5" required maxlength="65536" .value=${live(this.typed)}
+            @input=${(/** @type {InputEvent} */ e) => { this.typed = value(e); }}></textarea></label>
           <p class="quiet">Then a person has said it, and agents ask before they replace it.</p>
           <div class="actions"><button class="primary" ?disabled=${this.busy === m.id}>Save</button>
             <button type="button" @click=${() => { this.editing = undefined; this.page.changed(); }}>Cancel</button></div></form>`
         : html`<p class="text">${cut ? m.content.slice(0, shortText) + '…' : m.content}</p>
           ${cut ? html`<button @click=${() => { this.whole.add(m.id); this.page.changed(); }}>Show all ${count(m.content.length)} characters</button>` : nothing}
           ${this.page.may('administer') ? html`<div class="actions">
-            <button aria-label="Edit ${m.name}" @click=${() => { this.editing = m; this.page.changed(); }}>Edit</button>
+            <button aria-label="Edit ${m.name}" @click=${() => { this.editing = m; this.typed = m.content; this.page.changed(); }}>Edit</button>
             <button class="danger" aria-label="Forget ${m.name}" ?disabled=${this.busy === m.id} @click=${() => this.forget(m)}>Forget</button></div>` : nothing}`}
     </article>`;
   }
@@ -161,5 +167,5 @@ export default class Memories {
 /** @param {Event} e */
 const value = (e) => /** @type {HTMLInputElement} */ (e.target).value;
 
-/** Focuses an element once it is there. @param {Element | undefined} element */
-const focus = (element) => /** @type {HTMLElement | undefined} */ (element)?.focus();
+/** Focuses an element once it is in the document. @param {Element | undefined} element */
+const focus = (element) => queueMicrotask(() => /** @type {HTMLElement | undefined} */ (element)?.focus());

@@ -9,6 +9,8 @@ import { every } from '../list.js';
 
 // A longer prompt is cut in the list; the page of the schedule has the whole.
 const shortText = 160;
+// How many schedules, and how many runs of one, are shown at most.
+const most = 200, mostRuns = 100;
 
 export default class Schedules {
   title = 'Schedules';
@@ -61,7 +63,8 @@ export default class Schedules {
         : all.length === 0 ? html`<p>This project has none. <code>grapnel schedule add "0 7 * * 1-5" "What is new?"</code> adds one.</p>`
           : html`<table class="wide" tabindex="0" aria-label="Schedules">
         <thead><tr><th>Name</th><th>When</th><th>Agent</th><th>Next</th><th>Last</th><th>Missed</th><th>Prompt</th><th><span class="aside">Actions</span></th></tr></thead>
-        <tbody>${all.map((s) => this.row(s))}</tbody></table>`}
+        <tbody>${all.slice(0, most).map((s) => this.row(s))}</tbody></table>
+        ${all.length > most ? html`<p class="quiet">${count(all.length - most)} more are not listed; <code>grapnel schedule list</code> has all.</p>` : nothing}`}
       ${this.name ? this.runs() : nothing}`;
   }
 
@@ -85,7 +88,7 @@ export default class Schedules {
         <dt>Prompt</dt><dd class="text">${s.prompt}</dd></dl>
       ${!s.runs?.length ? html`<p>It has not run yet.</p>` : html`<table class="wide" tabindex="0" aria-label="Runs">
         <thead><tr><th>Due</th><th>Began</th><th>Ended</th><th>Status</th><th>Conversation</th><th>Why</th></tr></thead>
-        <tbody>${s.runs.map((r) => html`<tr><td>${when(r.due)}</td><td>${when(r.began)}</td><td>${when(r.ended)}</td><td>${status(r)}</td>
+        <tbody>${s.runs.slice(0, mostRuns).map((r) => html`<tr><td>${when(r.due)}</td><td>${when(r.began)}</td><td>${when(r.ended)}</td><td>${status(r)}</td>
           <td>${r.conversation ? html`<a href="#/conversations/${part(r.conversation)}">open</a>` : '–'}</td><td class=${r.note ? 'long' : nothing}><bdi>${r.note ?? ''}</bdi></td></tr>`)}</tbody></table>`}
     </section>`;
   }

@@ -8,9 +8,12 @@ import { reveal } from '../text.js';
 
 // What the states mean, for who has not read the manual.
 const meanings = {
-  declared: 'never needed so far', connecting: 'being started', connected: '', idle: 'ended because nobody used it; the next call starts it',
-  lost: 'the next call starts it again', refused: 'it cannot be used', disabled: 'the list of servers turns it off',
+  declared: 'Nobody has needed it so far; the first call starts it.', connecting: 'It is being started.', connected: '',
+  idle: 'It was ended because nobody used it; the next call starts it.', lost: 'The next call starts it again.', refused: '', disabled: '',
 };
+
+// How many servers, and how many tools of one, are shown at most.
+const most = 30, mostTools = 60;
 
 export default class Servers {
   title = 'Servers';
@@ -29,7 +32,7 @@ export default class Servers {
     return html`<h1>MCP servers</h1>
       ${!this.servers ? html`<p class="waits">Asking the daemon …</p>`
         : this.servers.length === 0 ? html`<p>This project uses none. They are declared in <code>.mcp.json</code>, or in the section <code>mcp</code> of an agent.</p>`
-          : this.servers.map(one)}`;
+          : html`${this.servers.slice(0, most).map(one)}${this.servers.length > most ? html`<p class="quiet">${this.servers.length - most} more are not listed.</p>` : nothing}`}`;
   }
 }
 
@@ -39,14 +42,14 @@ function one(s) {
   return html`<section class="card" aria-label=${s.name}>
     <h2 class="headed"><bdi>${s.name}</bdi> <span class=${kind}>${s.state}</span></h2>
     ${s.reason ? html`<p class="text">${reveal(s.reason)}</p>` : nothing}
-    ${meanings[s.state] && s.state !== 'refused' && s.state !== 'disabled' ? html`<p class="quiet">${meanings[s.state]}</p>` : nothing}
+    ${meanings[s.state] ? html`<p class="quiet">${meanings[s.state]}</p>` : nothing}
     <dl class="facts">
       ${s.since ? html`<dt>Since</dt><dd>${when(s.since)}</dd>` : nothing}
       <dt>${s.transport === 'http' ? 'URL' : 'Command'}</dt><dd class="mono">${reveal(s.place)}</dd>
       ${s.process ? html`<dt>Process</dt><dd>${s.process}</dd>` : nothing}
       <dt>For</dt><dd>${s.shared ? 'every agent' : 'the agent that declares it'}</dd>
-      <dt>Tools</dt><dd>${s.tools.length === 0 ? 'none known yet' : s.tools.map((t) => html`<bdi class="tag">${t}</bdi> `)}</dd>
-      ${s.refused_tools.length ? html`<dt>Refused tools</dt><dd>${s.refused_tools.map((t) => html`<div><bdi class="tag">${t.name}</bdi> <bdi>${t.reason}</bdi></div>`)}</dd>` : nothing}
+      <dt>Tools</dt><dd>${s.tools.length === 0 ? 'none known yet' : html`${s.tools.slice(0, mostTools).map((t) => html`<bdi class="tag">${t}</bdi> `)}${s.tools.length > mostTools ? `and ${s.tools.length - mostTools} more` : nothing}`}</dd>
+      ${s.refused_tools.length ? html`<dt>Refused tools</dt><dd>${s.refused_tools.slice(0, mostTools).map((t) => html`<div><bdi class="tag">${t.name}</bdi> <bdi>${t.reason}</bdi></div>`)}</dd>` : nothing}
     </dl>
     ${s.transport === 'http' ? nothing : s.log.length === 0 ? html`<p class="quiet">It has written nothing to its error output.</p>`
       : html`<details ?open=${s.state === 'lost'}><summary>The end of its error output, ${counted(s.log.length, 'line')}</summary>

@@ -174,5 +174,5 @@ function drawChild(log, run) {
       <span class="text">${spell(run.text.slice(0, 120))}</span> <span class="quiet">${run.ended ? run.stop : html`<span class="live">runs</span>`}, ${counted(run.calls.size, 'call')}</span></button>
     ${open ? html`<div class="inner">
       ${log.parts(run)}
-      ${run.ended && run.said ? html`<div class="text">${run.said.slice(0, 20_000)}</div>` : nothing}</div>` : nothing}</div>`;
+      ${run.said && !run.steps.some((s) => s.parts.some((p) => p.kind === 'text')) ? html`<div class="text">${run.said.slice(0, 20_000)}</div>` : nothing}</div>` : nothing}</div>`;
 }

@@ -14,6 +14,8 @@ export class Conversation {
   about;
   /** @type {Schemas['Agent'] | undefined} */
   agent;
+  /** @type {Schemas['Tasks'] | undefined} */
+  tasks;
   runs = new Runs();
   /** The turns, the newest first. @type {Schemas['RanTurn'][]} */
   turns = [];
@@ -49,6 +51,7 @@ export class Conversation {
     await (at === undefined ? this.history.tail() : this.history.around(at));
     this.page.changed();
     await this.readTurns();
+    this.readTasks();
     get(`/v1/agents/${part(about.agent)}`, signal).then((a) => { this.agent = a; this.page.changed(); }).catch(() => {}); // it may be gone
     const runs = this.turns.find((t) => t.id === about.turn);
     await stream(`${this.path}/events`, {
@@ -70,6 +73,7 @@ export class Conversation {
     switch (e.kind) {
       case 'turn_start': if (!e.depth) { this.waitsForDaemon = false; this.refresh(); } break;
       case 'step_end': case 'steered': case 'compacted': if (!e.depth) this.refresh(); break;
+      case 'plan_updated': this.readTasks(); break;
       case 'turn_end': if (!e.depth) this.ended(e); break;
       case 'approval_asked': case 'approval_given': case 'approval_timed_out': case 'question_asked': case 'question_given': this.page.waiting.look().catch(() => {}); break;
     }
@@ -118,7 +122,7 @@ export class Conversation {
     this.about = about;
     for (const s of steps) { s.stored = true; s.parts = []; }
     this.page.changed();
-    await this.readTurns();
+    await Promise.all([this.readTurns(), this.readTasks()]);
   }
 
   async readTurns() {
@@ -158,6 +162,11 @@ export class Conversation {
       if (m?.role === 'user' && !m.label && (this.begun.has(i) || i === index)) return this.begun.get(i);
     }
     return undefined;
+  }
+
+  async readTasks() {
+    this.tasks = await get(`${this.path}/tasks`).catch(() => undefined); // its agent may be gone
+    this.page.changed();
   }
 
   /** The turns whose events are being fetched, or were. @type {Set<string>} */

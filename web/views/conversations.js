@@ -8,6 +8,7 @@ import { Composer } from './composer.js';
 import { Conversation } from './conversation.js';
 import { Dialog } from './dialog.js';
 import { Log } from './log.js';
+import { tasks } from './tasks.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -146,7 +147,8 @@ export default class Conversations {
         <a class="back" href="#/conversations">← All conversations</a>
         <h2 class="text">${t.title || 'A new conversation'}</h2>
         <p class="quiet"><bdi>${t.agent}</bdi> with <bdi>${t.sender}</bdi> · ${counted(t.turns, 'turn')} · ${talk.agent?.model ?? ''}</p>
-        ${actions.draw()}</div>
+        ${actions.draw()}
+        ${tasks(talk)}</div>
       ${talk.lost ? html`<p class="warn lost" role="status">The connection is lost: ${talk.lost}. Trying again …</p>` : nothing}
       ${talk.waitsForDaemon ? html`<p class="warn">The turn was interrupted, and waits for a daemon that has its project.</p>` : nothing}
       ${t.interrupted && !t.turn ? html`<p class="warn">A turn was interrupted: its process has died. Resume continues it.</p>` : nothing}

@@ -13,7 +13,7 @@ import { drawCall } from './calls.js';
 /** @typedef {import('../live.js').Call} Call */
 
 // So many messages and (about) elements are in the document; so many come or go at once; so much Markdown is parsed in a frame.
-const mostMessages = 60, mostElements = 1600, atOnce = 12, parsedAtOnce = 8_000, mostParts = 30, mostBlocks = 40, mostWaiting = 3;
+const mostMessages = 60, mostElements = 1600, atOnce = 12, parsedAtOnce = 8_000, mostParts = 30, mostBlocks = 40, mostWaiting = 3, mostOver = 2;
 // As near to an end in pixels, more is fetched; as near to the bottom, one follows.
 const near = 700, bottom = 48;
 
@@ -27,6 +27,8 @@ export class Log {
   cache = new Map();
   /** @type {HTMLElement | undefined} */
   box;
+  /** What was drawn that waits. @type {import('../waiting.js').Item[]} */
+  waited = [];
   lastTop = 0;
   fetching = false;
 
@@ -278,7 +280,16 @@ export class Log {
     return html`
       ${this.talk.pending.map((p) => html`<article class="prompt pending"><h3 class="quiet">is being sent …</h3>${text(this, 'pending', p.text)}</article>`)}
       ${run ? html`<article class="reply"><h3 class="quiet"><bdi>${spell(run.agent)}</bdi> <span class="live">runs</span></h3>${this.parts(run)}</article>` : nothing}
-      ${repeat(this.page.waiting.of(this.talk.id).slice(0, mostWaiting), (item) => item.n, (item) => waits(this.page, item))}`;
+      ${repeat(this.waiting(), (item) => item.n, (item) => waits(this.page, item))}`;
+  }
+
+  /** What waits for a person here, and what has just ended. */
+  waiting() {
+    const all = this.page.waiting.of(this.talk.id), open = all.filter((x) => !x.over).slice(0, mostWaiting), over = all.filter((x) => x.over).slice(-mostOver);
+    const items = all.filter((x) => open.includes(x) || over.includes(x));
+    if (this.waited.some((x) => !items.includes(x))) queueMicrotask(() => this.page.waiting.settle(0)); // those below have moved up
+    this.waited = items;
+    return items;
   }
 
   /** The steps of a turn that are not in the messages. @param {Run} run */

@@ -136,12 +136,9 @@ function draw() {
     <a class="skip" href="#main" @click=${skip}>Skip to the content</a>
     <header>
       <a class="brand" href="#/">Grapnel</a>
-      <nav aria-label="Views">
-        ${views.filter((v) => !v.hidden).map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
-          v.name === 'people' && n ? html` <b class="badge">${n}<span class="aside"> waiting</span></b>` : nothing}</a>`)}
       <button class="menu" aria-expanded=${menu} aria-controls="views" @click=${() => { menu = !menu; page.changed(); }}>Menu${badge(n)}</button>
       <nav id="views" aria-label="Views" class=${menu ? 'open' : ''} @keydown=${closeMenu}>
-        ${views.map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
+        ${views.filter((v) => !v.hidden).map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
           v.name === 'people' ? badge(n) : nothing}</a>`)}
       </nav>
       <span class="who">${me.name ?? 'you'} <button @click=${out}>Leave</button></span>

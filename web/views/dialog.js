@@ -28,7 +28,7 @@ export class Dialog {
   draw() {
     const q = this.question;
     if (!q) return nothing;
-    return html`<dialog aria-labelledby="question" ${ref((el) => { const d = /** @type {HTMLDialogElement | undefined} */ (el); if (d && !d.open) d.showModal(); })}
+    return html`<dialog aria-labelledby="question" ${ref((el) => { const d = /** @type {HTMLDialogElement | undefined} */ (el); queueMicrotask(() => { if (d?.isConnected && !d.open) d.showModal(); }); })}
         @close=${() => { this.question = undefined; this.page.changed(); }}>
       <form @submit=${(/** @type {SubmitEvent} */ e) => this.act(e)}>
         <h2 id="question">${q.title}</h2>

@@ -181,7 +181,7 @@ export default class Plan {
     const state = !d ? (call.maybe ? 'maybe' : '') : d.denied ? 'denied' : d.broke ? 'broke' : d.answered ? 'answered' : d.asked ? 'asked' : 'skipped';
     const glow = d?.last && performance.now() - d.last < glows ? ' lit' : '';
     const text = !d ? (this.lit.dots.size ? '' : call.order) : d.denied ? '✗' : d.broke ? '!' : d.asked ? d.asked > 99 ? '99+' : d.asked : '–';
-    const name = `${path} at ${p.name}${d ? `: asked ${d.asked}, answered ${d.answered}, denied ${d.denied}, not asked ${d.skipped}` : ''}`;
+    const name = `${path} at ${p.name}${d ? `: asked ${d.asked}, answered ${d.answered}, denied ${d.denied}, not asked ${d.skipped}` : text ? `, number ${text}` : ''}`; // with what is to be seen, for who speaks it
     return html`<button class="dot ${state}${glow}" tabindex=${tab ? 0 : -1} aria-label=${name} title=${name} aria-pressed=${this.chosen.path === path && this.chosen.point === p.name}
       @focus=${() => { this.at = key; }} @click=${() => this.ask(path, p.name)}>${text}</button>`;
   }

@@ -8,7 +8,7 @@ import { broke, denies, purpose, said, turnPath } from '../runs.js';
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {{ point: Schemas['ExplainedPoint'], run: Schemas['ExplainedRun'] }} Deciding */
 
-const lookAgain = 1500;
+const lookAgain = 1500, runsShown = 400;
 
 export default class Call {
   title = 'Call';
@@ -64,7 +64,7 @@ export default class Call {
         opinion, or was overruled. <code>grapnel serve --hooks</code> (or <code>run --hooks</code>, <code>chat --hooks</code>) records them.</p>`}
       <p class="quiet">The tag is that of the field in the composite: <code>failclosed</code> makes a failure of the hook a refusal, <code>failopen</code> lets
         the others decide without it.</p>
-      ${c.points.map((p) => this.point(p))}
+      ${this.points(c)}
       <h2>Where it was</h2>
       <dl class="facts">
         <dt>Turn</dt><dd><a href="#/turn/${part(c.conversation)}/${part(c.turn)}">step ${c.step} of the turn of ${c.agent}</a></dd>
@@ -94,6 +94,14 @@ export default class Call {
   declared(path) {
     const field = this.fields.get((path ?? '').replace(/\[\d+\]/g, ''));
     return field ? html`the field <code>${path} ${field.type}</code> of the composite` : 'a hook that is not in the plan of now';
+  }
+
+  /** All who were asked, cut where nobody reads on. @param {Schemas['Explained']} c */
+  points(c) {
+    let left = runsShown;
+    const shown = c.points.filter((p) => (left -= p.runs.length) >= 0);
+    return html`${shown.map((p) => this.point(p))}
+      ${shown.length < c.points.length ? html`<p>${c.points.length - shown.length} more passes through points are not shown: <code>grapnel explain</code> has them.</p>` : nothing}`;
   }
 
   /** @param {Schemas['ExplainedPoint']} p */
@@ -143,8 +151,8 @@ export function deciding(c) {
 
 /** @type {Record<string, string>} */
 const outcomes = {
-  executed: 'ran', failed: 'ran and failed', cancelled: 'was cancelled', timed_out: 'took too long and was ended', panicked: 'panicked',
-  unknown: 'was not run: no such tool', invalid: 'was not run: its arguments do not fit', interrupted: 'was interrupted, and nobody knows how far it came',
+  executed: 'ran', failed: 'ran and failed', cancelled: 'was not run: the turn was cancelled before', timed_out: 'took too long and was ended', panicked: 'panicked',
+  unknown: 'was not run: there is no such tool, or the agent may not use it', invalid: 'was not run: its arguments do not fit', interrupted: 'was interrupted, and nobody knows how far it came',
 };
 
 /** @param {Schemas['Explained']} c @param {Deciding | undefined} d */

@@ -2,6 +2,7 @@
 
 import { html, nothing, duration, when } from '../dom.js';
 import { get, part } from '../api.js';
+import { every } from '../list.js';
 import { reveal } from '../text.js';
 import { broke, denies, purpose, said, turnPath } from '../runs.js';
 
@@ -22,6 +23,8 @@ export default class Call {
   result;
   /** What was answered to who asked for an approval. @type {Schemas['Event'] | undefined} */
   given;
+  /** Nothing is asked for any more. */
+  over = false;
 
   /** @param {import('../app.js').Page} page @param {string} conversation @param {string} turn @param {string} id */
   constructor(page, conversation = '', turn = '', id = '') {
@@ -32,11 +35,12 @@ export default class Call {
 
   /** @param {AbortSignal} signal */
   async open(signal) {
-    this.fields = fieldsOf(await get('/v1/plan', signal));
-    for (;;) {
-      const [call, turn] = await Promise.all([get(`${this.turn}/calls/${part(this.id)}`, signal), get(this.turn, signal)]);
-      if (signal.aborted) return;
+    const ended = new AbortController();
+    await every(lookAgain, AbortSignal.any([signal, ended.signal]), async () => {
+      /** @type {[Schemas['Explained'], Schemas['TurnEvents'], Schemas['Plan']]} */
+      const [call, turn, plan] = await Promise.all([get(`${this.turn}/calls/${part(this.id)}`, signal), get(this.turn, signal), get('/v1/plan', signal)]);
       this.call = call;
+      this.fields = fieldsOf(plan);
       for (const e of turn.events) {
         if (e.call_id !== this.id || e.turn !== call.turn) continue;
         if (e.kind === 'call_start') this.start = e;
@@ -45,14 +49,13 @@ export default class Call {
       }
       this.title = `${call.tool}: ${call.outcome ?? 'runs'}`;
       this.page.changed();
-      if (call.outcome || turn.turn.ended) return;
-      await new Promise((done) => setTimeout(done, lookAgain));
-    }
+      if (call.outcome || turn.turn.ended) ended.abort();
+    }, this.page.failed).finally(() => { this.over = true; });
   }
 
   draw() {
     const c = this.call;
-    if (!c) return html`<p class="waits">Asking who decided about the call …</p>`;
+    if (!c) return this.over ? nothing : html`<p class="waits">Asking who decided about the call …</p>`;
     return html`
       ${this.verdict(c)}
       <h2>What was called</h2>

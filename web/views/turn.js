@@ -2,6 +2,7 @@
 
 import { html, svg, nothing, count, counted, duration, money, when } from '../dom.js';
 import { get, part } from '../api.js';
+import { every } from '../list.js';
 import { denies, runOf, said, turnPath } from '../runs.js';
 import { own, waited, waterfall } from '../waterfall.js';
 
@@ -24,6 +25,8 @@ export default class Turn {
   /** The first row that is shown. */
   first = 0;
   withoutWaits = false;
+  /** Nothing is asked for any more. */
+  over = false;
   /** The time at the left end of the bars, and that from there to the right end. In milliseconds. */
   left = 0;
   width = 1;
@@ -37,18 +40,19 @@ export default class Turn {
 
   /** @param {AbortSignal} signal */
   async open(signal) {
-    while (!signal.aborted) {
-      this.answer = await get(`${turnPath(this.conversation, this.turn)}?hooks=internal`, signal);
-      if (!this.answer) return;
-      this.fall = waterfall(this.answer.events);
+    const ended = new AbortController();
+    await every(lookAgain, AbortSignal.any([signal, ended.signal]), async () => {
+      /** @type {Schemas['TurnEvents']} */
+      const answer = await get(`${turnPath(this.conversation, this.turn)}?hooks=internal`, signal);
+      this.answer = answer;
+      this.fall = waterfall(answer.events);
       this.page.changed();
-      if (this.answer.turn.ended) return;
-      await new Promise((done) => setTimeout(done, lookAgain));
-    }
+      if (answer.turn.ended) ended.abort();
+    }, this.page.failed).finally(() => { this.over = true; });
   }
 
   draw() {
-    if (!this.answer || !this.fall) return html`<p class="waits">Reading the turn …</p>`;
+    if (!this.answer || !this.fall) return this.over ? nothing : html`<p class="waits">Reading the turn …</p>`;
     const t = this.answer.turn, w = this.fall, rows = w.rows.slice(this.first, this.first + rowsShown);
     this.zoom(rows);
     return html`

@@ -3,8 +3,8 @@
 /** A place in the left list and one in the right list; -1 is none. @typedef {{ left: number, right: number, same: boolean }} Pair */
 /** What is compared: key says what is the same, like what is of one kind. @typedef {{ key: string, like: string }} Entry */
 
-// A table of more cells than this takes too long: what is between the equal begin and the equal end is then not matched.
-const mostCells = 4_000_000;
+// Longer lists are matched block by block: of a block, the pairs before the trusted part's end count, since what follows them may move them.
+const block = 600, trusted = 450;
 
 /**
  * Pairs equal entries of two lists in order; between them it pairs those that are alike, which differ, and the others stand alone.
@@ -32,13 +32,13 @@ function between(left, right, i, j) {
   for (const [x, y] of [...common(left.map((e) => e.like), right.map((e) => e.like)), /** @type {const} */ ([left.length, right.length])]) {
     for (; a < x; a++) out.push({ left: i + a, right: -1, same: false });
     for (; b < y; b++) out.push({ left: -1, right: j + b, same: false });
-    if (x < left.length) out.push({ left: i + a++, right: j + b++, same: false });
+    if (x < left.length) out.push({ left: i + a, right: j + b, same: left[a++]?.key === right[b++]?.key });
   }
   return out;
 }
 
 /**
- * The places of a longest common subsequence.
+ * The places of a longest common subsequence; of long lists, of one that is nearly as long.
  * @param {string[]} left @param {string[]} right
  * @returns {(readonly [number, number])[]}
  */
@@ -50,7 +50,16 @@ export function common(left, right) {
   /** @type {(readonly [number, number])[]} */
   const out = [];
   for (let k = 0; k < begin; k++) out.push([k, k]);
-  if (n * m <= mostCells) out.push(...middle(left.slice(begin, begin + n), right.slice(begin, begin + m)).map(([a, b]) => /** @type {const} */ ([a + begin, b + begin])));
+  for (let a = begin, b = begin; a < begin + n && b < begin + m;) {
+    let pairs = middle(left.slice(a, Math.min(a + block, begin + n)), right.slice(b, Math.min(b + block, begin + m)));
+    const whole = a + block >= begin + n && b + block >= begin + m;
+    if (!whole) pairs = pairs.filter(([x, y]) => x < trusted && y < trusted);
+    for (const [x, y] of pairs) out.push([a + x, b + y]);
+    if (whole) break;
+    const [x, y] = pairs.at(-1) ?? [0, 0], far = Math.max(x, y) >= trusted / 2;
+    a += far ? x + 1 : trusted;
+    b += far ? y + 1 : trusted;
+  }
   for (let k = end; k > 0; k--) out.push([left.length - k, right.length - k]);
   return out;
 }

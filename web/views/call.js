@@ -2,13 +2,14 @@
 
 import { html, nothing, duration, when } from '../dom.js';
 import { get, part } from '../api.js';
+import { every } from '../list.js';
 import { reveal } from '../text.js';
 import { broke, denies, purpose, said, turnPath } from '../runs.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {{ point: Schemas['ExplainedPoint'], run: Schemas['ExplainedRun'] }} Deciding */
 
-const lookAgain = 1500;
+const lookAgain = 1500, runsShown = 400;
 
 export default class Call {
   title = 'Call';
@@ -22,6 +23,8 @@ export default class Call {
   result;
   /** What was answered to who asked for an approval. @type {Schemas['Event'] | undefined} */
   given;
+  /** Nothing is asked for any more. */
+  over = false;
 
   /** @param {import('../app.js').Page} page @param {string} conversation @param {string} turn @param {string} id */
   constructor(page, conversation = '', turn = '', id = '') {
@@ -32,11 +35,12 @@ export default class Call {
 
   /** @param {AbortSignal} signal */
   async open(signal) {
-    this.fields = fieldsOf(await get('/v1/plan', signal));
-    for (;;) {
-      const [call, turn] = await Promise.all([get(`${this.turn}/calls/${part(this.id)}`, signal), get(this.turn, signal)]);
-      if (signal.aborted) return;
+    const ended = new AbortController();
+    await every(lookAgain, AbortSignal.any([signal, ended.signal]), async () => {
+      /** @type {[Schemas['Explained'], Schemas['TurnEvents'], Schemas['Plan']]} */
+      const [call, turn, plan] = await Promise.all([get(`${this.turn}/calls/${part(this.id)}`, signal), get(this.turn, signal), get('/v1/plan', signal)]);
       this.call = call;
+      this.fields = fieldsOf(plan);
       for (const e of turn.events) {
         if (e.call_id !== this.id || e.turn !== call.turn) continue;
         if (e.kind === 'call_start') this.start = e;
@@ -45,14 +49,13 @@ export default class Call {
       }
       this.title = `${call.tool}: ${call.outcome ?? 'runs'}`;
       this.page.changed();
-      if (call.outcome || turn.turn.ended) return;
-      await new Promise((done) => setTimeout(done, lookAgain));
-    }
+      if (call.outcome || turn.turn.ended) ended.abort();
+    }, this.page.failed).finally(() => { this.over = true; });
   }
 
   draw() {
     const c = this.call;
-    if (!c) return html`<p class="waits">Asking who decided about the call …</p>`;
+    if (!c) return this.over ? nothing : html`<p class="waits">Asking who decided about the call …</p>`;
     return html`
       ${this.verdict(c)}
       <h2>What was called</h2>
@@ -64,7 +67,7 @@ export default class Call {
         opinion, or was overruled. <code>grapnel serve --hooks</code> (or <code>run --hooks</code>, <code>chat --hooks</code>) records them.</p>`}
       <p class="quiet">The tag is that of the field in the composite: <code>failclosed</code> makes a failure of the hook a refusal, <code>failopen</code> lets
         the others decide without it.</p>
-      ${c.points.map((p) => this.point(p))}
+      ${this.points(c)}
       <h2>Where it was</h2>
       <dl class="facts">
         <dt>Turn</dt><dd><a href="#/turn/${part(c.conversation)}/${part(c.turn)}">step ${c.step} of the turn of ${c.agent}</a></dd>
@@ -94,6 +97,14 @@ export default class Call {
   declared(path) {
     const field = this.fields.get((path ?? '').replace(/\[\d+\]/g, ''));
     return field ? html`the field <code>${path} ${field.type}</code> of the composite` : 'a hook that is not in the plan of now';
+  }
+
+  /** All who were asked, cut where nobody reads on. @param {Schemas['Explained']} c */
+  points(c) {
+    let left = runsShown;
+    const shown = c.points.filter((p) => (left -= p.runs.length) >= 0);
+    return html`${shown.map((p) => this.point(p))}
+      ${shown.length < c.points.length ? html`<p>${c.points.length - shown.length} more passes through points are not shown: <code>grapnel explain</code> has them.</p>` : nothing}`;
   }
 
   /** @param {Schemas['ExplainedPoint']} p */
@@ -143,8 +154,8 @@ export function deciding(c) {
 
 /** @type {Record<string, string>} */
 const outcomes = {
-  executed: 'ran', failed: 'ran and failed', cancelled: 'was cancelled', timed_out: 'took too long and was ended', panicked: 'panicked',
-  unknown: 'was not run: no such tool', invalid: 'was not run: its arguments do not fit', interrupted: 'was interrupted, and nobody knows how far it came',
+  executed: 'ran', failed: 'ran and failed', cancelled: 'was not run: the turn was cancelled before', timed_out: 'took too long and was ended', panicked: 'panicked',
+  unknown: 'was not run: there is no such tool, or the agent may not use it', invalid: 'was not run: its arguments do not fit', interrupted: 'was interrupted, and nobody knows how far it came',
 };
 
 /** @param {Schemas['Explained']} c @param {Deciding | undefined} d */

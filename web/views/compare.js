@@ -9,7 +9,8 @@ import { nameOf, recentTurns, turnPath } from '../runs.js';
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {import('../entries.js').Entry} Entry */
 
-const rowsShown = 300, textShown = 600;
+// The rows on one page, how many of them stand before a difference, and the characters of a text.
+const rowsShown = 300, before = 50, textShown = 600;
 
 export default class Compare {
   title = 'Compare';
@@ -26,7 +27,8 @@ export default class Compare {
   /** Which of them is in view. */
   at = 0;
   silent = false;
-  shown = rowsShown;
+  /** The first row that is shown. */
+  first = 0;
 
   /** @param {import('../app.js').Page} page @param {string[]} places conversation and turn of the left, and of the right */
   constructor(page, ...places) {
@@ -57,13 +59,19 @@ export default class Compare {
   show(at) {
     this.at = at;
     const row = this.differences[at] ?? 0;
-    this.shown = Math.max(this.shown, row + rowsShown);
+    if (row < this.first || row >= this.first + rowsShown) this.first = Math.max(0, row - before);
     this.page.changed();
     requestAnimationFrame(() => requestAnimationFrame(() => {
       const element = document.getElementById(`row-${row}`);
       element?.scrollIntoView({ block: 'center' });
       element?.focus({ preventScroll: true });
     }));
+  }
+
+  /** @param {number} by */
+  move(by) {
+    this.first = Math.max(0, this.first + by);
+    this.page.changed();
   }
 
   draw() {
@@ -114,9 +122,11 @@ export default class Compare {
         <thead><tr><th class="mark">Compared</th>${[left, right].map(({ turn: t }) => html`<th><a href="#/turn/${part(t.conversation)}/${part(t.id)}">${t.agent}</a>, ${when(t.started)}<div class="quiet">
           ${counted(t.steps, 'step')}, ${counted(t.calls, 'call')}, ${count(t.denied)} denied, ${count(t.usage.input)} + ${count(t.usage.output)} tokens${
           t.ended ? `, ${duration(Date.parse(t.ended) - Date.parse(t.started))}` : ''}</div></th>`)}</tr></thead>
-        <tbody>${this.pairs.slice(0, this.shown).map((p, i) => this.row(p, i))}</tbody>
+        <tbody>${this.pairs.slice(this.first, this.first + rowsShown).map((p, i) => this.row(p, this.first + i))}</tbody>
       </table>
-      ${this.pairs.length > this.shown ? html`<p><button @click=${() => { this.shown += rowsShown; this.page.changed(); }}>Show more of ${counted(this.pairs.length, 'row')}</button></p>` : nothing}
+      ${this.pairs.length > rowsShown ? html`<p class="actions">Rows ${count(this.first + 1)} to ${count(Math.min(this.first + rowsShown, this.pairs.length))} of ${count(this.pairs.length)}
+        <button ?disabled=${!this.first} @click=${() => this.move(-rowsShown)}>Earlier</button>
+        <button ?disabled=${this.first + rowsShown >= this.pairs.length} @click=${() => this.move(rowsShown)}>Later</button></p>` : nothing}
       ${left.more || right.more ? html`<p class="warn">One of the turns has more events than are compared here.</p>` : nothing}`;
   }
 

@@ -2,13 +2,17 @@
 
 import { html, svg, nothing, count, counted, duration, money, when } from '../dom.js';
 import { get, part } from '../api.js';
+import { every } from '../list.js';
 import { denies, runOf, said, turnPath } from '../runs.js';
 import { own, waited, waterfall } from '../waterfall.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {import('../waterfall.js').Row} Row */
 
-const lookAgain = 1500, rowsShown = 150, runsShown = 100;
+// The rows on one page, the runs of hooks below a row, and how many rows are unfolded at a time.
+const lookAgain = 1500, rowsShown = 100, runsShown = 100, mostUnfolded = 6;
+// Bars of hooks that are nearer than this are drawn as one. In percent.
+const near = 0.3;
 
 export default class Turn {
   title = 'Turn';
@@ -18,8 +22,14 @@ export default class Turn {
   fall;
   /** The keys of the rows whose hooks are shown. @type {Set<string>} */
   unfolded = new Set();
-  shown = rowsShown;
+  /** The first row that is shown. */
+  first = 0;
   withoutWaits = false;
+  /** Nothing is asked for any more. */
+  over = false;
+  /** The time at the left end of the bars, and that from there to the right end. In milliseconds. */
+  left = 0;
+  width = 1;
 
   /** @param {import('../app.js').Page} page @param {string} conversation @param {string} turn */
   constructor(page, conversation = '', turn = '') {
@@ -30,19 +40,21 @@ export default class Turn {
 
   /** @param {AbortSignal} signal */
   async open(signal) {
-    while (!signal.aborted) {
-      this.answer = await get(`${turnPath(this.conversation, this.turn)}?hooks=internal`, signal);
-      if (!this.answer) return;
-      this.fall = waterfall(this.answer.events);
+    const ended = new AbortController();
+    await every(lookAgain, AbortSignal.any([signal, ended.signal]), async () => {
+      /** @type {Schemas['TurnEvents']} */
+      const answer = await get(`${turnPath(this.conversation, this.turn)}?hooks=internal`, signal);
+      this.answer = answer;
+      this.fall = waterfall(answer.events);
       this.page.changed();
-      if (this.answer.turn.ended) return;
-      await new Promise((done) => setTimeout(done, lookAgain));
-    }
+      if (answer.turn.ended) ended.abort();
+    }, this.page.failed).finally(() => { this.over = true; });
   }
 
   draw() {
-    if (!this.answer || !this.fall) return html`<p class="waits">Reading the turn …</p>`;
-    const t = this.answer.turn, w = this.fall, rows = w.rows.slice(0, this.shown);
+    if (!this.answer || !this.fall) return this.over ? nothing : html`<p class="waits">Reading the turn …</p>`;
+    const t = this.answer.turn, w = this.fall, rows = w.rows.slice(this.first, this.first + rowsShown);
+    this.zoom(rows);
     return html`
       <h1>A turn of ${t.agent}${t.ended ? nothing : html` <span class="live quiet">runs</span>`}</h1>
       <p class="text">${t.text}</p>
@@ -64,7 +76,9 @@ export default class Turn {
         <thead><tr><th>What</th><th class="bar"><span class="aside">When</span>${this.axis()}</th><th>Took</th><th>Hooks</th></tr></thead>
         <tbody>${rows.map((row) => [this.row(row), this.unfolded.has(row.key) ? this.hooks(row) : nothing])}</tbody>
       </table>
-      ${w.rows.length > this.shown ? html`<p><button @click=${() => { this.shown += rowsShown; this.page.changed(); }}>Show more of ${counted(w.rows.length, 'row')}</button></p>` : nothing}
+      ${w.rows.length > rowsShown ? html`<p class="actions">Rows ${count(this.first + 1)} to ${count(this.first + rows.length)} of ${count(w.rows.length)}
+        <button ?disabled=${!this.first} @click=${() => this.move(-rowsShown)}>Earlier</button>
+        <button ?disabled=${this.first + rowsShown >= w.rows.length} @click=${() => this.move(rowsShown)}>Later</button></p>` : nothing}
       ${this.answer.more ? html`<p class="warn">The turn has more events than are shown here.</p>` : nothing}
       ${w.rows.some((r) => r.passes.length) ? nothing : html`<p class="card warned">Hook runs were not recorded in this turn.
         <code>grapnel serve --hooks</code> (or <code>run --hooks</code>, <code>chat --hooks</code>) records them.</p>`}`;
@@ -77,21 +91,28 @@ export default class Turn {
         <dd>${w.sums[kind] ? duration(w.sums[kind]) : '–'}</dd></div>`)}</dl>`;
   }
 
-  /** The whole width in milliseconds. */
-  get width() {
-    const w = this.fall;
-    return w ? Math.max(0.001, w.length - (this.withoutWaits ? waited(w, w.length) : 0)) : 1;
+  /** A time as it is drawn: without waits, if somebody wants that. @param {number} t */
+  drawn(t) {
+    return this.fall && this.withoutWaits ? t - waited(this.fall, t) : t;
+  }
+
+  /** Lays the time of the rows that are shown over the whole width: of a long turn that is a part of it. @param {Row[]} rows */
+  zoom(rows) {
+    const w = this.fall, own = rows.filter((r) => r.kind !== 'turn');
+    const part = w && w.rows.length > rowsShown && own.length;
+    const from = part ? Math.min(...own.map((r) => r.from)) : 0, to = part ? Math.max(...own.map((r) => r.to)) : w?.length ?? 0;
+    this.left = this.drawn(from);
+    this.width = Math.max(0.001, this.drawn(to) - this.left);
   }
 
   /** Where a time is drawn, in percent. @param {number} t */
   x(t) {
-    const w = this.fall;
-    return w ? 100 * (t - (this.withoutWaits ? waited(w, t) : 0)) / this.width : 0;
+    return Math.max(-1, Math.min(101, 100 * (this.drawn(t) - this.left) / this.width));
   }
 
   axis() {
     return html`<svg class="axis" aria-hidden="true">${[0, 0.25, 0.5, 0.75].map((f) => svg`
-      <line x1="${100 * f}%" x2="${100 * f}%" y1="0" y2="100%"></line><text x="${100 * f}%" dx="3" y="70%">${f ? duration(this.width * f) : '0'}</text>`)}</svg>`;
+      <line x1="${100 * f}%" x2="${100 * f}%" y1="0" y2="100%"></line><text x="${100 * f}%" dx="3" y="70%">${f || this.left ? duration(this.left + this.width * f) : '0'}</text>`)}</svg>`;
   }
 
   /** @param {Row} row */
@@ -104,16 +125,36 @@ export default class Turn {
       <th scope="row" class="depth${Math.min(row.depth, 4)}">${row.call
         ? html`<a href="#/call/${part(this.conversation)}/${part(row.key.split(' ')[0] ?? '')}/${part(row.call)}"><bdi>${row.label}</bdi></a>` : row.label}${
         row.outcome ? html` <span class=${bad ? 'bad' : 'quiet'}>${bad ? '✗ ' : ''}${row.outcome}${row.by ? ` by ${row.by}` : ''}</span>` : nothing}</th>
-      <td class="bar"><svg role="img" aria-label=${inWords(row)}>${row.intervals.filter((i) => !this.withoutWaits || i.kind !== 'wait').map((i) => svg`
+      <td class="bar"><svg role="img" aria-label=${inWords(row)}>${this.bars(row).map((i) => svg`
         <rect class=${i.kind} x="${this.x(i.from)}%" y=${i.kind === 'hook' ? '30%' : '10%'} height=${i.kind === 'hook' ? '40%' : '80%'}
           width="${Math.max(0.25, this.x(i.to) - this.x(i.from))}%"><title>${i.text}: ${duration(i.to - i.from)}, after ${duration(i.from)}</title></rect>`)}</svg></td>
       <td>${took}</td>
       <td>${hooks ? html`<button aria-expanded=${open} aria-label="${counted(hooks, 'hook')} of ${row.label}" @click=${() => this.toggle(row)}>${open ? '▾' : '▸'} ${hooks}</button>` : nothing}</td></tr>`;
   }
 
+  /** @param {number} by */
+  move(by) {
+    this.first = Math.max(0, this.first + by);
+    this.page.changed();
+  }
+
+  /** The bars of a row: many short hooks after each other are one bar. @param {Row} row */
+  bars(row) {
+    /** @type {(import('../waterfall.js').Interval & { n: number })[]} */
+    const out = [];
+    for (const i of row.intervals) {
+      if (this.withoutWaits && i.kind === 'wait') continue;
+      const last = out.at(-1);
+      if (last?.kind === 'hook' && i.kind === 'hook' && Math.abs(this.x(i.from) - this.x(last.to)) < near) Object.assign(last, { to: Math.max(last.to, i.to), n: last.n + 1, text: `${last.n + 1} hooks` });
+      else out.push({ ...i, n: 1 });
+    }
+    return out;
+  }
+
   /** @param {Row} row */
   toggle(row) {
     if (!this.unfolded.delete(row.key)) this.unfolded.add(row.key);
+    for (const oldest of this.unfolded) if (this.unfolded.size > mostUnfolded) this.unfolded.delete(oldest);
     this.page.changed();
   }
 
@@ -122,13 +163,13 @@ export default class Turn {
     let left = runsShown;
     return row.passes.map((p) => {
       const runs = p.runs.slice(0, Math.max(0, left));
-      left -= runs.length;
+      left -= p.runs.length;
       return runs.length === 0 ? nothing : html`<tr class="pass">
         <th scope="row" class="depth${Math.min(row.depth + 1, 4)}">${p.point}</th>
         <td class="bar"><ul>${runs.map((r) => html`<li class=${r.status === 'skipped' ? 'quiet' : ''}>${r.subsystem}: <span class=${denies(r.answer) ? 'bad' : ''}>${
           said(runOf(r), r.point)}</span>${r.text ? html`: <bdi>${r.text}</bdi>` : nothing}${r.status === 'skipped' ? nothing : html` <span class="quiet">${duration(r.duration_ms ?? 0)}</span>`}</li>`)}</ul></td>
         <td>${duration(p.to - p.from)}</td><td></td></tr>`;
-    });
+    }).concat(left < 0 ? html`<tr class="pass"><td colspan="4">There are more hooks than are shown here.</td></tr>` : nothing);
   }
 }
 

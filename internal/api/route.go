@@ -38,32 +38,45 @@ type operation struct {
 const public access.Scope = "public"
 
 func (s *Server) routes() map[place]operation {
-	out := map[place]operation{
-		{"GET", "/healthz"}:                                         {public, alive},
-		{"GET", "/readyz"}:                                          {public, s.ready},
-		{"GET", "/metrics"}:                                         {access.Read, s.metrics},
-		{"GET", "/{$}"}:                                             {public, s.page},
-		{"GET", "/page/{file...}"}:                                  {public, s.page},
-		{"GET", "/v1/me"}:                                           {access.Read, s.me},
-		{"GET", "/v1/health"}:                                       {access.Read, s.health},
-		{"GET", "/v1/activity"}:                                     {access.Read, s.activity},
-		{"GET", "/v1/log"}:                                          {access.Read, s.logLevel},
-		{"PUT", "/v1/log"}:                                          {access.Administer, s.setLogLevel},
-		{"GET", "/v1/plan"}:                                         {access.Read, s.plan},
-		{"GET", "/v1/sandbox"}:                                      {access.Read, s.sandbox},
-		{"GET", "/v1/tools"}:                                        {access.Read, s.tools},
-		{"GET", "/v1/stats"}:                                        {access.Read, s.stats},
-		{"GET", "/v1/models"}:                                       {access.Read, s.listModels},
-		{"GET", "/v1/spending"}:                                     {access.Read, s.spending},
-		{"GET", "/v1/audit"}:                                        {access.Administer, s.audit},
-		{"GET", "/v1/nodes"}:                                        {access.Read, s.listNodes},
-		{"POST", "/v1/reload"}:                                      {access.Administer, s.reload},
-		{"GET", "/v1/agents"}:                                       {access.Read, s.listAgents},
-		{"POST", "/v1/agents"}:                                      {access.Administer, s.createAgent},
-		{"GET", "/v1/agents/{agent}"}:                               {access.Read, s.showAgent},
-		{"GET", "/v1/agents/{agent}/prompt"}:                        {access.Read, s.prompt},
-		{"PUT", "/v1/agents/{agent}"}:                               {access.Administer, s.updateAgent},
-		{"DELETE", "/v1/agents/{agent}"}:                            {access.Administer, s.deleteAgent},
+	out := s.daemonRoutes()
+	maps.Copy(out, s.conversationRoutes())
+	maps.Copy(out, s.subsystemRoutes())
+	return out
+}
+
+// daemonRoutes are about the daemon, its agents and its page.
+func (s *Server) daemonRoutes() map[place]operation {
+	return map[place]operation{
+		{"GET", "/healthz"}:                  {public, alive},
+		{"GET", "/readyz"}:                   {public, s.ready},
+		{"GET", "/metrics"}:                  {access.Read, s.metrics},
+		{"GET", "/{$}"}:                      {public, s.page},
+		{"GET", "/page/{file...}"}:           {public, s.page},
+		{"GET", "/v1/me"}:                    {access.Read, s.me},
+		{"GET", "/v1/health"}:                {access.Read, s.health},
+		{"GET", "/v1/activity"}:              {access.Read, s.activity},
+		{"GET", "/v1/log"}:                   {access.Read, s.logLevel},
+		{"PUT", "/v1/log"}:                   {access.Administer, s.setLogLevel},
+		{"GET", "/v1/plan"}:                  {access.Read, s.plan},
+		{"GET", "/v1/tools"}:                 {access.Read, s.tools},
+		{"GET", "/v1/stats"}:                 {access.Read, s.stats},
+		{"GET", "/v1/nodes"}:                 {access.Read, s.listNodes},
+		{"POST", "/v1/reload"}:               {access.Administer, s.reload},
+		{"GET", "/v1/agents"}:                {access.Read, s.listAgents},
+		{"POST", "/v1/agents"}:               {access.Administer, s.createAgent},
+		{"GET", "/v1/agents/{agent}"}:        {access.Read, s.showAgent},
+		{"GET", "/v1/agents/{agent}/prompt"}: {access.Read, s.prompt},
+		{"PUT", "/v1/agents/{agent}"}:        {access.Administer, s.updateAgent},
+		{"DELETE", "/v1/agents/{agent}"}:     {access.Administer, s.deleteAgent},
+		{"POST", "/v1/links"}:                {access.Administer, s.link},
+		{"GET", "/enter"}:                    {public, s.enterPage},
+		{"DELETE", "/v1/session"}:            {public, s.leavePage},
+	}
+}
+
+// conversationRoutes are about conversations and what their turns wait for.
+func (s *Server) conversationRoutes() map[place]operation {
+	return map[place]operation{
 		{"GET", "/v1/conversations"}:                                {access.Read, s.listConversations},
 		{"POST", "/v1/conversations"}:                               {access.Converse, s.openConversation},
 		{"GET", "/v1/conversations/{id}"}:                           {access.Read, s.owned(dispatch.Held, s.showConversation)},
@@ -86,9 +99,6 @@ func (s *Server) routes() map[place]operation {
 		{"GET", "/v1/conversations/{id}/export"}:                    {access.Read, s.owned(dispatch.Stored, s.export)},
 		{"POST", "/v1/import"}:                                      {access.Converse, s.restore},
 		{"POST", "/v1/deletions"}:                                   {access.Administer, s.erased(s.erase)},
-		{"GET", "/v1/jobs"}:                                         {access.Read, s.listJobs},
-		{"GET", "/v1/jobs/{job}"}:                                   {access.Read, s.showJob},
-		{"POST", "/v1/jobs/{job}"}:                                  {access.Administer, s.changeJob},
 		{"GET", "/v1/search"}:                                       {access.Read, s.search},
 		{"GET", "/v1/inquiries"}:                                    {access.Read, s.listInquiries},
 		{"POST", "/v1/inquiries/{id}"}:                              {access.Converse, s.asked(s.answerInquiry)},
@@ -96,24 +106,19 @@ func (s *Server) routes() map[place]operation {
 		{"POST", "/v1/conversations/{id}/calls/{call}"}:             {access.Converse, s.owned(dispatch.Held, s.answerCall)},
 		{"GET", "/v1/asks"}:                                         {access.Read, s.listAsks},
 		{"POST", "/v1/asks/{id}"}:                                   {access.Approve, s.asked(s.answerAsk)},
-		{"POST", "/v1/links"}:                                       {access.Administer, s.link},
-		{"GET", "/enter"}:                                           {public, s.enterPage},
-		{"DELETE", "/v1/session"}:                                   {public, s.leavePage},
-		{"GET", "/v1/servers"}:                                      {access.Read, s.listServers},
-		{"GET", "/v1/memories"}:                                     {access.Read, s.listMemories},
-		{"PUT", "/v1/memories/{memory}"}:                            {access.Administer, s.changeMemory},
-		{"DELETE", "/v1/memories/{memory}"}:                         {access.Administer, s.forgetMemory},
-		{"GET", "/v1/schedules"}:                                    {access.Read, s.listSchedules},
-		{"GET", "/v1/schedules/{schedule}"}:                         {access.Read, s.showSchedule},
-		{"DELETE", "/v1/schedules/{schedule}"}:                      {access.Administer, s.removeSchedule},
 	}
-	maps.Copy(out, s.subsystemRoutes())
-	return out
 }
 
-// subsystemRoutes are those of what subsystems of the program know.
+// subsystemRoutes are about what subsystems of the program know.
 func (s *Server) subsystemRoutes() map[place]operation {
 	return map[place]operation{
+		{"GET", "/v1/sandbox"}:                 {access.Read, s.sandbox},
+		{"GET", "/v1/models"}:                  {access.Read, s.listModels},
+		{"GET", "/v1/spending"}:                {access.Read, s.spending},
+		{"GET", "/v1/audit"}:                   {access.Administer, s.audit},
+		{"GET", "/v1/jobs"}:                    {access.Read, s.listJobs},
+		{"GET", "/v1/jobs/{job}"}:              {access.Read, s.showJob},
+		{"POST", "/v1/jobs/{job}"}:             {access.Administer, s.changeJob},
 		{"GET", "/v1/servers"}:                 {access.Read, s.listServers},
 		{"GET", "/v1/memories"}:                {access.Read, s.listMemories},
 		{"PUT", "/v1/memories/{memory}"}:       {access.Administer, s.changeMemory},

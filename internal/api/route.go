@@ -53,15 +53,11 @@ func (s *Server) routes() map[place]operation {
 		{"GET", "/v1/sandbox"}:                                      {access.Read, s.sandbox},
 		{"GET", "/v1/tools"}:                                        {access.Read, s.tools},
 		{"GET", "/v1/stats"}:                                        {access.Read, s.stats},
-		{"GET", "/v1/models"}:                                       {access.Read, s.listModels},
-		{"GET", "/v1/spending"}:                                     {access.Read, s.spending},
-		{"GET", "/v1/audit"}:                                        {access.Administer, s.audit},
 		{"GET", "/v1/nodes"}:                                        {access.Read, s.listNodes},
 		{"POST", "/v1/reload"}:                                      {access.Administer, s.reload},
 		{"GET", "/v1/agents"}:                                       {access.Read, s.listAgents},
 		{"POST", "/v1/agents"}:                                      {access.Administer, s.createAgent},
 		{"GET", "/v1/agents/{agent}"}:                               {access.Read, s.showAgent},
-		{"GET", "/v1/agents/{agent}/prompt"}:                        {access.Read, s.prompt},
 		{"PUT", "/v1/agents/{agent}"}:                               {access.Administer, s.updateAgent},
 		{"DELETE", "/v1/agents/{agent}"}:                            {access.Administer, s.deleteAgent},
 		{"GET", "/v1/conversations"}:                                {access.Read, s.listConversations},
@@ -99,21 +95,18 @@ func (s *Server) routes() map[place]operation {
 		{"POST", "/v1/links"}:                                       {access.Administer, s.link},
 		{"GET", "/enter"}:                                           {public, s.enterPage},
 		{"DELETE", "/v1/session"}:                                   {public, s.leavePage},
-		{"GET", "/v1/servers"}:                                      {access.Read, s.listServers},
-		{"GET", "/v1/memories"}:                                     {access.Read, s.listMemories},
-		{"PUT", "/v1/memories/{memory}"}:                            {access.Administer, s.changeMemory},
-		{"DELETE", "/v1/memories/{memory}"}:                         {access.Administer, s.forgetMemory},
-		{"GET", "/v1/schedules"}:                                    {access.Read, s.listSchedules},
-		{"GET", "/v1/schedules/{schedule}"}:                         {access.Read, s.showSchedule},
-		{"DELETE", "/v1/schedules/{schedule}"}:                      {access.Administer, s.removeSchedule},
 	}
 	maps.Copy(out, s.subsystemRoutes())
 	return out
 }
 
-// subsystemRoutes are those of what subsystems of the program know.
+// subsystemRoutes are those of what the program behind the server and its subsystems know.
 func (s *Server) subsystemRoutes() map[place]operation {
 	return map[place]operation{
+		{"GET", "/v1/agents/{agent}/prompt"}:   {access.Read, s.prompt},
+		{"GET", "/v1/models"}:                  {access.Read, s.listModels},
+		{"GET", "/v1/spending"}:                {access.Read, s.spending},
+		{"GET", "/v1/audit"}:                   {access.Administer, s.audit},
 		{"GET", "/v1/servers"}:                 {access.Read, s.listServers},
 		{"GET", "/v1/memories"}:                {access.Read, s.listMemories},
 		{"PUT", "/v1/memories/{memory}"}:       {access.Administer, s.changeMemory},

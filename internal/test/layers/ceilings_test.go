@@ -10,9 +10,9 @@ var ceilings = map[string]map[string]ceiling{
 	"package-size": {
 		"composite":               {3261, "options, recording and dispatch wait to be packages below it"},
 		"composite/plan":          {2312, "check and order wait to be files of gen"},
-		"internal/api":            {3156, "doors over TCP, turns and their calls, what operators ask, deletions, memories and schedules too; calls, questions and approvals that wait for clients wait to be a package below it"},
-		"cmd/grapnel":             {4057, "one file per command, those of the sandbox, of undo, of tokens, of operators, of the store and of deletions too, and the flags of a server; what costs and models list waits to be in internal/inspect"},
-		"internal/app":            {3751, "what a deletion and a copy reach of each subsystem, what people may type, the sandbox, vendors, spending and what a project may choose wait to be packages below it"},
+		"internal/api":            {3524, "doors over TCP, turns and their calls, what operators ask, deletions, memories and schedules too; calls, questions and approvals that wait for clients wait to be a package below it"},
+		"cmd/grapnel":             {4096, "one file per command, those of the sandbox, of undo, of tokens, of operators, of the store and of deletions too, and the flags of a server; what costs and models list waits to be in internal/inspect"},
+		"internal/app":            {3863, "what a deletion and a copy reach of each subsystem, what people may type, the sandbox, vendors, spending and what a project may choose wait to be packages below it"},
 		"gen/internal/model":      {2789, "tools, points and composites are read by one model"},
 		"gen/internal/schema":     {2067, "every kind of input has its checks here"},
 		"hook/hooktest":           {2560, "every rule of the contract for every subsystem"},
@@ -29,8 +29,8 @@ var ceilings = map[string]map[string]ceiling{
 	"exported-names": {
 		"hook":          {228, "errors with a severity, and the version of the contract; severities wait to be in hook/event"},
 		"runtime/store": {108, "what a store may keep, one interface and its values each; each may become a package"},
-		"client/wire":   {128, "one type for each body of the API, and the codes of its errors"},
-		"runtime":       {70, "what an embedder sets, reads and is told of turns wait to be parted"},
+		"client/wire":   {147, "one type for each body of the API, and the codes of its errors"},
+		"runtime":       {71, "what an embedder sets, reads and is told of turns wait to be parted"},
 	},
 	"struct-size": {
 		"hook Run":                     {17, "the id of a record, beside what an event tells of a run"},
@@ -41,7 +41,7 @@ var ceilings = map[string]map[string]ceiling{
 		"internal/app Hooks":           {24, "one field for each subsystem"},
 		"internal/app App":             {18, "what masks secrets, beside the configuration that says so"},
 		"internal/app Options":         {26, "what commands and the daemon give the program"},
-		"internal/api Options":         {39, "what the daemon gives its server, one by one, what people may type too"},
+		"internal/api Options":         {43, "what the daemon gives its server, one by one, what people may type too"},
 		"runtime Options":              {17, "the process, its leases and whether it is a node, which wait to be one"},
 		"runtime Runtime":              {24, "its rooms wait to hold their own state"},
 	},

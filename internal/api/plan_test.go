@@ -27,7 +27,7 @@ func TestThePlanByPoint(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(body, &got))
-	assert.Len(t, got.Members, 3)
+	assert.Len(t, got.Members, 4)
 	at := map[string]int{}
 	for i, p := range got.Points {
 		at[p.Name] = i

@@ -7,26 +7,32 @@ import { markdown, spell } from '../text.js';
 /** @typedef {Schemas['Block']} Block */
 /** @typedef {import('./log.js').Log} Log */
 
-// A longer text is shown as it is, and by and by; a text of more elements than that, too.
-const longestText = 20_000, mostElements = 600;
+// A longer text is shown as it is, and by and by. So is a text with more elements than a message may have.
+const longestText = 20_000, mostElements = 400;
 
 /** What a block became as Markdown, or '' if it is shown as text. @type {WeakMap<Block, Node | ''>} */
 const formatted = new WeakMap();
 
-/** How many elements a block has at most. @param {Block} b */
+/** How many nodes a block takes, about. @param {Block} b */
 export function weight(b) {
+  if (b.kind !== 'tool_call') return 6 + 3 * elements(b);
+  const args = b.json && typeof b.json === 'object' ? Object.keys(b.json) : [];
+  return 60 + 12 * Math.min(args.length, 12) + (args.includes('new_string') || args.includes('content') ? 120 : 0);
+}
+
+/** How many elements its Markdown has. @param {Block} b */
+function elements(b) {
   const node = formatted.get(b);
-  if (node instanceof Element) return 4 + 3 * node.querySelectorAll('*').length;
-  return b.kind === 'tool_call' ? 60 : 6;
+  return node instanceof Element ? node.querySelectorAll('*').length : 0;
 }
 
 /** Whether the block can be shown as Markdown, but is not parsed yet. @param {Block} b */
 export const unparsed = (b) => b.kind === 'text' && !!b.text && b.text.length <= longestText && !formatted.has(b);
 
-/** @param {Block} b */
-export function parse(b) {
-  const node = markdown(b.text ?? '');
-  formatted.set(b, node instanceof Element && node.querySelectorAll('*').length <= mostElements ? node : '');
+/** Parses the Markdown of a block of a message. @param {Block} b @param {readonly Block[]} of all of the message */
+export function parse(b, of) {
+  const node = markdown(b.text ?? ''), left = of.reduce((n, other) => n - elements(other), mostElements);
+  formatted.set(b, node instanceof Element && node.querySelectorAll('*').length <= left ? node : '');
 }
 
 /** @param {Log} log @param {string} key @param {Block} b @param {boolean} said by a model: its Markdown is shown */

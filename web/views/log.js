@@ -12,8 +12,8 @@ import { drawCall } from './calls.js';
 /** @typedef {import('../live.js').Run} Run */
 /** @typedef {import('../live.js').Call} Call */
 
-// So many messages and (about) elements are in the document; so many come or go at once; so much Markdown is parsed in a frame.
-const mostMessages = 60, mostElements = 1600, atOnce = 12, parsedAtOnce = 8_000, mostParts = 30, mostBlocks = 40, mostWaiting = 3, mostOver = 2;
+// So many messages and (about) nodes are in the document; so many come or go at once; so much Markdown is parsed in a frame.
+const mostMessages = 60, mostNodes = 2400, atOnce = 12, parsedAtOnce = 8_000, mostParts = 1000, childParts = 250, mostBlocks = 12, mostWaiting = 3, mostOver = 2;
 // As near to an end in pixels, more is fetched; as near to the bottom, one follows.
 const near = 700, bottom = 48;
 
@@ -76,16 +76,16 @@ export class Log {
 
   /** The first message of as many as may be shown before a place. @param {number} to */
   back(to) {
-    let left = mostElements, i = to;
-    while (i > this.talk.history.first && to - i < mostMessages && left > 0) left -= this.weight(--i);
-    return i;
+    let left = mostNodes, i = to;
+    while (i > this.talk.history.first && to - i < mostMessages && (left -= this.weight(i - 1)) > 0) i--;
+    return Math.min(i, Math.max(to - 1, this.talk.history.first));
   }
 
   /** @param {number} from */
   forth(from) {
-    let left = mostElements, i = from;
-    while (i < this.talk.history.end && i - from < mostMessages && left > 0) left -= this.weight(i++);
-    return i;
+    let left = mostNodes, i = from;
+    while (i < this.talk.history.end && i - from < mostMessages && (left -= this.weight(i)) > 0) i++;
+    return Math.max(i, Math.min(from + 1, this.talk.history.end));
   }
 
   /** @param {number} i */
@@ -104,7 +104,7 @@ export class Log {
         if (!unparsed(b)) continue;
         if (left <= 0) return this.page.changed();
         left -= b.text?.length ?? 0;
-        parse(b);
+        parse(b, m.content ?? []);
       }
     }
   }
@@ -189,7 +189,7 @@ export class Log {
   /** @param {number} i @param {Message} m */
   message(i, m) {
     if (m.role === 'tool') return this.result(i, m);
-    const blocks = m.content ?? [], said = m.role === 'assistant', turn = this.talk.turnOf(i)?.id ?? '';
+    const blocks = m.content ?? [], said = m.role === 'assistant', turn = this.talk.turnOf(i)?.id ?? '', from = this.shown.get(`${i}/from`) ?? 0;
     if (m.label) {
       const key = `${i}/label`, open = this.shown.has(key);
       return html`<div class="entry"><button class="fold" aria-expanded=${open} @click=${() => this.fold(key)}>${open ? '▾' : '▸'} ${
@@ -199,8 +199,10 @@ export class Log {
     return html`<article class=${said ? 'reply' : 'prompt'}>
       ${said && this.goesOn(i, m) ? nothing : html`<h3 class="quiet"><bdi>${spell((said ? m.from ?? this.talk.about?.agent : this.talk.about?.sender) ?? '')}</bdi></h3>`}
       ${m.partial ? html`<p class="warn">cut off when the turn was cancelled</p>` : nothing}
-      ${blocks.slice(0, mostBlocks).map((b, n) => b.kind === 'tool_call' ? this.storedCall(i, b, turn) : drawBlock(this, `${i}/${n}`, b, said))}
-      ${blocks.length > mostBlocks ? html`<p class="quiet">and ${counted(blocks.length - mostBlocks, 'more part')}</p>` : nothing}
+      ${blocks.slice(from, from + mostBlocks).map((b, n) => b.kind === 'tool_call' ? this.storedCall(i, b, turn) : drawBlock(this, `${i}/${from + n}`, b, said))}
+      ${blocks.length > mostBlocks ? html`<p class="actions"><span class="quiet">Parts ${from + 1} to ${Math.min(from + mostBlocks, blocks.length)} of ${blocks.length}</span>
+        <button ?disabled=${from === 0} @click=${() => this.turnTo(`${i}/from`, from - mostBlocks)}>Before</button>
+        <button ?disabled=${from + mostBlocks >= blocks.length} @click=${() => this.turnTo(`${i}/from`, from + mostBlocks)}>After</button></p>` : nothing}
     </article>`;
   }
 
@@ -294,7 +296,9 @@ export class Log {
 
   /** The steps of a turn that are not in the messages. @param {Run} run */
   parts(run) {
-    const parts = run.steps.flatMap((s) => s.parts), left = Math.max(0, parts.length - mostParts);
+    const parts = run.steps.flatMap((s) => s.parts);
+    let left = parts.length;
+    for (let room = run.depth ? childParts : mostParts; left > 0 && room > 0; left--) room -= partWeight(parts[left - 1]);
     return html`${left ? html`<p class="quiet">${counted(left, 'part')} before this</p>` : nothing}
       ${parts.slice(left).map((p, i) => {
         const key = `${run.id}/live/${left + i}`;
@@ -306,6 +310,13 @@ export class Log {
           default: return html`<p class="note ${p.bad ? 'bad' : 'quiet'}">${p.bad ? '✗' : '·'} <bdi>${spell(p.text.slice(0, 500))}</bdi></p>`;
         }
       })}`;
+  }
+
+  /** Shows other parts of a message. @param {string} key @param {number} from */
+  turnTo(key, from) {
+    this.talk.following = false;
+    this.shown.set(key, from);
+    this.page.changed();
   }
 
   /** Unfolds or folds. @param {string} key */
@@ -346,3 +357,6 @@ export class Log {
     return known.value;
   }
 }
+
+/** How many nodes a part of a running step takes, about. @param {import('../live.js').Part | undefined} part */
+const partWeight = (part) => part?.kind === 'call' ? weight({ kind: 'tool_call', json: part.call.args }) : 40;

@@ -64,8 +64,13 @@ const first = 'conversations';
 
 /** The name of the view that the URL names, and what it is to show. */
 function place() {
-  const [name = '', ...rest] = location.hash.replace(/^#\/?/, '').split('/').map(decodeURIComponent);
+  const [name = '', ...rest] = location.hash.replace(/^#\/?/, '').split('/').map(decoded);
   return views.some((v) => v.name === name) ? { name, rest } : { name: first, rest: [] };
+}
+
+/** A part of the URL; as it is if it is none of ours. @param {string} text */
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
 }
 
 function move() {

@@ -101,10 +101,11 @@ export class Waiting {
     const fresh = [...open.values()].sort((a, b) => Date.parse(a.asked) - Date.parse(b.asked));
     for (const x of fresh) this.items.push(this.item(x, now));
     if (fresh.length) {
-      this.settle(this.items.length - fresh.length);
+      this.settle(0); // where a view keeps its end in sight, new ones push the others up
       if (this.looked || document.hidden) this.arrived();
     }
     this.looked = true;
+    if (this.items.length) this.page.changed(); // the times that are left
   }
 
   /** @param {Schemas['Ask'] | Schemas['Inquiry']} x @param {number} since @returns {Item} */

@@ -49,7 +49,7 @@ export class Actions {
     this.dialog.ask({
       title: 'Sum up older turns?', yes: 'Sum up',
       body: html`<p>The agent's model writes a summary in the place of the older turns. They go to the archive. This costs a call of the model.</p>
-        <p><label>Turns that stay as they are <input name="keep" type="number" min="0" value="2"></label></p>
+        <p><label>Turns that stay as they are <input name="keep" type="number" min="1" value="2"></label></p>
         <p><label>What the summary has to pay attention to <input name="focus"></label></p>`,
       act: async (form) => {
         const focus = String(form.get('focus'));

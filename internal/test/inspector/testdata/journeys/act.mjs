@@ -51,7 +51,7 @@ await journey(async () => {
   await until('the last turn is gone', async () => { const t = await log.innerText(); return /To port/.test(t) && !/It is written/.test(t); });
 
   await page.getByRole('button', { name: 'Compact' }).click();
-  await dialog.getByLabel('Turns that stay as they are').fill('0');
+  await dialog.getByLabel('Turns that stay as they are').fill('1');
   await dialog.getByRole('button', { name: 'Sum up' }).click();
   await dialog.waitFor({ state: 'hidden' });
   await until('a summary stands for what was said', async () => /Summary/.test(await log.innerText()));

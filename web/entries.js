@@ -17,23 +17,30 @@ import { broke, denies, runOf, said } from './runs.js';
 // The runtime marks what comes from outside with eight digits that differ each time.
 const marks = /\b[0-9a-f]{8}\b/g;
 
-/** @param {Event[]} events of a turn @param {boolean} silent also the hooks that had no opinion @returns {Entry[]} */
-export function entriesOf(events, silent) {
+/**
+ * @param {Event[]} events of a turn @param {boolean} silent also the hooks that had no opinion
+ * @param {string[]} [texts] what the model said in each step, if that is known
+ * @returns {Entry[]}
+ */
+export function entriesOf(events, silent, texts) {
   return events.flatMap((e) => {
-    const told = tell(e, silent);
+    const told = tell(e, silent, e.depth ? undefined : texts);
     if (!told) return [];
     const depth = '› '.repeat(e.depth ?? 0), title = depth + told.title;
     return [{ key: `${title}\n${told.text.replace(marks, '')}`, like: depth + told.like, title, text: told.text, bad: !!told.bad, turn: e.turn ?? '', call: e.call_id }];
   });
 }
 
-/** @param {Event} e @param {boolean} silent @returns {{ title: string, text: string, like: string, bad?: boolean } | undefined} */
-function tell(e, silent) {
+/** @param {Event} e @param {boolean} silent @param {string[] | undefined} texts @returns {{ title: string, text: string, like: string, bad?: boolean } | undefined} */
+function tell(e, silent, texts) {
   const text = e.text ?? '';
   switch (e.kind) {
     case 'turn_start': return { title: 'Message', text, like: 'message' };
     case 'step_start': return { title: `Step ${e.step}`, text: '', like: `step ${e.step}` };
-    case 'text_end': return text ? { title: 'The model says', text, like: 'text' } : undefined;
+    case 'usage': {
+      const words = texts?.[(e.step ?? 0) - 1];
+      return words ? { title: 'The model says', text: words, like: 'text' } : undefined;
+    }
     case 'call_start': return { title: `Call of ${e.tool}`, text: typeof e.args === 'string' ? e.args : JSON.stringify(e.args), like: `call ${e.tool}` };
     case 'approval_asked': return { title: `Approval asked for ${e.tool}`, text, like: 'approval asked' };
     case 'approval_timed_out': return { title: `Nobody approved ${e.tool} in time`, text, like: 'approval given', bad: true };
@@ -51,7 +58,7 @@ function tell(e, silent) {
     case 'compacted': return { title: 'Older messages were summed up', text, like: 'compacted' };
     case 'diagnostic': return { title: 'Remark', text, like: `remark ${text.split(':')[0]}` };
     case 'error': return { title: 'Error', text, like: 'error', bad: true };
-    case 'turn_end': return { title: `Ended: ${e.stop}`, text, like: 'end', bad: e.stop === 'error' || e.stop === 'denied' };
+    case 'turn_end': return { title: `Ended: ${e.stop}`, text: texts ? '' : text, like: 'end', bad: e.stop === 'error' || e.stop === 'denied' };
     case 'hook_run': {
       const run = runOf(e);
       if (!silent && !(e.answer || broke(run) || e.changed)) return undefined;

@@ -111,7 +111,7 @@ export default class Call {
   point(p) {
     return html`
       <h3>${p.point} <span class="quiet">${purpose[p.point] ?? ''}</span></h3>
-      <table class="wide runs">
+      <table class="runs">
         <thead><tr><th>Field</th><th>Answer</th><th>Took</th><th>Tag</th></tr></thead>
         <tbody>${p.runs.map((r) => html`<tr class=${r.counts ? 'counts' : r.status === 'skipped' ? 'quiet' : ''}>
           <td>${r.field ?? 'not known'}</td>

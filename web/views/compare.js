@@ -4,6 +4,7 @@ import { html, nothing, count, counted, duration, when } from '../dom.js';
 import { get, part } from '../api.js';
 import { align } from '../align.js';
 import { entriesOf } from '../entries.js';
+import { textsOf } from '../texts.js';
 import { nameOf, recentTurns, turnPath } from '../runs.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
@@ -18,6 +19,8 @@ export default class Compare {
   turns;
   /** The two that are compared. @type {(Schemas['TurnEvents'] | undefined)[]} */
   sides = [undefined, undefined];
+  /** What the model said in the steps of each; undefined where that is not known. @type {(string[] | undefined)[]} */
+  texts = [];
   /** @type {Entry[][]} */
   entries = [[], []];
   /** @type {import('../align.js').Pair[]} */
@@ -38,17 +41,18 @@ export default class Compare {
 
   /** @param {AbortSignal} signal */
   async open(signal) {
-    const offered = recentTurns(signal).then((turns) => { this.turns = turns; this.page.changed(); });
+    recentTurns(signal).then((turns) => { this.turns = turns; this.page.changed(); }, this.page.failed);
     this.sides = await Promise.all(this.places.map(([conversation, turn]) => turn ? get(`${turnPath(conversation ?? '', turn)}?hooks=internal`, signal) : undefined));
+    this.texts = await Promise.all(this.sides.map((side) => side && textsOf(side, signal).catch((err) => { this.page.failed(err); return undefined; })));
     this.compare();
-    await offered;
   }
 
   compare() {
     const [left, right] = this.sides;
     this.page.changed();
     if (!left || !right) return;
-    this.entries = [entriesOf(left.events, this.silent), entriesOf(right.events, this.silent)];
+    const [said, saidRight] = this.texts, known = said && saidRight;
+    this.entries = [entriesOf(left.events, this.silent, known && said), entriesOf(right.events, this.silent, known && saidRight)];
     this.pairs = align(this.entries[0] ?? [], this.entries[1] ?? []);
     this.differences = this.pairs.flatMap((p, i) => p.same ? [] : [i]);
     this.at = 0;
@@ -127,6 +131,7 @@ export default class Compare {
       ${this.pairs.length > rowsShown ? html`<p class="actions">Rows ${count(this.first + 1)} to ${count(Math.min(this.first + rowsShown, this.pairs.length))} of ${count(this.pairs.length)}
         <button ?disabled=${!this.first} @click=${() => this.move(-rowsShown)}>Earlier</button>
         <button ?disabled=${this.first + rowsShown >= this.pairs.length} @click=${() => this.move(rowsShown)}>Later</button></p>` : nothing}
+      ${this.texts.every(Boolean) ? nothing : html`<p class="quiet">Of one of the turns it is not known any more what the model said before its last step.</p>`}
       ${left.more || right.more ? html`<p class="warn">One of the turns has more events than are compared here.</p>` : nothing}`;
   }
 

@@ -181,7 +181,7 @@ export default class Plan {
     const state = !d ? (call.maybe ? 'maybe' : '') : d.denied ? 'denied' : d.broke ? 'broke' : d.answered ? 'answered' : d.asked ? 'asked' : 'skipped';
     const glow = d?.last && performance.now() - d.last < glows ? ' lit' : '';
     const text = !d ? (this.lit.dots.size ? '' : call.order) : d.denied ? '✗' : d.broke ? '!' : d.asked ? d.asked > 99 ? '99+' : d.asked : '–';
-    const name = `${path} at ${p.name}${d ? `: asked ${d.asked}, answered ${d.answered}, denied ${d.denied}, not asked ${d.skipped}` : text ? `, number ${text}` : ''}`; // with what is to be seen, for who speaks it
+    const name = `${path} at ${p.name}${d ? `: asked ${d.asked}${d.asked > 99 ? ' (99+)' : ''}, answered ${d.answered}, denied ${d.denied}, not asked ${d.skipped}` : `, ${call.order} in order`}`;
     return html`<button class="dot ${state}${glow}" tabindex=${tab ? 0 : -1} aria-label=${name} title=${name} aria-pressed=${this.chosen.path === path && this.chosen.point === p.name}
       @focus=${() => { this.at = key; }} @click=${() => this.ask(path, p.name)}>${text}</button>`;
   }
@@ -238,7 +238,7 @@ export default class Plan {
     return html`
       <p>Asked ${counted(d.asked, 'time')}, ${duration(d.took)} in all; answered ${count(d.answered)}, denied ${count(d.denied)}, failed ${count(d.broke)}${
         d.skipped ? `; not asked ${counted(d.skipped, 'time')}, because another one had ended the point` : ''}.</p>
-      <table class="wide"><thead><tr><th>About</th><th>Answer</th><th>Took</th><th>Whose answer counted</th></tr></thead>
+      <table><thead><tr><th>About</th><th>Answer</th><th>Took</th><th>Whose answer counted</th></tr></thead>
       <tbody>${runs.slice(0, runsShown).map((r) => {
         const won = p.kind === 'decide' ? this.lit.counted(r, p.combine) : undefined;
         return html`<tr><td>${r.call_id ? html`<a href="#/call/${part(r.conversation ?? '')}/${part(r.turn ?? '')}/${part(r.call_id)}">${r.tool ?? r.call_id}</a>, ` : nothing}${r.step ? `step ${r.step}` : 'the turn'}</td>

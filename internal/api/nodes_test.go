@@ -108,9 +108,25 @@ func TestAnyNodeAnswers(t *testing.T) {
 		return err == nil && len(asks) == 1
 	}, 10*time.Second, 10*time.Millisecond)
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(b.client.Answer(ctx, "nobody", wire.Answer{Answer: wire.AnswerApprove})))
-	require.NoError(t, b.client.Answer(ctx, asks[0].ID, wire.Answer{Answer: wire.AnswerApprove}))
+	running, err := b.client.Turns(ctx, conv.ID, "", 1)
+	require.NoError(t, err)
+	require.Len(t, running, 1, "from the node that runs it")
+	assert.Zero(t, running[0].Ended)
+	require.NoError(t, b.client.Answer(ctx, asks[0].ID, wire.Answer{Answer: wire.AnswerApprove, By: "ann"}))
 	idle(t, a)
 	assert.Equal(t, []string{"x"}, a.box.ran)
+	for _, m := range []*member{a, b} {
+		err := m.client.Answer(ctx, asks[0].ID, wire.Answer{Answer: wire.AnswerRefuse})
+		assert.Equal(t, wire.CodeAnswered, client.CodeOf(err))
+		assert.ErrorContains(t, err, "ann approved it at ", "whoever comes second, at either")
+		turn, err := m.client.Turn(ctx, conv.ID, running[0].ID)
+		require.NoError(t, err)
+		assert.False(t, turn.Turn.Ended.IsZero())
+		assert.Equal(t, event.TurnEnd, last(t, turn.Events).Kind)
+		call, err := m.client.ExplainCall(ctx, conv.ID, running[0].ID, asks[0].CallID)
+		require.NoError(t, err)
+		assert.Equal(t, message.OutcomeExecuted, call.Outcome)
+	}
 
 	_, err = a.client.Send(ctx, conv.ID, `call ask {"s":"Shall I?"}`)
 	require.NoError(t, err)

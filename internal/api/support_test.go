@@ -292,7 +292,7 @@ func (w *world) start() {
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
 	require.NoError(t, err)
 	o := w.o.api
-	o.Runtime, o.Store, o.Agent, o.Plan, o.Root, o.State = w.rt, w.store, "helper", h.Plan(), "/project", w.dir
+	o.Runtime, o.Store, o.Agent, o.Plan, o.Root, o.State = w.rt, w.store, "helper", cmp.Or(o.Plan, h.Plan()), "/project", w.dir
 	o.Tools = func(a *runtime.Agent) []wire.Tool {
 		var out []wire.Tool
 		for _, tool := range a.Tools().Tools().All() {

@@ -18,9 +18,16 @@ export async function every(ms, signal, work, failed) {
       if (!lost) failed(err);
       lost = true;
     }
-    await new Promise((done) => { setTimeout(done, ms); signal.addEventListener('abort', done, { once: true }); });
+    await pause(ms, signal);
   }
 }
+
+/** Waits so long, or until the signal. @param {number} ms @param {AbortSignal} signal */
+const pause = (ms, signal) => new Promise((done) => {
+  const end = () => { clearTimeout(timer); signal.removeEventListener('abort', end); done(undefined); };
+  const timer = setTimeout(end, ms);
+  signal.addEventListener('abort', end);
+});
 
 /**
  * Fetches a path now and every so often: see every.

@@ -2,8 +2,8 @@
 
 import { html, nothing, when } from '../dom.js';
 import { get, part, post } from '../api.js';
-import { confirm } from '../confirm.js';
 import { every } from '../list.js';
+import { Dialog } from './dialog.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -21,7 +21,11 @@ export default class Jobs {
   limit = step;
 
   /** @param {import('../app.js').Page} page @param {string} [id] which is shown with its payload */
-  constructor(page, id = '') { this.page = page; this.id = id; }
+  constructor(page, id = '') {
+    this.page = page;
+    this.id = id;
+    this.dialog = new Dialog(page);
+  }
 
   /** @param {AbortSignal} signal */
   open(signal) {
@@ -51,17 +55,26 @@ export default class Jobs {
 
   /** @param {Schemas['Job']} j @param {'cancel' | 'retry' | 'drop'} change */
   async change(j, change) {
-    const more = change === 'drop' ? html`<p>It is deleted with its payload.</p>` : html`<p>If it waits it never runs; if it runs it is told to end.</p>`;
-    const name = `job ${j.id}, ${j.kind} ${j.key}`;
-    if (change !== 'retry' && !await confirm(`${change === 'drop' ? 'Drop' : 'Cancel'} ${name}?`, more, change === 'drop' ? 'Drop it' : 'Cancel the job')) return;
     try {
       await post(`/v1/jobs/${j.id}`, { change });
-      this.page.say(`${{ cancel: 'cancelled', retry: 'queued again', drop: 'dropped' }[change]}: ${name}`);
+      this.page.say(`${{ cancel: 'cancelled', retry: 'queued again', drop: 'dropped' }[change]}: job ${j.id}`);
       if (change === 'drop' && this.id === String(j.id)) this.page.go('jobs');
     } catch (err) {
       this.page.failed(err);
     }
     await this.again();
+  }
+
+  /** @param {Schemas['Job']} j */
+  askCancel(j) {
+    const body = html`<p><bdi>${j.kind}</bdi> <bdi>${j.key}</bdi>. If it waits it never runs; if it runs it is told to end.</p>`;
+    this.dialog.ask({ title: `Cancel job ${j.id}?`, body, yes: 'Cancel the job', danger: true, act: () => this.change(j, 'cancel') });
+  }
+
+  /** @param {Schemas['Job']} j */
+  askDrop(j) {
+    const body = html`<p><bdi>${j.kind}</bdi> <bdi>${j.key}</bdi>. It is deleted with its payload.</p>`;
+    this.dialog.ask({ title: `Drop job ${j.id}?`, body, yes: 'Drop it', danger: true, act: () => this.change(j, 'drop') });
   }
 
   draw() {
@@ -73,11 +86,12 @@ export default class Jobs {
       ${this.id ? this.payload() : nothing}
       ${!all ? html`<p class="waits">Asking the daemon …</p>`
         : all.length === 0 ? html`<p>${this.status ? `No job is ${this.status}.` : 'No job was queued yet.'}</p>`
-          : html`<table class="wide" tabindex="0" aria-label="Jobs">
+          : html`<table class="wide list" tabindex="0" aria-label="Jobs">
         <thead><tr><th>Job</th><th>Kind</th><th>Key</th><th>Status</th><th>Attempts</th><th>Queued</th><th>Due</th><th>Conversation</th><th><span class="aside">Actions</span></th></tr></thead>
         <tbody>${all.map((j) => this.row(j))}</tbody></table>
         ${all.length < this.limit ? nothing : this.limit < most ? html`<p><button @click=${() => { this.limit += step; this.again(); }}>Show more</button></p>`
-          : html`<p class="quiet">There may be more; choose a status.</p>`}`}`;
+          : html`<p class="quiet">There may be more; choose a status.</p>`}`}
+      ${this.dialog.draw()}`;
   }
 
   /** @param {Schemas['Job']} j */
@@ -94,9 +108,9 @@ export default class Jobs {
   buttons(j) {
     if (!this.page.may('administer') || j.status === 'succeeded') return nothing;
     return html`<div class="actions">${j.status === 'queued' || j.status === 'running'
-      ? html`<button class="danger" aria-label="Cancel job ${j.id}" @click=${() => this.change(j, 'cancel')}>Cancel</button>`
+      ? html`<button class="danger" aria-label="Cancel job ${j.id}" @click=${() => this.askCancel(j)}>Cancel</button>`
       : html`<button aria-label="Retry job ${j.id}" @click=${() => this.change(j, 'retry')}>Retry</button>
-        <button class="danger" aria-label="Drop job ${j.id}" @click=${() => this.change(j, 'drop')}>Drop</button>`}</div>`;
+        <button class="danger" aria-label="Drop job ${j.id}" @click=${() => this.askDrop(j)}>Drop</button>`}</div>`;
   }
 
   payload() {

@@ -2,9 +2,9 @@
 
 import { html, nothing, count, counted, live, ref, repeat, when } from '../dom.js';
 import { del, get, part, put } from '../api.js';
-import { confirm } from '../confirm.js';
 import { every } from '../list.js';
 import { reveal } from '../text.js';
+import { Dialog } from './dialog.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -38,7 +38,10 @@ export default class Memories {
   asked = 0;
 
   /** @param {import('../app.js').Page} page */
-  constructor(page) { this.page = page; }
+  constructor(page) {
+    this.page = page;
+    this.dialog = new Dialog(page);
+  }
 
   /** @param {AbortSignal} signal */
   async open(signal) {
@@ -83,14 +86,19 @@ export default class Memories {
   path(m) { return `/v1/memories/${part(m.id)}`; }
 
   /** @param {Schemas['Memory']} m */
-  async forget(m) {
-    const more = html`<p>Of <bdi>${m.of}</bdi>. No file of the memories has its text then; conversations in which it was said still have it.</p>`;
-    if (await confirm(html`Forget ${reveal(m.name)}?`, more, 'Forget')) await this.act(m, () => del(this.path(m)), 'forgotten');
+  forget(m) {
+    this.dialog.ask({
+      title: 'Forget this memory?', yes: 'Forget', danger: true, act: () => this.act(m, () => del(this.path(m)), 'forgotten'),
+      body: html`<p>${reveal(m.name)}, of <bdi>${m.of}</bdi>. No file of the memories has its text then; conversations in which it was said still have it.</p>`,
+    });
   }
 
   /** @param {Schemas['Memory']} m */
-  async reject(m) {
-    if (await confirm(html`Reject ${reveal(m.name)}?`, html`<p>It is removed, and nothing is remembered.</p>`, 'Reject')) await this.act(m, () => del(this.path(m)), 'rejected');
+  reject(m) {
+    this.dialog.ask({
+      title: 'Reject this memory?', yes: 'Reject', danger: true, act: () => this.act(m, () => del(this.path(m)), 'rejected'),
+      body: html`<p>${reveal(m.name)}. It is removed, and nothing is remembered.</p>`,
+    });
   }
 
   /** @param {SubmitEvent} e */
@@ -119,7 +127,8 @@ export default class Memories {
         ${kept.length === 0 && !lost ? html`<p>${this.text || this.agent ? 'No memory matches.' : 'Nothing is remembered yet.'}</p>` : nothing}
         ${repeat(kept, (m) => m.id, (m) => this.one(m))}
         <p class="quiet">${count(kept.length)} of ${count(total)} listed
-          ${kept.length >= total ? nothing : this.limit < most ? html`<button @click=${() => this.look(() => { this.limit += step; })}>Show more</button>` : '; search to see others'}</p>`}`;
+          ${kept.length >= total ? nothing : this.limit < most ? html`<button @click=${() => this.look(() => { this.limit += step; })}>Show more</button>` : '; search to see others'}</p>`}
+      ${this.dialog.draw()}`;
   }
 
   /** @param {Schemas['Memory']} m */

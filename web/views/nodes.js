@@ -26,7 +26,7 @@ export default class Nodes {
     return html`<h1>Nodes</h1>
       ${!all ? html`<p class="waits">Asking the daemon …</p>`
         : all.length === 0 ? html`<p>This daemon shares its store with no other. With a PostgreSQL database several can run side by side.</p>`
-          : html`<table class="wide" tabindex="0" aria-label="Nodes">
+          : html`<table class="wide list" tabindex="0" aria-label="Nodes">
         <thead><tr><th>Node</th><th>State</th><th>Turns</th><th>Last seen</th><th>Version</th><th>URL</th><th>Projects</th></tr></thead>
         <tbody>${all.slice(0, most).map(row)}</tbody></table>
         ${all.length > most ? html`<p class="quiet">${all.length - most} more are not listed; <code>grapnel nodes</code> has all.</p>` : nothing}`}`;

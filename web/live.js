@@ -160,5 +160,7 @@ function apply(run, e) {
       for (const s of run.steps) s.done = true;
       Object.assign(run, { ended: true, said: e.text ?? '', stop: e.stop ?? '' });
       break;
+    case 'subagent_end': case 'plan_updated': case 'hook_run': break;
+    default: if (e.text) note(run, e.text); // what a subsystem tells by an event of its own
   }
 }

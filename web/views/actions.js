@@ -70,6 +70,7 @@ export class Actions {
           ${paths('Is put back or changed', plan.restored)}${paths('Is removed', plan.removed)}
           ${paths('Stays, because somebody else has changed it', plan.conflicts.map((c) => `${c.path}: ${c.why}`))}
           ${paths('Is lost', plan.lost.map((c) => `${c.path}: ${c.why}`))}
+          ${plan.restored.length + plan.removed.length + plan.conflicts.length + plan.lost.length === 0 ? html`<p>No file would change: they are as they were before it.</p>` : nothing}
           ${plan.unended ? html`<p class="warn">The program ended within the turn, so what others have changed since counts as its own.</p>` : nothing}`,
         act: async () => {
           const done = /** @type {Schemas['Undone']} */ (await post(`${this.talk.path}/undo`, { redo }));

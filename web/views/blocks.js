@@ -10,7 +10,13 @@ import { markdown, spell } from '../text.js';
 // A longer text is shown as it is, and by and by. So is a text with more elements than a message may have.
 const longestText = 20_000, mostElements = 400;
 
-/** What a block became as Markdown, or '' if it is shown as text. @type {WeakMap<Block, Node | ''>} */
+/**
+ * A block as Markdown: its sections, and those of them that are parsed. Parsing takes long, so it is done by and by; a section of null, or
+ * one that is not parsed yet, is shown as text.
+ * @typedef {{ sections: string[], parsed: (Node | null)[], elements: number }} Formatted
+ */
+
+/** @type {WeakMap<Block, Formatted>} */
 const formatted = new WeakMap();
 
 /** How many nodes a block takes, about. @param {Block} b */
@@ -21,24 +27,54 @@ export function weight(b) {
 }
 
 /** How many elements its Markdown has. @param {Block} b */
-function elements(b) {
-  const node = formatted.get(b);
-  return node instanceof Element ? node.querySelectorAll('*').length : 0;
+const elements = (b) => formatted.get(b)?.elements ?? 0;
+
+/** Whether there is Markdown in the block that is not parsed yet. @param {Block} b */
+export function unparsed(b) {
+  if (b.kind !== 'text' || !b.text || b.text.length > longestText) return false;
+  const f = formatted.get(b);
+  return !f || f.parsed.length < f.sections.length;
 }
 
-/** Whether the block can be shown as Markdown, but is not parsed yet. @param {Block} b */
-export const unparsed = (b) => b.kind === 'text' && !!b.text && b.text.length <= longestText && !formatted.has(b);
-
-/** Parses the Markdown of a block of a message. @param {Block} b @param {readonly Block[]} of all of the message */
+/** Parses the next section of a block of a message. @param {Block} b @param {readonly Block[]} of all of the message @returns {number} its length */
 export function parse(b, of) {
-  const node = markdown(b.text ?? ''), left = of.reduce((n, other) => n - elements(other), mostElements);
-  formatted.set(b, node instanceof Element && node.querySelectorAll('*').length <= left ? node : '');
+  let f = formatted.get(b);
+  if (!f) formatted.set(b, f = { sections: split(b.text ?? ''), parsed: [], elements: 0 });
+  const section = f.sections[f.parsed.length] ?? '', left = of.reduce((n, other) => n - elements(other), mostElements);
+  const node = section.length <= longestSection && left > 0 ? markdown(section) : null, n = node instanceof Element ? node.querySelectorAll('*').length : 0;
+  f.parsed.push(n > left ? null : node);
+  if (n <= left) f.elements += n;
+  return section.length;
 }
 
-/** @param {Log} log @param {string} key @param {Block} b @param {boolean} said by a model: its Markdown is shown */
-export function drawBlock(log, key, b, said) {
+// A section ends where a line ends that nothing goes on after, once it is that long.
+const section = 2000, longestSection = 5000;
+
+/** @param {string} text */
+function split(text) {
+  const out = [];
+  let now = '', fence = '';
+  for (const line of text.split('\n')) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? '';
+    if (now.length > section && !fence && !/^[\s|>]/.test(line)) { out.push(now); now = ''; }
+    if (mark) fence = !fence ? mark : mark.startsWith(fence) ? '' : fence;
+    now += (now && '\n') + line;
+  }
+  out.push(now);
+  return out;
+}
+
+/** @param {Log} log @param {string} key @param {Block} b */
+function said(log, key, b) {
+  const f = formatted.get(b);
+  if (!f) return text(log, key, b.text ?? '');
+  return f.sections.map((s, i) => f.parsed[i] ?? html`<div class="text">${s}</div>`);
+}
+
+/** @param {Log} log @param {string} key @param {Block} b @param {boolean} byModel it is said by a model: its Markdown is shown */
+export function drawBlock(log, key, b, byModel) {
   switch (b.kind) {
-    case 'text': return b.name ? file(log, key, b) : said && formatted.get(b) || text(log, key, b.text ?? '');
+    case 'text': return b.name ? file(log, key, b) : byModel ? said(log, key, b) : text(log, key, b.text ?? '');
     case 'reasoning': return reasoning(log, key, b.text ? [b.text] : []);
     case 'image': return image(log, key, b);
     case 'json': return html`<pre class="text">${spell(JSON.stringify(b.json, null, 2)?.slice(0, longestText) ?? '')}</pre>`;

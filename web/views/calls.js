@@ -25,7 +25,7 @@ const outcomes = {
  */
 export function drawCall(log, call, turn, blocks) {
   const key = `${turn}/${call.id}`;
-  return html`<section class="call" aria-label="call of ${call.tool}">
+  return html`<div class="call" role="group" aria-label="call of ${call.tool}">
     <div class="head">${state(call)} <b class="mono text">${spell(call.tool)}</b>
       ${call.ms === undefined ? nothing : html`<span class="quiet">${duration(call.ms)}</span>`}
       ${turn ? html`<a href="#/call/${part(log.talk.id)}/${part(turn)}/${part(call.id)}">who decided</a>` : nothing}</div>
@@ -35,7 +35,7 @@ export function drawCall(log, call, turn, blocks) {
     ${call.children.slice(0, mostChildren).map((child) => drawChild(log, child))}
     ${blocks ? blocks.map((b, i) => b.kind === 'image' ? image(log, `${key}/${i}`, b) : result(log, `${key}/${i}`, call, b, textOf(b)))
       : call.result === undefined ? nothing : result(log, key, call, call, call.result)}
-  </section>`;
+  </div>`;
 }
 
 /** @param {Call} call */

@@ -23,6 +23,7 @@ export default class Conversations {
   /** What a search has found. @type {Schemas['Match'][] | undefined} */
   found;
   words = '';
+  searching = false;
   starting = false;
   /** @type {{ id: string, talk: Conversation, log: Log, composer: Composer, actions: Actions, end: AbortController } | undefined} */
   chosen;
@@ -70,7 +71,7 @@ export default class Conversations {
           <label class="aside" for="words">Search</label><input id="words" name="words" type="search" placeholder="Search what was said" @search=${(/** @type {Event} */ e) => { if (!(/** @type {HTMLInputElement} */ (e.target).value)) this.found = undefined; this.page.changed(); }}>
           <button>Search</button></form>
         ${this.page.may('converse') ? this.start() : nothing}
-        ${this.found ? this.results(this.found) : this.entries()}
+        ${this.searching ? html`<p class="waits">Searching …</p>` : this.found ? this.results(this.found) : this.entries()}
       </aside>
       <section class="talk" aria-label="Conversation">${this.chosen ? keyed(this.chosen.id, this.conversation(this.chosen)) : html`<p class="quiet">Choose a conversation, or begin one.</p>`}</section>
       ${this.dialog.draw()}
@@ -125,10 +126,14 @@ export default class Conversations {
     e.preventDefault();
     const words = this.words = String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get('words')).trim();
     if (!words) { this.found = undefined; return this.page.changed(); }
+    this.searching = true;
+    this.page.changed();
     try {
       this.found = (await get(`/v1/search?q=${part(words)}&limit=${matches}`)).matches;
       this.page.say(`${counted(this.found?.length ?? 0, 'message')} found`);
     } catch (err) { this.page.failed(err); }
+    this.searching = false;
+    this.page.changed();
   }
 
   /** @param {Schemas['Match'][]} found */

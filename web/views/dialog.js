@@ -35,7 +35,7 @@ export class Dialog {
         ${q.body}
         <p class="actions">
           ${q.yes ? html`<button class=${q.danger ? 'danger' : 'primary'} ?disabled=${this.busy}>${this.busy ? 'Wait …' : q.yes}</button>` : nothing}
-          <button type="button" ?autofocus=${q.danger} @click=${(/** @type {Event} */ e) => close(e)}>${q.yes ? 'Leave it' : 'Close'}</button></p>
+          <button type="button" ?autofocus=${!!q.danger} @click=${(/** @type {Event} */ e) => close(e)}>${q.yes ? 'Leave it' : 'Close'}</button></p>
       </form></dialog>`;
   }
 

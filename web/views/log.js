@@ -13,7 +13,7 @@ import { drawCall } from './calls.js';
 /** @typedef {import('../live.js').Call} Call */
 
 // So many messages and (about) nodes are in the document; so many come or go at once; so much Markdown is parsed in a frame.
-const mostMessages = 60, mostNodes = 2400, atOnce = 12, parsedAtOnce = 8_000, mostParts = 1000, childParts = 250, mostBlocks = 12, mostWaiting = 3, mostOver = 2;
+const mostMessages = 60, mostNodes = 2400, atOnce = 12, parsedAtOnce = 4_000, mostParts = 1000, childParts = 250, mostBlocks = 12, mostWaiting = 3, mostOver = 2;
 // As near to an end in pixels, more is fetched; as near to the bottom, one follows.
 const near = 700, bottom = 48;
 
@@ -101,10 +101,10 @@ export class Log {
       const m = this.talk.history.at(i);
       if (m?.role !== 'assistant') continue;
       for (const b of m.content ?? []) {
-        if (!unparsed(b)) continue;
-        if (left <= 0) return this.page.changed();
-        left -= b.text?.length ?? 0;
-        parse(b, m.content ?? []);
+        while (unparsed(b)) {
+          if (left <= 0) return this.page.changed();
+          left -= parse(b, m.content ?? []);
+        }
       }
     }
   }

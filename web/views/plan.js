@@ -238,7 +238,7 @@ export default class Plan {
     return html`
       <p>Asked ${counted(d.asked, 'time')}, ${duration(d.took)} in all; answered ${count(d.answered)}, denied ${count(d.denied)}, failed ${count(d.broke)}${
         d.skipped ? `; not asked ${counted(d.skipped, 'time')}, because another one had ended the point` : ''}.</p>
-      <table><thead><tr><th>About</th><th>Answer</th><th>Took</th><th>Whose answer counted</th></tr></thead>
+      <table class="runs"><thead><tr><th>About</th><th>Answer</th><th>Took</th><th>Whose answer counts</th></tr></thead>
       <tbody>${runs.slice(0, runsShown).map((r) => {
         const won = p.kind === 'decide' ? this.lit.counted(r, p.combine) : undefined;
         return html`<tr><td>${r.call_id ? html`<a href="#/call/${part(r.conversation ?? '')}/${part(r.turn ?? '')}/${part(r.call_id)}">${r.tool ?? r.call_id}</a>, ` : nothing}${r.step ? `step ${r.step}` : 'the turn'}</td>

@@ -34,6 +34,9 @@ const lingers = 10_000;
 // So much of what others have answered is told.
 const longest = 500;
 
+// What the daemon says of an ask whose turn has ended (approval.Interrupted).
+const ended = 'The turn ended before the user answered.';
+
 // What the events call who has answered, unless a token has another name.
 const by = 'inspector';
 
@@ -209,6 +212,7 @@ export class Waiting {
       if (e.turn !== turn) continue; // a turn within it, or around it
       if (item.ask && e.call_id === item.ask.call_id) {
         if (e.kind === 'approval_timed_out') return `Nobody answered in time, and it was ${past(e.answer)}.`;
+        if (e.text === ended) return ended;
         if (e.kind === 'approval_given') return `Answered by ${who(e)}: ${past(e.answer)}${e.text ? `: "${e.text.slice(0, longest)}"` : '.'}`;
       }
       if (item.inquiry && e.kind === 'question_given' && e.inquiry?.id === item.id) {
@@ -227,4 +231,7 @@ export const element = (item) => document.getElementById(`wait-${item.n}`);
 const past = (answer) => ({ approve: 'approved', refuse: 'refused', modify: 'approved with other arguments' })[answer ?? ''] ?? answer ?? 'answered';
 
 /** Who has answered: the last word of the path of the hook that took the answer. @param {Schemas['Event']} e */
-const who = (e) => (e.by ?? '').split('.').pop() || 'somebody';
+function who(e) {
+  const last = (e.by ?? '').split('.').pop() ?? '';
+  return last === 'rule' ? 'what was remembered' : last || 'somebody';
+}

@@ -78,8 +78,8 @@ export class Waiting {
   /** @param {string} lost */
   reached(lost) {
     if (lost === this.lost) return;
+    this.shift();
     this.lost = lost;
-    this.settle(0); // what the frame says of it may move what is below
   }
 
   /** @param {AbortSignal} [signal] */
@@ -92,19 +92,18 @@ export class Waiting {
   take(asks, inquiries, silent) {
     const now = performance.now();
     const open = new Map([...asks, ...inquiries].map((x) => [x.id, x]));
-    if (silent.length !== this.silent.length) this.settle(0); // a line about it is above them
+    if (silent.length !== this.silent.length) this.shift();
     this.silent = silent;
     if (!silent.length) for (const item of this.open()) if (!open.has(item.id)) this.gone(item);
     for (const item of this.items.filter((x) => x.over && now - x.ended > lingers && !element(x)?.contains(document.activeElement))) {
-      const at = this.items.indexOf(item);
-      this.items.splice(at, 1);
-      this.settle(at);
+      this.shift();
+      this.items.splice(this.items.indexOf(item), 1);
     }
     for (const item of this.open()) open.delete(item.id);
     const fresh = [...open.values()].sort((a, b) => Date.parse(a.asked) - Date.parse(b.asked));
-    for (const x of fresh) this.items.push(this.item(x, now));
     if (fresh.length) {
-      this.settle(0); // where a view keeps its end in sight, new ones push the others up
+      this.shift();
+      for (const x of fresh) this.items.push(this.item(x, now));
       if (this.looked || document.hidden) this.arrived();
     }
     this.looked = true;
@@ -126,11 +125,23 @@ export class Waiting {
   /** What waits, or waited a moment ago, in a conversation. @param {string} conversation */
   of(conversation) { return this.items.filter((x) => (x.ask ?? x.inquiry)?.conversation === conversation); }
 
-  /** Those from a place on have moved. @param {number} from */
+  /** Those from a place on cannot be answered for a moment. @param {number} from */
   settle(from) {
     for (const item of this.items.slice(from)) item.since = performance.now();
     this.page.changed();
     setTimeout(() => this.page.changed(), settling + 20);
+  }
+
+  /** What is about to change may move some of them: those that have moved settle. */
+  shift() {
+    const before = this.open().map((item) => ({ item, top: element(item)?.getBoundingClientRect().top ?? 0 }));
+    this.page.changed();
+    requestAnimationFrame(() => { // after the page was drawn
+      for (const { item, top } of before) {
+        if (Math.abs((element(item)?.getBoundingClientRect().top ?? 0) - top) > 1) item.since = performance.now();
+      }
+      this.settle(this.items.length);
+    });
   }
 
   /** All of its arguments is shown from now on. @param {Item} item */
@@ -179,9 +190,9 @@ export class Waiting {
   /** @param {Item} item @param {string} how */
   end(item, how) {
     const here = element(item)?.contains(document.activeElement);
+    this.shift();
     item.ended = performance.now();
     this.tell(item, how);
-    this.settle(this.items.indexOf(item) + 1);
     if (here) this.focusAfter(item);
   }
 

@@ -21,7 +21,6 @@ export default class People {
 
   /** @param {AbortSignal} signal */
   async open(signal) {
-    this.page.waiting.settle(0);
     const clock = setInterval(() => { if (this.page.waiting.open().length) this.page.changed(); }, 1000); // times are counted down
     signal.addEventListener('abort', () => clearInterval(clock));
     await this.page.waiting.look(signal);

@@ -75,6 +75,7 @@ function decoded(text) {
 
 function move() {
   if (!me) return;
+  waiting.settle(0); // what waits may come under a pointer with the view
   const { name, rest } = place();
   if (shown?.name === name && shown.view.moved?.(...rest)) return page.changed();
   shown?.end.abort();

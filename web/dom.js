@@ -27,11 +27,13 @@ export const count = (n) => (n ?? 0).toLocaleString('en');
 /** "1 message", "2 messages". @param {number} n @param {string} noun */
 export const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
 
+const clockTime = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+
 /** The time of day, with the date if it was another day. @param {string | undefined} time */
 export function when(time) {
   if (!time) return '';
   const at = new Date(time);
-  const clock = at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  const clock = clockTime.format(at);
   return at.toDateString() === new Date().toDateString() ? clock : `${at.toLocaleDateString()} ${clock}`;
 }
 

@@ -34,6 +34,9 @@ const lingers = 10_000;
 // So much of what others have answered is told.
 const longest = 500;
 
+// What the daemon says of an ask whose turn has ended (approval.Interrupted).
+const ended = 'The turn ended before the user answered.';
+
 // What the events call who has answered, unless a token has another name.
 const by = 'inspector';
 
@@ -75,8 +78,8 @@ export class Waiting {
   /** @param {string} lost */
   reached(lost) {
     if (lost === this.lost) return;
+    this.shift();
     this.lost = lost;
-    this.settle(0); // what the frame says of it may move what is below
   }
 
   /** @param {AbortSignal} [signal] */
@@ -89,19 +92,18 @@ export class Waiting {
   take(asks, inquiries, silent) {
     const now = performance.now();
     const open = new Map([...asks, ...inquiries].map((x) => [x.id, x]));
-    if (silent.length !== this.silent.length) this.settle(0); // a line about it is above them
+    if (silent.length !== this.silent.length) this.shift();
     this.silent = silent;
     if (!silent.length) for (const item of this.open()) if (!open.has(item.id)) this.gone(item);
     for (const item of this.items.filter((x) => x.over && now - x.ended > lingers && !element(x)?.contains(document.activeElement))) {
-      const at = this.items.indexOf(item);
-      this.items.splice(at, 1);
-      this.settle(at);
+      this.shift();
+      this.items.splice(this.items.indexOf(item), 1);
     }
     for (const item of this.open()) open.delete(item.id);
     const fresh = [...open.values()].sort((a, b) => Date.parse(a.asked) - Date.parse(b.asked));
-    for (const x of fresh) this.items.push(this.item(x, now));
     if (fresh.length) {
-      this.settle(0); // where a view keeps its end in sight, new ones push the others up
+      this.shift();
+      for (const x of fresh) this.items.push(this.item(x, now));
       if (this.looked || document.hidden) this.arrived();
     }
     this.looked = true;
@@ -123,11 +125,23 @@ export class Waiting {
   /** What waits, or waited a moment ago, in a conversation. @param {string} conversation */
   of(conversation) { return this.items.filter((x) => (x.ask ?? x.inquiry)?.conversation === conversation); }
 
-  /** Those from a place on have moved. @param {number} from */
+  /** Those from a place on cannot be answered for a moment. @param {number} from */
   settle(from) {
     for (const item of this.items.slice(from)) item.since = performance.now();
     this.page.changed();
     setTimeout(() => this.page.changed(), settling + 20);
+  }
+
+  /** What is about to change may move some of them: those that have moved settle. */
+  shift() {
+    const before = this.open().map((item) => ({ item, top: element(item)?.getBoundingClientRect().top ?? 0 }));
+    this.page.changed();
+    requestAnimationFrame(() => { // after the page was drawn
+      for (const { item, top } of before) {
+        if (Math.abs((element(item)?.getBoundingClientRect().top ?? 0) - top) > 1) item.since = performance.now();
+      }
+      this.settle(this.items.length);
+    });
   }
 
   /** All of its arguments is shown from now on. @param {Item} item */
@@ -176,9 +190,9 @@ export class Waiting {
   /** @param {Item} item @param {string} how */
   end(item, how) {
     const here = element(item)?.contains(document.activeElement);
+    this.shift();
     item.ended = performance.now();
     this.tell(item, how);
-    this.settle(this.items.indexOf(item) + 1);
     if (here) this.focusAfter(item);
   }
 
@@ -209,6 +223,7 @@ export class Waiting {
       if (e.turn !== turn) continue; // a turn within it, or around it
       if (item.ask && e.call_id === item.ask.call_id) {
         if (e.kind === 'approval_timed_out') return `Nobody answered in time, and it was ${past(e.answer)}.`;
+        if (e.text === ended) return ended;
         if (e.kind === 'approval_given') return `Answered by ${who(e)}: ${past(e.answer)}${e.text ? `: "${e.text.slice(0, longest)}"` : '.'}`;
       }
       if (item.inquiry && e.kind === 'question_given' && e.inquiry?.id === item.id) {
@@ -227,4 +242,7 @@ export const element = (item) => document.getElementById(`wait-${item.n}`);
 const past = (answer) => ({ approve: 'approved', refuse: 'refused', modify: 'approved with other arguments' })[answer ?? ''] ?? answer ?? 'answered';
 
 /** Who has answered: the last word of the path of the hook that took the answer. @param {Schemas['Event']} e */
-const who = (e) => (e.by ?? '').split('.').pop() || 'somebody';
+function who(e) {
+  const last = (e.by ?? '').split('.').pop() ?? '';
+  return last === 'rule' ? 'what was remembered' : last || 'somebody';
+}

@@ -18,7 +18,10 @@ export const waits = (page, item) => html`
 /** @param {Item} item @param {unknown} text */
 const title = (item, text) => html`<h2 id="wait-${item.n}-title">${text}</h2>`;
 
-/** @param {Page} page @param {Item} item @param {Schemas['Ask']} a */
+/**
+ * What will run stands next to the buttons, so that both are seen together also where a view shows the end of the card.
+ * @param {Page} page @param {Item} item @param {Schemas['Ask']} a
+ */
 function ask(page, item, a) {
   const head = title(item, html`<bdi>${a.agent || 'An agent'}</bdi> ${item.over ? 'wanted' : 'wants'} to run <code>${reveal(a.tool)}</code>`);
   if (item.over) return ended(item, head, a.shown);
@@ -26,15 +29,16 @@ function ask(page, item, a) {
   return html`
     ${head}
     ${origin(a, a.depth)}
-    ${item.shown?.body}
-    ${item.shown?.left ? html`<p class="warn">${missing(item.shown)} is not shown.
-      <button @click=${() => page.waiting.unfold(item)}>Show all</button></p>` : nothing}
-    ${sentences('Be careful', a.remarks, 'warn')}
     ${a.reason ? html`<h3>Why you are asked</h3><p>${reveal(a.reason)}</p>` : nothing}
     ${a.part && a.part !== a.args.command ? html`<p>It is about this part: <code class="exact">${reveal(a.part.slice(0, 2000))}</code></p>` : nothing}
     ${sentences('It reaches', a.reaches)}
     ${sentences('If you approve it, it is limited', grant(a.grant))}
     ${sentences('In the sandbox', a.sandbox, 'quiet')}
+    <h3>What will run</h3>
+    ${item.shown?.body}
+    ${item.shown?.left ? html`<p class="warn">${missing(item.shown)} is not shown.
+      <button @click=${() => page.waiting.unfold(item)}>Show all</button></p>` : nothing}
+    ${sentences('Be careful', a.remarks, 'warn')}
     <p class="quiet">${expiry(a, a.approved_on_timeout
       ? html`<strong class="warn">Without an answer it is approved</strong>` : 'Without an answer it is refused')}</p>
     ${page.may('approve') ? decide(page, item, a) : html`<p class="quiet">You may see this, but not answer it: that takes the scope approve.</p>`}`;

@@ -15,13 +15,14 @@ export default class People {
   from = 0;
   /** @type {Schemas['Sandbox'] | undefined} */
   sandbox;
+  /** Whether the browser shows notifications: to ask it takes long. @type {NotificationPermission | 'never'} */
+  notices = permission();
 
   /** @param {import('../app.js').Page} page */
   constructor(page) { this.page = page; }
 
   /** @param {AbortSignal} signal */
   async open(signal) {
-    this.page.waiting.settle(0);
     const clock = setInterval(() => { if (this.page.waiting.open().length) this.page.changed(); }, 1000); // times are counted down
     signal.addEventListener('abort', () => clearInterval(clock));
     await this.page.waiting.look(signal);
@@ -40,13 +41,29 @@ export default class People {
     const after = items.length - this.from - most;
     return html`
       <h1>Waiting for you</h1>
-      ${notice(this.page)}
+      ${this.notice()}
       ${waiting.silent.length ? html`<p class="warn">${counted(waiting.silent.length, 'daemon')} did not answer in time: what waits there is not shown.</p>` : nothing}
       ${!waiting.looked ? html`<p class="waits">Asking the daemon …</p>` : items.length ? nothing : html`<p>Nothing waits.</p>`}
       ${this.from ? html`<p><button @click=${() => this.turn(-most)}>Show those before (${this.from})</button></p>` : nothing}
       ${repeat(items.slice(this.from, this.from + most), (item) => item.n, (item) => waits(this.page, item))}
       ${after > 0 ? html`<p><button @click=${() => this.turn(most)}>Show the next (${after} more)</button></p>` : nothing}
       ${this.sandbox ? confines(this.sandbox) : nothing}`;
+  }
+
+  /** Whether the browser tells when something waits, and a button to let it. */
+  notice() {
+    switch (this.notices) {
+      case 'never': return html`<p class="quiet">This browser shows no notifications for this page.</p>`;
+      case 'granted': return html`<p class="quiet">When this page is not in front, the browser tells you that something waits.</p>`;
+      case 'denied': return html`<p class="quiet">The browser shows no notifications for this page. Its settings for this site can allow them.</p>`;
+      default: return html`<p><button @click=${() => this.allow()}>Tell me when something waits</button></p>`;
+    }
+  }
+
+  async allow() {
+    await Notification.requestPermission().catch(this.page.failed);
+    this.notices = permission();
+    this.page.changed();
   }
 
   /** @param {number} by */
@@ -58,16 +75,7 @@ export default class People {
   }
 }
 
-/** Whether the browser tells when something waits, and a button to let it. @param {import('../app.js').Page} page */
-function notice(page) {
-  if (!('Notification' in window) || !isSecureContext) return html`<p class="quiet">This browser shows no notifications for this page.</p>`;
-  const ask = () => Notification.requestPermission().then(page.changed, page.failed);
-  switch (Notification.permission) {
-    case 'granted': return html`<p class="quiet">When this page is not in front, the browser tells you that something waits.</p>`;
-    case 'denied': return html`<p class="quiet">The browser shows no notifications for this page. Its settings for this site can allow them.</p>`;
-    default: return html`<p><button @click=${ask}>Tell me when something waits</button></p>`;
-  }
-}
+const permission = () => ('Notification' in window && isSecureContext ? Notification.permission : 'never');
 
 /** What every command may do without further questions. @param {Schemas['Sandbox']} s */
 function confines(s) {

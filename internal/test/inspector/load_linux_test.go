@@ -44,7 +44,7 @@ func TestLoad(t *testing.T) {
 	s := serve(t, map[string]string{"model.yaml": `context_window: 100000000
 rules:
 - when: always
-  pace: {delta: 150us, bytes: 6}
+  pace: {delta: 80us, bytes: 6}
   say: "` + string(bytes.Repeat([]byte("stream on, "), 60_000)) + `"
 `})
 	messages := make([]line, 10_000)

@@ -33,7 +33,7 @@ func (s *stage) imported(messages []line) string {
 		}
 		require.NoError(s.t, write.Encode(line{"turn": turn, "message": m}))
 	}
-	head := fmt.Sprintf(`{"format":"grapnel conversation","version":1,"agent":"grapnel","sender":"a traveller","created":"2026-11-01T00:00:00Z","turns":%d,"archived":0,"messages":%d}`+"\n", turn, len(messages))
+	head := fmt.Sprintf(`{"format":"grapnel conversation","version":1,"agent":"grapnel","sender":"a traveller with %d messages","created":"2026-11-01T00:00:00Z","turns":%d,"archived":0,"messages":%d}`+"\n", len(messages), turn, len(messages))
 	c, err := s.client.Import(s.t.Context(), bytes.NewReader(append([]byte(head), lines.Bytes()...)), "", "")
 	require.NoError(s.t, err)
 	return c.ID

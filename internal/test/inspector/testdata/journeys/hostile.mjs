@@ -34,8 +34,8 @@ await journey(async () => {
   await open(page, 'Waiting');
 
   await page.evaluate(() => { window.tasks.length = 0; });
-  const began = Date.now();
-  await visit(page, `#/conversations/${await ask('large')}`);
+  const large = await ask('large'), began = Date.now();
+  await visit(page, `#/conversations/${large}`);
   await until('the end of the large one is there', async () => /a small one/.test(await log.innerText()), 30);
   figure('a message of 50 MB is there after', `${Date.now() - began} ms`);
   const task = await page.evaluate(() => Math.max(0, ...window.tasks));

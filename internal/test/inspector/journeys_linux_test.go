@@ -181,3 +181,8 @@ func (k *talked) approve() error {
 func (k *talked) lastTurn(id string) (string, error) {
 	return k.s.plainly("GET", "/v1/conversations/"+id+"/turns?limit=1", "", "turns", "id")
 }
+
+// TestRounds: every view says what it is for, and can be read by everybody; a memory is edited and forgotten.
+func TestRounds(t *testing.T) {
+	demo(t).play("rounds", nil)
+}

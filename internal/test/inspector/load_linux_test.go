@@ -33,7 +33,7 @@ func (s *stage) imported(messages []line) string {
 		}
 		require.NoError(s.t, write.Encode(line{"turn": turn, "message": m}))
 	}
-	head := fmt.Sprintf(`{"format":"grapnel conversation","version":1,"agent":"grapnel","sender":"a traveller","created":"2026-11-01T00:00:00Z","turns":%d,"archived":0,"messages":%d}`+"\n", turn, len(messages))
+	head := fmt.Sprintf(`{"format":"grapnel conversation","version":1,"agent":"grapnel","sender":"a traveller with %d messages","created":"2026-11-01T00:00:00Z","turns":%d,"archived":0,"messages":%d}`+"\n", len(messages), turn, len(messages))
 	c, err := s.client.Import(s.t.Context(), bytes.NewReader(append([]byte(head), lines.Bytes()...)), "", "")
 	require.NoError(s.t, err)
 	return c.ID
@@ -41,10 +41,11 @@ func (s *stage) imported(messages []line) string {
 
 // TestLoad: 10,000 messages and more than 1,000 events a second leave the page quick, whose figures are in the log.
 func TestLoad(t *testing.T) {
-	s := serve(t, map[string]string{"model.yaml": `rules:
+	s := serve(t, map[string]string{"model.yaml": `context_window: 100000000
+rules:
 - when: always
-  pace: {delta: 200us, bytes: 6}
-  say: "` + string(bytes.Repeat([]byte("stream on, "), 12_000)) + `"
+  pace: {delta: 80us, bytes: 6}
+  say: "` + string(bytes.Repeat([]byte("stream on, "), 60_000)) + `"
 `})
 	messages := make([]line, 10_000)
 	for i := range messages {
@@ -56,22 +57,22 @@ func TestLoad(t *testing.T) {
 	id := s.imported(messages)
 	k := &talked{s, id, "Speak."}
 	var events atomic.Int64
-	var began time.Time
+	var began atomic.Int64 // when the first came, so many behind the beginning of the turn
+	const first = 20
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
 	work.Go(func() {
 		for _, err := range s.client.Events(ctx, id, "") {
-			if err == nil {
-				events.Add(1)
+			if err == nil && events.Add(1) == first {
+				began.Store(time.Now().UnixNano())
 			}
 		}
 	})
 	s.play("load", does{
 		"conversation": func() (string, error) { return id, nil },
 		"burst": func() (string, error) {
-			began = time.Now()
 			return k.begin()
 		},
 		"rate": func() (string, error) {
@@ -79,7 +80,7 @@ func TestLoad(t *testing.T) {
 			if err == nil && c.Turn == "" {
 				err = fmt.Errorf("the turn ended before the test did, after %d events", events.Load())
 			}
-			return fmt.Sprint(int(float64(events.Load()) / time.Since(began).Seconds())), err
+			return fmt.Sprint(int(float64(events.Load()-first) / time.Since(time.Unix(0, began.Load())).Seconds())), err
 		},
 	})
 }

@@ -33,10 +33,9 @@ function promptTable(p) {
       ? 'The last ones were added by hooks to the last turn, and are for that turn alone.'
       : 'Hooks have added nothing to the last turn, or there was none yet.'}</p>
     <table class="wide parts">
-      <thead><tr><th>Who says it</th><th>Where</th><th class="number">Tokens</th><th><span class="aside">Share</span></th><th>Text</th></tr></thead>
+      <thead><tr><th>Who says it, and where</th><th class="number">Tokens</th><th><span class="aside">Share</span></th><th>Text</th></tr></thead>
       <tbody>${p.parts.map((x) => html`<tr>
-        <th scope="row"><bdi>${contributor(x.contributor)}</bdi></th>
-        <td>${x.point}${x.id ? html` <bdi class="quiet">${x.id}</bdi>` : nothing}</td>
+        <th scope="row"><bdi>${contributor(x.contributor)}</bdi> <span class="place">${x.point}${x.id ? html` <bdi>${x.id}</bdi>` : nothing}</span></th>
         <td class="number">~${count(x.tokens)}</td>
         <td>${bar(x.tokens / most)}</td>
         <td class="long"><details><summary><bdi>${firstLine(x.text)}</bdi></summary><pre class="text">${x.text}</pre></details></td></tr>`)}</tbody></table>`;

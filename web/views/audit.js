@@ -73,13 +73,20 @@ function row(e) {
   return html`<tr>
     <td class="number" title=${e.node ?? nothing}>${e.n}</td><td>${when(e.time)}</td>
     <td>${e.depth ? html`<span class="quiet" title="run by another agent">${'↳'.repeat(Math.min(e.depth, 5))} </span>` : nothing}<bdi>${e.agent}</bdi></td>
-    <td>${e.kind.replaceAll('_', ' ')}</td><td><bdi>${e.tool ?? ''}</bdi></td>
+    <td>${e.kind.replaceAll('_', ' ')}</td><td>${tool(e)}</td>
     <td class=${tone(said)}><bdi>${said}</bdi></td><td><bdi>${e.by ?? ''}</bdi></td>
     <td>${e.conversation ? html`<a href="#/conversations/${part(e.conversation)}"><span title=${e.conversation}>…${e.conversation.slice(-8)}</span></a>` : nothing}</td></tr>`;
 }
 
+/** The tool of a record, which leads to who decided about the call. @param {Schemas['AuditEntry']} e */
+function tool(e) {
+  const name = html`<bdi>${e.tool ?? ''}</bdi>`;
+  if (!e.tool || !e.call || !e.conversation || !e.turn) return name;
+  return html`<a href="#/call/${part(e.conversation)}/${part(e.turn)}/${part(e.call)}" title="Who decided about the call">${name}</a>`;
+}
+
 /** @param {string} said */
 function tone(said) {
-  if (/^(deny|denied|reject|rejected|failed|fail|error)/.test(said)) return 'bad';
+  if (/^(deny|denied|refuse|reject|rejected|failed|fail|error)/.test(said)) return 'bad';
   return /^(approve|approved|always)/.test(said) ? 'good' : '';
 }

@@ -222,7 +222,7 @@ export class Waiting {
     for (const e of events.reverse()) {
       if (e.turn !== turn) continue; // a turn within it, or around it
       if (item.ask && e.call_id === item.ask.call_id) {
-        if (e.kind === 'approval_timed_out') return `Nobody answered in time, and it was ${past(e.answer)}.`;
+        if (e.kind === 'approval_timed_out' || who(e) === 'timeout') return `Nobody answered in time, and it was ${past(e.answer)}.`;
         if (e.text === ended) return ended;
         if (e.kind === 'approval_given') return `Answered by ${who(e)}: ${past(e.answer)}${e.text ? `: "${e.text.slice(0, longest)}"` : '.'}`;
       }

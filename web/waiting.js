@@ -171,8 +171,8 @@ export class Waiting {
       if (!(err instanceof Failure) || err.status === 401) this.page.failed(err);
       else if (item.over) { /* the list has said so before the answer did */ }
       else if (err.status === 409 || err.status === 404) {
-        this.end(item, `Your answer came too late: ${err.message}`);
-        this.how(item).then((how) => how && this.tell(item, `Your answer came too late. ${how}`)).catch(() => {});
+        const how = await this.how(item).catch(() => '');
+        this.end(item, `Your answer came too late. ${how || err.message}`);
       } else item.error = err.message;
     }
     item.busy = false;

@@ -171,8 +171,8 @@ export class Waiting {
       if (!(err instanceof Failure) || err.status === 401) this.page.failed(err);
       else if (item.over) { /* the list has said so before the answer did */ }
       else if (err.status === 409 || err.status === 404) {
-        this.end(item, `Your answer came too late: ${err.message}`);
-        this.how(item).then((how) => how && this.tell(item, `Your answer came too late. ${how}`)).catch(() => {});
+        const how = await this.how(item).catch(() => '');
+        this.end(item, `Your answer came too late. ${how || err.message}`);
       } else item.error = err.message;
     }
     item.busy = false;
@@ -222,7 +222,7 @@ export class Waiting {
     for (const e of events.reverse()) {
       if (e.turn !== turn) continue; // a turn within it, or around it
       if (item.ask && e.call_id === item.ask.call_id) {
-        if (e.kind === 'approval_timed_out') return `Nobody answered in time, and it was ${past(e.answer)}.`;
+        if (e.kind === 'approval_timed_out' || who(e) === 'timeout') return `Nobody answered in time, and it was ${past(e.answer)}.`;
         if (e.text === ended) return ended;
         if (e.kind === 'approval_given') return `Answered by ${who(e)}: ${past(e.answer)}${e.text ? `: "${e.text.slice(0, longest)}"` : '.'}`;
       }

@@ -58,11 +58,11 @@ func TestWatchedAtOnce(t *testing.T) {
 				return "", err
 			}
 			k.id = id
+			log.add("begun")
 			work.Go(func() { log.follow(ctx, client.New(s.socket, nil), id) })
 			if _, err = s.plainly("POST", "/v1/conversations/"+id+"/messages", `{"text": "Moor the boat."}`, "id"); err != nil {
 				return "", err
 			}
-			log.add("begun")
 			chat = s.chat("a sailor")
 			chat.terminal.Type("/continue\r")
 			chat.terminal.Until("chat follows the turn", func(text string) bool { return strings.Contains(text, "word-1 ") })

@@ -118,7 +118,7 @@ type ApprovalReply struct {
 	// Remember is the id of an offer of the request; "" remembers nothing. A
 	// modification cannot be remembered.
 	Remember string
-	// By names the person who answered; the host sets it. It has at most 64 bytes, no
+	// By names the person who answered; the host sets it. It has at most 256 bytes, no
 	// control characters and no dots, and is neither ByRule nor ByTimeout.
 	By string
 }
@@ -130,7 +130,7 @@ const (
 	ByTimeout = "timeout" // nobody answered in time
 )
 
-const maxApprovalReason, maxApprovalBy = 4096, 64
+const maxApprovalReason, maxApprovalBy = 4096, 256
 
 // Check returns an error, in words for the person who replied, if the reply does not fit
 // the request.

@@ -37,7 +37,7 @@ func TestCheckOfAnApproval(t *testing.T) {
 		{hook.ApprovalReply{Answer: hook.AnswerApprove, By: hook.ByTimeout}, "by has to be a name"},
 		{hook.ApprovalReply{Answer: hook.AnswerApprove, By: "Core.Guard"}, "by has to be a name"},
 		{hook.ApprovalReply{Answer: hook.AnswerApprove, By: "\x1b[2J"}, "by has to be a name"},
-		{hook.ApprovalReply{Answer: hook.AnswerApprove, By: strings.Repeat("x", 65)}, "at most 64 bytes"},
+		{hook.ApprovalReply{Answer: hook.AnswerApprove, By: strings.Repeat("x", 257)}, "at most 256 bytes"},
 	} {
 		err := request.Check(tt.reply)
 		if tt.wrong == "" {

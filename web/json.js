@@ -1,15 +1,21 @@
 // Arguments of a call as JSON that a person changes.
 
 import { unseenIn } from './text.js';
+import { tooDeep, written } from './written.js';
 
-/** Whether a number in it is longer than JavaScript keeps. @param {unknown} value @returns {boolean} */
+/** Whether a number in it is longer than JavaScript keeps, or it is nested too deeply to be written. @param {unknown} value @returns {boolean} */
 export function inexact(value) {
+  return tooDeep(value) || rounded(value);
+}
+
+/** @param {unknown} value @returns {boolean} */
+function rounded(value) {
   if (typeof value === 'number') return !(Number.isSafeInteger(value) || (Math.abs(value) < 1e15 && String(value).length < 16));
-  return typeof value === 'object' && value !== null && Object.values(value).some(inexact);
+  return typeof value === 'object' && value !== null && Object.values(value).some(rounded);
 }
 
 /** A value as JSON that can be changed; what cannot be seen is written as its escape. @param {unknown} value */
-export const editable = (value) => JSON.stringify(value, null, 2).replace(/[^\n\x20-\x7e]/gu, (c) => (unseenIn(c) ? escaped(c) : c));
+export const editable = (value) => written(value).replace(/[^\n\x20-\x7e]/gu, (c) => (unseenIn(c) ? escaped(c) : c));
 
 /** @param {string} c */
 const escaped = (c) => c.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');

@@ -79,12 +79,14 @@ func (c Caller) Sees(project string) bool {
 func (c Caller) Everywhere() bool { return len(c.Projects) == 0 }
 
 // Says returns who has said something, for people and the audit. by is what the caller wrote of that; with a token its name is added.
+// A dot of the name becomes a middle dot: dots separate the path of the hook that asked from who answered it.
 func (c Caller) Says(by string) string {
+	name := strings.ReplaceAll(c.Name, ".", "·")
 	switch {
-	case c.Name == "":
+	case name == "":
 		return by
 	case by == "":
-		return "the token " + c.Name
+		return "the token " + name
 	}
-	return by + ", by the token " + c.Name
+	return by + ", by the token " + name
 }

@@ -27,6 +27,9 @@ func (s *Server) answerAsk(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if len(in.By) > maxBy {
+		return invalid("by has %d bytes; write a name of at most %d bytes", len(in.By), maxBy)
+	}
 	reply := hook.ApprovalReply{
 		Answer: hook.Answer(in.Answer), Args: in.Args, Reason: in.Reason, Remember: in.Remember, By: cmp.Or(visitOf(r).caller.Says(in.By), byClient),
 	}

@@ -235,7 +235,7 @@ func TestWhoMayOnlyConverse(t *testing.T) {
 	t.Parallel()
 	d := newTCP(t, worldOptions{})
 	talker := client.New(d.url, &client.Options{Token: d.token("talker", "read,converse")})
-	approver := client.New(d.url, &client.Options{Token: d.token("phone", "read,approve")})
+	approver := client.New(d.url, &client.Options{Token: d.token("ann.phone", "read,approve")})
 	conv, err := talker.Conversation(t.Context(), "helper", "ann")
 	require.NoError(t, err)
 	turn, err := talker.Send(t.Context(), conv.ID, `call danger {"s":"x"}`)
@@ -258,7 +258,7 @@ func TestWhoMayOnlyConverse(t *testing.T) {
 			by = item.Event.Detail().By
 		}
 	}
-	assert.Equal(t, "Approval.the boss, by the token phone", by)
+	assert.Equal(t, "Approval.the boss, by the token ann·phone", by)
 	assert.Equal(t, []string{"x"}, d.box.ran)
 }
 

@@ -190,3 +190,28 @@ func TestSchedulesAreListedShownAndRemoved(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, none)
 }
+
+// TestMemoriesOfTheUserAreForWhoMaySeeAllProjects: others neither see nor change them, also if they administer their own project.
+func TestMemoriesOfTheUserAreForWhoMaySeeAllProjects(t *testing.T) {
+	t.Parallel()
+	known := &remembered{all: []wire.Memory{
+		{ID: "1-1", Of: "agent a", Name: "fee", Content: "Nine crowns."},
+		{ID: "2-1", Of: "agent a", User: true, Name: "berth", Content: "Number four."},
+	}}
+	d := newTCP(t, worldOptions{api: api.Options{Memories: known, Project: "/p"}})
+	all := client.New(d.url, &client.Options{Token: d.token("all", "read,administer")})
+	one := client.New(d.url, &client.Options{Token: d.token("one", "read,administer", "/p")})
+	for c, want := range map[*client.Client]int{all: 2, one: 1} {
+		got, err := c.Memories(t.Context(), wire.MemoryFilter{})
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Total)
+		assert.Len(t, got.Memories, want)
+	}
+	_, err := one.ChangeMemory(t.Context(), "2-1", wire.MemoryChange{Content: "Number five."})
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err))
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(one.ForgetMemory(t.Context(), "2-1")))
+	assert.Empty(t, known.changes)
+	require.NoError(t, one.ForgetMemory(t.Context(), "1-1"))
+	require.NoError(t, all.ForgetMemory(t.Context(), "2-1"))
+	assert.Equal(t, []string{"forget 1-1", "forget 2-1"}, known.changes)
+}

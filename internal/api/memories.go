@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/client/wire"
@@ -40,6 +41,8 @@ func (s *Server) listMemories(w http.ResponseWriter, r *http.Request) error {
 	agent, text := q.Get("agent"), strings.ToLower(q.Get("q"))
 	for _, m := range all {
 		switch {
+		case m.User && !visitOf(r).caller.Everywhere(): // of the user in all projects
+			continue
 		case agent != "" && m.Of != "agent "+agent:
 			continue
 		case !strings.Contains(strings.ToLower(m.Name), text) && !strings.Contains(strings.ToLower(m.Content), text):
@@ -64,6 +67,9 @@ func (s *Server) changeMemory(w http.ResponseWriter, r *http.Request) error {
 	if s.o.Memories == nil {
 		return noMemories()
 	}
+	if err := s.maySee(r, r.PathValue("memory")); err != nil {
+		return err
+	}
 	m, err := s.o.Memories.Change(r.Context(), r.PathValue("memory"), in)
 	if err != nil {
 		return err
@@ -76,10 +82,29 @@ func (s *Server) forgetMemory(w http.ResponseWriter, r *http.Request) error {
 	if s.o.Memories == nil {
 		return noMemories()
 	}
+	if err := s.maySee(r, r.PathValue("memory")); err != nil {
+		return err
+	}
 	if err := s.o.Memories.Forget(r.Context(), r.PathValue("memory")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// maySee returns an error if a caller who may see some projects only means a memory of the user, which is for all of them. A memory's id
+// changes with it, so it is the same one that is changed then.
+func (s *Server) maySee(r *http.Request, id string) error {
+	if visitOf(r).caller.Everywhere() {
+		return nil
+	}
+	all, err := s.o.Memories.List(r.Context())
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(m wire.Memory) bool { return m.ID == id && m.User }) {
+		return forbidden("the memory is the user's in all projects, and this token is for some")
+	}
 	return nil
 }
 

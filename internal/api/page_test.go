@@ -51,6 +51,7 @@ func TestPage(t *testing.T) {
 		assert.Equal(t, kind, h.Get("Content-Type"), path)
 		assert.Equal(t, web.Policy, h.Get("Content-Security-Policy"), path)
 		assert.Equal(t, "nosniff", h.Get("X-Content-Type-Options"), path)
+		assert.Equal(t, "off", h.Get("X-DNS-Prefetch-Control"), path)
 		assert.Equal(t, "same-origin", h.Get("Cross-Origin-Opener-Policy"), path)
 		assert.Equal(t, "same-origin", h.Get("Cross-Origin-Resource-Policy"), path)
 		assert.Equal(t, "no-cache", h.Get("Cache-Control"), path)

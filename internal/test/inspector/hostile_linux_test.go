@@ -48,7 +48,12 @@ func TestHostile(t *testing.T) {
 			line{"role": "tool", "call_id": "call-" + x.Name, "tool": "bash", "result": line{"content": []line{{"kind": "text", "text": hostile}}}},
 			says("assistant", hostile))
 	}
-	messages = append(messages, says("user", "the end of it"), says("assistant", "At last."))
+	// A model that calls a tool in vain may nest its arguments as it likes.
+	deep := json.RawMessage(`{"command": "ls", "x": ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`)
+	messages = append(messages, says("user", "How deep?"),
+		line{"role": "assistant", "content": []line{{"kind": "tool_call", "call_id": "deep", "tool": "bash", "json": deep}}},
+		line{"role": "tool", "call_id": "deep", "tool": "bash", "result": line{"content": []line{{"kind": "json", "json": deep}}}},
+		says("user", "the end of it"), says("assistant", "At last."))
 	s.play("hostile", does{
 		"hostile": func() (string, error) { return s.imported(messages), nil },
 		"large": func() (string, error) {

@@ -34,7 +34,7 @@ const (
 
 var wrongs = []wrong{
 	{"bad.no-epoch", `AND c\.(epoch =|events <) (\$\d+)`, "AND c.epoch >= 0 * $2", "SIGSTOP", "torn|mixed|lost|stuck", 4, 0, seldom, soon},
-	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "kill|reset", "torn", 4, 0, often, soon},
+	{"bad.no-reread", `ORDER BY e\.seq LIMIT \$3`, "ORDER BY e.seq DESC LIMIT least(1, $$3)", "network cut|reset", "torn", 4, 0, often, soon},
 	// Who lists nodes and claims conversations; a daemon's own beat still says that it is late after an outage only if somebody has seen it.
 	{"bad.no-witness", `((?:c\.owner AND|n\.seen, NOT) \(n\.ttl = 0 OR CASE WHEN \$1::bigint IS NULL THEN )EXISTS \(SELECT FROM witness w [^)]*\)`, "${1}(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint > n.seen + n.ttl", "restart while", "hasty", 2, 4 * time.Second, often, soon},
 }

@@ -24,7 +24,7 @@ export class History {
   constructor(path) { this.path = path; }
 
   /** The index of the first message that is loaded. */
-  get first() { return this.start === 0 ? -(this.archive?.length ?? 0) : this.start; }
+  get first() { return this.start - (this.start === 0 ? this.archive?.length ?? 0 : 0); }
 
   /** The index after the last message that is loaded. */
   get end() { return this.start + this.messages.length; }

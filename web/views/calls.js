@@ -30,7 +30,7 @@ export function drawCall(log, call, turn, blocks) {
     <div class="head">${code && (call.outcome ?? 'executed') === 'executed' ? html`<span class="bad">✗ exit code ${code}</span>` : state(call)} <b class="mono text">${spell(call.tool)}</b>
       ${call.ms === undefined ? nothing : html`<span class="quiet">${duration(call.ms)}</span>`}
       ${turn ? html`<a href="#/call/${part(log.talk.id)}/${part(turn)}/${part(call.id)}">who decided</a>` : nothing}</div>
-    ${asked(call)}
+    ${asked(log, call)}
     ${args(log, key, call)}
     ${call.result === undefined && call.progress ? html`<pre class="text">${spell(plain(call.progress))}</pre>` : nothing}
     ${call.children.slice(0, mostChildren).map((child) => drawChild(log, child))}
@@ -49,11 +49,11 @@ function state(call) {
   return html`<span class=${kind}>${sign} ${word}${call.by && call.outcome !== 'cancelled' ? html` by <b><bdi>${spell(call.by)}</bdi></b>` : nothing}</span>`;
 }
 
-/** @param {Call} call */
-function asked(call) {
+/** @param {Log} log @param {Call} call */
+function asked(log, call) {
   if (!call.asked) return nothing;
   return html`<p class="quiet">asked about: <bdi>${spell(call.asked)}</bdi>${call.answer ? html` → <bdi>${spell(call.answer)}</bdi>`
-    : html` · <a href="#/people">answer it</a>`}</p>`;
+    : log.waited.some((x) => x.ask?.call_id === call.id) ? ' · answer it below' : html` · <a href="#/people">answer it</a>`}</p>`;
 }
 
 /** @param {Log} log @param {string} key @param {Call} call */

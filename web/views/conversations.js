@@ -1,6 +1,6 @@
 // The conversations, and beside the list the one that is chosen.
 
-import { html, nothing, counted, keyed, repeat, when } from '../dom.js';
+import { html, nothing, counted, keyed, ref, repeat, when } from '../dom.js';
 import { Failure, get, part, post } from '../api.js';
 import { every } from '../list.js';
 import { Actions } from './actions.js';
@@ -25,6 +25,8 @@ export default class Conversations {
   words = '';
   searching = false;
   starting = false;
+  /** The conversation that was just begun: one goes on in its field once that is there. */
+  begun = '';
   /** @type {{ id: string, talk: Conversation, log: Log, composer: Composer, actions: Actions, end: AbortController } | undefined} */
   chosen;
 
@@ -92,8 +94,9 @@ export default class Conversations {
   /** Begins a conversation. */
   start() {
     if (!this.starting) return html`<p><button @click=${() => { this.starting = true; this.page.changed(); }}>New conversation</button></p>`;
+    const agents = [...this.agents.filter((a) => a.model), ...this.agents.filter((a) => !a.model)]; // the first one is chosen: it can run
     return html`<form class="card start" @submit=${(/** @type {SubmitEvent} */ e) => this.begin(e)}>
-      <label>Agent <select name="agent">${this.agents.map((a) => html`<option value=${a.name}>${a.name}</option>`)}</select></label>
+      <label>Agent <select name="agent" ${ref(focus)}>${agents.map((a) => html`<option value=${a.name}>${a.name}${a.model ? '' : ' (names no model)'}</option>`)}</select></label>
       <label>Sender <input name="sender" maxlength="256" placeholder="a new one"></label>
       <div class="actions"><button class="primary">Begin</button><button type="button" @click=${() => { this.starting = false; this.page.changed(); }}>Leave it</button></div></form>`;
   }
@@ -106,7 +109,7 @@ export default class Conversations {
       const made = await post('/v1/conversations', { ...(agent && { agent }), ...(sender && { sender }) });
       this.starting = false;
       this.page.go('conversations', made.id);
-      requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById('say')?.focus()));
+      this.begun = made.id;
     } catch (err) { this.page.failed(err); }
   }
 
@@ -162,6 +165,10 @@ export default class Conversations {
     const t = talk.about;
     if (talk.missing) return html`<h2>No such conversation</h2><p>It does not exist, or not any more. <a href="#/conversations">All conversations</a></p>`;
     if (!t) return html`<p class="waits">Reading the conversation …</p>`;
+    if (talk.id === this.begun && talk.history.loaded) {
+      this.begun = '';
+      requestAnimationFrame(() => document.getElementById('say')?.focus());
+    }
     return html`<div class="head">
         <a class="back" href="#/conversations">← All conversations</a>
         <h2 class="text">${t.title || 'A new conversation'}</h2>
@@ -178,3 +185,6 @@ export default class Conversations {
 
 /** A name with its two ends, of which the last one differs most. @param {string} name */
 const short = (name) => name.length > 20 ? `${name.slice(0, 5)}…${name.slice(-13)}` : name;
+
+/** Who opens the form goes on in it. @param {Element | undefined} el */
+const focus = (el) => { if (el instanceof HTMLElement) requestAnimationFrame(() => el.focus()); };

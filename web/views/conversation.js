@@ -60,7 +60,10 @@ export class Conversation {
     const about = this.about = /** @type {Schemas['Conversation']} */ (await get(this.path, signal));
     await (at === undefined ? this.history.tail() : this.history.around(archived ? 0 : at));
     if (archived) await this.history.unpack();
-    this.at = at === undefined || !archived ? at : at - (this.history.archive?.length ?? 0);
+    if (at !== undefined) {
+      this.at = archived ? at - (this.history.archive?.length ?? 0) : at;
+      while (this.at > this.history.first && this.history.at(this.at)?.role === 'tool') this.at--; // a result is shown with its call
+    }
     this.page.changed();
     await this.readTurns();
     this.readTasks();

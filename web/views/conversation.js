@@ -138,7 +138,14 @@ export class Conversation {
   /** Reads again what the store has, once at a time. It ends when what the store has now is there. @returns {Promise<void>} */
   refresh() {
     if (this.reading) return this.next ??= this.reading.then(() => { this.next = undefined; return this.refresh(); });
-    return this.reading = this.read().catch((err) => { if (!unreachable(err)) this.page.failed(err); }).finally(() => { this.reading = undefined; });
+    return this.reading = this.read().catch((err) => this.failed(err)).finally(() => { this.reading = undefined; });
+  }
+
+  /** @param {unknown} err */
+  failed(err) {
+    if (gone(err)) this.missing = true;
+    else if (!unreachable(err)) this.page.failed(err);
+    this.page.changed();
   }
 
   async read() {
@@ -253,6 +260,9 @@ export class Conversation {
     }
   }
 }
+
+/** @param {unknown} err */
+export const gone = (err) => err instanceof Failure && err.status === 404;
 
 /** @param {unknown} err */
 const unreachable = (err) => err instanceof Failure && err.status === 0; // the stream says so

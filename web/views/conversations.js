@@ -1,11 +1,11 @@
 // The conversations, and beside the list the one that is chosen.
 
 import { html, nothing, counted, keyed, ref, repeat, when } from '../dom.js';
-import { Failure, get, part, post } from '../api.js';
+import { get, part, post } from '../api.js';
 import { every } from '../list.js';
 import { Actions } from './actions.js';
 import { Composer } from './composer.js';
-import { Conversation } from './conversation.js';
+import { Conversation, gone } from './conversation.js';
 import { Dialog } from './dialog.js';
 import { Log } from './log.js';
 import { tasks } from './tasks.js';
@@ -49,8 +49,8 @@ export default class Conversations {
     this.chosen = { id, talk, actions, end, log: new Log(this.page, talk, actions), composer: new Composer(this.page, talk) };
     talk.open(end.signal, index === undefined ? undefined : Number(index), !!archived).catch((err) => {
       if (end.signal.aborted) return;
-      talk.missing = err instanceof Failure && err.status === 404;
-      if (talk.missing) this.page.changed(); else this.page.failed(err);
+      if (gone(err)) talk.missing = true; else this.page.failed(err);
+      this.page.changed();
     });
   }
 

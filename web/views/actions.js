@@ -80,8 +80,7 @@ export class Actions {
       });
     } catch (err) {
       if (!(err instanceof Failure) || err.code !== 'idle') return this.page.failed(err);
-      this.dialog.ask({ title: redo ? 'There is nothing to redo' : 'There is nothing to undo', body: html`<p>${redo ? 'No undo of this conversation is kept.'
-        : 'No turn of this conversation has changed files, or all of it is undone.'} (${err.message})</p>` });
+      this.dialog.ask({ title: redo ? 'There is nothing to redo' : 'There is nothing to undo', body: html`<p>The daemon says: ${err.message}.</p>` });
     }
   }
 

@@ -1,6 +1,7 @@
 // The messages of a conversation, as the store has them: a run of them is loaded, from the end or from where somebody looks.
+// What was summed up is in the archive. It is loaded when somebody wants it, and has the indexes below 0.
 
-import { get } from './api.js';
+import { blob, get } from './api.js';
 
 /** @typedef {import('./api.js').Schemas} Schemas */
 /** @typedef {Schemas['Message']} Message */
@@ -9,10 +10,12 @@ import { get } from './api.js';
 const page = 60, most = 1500;
 
 export class History {
-  /** The index of the first message that is loaded. */
-  first = 0;
+  /** The index of the first message that is loaded, without the archive. */
+  start = 0;
   /** @type {Message[]} */
   messages = [];
+  /** The archive, once it is loaded. @type {Message[] | undefined} */
+  archive;
   /** How many there are. */
   total = 0;
   loaded = false;
@@ -20,11 +23,23 @@ export class History {
   /** @param {string} path of the conversation */
   constructor(path) { this.path = path; }
 
+  /** The index of the first message that is loaded. */
+  get first() { return this.start - (this.start === 0 ? this.archive?.length ?? 0 : 0); }
+
   /** The index after the last message that is loaded. */
-  get end() { return this.first + this.messages.length; }
+  get end() { return this.start + this.messages.length; }
 
   /** @param {number} index @returns {Message | undefined} */
-  at(index) { return this.messages[index - this.first]; }
+  at(index) { return index < 0 ? this.archive?.at(index) : this.messages[index - this.start]; }
+
+  /** What begins with a summary has an archive. */
+  get summed() { return this.start === 0 && this.messages[0]?.label === 'summary'; }
+
+  /** Loads the archive: the export begins with it. */
+  async unpack() {
+    const [head = '', ...lines] = (await (await blob(`${this.path}/export`)).text()).split('\n');
+    this.archive = lines.slice(0, JSON.parse(head).archived ?? 0).map((line) => JSON.parse(line).message);
+  }
 
   /** @param {string} query @returns {Promise<Schemas['Messages']>} */
   fetch(query) { return get(`${this.path}/messages?${query}`); }
@@ -35,7 +50,7 @@ export class History {
    */
   async tail(follow = true) {
     const end = await this.fetch(`limit=${page}`);
-    const fits = this.loaded && end.first <= this.end && end.first >= this.first && end.total >= this.end &&
+    const fits = this.loaded && end.first <= this.end && end.first >= this.start && end.total >= this.end &&
       end.messages.slice(0, this.end - end.first).every((m, i) => same(m, this.at(end.first + i)));
     this.total = end.total;
     if (fits) this.messages.push(...end.messages.slice(this.end - end.first));
@@ -44,18 +59,19 @@ export class History {
 
   /** @param {Schemas['Messages']} answer */
   take(answer) {
-    this.first = answer.first;
+    this.start = answer.first;
     this.messages = answer.messages;
     this.total = answer.total;
+    this.archive = undefined; // it may have grown
     this.loaded = true;
   }
 
   /** Loads what comes before. */
   async earlier() {
-    if (this.first === 0) return;
-    const answer = await this.fetch(`before=${this.first}&limit=${page}`);
-    if (answer.first + answer.messages.length !== this.first) return;
-    this.first = answer.first;
+    if (this.start === 0) return;
+    const answer = await this.fetch(`before=${this.start}&limit=${page}`);
+    if (answer.first + answer.messages.length !== this.start) return;
+    this.start = answer.first;
     this.messages = [...answer.messages, ...this.messages].slice(0, most);
   }
 
@@ -67,7 +83,7 @@ export class History {
     this.messages.push(...answer.messages.slice(end - answer.first));
     const tooMany = Math.max(0, this.messages.length - most);
     this.messages.splice(0, tooMany);
-    this.first += tooMany;
+    this.start += tooMany;
   }
 
   /** Loads what is around a message. @param {number} index */

@@ -43,6 +43,9 @@
  * @property {string} stop
  */
 
+// What the daemon says of an ask whose turn has ended (approval.Interrupted).
+const unanswered = 'The turn ended before the user answered.';
+
 const longestPiece = 2000, longestProgress = 4000, mostParts = 500;
 
 /** A text that grows. Only its last piece changes, so that a browser has little to lay out again. */
@@ -139,7 +142,7 @@ function apply(run, e) {
     case 'approval_asked': if (call) call.asked = e.text || 'it needs approval'; break;
     case 'approval_timed_out': if (call) call.answer = 'nobody answered in time'; break;
     case 'approval_given':
-      if (call) { call.args = e.args ?? call.args; call.answer = `${{ approve: 'approved', refuse: 'refused', modify: 'approved with other arguments' }[e.answer ?? ''] ?? e.answer ?? ''} by ${e.by ?? ''}`; }
+      if (call) { call.args = e.args ?? call.args; call.answer = e.text === unanswered ? 'the turn ended before an answer' : `${{ approve: 'approved', refuse: 'refused', modify: 'approved with other arguments' }[e.answer ?? ''] ?? e.answer ?? ''} by ${e.by ?? ''}`; }
       break;
     case 'call_result':
       if (call) Object.assign(call, { result: e.result ?? '', failed: !!e.is_error, outcome: e.outcome, ms: e.duration_ms, by: e.by, full: e.full ?? call.full });

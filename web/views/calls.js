@@ -25,11 +25,12 @@ const outcomes = {
  */
 export function drawCall(log, call, turn, blocks) {
   const key = `${turn}/${call.id}`;
+  const code = exitCode(call, blocks);
   return html`<div class="call" role="group" aria-label="call of ${call.tool}">
-    <div class="head">${state(call)} <b class="mono text">${spell(call.tool)}</b>
+    <div class="head">${code && (call.outcome ?? 'executed') === 'executed' ? html`<span class="bad">✗ exit code ${code}</span>` : state(call)} <b class="mono text">${spell(call.tool)}</b>
       ${call.ms === undefined ? nothing : html`<span class="quiet">${duration(call.ms)}</span>`}
       ${turn ? html`<a href="#/call/${part(log.talk.id)}/${part(turn)}/${part(call.id)}">who decided</a>` : nothing}</div>
-    ${asked(call)}
+    ${asked(log, call)}
     ${args(log, key, call)}
     ${call.result === undefined && call.progress ? html`<pre class="text">${spell(plain(call.progress))}</pre>` : nothing}
     ${call.children.slice(0, mostChildren).map((child) => drawChild(log, child))}
@@ -45,14 +46,14 @@ function state(call) {
     return call.result === undefined ? html`<span class="quiet live">runs</span>` : html`<span class=${call.failed ? 'bad' : 'good'}>${call.failed ? '✗ failed' : '✓ done'}</span>`;
   }
   const [sign, word, kind] = outcomes[call.outcome] ?? ['·', call.outcome, 'quiet'];
-  return html`<span class=${kind}>${sign} ${word}${call.by ? html` by <b><bdi>${spell(call.by)}</bdi></b>` : nothing}</span>`;
+  return html`<span class=${kind}>${sign} ${word}${call.by && call.outcome !== 'cancelled' ? html` by <b><bdi>${spell(call.by)}</bdi></b>` : nothing}</span>`;
 }
 
-/** @param {Call} call */
-function asked(call) {
+/** @param {Log} log @param {Call} call */
+function asked(log, call) {
   if (!call.asked) return nothing;
   return html`<p class="quiet">asked about: <bdi>${spell(call.asked)}</bdi>${call.answer ? html` → <bdi>${spell(call.answer)}</bdi>`
-    : html` · <a href="#/people">answer it</a>`}</p>`;
+    : log.waited.some((x) => x.ask?.call_id === call.id) ? ' · answer it below' : html` · <a href="#/people">answer it</a>`}</p>`;
 }
 
 /** @param {Log} log @param {string} key @param {Call} call */
@@ -133,9 +134,15 @@ function output(of, text) {
   return outputs.get(of);
 }
 
+/** The exit code of a command, where it is not 0. @param {Call} call @param {readonly Schemas['Block'][] | undefined} blocks */
+function exitCode(call, blocks) {
+  const all = blocks ? blocks.map((b) => output(b, textOf(b))) : [call.result ? output(call, call.result) : undefined];
+  return all.find((ran) => ran?.exit_code)?.exit_code ?? 0;
+}
+
 /** @param {string} text */
 function readOutput(text) {
-  if (!text.startsWith('{"stdout":') || text.length > 1_000_000) return;
+  if (!/^\{\s*"stdout":/.test(text) || text.length > 1_000_000) return;
   try {
     const v = JSON.parse(text);
     return typeof v.stdout === 'string' && typeof v.stderr === 'string' ? { ...v, stdout: plain(v.stdout), stderr: plain(v.stderr) } : undefined;

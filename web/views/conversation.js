@@ -9,6 +9,8 @@ import { Runs } from '../live.js';
 
 const turnsAtOnce = 50, mostDetails = 40, detailsAtOnce = 1;
 
+const steers = 'is told before the next step', queued = 'waits until the turn has ended, as long as this page is open';
+
 export class Conversation {
   /** @type {Schemas['Conversation'] | undefined} */
   about;
@@ -20,15 +22,22 @@ export class Conversation {
   /** The turns, the newest first. @type {Schemas['RanTurn'][]} */
   turns = [];
   moreTurns = false;
+  turnsRead = false;
+  /** The turn that has ended last here. */
+  ran = '';
   /** The turn that each message which began one began. @type {Map<number, Schemas['RanTurn']>} */
   begun = new Map();
   /** Why the stream is lost; '' while it lives. */
   lost = '';
   waitsForDaemon = false;
-  /** What was sent and is not in the messages yet. @type {{ text: string }[]} */
+  /** What was sent and is not in the messages yet, and what has become of it so far. @type {{ text: string, state: string }[]} */
   pending = [];
   /** Somebody looks at the end. */
   following = true;
+  /** The message to show next; below 0 it is in the archive. @type {number | undefined} */
+  at;
+  /** There is no such conversation (any more). */
+  missing = false;
 
   /** @param {import('../app.js').Page} page @param {string} id */
   constructor(page, id) {
@@ -45,10 +54,16 @@ export class Conversation {
   /** Turns that this page has seen run. @type {Set<string>} */
   live = new Set();
 
-  /** @param {AbortSignal} signal @param {number} [at] the message to show */
-  async open(signal, at) {
+  /** @param {AbortSignal} signal @param {number} [at] the message to show @param {boolean} [archived] it is in the archive */
+  async open(signal, at, archived = false) {
+    this.following = at === undefined;
     const about = this.about = /** @type {Schemas['Conversation']} */ (await get(this.path, signal));
-    await (at === undefined ? this.history.tail() : this.history.around(at));
+    await (at === undefined ? this.history.tail() : this.history.around(archived ? 0 : at));
+    if (archived) await this.history.unpack();
+    if (at !== undefined) {
+      this.at = archived ? at - (this.history.archive?.length ?? 0) : at;
+      while (this.at > this.history.first && this.history.at(this.at)?.role === 'tool') this.at--; // a result is shown with its call
+    }
     this.page.changed();
     await this.readTurns();
     this.readTasks();
@@ -72,7 +87,8 @@ export class Conversation {
     }
     switch (e.kind) {
       case 'turn_start': if (!e.depth) { this.waitsForDaemon = false; this.refresh(); } break;
-      case 'step_end': case 'steered': case 'compacted': if (!e.depth) this.refresh(); break;
+      case 'steered': case 'steer_refused': if (!e.depth) { this.told(e.text ?? ''); this.refresh(); } break;
+      case 'step_end': case 'compacted': if (!e.depth) this.refresh(); break;
       case 'plan_updated': this.readTasks(); break;
       case 'turn_end': if (!e.depth) this.ended(e); break;
       case 'approval_asked': case 'approval_given': case 'approval_timed_out': case 'question_asked': case 'question_given': this.page.waiting.look().catch(() => {}); break;
@@ -82,8 +98,16 @@ export class Conversation {
 
   /** @param {Schemas['Event']} e */
   ended(e) {
-    this.refresh();
+    this.ran = e.turn ?? '';
+    this.refresh().then(() => { this.pending = this.pending.filter((p) => p.state !== steers); this.page.changed(); });
     this.page.say(`The turn has ended: ${e.stop ?? ''}`);
+  }
+
+  /** A turn was told what was sent to it, or it was refused. @param {string} text as hooks have left it */
+  told(text) {
+    const waiting = this.pending.filter((p) => p.state === steers), sent = waiting.find((p) => p.text === text) ?? waiting[0];
+    this.pending = this.pending.filter((p) => p !== sent);
+    this.page.waiting.settle(0);
   }
 
   /** What a stream says of itself. @param {string} name */
@@ -92,6 +116,7 @@ export class Conversation {
     if (name === 'restarted') { // what was told and not written down has not happened
       for (const id of this.live) this.runs.forget(id);
       this.live.clear();
+      this.pending = this.pending.filter((p) => p.state !== steers);
     }
     this.refresh();
     this.page.changed();
@@ -113,7 +138,14 @@ export class Conversation {
   /** Reads again what the store has, once at a time. It ends when what the store has now is there. @returns {Promise<void>} */
   refresh() {
     if (this.reading) return this.next ??= this.reading.then(() => { this.next = undefined; return this.refresh(); });
-    return this.reading = this.read().catch((err) => { if (!unreachable(err)) this.page.failed(err); }).finally(() => { this.reading = undefined; });
+    return this.reading = this.read().catch((err) => this.failed(err)).finally(() => { this.reading = undefined; });
+  }
+
+  /** @param {unknown} err */
+  failed(err) {
+    if (gone(err)) this.missing = true;
+    else if (!unreachable(err)) this.page.failed(err);
+    this.page.changed();
   }
 
   async read() {
@@ -131,6 +163,7 @@ export class Conversation {
     if (known < 0) this.moreTurns = newest.length === turnsAtOnce;
     this.turns = known < 0 ? newest : [...newest, ...this.turns.slice(known + 1)];
     await this.match();
+    this.turnsRead = true;
   }
 
   /** Finds the turn that each message began, from the end: by its text. */
@@ -155,13 +188,26 @@ export class Conversation {
     }
   }
 
+  /** Whether a message begins a turn: one that is told to a turn which runs comes after results. @param {number} index */
+  begins(index) {
+    const m = this.history.at(index);
+    return m?.role === 'user' && !m.label && (this.begun.has(index) || this.history.at(index - 1)?.role !== 'tool');
+  }
+
   /** The turn of a message. @param {number} index @returns {Schemas['RanTurn'] | undefined} */
   turnOf(index) {
     for (let i = index; i >= this.history.first; i--) {
-      const m = this.history.at(i);
-      if (m?.role === 'user' && !m.label && (this.begun.has(i) || i === index)) return this.begun.get(i);
+      if (this.begins(i)) return this.begun.get(i);
+      if (this.history.at(i)?.label === 'summary') return undefined;
     }
     return undefined;
+  }
+
+  /** Whether the beginning of the message's turn is here, and no event of it. @param {number} index */
+  unrecorded(index) {
+    if (this.moreTurns || !this.turnsRead || this.turnOf(index)) return false;
+    for (let i = index; i >= this.history.first && this.history.at(i)?.label !== 'summary'; i--) if (this.begins(i)) return true;
+    return false;
   }
 
   async readTasks() {
@@ -196,19 +242,27 @@ export class Conversation {
 
   /** Says something, to a turn that runs if there is one. @param {Schemas['NewMessage']} message */
   async send(message) {
-    const pending = { text: message.text };
+    const pending = { text: message.text, state: message.when_busy === 'steer' ? steers : message.when_busy === 'queue' ? queued : 'is being sent …' };
     this.pending.push(pending);
+    this.page.waiting.settle(0); // it is drawn below what waits here
     this.following = true;
     this.page.changed();
     try {
-      await post(`${this.path}/messages`, message);
+      const turn = /** @type {Schemas['Turn']} */ (await post(`${this.path}/messages`, message));
+      if (turn.steered && this.running) return; // an event tells when it was told
       await this.refresh();
-    } finally {
       this.pending = this.pending.filter((p) => p !== pending);
+    } catch (err) {
+      this.pending = this.pending.filter((p) => p !== pending);
+      throw err;
+    } finally {
       this.page.changed();
     }
   }
 }
+
+/** @param {unknown} err */
+export const gone = (err) => err instanceof Failure && err.status === 404;
 
 /** @param {unknown} err */
 const unreachable = (err) => err instanceof Failure && err.status === 0; // the stream says so

@@ -3,6 +3,7 @@
 import { html, nothing, count, counted, duration, keyed, money, ref, repeat, when } from '../dom.js';
 import { get, part } from '../api.js';
 import { spell } from '../text.js';
+import { element } from '../waiting.js';
 import { waits } from './ask.js';
 import { drawBlock, parse, reasoning, text, unparsed, weight } from './blocks.js';
 import { drawCall } from './calls.js';
@@ -16,6 +17,8 @@ import { drawCall } from './calls.js';
 const mostMessages = 60, mostNodes = 2400, atOnce = 12, parsedAtOnce = 4_000, mostParts = 1000, childParts = 250, mostBlocks = 12, mostWaiting = 3, mostOver = 2;
 // As near to an end in pixels, more is fetched; as near to the bottom, one follows.
 const near = 700, bottom = 48;
+// So long a card that has ended keeps the focus.
+const lingers = 10_000;
 
 export class Log {
   /** The messages in the document. */
@@ -34,14 +37,12 @@ export class Log {
 
   /**
    * @param {import('../app.js').Page} page @param {import('./conversation.js').Conversation} talk
-   * @param {{ fork: (turns: number) => void, rewind: (turns: number) => void }} actions @param {number} [at] the message to show first
+   * @param {{ fork: (turns: number) => void, rewind: (turns: number) => void }} actions
    */
-  constructor(page, talk, actions, at) {
+  constructor(page, talk, actions) {
     this.page = page;
     this.talk = talk;
     this.actions = actions;
-    this.at = at;
-    talk.following = at === undefined;
   }
 
   draw() {
@@ -53,9 +54,9 @@ export class Log {
     queueMicrotask(() => this.placed(keep));
     const indexes = Array.from({ length: this.to - this.from }, (_, i) => this.from + i);
     return html`<div class="log" tabindex="0" role="region" aria-label="Messages" @scroll=${() => this.scrolled()} ${ref((el) => { this.box = /** @type {HTMLElement} */ (el); })}>
-      ${this.from > 0 ? html`<p class="quiet">${this.fetching ? 'Reading …' : `${counted(this.from, 'message')} before these`}</p>` : nothing}
+      ${this.from > h.first || this.from > 0 ? html`<p class="quiet">${this.fetching ? 'Reading …' : `${counted(this.from - Math.min(h.first, 0), 'message')} before these`}</p>` : this.before()}
       ${h.total === 0 && this.talk.pending.length === 0 && !this.talk.running ? html`<p class="quiet">Nothing has been said here yet.</p>` : nothing}
-      ${repeat(indexes, (i) => i, (i) => html`<div class="item" data-index=${i}>${this.message(i, /** @type {Message} */ (h.at(i)))}${this.footer(i)}</div>`)}
+      ${repeat(indexes, (i) => i, (i) => html`<div class="item ${i < 0 ? 'archived' : ''}" data-index=${i}>${this.message(i, /** @type {Message} */ (h.at(i)))}${this.footer(i)}</div>`)}
       ${this.to < h.total ? html`<p><button @click=${() => this.end()}>Go to the end (${counted(h.total - this.to, 'message')} more)</button></p>` : this.now()}
     </div>`;
   }
@@ -68,10 +69,11 @@ export class Log {
       this.from = this.back(this.to);
       return;
     }
-    if (this.at !== undefined) this.from = Math.max(h.first, Math.min(this.at, h.end - 1) - 5);
+    const { at } = this.talk;
+    if (at !== undefined) this.from = Math.max(h.first, Math.min(at, h.end - 1) - 5);
     this.from = Math.min(Math.max(this.from, h.first), Math.max(h.first, h.end - 1));
     this.to = Math.min(h.end, Math.max(this.to, this.from + 1), this.forth(this.from));
-    if (this.at !== undefined) this.to = this.forth(this.from);
+    if (at !== undefined) this.to = this.forth(this.from);
   }
 
   /** The first message of as many as may be shown before a place. @param {number} to */
@@ -124,16 +126,16 @@ export class Log {
   placed(keep) {
     const box = this.box;
     if (!box) return;
-    if (this.at !== undefined) {
-      const el = box.querySelector(`.item[data-index="${this.at}"]`);
-      if (el) { el.scrollIntoView(); el.classList.add('found'); this.at = undefined; }
+    if (this.talk.at !== undefined) {
+      const el = box.querySelector(`.item[data-index="${this.talk.at}"]`);
+      if (el) { el.scrollIntoView(); el.classList.add('found'); this.talk.at = undefined; }
     } else if (this.talk.following) box.scrollTop = box.scrollHeight;
     else if (keep) {
       const el = box.querySelector(`.item[data-index="${keep.index}"]`);
       if (el) box.scrollTop += el.getBoundingClientRect().top - keep.top;
     }
     this.lastTop = box.scrollTop;
-    if (box.scrollHeight < box.clientHeight + near && this.from > 0) this.up();
+    if (box.scrollHeight < box.clientHeight + near && (this.from > 0 || this.from > this.talk.history.first)) this.up();
   }
 
   scrolled() {
@@ -149,7 +151,7 @@ export class Log {
 
   async up() {
     const h = this.talk.history;
-    if (this.fetching || this.from === 0 || this.talk.following && this.back(this.to) === this.from && this.from > h.first) return;
+    if (this.fetching || this.from <= 0 && this.from === h.first || this.talk.following && this.back(this.to) === this.from && this.from > h.first) return;
     if (this.from <= h.first && !await this.fetch(() => h.earlier())) return;
     this.from = Math.max(h.first, this.from - atOnce);
     this.to = Math.min(this.to, this.forth(this.from));
@@ -183,6 +185,25 @@ export class Log {
   async end() {
     this.talk.following = true;
     await this.talk.refresh();
+    this.page.changed();
+  }
+
+  /** What leads to the archive, and in it what it is. */
+  before() {
+    const h = this.talk.history;
+    if (h.first < 0) return html`<p class="quiet">The archive: the model is told only its summary.</p>`;
+    if (!h.summed) return nothing;
+    return html`<p><button ?disabled=${this.fetching} @click=${() => this.unpack()}>Show what was said before the summary</button></p>`;
+  }
+
+  /** Shows the last turn of the archive. */
+  async unpack() {
+    const h = this.talk.history;
+    this.talk.following = false;
+    if (!await this.fetch(() => h.unpack())) return;
+    let at = -1;
+    while (at > h.first && !this.talk.begins(at)) at--;
+    if (at >= h.first) this.talk.at = at;
     this.page.changed();
   }
 
@@ -245,25 +266,19 @@ export class Log {
   /** What a turn has cost, below its last message. @param {number} i */
   footer(i) {
     const h = this.talk.history, about = this.talk.about;
-    const last = i + 1 === h.total || this.begins(i + 1);
+    const last = i + 1 === h.total || i === -1 || this.talk.begins(i + 1);
     if (!last || !about || i + 1 === h.total && (about.turn || this.talk.running)) return nothing;
-    const t = this.talk.turnOf(i), n = this.number(i);
+    const t = this.talk.turnOf(i), n = i < 0 ? 0 : this.number(i), stopped = t?.stop === 'cancelled' && t.ended;
     return html`<div class="turn quiet">
       ${t ? html`<span>${spell(this.talk.agent?.model ?? '')}</span>
-        <span>${when(t.started)}${t.ended ? `, took ${duration(Date.parse(t.ended) - Date.parse(t.started))}` : ''}</span>
+        <span>${when(t.started)}${t.ended ? html`, <span class=${stopped ? 'warn' : ''}>${stopped ? 'stopped after' : 'took'} ${duration(Date.parse(t.ended) - Date.parse(t.started))}</span>` : nothing}</span>
         <span>${count(t.usage.input)} tokens in, ${count(t.usage.output)} out</span>${t.cost ? html`<span>${money(t.cost)}</span>` : nothing}
-        ${t.stop && t.stop !== 'completed' ? html`<span class="warn">${t.stop}${t.error ? html`: <bdi>${spell(t.error)}</bdi>` : nothing}</span>` : nothing}
+        ${t.stop && t.stop !== 'completed' && !stopped ? html`<span class="warn">${t.stop.replaceAll('_', ' ')}${t.error ? html`: <bdi>${spell(t.error)}</bdi>` : nothing}</span>` : nothing}
         ${t.denied ? html`<span class="bad">${counted(t.denied, 'call')} denied</span>` : nothing}
-        <a href="#/turn/${part(this.talk.id)}/${part(t.id)}">waterfall</a>` : nothing}
+        <a href="#/turn/${part(this.talk.id)}/${part(t.id)}">waterfall</a>` : this.talk.unrecorded(i) ? html`<span>No events of this turn are here: it came with a fork or an import, or they are not kept any more.</span>` : nothing}
       ${n > 0 && this.page.may('converse') ? html`<button @click=${() => this.actions.fork(n)}>Fork here</button>
         ${i + 1 < h.total ? html`<button @click=${() => this.actions.rewind(n)}>Rewind to here</button>` : nothing}` : nothing}
     </div>`;
-  }
-
-  /** Whether a message begins a turn: one that is told to a turn which runs comes after results. @param {number} i */
-  begins(i) {
-    const m = this.talk.history.at(i);
-    return m?.role === 'user' && !m.label && (this.talk.begun.has(i) || this.talk.history.at(i - 1)?.role !== 'tool');
   }
 
   /** Which turn of the conversation it is, counted from 1; 0 if that is not known. @param {number} i */
@@ -272,17 +287,19 @@ export class Log {
     if (h.end !== h.total) return 0;
     let n = this.talk.about?.turns ?? 0;
     if (this.talk.about?.turn || this.talk.about?.interrupted) n++; // the last messages are of a turn that has not ended
-    for (let j = i + 1; j < h.end; j++) if (this.begins(j)) n--;
+    for (let j = i + 1; j < h.end; j++) if (this.talk.begins(j)) n--;
     return n;
   }
 
   /** What happens now. */
   now() {
     const run = this.talk.running;
+    const pending = this.talk.pending.map((p) => html`<article class="prompt pending"><h3 class="quiet">${p.state}</h3>${text(this, 'pending', p.text)}</article>`);
     return html`
-      ${this.talk.pending.map((p) => html`<article class="prompt pending"><h3 class="quiet">is being sent …</h3>${text(this, 'pending', p.text)}</article>`)}
+      ${run ? nothing : pending}
       ${run ? html`<article class="reply"><h3 class="quiet"><bdi>${spell(run.agent)}</bdi> <span class="live">runs</span></h3>${this.parts(run)}</article>` : nothing}
-      ${repeat(this.waiting(), (item) => item.n, (item) => waits(this.page, item))}`;
+      ${repeat(this.waiting(), (item) => item.n, (item) => waits(this.page, item))}
+      ${run ? pending : nothing}`;
   }
 
   /** What waits for a person here, and what has just ended. */
@@ -291,6 +308,7 @@ export class Log {
     const items = all.filter((x) => open.includes(x) || over.includes(x));
     if (this.waited.some((x) => !items.includes(x))) queueMicrotask(() => this.page.waiting.settle(0)); // those below have moved up
     this.waited = items;
+    for (const x of over) if (performance.now() - x.ended > lingers && element(x)?.contains(document.activeElement)) this.box?.focus({ preventScroll: true }); // else it would stay
     return items;
   }
 

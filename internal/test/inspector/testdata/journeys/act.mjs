@@ -21,8 +21,11 @@ await journey(async () => {
   await until('it runs', async () => /word-3\b/.test((await log.innerText()).split('Sail on.').at(-1)));
   await page.getByRole('button', { name: 'Steer' }).waitFor();
   await send('Turn to port!');
+  await log.getByText('is told before the next step').waitFor();
+  check(/Turn to port!/.test(await log.innerText()), 'what was sent is nowhere');
   await until('it was steered', async () => /To port, as you say/.test(await log.innerText()), 25);
   await idle();
+  check(!/is told before/.test(await log.innerText()), 'what was told is shown as if it was not');
 
   await send('Write the log.');
   await ask('approve');
@@ -54,7 +57,11 @@ await journey(async () => {
   await dialog.getByLabel('Turns that stay as they are').fill('1');
   await dialog.getByRole('button', { name: 'Sum up' }).click();
   await dialog.waitFor({ state: 'hidden' });
-  await until('a summary stands for what was said', async () => /Summary/.test(await log.innerText()));
+  await until('a summary stands for what was said', async () => /Summary/.test(await log.innerText()) && !/Count slowly/.test(await log.innerText()));
+  await log.getByRole('button', { name: 'Show what was said before the summary' }).click();
+  await until('the archive is there', async () => /Count slowly/.test(await log.innerText()));
+  check(/stopped after/.test(await log.innerText()), 'the turn in the archive does not say how it ended');
+  await accessible(page, 'the archive');
 
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export' }).click()]);
   const lines = readFileSync(await download.path(), 'utf8').trim().split('\n').map((l) => JSON.parse(l));
@@ -66,4 +73,7 @@ await journey(async () => {
   await dialog.getByRole('button', { name: 'Delete for good' }).click();
   await until('the list is there', async () => !page.url().includes(new URL(at).hash));
   await ask('deleted');
+  page.expected.push(/404 .*\/v1\/conversations\//);
+  await page.goBack();
+  await page.getByRole('heading', { name: 'No such conversation' }).waitFor();
 });

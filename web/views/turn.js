@@ -5,6 +5,7 @@ import { Failure, get, part } from '../api.js';
 import { every } from '../list.js';
 import { denies, runOf, said, turnPath } from '../runs.js';
 import { at, own, waited, waterfall } from '../waterfall.js';
+import { gone } from './call.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {import('../waterfall.js').Row} Row */
@@ -33,6 +34,7 @@ export default class Turn {
   withoutWaits = false;
   /** Nothing is asked for any more. */
   over = false;
+  missing = false;
   /** The time at the left end of the bars, and that from there to the right end. In milliseconds. */
   left = 0;
   width = 1;
@@ -51,6 +53,7 @@ export default class Turn {
       /** @type {Schemas['TurnEvents']} */
       const answer = await get(`${turnPath(this.conversation, this.turn)}?hooks=internal`, signal).catch((err) => {
         if (!(err instanceof Failure && err.status === 404)) throw err;
+        this.missing = true;
         ended.abort();
       });
       if (!answer) return;
@@ -62,7 +65,7 @@ export default class Turn {
   }
 
   draw() {
-    if (!this.answer || !this.fall) return this.over ? gone('turn', this.conversation) : html`<p class="waits">Reading the turn …</p>`;
+    if (!this.answer || !this.fall) return this.missing ? gone('turn') : this.over ? nothing : html`<p class="waits">Reading the turn …</p>`;
     const t = this.answer.turn, w = this.fall, rows = w.rows.slice(this.first, this.first + rowsShown);
     this.zoom(rows);
     return html`
@@ -185,10 +188,6 @@ export default class Turn {
     }).concat(left < 0 ? html`<tr class="pass"><td colspan="4">There are more hooks than are shown here.</td></tr>` : nothing);
   }
 }
-
-/** What stands in place of what is not there any more, or never was. @param {string} what @param {string} conversation */
-export const gone = (what, conversation) => html`<h1>This ${what} does not exist, or not any more</h1>
-  <p>It was deleted, is too old to be kept, or the address is not right. <a href="#/conversations/${part(conversation)}">The conversation</a> · <a href="#/conversations">All conversations</a></p>`;
 
 /** The bars of a row for who does not see them. @param {Row} row */
 function inWords(row) {

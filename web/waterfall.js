@@ -116,6 +116,10 @@ export function waterfall(events, until = 0) {
           open.set(step, t + (e.duration_ms ?? 0));
         }
         break;
+      case 'calls_begin':
+      case 'step_end':
+        answered(step, t, 'the model');
+        break;
       case 'error':
         if (e.step) answered(step, t, `the model, in vain: ${e.text}`);
         break;
@@ -149,7 +153,9 @@ export function waterfall(events, until = 0) {
         row.to = Math.max(row.to, to);
         if (e.point !== 'Approve') add(row, 'hook', from, to, `${e.subsystem} at ${e.point}: ${said(runOf(e), e.point)}`);
         if (afterTool.has(e.point ?? '') && !open.has(`${call} ran`)) open.set(`${call} ran`, from);
-        if (!e.call_id && open.has(step) && beforeModel.has(e.point ?? '')) open.set(step, to);
+        if (e.call_id) break;
+        if (afterModel.has(e.point ?? '') && open.has(step)) answered(step, from, 'the model');
+        if (beforeModel.has(e.point ?? '')) open.set(step, to);
         break;
       }
       case 'turn_end':
@@ -210,7 +216,8 @@ export const own = (row, drawn = (t) => t) => merged(row.intervals).reduce((sum,
 
 const afterTool = new Set(['RewriteResult', 'AfterTool']);
 // Before these have ended, the model is not asked.
-const beforeModel = new Set(['BeforeStep', 'RewriteRequest', 'BeforeModel', 'OnModelError']);
+const beforeModel = new Set(['BeforeStep', 'RewriteRequest', 'BeforeModel']);
+const afterModel = new Set(['RewriteReply', 'AfterModel']);
 
 /** @param {Row} row @param {Event} e @param {number} from @param {number} to */
 function pass(row, e, from, to) {

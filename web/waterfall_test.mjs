@@ -75,3 +75,14 @@ test('what is not over when the turn ends, or is not over yet', () => {
   }
   assert.deepEqual(bars(waterfall([...begin.slice(0, 2), told(80, 'turn_end')])), ['Around the steps', 'Step 1: model, model 0-80']);
 });
+
+test('a hook that asks the model twice, where no hook surrounds the model', () => {
+  const step = { step: 1 };
+  const w = waterfall([
+    told(0, 'turn_start'), told(0, 'step_start', step), hook(5, 5, 'BeforeModel', step), hook(60, 1, 'AfterModel', { ...step, answer: 'retry' }),
+    hook(65, 5, 'BeforeModel', step), hook(120, 1, 'AfterModel', step), told(121, 'usage', step), hook(0, 130, 'RewriteRequest', { ...step, subsystem: 'Compact' }),
+    hook(130, 5, 'BeforeModel', step), told(200, 'usage', step), hook(200, 5, 'AfterModel', step), told(210, 'turn_end'),
+  ]);
+  assert.deepEqual(bars(w), ['Around the steps', 'Step 1: model, model 10-60, model 70-120, model 135-200']);
+  assert.deepEqual(w.sums, { model: 165, tool: 0, hook: 40, wait: 0, pause: 0, rest: 5 });
+});

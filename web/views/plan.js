@@ -319,7 +319,7 @@ const words = () => html`<details class="words"><summary>What the words mean</su
   <dt>decide</dt><dd>a point at which fields may allow, refuse, or want something else; how their answers become one differs</dd>
   <dt>rewrite</dt><dd>each field may change what is on its way, such as the request to the model</dd>
   <dt>contribute</dt><dd>each field may add something, such as memories to the prompt</dd>
-  <dt>wrap</dt><dd>fields surround the model or the tool while it runs</dd>
+  <dt>wrap</dt><dd>fields surround the model or the tool while it runs; one that has nothing to do this time is left out</dd>
   <dt>observe</dt><dd>fields are told, and change nothing</dd>
   <dt>facade</dt><dd>what the program asks its fields about themselves, such as their tools; most of this is not recorded, so it does not light</dd>
   <dt>Tag</dt><dd>what stands beside a field in the program: limits and options for its hooks</dd>

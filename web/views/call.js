@@ -164,6 +164,7 @@ export function fieldsOf(plan, within = '') {
 
 /** The answer that made the call end as it did; undefined if the tool just ran. @param {Schemas['Explained']} c @returns {Deciding | undefined} */
 export function deciding(c) {
+  if (c.outcome === 'cancelled') return undefined; // what is refused because the turn has ended, nobody has refused
   const counted = c.points.flatMap((point) => point.runs.filter((run) => run.counts).map((run) => ({ point, run })));
   const stopped = counted.filter((d) => denies(d.run.answer));
   if (c.outcome === 'denied' || stopped.length) return stopped.at(-1);
@@ -196,7 +197,9 @@ function aftermath(c, d, through) {
   return html`
     ${skipped.length ? html`<li>That ended ${d?.point.point}: ${skipped.join(', ')} ${skipped.length === 1 ? 'was' : 'were'} not asked any more.</li>` : nothing}
     ${asked ? html`<li>${asked.field ?? 'A hook'} wanted it approved${asked.reason ? html`: <q>${reveal(asked.reason)}</q>` : nothing}.</li>` : nothing}
-    ${approve ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve, 'Approve')}${through ? html`: the answer came through <b>${through}</b>` : nothing}${
+    ${approve && denies(approve.answer) && c.outcome === 'cancelled' ? html`<li>${approve.field ?? 'Somebody'} was asked to approve it, and nobody had answered${
+      approve.duration_ms ? html` after ${duration(approve.duration_ms)}` : nothing}.</li>`
+    : approve ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve, 'Approve')}${through ? html`: the answer came through <b>${through}</b>` : nothing}${
       approve.duration_ms ? html`, after ${duration(approve.duration_ms)}` : nothing}.</li>` : nothing}
     ${c.outcome === 'denied' ? html`<li>${c.recorded && !approve ? 'Nobody was asked to approve it, and the' : 'The'} tool did not run.</li>` : nothing}`;
 }

@@ -139,7 +139,7 @@ export default class Turn {
     return html`<tr class=${row.kind === 'turn' ? 'around' : ''}>
       <th scope="row" class="depth${Math.min(row.depth, 4)}">${row.call
         ? html`<a href="#/call/${part(this.conversation)}/${part(row.key.split(' ')[0] ?? '')}/${part(row.call)}"><bdi>${row.label}</bdi></a>` : row.label}${
-        row.outcome ? html` <span class=${bad ? 'bad' : 'quiet'}>${bad ? '✗ ' : ''}${row.outcome}${row.by ? ` by ${row.by}` : ''}</span>` : nothing}${
+        row.outcome ? html` <span class=${bad ? 'bad' : 'quiet'}>${bad ? '✗ ' : ''}${row.outcome}${row.by && row.outcome !== 'cancelled' ? ` by ${row.by}` : ''}</span>` : nothing}${
         row.again ? html`<div class="warn">${counted(row.again.length, 'attempt')} in vain: ${row.again.slice(-reasonsShown).map((why, i) => html`${i ? ', then ' : ''}<bdi>${why}</bdi>`)}</div>` : nothing}</th>
       <td class="bars"><svg role="img" aria-label=${inWords(row)}>${this.bars(row).map((i) => svg`
         <rect class=${i.kind} x="${this.x(i.from)}%" y=${i.kind === 'hook' ? '30%' : '10%'} height=${i.kind === 'hook' ? '40%' : '80%'}

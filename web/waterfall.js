@@ -78,12 +78,12 @@ export function waterfall(events, until = 0) {
       const step = key.trim(), from = open.get(`${key} wait`);
       if (row.turn !== turn) continue;
       if (row.kind === 'model') answered(step, t, `the model, ${text}`);
-      if (from !== undefined) waited(row, from, t, `waiting for a person, ${text}`);
+      if (from !== undefined) wait(row, from, t, `waiting for a person, ${text}`);
       open.delete(`${key} wait`);
     }
   };
   /** @param {Row} row @param {number} from @param {number} to @param {string} text */
-  const waited = (row, from, to, text) => {
+  const wait = (row, from, to, text) => {
     add(row, 'wait', from, to, text);
     waits.push({ kind: 'wait', from, to, text });
   };
@@ -133,7 +133,7 @@ export function waterfall(events, until = 0) {
         if (from === undefined) break;
         open.delete(`${call} wait`);
         const text = e.kind === 'question_given' ? 'waiting for the answer to a question' : `waiting for approval: ${e.answer}${e.by ? ` by ${e.by}` : ''}`;
-        waited(rowOf(e, t), from, t, text);
+        wait(rowOf(e, t), from, t, text);
         break;
       }
       case 'call_result': {

@@ -65,8 +65,10 @@ export default class Plan {
     this.lanes = [...this.fields].filter(([, f]) => !f.composite?.members.length).map(([path]) => path);
     this.lit = new Lit(this.lanes);
     this.page.changed();
-    recentTurns(signal).then((turns) => { this.turns = turns; this.page.changed(); }, this.page.failed);
-    if (this.place.turn) this.look();
+    if (this.place.turn) {
+      this.offer().catch((err) => { if (!signal.aborted) this.page.failed(err); });
+      this.look();
+    }
     await stream('/v1/events?hooks=internal&payload=cut', { signal, event: (e) => this.happened(e), state: (state) => { if (state === 'live' && !this.place.turn) this.look(); } });
   }
 
@@ -77,6 +79,13 @@ export default class Plan {
     this.last = undefined;
     this.look();
     return true;
+  }
+
+  /** Reads the turns to choose from. */
+  async offer() {
+    this.turns = await recentTurns(/** @type {AbortSignal} */ (this.signal));
+    this.page.changed();
+    return this.turns;
   }
 
   /** Reads what has happened before: in the chosen turn, or in those that run. */
@@ -115,11 +124,13 @@ export default class Plan {
       this.running.set(t.turn.id, start);
       if (!this.place.turn) for (const e of t.events) this.lit.follow(e);
     }
-    const events = ran.flatMap((t) => t?.events ?? []), [last] = this.running.size ? [] : await recentTurns(/** @type {AbortSignal} */ (this.signal));
+    const events = ran.flatMap((t) => t?.events ?? []), [last] = await this.offer();
     if (last && !this.running.size && !this.last) {
       const read = await this.read(last.conversation, last.id);
-      events.push(...read?.events ?? []);
-      this.last = read?.events[0];
+      if (!this.running.size) { // none has begun meanwhile
+        events.push(...read?.events ?? []);
+        this.last = read?.events[0];
+      }
     }
     if (!this.place.turn) this.lit.before(events);
     this.page.changed();

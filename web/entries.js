@@ -47,7 +47,7 @@ function tell(e, silent, texts) {
     case 'approval_given': return { title: `Approval of ${e.tool}: ${e.answer}`, text: [e.by && `by ${e.by}`, text].filter(Boolean).join(': '), like: 'approval given', bad: denies(e.answer) };
     case 'call_result': {
       const bad = e.outcome !== 'executed' && e.outcome !== 'answered';
-      return { title: `${e.tool}: ${e.outcome}${e.by ? ` by ${e.by}` : ''}`, text: e.result ?? '', like: `result ${e.tool}`, bad };
+      return { title: `${e.tool}: ${e.outcome}${e.by && e.outcome !== 'cancelled' ? ` by ${e.by}` : ''}`, text: e.result ?? '', like: `result ${e.tool}`, bad };
     }
     case 'question_asked': return { title: 'Question', text, like: 'question' };
     case 'question_given': return { title: 'Answer to the question', text, like: 'answer' };

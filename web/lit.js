@@ -15,6 +15,9 @@ import { broke, counting, denies, runOf } from './runs.js';
  * @property {number} last when it was last told of
  */
 
+/** @param {Event} e */
+const idOf = (e) => `${e.conversation} ${e.epoch}-${e.seq}`;
+
 // How many runs are kept for who asks about a dot.
 const kept = 5000;
 
@@ -50,6 +53,46 @@ export class Lit {
     if (e.answer) dot.answered++;
     if (denies(e.answer)) dot.denied++;
     if (broke(runOf(e))) dot.broke++;
+  }
+
+  /** Puts runs of before this page followed in front of those that are here, each once. @param {Event[]} events */
+  before(events) {
+    const earlier = events.filter((e) => e.kind === 'hook_run'), known = new Set(earlier.map(idOf)), here = this.runs.filter((e) => !known.has(idOf(e)));
+    this.dots = new Map();
+    this.runs = [];
+    for (const e of [...earlier, ...here]) this.add(e, 0);
+  }
+
+  /** Calls that wait for an approval. @type {Map<string, Event>} */
+  asking = new Map();
+  /** Those that were answered: what is read later about them is old. @type {Set<string>} */
+  given = new Set();
+
+  /** Follows which calls wait for an approval. @param {Event} e */
+  follow(e) {
+    const call = `${e.turn} ${e.call_id}`;
+    if (e.kind === 'approval_asked') {
+      if (!this.given.has(call)) this.asking.set(call, e);
+    } else if (e.kind === 'approval_given') {
+      this.asking.delete(call);
+      this.given.add(call);
+    } else if (e.kind === 'call_result') this.asking.delete(call);
+    else if (e.kind === 'turn_end') for (const [key, asked] of this.asking) if (asked.turn === e.turn) this.asking.delete(key);
+  }
+
+  /**
+   * Who is being asked to approve which calls: of each, the first of the point's lanes that has not answered.
+   * @param {string[]} lanes in order @returns {Map<string, Event[]>}
+   */
+  asked(lanes) {
+    /** @type {Map<string, Event[]>} */
+    const out = new Map(), answered = new Set();
+    if (this.asking.size) for (const r of this.runs) if (r.point === 'Approve') answered.add(`${r.turn} ${r.call_id} ${this.lane(r.subsystem)}`);
+    for (const [call, e] of this.asking) {
+      const lane = lanes.find((l) => !answered.has(`${call} ${l}`));
+      if (lane) out.set(lane, [...out.get(lane) ?? [], e]);
+    }
+    return out;
   }
 
   /** The runs of a dot, the newest first. @param {string} path @param {string} point */

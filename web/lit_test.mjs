@@ -20,6 +20,29 @@ test('runs light the lane of their field, or of the group or composite around it
   assert.deepEqual(lit.of('Extra', 'BeforeTool').map((e) => e.subsystem), ['Extra[4]', 'Extra[3]', 'Extra[2]', 'Extra[1]']);
 });
 
+test('runs of before are added once, before those that came meanwhile', () => {
+  const lit = new Lit(['Guard']), told = (seq) => run('Guard', '', { conversation: 'C', epoch: 1, seq });
+  for (const seq of [3, 4]) lit.add(told(seq), 5);
+  lit.before([{ kind: 'turn_start' }, told(1), told(2), told(3)]);
+  assert.deepEqual(lit.runs.map((e) => e.seq), [1, 2, 3, 4]);
+  assert.equal(lit.dots.get('Guard|BeforeTool').asked, 4);
+});
+
+test('who is being asked to approve', () => {
+  const lit = new Lit(['Program', 'Approval']), lanes = ['Program', 'Approval'];
+  const now = () => lanes.map((lane) => lit.asked(lanes).get(lane)?.length ?? 0), asked = { kind: 'approval_asked', turn: 'T', call_id: 'c' };
+  lit.follow(asked);
+  assert.deepEqual(now(), [1, 0]);
+  lit.add(run('Program', '', { point: 'Approve' }), 0);
+  assert.deepEqual(now(), [0, 1]);
+  lit.follow({ ...asked, call_id: 'd' });
+  lit.follow({ ...asked, kind: 'approval_given' });
+  lit.follow(asked); // read late
+  assert.deepEqual(now(), [1, 0]);
+  lit.follow({ kind: 'turn_end', turn: 'T' });
+  assert.deepEqual(now(), [0, 0]);
+});
+
 test('whose answer counts, as the runtime has it', () => {
   for (const [answers, combine, want] of [
     [['', ''], 'gate', undefined],

@@ -3,12 +3,13 @@
 import { runOf, said } from './runs.js';
 
 /** @typedef {import('./api.js').Schemas['Event']} Event */
-/** @typedef {'model' | 'tool' | 'hook' | 'wait'} Kind */
+/** @typedef {'model' | 'tool' | 'hook' | 'wait' | 'pause'} Kind a pause is that before the model is asked again */
 /** @typedef {{ kind: Kind, from: number, to: number, text: string }} Interval in milliseconds since the turn began */
 /** @typedef {{ point: string, from: number, to: number, runs: Event[] }} Pass the hooks of a row at one point */
 /**
  * @typedef {object} Row
  * @property {string} key
+ * @property {string} turn
  * @property {'turn' | 'model' | 'call' | 'child'} kind
  * @property {string} label
  * @property {number} depth
@@ -19,22 +20,26 @@ import { runOf, said } from './runs.js';
  * @property {string} [call] the id of the call
  * @property {string} [outcome]
  * @property {string} [by] who answered in place of the tool
+ * @property {string[]} [again] why the model was asked again, for each time
  */
-/** @typedef {{ rows: Row[], length: number, sums: Record<Kind, number>, waits: Interval[] }} Waterfall */
+/** How the time from the beginning to the end is divided: no moment is counted twice. @typedef {Record<Kind | 'rest', number>} Sums */
+/** @typedef {{ rows: Row[], length: number, sums: Sums, waits: Interval[] }} Waterfall */
 
 /** A time in milliseconds, with what is below them. @param {string} time */
 export const at = (time) => Date.parse(time) + Number(`0.${/\.\d{3}(\d+)/.exec(time)?.[1] ?? '0'}`);
 
-// Hooks that surround the model or a tool: their time is not their own.
+// Hooks that surround the model or a tool: their time is that of what they surround.
 const around = new Set(['WrapModel', 'WrapTool']);
 
-/** @param {Event[]} events of a turn, in order @returns {Waterfall} */
-export function waterfall(events) {
+/** @param {Event[]} events of a turn, in order @param {number} [until] how long a turn that still runs has run @returns {Waterfall} */
+export function waterfall(events, until = 0) {
   const begin = events[0] ? at(events[0].time) : 0;
   /** @type {Map<string, Row>} */
   const rows = new Map();
   /** When what is not over yet began: the model of a step, a wait; and when the tool of a call had run. @type {Map<string, number>} */
   const open = new Map();
+  /** When the model was asked in a step, as the hooks around it tell, until it is told what came of it. @type {Map<string, Interval[]>} */
+  const asked = new Map();
   /** @type {Interval[]} */
   const waits = [];
   /** Calls whose time is that of the turns within them. @type {Set<string>} */
@@ -49,8 +54,8 @@ export function waterfall(events) {
     const key = `${e.turn} ${e.step ?? ''} ${e.call_id ?? ''}`;
     let row = rows.get(key);
     if (!row) {
-      const label = kind === 'call' ? e.tool ?? 'a call' : kind === 'model' ? `Step ${e.step}${e.depth ? ` of ${e.agent}` : ''}: model` : e.depth ? `Turn of ${e.agent}` : 'Around the steps';
-      row = { key, kind, label, depth: e.depth ?? 0, from: t, to: t, intervals: [], passes: [], call: e.call_id };
+      const label = kind === 'call' ? e.tool ?? 'a call' : kind === 'model' ? `Step ${e.step}${e.depth ? ` of ${e.agent}` : ''}: model` : e.depth ? `Around the steps of ${e.agent}` : 'Around the steps';
+      row = { key, turn: e.turn ?? '', kind, label, depth: e.depth ?? 0, from: t, to: t, intervals: [], passes: [], call: e.call_id };
       rows.set(key, row);
     }
     row.from = Math.min(row.from, t);
@@ -59,6 +64,29 @@ export function waterfall(events) {
   };
   /** @param {Row} row @param {Kind} kind @param {number} from @param {number} to @param {string} text */
   const add = (row, kind, from, to, text) => row.intervals.push({ kind, from, to: Math.max(from, to), text });
+  /** The model of a step has answered or failed. @param {string} step @param {number} t @param {string} text */
+  const answered = (step, t, text) => {
+    const row = rows.get(`${step} `), from = open.get(step), wraps = merged(asked.get(step) ?? []);
+    if (row && wraps.length) row.intervals.push(...wraps.map((i, n) => ({ ...i, text: n === wraps.length - 1 ? text : i.text })));
+    else if (row && from !== undefined) add(row, 'model', from, t, text);
+    asked.delete(step);
+    open.delete(step);
+  };
+  /** Nobody answers any more, since the turn has ended or is not over. @param {string} turn @param {number} t @param {string} text */
+  const left = (turn, t, text) => {
+    for (const [key, row] of rows) {
+      const step = key.trim(), from = open.get(`${key} wait`);
+      if (row.turn !== turn) continue;
+      if (row.kind === 'model') answered(step, t, `the model, ${text}`);
+      if (from !== undefined) wait(row, from, t, `waiting for a person, ${text}`);
+      open.delete(`${key} wait`);
+    }
+  };
+  /** @param {Row} row @param {number} from @param {number} to @param {string} text */
+  const wait = (row, from, to, text) => {
+    add(row, 'wait', from, to, text);
+    waits.push({ kind: 'wait', from, to, text });
+  };
 
   for (const told of events) {
     const e = { ...told, call_id: told.call_id ?? asker(told) };
@@ -81,9 +109,19 @@ export function waterfall(events) {
         break;
       case 'usage':
       case 'turn_retried':
-        if (open.has(step)) add(rowOf(e, t), 'model', open.get(step) ?? t, t, e.kind === 'usage' ? 'the model' : `the model, in vain: ${e.text}`);
-        open.delete(step);
-        if (e.kind === 'turn_retried') open.set(step, t + (e.duration_ms ?? 0)); // it is asked again after a pause
+        rowOf(e, t);
+        answered(step, t, e.kind === 'usage' ? 'the model' : `the model, in vain: ${e.text}`);
+        if (e.kind === 'turn_retried') {
+          again(rowOf(e, t), e, t);
+          open.set(step, t + (e.duration_ms ?? 0));
+        }
+        break;
+      case 'calls_begin':
+      case 'step_end':
+        answered(step, t, 'the model');
+        break;
+      case 'error':
+        if (e.step) answered(step, t, `the model, in vain: ${e.text}`);
         break;
       case 'approval_asked':
       case 'question_asked':
@@ -95,8 +133,7 @@ export function waterfall(events) {
         if (from === undefined) break;
         open.delete(`${call} wait`);
         const text = e.kind === 'question_given' ? 'waiting for the answer to a question' : `waiting for approval: ${e.answer}${e.by ? ` by ${e.by}` : ''}`;
-        add(rowOf(e, t), 'wait', from, t, text);
-        waits.push({ kind: 'wait', from, to: t, text });
+        wait(rowOf(e, t), from, t, text);
         break;
       }
       case 'call_result': {
@@ -109,22 +146,56 @@ export function waterfall(events) {
         const from = e.started ? at(e.started) - begin : t, to = Math.max(from, from + (e.duration_ms ?? 0));
         const row = rowOf(e, from);
         pass(row, e, from, to);
-        if (e.status === 'skipped' || e.status === 'queued' || around.has(e.point ?? '')) break;
+        if (e.status === 'skipped' || e.status === 'queued') break;
         last = Math.max(last, to);
+        if (e.point === 'WrapModel') asked.set(step, [...asked.get(step) ?? [], { kind: 'model', from, to, text: 'the model' }]);
+        if (around.has(e.point ?? '')) break;
         row.to = Math.max(row.to, to);
         if (e.point !== 'Approve') add(row, 'hook', from, to, `${e.subsystem} at ${e.point}: ${said(runOf(e), e.point)}`);
         if (afterTool.has(e.point ?? '') && !open.has(`${call} ran`)) open.set(`${call} ran`, from);
-        if (!e.call_id && open.has(step) && beforeModel.has(e.point ?? '')) open.set(step, to);
+        if (e.call_id) break;
+        if (afterModel.has(e.point ?? '') && open.has(step)) answered(step, from, 'the model');
+        if (beforeModel.has(e.point ?? '')) open.set(step, to);
+        break;
       }
+      case 'turn_end':
+        left(e.turn ?? '', t, 'until the turn ended');
     }
   }
-  const sums = { model: 0, tool: 0, hook: 0, wait: 0 };
-  for (const row of rows.values()) {
-    for (const i of row.intervals) if (i.kind !== 'tool' || !parents.has(`${row.depth} ${row.call}`)) sums[i.kind] += i.to - i.from;
-    sums.tool -= waitedIn(row);
-  }
-  return { rows: inside([...rows.values()], begunBy), length: last, sums, waits: merged(waits) };
+  last = Math.max(last, until);
+  for (const turn of new Set([...rows.values()].map((row) => row.turn))) left(turn, last, 'not over yet');
+  for (const row of rows.values()) for (const i of row.intervals) i.to = Math.max(i.from, Math.min(i.to, last));
+  return { rows: inside([...rows.values()], begunBy), length: last, sums: divided([...rows.values()], parents, last), waits: merged(waits) };
 }
+
+/** The model is asked again, at once or after a pause. @param {Row} row @param {Event} e @param {number} t */
+function again(row, e, t) {
+  (row.again ??= []).push(e.text ?? '');
+  if (e.duration_ms) row.intervals.push({ kind: 'pause', from: t, to: t + e.duration_ms, text: 'a pause before the model is asked again' });
+}
+
+// Where several things happen at once, the first of these counts. A tool within which a turn runs has only what nothing in that turn has.
+const ranks = /** @type {const} */ (['wait', 'tool', 'model', 'hook', 'pause', 'outer']);
+
+/** Divides the time among what happened in it. @param {Row[]} rows @param {Set<string>} parents @param {number} length @returns {Sums} */
+function divided(rows, parents, length) {
+  /** @type {Record<string, Interval[]>} */
+  const of = {};
+  for (const row of rows) for (const i of row.intervals) (of[i.kind === 'tool' && parents.has(`${row.depth} ${row.call}`) ? 'outer' : i.kind] ??= []).push(i);
+  const sums = { model: 0, tool: 0, hook: 0, wait: 0, pause: 0, rest: length };
+  /** @type {Interval[]} */
+  let taken = [];
+  for (const rank of ranks) {
+    const all = merged([...taken, ...of[rank] ?? []]), more = total(all) - total(taken);
+    sums[rank === 'outer' ? 'tool' : rank] += more;
+    sums.rest -= more;
+    taken = all;
+  }
+  return { ...sums, rest: Math.max(0, sums.rest) };
+}
+
+/** @param {Interval[]} apart that do not overlap */
+const total = (apart) => apart.reduce((sum, i) => sum + i.to - i.from, 0);
 
 /** The rows with those of a turn below the call within which it was begun. @param {Row[]} rows @param {Map<string, string>} begunBy @returns {Row[]} */
 function inside(rows, begunBy) {
@@ -140,19 +211,13 @@ function inside(rows, begunBy) {
 /** The call whose tool asks a question. @param {Event} e */
 const asker = (e) => e.inquiry?.id.startsWith(`${e.turn}/`) ? e.inquiry.id.slice((e.turn ?? '').length + 1) : undefined;
 
-/** How long people were waited for while the tool of a row ran. @param {Row} row */
-function waitedIn(row) {
-  const tool = row.intervals.find((i) => i.kind === 'tool');
-  if (!tool) return 0;
-  return row.intervals.filter((i) => i.kind === 'wait').reduce((sum, i) => sum + Math.max(0, Math.min(i.to, tool.to) - Math.max(i.from, tool.from)), 0);
-}
-
-/** How long a row took: what it did itself. @param {Row} row */
-export const own = (row) => row.intervals.reduce((sum, i) => sum + i.to - i.from, 0) - waitedIn(row);
+/** How long a row took: from beginning to end, without what lies between. @param {Row} row @param {(t: number) => number} [drawn] */
+export const own = (row, drawn = (t) => t) => merged(row.intervals).reduce((sum, i) => sum + drawn(i.to) - drawn(i.from), 0);
 
 const afterTool = new Set(['RewriteResult', 'AfterTool']);
 // Before these have ended, the model is not asked.
-const beforeModel = new Set(['BeforeStep', 'RewriteRequest', 'BeforeModel', 'OnModelError']);
+const beforeModel = new Set(['BeforeStep', 'RewriteRequest', 'BeforeModel']);
+const afterModel = new Set(['RewriteReply', 'AfterModel']);
 
 /** @param {Row} row @param {Event} e @param {number} from @param {number} to */
 function pass(row, e, from, to) {

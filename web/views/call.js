@@ -1,7 +1,7 @@
 // Who decided about one call: in one sentence, and then all who were asked, in order.
 
 import { html, nothing, duration, when } from '../dom.js';
-import { get, part } from '../api.js';
+import { Failure, get, part } from '../api.js';
 import { every } from '../list.js';
 import { reveal } from '../text.js';
 import { broke, denies, purpose, said, turnPath } from '../runs.js';
@@ -9,7 +9,7 @@ import { broke, denies, purpose, said, turnPath } from '../runs.js';
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {{ point: Schemas['ExplainedPoint'], run: Schemas['ExplainedRun'] }} Deciding */
 
-const lookAgain = 1500, runsShown = 400;
+const lookAgain = 1500, runsShown = 400, hostsNamed = 5;
 
 export default class Call {
   title = 'Call';
@@ -25,6 +25,9 @@ export default class Call {
   given;
   /** Nothing is asked for any more. */
   over = false;
+  missing = false;
+  /** What the sandbox is now. @type {Schemas['Sandbox'] | undefined} */
+  sandbox;
 
   /** @param {import('../app.js').Page} page @param {string} conversation @param {string} turn @param {string} id */
   constructor(page, conversation = '', turn = '', id = '') {
@@ -36,9 +39,15 @@ export default class Call {
   /** @param {AbortSignal} signal */
   async open(signal) {
     const ended = new AbortController();
+    get('/v1/sandbox', signal).then((sandbox) => { this.sandbox = sandbox; this.page.changed(); }, () => undefined); // it only adds a sentence
+    const missing = (/** @type {unknown} */ err) => {
+      if (!(err instanceof Failure && err.status === 404)) throw err;
+      this.missing = true;
+    };
     await every(lookAgain, AbortSignal.any([signal, ended.signal]), async () => {
-      /** @type {[Schemas['Explained'], Schemas['TurnEvents'], Schemas['Plan']]} */
-      const [call, turn, plan] = await Promise.all([get(`${this.turn}/calls/${part(this.id)}`, signal), get(this.turn, signal), get('/v1/plan', signal)]);
+      /** @type {[Schemas['Explained'] | undefined, Schemas['TurnEvents'] | undefined, Schemas['Plan']]} */
+      const [call, turn, plan] = await Promise.all([get(`${this.turn}/calls/${part(this.id)}`, signal).catch(missing), get(this.turn, signal).catch(missing), get('/v1/plan', signal)]);
+      if (!call || !turn) return ended.abort();
       this.call = call;
       this.fields = fieldsOf(plan);
       for (const e of turn.events) {
@@ -50,12 +59,12 @@ export default class Call {
       this.title = `${call.tool}: ${call.outcome ?? 'runs'}`;
       this.page.changed();
       if (call.outcome || turn.turn.ended) ended.abort();
-    }, this.page.failed).finally(() => { this.over = true; });
+    }, this.page.failed).finally(() => { this.over = true; this.page.changed(); });
   }
 
   draw() {
     const c = this.call;
-    if (!c) return this.over ? nothing : html`<p class="waits">Asking who decided about the call …</p>`;
+    if (!c) return this.missing ? gone('call') : this.over ? nothing : html`<p class="waits">Asking who decided about the call …</p>`;
     return html`
       ${this.verdict(c)}
       <h2>What was called</h2>
@@ -65,8 +74,9 @@ export default class Call {
       <h2>Who was asked, in order</h2>
       ${c.recorded ? nothing : html`<p class="card warned">Hook runs were not recorded in this turn, so only approvals and failures are known: not who had no
         opinion, or was overruled. <code>grapnel serve --hooks</code> (or <code>run --hooks</code>, <code>chat --hooks</code>) records them.</p>`}
-      <p class="quiet">The tag is that of the field in the composite: <code>failclosed</code> makes a failure of the hook a refusal, <code>failopen</code> lets
-        the others decide without it.</p>
+      <p class="quiet">A field is a part of the daemon's program, such as Secure. All fields are asked at points, such as BeforeTool, one after the other. The tag stands
+        beside the field in the program: <code>failclosed</code> makes a failure of the hook a refusal, <code>failopen</code> lets the others decide without it.
+        An answer by <code>Approval.inspector</code> is one that Approval got through this page.</p>
       ${this.points(c)}
       <h2>Where it was</h2>
       <dl class="facts">
@@ -81,16 +91,25 @@ export default class Call {
   verdict(c) {
     const d = deciding(c);
     const bad = c.outcome && c.outcome !== 'executed' && c.outcome !== 'answered';
-    return html`<section class="verdict ${bad ? 'refused' : ''}">
-      <h1>${sentence(c, d)}</h1>
+    const code = c.outcome === 'executed' && this.fields.get(c.owner ?? '')?.type === commands ? exitCode(this.result?.result) : 0;
+    return html`<section class="verdict ${bad ? 'refused' : code ? 'doubtful' : ''}">
+      <h1>${code && !d ? html`! <bdi class="mono">${c.tool}</bdi> ran, but its command ended with exit code ${code}` : sentence(c, d)}</h1>
       ${d?.run.reason ? html`<p>The reason that ${d.run.field ?? 'it'} gave:</p><blockquote>${reveal(d.run.reason)}</blockquote>` : nothing}
       <ul>
         ${d ? html`<li>${d.run.field ?? 'A hook'} is ${this.declared(d.run.field)}. It was asked at <b>${d.point.point}</b>${
           purpose[d.point.point] ? html`: ${purpose[d.point.point]}` : nothing}.</li>` : nothing}
         ${d && broke(d.run) ? html`<li>It ${said(d.run, d.point.point)}, because its fail policy says so: ${d.run.option}.</li>` : nothing}
         ${aftermath(c, d, this.given?.by)}
+        ${this.unasked(c)}
       </ul>
     </section>`;
+  }
+
+  /** Why nobody was asked about a call that ran. @param {Schemas['Explained']} c */
+  unasked(c) {
+    if (c.outcome !== 'executed' || !c.recorded || c.points.some((p) => p.point === 'Approve' && p.runs.length)) return nothing;
+    const s = this.sandbox, confined = s?.confined && c.tool === 'bash' && this.fields.get(c.owner ?? '')?.type === commands;
+    return html`<li>Nobody had to approve it${confined ? html`: a command is not asked about as long as the sandbox holds it${reach(s)}, or where a rule allows it` : nothing}.</li>`;
   }
 
   /** The declaration of a field. @param {string | undefined} path */
@@ -145,6 +164,7 @@ export function fieldsOf(plan, within = '') {
 
 /** The answer that made the call end as it did; undefined if the tool just ran. @param {Schemas['Explained']} c @returns {Deciding | undefined} */
 export function deciding(c) {
+  if (c.outcome === 'cancelled') return undefined; // what is refused because the turn has ended, nobody has refused
   const counted = c.points.flatMap((point) => point.runs.filter((run) => run.counts).map((run) => ({ point, run })));
   const stopped = counted.filter((d) => denies(d.run.answer));
   if (c.outcome === 'denied' || stopped.length) return stopped.at(-1);
@@ -177,8 +197,23 @@ function aftermath(c, d, through) {
   return html`
     ${skipped.length ? html`<li>That ended ${d?.point.point}: ${skipped.join(', ')} ${skipped.length === 1 ? 'was' : 'were'} not asked any more.</li>` : nothing}
     ${asked ? html`<li>${asked.field ?? 'A hook'} wanted it approved${asked.reason ? html`: <q>${reveal(asked.reason)}</q>` : nothing}.</li>` : nothing}
-    ${approve ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve, 'Approve')}${through ? html`: the answer came through <b>${through}</b>` : nothing}${
+    ${approve && denies(approve.answer) && c.outcome === 'cancelled' ? html`<li>${approve.field ?? 'Somebody'} was asked to approve it, and nobody had answered${
+      approve.duration_ms ? html` after ${duration(approve.duration_ms)}` : nothing}.</li>`
+    : approve ? html`<li>${approve.field ?? 'Somebody'} said ${said(approve, 'Approve')}${through ? html`: the answer came through <b>${through}</b>` : nothing}${
       approve.duration_ms ? html`, after ${duration(approve.duration_ms)}` : nothing}.</li>` : nothing}
-    ${c.outcome === 'denied' ? html`<li>${c.recorded && !approve ? 'Nobody was asked to approve it, and the' : 'The'} tool did not run.</li>` : nothing}
-    ${c.outcome === 'executed' && c.recorded && !approve ? html`<li>Nobody had to approve it.</li>` : nothing}`;
+    ${c.outcome === 'denied' ? html`<li>${c.recorded && !approve ? 'Nobody was asked to approve it, and the' : 'The'} tool did not run.</li>` : nothing}`;
 }
+
+// The type of the field whose tools run commands.
+const commands = '*ostools.OS';
+
+/** What a command has ended with, as its result says; 0 if that is not known. @param {string | undefined} result */
+const exitCode = (result) => Number(/,"exit_code":(-?\d+)[,}]/.exec(result ?? '')?.[1] ?? 0);
+
+/** What the sandbox of now lets a command reach. @param {Schemas['Sandbox']} s */
+const reach = (s) => html` (it now lets it connect to ${s.hosts.length ? `${s.hosts.slice(0, hostsNamed).join(', ')}${s.hosts.length > hostsNamed ? ' …' : ''} only` : 'nothing beyond this machine'}${
+  s.level === 'full' ? '' : `, as far as this machine can enforce that: ${s.level}`})`;
+
+/** What stands in place of what is not there any more, or never was. @param {string} what */
+export const gone = (what) => html`<h1>This ${what} does not exist, or not any more</h1>
+  <p>It was deleted, is too old to be kept, or the address is not right. <a href="#/conversations">All conversations</a></p>`;

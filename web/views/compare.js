@@ -1,7 +1,7 @@
 // Two turns side by side, such as one message over two agents or two layers: what differs first is in view.
 
 import { html, nothing, count, counted, duration, when } from '../dom.js';
-import { get, part } from '../api.js';
+import { Failure, get, part } from '../api.js';
 import { align } from '../align.js';
 import { entriesOf } from '../entries.js';
 import { textsOf } from '../texts.js';
@@ -19,6 +19,8 @@ export default class Compare {
   turns;
   /** The two that are compared. @type {(Schemas['TurnEvents'] | undefined)[]} */
   sides = [undefined, undefined];
+  /** Which of the chosen turns do not exist. @type {boolean[]} */
+  missing = [];
   /** What the model said in the steps of each; undefined where that is not known. @type {(string[] | undefined)[]} */
   texts = [];
   /** @type {Entry[][]} */
@@ -42,7 +44,10 @@ export default class Compare {
   /** @param {AbortSignal} signal */
   async open(signal) {
     recentTurns(signal).then((turns) => { this.turns = turns; this.page.changed(); }, this.page.failed);
-    this.sides = await Promise.all(this.places.map(([conversation, turn]) => turn ? get(`${turnPath(conversation ?? '', turn)}?hooks=internal`, signal) : undefined));
+    this.sides = await Promise.all(this.places.map(([conversation, turn], side) => turn ? get(`${turnPath(conversation ?? '', turn)}?hooks=internal`, signal).catch((err) => {
+      if (!(err instanceof Failure && err.status === 404)) throw err;
+      this.missing[side] = true;
+    }) : undefined));
     this.texts = await Promise.all(this.sides.map((side) => side && textsOf(side, signal).catch((err) => { this.page.failed(err); return undefined; })));
     this.compare();
   }
@@ -96,10 +101,10 @@ export default class Compare {
     const rest = all.filter((t) => !same.includes(t) && t.id !== other?.id);
     /** @param {Schemas['RanTurn']} t */
     const option = (t) => html`<option value="${t.conversation} ${t.id}" .selected=${t.id === chosen}>${nameOf(t, when(t.started))}</option>`;
-    return html`<label>${label} <select @change=${(/** @type {Event} */ e) => this.choose(side, /** @type {HTMLSelectElement} */ (e.target).value)}>
+    return html`<div><label>${label} <select @change=${(/** @type {Event} */ e) => this.choose(side, /** @type {HTMLSelectElement} */ (e.target).value)}>
       <option value="" .selected=${!chosen}>${this.turns ? 'choose a turn' : 'reading the turns …'}</option>
       ${same.length ? html`<optgroup label="The same message">${same.map(option)}</optgroup>` : nothing}
-      ${same.length && rest.length ? html`<optgroup label="Others">${rest.map(option)}</optgroup>` : rest.map(option)}</select></label>`;
+      ${same.length && rest.length ? html`<optgroup label="Others">${rest.map(option)}</optgroup>` : rest.map(option)}</select></label>${this.missing[side] ? html`<p class="warn">This turn does not exist, or not any more: choose another one.</p>` : nothing}</div>`;
   }
 
   /** @param {number} side @param {string} value */
@@ -121,9 +126,10 @@ export default class Compare {
           <button ?disabled=${this.at === 0} @click=${() => this.show(this.at - 1)}>Previous</button>
           <button class="primary" ?disabled=${this.at === n - 1} @click=${() => this.show(this.at + 1)}>Next difference</button>` : nothing}
         <label><input type="checkbox" .checked=${this.silent} @change=${() => { this.silent = !this.silent; this.compare(); }}> also hooks without an opinion</label>
+        <div class="compared" aria-hidden="true"><span class="mark"></span>${[left, right].map(({ turn: t }, side) => html`<b>${side ? 'Right' : 'Left'}: ${t.agent}, ${when(t.started)}</b>`)}</div>
       </div>
       <table class="compare">
-        <thead><tr><th class="mark">Compared</th>${[left, right].map(({ turn: t }) => html`<th><a href="#/turn/${part(t.conversation)}/${part(t.id)}">${t.agent}</a>, ${when(t.started)}<div class="quiet">
+        <thead><tr><th class="mark">Compared</th>${[left, right].map(({ turn: t }, side) => html`<th>${side ? 'Right' : 'Left'}: <a href="#/turn/${part(t.conversation)}/${part(t.id)}">${t.agent}</a>, ${when(t.started)}<div class="quiet">
           ${counted(t.steps, 'step')}, ${counted(t.calls, 'call')}, ${count(t.denied)} denied, ${count(t.usage.input)} + ${count(t.usage.output)} tokens${
           t.ended ? `, ${duration(Date.parse(t.ended) - Date.parse(t.started))}` : ''}</div></th>`)}</tr></thead>
         <tbody>${this.pairs.slice(this.first, this.first + rowsShown).map((p, i) => this.row(p, this.first + i))}</tbody>

@@ -1,10 +1,11 @@
 // One turn as a waterfall: where its time went, in the model, in tools, in hooks, and in waiting for people.
 
 import { html, svg, nothing, count, counted, duration, money, when } from '../dom.js';
-import { get, part } from '../api.js';
+import { Failure, get, part } from '../api.js';
 import { every } from '../list.js';
 import { denies, runOf, said, turnPath } from '../runs.js';
-import { own, waited, waterfall } from '../waterfall.js';
+import { at, own, waited, waterfall } from '../waterfall.js';
+import { gone } from './call.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {import('../waterfall.js').Row} Row */
@@ -13,6 +14,12 @@ import { own, waited, waterfall } from '../waterfall.js';
 const lookAgain = 1500, rowsShown = 100, runsShown = 100, mostUnfolded = 6;
 // Bars of hooks that are nearer than this are drawn as one. In percent.
 const near = 0.3;
+// The narrowest bar, in percent.
+const narrowest = 0.4;
+// Of why the model was asked again, so many are named.
+const reasonsShown = 3;
+/** What time is spent on, and whether it is named if there was none. @type {[keyof import('../waterfall.js').Sums, string, boolean][]} */
+const parts = [['model', 'Model', true], ['tool', 'Tools', true], ['hook', 'Hooks', true], ['wait', 'Waiting for people', true], ['pause', 'Pauses before another attempt', false], ['rest', 'The runtime between them', true]];
 
 export default class Turn {
   title = 'Turn';
@@ -27,6 +34,7 @@ export default class Turn {
   withoutWaits = false;
   /** Nothing is asked for any more. */
   over = false;
+  missing = false;
   /** The time at the left end of the bars, and that from there to the right end. In milliseconds. */
   left = 0;
   width = 1;
@@ -43,16 +51,21 @@ export default class Turn {
     const ended = new AbortController();
     await every(lookAgain, AbortSignal.any([signal, ended.signal]), async () => {
       /** @type {Schemas['TurnEvents']} */
-      const answer = await get(`${turnPath(this.conversation, this.turn)}?hooks=internal`, signal);
+      const answer = await get(`${turnPath(this.conversation, this.turn)}?hooks=internal`, signal).catch((err) => {
+        if (!(err instanceof Failure && err.status === 404)) throw err;
+        this.missing = true;
+        ended.abort();
+      });
+      if (!answer) return;
       this.answer = answer;
-      this.fall = waterfall(answer.events);
+      this.fall = waterfall(answer.events, answer.turn.ended || !answer.events[0] ? 0 : Date.now() - at(answer.events[0].time));
       this.page.changed();
       if (answer.turn.ended) ended.abort();
-    }, this.page.failed).finally(() => { this.over = true; });
+    }, this.page.failed).finally(() => { this.over = true; this.page.changed(); });
   }
 
   draw() {
-    if (!this.answer || !this.fall) return this.over ? nothing : html`<p class="waits">Reading the turn …</p>`;
+    if (!this.answer || !this.fall) return this.missing ? gone('turn') : this.over ? nothing : html`<p class="waits">Reading the turn …</p>`;
     const t = this.answer.turn, w = this.fall, rows = w.rows.slice(this.first, this.first + rowsShown);
     this.zoom(rows);
     return html`
@@ -73,7 +86,7 @@ export default class Turn {
       ${w.sums.wait ? html`<p><label><input type="checkbox" .checked=${this.withoutWaits} @change=${() => { this.withoutWaits = !this.withoutWaits; this.page.changed(); }}>
         Leave out the time in which people were waited for</label></p>` : nothing}
       <table class="fall">
-        <thead><tr><th>What</th><th class="bar"><span class="aside">When</span>${this.axis()}</th><th>Took</th><th>Hooks</th></tr></thead>
+        <thead><tr><th>What</th><th class="bars"><span class="aside">When</span>${this.axis()}</th><th>Took</th><th>Hooks</th></tr></thead>
         <tbody>${rows.map((row) => [this.row(row), this.unfolded.has(row.key) ? this.hooks(row) : nothing])}</tbody>
       </table>
       ${w.rows.length > rowsShown ? html`<p class="actions">Rows ${count(this.first + 1)} to ${count(this.first + rows.length)} of ${count(w.rows.length)}
@@ -86,9 +99,11 @@ export default class Turn {
 
   /** @param {import('../waterfall.js').Waterfall} w */
   sums(w) {
-    return html`<dl class="sums">${/** @type {const} */ ([['model', 'Model'], ['tool', 'Tools'], ['hook', 'Hooks'], ['wait', 'Waiting for people']]).map(([kind, name]) => html`
-      <div><dt><svg class="key" aria-hidden="true"><rect class=${kind} width="100%" height="100%"></rect></svg> ${name}</dt>
-        <dd>${w.sums[kind] ? duration(w.sums[kind]) : '–'}</dd></div>`)}</dl>`;
+    return html`<dl class="sums">${parts.map(([kind, name, always]) => always || w.sums[kind] ? html`
+      <div><dt>${kind === 'rest' ? nothing : html`<svg class="key" aria-hidden="true"><rect class=${kind} width="100%" height="100%"></rect></svg>`} ${name}</dt>
+        <dd>${w.sums[kind] ? duration(w.sums[kind]) : '–'}</dd></div>` : nothing)}
+      <div><dt>Together</dt><dd>${duration(w.length)}</dd></div></dl>
+      <p class="quiet">Each moment is counted once, also where several things happened at the same time.</p>`;
   }
 
   /** A time as it is drawn: without waits, if somebody wants that. @param {number} t */
@@ -119,15 +134,16 @@ export default class Turn {
   row(row) {
     const bad = row.outcome && row.outcome !== 'executed' && row.outcome !== 'answered';
     const hooks = row.passes.reduce((n, p) => n + p.runs.filter((r) => r.status !== 'skipped').length, 0);
-    const took = row.intervals.length ? duration(own(row)) : '';
+    const took = row.intervals.length ? duration(own(row, (t) => this.drawn(t))) : '';
     const open = this.unfolded.has(row.key);
-    return html`<tr class=${row.kind}>
+    return html`<tr class=${row.kind === 'turn' ? 'around' : ''}>
       <th scope="row" class="depth${Math.min(row.depth, 4)}">${row.call
         ? html`<a href="#/call/${part(this.conversation)}/${part(row.key.split(' ')[0] ?? '')}/${part(row.call)}"><bdi>${row.label}</bdi></a>` : row.label}${
-        row.outcome ? html` <span class=${bad ? 'bad' : 'quiet'}>${bad ? '✗ ' : ''}${row.outcome}${row.by ? ` by ${row.by}` : ''}</span>` : nothing}</th>
-      <td class="bar"><svg role="img" aria-label=${inWords(row)}>${this.bars(row).map((i) => svg`
+        row.outcome ? html` <span class=${bad ? 'bad' : 'quiet'}>${bad ? '✗ ' : ''}${row.outcome}${row.by && row.outcome !== 'cancelled' ? ` by ${row.by}` : ''}</span>` : nothing}${
+        row.again ? html`<div class="warn">${counted(row.again.length, 'attempt')} in vain: ${row.again.slice(-reasonsShown).map((why, i) => html`${i ? ', then ' : ''}<bdi>${why}</bdi>`)}</div>` : nothing}</th>
+      <td class="bars"><svg role="img" aria-label=${inWords(row)}>${this.bars(row).map((i) => svg`
         <rect class=${i.kind} x="${this.x(i.from)}%" y=${i.kind === 'hook' ? '30%' : '10%'} height=${i.kind === 'hook' ? '40%' : '80%'}
-          width="${Math.max(0.25, this.x(i.to) - this.x(i.from))}%"><title>${i.text}: ${duration(i.to - i.from)}, after ${duration(i.from)}</title></rect>`)}</svg></td>
+          width="${Math.max(narrowest, this.x(i.to) - this.x(i.from))}%"><title>${i.text}: ${duration(i.to - i.from)}, after ${duration(i.from)}</title></rect>`)}</svg></td>
       <td>${took}</td>
       <td>${hooks ? html`<button aria-expanded=${open} aria-label="${counted(hooks, 'hook')} of ${row.label}" @click=${() => this.toggle(row)}>${open ? '▾' : '▸'} ${hooks}</button>` : nothing}</td></tr>`;
   }
@@ -138,7 +154,7 @@ export default class Turn {
     this.page.changed();
   }
 
-  /** The bars of a row: many short hooks after each other are one bar. @param {Row} row */
+  /** The bars of a row, what hooks do below the others: many short hooks after each other are one bar. @param {Row} row */
   bars(row) {
     /** @type {(import('../waterfall.js').Interval & { n: number })[]} */
     const out = [];
@@ -148,7 +164,7 @@ export default class Turn {
       if (last?.kind === 'hook' && i.kind === 'hook' && Math.abs(this.x(i.from) - this.x(last.to)) < near) Object.assign(last, { to: Math.max(last.to, i.to), n: last.n + 1, text: `${last.n + 1} hooks` });
       else out.push({ ...i, n: 1 });
     }
-    return out;
+    return out.sort((a, b) => Number(b.kind === 'hook') - Number(a.kind === 'hook'));
   }
 
   /** @param {Row} row */
@@ -166,7 +182,7 @@ export default class Turn {
       left -= p.runs.length;
       return runs.length === 0 ? nothing : html`<tr class="pass">
         <th scope="row" class="depth${Math.min(row.depth + 1, 4)}">${p.point}</th>
-        <td class="bar"><ul>${runs.map((r) => html`<li class=${r.status === 'skipped' ? 'quiet' : ''}>${r.subsystem}: <span class=${denies(r.answer) ? 'bad' : ''}>${
+        <td><ul>${runs.map((r) => html`<li class=${r.status === 'skipped' ? 'quiet' : ''}>${r.subsystem}: <span class=${denies(r.answer) ? 'bad' : ''}>${
           said(runOf(r), r.point)}</span>${r.text ? html`: <bdi>${r.text}</bdi>` : nothing}${r.status === 'skipped' ? nothing : html` <span class="quiet">${duration(r.duration_ms ?? 0)}</span>`}</li>`)}</ul></td>
         <td>${duration(p.to - p.from)}</td><td></td></tr>`;
     }).concat(left < 0 ? html`<tr class="pass"><td colspan="4">There are more hooks than are shown here.</td></tr>` : nothing);

@@ -14,12 +14,24 @@ await journey(async () => {
   await page.getByRole('table').first().waitFor();
   await accessible(page, 'the plan');
 
-  // What happens now lights the dots.
-  const begun = ask('begin');
-  await until('a dot lights', async () => await page.getByRole('button', { name: /asked [1-9]/ }).count() > 0);
+  // What the last turn has lit is there, and the next one begins anew.
+  const refused = page.getByRole('button', { name: /Secure at BeforeTool.*denied [1-9]/ });
+  await page.getByText('This is what the last one lit').waitFor();
+  await refused.waitFor();
+  const begun = ask('begin'), asking = page.getByRole('button', { name: /Approval at Approve: is being asked now/ });
+  await asking.waitFor();
+  check(await refused.count() === 0, 'what the turn before has lit is still there');
+  check(await page.getByRole('button', { name: /Secure at BeforeTool.*asked [1-9]/ }).count() > 0, 'no dot lights');
   await begun;
+  // Who opens the plan while the turn runs sees what it has lit so far, and who is being asked.
+  await visit(page, '#/health');
+  await page.getByRole('heading', { name: /Health/ }).waitFor();
+  await visit(page, '#/plan');
+  await asking.waitFor();
+  check(await page.getByRole('button', { name: /Secure at BeforeTool.*asked [1-9]/ }).count() > 0, 'what the turn lit before is missing');
   const place = await ask('ended');
-  await until('the refusal lights', async () => await page.getByRole('button', { name: /Secure at BeforeTool.*denied [1-9]/ }).count() > 0);
+  await until('the refusal lights', async () => await refused.count() > 0);
+  await until('nobody is asked any more', async () => await asking.count() === 0);
   figure('nodes of the plan', await page.evaluate(() => document.querySelectorAll('*').length));
   check(await page.evaluate(() => document.querySelectorAll('*').length) <= 5000, 'the plan has too many nodes');
 

@@ -11,6 +11,7 @@ await journey(async (browser) => {
       await accessible(page, `health, ${width} ${dark ? 'dark' : 'light'}`);
       if (width > 400 || dark) continue;
       await page.getByRole('button', { name: 'Leave' }).click();
+      await page.getByRole('button', { name: 'End the session' }).click();
       await page.getByLabel('Token').waitFor();
       await accessible(page, 'the door');
       await page.reload();

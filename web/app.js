@@ -13,7 +13,7 @@ import { Waiting } from './waiting.js';
  * @typedef {object} Page
  * @property {() => void} changed draws the page again soon
  * @property {(err: unknown) => void} failed shows an error until the next one, or until it is closed
- * @property {(text: string) => void} say tells what has happened, also to who does not see it
+ * @property {(text: string) => void} say tells for a moment what has happened
  * @property {(...parts: string[]) => void} go shows another view: its name, and what it is to show
  * @property {(scope: string) => boolean} may whether who is here has a scope
  * @property {Schemas['Me']} me who is here
@@ -32,6 +32,11 @@ import { Waiting } from './waiting.js';
 const root = /** @type {HTMLElement} */ (document.getElementById('page'));
 
 let drawn = 0, error = '', said = '', menu = false;
+let forget = 0, saidAt = 0;
+// How long it stands there what has happened, in milliseconds; and when it is so old that it is not taken along to another place.
+const toRead = 8000, old = 1000;
+/** What the view should show does not exist. */
+let missing = false;
 // The focus goes to the heading of a view once that is there, unless somebody is quicker.
 let arriving = false;
 /** @type {Schemas['Me'] | undefined} */
@@ -46,12 +51,22 @@ const page = {
   },
   failed(err) {
     if (err instanceof DOMException && err.name === 'AbortError') return;
-    if (err instanceof Failure && err.status === 401) leave();
-    else if (!(err instanceof Failure)) console.error(err);
+    if (err instanceof Failure && err.status === 0 && me) return waiting.reached(err.message);
+    waiting.shift(); // a long one takes room
     error = err instanceof Error ? err.message : String(err);
+    if (err instanceof Failure && err.status === 401) {
+      if (me) error = 'This session has ended: somebody left it in another window, or the daemon was started again.';
+      leave();
+    } else if (!(err instanceof Failure)) console.error(err);
     page.changed();
   },
-  say(text) { said = text; page.changed(); },
+  say(text) {
+    said = text;
+    saidAt = performance.now();
+    clearTimeout(forget);
+    forget = setTimeout(() => { said = ''; page.changed(); }, toRead);
+    page.changed();
+  },
   go(...parts) { location.hash = '#/' + parts.map(encodeURIComponent).join('/'); },
   may: (scope) => !!me?.scopes.some((s) => s === scope),
   get me() { return /** @type {Schemas['Me']} */ (me); },
@@ -65,7 +80,7 @@ const first = 'conversations';
 /** The name of the view that the URL names, and what it is to show. */
 function place() {
   const [name = '', ...rest] = location.hash.replace(/^#\/?/, '').split('/').map(decoded);
-  return views.some((v) => v.name === name) ? { name, rest } : { name: first, rest: [] };
+  return { name: name || first, rest };
 }
 
 /** A part of the URL; as it is if it is none of ours. @param {string} text */
@@ -77,15 +92,38 @@ function move() {
   if (!me) return;
   waiting.settle(0); // what waits may come under a pointer with the view
   const { name, rest } = place();
-  if (shown?.name === name && shown.view.moved?.(...rest)) return page.changed();
-  shown?.end.abort();
   error = '';
+  if (performance.now() - saidAt > old) said = '';
+  if (!missing && shown?.name === name && shown.view.moved?.(...rest)) return page.changed();
+  shown?.end.abort();
   menu = false;
   arriving = !!shown;
-  const kind = /** @type {typeof views[0]} */ (views.find((v) => v.name === name));
-  const now = shown = { name, view: new kind.View(page, ...rest), end: new AbortController() };
-  now.view.open(now.end.signal).catch((err) => { if (shown === now) page.failed(err); });
+  const View = views.find((v) => v.name === name)?.View ?? Nowhere;
+  const now = shown = { name, view: new View(page, ...rest), end: new AbortController() };
+  missing = false;
+  now.view.open(now.end.signal).catch((err) => {
+    if (shown !== now) return;
+    missing = err instanceof Failure && err.status === 404;
+    if (!missing) return page.failed(err);
+    now.end.abort(); // what else the view follows
+    page.changed();
+  });
   page.changed();
+}
+
+/** What an address leads to that is none of the page's. */
+class Nowhere {
+  title = 'No such page';
+  async open() {}
+  draw() { return html`<h1>No such page</h1><p>The address names none. <a href="#/${first}">Conversations</a></p>`; }
+}
+
+/** What is shown in the place of what does not exist. */
+function notThere() {
+  const view = views.find((v) => v.name === shown?.name && !v.hidden) ?? views.find((v) => v.name === first);
+  return html`<h1>Not found</h1>
+    <p><bdi>${shown?.view.title}</bdi>: what the address names does not exist, or not any more.</p>
+    <p><a href="#/${view?.name}">${view?.label}</a></p>`;
 }
 
 function arrive() {
@@ -147,13 +185,23 @@ function draw() {
         ${views.filter((v) => !v.hidden).map((v) => html`<a href="#/${v.name}" aria-current=${v.name === shown?.name ? 'page' : nothing}>${v.label}${
           v.name === 'people' ? badge(n) : nothing}</a>`)}
       </nav>
-      <span class="bad" role="status">${waiting.lost}</span>
-      <span class="who">${me.name ?? 'you'} <button @click=${out}>Leave</button></span>
+      <span class="who">${me.name ?? 'you'} <button @click=${() => leaving()?.showModal()}>Leave</button></span>
     </header>
-    <div class="said" role="status" aria-live="polite">${said}</div>
-    ${complaint()}
-    <main id="main" tabindex="-1">${shown?.view.draw()}</main>`;
+    <main id="main" tabindex="-1">${missing ? notThere() : shown?.view.draw()}</main>
+    ${news()}
+    <dialog id="leaving" aria-labelledby="leaving-title">
+      <h2 id="leaving-title">End this session?</h2>
+      <p>It ends in all windows of this browser. To come back takes a token, or a new link of <code>grapnel token link</code>.</p>
+      <p class="actions"><button class="danger" @click=${out}>End the session</button> <button @click=${() => leaving()?.close()}>Stay</button></p>
+    </dialog>`;
 }
+
+const leaving = () => /** @type {HTMLDialogElement | null} */ (document.getElementById('leaving'));
+
+/** The line at the end of the page: what is wrong, or what has just happened. It is always there, so that a line moves nothing. */
+const news = () => html`<footer>
+  <div role="status" aria-live="polite" class=${error && !waiting.lost ? 'aside' : nothing}>${waiting.lost ? html`<span class="bad">${waiting.lost} · trying again …</span>` : said}</div>
+  ${complaint()}</footer>`;
 
 /** @param {number} n */
 const badge = (n) => (n ? html` <b class="badge">${n}<span class="aside"> waiting</span></b>` : nothing);
@@ -173,7 +221,7 @@ function skip(e) {
 }
 
 const complaint = () => error
-  ? html`<div class="error" role="alert">${error} <button @click=${() => { error = ''; page.changed(); }}>Close</button></div>` : nothing;
+  ? html`<div class="error" role="alert">${error} <button @click=${() => { waiting.shift(); error = ''; }}>Close</button></div>` : nothing;
 
 /** What somebody sees whom the daemon does not know. */
 function door() {

@@ -40,6 +40,9 @@ const ended = 'The turn ended before the user answered.';
 // What the events call who has answered, unless a token has another name.
 const by = 'inspector';
 
+// What the daemon has the model read of a refusal without a reason (approval.saidNo).
+const noReason = 'The user said no.';
+
 export class Waiting {
   /** Those that came first are first, and new ones are added below: nothing moves down. @type {Item[]} */
   items = [];
@@ -78,8 +81,9 @@ export class Waiting {
   /** @param {string} lost */
   reached(lost) {
     if (lost === this.lost) return;
-    this.shift();
     this.lost = lost;
+    this.page.say(lost ? '' : 'The daemon answers again.');
+    this.page.changed();
   }
 
   /** @param {AbortSignal} [signal] */
@@ -151,7 +155,7 @@ export class Waiting {
   }
 
   /** Whether its buttons may do anything. @param {Item} item */
-  ready(item) { return !item.over && !item.busy && performance.now() - item.since >= settling; }
+  ready(item) { return !item.over && !item.busy && !this.lost && performance.now() - item.since >= settling; }
 
   /** Answers an ask. @param {Item} item @param {Omit<Schemas['Answer'], 'by'>} answer @param {string} done what is said then */
   answer(item, answer, done) { return this.send(item, `/v1/asks/${part(item.id)}`, { ...answer, by }, done); }
@@ -168,7 +172,7 @@ export class Waiting {
       await post(path, body);
       this.end(item, done);
     } catch (err) {
-      if (!(err instanceof Failure) || err.status === 401) this.page.failed(err);
+      if (!(err instanceof Failure) || err.status === 401 || err.status === 0) this.page.failed(err);
       else if (item.over) { /* the list has said so before the answer did */ }
       else if (err.status === 409 || err.status === 404) {
         const how = await this.how(item).catch(() => '');
@@ -222,13 +226,13 @@ export class Waiting {
     for (const e of events.reverse()) {
       if (e.turn !== turn) continue; // a turn within it, or around it
       if (item.ask && e.call_id === item.ask.call_id) {
-        if (e.kind === 'approval_timed_out' || who(e) === 'timeout') return `Nobody answered in time, and it was ${past(e.answer)}.`;
+        if (e.kind === 'approval_timed_out' || lastOf(e) === 'timeout') return `Nobody answered in time, and it was ${past(e.answer)}.`;
         if (e.text === ended) return ended;
-        if (e.kind === 'approval_given') return `Answered by ${who(e)}: ${past(e.answer)}${e.text ? `: "${e.text.slice(0, longest)}"` : '.'}`;
+        if (e.kind === 'approval_given') return `${upper(past(e.answer))} ${who(e)}${e.text && e.text !== noReason ? `: "${e.text.slice(0, longest)}"` : '.'}`;
       }
       if (item.inquiry && e.kind === 'question_given' && e.inquiry?.id === item.id) {
         const given = e.response?.given.map((g) => [...g.chosen ?? [], g.text].filter(Boolean).join(', ') || 'no answer').join('; ');
-        return given === undefined ? `There was no answer: ${e.text || 'nobody gave one'}.` : `Answered by ${who(e)}: ${given.slice(0, longest)}`;
+        return given === undefined ? `There was no answer: ${e.text || 'nobody gave one'}.` : `Answered ${who(e)}: ${given.slice(0, longest)}`;
       }
     }
     return '';
@@ -241,8 +245,15 @@ export const element = (item) => document.getElementById(`wait-${item.n}`);
 /** @param {string | undefined} answer */
 const past = (answer) => ({ approve: 'approved', refuse: 'refused', modify: 'approved with other arguments' })[answer ?? ''] ?? answer ?? 'answered';
 
-/** Who has answered: the last word of the path of the hook that took the answer. @param {Schemas['Event']} e */
+/** @param {string} text */
+const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The last word of the path of the hook that took the answer. @param {Schemas['Event']} e */
+const lastOf = (e) => (e.by ?? '').split('.').pop() ?? '';
+
+/** Where, or by whom, it was answered. @param {Schemas['Event']} e */
 function who(e) {
-  const last = (e.by ?? '').split('.').pop() ?? '';
-  return last === 'rule' ? 'what was remembered' : last || 'somebody';
+  const last = lastOf(e);
+  if (last === by) return 'in another window';
+  return `by ${last === 'rule' ? 'what was remembered' : last || 'somebody'}`;
 }

@@ -8,36 +8,72 @@ import { html, nothing, count, counted } from '../dom.js';
 // How many tools are shown at once; the filter finds the others.
 const mostTools = 100;
 
-/** @param {string} name @param {One} one @param {import('../app.js').Page} page */
-export function drawAgent(name, one, page) {
+/** @param {string} name @param {One} one @param {import('../app.js').Page} page @param {string | undefined} standard the model of agents that name none */
+export function drawAgent(name, one, page, standard) {
   const { agent, prompt } = one;
   return html`
     <p><a href="#/agents">All agents</a></p>
     <h1><bdi>${name}</bdi></h1>
-    ${agent ? html`<p class="text">${agent.description || 'It has no description.'}</p>` : html`<p class="waits">Asking for the agent …</p>`}
-    ${prompt ? html`${facts(prompt)}${promptTable(prompt)}${toolTable(one, prompt, page)}${sections(prompt)}${instructions(prompt)}`
+    ${agent ? html`<p class="text">${withCode(agent.description || 'It has no description.')}</p>` : html`<p class="waits">Asking for the agent …</p>`}
+    ${prompt ? html`${facts(prompt, standard)}${shares(prompt)}${promptTable(prompt)}${toolTable(one, prompt, page)}${sections(prompt)}${instructions(prompt)}`
       : html`<p class="waits">Asking for its prompt …</p>`}`;
 }
 
-/** @param {Schemas['Prompt']} p */
-const facts = (p) => html`<dl class="facts">
-  <dt>Model</dt><dd><bdi>${p.model || 'the default one'}</bdi></dd>
+/**
+ * The model of an agent. One that has none cannot run.
+ * @param {string | undefined} model @param {string | undefined} standard the one of agents that name none; undefined is not known
+ */
+export function modelOf(model, standard) {
+  if (model) return html`<bdi>${model}</bdi>`;
+  if (standard === '') return html`<span class="warn">none, so it cannot run: its file or <code>~/.grapnel/config.yaml</code> names one with <code>model:</code></span>`;
+  return html`the default${standard ? html`, <bdi>${standard}</bdi>` : nothing}`;
+}
+
+/** A text in which `backticks` stand around code. @param {string} text */
+export const withCode = (text) => text.split(/`([^`]+)`/).map((t, i) => (i % 2 ? html`<code>${t}</code>` : t));
+
+/** @param {Schemas['Prompt']} p @param {string | undefined} standard */
+const facts = (p, standard) => html`<dl class="facts">
+  <dt>Model</dt><dd>${modelOf(p.model, standard)}</dd>
   <dt>Told before the history</dt><dd>about ${counted(p.tokens, 'token')}: ${count(p.tokens - p.tool_tokens)} of prompt, ${count(p.tool_tokens)} of tools</dd></dl>`;
+
+/** Who says how much of it, the most first. @param {Schemas['Prompt']} p */
+function shares(p) {
+  /** @type {Map<string, { prompt: number, tools: number }>} */
+  const of = new Map();
+  const who = (/** @type {string} */ by) => of.get(by) ?? of.set(by, { prompt: 0, tools: 0 }).get(by);
+  for (const x of p.parts) /** @type {any} */ (who(x.contributor)).prompt += x.tokens;
+  for (const t of p.tools) /** @type {any} */ (who(t.owner)).tools += t.tokens;
+  const rows = [...of].map(([by, n]) => ({ by, ...n, sum: n.prompt + n.tools })).sort((a, b) => b.sum - a.sum);
+  return html`
+    <h2>Who says how much</h2>
+    <table class="wide" tabindex="0" aria-label="Who says how much">
+      <thead><tr><th>Who</th><th class="number">Prompt</th><th class="number">Tools</th><th class="number">Together</th><th class="share">Share of all</th></tr></thead>
+      <tbody>${rows.slice(0, mostTools).map((x) => html`<tr>
+        <th scope="row"><bdi>${contributor(x.by)}</bdi></th><td class="number">${about(x.prompt)}</td><td class="number">${about(x.tools)}</td>
+        <td class="number">${about(x.sum)}</td><td class="share">${share(x.sum, p)}</td></tr>`)}</tbody></table>
+    ${rows.length > mostTools ? html`<p class="quiet">${count(rows.length - mostTools)} more say less.</p>` : nothing}`;
+}
+
+/** @param {number} tokens */
+const about = (tokens) => (tokens ? `~${count(tokens)}` : '–');
+
+/** @param {number} tokens @param {Schemas['Prompt']} p */
+const share = (tokens, p) => html`${bar(tokens / Math.max(1, p.tokens))} ${(100 * tokens / Math.max(1, p.tokens)).toFixed(1)} %`;
 
 /** @param {Schemas['Prompt']} p */
 function promptTable(p) {
-  const most = Math.max(1, ...p.parts.map((x) => x.tokens));
   return html`
     <h2>Prompt</h2>
     <p class="quiet">The parts in the order in which the model gets them. ${p.turn
       ? 'The last ones were added by hooks to the last turn, and are for that turn alone.'
       : 'Hooks have added nothing to the last turn, or there was none yet.'}</p>
-    <table class="wide parts">
-      <thead><tr><th>Who says it, and where</th><th class="number">Tokens</th><th><span class="aside">Share</span></th><th>Text</th></tr></thead>
+    <table class="wide parts" tabindex="0" aria-label="Prompt">
+      <thead><tr><th>Who says it, and where</th><th class="number">Tokens</th><th class="share">Share of all</th><th>Text</th></tr></thead>
       <tbody>${p.parts.map((x) => html`<tr>
         <th scope="row"><bdi>${contributor(x.contributor)}</bdi> <span class="place">${x.point}${x.id ? html` <bdi>${x.id}</bdi>` : nothing}</span></th>
         <td class="number">~${count(x.tokens)}</td>
-        <td>${bar(x.tokens / most)}</td>
+        <td class="share">${share(x.tokens, p)}</td>
         <td class="long"><details><summary><bdi>${firstLine(x.text)}</bdi></summary><pre class="text">${x.text}</pre></details></td></tr>`)}</tbody></table>`;
 }
 
@@ -61,7 +97,6 @@ function toolTable(one, p, page) {
   const tools = one.tools;
   if (!tools) return html`<h2>Tools</h2><p class="waits">Asking for its tools …</p>`;
   const tokens = new Map(p.tools.map((t) => [t.name, t.tokens]));
-  const most = Math.max(1, ...tokens.values());
   const wanted = one.filter.toLowerCase();
   const found = tools.filter((t) => `${t.name} ${t.owner}`.toLowerCase().includes(wanted));
   const mine = tools.filter((t) => !t.out_of_scope).length;
@@ -72,11 +107,11 @@ function toolTable(one, p, page) {
     ${tools.length > 20 ? html`<p><label>Find <input type="search" .value=${one.filter}
       @input=${(/** @type {InputEvent} */ e) => { one.filter = /** @type {HTMLInputElement} */ (e.target).value; page.changed(); }}></label></p>` : nothing}
     <table class="wide" tabindex="0" aria-label="Tools">
-      <thead><tr><th>Tool</th><th>Of</th><th class="number">Tokens</th><th><span class="aside">Share</span></th><th>Allowed</th><th>What it does</th></tr></thead>
+      <thead><tr><th>Tool</th><th>Of</th><th class="number">Tokens</th><th class="share">Share of all</th><th>Allowed</th><th>What it does</th></tr></thead>
       <tbody>${found.slice(0, mostTools).map((t) => html`<tr class=${t.out_of_scope ? 'quiet' : ''}>
         <th scope="row" class="name"><bdi>${t.name}</bdi></th><td class="name"><bdi>${t.owner}</bdi></td>
         <td class="number">${tokens.has(t.name) ? `~${count(tokens.get(t.name))}` : ''}</td>
-        <td>${tokens.has(t.name) ? bar((tokens.get(t.name) ?? 0) / most) : nothing}</td>
+        <td class="share">${tokens.has(t.name) ? share(tokens.get(t.name) ?? 0, p) : nothing}</td>
         <td class="why">${t.out_of_scope ? html`no: <bdi>${t.out_of_scope}</bdi>` : 'yes'}</td>
         <td class="long"><bdi>${firstLine(t.description)}</bdi>${notes(t)}</td></tr>`)}</tbody></table>
     ${found.length > mostTools ? html`<p class="quiet">${count(found.length - mostTools)} more; type a part of a name to find one.</p>` : nothing}`;

@@ -34,7 +34,7 @@ function ask(page, item, a) {
     ${sentences('It reaches', a.reaches)}
     ${sentences('If you approve it, it is limited', grant(a.grant))}
     ${sentences('In the sandbox', a.sandbox, 'quiet')}
-    <h3>What will run</h3>
+    <h3>What will run: <code>${reveal(a.tool)}</code>${a.agent ? html`, for <bdi>${a.agent}</bdi>` : nothing}</h3>
     ${item.shown?.body}
     ${item.shown?.left ? html`<p class="warn">${missing(item.shown)} is not shown.
       <button @click=${() => page.waiting.unfold(item)}>Show all</button></p>` : nothing}
@@ -50,7 +50,8 @@ const ended = (item, head, what) => html`${head}
   <p class="text">${item.over}</p>`;
 
 /** Who asks, from where, and since when. @param {Schemas['Ask'] | Schemas['Inquiry']} x @param {number} [depth] */
-const origin = (x, depth) => html`<p class="quiet">In <a href="#/conversations/${encodeURIComponent(x.conversation)}">this conversation</a>${
+const origin = (x, depth) => html`<p class="quiet">In ${location.hash.startsWith(`#/conversations/${encodeURIComponent(x.conversation)}`) ? 'this conversation'
+  : html`<a href="#/conversations/${encodeURIComponent(x.conversation)}">its conversation</a>`}${
   depth ? `, ${depth === 1 ? 'by an agent that its agent runs' : `by an agent ${depth} levels below its own`}` : ''}, asked at ${when(x.asked)}.</p>`;
 
 /** What happens when nobody answers, and when. @param {Schemas['Ask'] | Schemas['Inquiry']} x @param {unknown} what */

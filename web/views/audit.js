@@ -47,12 +47,13 @@ export default class Audit {
     const a = this.audit;
     if (!a) return this.asking ? html`<p class="waits">Reading and checking the whole record …</p>` : this.drawButtons();
     return html`
-      ${a.verified ? html`<p class="good">✓ Every record was checked: none was changed, and none is missing.</p>`
+      ${a.verified ? a.entries.length === 0 && !this.before ? nothing : html`<p class="good">✓ Every record was checked: none was changed, and none is missing.</p>`
         : html`<p class="bad">✗ The record is not as it was written: <bdi>${a.problem}</bdi></p>`}
-      ${a.off ? html`<p>No agent of the project is recorded now. Give an agent the section <code>audit</code>, or write <code>audit: {}</code>
-        in <code>~/.grapnel/config.yaml</code> for all.</p>` : nothing}
+      ${a.off ? html`<p>${a.entries.length ? 'No agent of the project is recorded now.' : 'Nothing is recorded: no agent of the project has asked for it.'} Give an agent the section <code>audit</code>, or write <code>audit: {}</code>
+        in <code>~/.grapnel/config.yaml</code> for all. Without it calls that were denied are in the
+        <a href="#/conversations">conversations</a>, each with the link "who decided".</p>` : nothing}
       ${this.drawButtons()}
-      ${a.entries.length === 0 ? html`<p>Nothing is recorded${this.before ? ' before that' : ''}.</p>` : html`<table class="wide">
+      ${a.entries.length === 0 ? a.off && !this.before ? nothing : html`<p>Nothing is recorded${this.before ? ' before that' : ' yet'}.</p>` : html`<table class="wide" tabindex="0" aria-label="Records">
         <thead><tr><th class="number">N</th><th>Time</th><th>Agent</th><th>What</th><th>Tool</th><th>Decision</th><th>By</th><th>Conversation</th></tr></thead>
         <tbody>${a.entries.map(row)}</tbody></table>`}
       ${a.entries.length > 20 ? this.drawButtons() : nothing}`;

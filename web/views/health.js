@@ -18,8 +18,8 @@ export default class Health {
   /** @param {AbortSignal} signal */
   async open(signal) {
     await Promise.all([
-      poll('/v1/health', 5000, signal, (h) => { this.health = h; this.page.changed(); }),
-      poll('/v1/activity', 2000, signal, (a) => { this.activity = a; this.page.changed(); }),
+      poll('/v1/health', 5000, signal, (h) => { this.health = h; this.page.changed(); }, this.page.failed),
+      poll('/v1/activity', 2000, signal, (a) => { this.activity = a; this.page.changed(); }, this.page.failed),
     ]);
   }
 

@@ -124,7 +124,7 @@ export default class Memories {
           ${repeat(waiting.slice(0, mostWaiting), (m) => m.id, (m) => this.review(m))}
           ${waiting.length > mostWaiting ? html`<p class="quiet">${count(waiting.length - mostWaiting)} more wait, and are shown when these are answered.</p>` : nothing}<h2>Remembered</h2>` : nothing}
         ${lost ? html`<p class="warn">The memory that you write anew is not in this list: it does not match, or it was changed or forgotten. Your text is still here.</p>${this.one(lost)}` : nothing}
-        ${kept.length === 0 && !lost ? html`<p>${this.text || this.agent ? 'No memory matches.' : 'Nothing is remembered yet.'}</p>` : nothing}
+        ${kept.length === 0 && !lost ? html`<p>${this.text || this.agent ? 'No memory matches.' : 'Nothing is remembered.'}</p>` : nothing}
         ${repeat(kept, (m) => m.id, (m) => this.one(m))}
         <p class="quiet">${count(kept.length)} of ${count(total)} listed
           ${kept.length >= total ? nothing : this.limit < most ? html`<button @click=${() => this.look(() => { this.limit += step; })}>Show more</button>` : '; search to see others'}</p>`}
@@ -151,9 +151,9 @@ export default class Memories {
       ${this.editing?.id === m.id ? html`<form @submit=${this.save}>
           <label class="tall">What is remembered <textarea ${ref(focus)} rows="5" required maxlength="65536" .value=${live(this.typed)}
             @input=${(/** @type {InputEvent} */ e) => { this.typed = value(e); }}></textarea></label>
-          <p class="quiet">Then a person has said it, and agents ask before they replace it.</p>
+          <p class="quiet">Once you save it, it counts as said by a person: agents ask before they replace it.</p>
           <div class="actions"><button class="primary" ?disabled=${this.busy === m.id}>Save</button>
-            <button type="button" @click=${() => { this.editing = undefined; this.page.changed(); }}>Cancel</button></div></form>`
+            <button type="button" @click=${() => { this.editing = undefined; this.page.changed(); }}>Leave it</button></div></form>`
         : html`<p class="text">${cut ? m.content.slice(0, shortText) + '…' : m.content}</p>
           ${cut ? html`<button @click=${() => { this.whole.add(m.id); this.page.changed(); }}>Show all ${count(m.content.length)} characters</button>` : nothing}
           ${this.page.may('administer') ? html`<div class="actions">

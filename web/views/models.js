@@ -38,7 +38,7 @@ export default class Models {
     this.following?.abort();
     const one = this.following = new AbortController();
     this.signal?.addEventListener('abort', () => one.abort());
-    await poll(`/v1/spending?by=${part(this.by)}&since=${part(this.since)}`, 5000, one.signal, (s) => { this.spending = s; this.page.changed(); });
+    await poll(`/v1/spending?by=${part(this.by)}&since=${part(this.since)}`, 5000, one.signal, (s) => { this.spending = s; this.page.changed(); }, this.page.failed);
   }
 
   async fetchModels() {

@@ -98,5 +98,7 @@ function confines(s) {
 }
 
 /** @param {string} name @param {string[] | undefined} values */
-const list = (name, values) => (values?.length ? html`<dt>${name}</dt><dd class="text">${values.slice(0, 40).join('\n')}${
-  values.length > 40 ? `\nand ${values.length - 40} more` : ''}</dd>` : nothing);
+function list(name, values) {
+  const all = [...new Set(values)]; // PATH may name a folder twice
+  return all.length ? html`<dt>${name}</dt><dd class="text">${all.slice(0, 40).join('\n')}${all.length > 40 ? `\nand ${all.length - 40} more` : ''}</dd>` : nothing;
+}

@@ -32,7 +32,8 @@ export default class Servers {
     return html`<h1>MCP servers</h1>
       ${!this.servers ? html`<p class="waits">Asking the daemon …</p>`
         : this.servers.length === 0 ? html`<p>This project uses none. They are declared in <code>.mcp.json</code>, or in the section <code>mcp</code> of an agent.</p>`
-          : html`${this.servers.slice(0, most).map(one)}${this.servers.length > most ? html`<p class="quiet">${this.servers.length - most} more are not listed.</p>` : nothing}`}`;
+          : html`<p class="quiet">What a tool does, and which agent may use it, is on the page of an <a href="#/agents">agent</a>. Its calls are in the conversations.</p>
+            ${this.servers.slice(0, most).map(one)}${this.servers.length > most ? html`<p class="quiet">${this.servers.length - most} more are not listed.</p>` : nothing}`}`;
   }
 }
 
@@ -51,8 +52,8 @@ function one(s) {
       <dt>Tools</dt><dd>${s.tools.length === 0 ? 'none known yet' : html`${s.tools.slice(0, mostTools).map((t) => html`<bdi class="tag">${t}</bdi> `)}${s.tools.length > mostTools ? `and ${s.tools.length - mostTools} more` : nothing}`}</dd>
       ${s.refused_tools.length ? html`<dt>Refused tools</dt><dd>${s.refused_tools.slice(0, mostTools).map((t) => html`<div><bdi class="tag">${t.name}</bdi> <bdi>${t.reason}</bdi></div>`)}</dd>` : nothing}
     </dl>
-    ${s.transport === 'http' ? nothing : s.log.length === 0 ? html`<p class="quiet">It has written nothing to its error output.</p>`
-      : html`<details ?open=${s.state === 'lost'}><summary>The end of its error output, ${counted(s.log.length, 'line')}</summary>
-        <pre tabindex="0" aria-label="error output">${reveal(s.log.join('\n'))}</pre></details>`}
+    ${s.transport === 'http' ? nothing : s.log.length === 0 ? html`<p class="quiet">Its log is empty: that is what it writes to its error output, and it has written nothing since it was started.</p>`
+      : html`<details ?open=${s.state === 'lost'}><summary>The end of its log (its error output), ${counted(s.log.length, 'line')}</summary>
+        <pre tabindex="0" aria-label="log">${reveal(s.log.join('\n'))}</pre></details>`}
   </section>`;
 }

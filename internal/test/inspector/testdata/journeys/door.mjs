@@ -1,6 +1,7 @@
-// Somebody whom the daemon does not know, and somebody who has a link: they see the door and the page, in both schemes and widths.
+// Somebody whom the daemon does not know, and somebody who has a link: they see the door and the page, in both schemes and widths. What does
+// not exist, and a daemon that does not answer, are told of.
 
-import { accessible, ask, check, enter, expect, journey, open, until } from '../browser.mjs';
+import { accessible, ask, check, enter, expect, journey, open, until, visit } from '../browser.mjs';
 
 await journey(async (browser) => {
   for (const dark of [false, true]) {
@@ -10,7 +11,20 @@ await journey(async (browser) => {
       await page.getByRole('heading', { name: 'Health' }).waitFor();
       await accessible(page, `health, ${width} ${dark ? 'dark' : 'light'}`);
       if (width > 400 || dark) continue;
+      await visit(page, '#/nowhere');
+      await page.getByRole('heading', { name: 'No such page' }).waitFor();
+      expect(page, /404/);
+      await visit(page, '#/agents/nobody');
+      await page.getByRole('heading', { name: 'Not found' }).waitFor();
+      await page.getByRole('main').getByRole('link', { name: 'Agents' }).click();
+      await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
+      await page.route(/\/v1\//, (route) => route.abort());
+      await until('the lost daemon is told of in one place', async () => (await page.getByText('the daemon does not answer').count()) === 1);
+      await page.unroute(/\/v1\//);
+      expect(page, /ERR_FAILED/);
+      await page.getByText('The daemon answers again').waitFor();
       await page.getByRole('button', { name: 'Leave' }).click();
+      await page.getByRole('button', { name: 'End the session' }).click();
       await page.getByLabel('Token').waitFor();
       await accessible(page, 'the door');
       await page.reload();

@@ -18,7 +18,7 @@ await journey(async () => {
   await ask('ended');
   await button.click();
   expect(second, /409/);
-  await until('the second person is told who was first, how, and why', async () => /too late. Answered by \S+: refused: "not in the harbour"/.test(await second.locator('body').innerText()));
+  await until('the second person is told who was first, how, and why', async () => /too late\. Refused in another window: "not in the harbour"/.test(await second.locator('body').innerText()));
   await second.unroute(/\/v1\/(asks|inquiries)(\?|$)/);
   equal(/Approve/.test(await readable(first)), false, 'the first page still offers to approve');
   await visit(first, '#/health');

@@ -26,6 +26,7 @@ import { Waiting } from './waiting.js';
  * @property {string} title
  * @property {(signal: AbortSignal) => Promise<void>} open fetches what it shows, and follows it until the signal
  * @property {() => unknown} draw
+ * @property {boolean} [broken] it stands for one that could not be drawn
  * @property {(...parts: string[]) => boolean} [moved] the place within the view has changed; false makes it anew
  */
 
@@ -47,12 +48,11 @@ let shown;
 /** @type {Page} */
 const page = {
   changed() {
-    if (!drawn) drawn = requestAnimationFrame(() => { drawn = 0; render(draw(), root); if (arriving) arrive(); });
+    if (!drawn) drawn = requestAnimationFrame(() => { drawn = 0; paint(); if (arriving) arrive(); });
   },
   failed(err) {
     if (err instanceof DOMException && err.name === 'AbortError') return;
     if (err instanceof Failure && err.status === 0 && me) return waiting.reached(err.message);
-    waiting.shift(); // a long one takes room
     error = err instanceof Error ? err.message : String(err);
     if (err instanceof Failure && err.status === 401) {
       if (me) error = 'This session has ended: somebody left it in another window, or the daemon was started again.';
@@ -172,6 +172,23 @@ function notify() {
   }
 }
 
+// A view that cannot be drawn must not take the page with it, whatever somebody has sent it.
+function paint() {
+  const moved = waiting.watch();
+  try {
+    render(draw(), root);
+    requestAnimationFrame(moved); // by then a log that keeps its place has scrolled
+  } catch (err) {
+    console.error(err);
+    if (!shown || shown.view.broken) return;
+    shown.end.abort();
+    const { title } = shown.view;
+    shown.view = { title, broken: true, open: async () => {}, draw: () => html`<h1>${title}</h1>
+      <p class="bad" role="alert">What is here cannot be shown: ${String(err)}. The other views work; a terminal shows it too.</p>` };
+    page.changed();
+  }
+}
+
 function draw() {
   if (!me) return door();
   const n = waiting.open().length;
@@ -221,7 +238,7 @@ function skip(e) {
 }
 
 const complaint = () => error
-  ? html`<div class="error" role="alert">${error} <button @click=${() => { waiting.shift(); error = ''; }}>Close</button></div>` : nothing;
+  ? html`<div class="error" role="alert">${error} <button @click=${() => { error = ''; page.changed(); }}>Close</button></div>` : nothing;
 
 /** What somebody sees whom the daemon does not know. */
 function door() {

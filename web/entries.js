@@ -1,6 +1,7 @@
 // A turn as a list of what happened, for comparing: what was said and called, who decided, and what came of it.
 
 import { broke, denies, runOf, said } from './runs.js';
+import { written } from './written.js';
 
 /** @typedef {import('./api.js').Schemas['Event']} Event */
 /**
@@ -41,7 +42,7 @@ function tell(e, silent, texts) {
       const words = texts?.[(e.step ?? 0) - 1];
       return words ? { title: 'The model says', text: words, like: 'text' } : undefined;
     }
-    case 'call_start': return { title: `Call of ${e.tool}`, text: typeof e.args === 'string' ? e.args : JSON.stringify(e.args), like: `call ${e.tool}` };
+    case 'call_start': return { title: `Call of ${e.tool}`, text: typeof e.args === 'string' ? e.args : written(e.args, 0), like: `call ${e.tool}` };
     case 'approval_asked': return { title: `Approval asked for ${e.tool}`, text, like: 'approval asked' };
     case 'approval_timed_out': return { title: `Nobody approved ${e.tool} in time`, text, like: 'approval given', bad: true };
     case 'approval_given': return { title: `Approval of ${e.tool}: ${e.answer}`, text: [e.by && `by ${e.by}`, text].filter(Boolean).join(': '), like: 'approval given', bad: denies(e.answer) };

@@ -96,17 +96,16 @@ export class Waiting {
   take(asks, inquiries, silent) {
     const now = performance.now();
     const open = new Map([...asks, ...inquiries].map((x) => [x.id, x]));
-    if (silent.length !== this.silent.length) this.shift();
+    if (silent.length !== this.silent.length) this.page.changed();
     this.silent = silent;
     if (!silent.length) for (const item of this.open()) if (!open.has(item.id)) this.gone(item);
     for (const item of this.items.filter((x) => x.over && now - x.ended > lingers && !element(x)?.contains(document.activeElement))) {
-      this.shift();
       this.items.splice(this.items.indexOf(item), 1);
+      this.page.changed();
     }
     for (const item of this.open()) open.delete(item.id);
     const fresh = [...open.values()].sort((a, b) => Date.parse(a.asked) - Date.parse(b.asked));
     if (fresh.length) {
-      this.shift();
       for (const x of fresh) this.items.push(this.item(x, now));
       if (this.looked || document.hidden) this.arrived();
     }
@@ -136,16 +135,17 @@ export class Waiting {
     setTimeout(() => this.page.changed(), settling + 20);
   }
 
-  /** What is about to change may move some of them: those that have moved settle. */
-  shift() {
+  /**
+   * Says where they are, before the page is drawn; what it returns is called after that. Those that were moved, by whatever was drawn, settle.
+   * @returns {() => void}
+   */
+  watch() {
     const before = this.open().map((item) => ({ item, top: element(item)?.getBoundingClientRect().top ?? 0 }));
-    this.page.changed();
-    requestAnimationFrame(() => { // after the page was drawn
-      for (const { item, top } of before) {
-        if (Math.abs((element(item)?.getBoundingClientRect().top ?? 0) - top) > 1) item.since = performance.now();
-      }
-      this.settle(this.items.length);
-    });
+    return () => {
+      const moved = before.filter(({ item, top }) => Math.abs((element(item)?.getBoundingClientRect().top ?? 0) - top) > 1);
+      for (const { item } of moved) item.since = performance.now();
+      if (moved.length > 0) this.settle(this.items.length);
+    };
   }
 
   /** All of its arguments is shown from now on. @param {Item} item */
@@ -194,7 +194,6 @@ export class Waiting {
   /** @param {Item} item @param {string} how */
   end(item, how) {
     const here = element(item)?.contains(document.activeElement);
-    this.shift();
     item.ended = performance.now();
     this.tell(item, how);
     if (here) this.focusAfter(item);

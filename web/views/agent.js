@@ -1,6 +1,7 @@
 // One agent: its prompt as its model is told it, with who says each part, its tools, its settings, and its instruction files.
 
 import { html, nothing, count, counted } from '../dom.js';
+import { written } from '../written.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {import('./agents.js').One} One */
@@ -130,7 +131,7 @@ function sections(p) {
     <h2>Sections</h2>
     ${names.length === 0 ? html`<p>It has no settings of its own for subsystems.</p>` : html`<table class="wide" tabindex="0" aria-label="Sections">
       <thead><tr><th>Subsystem</th><th>Settings</th></tr></thead>
-      <tbody>${names.map((n) => html`<tr><th scope="row"><bdi>${n}</bdi></th><td class="long"><code class="text">${JSON.stringify(p.sections[n], null, 1)}</code></td></tr>`)}</tbody></table>`}`;
+      <tbody>${names.map((n) => html`<tr><th scope="row"><bdi>${n}</bdi></th><td class="long"><code class="text">${written(p.sections[n], 1)}</code></td></tr>`)}</tbody></table>`}`;
 }
 
 /** @param {Schemas['Prompt']} p */

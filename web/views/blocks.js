@@ -2,6 +2,7 @@
 
 import { html, nothing, counted, size } from '../dom.js';
 import { markdown, spell } from '../text.js';
+import { written } from '../written.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {Schemas['Block']} Block */
@@ -77,7 +78,7 @@ export function drawBlock(log, key, b, byModel) {
     case 'text': return b.name ? file(log, key, b) : byModel ? said(log, key, b) : text(log, key, b.text ?? '');
     case 'reasoning': return reasoning(log, key, b.text ? [b.text] : []);
     case 'image': return image(log, key, b);
-    case 'json': return html`<pre class="text">${spell(JSON.stringify(b.json, null, 2)?.slice(0, longestText) ?? '')}</pre>`;
+    case 'json': return html`<pre class="text">${spell(written(b.json).slice(0, longestText))}</pre>`;
     default: return html`<p class="quiet">[${b.kind} <bdi>${spell(b.name ?? b.uri ?? b.mime ?? '')}</bdi>]</p>`;
   }
 }

@@ -5,6 +5,7 @@ import { Failure, get, part } from '../api.js';
 import { every } from '../list.js';
 import { reveal } from '../text.js';
 import { broke, denies, purpose, said, turnPath } from '../runs.js';
+import { written } from '../written.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {{ point: Schemas['ExplainedPoint'], run: Schemas['ExplainedRun'] }} Deciding */
@@ -146,7 +147,7 @@ export default class Call {
 }
 
 /** @param {unknown} args */
-const argsOf = (args) => typeof args === 'string' ? args : JSON.stringify(args, null, 2);
+const argsOf = (args) => typeof args === 'string' ? args : written(args);
 
 /**
  * The fields of a plan by their paths.

@@ -6,6 +6,7 @@ import { diff } from '../diff.js';
 import { plain } from '../terminal.js';
 import { reveal, spell } from '../text.js';
 import { image } from './blocks.js';
+import { written } from '../written.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {import('../live.js').Call} Call */
@@ -101,15 +102,15 @@ function drawDiff(log, key, before, after) {
 const textOf = (b) => b.text ?? (b.json === undefined ? `[${[b.kind, b.mime, b.name].filter(Boolean).join(' ')}]` : json(b.json));
 
 /** The JSON of values, which are written once. @type {WeakMap<object, string>} */
-const written = new WeakMap();
+const texts = new WeakMap();
 
 /** @param {unknown} value */
 function json(value) {
-  if (typeof value !== 'object' || !value) return JSON.stringify(value) ?? '';
-  let known = written.get(value);
+  if (typeof value !== 'object' || !value) return written(value);
+  let known = texts.get(value);
   if (known === undefined) {
-    const short = JSON.stringify(value);
-    written.set(value, known = short.length <= oneLine ? short : JSON.stringify(value, null, 1));
+    const short = written(value, 0);
+    texts.set(value, known = short.length <= oneLine ? short : written(value, 1));
   }
   return known;
 }

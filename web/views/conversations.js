@@ -71,7 +71,7 @@ export default class Conversations {
   async open(signal) {
     signal.addEventListener('abort', () => this.chosen?.end.abort());
     await Promise.all([
-      every(lookAgain, signal, () => this.look(signal)),
+      every(lookAgain, signal, () => this.look(signal), this.page.failed),
       get('/v1/agents', signal).then((a) => { this.agents = a.agents; this.page.changed(); }),
     ]);
   }

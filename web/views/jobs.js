@@ -4,6 +4,7 @@ import { html, nothing, when } from '../dom.js';
 import { get, part, post } from '../api.js';
 import { every } from '../list.js';
 import { Dialog } from './dialog.js';
+import { written } from '../written.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -116,7 +117,7 @@ export default class Jobs {
   payload() {
     const j = this.one;
     if (!j) return html`<p class="waits">Asking for the job …</p>`;
-    const text = j.payload === undefined ? '' : JSON.stringify(j.payload, null, 2);
+    const text = j.payload === undefined ? '' : written(j.payload);
     return html`<section class="card" aria-label="job ${j.id}"><h2>Job ${j.id}</h2>
       <dl class="facts"><dt>Changed</dt><dd>${when(j.updated)}</dd>${j.owner ? html`<dt>Tried last by</dt><dd><bdi>${j.owner}</bdi></dd>` : nothing}
         ${j.turn ? html`<dt>Turn</dt><dd>${j.conversation ? html`<a href="#/turn/${part(j.conversation)}/${part(j.turn)}">${j.turn}</a>` : j.turn}</dd>` : nothing}

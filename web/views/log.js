@@ -7,6 +7,7 @@ import { element } from '../waiting.js';
 import { waits } from './ask.js';
 import { drawBlock, parse, reasoning, text, unparsed, weight } from './blocks.js';
 import { drawCall } from './calls.js';
+import { written } from '../written.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 /** @typedef {Schemas['Message']} Message */
@@ -359,7 +360,7 @@ export class Log {
     return html`<button class="more" @click=${async () => {
       try {
         const e = /** @type {Schemas['Event']} */ (await get(path));
-        this.wholes.set(at, spell([JSON.stringify(e.args, null, 2), e.result, e.text].filter(Boolean).join('\n')));
+        this.wholes.set(at, spell([e.args && written(e.args), e.result, e.text].filter(Boolean).join('\n')));
         this.page.changed();
       } catch (err) { this.page.failed(err); }
     }}>Its middle is left out: show the whole</button>`;

@@ -44,7 +44,7 @@ func Serve(w http.ResponseWriter, r *http.Request, name string) bool {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("X-DNS-Prefetch-Control", "off") // the name of a host that a model has linked to would tell its owner something
-	h.Set("Cache-Control", "no-cache") // the browser asks whether it has changed
+	h.Set("Cache-Control", "no-cache")     // the browser asks whether it has changed
 	h.Set("ETag", tag)
 	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)

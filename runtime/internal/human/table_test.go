@@ -238,7 +238,7 @@ func TestApprovals(t *testing.T) {
 		for says, a := range map[string]human.Answer{
 			"it is approve, refuse or modify":                                    replies(hook.ApprovalReply{}),
 			"none of the offers of this ask: call-conversation":                  replies(hook.ApprovalReply{Answer: hook.AnswerApprove, Remember: "tool-project"}),
-			"by has to be a name of at most 256 bytes":                            {By: "rule", Response: approves().Response},
+			"by has to be a name of at most 256 bytes":                           {By: "rule", Response: approves().Response},
 			"without control characters and dots":                                {By: "Core.Guard", Response: approves().Response},
 			"args is no object; modify needs the arguments to run the tool with": replies(hook.ApprovalReply{Answer: hook.AnswerModify}),
 			"reason goes with the answer refuse only":                            replies(hook.ApprovalReply{Answer: hook.AnswerApprove, Reason: "x"}),

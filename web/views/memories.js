@@ -17,6 +17,8 @@ const step = 100, most = 200, mostWaiting = 10;
 const canWait = 200;
 // A longer memory is cut until somebody wants the whole.
 const shortText = 1500;
+// How long, in milliseconds, what has moved cannot be approved.
+const settling = 500;
 
 export default class Memories {
   title = 'Memories';
@@ -35,6 +37,8 @@ export default class Memories {
   /** The ids of those that are shown whole. @type {Set<string>} */
   whole = new Set();
   busy = '';
+  /** When those that wait have changed, and with them their places. */
+  changedAt = 0;
   asked = 0;
 
   /** @param {import('../app.js').Page} page */
@@ -54,9 +58,17 @@ export default class Memories {
     const mine = ++this.asked;
     const answer = await get(`/v1/memories?q=${part(this.text)}&agent=${part(this.agent)}&limit=${this.limit + canWait}`, this.signal);
     if (mine !== this.asked) return; // another search has begun since
+    const waits = (/** @type {Schemas['Memory'][]} */ all) => all.filter((m) => m.waiting).map((m) => m.id).join();
+    if (waits(answer.memories) !== waits(this.memories ?? [])) this.settle();
     this.memories = answer.memories;
     this.total = answer.total;
     this.page.changed();
+  }
+
+  /** What has moved is not approved or rejected for a moment: the click was meant for what was there before. */
+  settle() {
+    this.changedAt = performance.now();
+    setTimeout(() => this.page.changed(), settling + 20);
   }
 
   /** @param {() => void} change */
@@ -133,12 +145,13 @@ export default class Memories {
 
   /** @param {Schemas['Memory']} m */
   review(m) {
+    const still = performance.now() - this.changedAt < settling;
     return html`<article class="card" aria-label=${m.name}>
       ${this.head(m)}
       <pre tabindex="0" aria-label="what would be remembered">${reveal(m.content)}</pre>
       ${m.replaces === undefined ? nothing : html`<p>It would take the place of:</p><pre tabindex="0" aria-label="what it replaces">${reveal(m.replaces)}</pre>`}
       ${this.page.may('administer') ? html`<div class="actions">
-        <button class="primary" aria-label="Approve ${m.name}" ?disabled=${this.busy === m.id} @click=${() => this.act(m, () => put(this.path(m), { approve: true }), 'approved')}>Approve</button>
+        <button class="primary" aria-label="Approve ${m.name}" ?disabled=${still || this.busy === m.id} @click=${() => this.act(m, () => put(this.path(m), { approve: true }), 'approved')}>Approve</button>
         <button aria-label="Reject ${m.name}" ?disabled=${this.busy === m.id} @click=${() => this.reject(m)}>Reject</button></div>` : nothing}
     </article>`;
   }
@@ -165,7 +178,7 @@ export default class Memories {
   /** @param {Schemas['Memory']} m */
   head(m) {
     const source = m.sources?.findLast((s) => s.conversation);
-    return html`<h3><bdi>${m.name}</bdi></h3>
+    return html`<h3>${reveal(m.name)}</h3>
       <p class="quiet">${m.kind} of <bdi>${m.of}</bdi>${m.user ? ', in all projects' : ''} ·
         <span class=${m.origin === 'page' || m.origin === 'tool' ? 'warn' : 'quiet'}>${origins[m.origin]}</span>, trust ${m.trust} ·
         ${when(m.updated)}${m.uses ? ` · used ${counted(m.uses, 'time')}, last ${when(m.used)}` : ''}

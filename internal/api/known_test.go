@@ -191,6 +191,13 @@ func TestSchedulesAreListedShownAndRemoved(t *testing.T) {
 	assert.Empty(t, none)
 }
 
+// lax takes an id as a number is read, however it is written.
+type lax struct{ *remembered }
+
+func (l lax) Forget(ctx context.Context, id string) error {
+	return l.remembered.Forget(ctx, strings.TrimLeft(id, "0"))
+}
+
 // TestMemoriesOfTheUserAreForWhoMaySeeAllProjects: others neither see nor change them, also if they administer their own project.
 func TestMemoriesOfTheUserAreForWhoMaySeeAllProjects(t *testing.T) {
 	t.Parallel()
@@ -198,7 +205,7 @@ func TestMemoriesOfTheUserAreForWhoMaySeeAllProjects(t *testing.T) {
 		{ID: "1-1", Of: "agent a", Name: "fee", Content: "Nine crowns."},
 		{ID: "2-1", Of: "agent a", User: true, Name: "berth", Content: "Number four."},
 	}}
-	d := newTCP(t, worldOptions{api: api.Options{Memories: known, Project: "/p"}})
+	d := newTCP(t, worldOptions{api: api.Options{Memories: lax{known}, Project: "/p"}})
 	all := client.New(d.url, &client.Options{Token: d.token("all", "read,administer")})
 	one := client.New(d.url, &client.Options{Token: d.token("one", "read,administer", "/p")})
 	for c, want := range map[*client.Client]int{all: 2, one: 1} {
@@ -210,6 +217,7 @@ func TestMemoriesOfTheUserAreForWhoMaySeeAllProjects(t *testing.T) {
 	_, err := one.ChangeMemory(t.Context(), "2-1", wire.MemoryChange{Content: "Number five."})
 	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err))
 	assert.Equal(t, wire.CodeForbidden, client.CodeOf(one.ForgetMemory(t.Context(), "2-1")))
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(one.ForgetMemory(t.Context(), "02-1")), "another way to write it is no way to it")
 	assert.Empty(t, known.changes)
 	require.NoError(t, one.ForgetMemory(t.Context(), "1-1"))
 	require.NoError(t, all.ForgetMemory(t.Context(), "2-1"))

@@ -102,7 +102,11 @@ func (s *Server) maySee(r *http.Request, id string) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(m wire.Memory) bool { return m.ID == id && m.User }) {
+	i := slices.IndexFunc(all, func(m wire.Memory) bool { return m.ID == id })
+	switch {
+	case i < 0: // an id that is written in another way is not one that was listed
+		return notFound("there is no memory %.80q; GET /v1/memories lists those that there are", id)
+	case all[i].User:
 		return forbidden("the memory is the user's in all projects, and this token is for some")
 	}
 	return nil
